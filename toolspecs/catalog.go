@@ -55,9 +55,6 @@ func NewCatalog(specs []Spec) (*Catalog, error) {
 // hintTaken is the hint of faults about duplicate tool names.
 const hintTaken = "rename or remove one of them"
 
-// HintProvided is the hint of faults about tools that have the name of a tool of the worker.
-const HintProvided = "rename it: starter tools import takes --prefix"
-
 func taken(name string) Fault {
 	return Fault{File: fmt.Sprintf("toolspec %q", name),
 		Message: "there is another tool of this name", Hint: hintTaken}

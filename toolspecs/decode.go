@@ -101,6 +101,12 @@ func (l Located) Taken(other Located) Fault {
 		other.Line, other.Column), hintTaken)
 }
 
+// Provided returns the fault of a spec that has the name of another tool of the worker.
+func (l Located) Provided() Fault {
+	return l.Fault(fmt.Sprintf("there is another tool %q, which the worker provides", l.Spec.Name),
+		"rename it: starter tools import takes --prefix")
+}
+
 // DecodeLocated is Decode with the place of each spec's name. It returns valid specs together with
 // the faults.
 func DecodeLocated(file string, data []byte, o Options) ([]Located, Faults) {

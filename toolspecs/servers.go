@@ -17,12 +17,12 @@ import (
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
-// serversFileName is the name of files that declare MCP servers. A toolspec finds the one in its
+// ServersFile is the name of files that declare MCP servers. A toolspec finds the one in its
 // own folder, else the one in the folder above.
-const serversFileName = "servers.yaml"
+const ServersFile = "servers.yaml"
 
 // IsServersFile reports whether a path is that of a file of servers.
-func IsServersFile(path string) bool { return filepath.Base(path) == serversFileName }
+func IsServersFile(path string) bool { return filepath.Base(path) == ServersFile }
 
 // serversFile is the content of a file of servers.
 type serversFile struct {
@@ -56,6 +56,14 @@ var serverName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 func CheckServers(file string, data []byte) ([]string, error) {
 	list, faults := decodeServers(file, data)
 	return slices.Sorted(maps.Keys(list)), faults.Err()
+}
+
+// ServerEntry returns the entry of a server in a file, as its tools have it. The error is Faults.
+func ServerEntry(file string, data []byte, name string) (Entry, bool, error) {
+	list, faults := decodeServers(file, data)
+	s, found := list[name]
+	s.Entry.Type = KindMCP
+	return s.Entry, found, faults.Err()
 }
 
 func decodeServers(file string, data []byte) (map[string]server, Faults) {
@@ -172,10 +180,50 @@ func fillZero(into, from reflect.Value) {
 	}
 }
 
+// changing are words in names of tools that change what their server remembers.
+var changing = strings.Fields("create add insert append write set update edit delete remove clear " +
+	"reset push pop move open close start stop begin commit login logout connect disconnect " +
+	"navigate click type select undo think thinking sequentialthinking")
+
+// nameWords matches the words of a name, also in camel case.
+var nameWords = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
+
+func changes(name string) bool {
+	return slices.ContainsFunc(nameWords.FindAllString(name, -1), func(word string) bool {
+		return slices.Contains(changing, strings.ToLower(word))
+	})
+}
+
+// Warnings returns what may be wrong with tools that have no faults: servers that seem to keep
+// state although they are declared to keep none.
+func Warnings(tools []Located) Faults {
+	var warnings Faults
+	seen := map[string]bool{}
+	for _, l := range tools {
+		e := l.Spec.Entry
+		if e.Type != KindMCP || e.Session != sessionShared || l.Spec.Execution.Effect == "read" ||
+			!changes(e.Remote) {
+			continue
+		}
+		server := fmt.Sprint(e.Server, e.Argv, e.URL)
+		if !seen[server] {
+			warnings = append(warnings, l.Fault(fmt.Sprintf(
+				"the server seems to keep state, as its tool %s changes something, but session: %s "+
+					"lets all runs share it", e.Remote, e.Session),
+				"write session: run unless the state is meant for all runs"))
+		}
+		seen[server] = true
+	}
+	return warnings
+}
+
+// sessionShared declares a server that keeps no state.
+const sessionShared = "shared"
+
 // findServers reads the servers file in a toolspec's folder, or else in the folder above.
 func findServers(file string, o Options) (path string, data []byte, err error) {
 	var tried []string
-	for _, name := range []string{serversFileName, filepath.Join("..", serversFileName)} {
+	for _, name := range []string{ServersFile, filepath.Join("..", ServersFile)} {
 		path = strictyaml.Beside(file, name)
 		if data, err = o.read(path, MaxFileBytes); err == nil {
 			return path, data, nil

@@ -206,13 +206,13 @@ type Entry struct {
 	// or url, and those allowed although they are loopback, private or otherwise not public.
 	Allow []string `json:"allow,omitempty" yaml:"allow" kinds:"rest,mcp"`
 
+	// Server names a server of the servers file, which declares how to reach it and defaults of its
+	// tools. Decoding fills them in.
+	Server string `json:"server,omitempty" yaml:"server" kinds:"mcp"`
 	// URL is the MCP server's streamable-HTTP endpoint, or env:NAME; it is set if Argv is not.
 	URL string `json:"url,omitempty" yaml:"url" kinds:"mcp"`
 	// Remote is the tool's name on the MCP server; default the tool's name.
 	Remote string `json:"tool,omitempty" yaml:"tool" kinds:"mcp"`
-	// Server names a server of the servers file, which declares how to reach it and defaults of its
-	// tools. Decoding fills them in.
-	Server string `json:"server,omitempty" yaml:"server" kinds:"mcp"`
 	// unresolved is set if Server could not be looked up.
 	unresolved bool
 	// Session is worker (one connection for all runs; the default) or run (one for each run).

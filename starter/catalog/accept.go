@@ -126,7 +126,8 @@ func specFiles(paths []string) ([]string, error) {
 				return cli.Errorf(cli.ExitUsage, "%s: %w", name, cli.PathError(name, err))
 			}
 			ending := filepath.Ext(name)
-			if !entry.IsDir() && (name == path || ending == ".yaml" || ending == ".yml") {
+			if !entry.IsDir() && !toolspecs.IsServersFile(name) &&
+				(name == path || ending == ".yaml" || ending == ".yml") {
 				files = append(files, name)
 			}
 			return nil

@@ -9,13 +9,16 @@ import (
 	"net/url"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/imports"
 )
 
@@ -25,38 +28,73 @@ const maxImport = 64 << 20
 func importCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import", Short: "Create toolspecs from OpenAPI, MCP servers, functions or a registry",
-		Long: `Writes one file per tool into the folder of --out (default ./tools). If a file exists with other
-content, nothing is written unless --force is set. Everything that cannot be imported is listed
-with the reason. Read the files, edit them, and check them with 'starter tools lint'.
+		Long: `Writes one file per tool into the folder of --out (default ./tools). Importing again merges: what
+you changed or added in a file stays, and the rest follows the source. If a file is not from an
+earlier import of the same source, nothing is written unless --force is set. Everything that
+cannot be imported is listed with the reason. Read the files, edit them, and check them with
+'starter tools lint'.
+
+What you know of the tools can be declared at once: --session, --access, --effect, --lane,
+--emits, --category and tags. --prefix keeps names of several sources distinct.
 
 Toolspecs refer to secrets by name (env:NAME); the command never asks for their values.`,
 		Example: `  starter tools import openapi petstore.yaml --tag pet
-  starter tools import openapi github.json --path /repos --auth bearer=env:GITHUB_TOKEN
+  starter tools import openapi github.json --path '/repos/**' --auth bearer=env:GITHUB_TOKEN
+  starter tools import mcp-config .mcp.json
   starter tools import mcp --out ./tools/files -- npx -y @modelcontextprotocol/server-filesystem .
   starter tools import functions functions.json --dry-run`,
 		Args: a.UnknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(importOpenAPICommand(a, catalog), importMCPCommand(a, catalog),
+		importConfigCommand(a, catalog),
 		importFunctionsCommand(a, catalog), importRegistryCommand(a, catalog))
 	return cmd
 }
 
-// importFlags select where the imported tools are written.
+// importFlags select where the imported tools are written, and what is declared of all of them.
 type importFlags struct {
-	out           string
-	force, dryRun bool
-	names         []string
+	out            string
+	force, dryRun  bool
+	names          []string
+	access, effect string
+	overrides      imports.Overrides
+	// servers is the file of servers that is written with the tools.
+	servers serversToWrite
 }
 
-func (f *importFlags) add(flags *pflag.FlagSet) {
+// serversToWrite is the content of a file of servers, and the servers that it did not have.
+type serversToWrite struct {
+	data  []byte
+	added []string
+}
+
+// add adds the flags. tags is the name of the flag for the tags that tools get.
+func (f *importFlags) add(flags *pflag.FlagSet, tags string) {
 	flags.StringVar(&f.out, "out", specfiles.DefaultToolsDir,
 		"`folder` that the files are written to")
-	flags.BoolVar(&f.force, "force", false, "overwrite existing files with other content")
+	flags.BoolVar(&f.force, "force", false,
+		"take over files that are not from an earlier import; fields that people added stay")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be written without writing it")
 	flags.StringSliceVar(&f.names, "name", nil,
 		"only tools whose names match one of these `patterns`, such as repos_*")
+	o := &f.overrides
+	flags.StringVar(&o.Prefix, "prefix", "", "`prefix` of all tool names")
+	flags.StringVar(&o.Session, "session", "",
+		"`session` of MCP tools: run, or shared for a server that keeps no state")
+	flags.StringVar(&f.access, "access", "", "`access` of all tools: shared or exclusive")
+	flags.StringVar(&f.effect, "effect", "",
+		"`effect` of all tools: read, idempotent or once, where you know it")
+	flags.StringVar(&o.Lane, "lane", "", "`lane` of all tools")
+	flags.StringVar(&o.Category, "category", "", "`category` of all tools: "+
+		strings.Join(categories, ", "))
+	flags.StringSliceVar(&o.Emits, "emits", nil,
+		"`labels` that the results of all tools carry, such as untrusted")
+	flags.StringSliceVar(&o.Tags, tags, nil, "`tags` that all tools get")
 }
+
+// categories are the categories of tools.
+var categories = []string{"http", "database", "file", "ai", "notification", "custom"}
 
 func importOpenAPICommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
 	var flags importFlags
@@ -67,8 +105,8 @@ func importOpenAPICommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
 		Short: "Create REST tools from the operations of an OpenAPI 3 document",
 		Long: `Creates a tool for each operation, or for those that --tag, --path and --name select. GET and
 HEAD get effect: read, PUT and DELETE idempotent, POST and PATCH once. Server and authentication
-come from the document; the secret is named after the security scheme. Default values are
-described to the model and not sent. Schemas are shortened to --max-schema bytes.`,
+come from the document; the secret is named after the API and its security scheme. Default values
+are described to the model and not sent. Schemas are shortened to --max-schema bytes.`,
 		Example: `  starter tools import openapi petstore.yaml
   starter tools import openapi https://api.example.com/openapi.json --tag orders --base-url https://staging.example.com
   starter tools import openapi github.json --name 'issues_*' --auth bearer=env:GITHUB_TOKEN --dry-run`,
@@ -81,6 +119,11 @@ described to the model and not sent. Schemas are shortened to --max-schema bytes
 			if err := checkBaseURL(o.BaseURL); err != nil {
 				return cli.UsageError(cmd, "--base-url: %v", err)
 			}
+			target := toolspecs.Spec{Entry: toolspecs.Entry{BaseURL: o.BaseURL, Allow: o.Allow}}
+			if err := target.CheckReach(insideHosts()); err != nil {
+				return cli.UsageError(cmd, "--base-url: no worker would reach it: %v; pass --allow%s",
+					err, strings.TrimPrefix(suchAs(o.BaseURL), ", such as --allow"))
+			}
 			if o.MaxSchema < 1 {
 				return cli.UsageError(cmd, "--max-schema %d: at least 1 byte", o.MaxSchema)
 			}
@@ -91,10 +134,10 @@ described to the model and not sent. Schemas are shortened to --max-schema bytes
 				})
 		},
 	}
-	flags.add(cmd.Flags())
+	flags.add(cmd.Flags(), "add-tag")
 	cmd.Flags().StringSliceVar(&o.Tags, "tag", nil, "only operations with one of these `tags`")
 	cmd.Flags().StringSliceVar(&o.Paths, "path", nil,
-		"only operations of these `paths`: prefixes or patterns such as /repos/*")
+		"only operations of these `paths`: exact, or patterns such as /repos/* and /repos/**")
 	cmd.Flags().StringVar(&o.BaseURL, "base-url", "", "`URL` that replaces the document's servers")
 	cmd.Flags().StringVar(&auth, "auth", "",
 		"authentication as `TYPE=SECRET` in place of the document's: bearer=env:NAME, basic=…, header:X-Key=…, query:key=…")
@@ -107,8 +150,21 @@ described to the model and not sent. Schemas are shortened to --max-schema bytes
 	return cmd
 }
 
-// check rejects patterns that cannot match.
+// check rejects patterns that cannot match and values that no toolspec can have.
 func (f *importFlags) check(cmd *cobra.Command) error {
+	for _, flag := range []struct {
+		name, value string
+		known       []string
+	}{{"access", f.access, []string{string(api.AccessShared), string(api.AccessExclusive)}},
+		{"effect", f.effect, []string{string(api.EffectRead), string(api.EffectIdempotent),
+			string(api.EffectOnce)}},
+		{"category", f.overrides.Category, categories}} {
+		if flag.value != "" && !slices.Contains(flag.known, flag.value) {
+			return cli.UsageError(cmd, "--%s %q is not one of %s", flag.name, flag.value,
+				strings.Join(flag.known, ", "))
+		}
+	}
+	f.overrides.Access, f.overrides.Effect = api.Access(f.access), api.Effect(f.effect)
 	for _, pattern := range f.names {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return cli.UsageError(cmd,
@@ -134,7 +190,7 @@ func importFile(a *cli.App, cmd *cobra.Command, source string, flags *importFlag
 	if err != nil {
 		return err
 	}
-	return writeImported(a, flags, catalog, result)
+	return writeImported(a, cmd, flags, catalog, result)
 }
 
 // parseAuth parses bearer=env:NAME or header:X-Key=env:NAME.

@@ -55,10 +55,10 @@ effects are not trusted: tools get effect: once until you change it.`,
 				return importError(cmd.Context(), entry, err)
 			}
 			o.Names = flags.names
-			return writeImported(a, &flags, catalog, imports.MCP(entry, listed, o))
+			return writeImported(a, cmd, &flags, catalog, imports.MCP(entry, listed, o))
 		},
 	}
-	flags.add(cmd.Flags())
+	flags.add(cmd.Flags(), "tag")
 	cmd.Flags().StringVar(&entry.URL, "url", "", "streamable-HTTP `address` of the server")
 	cmd.Flags().StringVar(&auth, "auth", "", "authentication as `TYPE=SECRET`: bearer=env:NAME, basic=…, header:X-Key=…, query:key=…")
 	oauth.add(cmd.Flags())
@@ -66,7 +66,6 @@ effects are not trusted: tools get effect: once until you change it.`,
 	cmd.Flags().StringSliceVar(&entry.Allow, "allow", nil, "non-public `hosts` or ranges that may be reached, such as localhost")
 	cmd.Flags().StringSliceVar(&entry.Env, "env", nil, "`variables` of the environment that the program may see")
 	cmd.Flags().DurationVar((*time.Duration)(&entry.AnswerWithin), "answer-within", 0, "`time` that a person has to answer the server's questions during a call; some servers list more tools then (default: no questions)")
-	cmd.Flags().StringVar(&o.Prefix, "prefix", "", "`prefix` of all tool names")
 	cmd.Flags().BoolVar(&o.Output, "with-output", false, "declare output schemas too, if the server does")
 	return cmd
 }
@@ -97,7 +96,7 @@ endpoint becomes a REST tool.`,
 			return importFile(a, cmd, args[0], &flags, catalog, read)
 		},
 	}
-	flags.add(cmd.Flags())
+	flags.add(cmd.Flags(), "tag")
 	cmd.Flags().BoolVar(&output, "with-output", false, "declare output schemas too, if the functions do")
 	return cmd
 }
@@ -126,7 +125,7 @@ reaches the servers that the registry names. Without --connect, MCP tools are no
 			return importFile(a, cmd, args[0], &flags, catalog, read)
 		},
 	}
-	flags.add(cmd.Flags())
+	flags.add(cmd.Flags(), "tag")
 	cmd.Flags().BoolVar(&connect, "connect", false, "connect to the MCP servers of the registry and import their tools")
 	return cmd
 }

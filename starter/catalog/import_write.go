@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
@@ -20,10 +21,12 @@ import (
 
 // States of an imported tool's file.
 const (
-	fileWritten   = "written"
-	fileReplaced  = "replaced"
-	fileUnchanged = "unchanged"
-	fileInTheWay  = "in_the_way"
+	fileWritten     = "written"
+	fileUpdated     = "updated"
+	fileUnchanged   = "unchanged"
+	fileInTheWay    = "in_the_way"
+	fileWouldWrite  = "would_write"
+	fileWouldUpdate = "would_update"
 )
 
 // importedTool is the JSON form of an imported tool.
@@ -34,6 +37,8 @@ type importedTool struct {
 	// State is the file's state, or the state it would get.
 	State string   `json:"state"`
 	Notes []string `json:"notes,omitempty"`
+	// Kept are the fields that the file keeps although the source has other values.
+	Kept []string `json:"kept,omitempty"`
 
 	data []byte
 }
@@ -50,11 +55,18 @@ type importReport struct {
 	Tools   []importedTool `json:"tools"`
 	Refused []refusedPart  `json:"refused,omitempty"`
 	Notes   []string       `json:"notes,omitempty"`
+	// Servers are the servers that were added to the file of servers.
+	Servers []string `json:"servers,omitempty"`
 }
 
 // writeImported writes the imported tools or reports what it would write.
-func writeImported(a *cli.App, flags *importFlags, catalog *specfiles.Flags,
+func writeImported(a *cli.App, cmd *cobra.Command, flags *importFlags, catalog *specfiles.Flags,
 	result imports.Result) error {
+	isMCP := func(t imports.Tool) bool { return t.Spec.Entry.Type == toolspecs.KindMCP }
+	if flags.overrides.Session != "" && !slices.ContainsFunc(result.Tools, isMCP) {
+		return cli.UsageError(cmd, "--session is for MCP tools, and this import has none")
+	}
+	result.Override(flags.overrides, insideHosts())
 	report, err := planImport(flags, result)
 	if err != nil {
 		return err
@@ -62,12 +74,12 @@ func writeImported(a *cli.App, flags *importFlags, catalog *specfiles.Flags,
 	inTheWay := report.files(fileInTheWay)
 	if len(inTheWay) > 0 && !flags.dryRun {
 		return cli.Errorf(cli.ExitUsage,
-			"%s already there with other content: %s\nNothing was written. Pass --force to overwrite, or another folder with --out.",
+			"%s already there and not from an earlier import of this source: %s\nNothing was written. Pass --force to take over what they have in common, --prefix for other names, or another folder with --out.",
 			cli.IsAre(len(inTheWay), "file"), strings.Join(inTheWay[:min(len(inTheWay), 10)], ", ")+
 				more(len(inTheWay)-10))
 	}
 	if !flags.dryRun && len(report.Tools) > 0 {
-		if err := report.write(flags.out); err != nil {
+		if err := report.write(flags); err != nil {
 			return cli.Errorf(cli.ExitFailed, "--out %s: %w", flags.out, err)
 		}
 	}
@@ -90,32 +102,59 @@ func more(n int) string {
 // planImport determines the state of each file.
 func planImport(flags *importFlags, result imports.Result) (*importReport, error) {
 	report := &importReport{Title: result.Title, DryRun: flags.dryRun, Tools: []importedTool{},
-		Notes: result.Notes}
+		Notes: result.Notes, Servers: flags.servers.added}
+	var located []toolspecs.Located
 	for _, refused := range result.Refused {
 		report.Refused = append(report.Refused, refusedPart(refused))
 	}
 	for _, tool := range result.Tools {
-		data, err := imports.YAML(result.Title, tool)
-		if err != nil {
+		t := importedTool{Tool: tool.Spec.Name, Source: tool.Source, Notes: tool.Notes,
+			File: filepath.Join(flags.out, imports.File(tool.Spec))}
+		if err := t.plan(flags, result.Title, tool); err != nil {
 			return nil, err
 		}
-		t := importedTool{Tool: tool.Spec.Name, Source: tool.Source, Notes: tool.Notes,
-			State: fileWritten, data: data,
-			File: filepath.Join(flags.out, imports.File(tool.Spec))}
-		same, there, err := sameFile(t.File, data)
-		switch {
-		case err != nil:
-			return nil, cli.Errorf(cli.ExitUsage, "%s: %w", t.File, cli.PathError(t.File, err))
-		case same:
-			t.State = fileUnchanged
-		case there && flags.force:
-			t.State = fileReplaced
-		case there:
-			t.State = fileInTheWay
-		}
 		report.Tools = append(report.Tools, t)
+		located = append(located, toolspecs.Located{Spec: tool.Spec, File: t.File})
+	}
+	for _, w := range toolspecs.Warnings(located) {
+		report.Notes = append(report.Notes, w.String())
 	}
 	return report, nil
+}
+
+// plan determines what becomes of the tool's file.
+func (t *importedTool) plan(flags *importFlags, title string, tool imports.Tool) error {
+	explicit := flags.overrides.Explicit()
+	data, err := imports.YAML(title, tool, explicit)
+	if err != nil {
+		return err
+	}
+	t.data, t.State = data, fileWritten
+	if flags.dryRun {
+		t.State = fileWouldWrite
+	}
+	old, err := os.ReadFile(t.File)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return cli.Errorf(cli.ExitUsage, "%s: %w", t.File, cli.PathError(t.File, err))
+	}
+	merged, err := imports.Merge(old, data, explicit)
+	if err != nil {
+		return cli.Errorf(cli.ExitUsage, "%s: %w", t.File, err)
+	}
+	t.data, t.Kept = merged.Data, merged.Kept
+	switch {
+	case bytes.Equal(old, merged.Data):
+		t.State = fileUnchanged
+	case merged.Foreign && !flags.force:
+		t.State, t.Kept = fileInTheWay, nil
+	case flags.dryRun:
+		t.State = fileWouldUpdate
+	default:
+		t.State = fileUpdated
+	}
+	return nil
 }
 
 // files returns the files in a state.
@@ -132,7 +171,7 @@ func (r *importReport) files(state string) []string {
 // others reports whether the folder has toolspecs other than the imported ones.
 func (r *importReport) others(dir string) bool {
 	files, err := specFiles([]string{dir})
-	imported := map[string]bool{}
+	imported := map[string]bool{filepath.Join(dir, toolspecs.ServersFile): true}
 	for _, t := range r.Tools {
 		imported[t.File] = true
 	}
@@ -140,9 +179,15 @@ func (r *importReport) others(dir string) bool {
 		func(file string) bool { return !imported[file] })
 }
 
-func (r *importReport) write(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+func (r *importReport) write(flags *importFlags) error {
+	if err := os.MkdirAll(flags.out, 0o755); err != nil {
 		return err
+	}
+	if s := flags.servers; len(s.added) > 0 {
+		path := filepath.Join(flags.out, toolspecs.ServersFile)
+		if err := writeWhole(path, s.data, 0o644); err != nil {
+			return err
+		}
 	}
 	for _, t := range r.Tools {
 		if t.State == fileUnchanged {
@@ -165,6 +210,11 @@ func printImport(a *cli.App, r *importReport, flags *importFlags) error {
 	for _, t := range r.Tools {
 		rows.Add(t.File, strings.ReplaceAll(t.State, "_", " "), t.Source)
 	}
+	if n := len(r.Servers); n > 0 {
+		fmt.Fprintf(a.Err, "%s: %s %s\n", filepath.Join(flags.out, toolspecs.ServersFile),
+			api.Plural(n, "server"), map[bool]string{true: "would be added",
+				false: "added"}[flags.dryRun])
+	}
 	if len(r.Tools) > 0 {
 		if err := a.Print(rows.Text(p)); err != nil {
 			return err
@@ -177,6 +227,12 @@ func printImport(a *cli.App, r *importReport, flags *importFlags) error {
 	for _, note := range r.noted() {
 		fmt.Fprintln(a.Err, p.Warn("note:"), note.of()+": "+note.text)
 		notes += len(note.sources)
+	}
+	for _, t := range r.Tools {
+		if len(t.Kept) > 0 {
+			fmt.Fprintf(a.Err, "%s %s keeps %s as you wrote it, where the source differs\n",
+				p.Warn("note:"), t.File, strings.Join(t.Kept, ", "))
+		}
 	}
 	for _, refused := range r.Refused {
 		fmt.Fprintln(a.Err, p.Bad("not imported:"), refused.Source+": "+refused.Reason)
@@ -217,16 +273,22 @@ func (n *importNote) of() string {
 
 // summary counts the files by state.
 func (r *importReport) summary(flags *importFlags, notes int) string {
-	written := len(r.files(fileWritten)) + len(r.files(fileReplaced))
-	text := api.Plural(written, "tool") + " written to " + flags.out
+	text := api.Plural(len(r.files(fileWritten)), "tool") + " written to " + flags.out
 	if flags.dryRun {
-		text = "dry run: " + api.Plural(written, "tool") + " would be written to " + flags.out
+		text = "dry run: " + api.Plural(len(r.files(fileWouldWrite)), "tool") +
+			" would be written to " + flags.out
+	}
+	if n := len(r.files(fileUpdated)); n > 0 {
+		text += fmt.Sprintf(", %d updated", n)
+	}
+	if n := len(r.files(fileWouldUpdate)); n > 0 {
+		text += fmt.Sprintf(", %d would be updated", n)
 	}
 	if n := len(r.files(fileUnchanged)); n > 0 {
 		text += fmt.Sprintf(", %d unchanged", n)
 	}
 	if n := len(r.files(fileInTheWay)); n > 0 {
-		text += fmt.Sprintf(", %d with other content not overwritten", n)
+		text += ", " + cli.IsAre(n, "file") + " not from an earlier import of this source"
 	}
 	if notes > 0 {
 		text += ", " + api.Plural(notes, "note")
@@ -250,15 +312,6 @@ func checkImported(a *cli.App, report *importReport, flags *importFlags,
 		fmt.Fprintf(a.Err, "the folder %s has %s:\n", flags.out, api.Plural(len(faults), "fault"))
 	}
 	return err
-}
-
-// sameFile reports whether a file has the content, and whether it exists.
-func sameFile(path string, data []byte) (same, there bool, err error) {
-	old, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, false, nil
-	}
-	return bytes.Equal(old, data), true, err
 }
 
 // writeWhole writes a file atomically, so that a worker watching its folder never reads half of it.

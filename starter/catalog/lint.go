@@ -23,9 +23,6 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
-// Kinds of file that lint checks.
-const ()
-
 func lintCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
 	kind := specfiles.KindAuto
 	cmd := &cobra.Command{
@@ -141,15 +138,16 @@ func (l *linter) path(path string) error {
 		return errors.New("this is a folder; name files of " + l.kind)
 	}
 	if isFolder {
-		loaded, err := folder.Load(path, l.options)
+		shipped, err := l.shipped()
 		if err != nil {
 			return err
 		}
-		var specs []toolspecs.Spec
-		for _, tool := range loaded.All() {
-			specs = append(specs, tool.Spec)
+		located, err := folder.Check(path, l.options, shipped, unreachable)
+		if err != nil {
+			return err
 		}
-		return checkNamed(specs, nil)
+		l.warn(located)
+		return checkNamed(specsOf(located), nil)
 	}
 	return l.file(path)
 }
@@ -190,9 +188,72 @@ func (l *linter) file(path string) error {
 	return specfiles.AllFaults(err, wrong)
 }
 
+// shipped returns the tools that workers provide.
+func (l *linter) shipped() (*toolspecs.Catalog, error) {
+	shipped, err := toolspecs.NewCatalog(toolspecs.Shipped())
+	if err != nil {
+		return nil, err
+	}
+	return shipped.OnLanes(l.options.KnownLanes())
+}
+
+// unreachable returns why no worker started in this environment would reach a tool's server.
+func unreachable(c *toolspecs.Compiled) []string {
+	if err := c.Spec.CheckReach(insideHosts()); err != nil {
+		return []string{err.Error()}
+	}
+	return nil
+}
+
+func specsOf(located []toolspecs.Located) []toolspecs.Spec {
+	specs := make([]toolspecs.Spec, len(located))
+	for i, s := range located {
+		specs[i] = s.Spec
+	}
+	return specs
+}
+
+// warn prints what may be wrong with tools that have no faults.
+func (l *linter) warn(located []toolspecs.Located) {
+	p := l.app.PaletteFor(l.app.Err)
+	for _, w := range toolspecs.Warnings(located) {
+		fmt.Fprintln(l.app.Err, p.Warn("warning:"), w.String())
+	}
+}
+
+// surroundings returns the faults of tools in relation to what workers provide and reach.
+func (l *linter) surroundings(located []toolspecs.Located) error {
+	shipped, err := l.shipped()
+	if err != nil {
+		return err
+	}
+	var faults toolspecs.Faults
+	for _, s := range located {
+		compiled, err := s.Spec.Compile()
+		if err != nil {
+			return err
+		}
+		if other, both := shipped.Get(s.Spec.Name); both && other.Digest != compiled.Digest {
+			faults = append(faults, s.Provided())
+		}
+		for _, message := range unreachable(compiled) {
+			faults = append(faults, s.Fault(message, ""))
+		}
+	}
+	return faults.Err()
+}
+
 // tool checks a toolspec file, and its agents' tools if the available tools are known.
 func (l *linter) tool(path string, data []byte) error {
-	specs, err := toolspecs.Decode(path, data, l.options)
+	located, faults := toolspecs.DecodeLocated(path, data, l.options)
+	err := faults.Err()
+	if err == nil {
+		err = l.surroundings(located)
+	}
+	specs := specsOf(located)
+	if err == nil {
+		l.warn(located)
+	}
 	if err != nil || !slices.ContainsFunc(specs,
 		func(s toolspecs.Spec) bool {
 			return s.Entry.Agent != nil || s.Undo != nil ||

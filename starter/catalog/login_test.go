@@ -52,12 +52,12 @@ func TestLogin_StoresTheTokenAndNoSecretInTheToolspec(t *testing.T) {
 	var out bytes.Buffer
 	code := catalogProgram.Run(t.Context(), []string{"tools", "import", "mcp", "--url", g.URL +
 		"/mcp", "--allow", "127.0.0.1", "--oauth", "--scopes", "read,write",
-		"--name", "echo", "--out", tools, "--logins", logins}, cli.Stdio{In: person, Out: &out,
+		"--name", "echo", "--prefix", "t_", "--out", tools, "--logins", logins}, cli.Stdio{In: person, Out: &out,
 		Err: person})
 	if code != 0 {
 		t.Fatalf("exit code %d: %s%s", code, &out, &person.prints)
 	}
-	text, err := os.ReadFile(filepath.Join(tools, "echo.yaml"))
+	text, err := os.ReadFile(filepath.Join(tools, "t_echo.yaml"))
 	if err != nil || !strings.Contains(string(text), "oauth") || !strings.Contains(string(text),
 		"write") {
 		t.Errorf("wrote %s, %v", text, err)

@@ -142,9 +142,7 @@ func (f *folder) decode(r *reading, data []byte) {
 func (f *folder) surroundings(l toolspecs.Located, c *toolspecs.Compiled) toolspecs.Faults {
 	var faults toolspecs.Faults
 	if other, both := f.base.Get(c.Spec.Name); both && other.Digest != c.Digest {
-		faults = append(faults,
-			l.Fault(fmt.Sprintf("there is another tool %q, which the worker provides", c.Spec.Name),
-				toolspecs.HintProvided))
+		faults = append(faults, l.Provided())
 	}
 	if f.check != nil {
 		for _, message := range f.check(c) {

@@ -69,7 +69,7 @@ func importFunctions(t *testing.T, id string, tools json.RawMessage) []*toolspec
 	}
 	var all []*toolspecs.Compiled
 	for _, tool := range r.Tools {
-		data, err := YAML("", tool)
+		data, err := YAML("", tool, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

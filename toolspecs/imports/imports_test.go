@@ -22,7 +22,7 @@ func written(t *testing.T, r Result, err error) string {
 	}
 	var b strings.Builder
 	for _, tool := range r.Tools {
-		data, err := YAML(r.Title, tool)
+		data, err := YAML(r.Title, tool, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,8 @@ func serve(e toolspecs.Entry) ([]mcpclient.Tool, error) {
 // Each listed tool is pinned by its digest, with the server's texts.
 func TestMCP_PinsEveryTool(t *testing.T) {
 	entry := toolspecs.Entry{Argv: []string{"mcp-files", "."}, Env: []string{"FILES_ROOT"}}
-	r := MCP(entry, remoteTools, MCPOptions{Prefix: "fs_", Output: true})
+	r := MCP(entry, remoteTools, MCPOptions{Output: true})
+	r.Override(Overrides{Prefix: "fs_"}, nil)
 	golden.Compare(t, filepath.Join("testdata", "mcp.golden"), written(t, r, nil))
 	for i, tool := range r.Tools {
 		if tool.Spec.Entry.Pin != remoteTools[i].Digest() {

@@ -15,8 +15,6 @@ type MCPOptions struct {
 	// Names selects tools whose name on the server or toolspec name matches one of the patterns;
 	// empty selects all.
 	Names []string
-	// Prefix is put before every name, so that tools of several servers differ.
-	Prefix string
 	// Output declares results as well, where the server does. A result that breaks it gives a note.
 	Output bool
 }
@@ -27,7 +25,7 @@ type MCPOptions struct {
 func MCP(entry toolspecs.Entry, listed []mcpclient.Tool, o MCPOptions) Result {
 	parts := make([]wanted, len(listed))
 	for i, tool := range listed {
-		parts[i] = wanted{o.Prefix + tool.Name, tool.Name}
+		parts[i] = wanted{tool.Name, tool.Name}
 	}
 	var r Result
 	var tools []Tool

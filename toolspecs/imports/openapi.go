@@ -25,9 +25,9 @@ type Options struct {
 	Auth *outbound.Auth
 	// Allow becomes every tool's entry.allow: what may be reached although it is not public.
 	Allow []string
-	// Tags, Paths and Names select operations: those with one of the tags, those whose path is
-	// below one of the paths or matches it as a pattern, and those whose tool name or operationId
-	// matches one of the patterns. An empty list selects all.
+	// Tags, Paths and Names select operations: those with one of the tags, those whose path is one
+	// of the paths or matches it as a pattern (/** at the end matches all below), and those whose
+	// tool name or operationId matches one of the patterns. An empty list selects all.
 	Tags, Paths, Names []string
 	// Output declares results as well, by the schema of the successful response. A result that
 	// breaks it gives a note.
@@ -203,11 +203,28 @@ func (d *document) pick(file string, all []operation) ([]operation, error) {
 	if len(all) > 0 {
 		fault.Message = fmt.Sprintf("no operation is selected; the document has %d",
 			len(all))
-	}
-	if len(o.Tags) > 0 {
-		fault.Hint = spelling.Hint(o.Tags[0], slices.Compact(slices.Sorted(slices.Values(tags))))
+		fault.Hint = selectionHint(o, all, tags)
 	}
 	return nil, toolspecs.Faults{fault}
+}
+
+// selectionHint returns why a selection may be empty.
+func selectionHint(o Options, all []operation, tags []string) string {
+	if len(o.Tags) > 0 && len(tags) == 0 {
+		return "the operations of the document have no tags; select by path or name"
+	}
+	if len(o.Tags) > 0 {
+		return spelling.Hint(o.Tags[0], slices.Compact(slices.Sorted(slices.Values(tags))))
+	}
+	for _, pattern := range o.Paths {
+		prefix := strings.TrimSuffix(pattern, "/") + "/"
+		if slices.ContainsFunc(all, func(op operation) bool {
+			return strings.HasPrefix(op.path, prefix)
+		}) {
+			return "to select everything below the path, write " + prefix + "**"
+		}
+	}
+	return ""
 }
 
 // picks reports whether one of the patterns fits; no patterns fit everything.
@@ -220,8 +237,15 @@ func matches(pattern, name string) bool {
 	return err == nil && ok
 }
 
-// below reports whether a path matches a pattern, or starts with it at a segment boundary.
+// below reports whether a path is the given one or matches it as a pattern. A pattern that ends in
+// /** matches a path and everything below it.
 func below(pattern, of string) bool {
-	prefix := strings.TrimSuffix(pattern, "/")
-	return matches(pattern, of) || of == prefix || strings.HasPrefix(of, prefix+"/")
+	prefix, all := strings.CutSuffix(pattern, "/**")
+	if !all {
+		return of == pattern || matches(pattern, of)
+	}
+	depth := strings.Count(prefix, "/") + 1
+	segments := strings.SplitAfterN(of, "/", depth+1)
+	start := strings.TrimSuffix(strings.Join(segments[:min(depth, len(segments))], ""), "/")
+	return start == prefix || matches(prefix, start)
 }

@@ -123,7 +123,7 @@ func (c *call) way(way *jsontext.Object) (*outbound.Auth, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the security scheme %s cannot be read: %w", name, err)
 	}
-	auth := &outbound.Auth{Secret: "env:" + envName(name), Type: schemeTypes[kindOf(scheme)]}
+	auth := &outbound.Auth{Secret: "env:" + secretOf(c.doc.title, name), Type: schemeTypes[kindOf(scheme)]}
 	switch auth.Type {
 	case "":
 		return nil, fmt.Errorf("the security scheme %s (%s) is not supported", name, kindOf(scheme))
@@ -135,6 +135,21 @@ func (c *call) way(way *jsontext.Object) (*outbound.Auth, error) {
 		auth.Name = "Cookie"
 	}
 	return auth, nil
+}
+
+// maxTitleWords bounds how much of an API's title is part of the name of its secret.
+const maxTitleWords = 3
+
+// secretOf returns the environment variable for the secret of a security scheme, with the API's
+// title, so that the secrets of two APIs differ.
+func secretOf(title, scheme string) string {
+	words := strings.Fields(noName.ReplaceAllString(title, " "))
+	prefix, own := envName(strings.Join(words[:min(len(words), maxTitleWords)], "_")),
+		envName(scheme)
+	if len(words) == 0 || own == prefix || strings.HasPrefix(own, prefix+"_") {
+		return own
+	}
+	return prefix + "_" + own
 }
 
 // schemeTypes are the kinds of security scheme that a toolspec can do, and where the secret goes.

@@ -74,11 +74,11 @@ func TestOpenAPI_ImportsAThousandOperations(t *testing.T) {
 	}
 	names := map[string]bool{}
 	for i, tool := range first.Tools {
-		one, err := YAML(first.Title, tool)
+		one, err := YAML(first.Title, tool, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		two, err := YAML(second.Title, second.Tools[i])
+		two, err := YAML(second.Title, second.Tools[i], nil)
 		if err != nil || !bytes.Equal(one, two) {
 			t.Fatalf("%s: another import writes something else (%v)", tool.Source, err)
 		}
@@ -179,7 +179,7 @@ func TestOpenAPI_ImportsRealDocuments(t *testing.T) {
 		notes := 0
 		for _, tool := range r.Tools {
 			notes += len(tool.Notes)
-			written, err := YAML(r.Title, tool)
+			written, err := YAML(r.Title, tool, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -238,7 +238,7 @@ func TestOpenAPI_KeepsAnyText(t *testing.T) {
 			Category: "custom", InputSchema: encoded(schema),
 			Entry: toolspecs.Entry{Type: toolspecs.KindFunction}}
 		tool := Tool{Spec: s, Source: text, Notes: []string{text}}
-		data, err := YAML(text, tool)
+		data, err := YAML(text, tool, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

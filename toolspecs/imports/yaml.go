@@ -5,8 +5,10 @@ import (
 	"encoding"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -23,10 +25,22 @@ const (
 	maxFlowMembers = 3
 )
 
-// YAML writes a toolspec as a file, with fields in the order of Spec, a comment about its origin
-// and one for each note. Equal tools give equal bytes.
-func YAML(title string, t Tool) ([]byte, error) {
-	root, err := node(reflect.ValueOf(t.Spec))
+// YAML writes a toolspec as a file, with fields in the order of Spec, a comment about its origin,
+// one for each note, and one that Merge reads. Equal tools give equal bytes. explicit are the paths
+// of fields that the person who imports declared.
+func YAML(title string, t Tool, explicit []string) ([]byte, error) {
+	root, err := node(reflect.ValueOf(referring(t.Spec)))
+	if err != nil {
+		return nil, fmt.Errorf("toolspec %q: %w", t.Spec.Name, err)
+	}
+	var body bytes.Buffer
+	e := yaml.NewEncoder(&body)
+	e.SetIndent(2)
+	if err := e.Encode(root); err != nil {
+		return nil, fmt.Errorf("toolspec %q: %w", t.Spec.Name, err)
+	}
+	spec := folded(body.Bytes())
+	record, err := recordOf(spec, explicit)
 	if err != nil {
 		return nil, fmt.Errorf("toolspec %q: %w", t.Spec.Name, err)
 	}
@@ -35,12 +49,18 @@ func YAML(title string, t Tool) ([]byte, error) {
 	for _, note := range t.Notes {
 		b.WriteString(comment("Note: " + note))
 	}
-	e := yaml.NewEncoder(&b)
-	e.SetIndent(2)
-	if err := e.Encode(root); err != nil {
-		return nil, fmt.Errorf("toolspec %q: %w", t.Spec.Name, err)
+	b.WriteString(record + "\n")
+	b.Write(spec)
+	return b.Bytes(), nil
+}
+
+// referring returns a spec without what the server that it names declares.
+func referring(s toolspecs.Spec) toolspecs.Spec {
+	if e := s.Entry; e.Server != "" {
+		s.Entry = toolspecs.Entry{Type: e.Type, Server: e.Server, Remote: e.Remote, Pin: e.Pin,
+			Session: e.Session}
 	}
-	return folded(b.Bytes()), nil
+	return s
 }
 
 func ofTitle(title string) string {
@@ -80,6 +100,8 @@ func node(v reflect.Value) (*yaml.Node, error) {
 		return structNode(v)
 	case reflect.Slice:
 		return listNode(v)
+	case reflect.Map:
+		return mapNode(v), nil
 	case reflect.String:
 		if v.Type() == reflect.TypeFor[json.Number]() {
 			return plainScalar(v.String()), nil
@@ -109,6 +131,16 @@ func structNode(v reflect.Value) (*yaml.Node, error) {
 		n.Content = append(n.Content, scalar(name), value)
 	}
 	return tidy(n), nil
+}
+
+// mapNode returns a map of texts.
+func mapNode(v reflect.Value) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	names := v.Interface().(map[string]string)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		n.Content = append(n.Content, scalar(name), scalar(names[name]))
+	}
+	return tidy(n)
 }
 
 func listNode(v reflect.Value) (*yaml.Node, error) {

@@ -1,0 +1,354 @@
+package imports
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// ConfiguredServer is an MCP server of the configuration of an MCP client.
+type ConfiguredServer struct {
+	// Name is the name in the configuration, in the form that servers have.
+	Name string
+	// Entry declares how to reach the server, with references in place of secrets.
+	Entry toolspecs.Entry
+	// Literals has the secrets that the configuration holds, by environment variable. They are for
+	// connecting during the import and never written.
+	Literals map[string]string
+	Notes    []string
+	// Problem is why the server cannot be imported; empty if it can.
+	Problem string
+}
+
+// MCPConfig reads the MCP servers of a configuration as Claude, Cursor (mcpServers) and VS Code
+// (servers) write it: JSON, with comments and trailing commas. The error is Faults.
+func MCPConfig(file string, data []byte) ([]ConfiguredServer, error) {
+	root, _, err := parsed(file, withoutComments(data))
+	if err != nil {
+		return nil, err
+	}
+	var servers *jsontext.Object
+	for _, key := range []string{"mcpServers", "servers"} {
+		if o, ok := root.(*jsontext.Object); ok && servers == nil {
+			servers = jsontext.Member[*jsontext.Object](o, key)
+			if nested := jsontext.Member[*jsontext.Object](o, "mcp"); servers == nil {
+				servers = jsontext.Member[*jsontext.Object](nested, key) // settings of VS Code
+			}
+		}
+	}
+	if len(servers.Names()) == 0 {
+		return nil, toolspecs.Faults{{File: file, Message: "the document configures no MCP servers",
+			Hint: `write {"mcpServers": {"name": {"command": "program", "args": []}}}`}}
+	}
+	names := servers.Names()
+	legalNames := toolNames(numbered(names))
+	list := make([]ConfiguredServer, len(names))
+	for i, name := range names {
+		list[i] = configured(legalNames[i], servers.Members[name])
+		if legalNames[i] != name {
+			list[i].Notes = append(list[i].Notes, fmt.Sprintf("it is called %q in the file", name))
+		}
+	}
+	return list, nil
+}
+
+// serverKeys are the keys of a server that are read, and those that mean something to clients only.
+var serverKeys = []string{"command", "args", "env", "cwd", "type", "transport", "url", "serverUrl",
+	"headers", "disabled", "autoApprove", "alwaysAllow", "disabledTools", "timeout", "gallery",
+	"version", "description", "name", "dev"}
+
+func configured(name string, value any) ConfiguredServer {
+	s := ConfiguredServer{Name: name, Literals: map[string]string{},
+		Entry: toolspecs.Entry{Type: toolspecs.KindMCP}}
+	o, ok := value.(*jsontext.Object)
+	if !ok {
+		s.Problem = "its declaration is not an object"
+		return s
+	}
+	for _, key := range o.Names() {
+		if !slices.Contains(serverKeys, key) {
+			s.Notes = append(s.Notes, fmt.Sprintf("%s is not imported", key))
+		}
+	}
+	if jsontext.Member[bool](o, "disabled") {
+		s.Problem = "it is disabled"
+		return s
+	}
+	var err error
+	if address := firstText(o, "url", "serverUrl"); address != "" {
+		err = s.remote(o, address)
+	} else {
+		err = s.program(o)
+	}
+	if err != nil {
+		s.Problem = err.Error()
+	}
+	return s
+}
+
+func firstText(o *jsontext.Object, keys ...string) string {
+	for _, key := range keys {
+		if text := jsontext.Member[string](o, key); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func (s *ConfiguredServer) program(o *jsontext.Object) error {
+	command := jsontext.Member[string](o, "command")
+	if command == "" {
+		return errors.New("it has neither command nor url")
+	}
+	s.Entry.Argv = append([]string{command}, texts(o.Get("args"))...)
+	if fields := strings.Fields(command); len(fields) > 1 && !o.Has("args") {
+		s.Entry.Argv = fields
+		s.Notes = append(s.Notes, "its command is split at blanks into program and arguments")
+	}
+	s.Entry.Dir = ownFolder(jsontext.Member[string](o, "cwd"))
+	for i, text := range s.Entry.Argv {
+		s.Entry.Argv[i] = ownFolder(text)
+		if m := variable.FindString(s.Entry.Argv[i]); m != "" {
+			return fmt.Errorf("its argument %q has the variable %s; write the value in its place",
+				text, m)
+		}
+	}
+	env := jsontext.Member[*jsontext.Object](o, "env")
+	for _, name := range env.Names() {
+		text, ok := env.Members[name].(string)
+		if !ok {
+			text = string(encoded(env.Members[name]))
+		}
+		if err := s.variable(name, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var (
+	// variable matches ${NAME}, ${NAME:-default}, ${env:NAME} and ${input:name}.
+	variable     = regexp.MustCompile(`\$\{([^}]*)\}`)
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	// secretVariable matches names of variables that hold a secret.
+	secretVariable = regexp.MustCompile(
+		`(?i)(token|secret|passw(or)?d|passphrase|credential|(^|_)pat$|(api|access|auth|private)_?key|^key$)`)
+	// withPassword matches addresses that hold a password.
+	withPassword = regexp.MustCompile(`://[^/@\s]+:[^/@\s]+@`)
+)
+
+// ownFolder replaces the folder of the workspace, which is the worker's folder.
+func ownFolder(text string) string {
+	for _, name := range []string{"${workspaceFolder}", "${workspaceRoot}"} {
+		if text == name {
+			return "."
+		}
+		text = strings.ReplaceAll(text, name+"/", "")
+	}
+	return text
+}
+
+// referenced returns the environment variable that a value consists of; empty if it does not.
+func referenced(text string) string {
+	m := variable.FindStringSubmatch(text)
+	if m == nil || m[0] != text {
+		return ""
+	}
+	name, _, _ := strings.Cut(m[1], ":-")
+	if input, ok := strings.CutPrefix(name, "input:"); ok {
+		return envName(input)
+	}
+	name = strings.TrimPrefix(name, "env:")
+	if !variableName.MatchString(name) {
+		return ""
+	}
+	return name
+}
+
+// variable takes over an environment variable: a reference or a literal.
+func (s *ConfiguredServer) variable(name, text string) error {
+	e := &s.Entry
+	secret := secretVariable.MatchString(name) || withPassword.MatchString(text)
+	switch from := referenced(text); {
+	case from == name && !secret:
+		e.Env = append(e.Env, name)
+	case from != "":
+		e.Secrets = with(e.Secrets, name, "env:"+from)
+	case variable.MatchString(text):
+		return fmt.Errorf("the value of %s has a variable within a text; write the value itself",
+			name)
+	case secret && text != "":
+		e.Secrets = with(e.Secrets, name, "env:"+name)
+		s.Literals[name] = text
+		s.Notes = append(s.Notes, fmt.Sprintf(
+			"the value of %s is not copied: give it to the worker as the environment variable %s",
+			name, name))
+	default:
+		e.SetEnv = with(e.SetEnv, name, text)
+	}
+	return nil
+}
+
+func with(m map[string]string, key, value string) map[string]string {
+	if m == nil {
+		m = map[string]string{}
+	}
+	m[key] = value
+	return m
+}
+
+func (s *ConfiguredServer) remote(o *jsontext.Object, address string) error {
+	switch kind := firstText(o, "type", "transport"); strings.ToLower(kind) {
+	case "", "http", "streamable-http", "streamablehttp", "streamable_http":
+	default:
+		return fmt.Errorf("the transport %s is not supported; use the server's streamable HTTP "+
+			"address with type http", kind)
+	}
+	if variable.MatchString(address) {
+		return fmt.Errorf("its url has a variable; write the address itself")
+	}
+	s.Entry.URL = address
+	headers := jsontext.Member[*jsontext.Object](o, "headers")
+	plainHeaders := jsontext.NewObject()
+	for _, name := range headers.Names() {
+		text, _ := headers.Members[name].(string)
+		auth, err := s.authIn(name, text)
+		switch {
+		case err != nil:
+			return err
+		case auth == nil:
+			plainHeaders.Set(name, text)
+		case s.Entry.Auth != nil:
+			return errors.New("several of its headers hold secrets, but a server has one")
+		default:
+			s.Entry.Auth = auth
+		}
+	}
+	s.Entry.Headers = members(plainHeaders)
+	return nil
+}
+
+// authIn returns the secret that a header holds; nil if it holds none.
+func (s *ConfiguredServer) authIn(name, text string) (*outbound.Auth, error) {
+	auth := &outbound.Auth{Type: outbound.Header, Name: name}
+	value := text
+	if strings.EqualFold(name, "Authorization") {
+		scheme, rest, _ := strings.Cut(text, " ")
+		if !strings.EqualFold(scheme, "bearer") {
+			return nil, errors.New("its header Authorization is not a bearer token; " +
+				"import the server with starter tools import mcp --auth")
+		}
+		auth, value = &outbound.Auth{Type: outbound.Bearer}, strings.TrimSpace(rest)
+	} else if !secretVariable.MatchString(strings.ReplaceAll(name, "-", "_")) &&
+		!variable.MatchString(text) {
+		return nil, nil
+	}
+	if from := referenced(value); from != "" {
+		auth.Secret = "env:" + from
+		return auth, nil
+	}
+	if variable.MatchString(value) {
+		return nil, fmt.Errorf("the header %s has a variable within a text", name)
+	}
+	from := envName(s.Name + "_token")
+	auth.Secret = "env:" + from
+	s.Literals[from] = value
+	s.Notes = append(s.Notes, fmt.Sprintf(
+		"the value of the header %s is not copied: give it to the worker as the environment variable %s",
+		name, from))
+	return auth, nil
+}
+
+// ServersYAML returns a file of servers with further ones. Servers that old declares, and all that
+// people wrote, stay. added are the names of those that were added.
+func ServersYAML(old []byte, servers []ConfiguredServer) (data []byte, added []string, err error) {
+	if len(strings.TrimSpace(string(old))) == 0 {
+		old = []byte("# MCP servers, to which toolspecs refer by entry.server.\nservers: {}\n")
+	}
+	doc, err := documentOf(old)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := keyIndex(doc.Content[0], "servers")
+	if at < 0 || doc.Content[0].Content[at+1].Kind != yaml.MappingNode {
+		return nil, nil, errors.New("it has no mapping servers")
+	}
+	list := doc.Content[0].Content[at+1]
+	for _, s := range servers {
+		if keyIndex(list, s.Name) >= 0 {
+			continue
+		}
+		entry := s.Entry
+		entry.Type = ""
+		value, err := node(reflect.ValueOf(entry))
+		if err != nil {
+			return nil, nil, err
+		}
+		list.Style = 0
+		list.Content = append(list.Content, plainScalar(s.Name), value)
+		added = append(added, s.Name)
+	}
+	if len(added) == 0 {
+		return old, nil, nil
+	}
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	err = e.Encode(doc)
+	return b.Bytes(), added, err
+}
+
+// withoutComments replaces the comments and trailing commas of a JSON text by blanks, so that
+// positions stay.
+func withoutComments(data []byte) []byte {
+	plain := bytes.Clone(data)
+	blank := func(from, to int) {
+		for i := from; i < min(to, len(plain)); i++ {
+			if plain[i] != '\n' {
+				plain[i] = ' '
+			}
+		}
+	}
+	comma := -1
+	for i := 0; i < len(plain); i++ {
+		rest := plain[i:]
+		switch c := plain[i]; {
+		case c == '"':
+			comma = -1
+			for i++; i < len(plain) && plain[i] != '"'; i++ {
+				if plain[i] == '\\' {
+					i++
+				}
+			}
+		case bytes.HasPrefix(rest, []byte("//")):
+			end := bytes.IndexByte(rest, '\n')
+			if end < 0 {
+				end = len(rest)
+			}
+			blank(i, i+end)
+		case bytes.HasPrefix(rest, []byte("/*")):
+			end := bytes.Index(rest, []byte("*/"))
+			if end < 0 {
+				end = len(rest)
+			}
+			blank(i, i+end+2)
+		case c == ',':
+			comma = i
+		case (c == '}' || c == ']') && comma >= 0:
+			blank(comma, comma+1)
+		case c > ' ':
+			comma = -1
+		}
+	}
+	return plain
+}

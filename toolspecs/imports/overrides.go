@@ -1,0 +1,103 @@
+package imports
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// Overrides are what the person who imports declares of all tools. Empty fields leave the tools as
+// they are.
+type Overrides struct {
+	// Prefix is put before every name.
+	Prefix string
+	// Session is for tools of the kind mcp; others keep theirs.
+	Session  string
+	Access   api.Access
+	Effect   api.Effect
+	Lane     string
+	Category string
+	// Emits replaces the labels of results. Tags are added.
+	Emits, Tags []string
+}
+
+// Explicit returns the paths of the fields that the overrides set.
+func (o Overrides) Explicit() []string {
+	var paths []string
+	for _, f := range []struct {
+		path string
+		set  bool
+	}{{"entry.session", o.Session != ""}, {"execution.access", o.Access != ""},
+		{"execution.effect", o.Effect != ""}, {"execution.lane", o.Lane != ""},
+		{"category", o.Category != ""}, {"emits", o.Emits != nil}, {"tags", o.Tags != nil}} {
+		if f.set {
+			paths = append(paths, f.path)
+		}
+	}
+	return paths
+}
+
+// Override applies overrides to all tools. Tools that then are invalid, and tools that have the
+// name of a tool that the worker provides, are refused. inside lists the non-public hosts that the
+// worker lets tools reach; tools that cannot be reached are refused.
+func (r *Result) Override(o Overrides, inside []string) {
+	tools := r.Tools
+	r.Tools = nil
+	parts := make([]wanted, len(tools))
+	for i, t := range tools {
+		parts[i] = wanted{o.Prefix + t.Spec.Name, t.Source}
+	}
+	for i, name := range toolNames(parts) {
+		o.apply(&tools[i].Spec, name)
+	}
+	provided := map[string]bool{}
+	for _, s := range toolspecs.Shipped() {
+		provided[s.Name] = true
+	}
+	tools = slices.DeleteFunc(tools, func(t Tool) bool {
+		if provided[t.Spec.Name] {
+			r.refuse(t.Source, "the worker provides a tool of the name %s; pass --prefix",
+				t.Spec.Name)
+			return true
+		}
+		err := t.Spec.CheckReach(inside)
+		if err != nil {
+			r.refuse(t.Source, "no worker would reach its server: %v; pass --allow", err)
+		}
+		return err != nil
+	})
+	if len(o.Explicit()) == 0 && o.Prefix == "" {
+		r.Tools = tools
+		return
+	}
+	r.take(tools)
+}
+
+func (o Overrides) apply(s *toolspecs.Spec, name string) {
+	if o.Prefix != "" {
+		switch s.Entry.Type {
+		case toolspecs.KindFunction, toolspecs.KindStateful:
+			s.Entry.Handler = cmp.Or(s.Entry.Handler, s.Name)
+		case toolspecs.KindMCP:
+			s.Entry.Remote = cmp.Or(s.Entry.Remote, s.Name)
+		}
+		s.Name = name
+	}
+	if s.Entry.Type == toolspecs.KindMCP {
+		s.Entry.Session = cmp.Or(o.Session, s.Entry.Session)
+	}
+	s.Execution.Access = cmp.Or(o.Access, s.Execution.Access)
+	s.Execution.Effect = cmp.Or(o.Effect, s.Execution.Effect)
+	s.Execution.Lane = cmp.Or(o.Lane, s.Execution.Lane)
+	s.Category = cmp.Or(o.Category, s.Category)
+	if o.Emits != nil {
+		s.Emits = o.Emits
+	}
+	for _, tag := range o.Tags {
+		if !slices.Contains(s.Tags, tag) {
+			s.Tags = append(slices.Clip(s.Tags), tag)
+		}
+	}
+}

@@ -144,6 +144,14 @@ func New(c Config) (*Activities, error) {
 	return a, nil
 }
 
+// LoadConversation implements the activity api.LoadConversationActivity, see conversation.Store.
+func (a *Activities) LoadConversation(ctx context.Context,
+	r api.LoadConversationRequest) (api.LoadedConversation, error) {
+	ctx, rest := keepAlive(ctx, a.config.Client)
+	defer rest()
+	return a.Conversations.Load(ctx, r)
+}
+
 // RunHook implements the activity api.HookActivity: it runs one hook of a run. It returns the
 // hook's failure, which is retried if it was marked with switchyard.Transient.
 func (a *Activities) RunHook(ctx context.Context, r api.HookRequest) (api.HookAnswer, error) {

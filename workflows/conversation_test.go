@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
@@ -61,6 +62,25 @@ func TestConversation_ThatCannotBeContinuedEndsTheRun(t *testing.T) {
 			!strings.Contains(err.Error(), string(api.RunInvalid)) {
 			t.Errorf("got %v, want %q", err, want)
 		}
+	}
+}
+
+// The loss of the worker that loads a conversation is noticed by missing heartbeats, so that the
+// run can continue or be cancelled soon.
+func TestConversation_LoadingHasAHeartbeat(t *testing.T) {
+	l := newLab(t)
+	var got time.Duration
+	l.RegisterActivityWithOptions(func(ctx context.Context,
+		_ api.LoadConversationRequest) (api.LoadedConversation, error) {
+		got = activity.GetInfo(ctx).HeartbeatTimeout
+		return api.LoadedConversation{}, nil
+	}, activity.RegisterOptions{Name: api.LoadConversationActivity})
+	l.modelAnswers(api.Message{Text: "done"})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: listedAgent(), Prompt: "Go.",
+		Continue: true})
+	l.result()
+	if got != 5*time.Second {
+		t.Errorf("the heartbeat timeout is %s", got)
 	}
 }
 

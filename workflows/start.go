@@ -86,6 +86,10 @@ func originOf(ctx workflow.Context, in api.RunInput, caller api.Caller) api.Orig
 // ended with a delay, and an earlier run is replayed to answer the query.
 const loadTimeout = time.Minute
 
+// loadHeartbeat is the time after which an attempt is repeated whose worker was lost or was cut off
+// when it should have received it.
+const loadHeartbeat = 5 * time.Second
+
 // loadConversation returns the messages that the run begins with. If the input asks for a
 // conversation, it loads the messages of its earlier runs in one recorded step and continues their
 // turn numbers; otherwise it returns earlier unchanged.
@@ -99,10 +103,10 @@ func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byt
 			Message: problem}})
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID: "recall", StartToCloseTimeout: loadTimeout, WaitForCancellation: true,
-		Summary: "earlier runs of the conversation",
-		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 5, InitialInterval: time.Second,
-			BackoffCoefficient: 2},
+		ActivityID: "recall", StartToCloseTimeout: loadTimeout, HeartbeatTimeout: loadHeartbeat,
+		WaitForCancellation: true, Summary: "earlier runs of the conversation",
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 10, InitialInterval: time.Second,
+			BackoffCoefficient: 2, MaximumInterval: 5 * time.Second},
 	})
 	var loaded api.LoadedConversation
 	request := api.LoadConversationRequest{Conversation: cmp.Or(r.in.Conversation, id),

@@ -83,7 +83,7 @@ func register(w worker.Worker, actions *activities.Activities) {
 		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
 	}
 	w.RegisterActivityWithOptions(actions.Pin, activity.RegisterOptions{Name: api.PinActivity})
-	w.RegisterActivityWithOptions(actions.Conversations.Load,
+	w.RegisterActivityWithOptions(actions.LoadConversation,
 		activity.RegisterOptions{Name: api.LoadConversationActivity})
 	w.RegisterActivityWithOptions(actions.Admission.Admit,
 		activity.RegisterOptions{Name: api.AdmitActivity})

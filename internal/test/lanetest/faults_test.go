@@ -82,6 +82,7 @@ type faultRun struct {
 	prompt string
 	// calls is the number of calls that the run makes if nothing stops it.
 	calls int
+	agent bool
 	over  bool
 }
 
@@ -221,7 +222,7 @@ func (f *faultLab) startRun() {
 	if err != nil {
 		f.t.Fatalf("start %s: %v", run.id, err)
 	}
-	run.runID, run.calls = started.GetRunID(), f.calls-before
+	run.runID, run.calls, run.agent = started.GetRunID(), f.calls-before, in.Agent != nil
 	f.runs = append(f.runs, run)
 	f.open++
 	go func() {

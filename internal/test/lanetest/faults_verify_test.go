@@ -117,6 +117,11 @@ func (v *comparison) run(run *faultRun) {
 	switch status {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
 		v.accounts = append(v.accounts, fmt.Sprintf("the server ended %s: %s", run.id, status))
+	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:
+		if run.agent { // failed calls do not fail the run of an agent
+			err := v.Client.GetWorkflow(v.ctx, run.id, run.runID).Get(v.ctx, nil)
+			v.accounts = append(v.accounts, fmt.Sprintf("the agent of %s failed: %v", run.id, err))
+		}
 	}
 	seen := map[string]bool{}
 	var journals []api.Record

@@ -52,6 +52,7 @@ func TestFigures(t *testing.T) {
 			return l.idleInstances(t.Context(), 5, 0, time.Second)
 		},
 		func() (map[string]float64, error) { return l.conversationStart(t.Context(), 3) },
+		func() (map[string]float64, error) { return measureTokens(t.Context(), l) },
 		func() (map[string]float64, error) { return l.pipelineMemory(t.Context(), 50) },
 		func() (map[string]float64, error) { return l.records(t.Context(), 4) },
 		func() (map[string]float64, error) { return l.report(t.Context(), 20) },

@@ -25,7 +25,7 @@ import (
 // figure is one measurement.
 type figure struct {
 	name string
-	// what describes the value. limit is its maximum, or the minimum of a rate.
+	// what describes the value. limit is its maximum, or the minimum if isRate.
 	what  string
 	limit float64
 	// group measures the figure. A group may measure several figures.
@@ -50,6 +50,8 @@ var figures = []figure{
 		measureMemory},
 	{"pipeline_memory_ratio", "memory per open run in a worker's cache, agent run ÷ " +
 		"hand-written workflow", 1.10, measurePipelineMemory},
+	{tokenAccuracy, "accuracy of token counts, the lowest over languages and families of models, %",
+		85, measureTokens},
 	{"mcp_overhead_ms", "time of a call of an MCP tool beyond an empty activity and the SDK's " +
 		"own call, ms", 2, measureMCP},
 	{"policy_ms", "time that 100 policies add to the admission of a turn of 10 calls, ms", 2,
@@ -89,14 +91,17 @@ var figures = []figure{
 	{"reload_s", "from the edit of one of 1,000 toolspecs to its effect, s", 1, measureReload},
 }
 
-// inlineThroughput and recordRate are rates: their limit is a minimum.
+// inlineThroughput, recordRate and tokenAccuracy have a minimum as limit.
 const (
 	inlineThroughput = "inline_throughput_ratio"
 	recordRate       = "records_per_s"
+	tokenAccuracy    = "token_accuracy"
 )
 
-// isRate reports whether a figure is a rate.
-func isRate(name string) bool { return name == inlineThroughput || name == recordRate }
+// isRate reports whether the limit of a figure is a minimum.
+func isRate(name string) bool {
+	return name == inlineThroughput || name == recordRate || name == tokenAccuracy
+}
 
 // bound returns the limit as text.
 func (f figure) bound() string {

@@ -1,0 +1,94 @@
+package imports
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// The configurations of every client give servers with references in place of secrets.
+func TestMCPConfig_ReadsTheFormatsOfClients(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"mcpServers": {"a": {"command": "npx", "args": ["-y", "server", "${workspaceFolder}/notes"],
+			"cwd": "${workspaceFolder}", "autoApprove": ["x"]}}}`: // Claude and Cursor
+		`a {"type":"mcp","argv":["npx","-y","server","notes"],"dir":"."}`,
+		`{"servers": {"a": {"type": "stdio", "command": "server",
+			"env": {"KEY": "${input:api-key}", "MODE": "x", "HOST": "${env:HOST}"}}}, "inputs": []}`: // VS Code
+		`a {"type":"mcp","argv":["server"],"env":["HOST"],"set_env":{"MODE":"x"},` +
+			`"secrets":{"KEY":"env:API_KEY"}}`,
+		`{"mcp": {"servers": {"a": {"url": "https://example.com/mcp",
+			"headers": {"X-Tenant": "docs", "Authorization": "Bearer ${TOKEN:-none}"}}}}}`: `a {"type":"mcp","headers":{"X-Tenant":"docs"},"auth":{"type":"bearer","secret":"env:TOKEN"},` +
+			`"url":"https://example.com/mcp"}`,
+		`{"mcpServers": {"a": {"url": "https://example.com/mcp",
+			"headers": {"X-API-Key": "sk-1234567"}}}}`: `a {"type":"mcp","auth":{"type":"header","secret":"env:A_TOKEN","name":"X-API-Key"},` +
+			`"url":"https://example.com/mcp"} note: the value of the header X-API-Key is not copied: ` +
+			`give it to the worker as the environment variable A_TOKEN`,
+		`{"mcpServers": {"my server": {"command": "server run"}}}`: `my_server {"type":"mcp",` +
+			`"argv":["server","run"]} note: its command is split at blanks into program and ` +
+			`arguments note: it is called "my server" in the file`,
+		`{"mcpServers": {"a": {"command": "s", "env": {"DB": "postgres://u:secret@host/db"}}}}`: `a ` +
+			`{"type":"mcp","argv":["s"],"secrets":{"DB":"env:DB"}} note: the value of DB is not ` +
+			`copied: give it to the worker as the environment variable DB`,
+		`{"mcpServers": {"a": {"args": []}}}`: `a {"type":"mcp"} problem: it has neither command ` +
+			`nor url`,
+		`{"mcpServers": {"a": {"command": "s", "env": {"A": "x-${B}"}}}}`: `a {"type":"mcp",` +
+			`"argv":["s"]} problem: the value of A has a variable within a text; write the value itself`,
+		`{"mcpServers": {"a": {"url": "https://example.com", "headers": {"Authorization": "Basic x"}}}}`: `a ` +
+			`{"type":"mcp","url":"https://example.com"} problem: its header Authorization is not a ` +
+			`bearer token; import the server with starter tools import mcp --auth`,
+		`{"mcpServers": {"a": [1]}}`: `a {"type":"mcp"} problem: its declaration is not an object`,
+	} {
+		list, err := MCPConfig("mcp.json", []byte(text))
+		if err != nil || len(list) != 1 {
+			t.Errorf("%s: %v, %v", text, list, err)
+			continue
+		}
+		entry, err := api.EncodeJSON(list[0].Entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := list[0].Name + " " + string(entry)
+		for _, note := range list[0].Notes {
+			got += " note: " + note
+		}
+		if list[0].Problem != "" {
+			got += " problem: " + list[0].Problem
+		}
+		if got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		`{}`: "the document configures no MCP servers",
+		"{\"mcpServers\": {\n  // a comment\n  \"a\": {\"command\": }\n}}": "mcp.json:3:20: this is not JSON",
+	} {
+		if _, err := MCPConfig("mcp.json", []byte(text)); err == nil ||
+			!strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%s: got %v, not %s", text, err, want)
+		}
+	}
+}
+
+// Servers are added to a file, and what people wrote in it stays.
+func TestServersYAML_KeepsWhatIsThere(t *testing.T) {
+	list, err := MCPConfig("mcp.json", []byte(
+		`{"mcpServers": {"a": {"command": "other"}, "b": {"command": "server"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := "servers:\n  # Ours.\n  a:\n    argv: [mine]\n    session: run # one for each run\n"
+	data, added, err := ServersYAML([]byte(old), list)
+	if want := old + "  b:\n    argv: [server]\n"; err != nil || string(data) != want ||
+		len(added) != 1 {
+		t.Errorf("added %v, %v:\n%s", added, err, data)
+	}
+	again, added, err := ServersYAML(data, list)
+	if err != nil || len(added) > 0 || string(again) != string(data) {
+		t.Errorf("again added %v, %v:\n%s", added, err, again)
+	}
+	if _, _, err := ServersYAML([]byte("servers: [1]\n"), list); err == nil {
+		t.Error("a file without a mapping is written")
+	}
+}

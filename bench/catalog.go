@@ -29,7 +29,7 @@ func measureImport(context.Context, *lab) (map[string]float64, error) {
 		return nil, err
 	}
 	for _, tool := range result.Tools {
-		if _, err := imports.YAML("big.json", tool); err != nil {
+		if _, err := imports.YAML("big.json", tool, nil); err != nil {
 			return nil, err
 		}
 	}

@@ -73,7 +73,7 @@ func importedTools(t *testing.T, file string, data []byte,
 	}
 	dir := t.TempDir()
 	for _, tool := range r.Tools {
-		written, err := imports.YAML(r.Title, tool)
+		written, err := imports.YAML(r.Title, tool, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -131,13 +131,13 @@ func New(c Config) (*Activities, error) {
 	a.results = results.New(results.Config{Hooks: c.Hooks, Keep: c.Keep})
 	a.Conversations = conversation.New(conversation.Config{Client: c.Client,
 		CacheRuns: c.CacheRuns, CacheBytes: c.CacheBytes})
-	a.Admission = admission.New(admission.Config{Client: c.Client, Catalog: c.Catalog,
+	a.Admission = admission.New(admission.Config{Catalog: c.Catalog,
 		Specs: a.specs, Executors: c.Executors, Lanes: c.Lanes, Policies: c.Policies,
 		Hooks: c.Hooks, Results: a.results, Notify: c.Webhook.set()})
 	a.Instances = instances.New(instances.Config{Client: c.Client, Converter: c.Converter,
 		Factories: c.Stateful, Serve: c.Serve, Spec: a.pinnedSpec, Tool: a.Tool,
 		RestoreVariables: a.Conversations.RestoreVariables})
-	a.Slots = slots.New(slots.Config{Client: c.Client, Converter: c.Converter,
+	a.Slots = slots.New(slots.Config{Client: c.Client,
 		Identity: c.Identity, Lanes: c.Lanes, ServeQueue: c.ServeQueue, Exit: c.Exit,
 		Excess: c.Excess,
 		Tool:   a.Tool, Model: a.ModelStep})

@@ -124,6 +124,10 @@ type Execution struct {
 	Parent string `json:"parent,omitempty"`
 	// Hooks are those that run after the call.
 	Hooks []Hook `json:"hooks,omitempty"`
+	// Key is the KeyPart of the call's key on a keyed lane, and Fairness its fairness key among the
+	// calls with that key. The fairness key of the activity is the lane's key there.
+	Key      string `json:"key,omitempty"`
+	Fairness string `json:"fairness,omitempty"`
 	// QueueTimeout bounds the wait on a worker for a slot of the lane; zero is no bound.
 	QueueTimeout Duration `json:"queue_timeout,omitzero"`
 	// Timeout bounds an attempt if the execution plan does; zero leaves it to the tool.

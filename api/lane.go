@@ -63,8 +63,6 @@ type Lane struct {
 	// Key is a template over the arguments of a call. Calls with different keys do not wait for
 	// each other.
 	Key string `json:"key,omitempty"`
-	// IdleTimeout is how long an unused key stays open.
-	IdleTimeout Duration `json:"idle_timeout,omitzero"`
 	// QueueSize is how many calls may wait; nil is any number.
 	QueueSize *int     `json:"queue_size,omitempty"`
 	Strategy  Strategy `json:"strategy,omitempty"`
@@ -104,7 +102,7 @@ func LeaseSlack(timeout time.Duration) time.Duration {
 	return timeout/3 - LeaseMargin(timeout)
 }
 
-// Keyed reports whether the lane has a queue for each key.
+// Keyed reports whether the lane applies its rules to each key.
 func (l Lane) Keyed() bool { return l.Key != "" }
 
 // Limited reports whether the lane is served only by workers with a lease for its slots.
@@ -112,15 +110,29 @@ func (l Lane) Limited() bool { return l.Limit > 0 }
 
 // UsesWaitQueue reports whether the worker that serves the lane, and not the server, decides who
 // waits, how long and in which order.
-func (l Lane) UsesWaitQueue() bool { return l.QueueSize != nil || l.Strategy == StrategyReject }
-
-// WaitCapacity is how many calls may wait on the worker.
-func (l Lane) WaitCapacity() int {
-	if l.QueueSize == nil || l.Strategy == StrategyReject {
-		return 0
-	}
-	return *l.QueueSize
+func (l Lane) UsesWaitQueue() bool {
+	return l.Keyed() || l.QueueSize != nil || l.Strategy == StrategyReject
 }
+
+// UnboundedWait is the WaitCapacity of a lane whose waiting calls are not bounded.
+const UnboundedWait = 1 << 30
+
+// WaitCapacity is how many calls may wait on the worker; on a keyed lane, for each key.
+func (l Lane) WaitCapacity() int {
+	switch {
+	case l.Strategy == StrategyReject:
+		return 0
+	case l.QueueSize != nil:
+		return *l.QueueSize
+	case l.Keyed():
+		return UnboundedWait
+	}
+	return 0
+}
+
+// KeyQueues is the number of task queues of a keyed lane. Each key has one of them, whatever the
+// number of keys and of holders.
+const KeyQueues = 16
 
 // TaskQueue returns the task queue of the lane, or of a key on a keyed lane, for workflows on the
 // task queue base.
@@ -128,12 +140,41 @@ func (l Lane) TaskQueue(base, key string) string {
 	if !l.Keyed() {
 		return cmp.Or(l.Queue, Queue(base, l.Name))
 	}
-	return l.QueueOfPart(base, KeyPart(key))
+	return l.keyQueue(base, keyQueueOf(KeyPart(key)))
 }
 
-// QueueOfPart returns the task queue of a key whose part KeyPart returned.
-func (l Lane) QueueOfPart(base, part string) string {
-	return cmp.Or(l.Queue, Queue(base, l.Name)) + "/" + part
+// TaskQueues returns the task queues of the lane for workflows on the task queue base: one, or
+// KeyQueues on a keyed lane.
+func (l Lane) TaskQueues(base string) []string {
+	if !l.Keyed() {
+		return []string{l.TaskQueue(base, "")}
+	}
+	queues := make([]string, KeyQueues)
+	for i := range queues {
+		queues[i] = l.keyQueue(base, i)
+	}
+	return queues
+}
+
+// GroupQueues returns those of TaskQueues that the nth of several groups serves.
+func (l Lane) GroupQueues(base string, group, groups int) (queues []string) {
+	for i, queue := range l.TaskQueues(base) {
+		if !l.Keyed() || i%max(groups, 1) == group {
+			queues = append(queues, queue)
+		}
+	}
+	return queues
+}
+
+func (l Lane) keyQueue(base string, n int) string {
+	return fmt.Sprintf("%s/%d", cmp.Or(l.Queue, Queue(base, l.Name)), n)
+}
+
+// keyQueueOf returns the number of the task queue of the key with that part.
+func keyQueueOf(part string) int {
+	h := fnv.New32a()
+	h.Write([]byte(part)) // a hash never fails
+	return int(h.Sum32() % KeyQueues)
 }
 
 // Groups identifies how the lane is divided: the number of groups, whether by keys, and their
@@ -165,25 +206,18 @@ func (l Lane) Share(group, groups int) int {
 	return share
 }
 
-// KeyGroup returns which of several groups serves the key with that part.
-func KeyGroup(part string, groups int) int {
-	h := fnv.New32a()
-	h.Write([]byte(part)) // a hash never fails
-	return int(h.Sum32() % uint32(max(groups, 1)))
-}
-
 const (
-	// maxPlainKey is the longest key that a task queue's name contains unchanged.
+	// maxPlainKey is the longest key that is its own part.
 	maxPlainKey = 64
 	// keyMark is the beginning of the part of any other key. Keys that are used unchanged do not
 	// contain it.
 	keyMark = "~"
-	// keyHint is how much of such a key the name shows.
+	// keyHint is how much of such a key its part shows.
 	keyHint = 24
 )
 
-// KeyPart returns what represents a key in the name of a task queue: the key if it is short and
-// plain, else its beginning and its digest. Different keys have different parts.
+// KeyPart returns what represents a key in the names of lanes: the key if it is short and plain,
+// else its beginning and its digest. Different keys have different parts.
 func KeyPart(key string) string {
 	plain := make([]byte, 0, keyHint)
 	odd := key == "" || len(key) > maxPlainKey
@@ -226,10 +260,8 @@ func CheckLaneName(name string) error {
 type Route struct {
 	// Queue is the task queue; empty is the default of the tool's lane.
 	Queue string `json:"queue,omitempty"`
-	// Key is the part of the call's key in the task queue's name, on a keyed lane.
+	// Key is the KeyPart of the call's key, on a keyed lane.
 	Key string `json:"key,omitempty"`
-	// OpenFor is how long after admission the key's queue is served even if it is unused.
-	OpenFor Duration `json:"open_for,omitzero"`
 	// QueueTimeout bounds the wait if the tool does not.
 	QueueTimeout Duration `json:"queue_timeout,omitzero"`
 	// Holds says that the call may wait on a worker, so that the server's timeouts have to
@@ -279,9 +311,6 @@ type SlotsState struct {
 	// Slots is how many calls may run at once; on a keyed lane, for each key.
 	Slots int `json:"slots"`
 	LaneCounts
-	// Needed has, for keys that must be served longer than they are used, the end of that time in
-	// milliseconds since 1970: the next attempt of a call is not admitted again.
-	Needed map[string]int64 `json:"needed,omitempty"`
 }
 
 // LaneCounts counts what happened to calls on a lane. All but Running, Waiting and Keys only grow,
@@ -290,7 +319,7 @@ type LaneCounts struct {
 	Running int `json:"running,omitempty"`
 	// Waiting counts calls that wait on the worker, without those that wait at the server.
 	Waiting int `json:"waiting,omitempty"`
-	// Keys is how many keys are served.
+	// Keys is how many keys have calls on the worker.
 	Keys     int   `json:"keys,omitempty"`
 	Acquired int64 `json:"acquired,omitempty"`
 	Rejected int64 `json:"rejected,omitempty"`
@@ -314,36 +343,6 @@ func (c *LaneCounts) Add(other LaneCounts) {
 	c.Ended += other.Ended
 	c.WaitMicros += other.WaitMicros
 	c.ExecutionMicros += other.ExecutionMicros
-}
-
-// KeysInput is the input of LaneKeysWorkflow: the keys that are open when it starts.
-type KeysInput struct {
-	Lane string   `json:"lane"`
-	Open OpenKeys `json:"open,omitempty"`
-}
-
-// OpenKeys are the served keys of a lane by part. The value counts how often the key was opened, so
-// that a request to close it is rejected if a newer request opened it.
-type OpenKeys map[string]int64
-
-// KeyOrder is the input of OpenKeySignal: exactly one of Open and Close is set.
-type KeyOrder struct {
-	// Open is a key that calls are about to use.
-	Open string `json:"open,omitempty"`
-	// Close is an unused key, and Opens how often it had been opened.
-	Close string `json:"close,omitempty"`
-	Opens int64  `json:"opens,omitempty"`
-}
-
-// Apply applies an order. Applying the orders in the order of history always gives the same open
-// keys.
-func (k OpenKeys) Apply(o KeyOrder) {
-	if o.Open != "" {
-		k[o.Open]++
-	}
-	if o.Close != "" && k[o.Close] <= o.Opens {
-		delete(k, o.Close)
-	}
 }
 
 // Priority says which of the waiting calls runs first.
@@ -379,14 +378,4 @@ func FairnessKey(text string) string {
 		return text
 	}
 	return Digest([]byte(text))
-}
-
-// OpenRequest is the input of OpenKeyActivity: a key of a keyed lane to serve. For calls that start
-// immediately, admission does the same.
-type OpenRequest struct {
-	// Base is the task queue of the workflows.
-	Base string `json:"base"`
-	Lane string `json:"lane"`
-	// Key is the part of the key in the task queue's name.
-	Key string `json:"key"`
 }

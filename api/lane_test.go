@@ -84,8 +84,7 @@ func FuzzKeyPart(f *testing.F) {
 	})
 }
 
-// Shares of groups differ by at most one. On a keyed lane, each group has the whole limit. Every
-// key belongs to one group.
+// Shares of groups differ by at most one. On a keyed lane, each group has the whole limit.
 func TestShares_AddUpToTheLimit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limit, groups := rapid.IntRange(1, 1000).Draw(rt, "limit"), rapid.IntRange(1, 64).Draw(rt,
@@ -102,21 +101,47 @@ func TestShares_AddUpToTheLimit(t *testing.T) {
 		if sum != limit || most-least > 1 {
 			rt.Fatalf("the shares add up to %d, from %d to %d", sum, least, most)
 		}
-		part := api.KeyPart(rapid.String().Draw(rt, "key"))
-		if g := api.KeyGroup(part, groups); g < 0 || g >= groups || g != api.KeyGroup(part,
-			groups) {
-			rt.Fatalf("%q is in group %d of %d", part, g, groups)
-		}
 	})
-	if api.KeyGroup("a", 0) != 0 || (api.Lane{Limit: 3}).Share(0, 0) != 3 {
-		t.Error("without groups the key has no group")
+	if (api.Lane{Limit: 3}).Share(0, 0) != 3 {
+		t.Error("without groups there is not one")
 	}
-	used := map[int]bool{}
-	for i := range 100 {
-		used[api.KeyGroup(fmt.Sprint("device-", i), 4)] = true
+}
+
+func TestLaneGroups_DivideTheTaskQueuesOfKeys(t *testing.T) {
+	lane := api.Lane{Name: "phone", Key: "{{args.a}}"}
+	all := lane.TaskQueues("base")
+	if len(all) != api.KeyQueues || all[3] != "base/phone/3" {
+		t.Fatalf("the task queues are %q", all)
 	}
-	if len(used) != 4 {
-		t.Errorf("a hundred keys are in the groups %v", used)
+	for _, groups := range []int{0, 1, 3, 4, api.KeyQueues} {
+		var served []string
+		for group := range max(groups, 1) {
+			queues := lane.GroupQueues("base", group, groups)
+			if least := api.KeyQueues / max(groups, 1); len(queues) < least ||
+				len(queues) > least+1 {
+				t.Errorf("group %d of %d serves %q", group, groups, queues)
+			}
+			served = append(served, queues...)
+		}
+		slices.Sort(served)
+		if want := slices.Sorted(slices.Values(all)); !slices.Equal(served, want) {
+			t.Errorf("%d groups serve %q", groups, served)
+		}
+	}
+	used := map[string]bool{}
+	for i := range 1000 {
+		queue := lane.TaskQueue("base", fmt.Sprint("device ", i))
+		if !slices.Contains(all, queue) {
+			t.Fatalf("the key %d has the queue %s", i, queue)
+		}
+		used[queue] = true
+	}
+	if len(used) != len(all) {
+		t.Errorf("a thousand keys use %d task queues", len(used))
+	}
+	plain := api.Lane{Name: "http"}
+	if got := plain.GroupQueues("base", 1, 4); !slices.Equal(got, []string{"base/http"}) {
+		t.Errorf("a group of a lane without keys serves %q", got)
 	}
 }
 
@@ -134,10 +159,12 @@ func TestLaneRules_AreDerived(t *testing.T) {
 			"4 of slots, lease 15s", "base/http"},
 		{api.Lane{Name: "old", Limit: 1, Holders: 1, Queue: "legacy"}, true, false, false, 0,
 			"1 of slots, lease 15s", "legacy"},
-		{api.Lane{Name: "phones", Limit: 1, Holders: 2, Key: "{{args.p}}"}, true, true, false, 0,
-			"2 of keys, lease 15s", "base/phones/k.1"},
+		{api.Lane{Name: "phones", Limit: 1, Holders: 2, Key: "{{args.p}}"}, true, true, true,
+			api.UnboundedWait, "2 of keys, lease 15s", "base/phones/7"},
 		{api.Lane{Name: "phones", Limit: 1, Holders: 2, Key: "{{args.p}}", Queue: "legacy"}, true,
-			true, false, 0, "2 of keys, lease 15s", "legacy/k.1"},
+			true, true, api.UnboundedWait, "2 of keys, lease 15s", "legacy/7"},
+		{api.Lane{Name: "phones", Limit: 1, Holders: 2, Key: "{{args.p}}", QueueSize: &ten}, true,
+			true, true, 10, "2 of keys, lease 15s", "base/phones/7"},
 		{api.Lane{Name: "a", Limit: 1, Holders: 1, QueueSize: &ten}, true, false, true, 10,
 			"1 of slots, lease 15s", "base/a"},
 		{api.Lane{Name: "a", Limit: 1, Holders: 1, QueueSize: &none}, true, false, true, 0,
@@ -173,31 +200,6 @@ func TestLaneNames_DifferFromOtherQueues(t *testing.T) {
 		"slots", "worker", strings.Repeat("a", 65)} {
 		if api.CheckLaneName(name) == nil {
 			t.Errorf("a lane can have the name %q", name)
-		}
-	}
-}
-
-// All readers of the requests have the same open keys. A request to close a key has no effect if it
-// does not know of a later call.
-func TestOpenKeys_AreEqualForAllReaders(t *testing.T) {
-	keys := api.OpenKeys{}
-	for _, c := range []struct {
-		order api.KeyOrder
-		want  string
-	}{
-		{api.KeyOrder{Open: "a"}, "map[a:1]"},
-		{api.KeyOrder{Open: "b"}, "map[a:1 b:1]"},
-		{api.KeyOrder{Open: "a"}, "map[a:2 b:1]"},
-		{api.KeyOrder{Close: "a", Opens: 1}, "map[a:2 b:1]"},
-		{api.KeyOrder{Close: "none", Opens: 5}, "map[a:2 b:1]"},
-		{api.KeyOrder{Close: "a", Opens: 2}, "map[b:1]"},
-		{api.KeyOrder{Open: "a"}, "map[a:1 b:1]"},
-		{api.KeyOrder{Close: "b", Opens: 9}, "map[a:1]"},
-		{api.KeyOrder{}, "map[a:1]"},
-	} {
-		keys.Apply(c.order)
-		if got := fmt.Sprint(keys); got != c.want {
-			t.Errorf("after %+v the keys are %s, want %s", c.order, got, c.want)
 		}
 	}
 }

@@ -36,8 +36,6 @@ const (
 	EvaluationWorkflow = "switchyard/run_evaluation"
 	// LaneSlotsWorkflow assigns the slots of a lane to workers. It is not a run.
 	LaneSlotsWorkflow = "switchyard/lane_slots"
-	// LaneKeysWorkflow knows which keys of a keyed lane are open. It is not a run.
-	LaneKeysWorkflow = "switchyard/lane_keys"
 	// BacklogWorkflow has one worker count the namespace's open runs. It is not a run.
 	BacklogWorkflow = "switchyard/backlog_reader"
 
@@ -56,9 +54,6 @@ const (
 	// ServeSlotsActivity serves one group of a lane's slots for as long as the worker can prove its
 	// lease.
 	ServeSlotsActivity = "switchyard/serve_slots"
-	// OpenKeyActivity, a local activity, has a key of a keyed lane served before a call that starts
-	// long after its admission.
-	OpenKeyActivity = "switchyard/open_key"
 	// FinalizeResultActivity, a local activity, takes a result that no tool's activity returned,
 	// such as a sub-agent's answer, through the phase post_execution.
 	FinalizeResultActivity = "switchyard/finalize_result"
@@ -98,8 +93,6 @@ const (
 
 	// ConfigureLaneSignal sends LaneSlotsWorkflow the lane's present configuration, a Lane.
 	ConfigureLaneSignal = "switchyard/configure_lane"
-	// OpenKeySignal sends LaneKeysWorkflow a key to serve, a KeyOrder.
-	OpenKeySignal = "switchyard/open_key"
 
 	// AskQuestionUpdate takes a Question of a running call and returns the Reply once a person has
 	// given it.
@@ -205,9 +198,6 @@ func BypassQueue(base, lane string) string { return base + "/bypass/" + lane }
 
 // LaneWorkflowID returns the id of a lane's LaneSlotsWorkflow.
 func LaneWorkflowID(base, lane string) string { return "switchyard/lane/" + base + "/" + lane }
-
-// KeysWorkflowID returns the id of a lane's LaneKeysWorkflow.
-func KeysWorkflowID(base, lane string) string { return LaneWorkflowID(base, lane) + "/keys" }
 
 // evaluationPart is the prefix of the ids of evaluation workflows.
 const evaluationPart = "switchyard/evaluation/"

@@ -135,24 +135,6 @@ func (h *laneNames) keep(lane api.Lane) {
 	)
 }
 
-func (h *laneNames) order(lane string, o api.KeyOrder) {
-	h.Helper()
-	_, err := h.client.SignalWithStartWorkflow(
-		h.Context(),
-		api.KeysWorkflowID(laneBase, lane),
-		api.OpenKeySignal,
-		o,
-		client.StartWorkflowOptions{
-			TaskQueue: laneBase,
-		},
-		api.LaneKeysWorkflow,
-		api.KeysInput{Lane: lane},
-	)
-	if err != nil {
-		h.Fatal(err)
-	}
-}
-
 // until reads a lane until its state is as wanted, and returns the state.
 func (h *laneNames) until(
 	lane api.Lane,
@@ -201,9 +183,8 @@ func TestLaneWithLimit_SumsItsGroups(t *testing.T) {
 	)
 	stop := h.hostInstance("http", "holder", func(group int) api.SlotsState {
 		return api.SlotsState{
-			Fence:  int64(group) + 7,
-			Slots:  lane.Share(group, 2),
-			Needed: map[string]int64{"x": 1},
+			Fence: int64(group) + 7,
+			Slots: lane.Share(group, 2),
 			LaneCounts: api.LaneCounts{
 				Running:         2 - group,
 				Waiting:         group,
@@ -226,8 +207,7 @@ func TestLaneWithLimit_SumsItsGroups(t *testing.T) {
 	for group, holder := range s.Holders {
 		if holder.Group != group || holder.Worker != "holder" || holder.Fence != int64(group)+7 ||
 			holder.Slots != 2-group ||
-			holder.Seen.IsZero() ||
-			holder.Needed != nil {
+			holder.Seen.IsZero() {
 			t.Errorf("group %d: %+v", group, holder)
 		}
 	}
@@ -252,32 +232,27 @@ func TestLaneWithLimit_SumsItsGroups(t *testing.T) {
 	}
 }
 
-// The open keys follow from the requests, also over continue-as-new. Of many keys, only some are
-// read, and the state says so.
 func TestKeyedLane_CountsTheCallsOfItsKeys(t *testing.T) {
 	h := newLaneNames(t)
 	lane := lanes.WithDefaults(api.Lane{Name: "android", Key: "{{args.device}}"})
 	h.keep(lane)
-	h.until(lane, "no key", func(s lanestate.State) bool { return s.Served && s.Keys == 0 })
-	const keys = 70 // orders of so many make several executions
-	for i := range keys {
-		h.order("android", api.KeyOrder{Open: fmt.Sprint("phone-", i)})
+	h.until(lane, "kept", func(s lanestate.State) bool { return s.Served && s.Queued == 0 })
+	stop := h.hostInstance("android", "holder", func(int) api.SlotsState {
+		return api.SlotsState{Slots: 1, LaneCounts: api.LaneCounts{Keys: 2, Running: 1}}
+	})
+	defer stop()
+	sum := int64(0)
+	for i := range 10 {
+		h.execute(fmt.Sprint("calls-", i), callsWorkflow,
+			lane.TaskQueue(laneBase, fmt.Sprint("phone-", i)), i+1)
+		sum += int64(i + 1)
 	}
-	h.order("android", api.KeyOrder{Close: "phone-0", Opens: 1})
-	h.until(
-		lane,
-		"keys",
-		func(s lanestate.State) bool { return s.Keys == keys-1 && s.KeysAsked == keys-1 },
-	)
-	h.execute("one", callsWorkflow, lane.TaskQueue(laneBase, "phone-1"), 3)
-	h.execute("two", callsWorkflow, lane.TaskQueue(laneBase, "phone-2"), 4)
-	h.until(lane, "waiting calls", func(s lanestate.State) bool { return s.Queued == 7 })
-	for i := range 2 * keys {
-		h.order("android", api.KeyOrder{Open: fmt.Sprint("tablet-", i)})
-	}
-	s := h.until(lane, "more keys", func(s lanestate.State) bool { return s.Keys == 3*keys-1 })
-	if s.KeysAsked != lanestate.MaxKeysAsked {
-		t.Errorf("%d keys were asked", s.KeysAsked)
+	s := h.until(lane, "waiting calls", func(s lanestate.State) bool {
+		return s.Queued == sum && s.ServedGroups() == lane.Holders
+	})
+	if s.Counts.Keys != 2*lane.Holders || s.Counts.Running != lane.Holders ||
+		!slices.Equal(s.Workers, []string{"holder"}) {
+		t.Errorf("the state is %+v", s)
 	}
 }
 

@@ -77,12 +77,12 @@ func TestFigures(t *testing.T) {
 func isSize(name string) bool {
 	return name == "turn_events_extra" || name == "history_growth_ratio" ||
 		name == "history_mb_long_conversation" || name == "long_run_growth_ratio" ||
-		name == "lane_pollers"
+		name == "lane_pollers" || name == "open_keys_pollers"
 }
 
 // isRest says that a figure is what is left when others are taken away: noise makes it anything.
 func isRest(name string) bool {
-	return name == "mcp_overhead_ms" || name == "keyed_lanes_mb" || name == "records_heap_mb"
+	return name == "mcp_overhead_ms" || name == "open_keys_mb" || name == "records_heap_mb"
 }
 
 // TestResultsAreKept proves that measuring one figure keeps the others in the file.

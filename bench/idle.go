@@ -74,10 +74,10 @@ func (l *lab) idle(ctx context.Context, rule string, lanes, workers int,
 	})
 }
 
-// onMeteredServer starts a server with metrics and a yard with the lanes of rules, and calls
-// measure.
+// onMeteredServer starts a server with metrics and a yard with the lanes of rules and the tool
+// payload on each named lane, and calls measure.
 func (l *lab) onMeteredServer(ctx context.Context, rules string,
-	measure func(context.Context, metered, *yard) error) error {
+	measure func(context.Context, metered, *yard) error, names ...string) error {
 	port, err := freePort()
 	if err != nil {
 		return err
@@ -96,7 +96,7 @@ func (l *lab) onMeteredServer(ctx context.Context, rules string,
 		return err
 	}
 	defer c.Close()
-	ctx, y, err := newYard(ctx, &lab{client: c, address: address}, rules)
+	ctx, y, err := newYard(ctx, &lab{client: c, address: address}, rules, names...)
 	if err != nil {
 		return err
 	}

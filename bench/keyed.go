@@ -3,97 +3,76 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"syscall"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit/lanestate"
 )
 
-// keyRules defines a keyed serial lane; its format argument is the idle timeout of keys.
+// keyRules defines a keyed serial lane.
 const keyRules = `
 lanes:
-  devices: {key: "{{args.key}}", idle_timeout: %s}
+  devices: {key: "{{args.key}}"}
 `
 
-// The longer idle timeout keeps all keys open at once, the shorter one closes them.
 const (
-	longIdle  = "10m"
-	shortIdle = "1s"
+	// manyKeys is how many times as many keys are used for memory and polls as for the takeover.
+	manyKeys = 10
+	// plansOfKeys is the number of concurrent plans whose calls use the keys, callsOfKeys the
+	// maximum number of calls of one.
+	plansOfKeys = 10
+	callsOfKeys = 100
 )
 
-// plansOfKeys is the number of concurrent plans whose calls use the keys.
-const plansOfKeys = 10
-
-// Of what keys take, this part and as many bytes may be left when they are closed, and other keys
-// may take that much more.
+// Other keys may add this part and as many bytes to what the first ones have added to a worker.
 const (
 	keyRest  = 0.1
 	keySlack = 8e6
 )
 
-// measureKeyed opens keys on one worker, each by a call, and closes them again, twice with
-// different keys. keyed_lanes_mb is the maximum growth of the worker process's resident memory
-// after a garbage collection. An unused key that stays open, or memory that is not released, is an
-// error. Then the worker is killed with its keys open: keyed_takeover_s is the time until a call
-// with each key has ended on another worker.
-func measureKeyed(ctx context.Context, l *lab) (map[string]float64, error) {
-	ctx, y, err := newYard(ctx, l, fmt.Sprintf(keyRules, longIdle), "devices")
+// measureKeyed uses keys of one lane on one worker, each for a call, and then as many others.
+// open_keys_mb is the maximum growth of the worker process's resident memory after a garbage
+// collection, open_keys_pollers the number of long polls that the worker keeps open. Memory that
+// grows with the number of keys ever used is an error. Then the worker is killed: keyed_takeover_s
+// is the time until a call with each of a thousand keys has ended on another worker.
+func measureKeyed(ctx context.Context, l *lab) (values map[string]float64, err error) {
+	err = l.onMeteredServer(ctx, keyRules, func(ctx context.Context, m metered, y *yard) error {
+		values, err = y.measureKeys(ctx, &lab{client: y.client, keys: l.keys}, m)
+		return err
+	}, "devices")
+	return values, err
+}
+
+func (y *yard) measureKeys(ctx context.Context, l *lab, m metered) (map[string]float64, error) {
+	if _, err := y.start(api.LaneGeneral); err != nil {
+		return nil, err
+	}
+	others, err := m.openPolls(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer y.close()
 	holder, err := y.startHolder(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	added, err := y.openTwice(ctx, l, holder)
+	added, err := y.useTwice(ctx, l, holder)
+	if err != nil {
+		return nil, err
+	}
+	polls, err := m.openPolls(ctx)
 	if err != nil {
 		return nil, err
 	}
 	took, err := y.takeOver(ctx, l, holder)
-	return map[string]float64{"keyed_lanes_mb": added / 1e6, "keyed_takeover_s": took.Seconds()},
-		err
+	return map[string]float64{"open_keys_mb": max(added, 0) / 1e6,
+		"open_keys_pollers": polls - others, "keyed_takeover_s": took.Seconds()}, err
 }
 
-// openTwice opens keys and closes them, and once more with others, and returns the most that they
-// added to the worker.
-func (y *yard) openTwice(ctx context.Context, l *lab, holder *process) (added float64, err error) {
-	before, err := holder.footprint()
-	if err != nil {
-		return 0, err
-	}
-	fmt.Fprintln(os.Stderr, "  idle:", before)
-	var took [2]float64
-	for i := range took {
-		open, rest, err := y.openAndClose(ctx, l, holder, fmt.Sprint("round", i))
-		if err != nil {
-			return 0, err
-		}
-		took[i] = float64(open.Live) - float64(before.Live)
-		if left := float64(rest.Live) - float64(before.Live); left > keyRest*took[i]+keySlack {
-			return 0, fmt.Errorf("%d keys took %.1f MB, of which %.1f remain when they are "+
-				"closed", l.keys, took[i]/1e6, left/1e6)
-		}
-		added = max(added, float64(open.Resident)-float64(before.Resident))
-	}
-	if took[1]-took[0] > keyRest*took[0]+keySlack {
-		return 0, fmt.Errorf("%d keys took %.1f MB, and as many other keys %.1f more", l.keys,
-			took[0]/1e6, took[1]/1e6)
-	}
-	return added, nil
-}
-
-// startHolder starts a worker of workflows and one of the keyed lane and makes some calls, so that
-// the cost of a process's first call is not attributed to keys.
+// startHolder starts a worker of the keyed lane and makes some calls, so that the cost of a
+// process's first calls is not attributed to keys.
 func (y *yard) startHolder(ctx context.Context, l *lab) (*process, error) {
-	if _, err := y.start(api.LaneGeneral); err != nil {
-		return nil, err
-	}
 	holder, err := y.start("devices")
 	if err != nil {
 		return nil, err
@@ -101,44 +80,43 @@ func (y *yard) startHolder(ctx context.Context, l *lab) (*process, error) {
 	if err := y.awaitServed(ctx); err != nil {
 		return nil, err
 	}
-	if err := y.useKeys(ctx, l, "first", plansOfKeys); err != nil {
-		return nil, err
-	}
-	return holder, errors.Join(y.awaitKeys(ctx, plansOfKeys), y.closeKeys(ctx))
+	return holder, y.useKeys(ctx, l, "first", plansOfKeys)
 }
 
-// openAndClose opens and closes keys, and returns the worker's memory in between and afterwards.
-func (y *yard) openAndClose(ctx context.Context, l *lab, holder *process, name string) (open,
-	rest footprint, err error) {
-	began := time.Now()
-	if err := y.useKeys(ctx, l, name, l.keys); err != nil {
-		return open, rest, err
+// useTwice uses keys, and then others, and returns the most that they added to the worker.
+func (y *yard) useTwice(ctx context.Context, l *lab, holder *process) (added float64, err error) {
+	before, err := holder.footprint()
+	if err != nil {
+		return 0, err
 	}
-	used := time.Since(began)
-	if err := y.awaitKeys(ctx, l.keys); err != nil {
-		return open, rest, err
+	fmt.Fprintln(os.Stderr, "  idle:", before)
+	var took [2]float64
+	for i := range took {
+		began := time.Now()
+		if err := y.useKeys(ctx, l, fmt.Sprint("round", i), manyKeys*l.keys); err != nil {
+			return 0, err
+		}
+		used := time.Since(began)
+		after, err := holder.footprint()
+		if err != nil {
+			return 0, err
+		}
+		fmt.Fprintf(os.Stderr, "  after %d keys within %.1f s: %s\n", manyKeys*l.keys,
+			used.Seconds(), after)
+		took[i] = float64(after.Live) - float64(before.Live)
+		added = max(added, float64(after.Resident)-float64(before.Resident))
 	}
-	if open, err = holder.footprint(); err != nil {
-		return open, rest, err
+	if took[1]-took[0] > keyRest*took[0]+keySlack {
+		return 0, fmt.Errorf("%d keys took %.1f MB, and as many other keys %.1f more",
+			manyKeys*l.keys, took[0]/1e6, (took[1]-took[0])/1e6)
 	}
-	began = time.Now()
-	if err := y.closeKeys(ctx); err != nil {
-		return open, rest, err
-	}
-	closed := time.Since(began)
-	rest, err = holder.footprint()
-	fmt.Fprintf(os.Stderr, "  %d keys: %s, used within %.1f s\n  without them: %s, after %.1f s\n",
-		l.keys, open, used.Seconds(), rest, closed.Seconds())
-	return open, rest, err
+	return added, nil
 }
 
-// takeOver opens keys, kills the worker that has them, and returns how long it takes until a call
+// takeOver uses keys, kills the worker that has them, and returns how long it takes until a call
 // with each of them has ended on another.
 func (y *yard) takeOver(ctx context.Context, l *lab, holder *process) (time.Duration, error) {
 	if err := y.useKeys(ctx, l, "last", l.keys); err != nil {
-		return 0, err
-	}
-	if err := y.awaitKeys(ctx, l.keys); err != nil {
 		return 0, err
 	}
 	if _, err := y.start("devices"); err != nil {
@@ -152,9 +130,10 @@ func (y *yard) takeOver(ctx context.Context, l *lab, holder *process) (time.Dura
 
 // useKeys makes one call with each of n keys.
 func (y *yard) useKeys(ctx context.Context, l *lab, name string, n int) error {
-	return each(ctx, plansOfKeys, plansOfKeys, func(ctx context.Context, part int) error {
+	calls := min(n/plansOfKeys, callsOfKeys)
+	return each(ctx, n/calls, plansOfKeys, func(ctx context.Context, part int) error {
 		plan := api.Plan{Name: "keys"}
-		for i := range n / plansOfKeys {
+		for i := range calls {
 			plan.Calls = append(plan.Calls, api.PlanCall{ID: fmt.Sprintf("c%d", i),
 				Tool: "payload_devices",
 				Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d,"key":"%s-%d-%d"}`, turnSize,
@@ -163,26 +142,5 @@ func (y *yard) useKeys(ctx context.Context, l *lab, name string, n int) error {
 		packed := api.Pack(plan)
 		_, _, err := l.runToEnd(ctx, yardQueue, api.PlanWorkflow, api.RunInput{Plan: &packed})
 		return err
-	})
-}
-
-// closeKeys closes unused keys and returns when none is open.
-func (y *yard) closeKeys(ctx context.Context) error {
-	if err := y.configure(fmt.Sprintf(keyRules, shortIdle)); err != nil {
-		return err
-	}
-	if err := y.awaitKeys(ctx, 0); err != nil {
-		return err
-	}
-	return y.configure(fmt.Sprintf(keyRules, longIdle))
-}
-
-// awaitKeys returns when n keys are open according to their holders.
-func (y *yard) awaitKeys(ctx context.Context, n int) error {
-	return y.await(ctx, fmt.Sprint(n, " open keys"), func(states []lanestate.State) bool {
-		return slices.ContainsFunc(states, func(s lanestate.State) bool {
-			return s.Lane.Name == "devices" && s.Keys == n && s.Counts.Keys == n &&
-				s.ServedGroups() == s.Lane.Holders
-		})
 	})
 }

@@ -32,7 +32,7 @@ type lab struct {
 	close        func()
 	// serve starts another worker for the runs of a task queue.
 	serve func(ctx context.Context, queue string) (stop func(), err error)
-	// pairs is the number of pairs of runs behind a median ratio, keys the number of open lane
+	// pairs is the number of pairs of runs behind a median ratio, keys the number of lane
 	// keys, runs the number of waiting short runs.
 	pairs, keys, runs int
 }

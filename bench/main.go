@@ -66,10 +66,11 @@ var figures = []figure{
 		0.6, measureInlineTools},
 	{inlineThroughput, "runs per second of 5 turns of 2 calls, all inline ÷ as activities", 8,
 		measureThroughput},
-	{"keyed_lanes_mb", "memory that 1,000 open keys of a serial lane add to a worker, MB", 200,
+	{"open_keys_mb", "memory that 10,000 keys of a lane add to a worker, MB", 100, measureKeyed},
+	{"open_keys_pollers", "long polls that a worker with 10,000 keys of a lane keeps open", 50,
 		measureKeyed},
-	{"keyed_takeover_s", "from kill -9 of a worker with 1,000 open keys to a call with each on " +
-		"another, s", 12, measureKeyed},
+	{"keyed_takeover_s", "from kill -9 of a worker to a call with each of 1,000 keys on " +
+		"another, s", 18, measureKeyed},
 	{"lane_pollers", "long polls that a worker of 100 idle lanes without a limit keeps open", 150,
 		measureLanePollers},
 	{"idle_lane_requests_per_s", "requests per second to the server, 20 idle workers of 100 " +

@@ -283,12 +283,11 @@ func (p admitter) editCall(ctx workflow.Context, o *approval,
 	request.Admit.Tools = p.toolsOf(request.Admit.Calls)
 	need := admissionSize(request.Admit) + api.JSONSize(d.Arguments)
 	cancelled := p.sizes.Task.Record(ctx, need, func() int {
-		began := workflow.Now(ctx)
 		err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall),
 			"check of call "+c.ID+" as "+d.By+" changed it"), api.AdmitEditActivity,
 			request).Get(ctx, &v)
 		if err == nil {
-			p.admittedAt(began, v)
+			p.pinRules(v)
 		}
 		return budget.DecisionsSize([]api.AdmissionDecision{v})
 	})

@@ -77,7 +77,8 @@ func TestCallsResult_IsBounded(t *testing.T) {
 func TestLocalOptions_LeaveTimeForEveryAttempt(t *testing.T) {
 	for attempts, atLeast := range map[int32]time.Duration{1: localTimeout, 20: 20 * localTimeout,
 		0: maxBounded * localTimeout, 1 << 30: maxBounded * localTimeout} {
-		o := localOptions(localTimeout, signalRetry(attempts), "")
+		o := localOptions(localTimeout, &temporal.RetryPolicy{MaximumAttempts: attempts,
+			MaximumInterval: 5 * time.Second}, "")
 		if o.StartToCloseTimeout != localTimeout || o.ScheduleToCloseTimeout < atLeast {
 			t.Errorf("%d attempts of %s each have %s in all, want at least %s", attempts,
 				o.StartToCloseTimeout, o.ScheduleToCloseTimeout, atLeast)

@@ -290,7 +290,6 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 	}
 	p.sizes.History.Leave(id)
 	p.sizes.Task.Leave(ctx, id, size)
-	delete(p.openUntil, id)
 	p.questions.end(out)
 	p.runFacts.Ended(out, p.tools[c.call.Tool])
 	if c.decision.Result == nil { // else there is nothing to undo

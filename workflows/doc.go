@@ -29,7 +29,6 @@ func All() map[string]any {
 		api.EvaluationWorkflow: evaluationWorkflow,
 		api.CatalogWorkflow:    catalogReport,
 		api.LaneSlotsWorkflow:  lanes.LaneKeeper,
-		api.LaneKeysWorkflow:   lanes.LaneKeys,
 		api.BacklogWorkflow:    backlogWorkflow,
 	}
 }

@@ -60,12 +60,10 @@ type lab struct {
 	scheduled []scheduled
 	// queries counts the queries of activities.
 	queries map[string]int
-	// lanes are those of the workers; opened are the opened keys, in order, after as many failures
-	// as unopened says. returns, if set, ends an activity of a tool in place of the tool.
-	lanes    *lanes.Set
-	opened   []string
-	unopened int
-	returns  func(activity.Info) error
+	// lanes are those of the workers. returns, if set, ends an activity of a tool in place of the
+	// tool.
+	lanes   *lanes.Set
+	returns func(activity.Info) error
 	// rules are those of the workers.
 	rules []api.PolicyRule
 	// people is set in labs with tools that ask people.
@@ -154,8 +152,6 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 		activity.RegisterOptions{Name: api.AdmitEditActivity})
 	l.RegisterActivityWithOptions(first.Admission.Limit,
 		activity.RegisterOptions{Name: api.DescribeLimitActivity})
-	l.RegisterActivityWithOptions(first.Admission.Open,
-		activity.RegisterOptions{Name: api.OpenKeyActivity})
 	l.RegisterActivityWithOptions(first.FinalizeResult,
 		activity.RegisterOptions{Name: api.FinalizeResultActivity})
 	l.RegisterActivityWithOptions(first.Reply,
@@ -200,20 +196,6 @@ func (c queryClient) QueryWorkflow(_ context.Context, id, _, query string,
 func (queryClient) RecordActivityHeartbeat(ctx context.Context, _ []byte, details ...any) error {
 	activity.RecordHeartbeat(ctx, details...)
 	return nil
-}
-
-// SignalWithStartWorkflow receives the opening of a key.
-func (c queryClient) SignalWithStartWorkflow(_ context.Context, _, _ string, order any,
-	_ client.StartWorkflowOptions, _ any,
-	inputs ...any) (client.WorkflowRun, error) {
-	c.lab.mu.Lock()
-	defer c.lab.mu.Unlock()
-	if c.lab.unopened--; c.lab.unopened >= 0 {
-		return nil, errors.New("not now")
-	}
-	c.lab.opened = append(c.lab.opened, inputs[0].(api.KeysInput).Lane+"/"+
-		order.(api.KeyOrder).Open)
-	return nil, nil
 }
 
 func (l *lab) started(info *activity.Info, _ context.Context, args converter.EncodedValues) {

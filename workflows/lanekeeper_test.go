@@ -2,7 +2,6 @@ package workflows_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -11,7 +10,6 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/lanes"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
@@ -80,8 +78,6 @@ func TestKeeper_OffersEveryGroup(t *testing.T) {
 		l.SignalWorkflow(api.ConfigureLaneSignal,
 			api.Lane{Name: "gpu"})
 	}, 3*time.Second)
-	l.OnRequestCancelExternalWorkflow("default-test-namespace", api.KeysWorkflowID("q", "gpu"),
-		"").Return(nil)
 	l.ExecuteWorkflow(api.LaneSlotsWorkflow, api.KeeperInput{Lane: lane, Base: "q"})
 	if err := l.GetWorkflowError(); err != nil {
 		t.Fatal(err, l.groups())
@@ -127,59 +123,5 @@ func TestKeeper_OffersEndedGroupsAgain(t *testing.T) {
 	if len(l.taken) != 3 || l.taken[0].Fence < began.UnixMilli() ||
 		l.taken[1].Fence != l.taken[0].Fence+7 || l.taken[2].Fence <= l.taken[1].Fence+1000 {
 		t.Errorf("offered %+v", l.taken)
-	}
-}
-
-// The keys of a lane are those that were opened and not closed since. A request to close a key that
-// was requested again in the meantime is not granted. A long history continues as new with the open
-// keys.
-func TestKeys_FollowTheOrderOfRequests(t *testing.T) {
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(quiet{})
-	env := suite.NewTestWorkflowEnvironment()
-	env.RegisterWorkflowWithOptions(lanes.LaneKeys,
-		workflow.RegisterOptions{Name: api.LaneKeysWorkflow})
-	env.RegisterDelayedCallback(func() {
-		for _, o := range []api.KeyOrder{{Open: "a"}, {Open: "b"}, {Open: "b"},
-			{Close: "a", Opens: 1}, {Close: "b", Opens: 1}, {Open: "c"}, {Close: "old", Opens: 3}} {
-			env.SignalWorkflow(api.OpenKeySignal, o)
-		}
-	}, time.Second)
-	env.RegisterDelayedCallback(func() {
-		env.SetContinueAsNewSuggested(true)
-		env.SignalWorkflow(api.OpenKeySignal, api.KeyOrder{Open: "d"})
-	}, 2*time.Second)
-	env.ExecuteWorkflow(api.LaneKeysWorkflow, api.KeysInput{Lane: "device",
-		Open: api.OpenKeys{"old": 3, "older": 1}})
-	next, ok := errors.AsType[*workflow.ContinueAsNewError](env.GetWorkflowError())
-	if !ok {
-		t.Fatalf("got %v", env.GetWorkflowError())
-	}
-	var in api.KeysInput
-	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &in); err != nil {
-		t.Fatal(err)
-	}
-	want := api.OpenKeys{"older": 1, "b": 2, "c": 1, "d": 1}
-	if in.Lane != "device" || len(in.Open) != len(want) {
-		t.Errorf("got %+v", in)
-	}
-	for key, opens := range want {
-		if in.Open[key] != opens {
-			t.Errorf("%s was opened %d times, want %d", key, in.Open[key], opens)
-		}
-	}
-}
-
-// If the lane has no keys any more, the workflow is cancelled and ends.
-func TestKeys_EndWithTheirLane(t *testing.T) {
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(quiet{})
-	env := suite.NewTestWorkflowEnvironment()
-	env.RegisterWorkflowWithOptions(lanes.LaneKeys,
-		workflow.RegisterOptions{Name: api.LaneKeysWorkflow})
-	env.RegisterDelayedCallback(env.CancelWorkflow, time.Second)
-	env.ExecuteWorkflow(api.LaneKeysWorkflow, api.KeysInput{Lane: "device"})
-	if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) {
-		t.Errorf("got %v", err)
 	}
 }

@@ -28,7 +28,7 @@ const (
 	modelMaxAttempts = 5
 )
 
-// localTimeout bounds an attempt of a local activity, which only computes or sends a signal.
+// localTimeout bounds an attempt of a local activity, which only computes.
 const localTimeout = 30 * time.Second
 
 // longestWait bounds the time of a call in its lane's wait queue where nothing else does.
@@ -102,18 +102,12 @@ func modelOptions(base, id string, m api.Model, r api.Route,
 	return o
 }
 
-// withAdmitOptions sets the options of admission. Admission may have to signal the server about a
-// key, so it is retried for a minute or two. The hooks of several calls run concurrently.
+// withAdmitOptions sets the options of admission, which is retried for a minute or two. The hooks
+// of several calls run concurrently.
 func withAdmitOptions(ctx workflow.Context, hooks []api.Hook) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, localOptions(localTimeout+api.HooksWithin(hooks),
-		signalRetry(20), ""))
-}
-
-// signalRetry returns the retry policy of steps that signal the server; zero attempts mean any
-// number.
-func signalRetry(attempts int32) *temporal.RetryPolicy {
-	return &temporal.RetryPolicy{MaximumAttempts: attempts, InitialInterval: 100 * time.Millisecond,
-		BackoffCoefficient: 2, MaximumInterval: 5 * time.Second}
+		&temporal.RetryPolicy{MaximumAttempts: 20, InitialInterval: 100 * time.Millisecond,
+			BackoffCoefficient: 2, MaximumInterval: 5 * time.Second}, ""))
 }
 
 // withLocalOptions sets the options of steps that only compute, plus the time of hooks that run

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/budget"
@@ -31,10 +30,7 @@ type pipeline struct {
 	// override is the argument mode for the whole tree of runs; empty leaves it to each agent.
 	override api.Mode
 	// priority is that of the run's calls and steps.
-	priority turn.Priority
-	// openUntil maps the ID of an admitted call on a keyed lane to the time until which its key's
-	// queue is served.
-	openUntil map[string]time.Time
+	priority  turn.Priority
 	admitter  admitter
 	control   *control
 	questions *questions
@@ -75,8 +71,7 @@ func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, pinne
 		priority: turn.NewPriority(ctx, in, origin), control: c, questions: c.questions,
 		sizes: c.sizes,
 		queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in),
-		tools:     make(map[string]api.Tool, len(catalog.Tools)),
-		openUntil: map[string]time.Time{}, pinned: pinned}
+		tools: make(map[string]api.Tool, len(catalog.Tools)), pinned: pinned}
 	p.admitter = admitter{p}
 	for _, t := range catalog.Tools {
 		p.tools[t.Name] = t
@@ -204,13 +199,12 @@ func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call,
 	var decisions []api.AdmissionDecision
 	var err error
 	cancelled := p.sizes.Task.Record(ctx, admissionSize(request), func() int {
-		began := workflow.Now(ctx)
 		err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall),
 			"check of "+named(calls)), api.AdmitActivity, request).Get(ctx, &decisions)
 		if err == nil && len(decisions) == 0 {
 			err = errors.New("admission answered for none of the calls")
 		}
-		p.admittedAt(began, decisions...)
+		p.pinRules(decisions...)
 		return budget.DecisionsSize(decisions)
 	})
 	return decisions, cmp.Or(cancelled, err)

@@ -102,7 +102,6 @@ func TestReplay_FailsForBrokenWorkflows(t *testing.T) {
 		}}},
 		{"admit skipped", "call", workflows.All(), &fault{skip: api.AdmitActivity}},
 		{"pin skipped", "agent", workflows.All(), &fault{skip: api.PinActivity}},
-		{"open skipped", "plan_opened_again", workflows.All(), &fault{skip: api.OpenKeyActivity}},
 		{"another id after a requeue", "call_handed_back", workflows.All(),
 			&fault{id: once("1.1")}},
 		{"inline call skipped", "agent_inline", workflows.All(), &fault{skip: "in_append"}},

@@ -1,7 +1,7 @@
 package workflows_test
 
 import (
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,49 +20,24 @@ func device(name string, access api.Access) toolspecs.Spec {
 			Access: access}}
 }
 
-func android(idle time.Duration) *lanes.Set {
-	return lanes.Of(api.Lane{Name: "android", Key: "{{args.device}}",
-		IdleTimeout: api.Duration(idle)})
-}
-
-// A call on a keyed lane that starts long after its admission has its key opened again before it is
-// scheduled. A call that starts at once has no additional step.
-func TestKeys_OfLateCallsAreOpenedAgain(t *testing.T) {
-	for name, test := range map[string]struct {
-		idle   time.Duration
-		opened []string
-	}{
-		"soon enough": {time.Hour, []string{"android/a", "android/b"}},
-		// The workflow's clock advances by the ten minutes between the attempts of the tool flaky.
-		// The process's memory of keys uses the real clock, for which a third of a microsecond is
-		// over at once.
-		"too late": {time.Microsecond, []string{"android/a", "android/b", "android/b"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := newLabOf(t, 1, device("press", api.AccessShared))
-			l.lanes = android(test.idle)
-			l.runPlan(`calls: [{id: first, tool: flaky}, {id: a, tool: press, arguments: {device: a}}, {id: b, tool: press, arguments: {device: b}, depends_on: [first]}]`)
-			l.result()
-			expect(t, "opened", l.sortedOpened(), test.opened)
-			expect(t, "executed", slices.Sorted(slices.Values(l.executed)),
-				[]string{"a press", "b press", "first flaky", "first flaky"})
-		})
-	}
-}
-
-func (l *lab) sortedOpened() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Sorted(slices.Values(l.opened))
-}
-
-// A run whose key cannot be opened for a while does not fail.
-func TestAdmission_WaitsForTheServer(t *testing.T) {
+// TestKeyedCalls_GiveTheWorkerTheirKey proves that the worker gets the key of a call and its
+// fairness key among the calls with that key.
+func TestKeyedCalls_GiveTheWorkerTheirKey(t *testing.T) {
 	l := newLabOf(t, 1, device("press", api.AccessShared))
-	l.lanes, l.unopened = android(time.Hour), 10
-	l.runPlan(`calls: [{id: a, tool: press, arguments: {device: a}}]`)
+	l.lanes = lanes.Of(api.Lane{Name: "android", Key: "{{args.device}}",
+		Fairness: api.FairnessCaller})
+	l.runPlan(`calls: [{id: a, tool: press, arguments: {device: pixel 7}}, {id: first, tool: flaky}]`)
 	l.result()
-	expect(t, "opened", l.sortedOpened(), []string{"android/a"})
+	part := api.KeyPart("pixel 7")
+	for _, s := range l.scheduled {
+		switch {
+		case s.tool == "flaky" && (s.call.Key != "" || s.call.Fairness != ""):
+			t.Errorf("a call without a key has %q and %q", s.call.Key, s.call.Fairness)
+		case s.tool == "press" && (s.call.Key != part ||
+			!strings.HasPrefix(s.call.Fairness, string(api.CallerPlan)+"/")):
+			t.Errorf("a call with a key has %q and %q", s.call.Key, s.call.Fairness)
+		}
+	}
 }
 
 // A call that may wait with its lane's holder knows the limit of the wait. Inputs of other calls do

@@ -118,52 +118,17 @@ func encoded(value any) int {
 	return len(data)
 }
 
-// schedule schedules the call's activity on its route. On a keyed lane, it opens the key again if
-// the call was admitted long ago.
-func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
-	route := c.decision.Route
-	if route.OpenFor == 0 || workflow.Now(ctx).Before(c.pipeline.openUntil[c.call.ID]) {
-		return c.scheduleActivity(ctx)
-	}
-	future, end := workflow.NewFuture(ctx)
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		if err := c.openKey(ctx); err != nil {
-			end.SetError(err)
-			return
-		}
-		end.Chain(c.scheduleActivity(ctx))
-	})
-	return future
-}
-
-// openKey opens the key of the call's lane.
-func (c *callRun) openKey(ctx workflow.Context) error {
-	p, route := c.pipeline, c.decision.Route
-	p.admitter.admittedAt(workflow.Now(ctx), c.decision)
-	request := api.OpenRequest{Base: p.queue, Lane: c.tool.Lane, Key: route.Key}
-	err := workflow.ExecuteLocalActivity(withOpenOptions(ctx), api.OpenKeyActivity,
-		request).Get(ctx, nil)
-	p.sizes.Task.Add(ctx, 0)
-	if ctx.Err() != nil {
-		return api.CancelledBeforeStart()
-	}
-	return err
-}
-
-// admittedAt takes decisions of an admission that began at that time. It records until when the
-// queues of the calls' keys are served, and pins the run to rules for all runs if it has none.
-func (p admitter) admittedAt(at time.Time, decisions ...api.AdmissionDecision) {
+// pinRules pins the run to the rules for all runs that came with decisions, if it has none.
+func (p admitter) pinRules(decisions ...api.AdmissionDecision) {
 	for _, v := range decisions {
-		if v.Route.OpenFor > 0 {
-			p.openUntil[v.ID] = at.Add(v.Route.OpenFor.Std())
-		}
 		if v.Pinned != nil && p.pinned.Policies.Digest == "" {
 			p.pinned.Policies = v.Pinned.Value
 		}
 	}
 }
 
-func (c *callRun) scheduleActivity(ctx workflow.Context) workflow.Future {
+// schedule schedules the call's activity on its route.
+func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
 	p, t, route := c.pipeline, c.tool, c.decision.Route
 	summary, parent := c.describe()
 	options := callOptions(p.queue, c.call.ID, t, route, summary)
@@ -177,6 +142,9 @@ func (c *callRun) scheduleActivity(ctx workflow.Context) workflow.Future {
 	options.StartToCloseTimeout += api.HooksWithin(execution.Hooks)
 	if route.Holds {
 		execution.QueueTimeout = t.On(route).QueueTimeout
+	}
+	if route.Key != "" {
+		execution.Key, execution.Fairness = route.Key, p.priority.Fairness(route)
 	}
 	if t.Dispatch == api.DispatchInstance {
 		return p.instances.call(ctx, t, options, execution)
@@ -204,12 +172,6 @@ func (c *callRun) describe() (summary, parent string) {
 		return "check of the run: " + summary, parent
 	}
 	return summary, parent
-}
-
-// withOpenOptions allows any number of attempts to open a key: a call must not fail because the
-// server is unavailable for a while.
-func withOpenOptions(ctx workflow.Context) workflow.Context {
-	return workflow.WithLocalActivityOptions(ctx, localOptions(localTimeout, signalRetry(0), ""))
 }
 
 const (
@@ -298,14 +260,13 @@ func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions,
 	if request.Limit == "" && request.Compact == nil {
 		request.Inline.Left, request.Inline.Admit = p.WallTimeLeft(ctx), p.admitter.stepAdmission()
 	}
-	began := workflow.Now(ctx)
 	options := localOptions(o.StartToCloseTimeout, o.RetryPolicy, api.InlineSummary(o.ActivityID,
 		o.Summary))
 	err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options),
 		api.ModelActivity, request).Get(ctx, &response)
 	p.sizes.Task.Leave(ctx, o.ActivityID, response.Message.Size()+
 		budget.DecisionsSize(response.Decisions))
-	p.admitter.admittedAt(began, response.Decisions...)
+	p.admitter.pinRules(response.Decisions...)
 	p.admitted = response.Decisions
 	return response, err
 }

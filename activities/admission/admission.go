@@ -10,13 +10,10 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/policies"
-	"go.temporal.io/sdk/client"
 )
 
 // Config configures an Admitter. All fields except Hooks are required.
 type Config struct {
-	// Client opens keys of keyed lanes.
-	Client client.Client
 	// Catalog returns the current tools, from which errors for unknown tools suggest names.
 	Catalog func() *toolspecs.Catalog
 	// Specs caches compiled toolspecs.
@@ -39,9 +36,8 @@ type Config struct {
 // Admitter makes admission decisions in one process.
 type Admitter struct {
 	config Config
-	keys   *keys
 	rules  rulesOfRuns
 }
 
 // New returns an admitter.
-func New(c Config) *Admitter { return &Admitter{config: c, keys: newKeys(c.Client)} }
+func New(c Config) *Admitter { return &Admitter{config: c} }

@@ -47,9 +47,6 @@ func (a *Admitter) Admit(ctx context.Context, r api.AdmissionRequest) ([]api.Adm
 		return nil, err
 	}
 	decisions = batching(r, recordable(a.withhold(r, a.afterHooks(ctx, r, decisions))))
-	if err := a.openKeys(ctx, r, decisions); err != nil {
-		return nil, err
-	}
 	return a.pinning(ctx, r, decisions), nil
 }
 

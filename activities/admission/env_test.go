@@ -29,7 +29,7 @@ type bench struct{ *Admitter }
 // setUp returns an admitter with a catalog; change completes its configuration.
 func setUp(t testing.TB, catalog *toolspecs.Catalog, change func(*Config)) *bench {
 	t.Helper()
-	c := Config{Client: &activitytest.Run{}, Specs: specs.New(),
+	c := Config{Specs: specs.New(),
 		Catalog:  func() *toolspecs.Catalog { return catalog },
 		Lanes:    func() *lanes.Set { return lanes.Of() },
 		Policies: func() *policies.Set { return nil }}

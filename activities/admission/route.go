@@ -1,17 +1,11 @@
 package admission
 
 import (
-	"context"
 	"encoding/json"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
-
-// trustedPart is the fraction of a key's idle timeout, 1/trustedPart, during which admission
-// assumes that the key is still open; the run assumes the same for another such period. The
-// remaining half covers delays.
-const trustedPart = 4
 
 // route decides to which task queue a call goes and by which rules, from the current configuration
 // of its lane. The error rejects a call of a keyed lane whose arguments do not determine the key.
@@ -45,8 +39,7 @@ func keyed(route api.Route, base string, lane api.Lane, arguments json.RawMessag
 	if fault != nil {
 		return api.Route{}, fault
 	}
-	route.Queue, route.Key, route.OpenFor = lane.TaskQueue(base, key), api.KeyPart(key),
-		lane.IdleTimeout/trustedPart
+	route.Queue, route.Key = lane.TaskQueue(base, key), api.KeyPart(key)
 	return route, nil
 }
 
@@ -63,39 +56,4 @@ func RouteOf(lane api.Lane) api.Route {
 		route.Fairness = lane.Fairness
 	}
 	return route
-}
-
-// openKeys opens the keys of admitted calls, because a call on a queue without a worker would wait
-// forever. It returns an error if a key cannot be opened.
-func (a *Admitter) openKeys(ctx context.Context, r api.AdmissionRequest,
-	decisions []api.AdmissionDecision) error {
-	var started []*opening
-	for i, v := range decisions {
-		if v.Route.Key != "" {
-			tool, _ := toolOf(r, r.Calls[i].Tool)
-			started = append(started, a.openKey(api.OpenRequest{Base: r.Base, Lane: tool.Lane,
-				Key: v.Route.Key}))
-		}
-	}
-	for _, o := range started {
-		if err := o.wait(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Open implements the activity api.OpenKeyActivity: it opens a key of a keyed lane for a call that
-// starts later after its admission than its Route.OpenFor. It runs as a local activity. It returns
-// an error if the server does not accept the request.
-func (a *Admitter) Open(ctx context.Context, r api.OpenRequest) error {
-	return a.openKey(r).wait(ctx)
-}
-
-func (a *Admitter) openKey(r api.OpenRequest) *opening {
-	idle := lanes.DefaultIdleTimeout
-	if lane, known := a.config.Lanes().Lane(r.Lane); known && lane.IdleTimeout > 0 {
-		idle = lane.IdleTimeout
-	}
-	return a.keys.open(r, idle.Std()/trustedPart)
 }

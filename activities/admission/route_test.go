@@ -14,11 +14,11 @@ import (
 
 // laneBench returns a process with lanes of every kind and a tool for each, which has its lane's
 // name.
-func laneBench(t testing.TB) (*bench, *openedKeys, api.AdmissionRequest) {
+func laneBench(t testing.TB) (*bench, api.AdmissionRequest) {
 	t.Helper()
 	space := 3
 	configured := []api.Lane{
-		{Name: "android", Key: "{{args.device}}", IdleTimeout: api.Duration(time.Minute)},
+		{Name: "android", Key: "{{args.device}}"},
 		{Name: "phones", Key: "{{args.device}}", Queue: "company/phones", Limit: 2,
 			QueueTimeout: api.Duration(time.Second)},
 		{Name: "http", Limit: 5, Rate: 10},
@@ -38,20 +38,23 @@ func laneBench(t testing.TB) (*bench, *openedKeys, api.AdmissionRequest) {
 		}))
 	}
 	catalog := catalogOf(t, specs...)
-	opened := &openedKeys{}
 	b := setUp(t, catalog, func(c *Config) {
 		set := lanes.Of(configured...)
 		c.Lanes = func() *lanes.Set { return set }
 	})
-	b.keys = newKeys(opened)
-	return b, opened, api.AdmissionRequest{Base: "base", Tools: toolsOf(catalog),
+	return b, api.AdmissionRequest{Base: "base", Tools: toolsOf(catalog),
 		Caller: api.Caller{Type: api.CallerAgent}}
+}
+
+// keyQueue returns the task queue of the key pixel-7 on a lane.
+func keyQueue(lane string) string {
+	return api.Lane{Queue: lane, Key: "{{args.device}}"}.TaskQueue("", "pixel-7")
 }
 
 // A lane with default rules adds nothing, so that decisions stay short. A bypassing caller only
 // gets another queue.
 func TestRoute_HasTheRulesOfTheLane(t *testing.T) {
-	b, _, r := laneBench(t)
+	b, r := laneBench(t)
 	const lease = api.DefaultLease
 	for _, test := range []struct {
 		tool   string
@@ -70,11 +73,10 @@ func TestRoute_HasTheRulesOfTheLane(t *testing.T) {
 		{"door", api.CallerAgent, api.Route{Holds: true, Lease: lease}},
 		{"mail", api.CallerAgent, api.Route{FIFO: true, Lease: lease}},
 		{"desk", api.CallerAgent, api.Route{Fairness: api.FairnessCaller, Lease: lease}},
-		{"android", api.CallerAgent, api.Route{Queue: "base/android/pixel-7", Key: "pixel-7",
-			OpenFor: api.Duration(15 * time.Second), Lease: lease}},
-		{"phones", api.CallerAgent, api.Route{Queue: "company/phones/pixel-7", Key: "pixel-7",
-			OpenFor: lanes.DefaultIdleTimeout / 4, QueueTimeout: api.Duration(time.Second),
-			Lease: lease}},
+		{"android", api.CallerAgent, api.Route{Queue: keyQueue("base/android"),
+			Key: "pixel-7", Holds: true, Lease: lease}},
+		{"phones", api.CallerAgent, api.Route{Queue: keyQueue("company/phones"),
+			Key: "pixel-7", Holds: true, QueueTimeout: api.Duration(time.Second), Lease: lease}},
 	} {
 		r.Caller.Type = test.caller
 		r.Calls = []api.Call{{ID: "1.1", Tool: test.tool, Arguments: `{"device":"pixel-7"}`}}
@@ -90,33 +92,30 @@ func TestRoute_HasTheRulesOfTheLane(t *testing.T) {
 	}
 }
 
-// A request without the queue of its workflow gets no route, and no key is opened.
+// A request without the queue of its workflow gets no route.
 func TestRoute_NeedsTheQueueOfTheWorkflow(t *testing.T) {
-	b, opened, r := laneBench(t)
+	b, r := laneBench(t)
 	r.Base = ""
 	r.Calls = []api.Call{{ID: "1.1", Tool: "android", Arguments: `{"device":"pixel-7"}`}}
-	if v := b.admit(t, r)[0]; v.Error != nil || v.Route != (api.Route{}) || len(opened.all()) > 0 {
-		t.Errorf("the decision is %+v, opened %v", v, opened.all())
+	if v := b.admit(t, r)[0]; v.Error != nil || v.Route != (api.Route{}) {
+		t.Errorf("the decision is %+v", v)
 	}
 }
 
-// A call on a keyed lane without its key is refused as invalid, and opens none.
+// A call on a keyed lane without its key is refused as invalid.
 func TestRoute_NeedsTheKeyOfTheCall(t *testing.T) {
-	b, opened, r := laneBench(t)
+	b, r := laneBench(t)
 	r.Calls = []api.Call{{ID: "1.1", Tool: "android", Arguments: `{}`}}
 	v := b.admit(t, r)[0]
 	if v.Error == nil || v.Error.Type != api.ErrValidation || !expect.Contains(v.Error.Error(),
 		"android", "$.device") || v.Route != (api.Route{}) {
 		t.Errorf("the decision is %+v", v)
 	}
-	if keys := opened.all(); len(keys) > 0 {
-		t.Errorf("opened %v", keys)
-	}
 }
 
-// A call that the run's budget refuses has no route and opens no key.
+// A call that the run's budget refuses has no route.
 func TestRoute_IsNotComputedBeyondTheBudget(t *testing.T) {
-	b, opened, r := laneBench(t)
+	b, r := laneBench(t)
 	allow := 1
 	r.Allow = &allow
 	for _, device := range []string{"a", "b"} {
@@ -128,5 +127,4 @@ func TestRoute_IsNotComputedBeyondTheBudget(t *testing.T) {
 		decisions[1].Route != (api.Route{}) {
 		t.Errorf("the decisions are %+v", decisions)
 	}
-	expectOpened(t, opened, "base/android/a")
 }

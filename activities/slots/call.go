@@ -1,6 +1,7 @@
 package slots
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -85,29 +86,29 @@ type callLease struct {
 func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValues,
 	do func(context.Context) (T, error)) (result T, err error) {
 	info, received := activity.GetInfo(ctx), time.Now()
-	q.take(info.Deadline.Add(longestRetry(info)))
-	waited, err := q.startCall(ctx, info, in)
+	q.take()
+	turn, err := q.startCall(ctx, info, in)
 	if err != nil {
-		q.end(countRefusal(err), time.Time{})
+		q.end(countRefusal(err))
 		return result, err
 	}
-	defer q.semaphore.queue.leave()
+	defer turn.end()
 	period, err := q.holder.lease.Acquire(ctx)
 	if err != nil {
-		q.end(nil, time.Time{})
+		q.end(nil)
 		return result, q.refusal(err, in, 0)
 	}
 	began := time.Now()
 	q.count(func(c *api.LaneCounts) { c.Acquired++; c.Running++ })
-	told := callLease{lane: q.lane, fence: q.holder.fence}
-	if waited {
+	told := callLease{lane: q.lane(turn.key), fence: q.holder.fence}
+	if turn.waits {
 		told.waited = began.Sub(received)
 	}
 	inner, cancel := context.WithCancelCause(context.WithValue(ctx, leaseKey{}, told))
 	defer cancel(nil)
 	defer context.AfterFunc(period, func() { cancel(context.Cause(period)) })()
 	// also after a panic: the group is given up when all tasks have ended
-	defer func() { q.ran(info, began, err) }()
+	defer q.ran(info, began)
 	return do(q.holder.lease.Bind(inner, cancel))
 }
 
@@ -139,12 +140,8 @@ func countRefusal(err error) func(*api.LaneCounts) {
 }
 
 // ran ends a task that ran.
-func (q *slotQueue) ran(info activity.Info, began time.Time, failure error) {
+func (q *slotQueue) ran(info activity.Info, began time.Time) {
 	now := time.Now()
-	var again time.Time
-	if app, ok := errors.AsType[*temporal.ApplicationError](failure); ok && !app.NonRetryable() {
-		again = now.Add(app.NextRetryDelay() + longestRetry(info))
-	}
 	q.end(func(c *api.LaneCounts) {
 		c.Running--
 		c.Ended++
@@ -152,58 +149,75 @@ func (q *slotQueue) ran(info activity.Info, began time.Time, failure error) {
 		if wait := began.Sub(info.ScheduledTime); info.Attempt == 1 && wait > 0 {
 			c.WaitMicros += wait.Microseconds()
 		}
-	}, again)
+	})
 }
 
-// longestRetry is the maximum delay of the next attempt after a failed one.
-func longestRetry(info activity.Info) time.Duration {
-	const unknown = time.Minute
-	switch p := info.RetryPolicy; {
-	case p == nil:
-		return unknown
-	case p.MaximumAttempts == info.Attempt:
-		return 0
-	default:
-		return max(p.MaximumInterval, p.InitialInterval)
+// turn is a call's use of a wait queue.
+type turn struct {
+	of    *waitQueues
+	queue *waitQueue
+	key   string
+	// waits is set if the lane's calls wait in this process.
+	waits bool
+}
+
+// end ends the turn of a call that ran.
+func (t turn) end() {
+	t.queue.leave()
+	t.of.release(t.key, t.queue)
+}
+
+// lane returns the lane's name with a key.
+func (q *slotQueue) lane(key string) string {
+	lane := q.holder.request.Lane.Name
+	if key != "" {
+		lane += "/" + key
 	}
+	return lane
 }
 
-// startCall returns when it is the task's turn; the caller leaves the wait queue after the task.
-// waits reports whether the lane's calls wait in this process. If they wait at the server, a call
-// without a free slot is requeued: it was in flight when there were more permits than slots. The
-// error is a failure of the call.
+// startCall returns when it is the task's turn; the caller ends the turn after the task. If the
+// lane's calls wait at the server, a call without a free slot is requeued: it was in flight when
+// there were more permits than slots. The error is a failure of the call.
 func (q *slotQueue) startCall(ctx context.Context, info activity.Info,
-	in converter.EncodedValues) (waits bool, err error) {
+	in converter.EncodedValues) (turn, error) {
 	q.mu.Lock()
-	queued, shut := q.waits, q.shut
+	t, shut := turn{of: q.semaphore.queues, waits: q.waits}, q.shut
 	q.mu.Unlock()
-	switch {
-	case shut || !queued && !q.semaphore.queue.begin():
-		return false, executor.Failure(requeued(q.lane, in))
-	case !queued:
-		return false, nil
+	if shut {
+		return t, executor.Failure(requeued(q.lane(""), in))
 	}
 	var x api.Execution
-	if in != nil {
+	if t.waits && in != nil {
 		if err := in.Get(&x); err != nil {
-			return false, executor.Failure(executor.UnreadableInput(err))
+			return t, executor.Failure(executor.UnreadableInput(err))
 		}
 	}
-	if err := q.awaitTurn(ctx, info, x.QueueTimeout); err != nil {
-		return false, q.refusal(err, in, x.QueueTimeout)
+	t.key = x.Key
+	t.queue = t.of.use(t.key)
+	var err error
+	if t.waits {
+		err = q.awaitTurn(ctx, info, x, t.queue)
+	} else if !t.queue.begin() {
+		err = errQueueClosed
 	}
-	return true, nil
+	if err != nil {
+		t.of.release(t.key, t.queue)
+		return t, q.refusal(err, in, x.QueueTimeout)
+	}
+	return t, nil
 }
 
-// awaitTurn waits in the wait queue until it is the task's turn. The first attempt may wait for the
-// timeout from its scheduling, a later one from its arrival at this worker, because its due time is
-// not known here.
-func (q *slotQueue) awaitTurn(ctx context.Context, info activity.Info, timeout api.Duration) error {
+// awaitTurn waits in a wait queue until it is the task's turn. The first attempt may wait for the
+// queue timeout from its scheduling, a later one from its arrival at this worker, because its due
+// time is not known here.
+func (q *slotQueue) awaitTurn(ctx context.Context, info activity.Info, x api.Execution,
+	queue *waitQueue) error {
 	var deadline time.Time
-	if timeout > 0 {
-		deadline = info.StartedTime.Add(timeout.Std())
+	if timeout := x.QueueTimeout.Std(); timeout > 0 {
+		deadline = info.StartedTime.Add(timeout)
 		if info.Attempt == 1 {
-			deadline = info.ScheduledTime.Add(timeout.Std())
+			deadline = info.ScheduledTime.Add(timeout)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -211,13 +225,13 @@ func (q *slotQueue) awaitTurn(ctx context.Context, info activity.Info, timeout a
 	w := &waiter{queue: q, token: info.TaskToken, every: info.HeartbeatTimeout / 2,
 		told: info.Attempt > 1, cancel: cancel}
 	defer w.end()
-	if err := q.semaphore.queue.enter(ctx, levelOf(info), info.Priority.FairnessKey, deadline,
-		w.begin); err != nil {
+	if err := queue.enter(ctx, levelOf(info), cmp.Or(x.Fairness, info.Priority.FairnessKey),
+		deadline, w.begin); err != nil {
 		return err
 	}
 	err := w.started()
 	if err != nil {
-		q.semaphore.queue.leave()
+		queue.leave()
 	}
 	return err
 }
@@ -234,19 +248,19 @@ func (q *slotQueue) refusal(err error, in converter.EncodedValues, timeout api.D
 	switch {
 	case errors.Is(err, errQueueFull):
 		e := api.Errorf(api.ErrQueueFull,
-			"the lane %s has no free slot, and as many calls wait for one as may", q.lane)
+			"the lane %s has no free slot, and as many calls wait for one as may", q.lane(""))
 		e.Phase = api.PhasePreExecution
 		return executor.Failure(e)
 	case errors.Is(err, errQueueTooLong):
 		e := api.Errorf(api.ErrQueueTimeout, "the lane %s had no free slot for the call within %s",
-			q.lane, timeout)
+			q.lane(""), timeout)
 		e.Phase = api.PhasePreExecution
 		return executor.Failure(e)
 	case temporal.IsCanceledError(err):
 		return temporal.NewCanceledError(
 			"the call was cancelled while it waited for a slot of its lane")
 	}
-	return executor.Failure(requeued(q.lane, in))
+	return executor.Failure(requeued(q.lane(""), in))
 }
 
 // requeued is the error of a call that a worker may no longer start. The run schedules the call

@@ -40,7 +40,6 @@ func (h *slotGroup) look(ctx context.Context) release {
 		return releaseLost
 	}
 	h.configure()
-	h.closeIdle(context.WithoutCancel(ctx))
 	if h.shareOut(context.WithoutCancel(ctx), time.Now()) {
 		return releaseShared
 	}

@@ -75,7 +75,7 @@ func (s *ownedSlots) drop(queue string, group int) {
 func (a *Server) States() map[string][]api.SlotsState {
 	a.owned.mu.Lock()
 	holders := slices.Collect(maps.Keys(a.owned.all))
-	// a group takes its own lock before this one when it opens a key
+	// a group takes its own lock before this one when it starts to serve a queue
 	a.owned.mu.Unlock()
 	states := map[string][]api.SlotsState{}
 	for _, h := range holders {

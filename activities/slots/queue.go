@@ -2,20 +2,16 @@ package slots
 
 import (
 	"fmt"
-	"math"
 	"sync"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
 )
 
-// slotQueue is one served task queue: that of the lane or of one of its keys.
+// slotQueue is one served task queue: that of the lane, or one of those of a keyed lane.
 type slotQueue struct {
-	holder *slotGroup
-	// part identifies the key in the queue's name; "" for a lane without keys. lane is the lane's
-	// name including the part.
-	part, queue, lane string
-	semaphore         *semaphore
+	holder    *slotGroup
+	queue     string
+	semaphore *semaphore
 
 	// serving is held while the polling worker is replaced.
 	serving sync.Mutex
@@ -33,11 +29,6 @@ type slotQueue struct {
 	tasks  int
 	ended  chan struct{}
 	counts api.LaneCounts
-	// used is when the last task ended or the key was last requested; busy is until when retries of
-	// running tasks may arrive, again until when those of failed tasks may.
-	used, busy, again time.Time
-	// asked is when closing the key was last requested.
-	asked time.Time
 }
 
 // service is one SDK worker on the queue.
@@ -48,26 +39,20 @@ type service struct {
 	stop        func()
 }
 
-// spare is how many calls beyond its capacity a wait queue takes at a time in order to reject them.
-const spare = 32
+const (
+	// spare is how many calls beyond its capacity a wait queue takes at a time in order to reject
+	// them.
+	spare = 32
+	// keyedCalls is how many calls of one task queue of a keyed lane a worker has at a time,
+	// running and waiting ones. Further calls wait at the server, whatever their keys.
+	keyedCalls = 1000
+)
 
-// start starts to serve a queue unless it is served already. The caller holds mu.
-func (h *slotGroup) start(part string) {
-	if h.ended || h.queues[part] != nil {
-		return
-	}
-	q := &slotQueue{holder: h, part: part, lane: h.lane.Name,
-		queue:  h.lane.TaskQueue(h.request.Base, ""),
-		served: map[*service]bool{}, ended: make(chan struct{}), used: time.Now()}
-	if h.lane.Keyed() {
-		q.lane += "/" + part
-		q.queue = h.lane.QueueOfPart(h.request.Base, part)
-	}
-	if until := h.needed[part]; until > 0 {
-		q.again = time.UnixMilli(until)
-	}
-	q.semaphore = h.owned.semaphore(q.queue, h.request.Group)
-	h.queues[part] = q
+// start starts to serve a task queue. The caller holds mu.
+func (h *slotGroup) start(queue string) {
+	q := &slotQueue{holder: h, queue: queue, served: map[*service]bool{},
+		ended: make(chan struct{}), semaphore: h.owned.semaphore(queue, h.request.Group)}
+	h.queues = append(h.queues, q)
 	go q.configure(h.lane)
 }
 
@@ -75,39 +60,54 @@ func (h *slotGroup) start(part string) {
 func (q *slotQueue) configure(lane api.Lane) {
 	q.serving.Lock()
 	defer q.serving.Unlock()
-	share := q.holder.share(lane)
 	q.mu.Lock()
 	if q.shut {
 		q.mu.Unlock()
 		return
 	}
 	q.waits = lane.UsesWaitQueue()
-	if q.waits {
-		q.semaphore.queue.configure(share, lane.WaitCapacity(), lane.Strategy)
-		q.semaphore.resize(share + lane.WaitCapacity() + spare)
-	} else {
-		// calls that already wait here stay
-		q.semaphore.queue.configure(share, math.MaxInt, lane.Strategy)
-		q.semaphore.resize(share)
-	}
-	current := q.current
+	rules, permits := rulesOf(lane, q.holder.share(lane))
+	q.semaphore.queues.configure(rules)
+	q.semaphore.resize(permits)
+	current, rate := q.current, lane.Rate
 	q.mu.Unlock()
-	if current == nil || current.rate != lane.Rate || current.counted == lane.UsesWaitQueue() {
-		q.serve(lane)
+	if lane.Keyed() {
+		rate = 0 // it applies to each key
 	}
+	if current == nil || current.rate != rate || current.counted == lane.UsesWaitQueue() {
+		q.serve(lane, rate)
+	}
+}
+
+// rulesOf returns the rules of the wait queues of a task queue, and how many calls are taken from
+// it at a time.
+func rulesOf(lane api.Lane, share int) (r waitRules, permits int) {
+	r = waitRules{limit: share, space: lane.WaitCapacity(), strategy: lane.Strategy}
+	switch {
+	case lane.Keyed():
+		r.rate, permits = lane.Rate, keyedCalls+share+spare
+		if r.space < api.UnboundedWait {
+			permits += r.space
+		}
+	case lane.UsesWaitQueue():
+		permits = share + r.space + spare
+	default:
+		r.space, permits = api.UnboundedWait, share // calls that already wait here stay
+	}
+	return r, permits
 }
 
 // serve starts an SDK worker for the queue and replaces the previous one, which finishes its calls.
 // The caller holds serving.
-func (q *slotQueue) serve(lane api.Lane) {
-	s := &service{workerSlots: q.semaphore.workerSlots(), rate: lane.Rate,
+func (q *slotQueue) serve(lane api.Lane, rate float64) {
+	s := &service{workerSlots: q.semaphore.workerSlots(), rate: rate,
 		counted: !lane.UsesWaitQueue()}
 	tool, model := q.tool, q.model
 	if s.counted {
-		tool, model = q.holder.unless(q.holder.excess, q.lane, tool, model)
+		tool, model = q.holder.unless(q.holder.excess, lane.Name, tool, model)
 	}
 	stop, err := q.holder.config.ServeQueue(ServedQueue{Queue: q.queue, Lane: lane.Name,
-		WorkerSlots: s.workerSlots, Rate: lane.Rate, Keyed: lane.Keyed(),
+		WorkerSlots: s.workerSlots, Rate: rate, Keyed: lane.Keyed(),
 		Counted: s.counted, Tool: tool, Model: model, Failed: q.fail})
 	if err != nil {
 		q.holder.log.Warn("a task queue of the lane cannot be served yet", append(q.holder.fields(),
@@ -173,7 +173,7 @@ func (q *slotQueue) close() {
 	for s := range q.served {
 		s.workerSlots.Close()
 	}
-	q.semaphore.queue.turnAway(errQueueClosed)
+	q.semaphore.queues.turnAway(errQueueClosed)
 }
 
 // stop stops the workers of a closed queue and returns when none of its tasks runs. A patient stop
@@ -200,24 +200,19 @@ func (q *slotQueue) stop(patient bool) {
 }
 
 // take and end count the tasks that have been taken from the queue.
-func (q *slotQueue) take(again time.Time) {
+func (q *slotQueue) take() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.tasks++
-	q.busy = later(q.busy, again)
 }
 
-func (q *slotQueue) end(count func(*api.LaneCounts), again time.Time) {
+func (q *slotQueue) end(count func(*api.LaneCounts)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if count != nil {
 		count(&q.counts)
 	}
-	q.again = later(q.again, again)
-	q.used = time.Now()
-	if q.tasks--; q.tasks == 0 {
-		q.busy = time.Time{}
-	}
+	q.tasks--
 	close(q.ended)
 	q.ended = make(chan struct{})
 }
@@ -228,45 +223,14 @@ func (q *slotQueue) count(count func(*api.LaneCounts)) {
 	count(&q.counts)
 }
 
-// addTo adds the queue's counts to c, and returns until when the queue must be served even if it is
-// unused.
-func (q *slotQueue) addTo(c *api.LaneCounts) (needed time.Time) {
+// addTo adds the queue's counts to c.
+func (q *slotQueue) addTo(c *api.LaneCounts) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	c.Add(q.counts)
-	c.Waiting += q.semaphore.queue.length()
-	return later(q.busy, q.again)
-}
-
-// expect records that a call with the key is expected.
-func (q *slotQueue) expect() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.used = time.Now()
-}
-
-// ratePatience is how many calls may start at a queue's rate during the minimum time for which it
-// stays open. Calls may wait at the server meanwhile, in several partitions that each have a part
-// of the rate.
-const ratePatience = 10
-
-// idle reports whether the queue was unused for the timeout and no call is expected. It is false
-// while no worker polls.
-func (q *slotQueue) idle(timeout time.Duration, now time.Time) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.current == nil {
-		return false
+	keys, waiting := q.semaphore.queues.length()
+	c.Waiting += waiting
+	if q.holder.request.Lane.Keyed() {
+		c.Keys += keys
 	}
-	if rate := q.current.rate; rate > 0 {
-		timeout = max(timeout, time.Duration(ratePatience/rate*float64(time.Second)))
-	}
-	return q.tasks == 0 && now.Sub(q.used) >= timeout && now.After(q.again)
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

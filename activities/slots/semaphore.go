@@ -8,9 +8,9 @@ import (
 // semaphore issues permits, at most size at a time. One semaphore serves a group of a lane's slots
 // in this process, however often the group is given up and taken over again: a call that does not
 // stop keeps its permit and its slot, so that the calls of the process never exceed the limit. On a
-// lane with a wait queue, size includes the waiting calls, and waitQueue.limit is the lane's limit.
+// lane with wait queues, size includes the waiting calls, and waitRules.limit is the lane's limit.
 type semaphore struct {
-	queue *waitQueue
+	queues *waitQueues
 
 	mu         sync.Mutex
 	size, used int
@@ -20,8 +20,7 @@ type semaphore struct {
 }
 
 func newSemaphore() *semaphore {
-	return &semaphore{queue: newWaitQueue(),
-		changed: make(chan struct{})}
+	return &semaphore{queues: newWaitQueues(), changed: make(chan struct{})}
 }
 
 func (s *semaphore) idle() bool {

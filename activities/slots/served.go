@@ -11,7 +11,7 @@ import (
 type ServedQueue struct {
 	// Queue is the task queue, Lane the lane's name.
 	Queue, Lane string
-	// Keyed is set for the queue of a key.
+	// Keyed is set for the queues of a keyed lane.
 	Keyed bool
 	// Counted is set if the calls count for the worker's limit over all lanes: those of a lane with
 	// a wait queue are in flight while they wait.

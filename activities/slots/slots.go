@@ -21,8 +21,7 @@ import (
 
 // Config configures a Server.
 type Config struct {
-	Client    client.Client
-	Converter converter.DataConverter
+	Client client.Client
 	// Identity is the identity of the process's workers, as the server records it.
 	Identity string
 	// Lanes returns the currently configured lanes.
@@ -39,7 +38,7 @@ type Config struct {
 	Model func(context.Context, api.ModelRequest) (api.ModelResponse, error)
 }
 
-// Server serves the slots and keys of lanes in one process.
+// Server serves the slots of lanes in one process.
 type Server struct {
 	config Config
 	owned  *ownedSlots
@@ -77,7 +76,6 @@ func (a *Server) Serve(ctx context.Context, r api.SlotsRequest) (api.SlotsState,
 	info := activity.GetInfo(ctx)
 	h := &slotGroup{Server: a, request: r, log: activity.GetLogger(ctx), since: time.Now(),
 		namespace: info.Namespace, queue: info.TaskQueue,
-		queues: map[string]*slotQueue{}, closing: map[*slotQueue]bool{},
 		failed: make(chan error, 1)}
 	if a.config.ServeQueue == nil {
 		return api.SlotsState{}, errors.New("this worker serves no lanes with a limit")
@@ -120,24 +118,13 @@ type slotGroup struct {
 	shared           time.Time
 	// left means that the worker stops while its process continues.
 	left atomic.Bool
-	// following stops following the lane's keys.
-	following func()
 
 	mu   sync.Mutex
 	lane api.Lane
-	// queues are the served queues, by the part of their name that identifies the key; "" for a
-	// lane without keys.
-	queues map[string]*slotQueue
-	// open are the keys to serve; closing are the queues of other keys whose calls have not ended,
-	// closings counts them.
-	open     api.OpenKeys
-	closing  map[*slotQueue]bool
-	closings sync.WaitGroup
-	// ended means that no queue is served any more.
-	ended bool
-	// counts include those of earlier holders; needed is that of earlier holders.
+	// queues are the served task queues.
+	queues []*slotQueue
+	// counts are those of earlier holders.
 	counts api.LaneCounts
-	needed map[string]int64
 	// told is the state in the last heartbeat.
 	told api.SlotsState
 }
@@ -153,7 +140,7 @@ func (h *slotGroup) restore(ctx context.Context, attempt int64) {
 	}
 	// An operator's reset restarts the attempt count; only the heartbeats keep the fencing number.
 	h.fence = max(h.request.Fence+attempt, last.Fence+1)
-	h.counts, h.needed = last.LaneCounts, last.Needed
+	h.counts = last.LaneCounts
 	h.counts.Running, h.counts.Waiting, h.counts.Keys = 0, 0, 0
 }
 
@@ -191,21 +178,8 @@ func (h *slotGroup) state() api.SlotsState {
 	defer h.mu.Unlock()
 	s := api.SlotsState{Fence: h.fence, Since: h.since.UnixMilli(), Slots: h.share(h.lane),
 		LaneCounts: h.counts}
-	if h.lane.Keyed() {
-		s.Keys = len(h.queues)
-	}
-	idle := time.Now().Add(h.lane.IdleTimeout.Std())
-	for part, q := range h.queues {
-		needed := q.addTo(&s.LaneCounts)
-		if h.lane.Keyed() && needed.After(idle) {
-			if s.Needed == nil {
-				s.Needed = map[string]int64{}
-			}
-			s.Needed[part] = needed.UnixMilli()
-		}
-	}
-	for q := range h.closing {
-		q.count(func(c *api.LaneCounts) { s.Add(*c) })
+	for _, q := range h.queues {
+		q.addTo(&s.LaneCounts)
 	}
 	return s
 }
@@ -228,7 +202,7 @@ const (
 
 // keep serves the lane until there is a reason to stop.
 func (h *slotGroup) keep(ctx context.Context) release {
-	h.serve(ctx)
+	h.serve()
 	tick := time.NewTicker(min(h.lease.Interval(), lookInterval))
 	defer tick.Stop()
 	for {
@@ -254,28 +228,18 @@ func (h *slotGroup) keep(ctx context.Context) release {
 	}
 }
 
-// serve starts to serve the lane's queue, or those of its keys.
-func (h *slotGroup) serve(ctx context.Context) {
-	if !h.request.Lane.Keyed() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.start("")
-		return
+// serve starts to serve the task queues of the group.
+func (h *slotGroup) serve() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, queue := range h.lane.GroupQueues(h.request.Base, h.request.Group,
+		h.request.Lane.Holders) {
+		h.start(queue)
 	}
-	following, end := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan struct{})
-	h.following = func() { end(); <-done }
-	go func() {
-		defer close(done)
-		h.follow(following)
-	}()
 }
 
 // finish stops serving the lane, and reports when no call runs that another holder's could overlap.
 func (h *slotGroup) finish(ctx context.Context, why release) (api.SlotsState, error) {
-	if h.following != nil {
-		h.following()
-	}
 	if why == releaseLost {
 		h.lease.GiveUp(lease.ErrOver)
 	}
@@ -341,7 +305,6 @@ func (h *slotGroup) wait(ctx context.Context, stopped <-chan struct{}) {
 // stopping process reaches its stop timeout. The channel is closed when no call runs any more.
 func (h *slotGroup) stopAll(why release) <-chan struct{} {
 	h.mu.Lock()
-	h.ended = true
 	patient := why == releaseUnneeded || why == releaseShared || why == releaseStopped &&
 		h.left.Load()
 	var all sync.WaitGroup
@@ -353,7 +316,6 @@ func (h *slotGroup) stopAll(why release) <-chan struct{} {
 	stopped := make(chan struct{})
 	go func() {
 		all.Wait()
-		h.closings.Wait()
 		close(stopped)
 	}()
 	return stopped

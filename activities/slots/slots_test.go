@@ -14,6 +14,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 )
 
@@ -64,8 +65,7 @@ func (p *slotsProcess) hostInstance(t *testing.T, lane api.Lane, timeout time.Du
 	lane.Name, lane.Holders = "lane", 1
 	h := &slotGroup{Server: p.Server, request: api.SlotsRequest{Lane: lane, Base: "q"},
 		log: quietLog{}, since: time.Now(),
-		queues: map[string]*slotQueue{}, closing: map[*slotQueue]bool{}, failed: make(chan error,
-			1)}
+		failed: make(chan error, 1)}
 	h.configure()
 	h.lease = lease.New(p.config.Client, nil, timeout, func() any { return h.state() })
 	if err := h.lease.Beat(t.Context()); err != nil {
@@ -77,11 +77,11 @@ func (p *slotsProcess) hostInstance(t *testing.T, lane api.Lane, timeout time.Du
 }
 
 // served makes the holder serve a queue, and returns it.
-func (p *slotsProcess) served(t *testing.T, h *slotGroup, part string) *slotQueue {
+func (p *slotsProcess) served(t *testing.T, h *slotGroup) *slotQueue {
 	t.Helper()
 	h.mu.Lock()
-	h.start(part)
-	q := h.queues[part]
+	h.start("q/lane")
+	q := h.queues[len(h.queues)-1]
 	h.mu.Unlock()
 	expect.Receive(t, "the queue's worker", p.workerSlotsAll)
 	q.serving.Lock() // until it is the queue's
@@ -94,17 +94,11 @@ type quietLog struct{}
 func (quietLog) Info(string, ...any) {}
 func (quietLog) Warn(string, ...any) {}
 
-func TestSlots_StateCanBeReadWhileKeysOpen(t *testing.T) {
+func TestSlotStates_AreReadableWhileQueuesStart(t *testing.T) {
 	p := newSlotsProcess(t)
 	h := p.hostInstance(t, api.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
 	var both sync.WaitGroup
-	both.Go(func() {
-		open := api.OpenKeys{}
-		for i := range 500 {
-			open.Apply(api.KeyOrder{Open: fmt.Sprint(i)})
-			h.serveKeys(open)
-		}
-	})
+	both.Go(h.serve)
 	both.Go(func() {
 		for range 5000 {
 			p.States()
@@ -116,14 +110,17 @@ func TestSlots_StateCanBeReadWhileKeysOpen(t *testing.T) {
 		close(done)
 	}()
 	expect.Receive(t, "both", done)
+	for range api.KeyQueues {
+		expect.Receive(t, "a queue's worker", p.workerSlotsAll)
+	}
 }
 
 // A process that got a group again before it had released it still serves it.
 func TestSlots_TakenAgainBeforeReleaseStayServed(t *testing.T) {
 	p := newSlotsProcess(t)
 	lane := api.Lane{Limit: 1}
-	before := p.served(t, p.hostInstance(t, lane, time.Hour), "")
-	again := p.served(t, p.hostInstance(t, lane, time.Hour), "")
+	before := p.served(t, p.hostInstance(t, lane, time.Hour))
+	again := p.served(t, p.hostInstance(t, lane, time.Hour))
 	before.close()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
@@ -137,8 +134,8 @@ func TestSlots_TakenAgainBeforeReleaseStayServed(t *testing.T) {
 func TestSlots_LostDuringACallEndTheProcess(t *testing.T) {
 	p := newSlotsProcess(t)
 	h := p.hostInstance(t, api.Lane{Limit: 1}, 2*time.Second)
-	q := p.served(t, h, "")
-	q.take(time.Time{})
+	q := p.served(t, h)
+	q.take()
 	q.count(func(c *api.LaneCounts) { c.Running++ })
 	gone := make(chan struct{})
 	go func() {
@@ -150,39 +147,8 @@ func TestSlots_LostDuringACallEndTheProcess(t *testing.T) {
 	case <-gone:
 		t.Error("the group was given up while a call ran")
 	}
-	q.end(nil, time.Time{})
+	q.end(nil)
 	expect.Receive(t, "the group to be given up", gone)
-}
-
-// A holder releases its group only when no call runs, including calls of keys that were closed.
-func TestSlots_AreReleasedAfterClosedKeys(t *testing.T) {
-	p := newSlotsProcess(t)
-	h := p.hostInstance(t, api.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
-	h.serveKeys(api.OpenKeys{"a": 1})
-	expect.Receive(t, "the key's worker", p.workerSlotsAll)
-	h.mu.Lock()
-	q := h.queues["a"]
-	h.mu.Unlock()
-	q.take(time.Time{})
-	q.count(func(c *api.LaneCounts) { c.Acquired++; c.Running++ })
-	h.serveKeys(api.OpenKeys{})
-	if s := h.state(); s.Running != 1 || s.Acquired != 1 || s.Keys != 0 {
-		t.Errorf("while a call of a closed key runs: %+v", s)
-	}
-	gone := make(chan api.SlotsState, 1)
-	go func() {
-		s, _ := h.finish(t.Context(), releaseUnneeded)
-		gone <- s
-	}()
-	select {
-	case <-gone:
-		t.Error("the group was given up while a call ran")
-	case <-time.After(100 * time.Millisecond):
-	}
-	q.end(func(c *api.LaneCounts) { c.Running-- }, time.Time{})
-	if s := expect.Receive(t, "the group to be given up", gone); s.Acquired != 1 || s.Running != 0 {
-		t.Errorf("in the end: %+v", s)
-	}
 }
 
 // If the lane gets a wait queue, or loses it, earlier calls count, and those on their way wait or
@@ -192,7 +158,7 @@ func TestSlots_KeepTheLimitWhileRulesChange(t *testing.T) {
 	size := 1
 	plain, exact := api.Lane{Name: "lane", Limit: 1}, api.Lane{Name: "lane", Limit: 1,
 		QueueSize: &size}
-	q := p.served(t, p.hostInstance(t, plain, time.Hour), "")
+	q := p.served(t, p.hostInstance(t, plain, time.Hour))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	requeued := func(err error, what string) {
@@ -207,6 +173,7 @@ func TestSlots_KeepTheLimitWhileRulesChange(t *testing.T) {
 		_, err := q.startCall(ctx, activity.Info{}, nil)
 		return err
 	}
+	queue := q.semaphore.queues.use("")
 	if err := enter(); err != nil {
 		t.Fatal(err)
 	}
@@ -214,45 +181,108 @@ func TestSlots_KeepTheLimitWhileRulesChange(t *testing.T) {
 	q.configure(exact)
 	entered := make(chan error, 1)
 	go func() { entered <- enter() }()
-	for q.semaphore.queue.length() == 0 {
+	for queue.length() == 0 {
 		if len(entered) > 0 {
 			t.Fatalf("entered beyond the limit: %v", <-entered)
 		}
 	}
-	q.semaphore.queue.leave()
+	queue.leave()
 	if err := expect.Receive(t, "its turn", entered); err != nil {
 		t.Error(err)
 	}
 	q.configure(plain)
 	requeued(enter(), "a call beyond the limit again")
-	q.semaphore.queue.leave()
+	queue.leave()
 	q.close()
 	requeued(enter(), "a call that came to a closed queue")
 }
 
-// The queue of a key is idle only if calls that wait for the lane's rate would have arrived, and if
-// it is polled at all.
-func TestSlots_IdleKeyHasNoWaitingCalls(t *testing.T) {
+// keyedInput is the input of a call with a key.
+type keyedInput struct {
+	converter.EncodedValues
+	key string
+}
+
+// Get implements converter.EncodedValues.
+func (k keyedInput) Get(to ...any) error {
+	to[0].(*api.Execution).Key = k.key
+	return nil
+}
+
+func TestKeys_WaitOnlyForCallsWithTheSameKey(t *testing.T) {
 	p := newSlotsProcess(t)
-	q := p.served(t, p.hostInstance(t, api.Lane{Limit: 1, Key: "{{args.x}}", Rate: 0.5}, time.Hour),
-		"a")
-	for after, want := range map[time.Duration]bool{2 * time.Second: false, 19 * time.Second: false,
-		21 * time.Second: true} {
-		if got := q.idle(time.Second, q.used.Add(after)); got != want {
-			t.Errorf("after %s: %t", after, got)
+	h := p.hostInstance(t, api.Lane{Limit: 1, Key: "{{args.x}}"}, time.Hour)
+	q := p.served(t, h)
+	enter := func(key string) (turn, error) {
+		return q.startCall(t.Context(), activity.Info{}, keyedInput{key: key})
+	}
+	slow, err := enter("slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type entry struct {
+		turn turn
+		err  error
+	}
+	next := make(chan entry, 1)
+	go func() {
+		turn, err := enter("slow")
+		next <- entry{turn, err}
+	}()
+	for h.state().Waiting == 0 {
+		if len(next) > 0 {
+			t.Fatal("two calls with one key run")
 		}
 	}
-	q.current = nil
-	if q.idle(time.Second, q.used.Add(time.Hour)) {
-		t.Error("what was never polled is idle")
+	for i := range 100 {
+		turn, err := enter(fmt.Sprint(i))
+		if err != nil {
+			t.Fatalf("the key %d waits: %v", i, err)
+		}
+		if lane := q.lane(turn.key); lane != fmt.Sprint("lane/", i) {
+			t.Errorf("the lane is %s", lane)
+		}
+		defer turn.end()
 	}
+	if keys := h.state().Keys; keys != 101 {
+		t.Errorf("%d keys have calls", keys)
+	}
+	slow.end()
+	second := expect.Receive(t, "its turn", next)
+	if second.err != nil {
+		t.Fatal(second.err)
+	}
+	second.turn.end()
+	if keys := h.state().Keys; keys != 100 {
+		t.Errorf("%d keys have calls in the end", keys)
+	}
+}
+
+func TestKeys_KeepTheirRateWithoutCalls(t *testing.T) {
+	s := newWaitQueues()
+	s.configure(waitRules{limit: 10, space: 10, strategy: api.StrategyFIFO, rate: 0.5})
+	first := s.use("a")
+	if _, waiting := first.join(1, ""); waiting {
+		t.Fatal("the first call waits")
+	}
+	first.leave()
+	s.release("a", first)
+	second := s.use("a")
+	if second != first {
+		t.Fatal("the key has another wait queue")
+	}
+	if _, waiting := second.join(1, ""); !waiting {
+		t.Error("the second call does not wait for the rate")
+	}
+	second.turnAway(errQueueClosed)
+	s.release("a", second)
 }
 
 // The report of a waiting attempt does not count for the next one, also if that has not waited.
 func TestSlots_EachAttemptReportsItsStart(t *testing.T) {
 	p := newSlotsProcess(t)
 	none := 0
-	q := p.served(t, p.hostInstance(t, api.Lane{Limit: 2, QueueSize: &none}, time.Hour), "")
+	q := p.served(t, p.hostInstance(t, api.Lane{Limit: 2, QueueSize: &none}, time.Hour))
 	for attempt := range int32(2) {
 		if _, err := q.startCall(t.Context(), activity.Info{TaskToken: []byte("call"),
 			Attempt: attempt + 1}, nil); err != nil {

@@ -16,20 +16,33 @@ var (
 	errQueueClosed  = errors.New("this worker no longer serves the lane")
 )
 
-// waitQueue has the calls that were taken from a lane's task queue: it limits how many run and how
-// many wait, in the lane's order, and rejects the others. Its limits are exact, because it is the
-// only place that decides.
-type waitQueue struct {
-	mu           sync.Mutex
+// waitRules are the rules of a wait queue.
+type waitRules struct {
+	// limit is how many calls may run, space how many may wait.
 	limit, space int
 	strategy     api.Strategy
-	running      int
-	waiting      []*place // in the order in which they run
+	// rate bounds the starts per second, with bursts of one second's worth; zero is no bound.
+	rate float64
+}
+
+// waitQueue has the calls that were taken from a task queue, on a keyed lane those of one key: it
+// limits how many run and how many wait, in the lane's order, and rejects the others. Its limits
+// are exact, because it is the only place that decides.
+type waitQueue struct {
+	mu      sync.Mutex
+	rules   waitRules
+	running int
+	waiting []*place // in the order in which they run
+	// paid is until when the started calls use up the rate; timer runs while it delays a call.
+	paid  time.Time
+	timer *time.Timer
 	// came counts the calls. clock is the pass of the last started call of a priority, last the
 	// last pass of each fairness key with waiting calls.
 	came  int64
 	clock map[int]int64
 	last  map[sharer]int64
+	// users counts the calls that use the queue; guarded by waitQueues.mu.
+	users int
 }
 
 // sharer is one fairness key among the calls of one priority.
@@ -53,10 +66,10 @@ func newWaitQueue() *waitQueue {
 
 // configure changes the rules of the wait queue. Waiting calls stay, even if they exceed the new
 // capacity.
-func (q *waitQueue) configure(limit, space int, strategy api.Strategy) {
+func (q *waitQueue) configure(r waitRules) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.limit, q.space, q.strategy = limit, space, strategy
+	q.rules = r
 	q.next()
 }
 
@@ -89,7 +102,7 @@ func (q *waitQueue) enter(ctx context.Context, priority int, fairness string, de
 func (q *waitQueue) begin() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.running >= q.limit || len(q.waiting) > 0 {
+	if q.running >= q.rules.limit || len(q.waiting) > 0 {
 		return false
 	}
 	q.running++
@@ -103,7 +116,7 @@ func (q *waitQueue) join(priority int, fairness string) (p *place, waiting bool)
 	defer q.mu.Unlock()
 	q.came++
 	p = &place{came: q.came, turn: make(chan error, 1)}
-	if q.strategy == api.StrategyPriority {
+	if q.rules.strategy == api.StrategyPriority {
 		p.sharer = sharer{priority, fairness}
 		p.pass = max(q.clock[priority], q.last[p.sharer]) + 1
 		q.last[p.sharer] = p.pass
@@ -111,7 +124,7 @@ func (q *waitQueue) join(priority int, fairness string) (p *place, waiting bool)
 	at, _ := slices.BinarySearchFunc(q.waiting, p, func(a, b *place) int { return a.compare(b) })
 	q.waiting = slices.Insert(q.waiting, at, p)
 	q.next()
-	if len(q.waiting) > q.space {
+	if len(q.waiting) > q.rules.space {
 		last := q.waiting[len(q.waiting)-1]
 		last.turn <- errQueueFull
 		q.waiting = q.waiting[:len(q.waiting)-1]
@@ -127,7 +140,7 @@ func (p *place) compare(other *place) int {
 
 // next starts the calls whose turn it is. The caller holds mu.
 func (q *waitQueue) next() {
-	for q.running < q.limit && len(q.waiting) > 0 {
+	for q.running < q.rules.limit && len(q.waiting) > 0 && q.pay(time.Now()) {
 		p := q.waiting[0]
 		q.waiting = q.waiting[1:]
 		q.running++
@@ -139,12 +152,48 @@ func (q *waitQueue) next() {
 	}
 }
 
+// pay reports whether the rate allows a call to start, and counts the start. Otherwise next is
+// called when the rate allows one. The caller holds mu.
+func (q *waitQueue) pay(now time.Time) bool {
+	if q.rules.rate <= 0 {
+		return true
+	}
+	interval := time.Duration(float64(time.Second) / q.rules.rate)
+	burst := max(time.Second-interval, 0)
+	if wait := q.paid.Add(-burst).Sub(now); wait > 0 {
+		if q.timer == nil {
+			q.timer = time.AfterFunc(wait, func() {
+				q.mu.Lock()
+				defer q.mu.Unlock()
+				q.timer = nil
+				q.next()
+			})
+		}
+		return false
+	}
+	if q.paid.Before(now) {
+		q.paid = now
+	}
+	q.paid = q.paid.Add(interval)
+	return true
+}
+
+// owes returns for how long the started calls use up the rate.
+func (q *waitQueue) owes(now time.Time) time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.rules.rate <= 0 {
+		return 0
+	}
+	return q.paid.Sub(now)
+}
+
 // forget sets the last pass of a fairness key after one of its calls has left without running. Only
 // keys with waiting calls are remembered, so that the map does not grow while the lane is busy.
 func (q *waitQueue) forget(left *place) {
 	delete(q.last, left.sharer)
 	for _, p := range q.waiting {
-		if p.sharer == left.sharer && q.strategy == api.StrategyPriority {
+		if p.sharer == left.sharer && q.rules.strategy == api.StrategyPriority {
 			q.last[p.sharer] = p.pass // waiting calls are in the order of their passes
 		}
 	}

@@ -27,7 +27,7 @@ type waitingCall struct {
 func queueOf(t *testing.T, limit, space int, strategy api.Strategy) (*waitQueue,
 	func(name string, level int, from string, deadline time.Time) *waitingCall) {
 	l := newWaitQueue()
-	l.configure(limit, space, strategy)
+	l.configure(waitRules{limit: limit, space: space, strategy: strategy})
 	return l, func(name string, level int, from string, deadline time.Time) *waitingCall {
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &waitingCall{name: name, level: level, from: from, ended: make(chan error, 1),
@@ -189,9 +189,30 @@ func TestWaitQueue_ForgetsCallsThatLeave(t *testing.T) {
 	}
 	// A higher limit applies to waiting calls.
 	more := stand("more", 3, "", time.Time{})
-	l.configure(2, 10, api.StrategyFIFO)
+	l.configure(waitRules{limit: 2, space: 10, strategy: api.StrategyFIFO})
 	if err := expect.Receive(t, "the one more", more.ended); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestWaitQueue_KeepsItsRate(t *testing.T) {
+	q := newWaitQueue()
+	q.configure(waitRules{limit: 100, space: 100, strategy: api.StrategyFIFO, rate: 10})
+	began := time.Now()
+	for i := range 12 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := q.enter(ctx, 1, "", time.Time{}, func() {}); err != nil {
+			t.Fatal(err)
+		}
+		// Ten calls start at once, and the next ones at intervals of a tenth of a second.
+		took := time.Since(began)
+		if least := time.Duration(i-9) * 100 * time.Millisecond; took < least {
+			t.Errorf("call %d started after %s, want %s", i, took, least)
+		}
+	}
+	if owed := q.owes(time.Now()); owed <= 0 || owed > time.Second {
+		t.Errorf("the starts use up the rate for %s", owed)
 	}
 }
 

@@ -3,9 +3,6 @@ package lanestate
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
@@ -48,7 +45,7 @@ func (k *keeperHistory) read(
 		return nil
 	}
 	k.groups = map[string]int{}
-	_, err := events(ctx, c, info.GetExecution(), func(e *historypb.HistoryEvent) error {
+	err := events(ctx, c, info.GetExecution(), func(e *historypb.HistoryEvent) error {
 		if a := e.GetWorkflowExecutionStartedEventAttributes(); a != nil {
 			var in api.KeeperInput
 			err := pb.Decode(a.GetInput(), &in)
@@ -78,14 +75,13 @@ func (k *keeperHistory) read(
 	return err
 }
 
-// events reads the history of one execution so far and returns the execution that continues it;
-// empty if there is none.
+// events reads the history of one execution so far.
 func events(
 	ctx context.Context,
 	c client.Client,
 	e *commonpb.WorkflowExecution,
 	take func(*historypb.HistoryEvent) error,
-) (next string, err error) {
+) error {
 	pages := c.GetWorkflowHistory(
 		ctx,
 		e.GetWorkflowId(),
@@ -96,10 +92,10 @@ func events(
 	for pages.HasNext() {
 		event, err := pages.Next()
 		if err != nil {
-			return "", audit.ReadError(ctx, err, e.GetWorkflowId(), e.GetRunId())
+			return audit.ReadError(ctx, err, e.GetWorkflowId(), e.GetRunId())
 		}
 		if err := take(event); err != nil {
-			return "", fmt.Errorf(
+			return fmt.Errorf(
 				"workflow %q, event %d (%s): %w: %w",
 				e.GetWorkflowId(),
 				event.GetEventId(),
@@ -108,111 +104,6 @@ func events(
 				err,
 			)
 		}
-		next = event.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
-	}
-	return next, nil
-}
-
-// keysHistory has the open keys of a lane, from the history of its keys workflow.
-type keysHistory struct {
-	mark historyMark
-	open api.OpenKeys
-}
-
-// read reads the history of an execution, and of those that continue it, if it has grown.
-func (k *keysHistory) read(
-	ctx context.Context,
-	c client.Client,
-	info *workflowpb.WorkflowExecutionInfo,
-) error {
-	mark := markOf(info)
-	if k.mark == mark {
-		return nil
-	}
-	for run := mark.run; run != ""; {
-		next, err := events(
-			ctx,
-			c,
-			&commonpb.WorkflowExecution{
-				WorkflowId: info.GetExecution().GetWorkflowId(),
-				RunId:      run,
-			},
-			k.take,
-		)
-		if err != nil {
-			return err
-		}
-		run = next
-	}
-	k.mark = mark
-	return nil
-}
-
-func (k *keysHistory) take(e *historypb.HistoryEvent) error {
-	if a := e.GetWorkflowExecutionStartedEventAttributes(); a != nil {
-		var in api.KeysInput
-		err := pb.Decode(a.GetInput(), &in)
-		if k.open = in.Open; k.open == nil {
-			k.open = api.OpenKeys{}
-		}
-		return err
-	}
-	a := e.GetWorkflowExecutionSignaledEventAttributes()
-	if a.GetSignalName() == api.OpenKeySignal {
-		var order api.KeyOrder
-		if err := pb.Decode(a.GetInput(), &order); err != nil {
-			return err
-		}
-		k.open.Apply(order)
 	}
 	return nil
-}
-
-const (
-	// MaxKeysAsked bounds the number of keys of a lane whose waiting calls are counted.
-	MaxKeysAsked = 200
-	// keyPause is the time per counted key before the keys are counted again.
-	keyPause = 10 * time.Millisecond
-)
-
-// readKeys reads which keys are open and counts the calls that wait in their queues.
-func (r *Reader) readKeys(ctx context.Context, known *knownLane, s *State) error {
-	open, err := describeOpen(ctx, r.client, api.KeysWorkflowID(r.base, s.Lane.Name))
-	if open == nil || err != nil {
-		return err // without a workflow no key is open
-	}
-	if err := known.keys.read(ctx, r.client, open.GetWorkflowExecutionInfo()); err != nil {
-		return err
-	}
-	parts := slices.Sorted(maps.Keys(known.keys.open))
-	s.Keys = len(parts)
-	parts = parts[:min(len(parts), MaxKeysAsked)]
-	s.KeysAsked = len(parts)
-	if now := time.Now(); now.Before(known.due) {
-		s.Queued = known.queued
-		return nil
-	} else if known.queued, err = r.queued(ctx, s, parts); err != nil {
-		return err
-	}
-	s.Queued, known.due = known.queued, time.Now().Add(time.Duration(len(parts))*keyPause)
-	return nil
-}
-
-// queued counts the calls that wait in the queues of keys.
-func (r *Reader) queued(ctx context.Context, s *State, parts []string) (sum int64, err error) {
-	waiting := make([]int64, len(parts))
-	err = atOnce(len(parts), func(i int) (err error) {
-		waiting[i], _, err = backlog(
-			ctx,
-			r.client,
-			r.namespace,
-			s.Lane.QueueOfPart(r.base, parts[i]),
-			s.Partitions,
-		)
-		return err
-	})
-	for _, n := range waiting {
-		sum += n
-	}
-	return sum, err
 }

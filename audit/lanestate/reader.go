@@ -33,11 +33,7 @@ type State struct {
 	// Workers are the identities of the workers that serve the lane. For a lane with a limit they
 	// are those that could serve slots.
 	Workers []string
-	// Keys is the number of open keys, and KeysAsked the number of those whose waiting calls were
-	// counted.
-	Keys, KeysAsked int
-	// Partitions is the number of partitions of the lane's task queue; for a keyed lane, of the
-	// queue of each key.
+	// Partitions is the number of partitions of each task queue of the lane.
 	Partitions int
 }
 
@@ -77,11 +73,7 @@ type Reader struct {
 // knownLane is the cache of a lane.
 type knownLane struct {
 	keeper     keeperHistory
-	keys       keysHistory
 	partitions int
-	// queued is the count of the keys' queues, and due when it may be repeated.
-	queued int64
-	due    time.Time
 }
 
 // NewReader returns a reader for the lanes of runs whose workflows use the task queue base.
@@ -150,17 +142,8 @@ func (r *Reader) read(ctx context.Context, lane api.Lane, known *knownLane) (Sta
 		known.partitions = len(names)
 	}
 	s.Partitions = known.partitions
-	if s.Lane.Keyed() {
-		if err := r.readKeys(ctx, known, &s); err != nil {
-			return s, err
-		}
-	} else {
-		var err error
-		s.Queued, s.Workers, err = backlog(ctx, r.client, r.namespace, s.Lane.TaskQueue(r.base, ""),
-			s.Partitions)
-		if err != nil {
-			return s, err
-		}
+	if err := r.readQueues(ctx, &s); err != nil {
+		return s, err
 	}
 	var err error
 	if s.Lane.Limited() {
@@ -173,6 +156,23 @@ func (r *Reader) read(ctx context.Context, lane api.Lane, known *knownLane) (Sta
 		)
 	}
 	return s, err
+}
+
+// readQueues counts the calls that wait in the task queues of the lane, and reads who polls them.
+func (r *Reader) readQueues(ctx context.Context, s *State) error {
+	queues := s.Lane.TaskQueues(r.base)
+	waiting, workers := make([]int64, len(queues)), make([][]string, len(queues))
+	err := atOnce(len(queues), func(i int) (err error) {
+		waiting[i], workers[i], err = backlog(ctx, r.client, r.namespace, queues[i], s.Partitions)
+		return err
+	})
+	for _, n := range waiting {
+		s.Queued += n
+	}
+	s.Workers = slices.Concat(workers...)
+	slices.Sort(s.Workers)
+	s.Workers = slices.Compact(s.Workers)
+	return err
 }
 
 // readKeeper reads which workers serve the slots of the lane. Without a workflow there is nothing
@@ -226,7 +226,6 @@ func holder(a *workflowpb.PendingActivityInfo) Holder {
 	if pb.Decode(a.GetHeartbeatDetails(), &h.SlotsState) != nil {
 		h.SlotsState = api.SlotsState{} // no heartbeat yet
 	}
-	h.Needed = nil
 	if !h.Served {
 		h.Running, h.Waiting, h.Keys, h.Slots = 0, 0, 0, 0
 		h.Failure = pb.FailureMessage(a.GetLastFailure())

@@ -20,9 +20,8 @@ type laneLine struct {
 	Key      string       `json:"key,omitempty"`
 	Rate     float64      `json:"rate,omitempty"`
 	Strategy api.Strategy `json:"strategy,omitempty"`
-	// Keys counts the open keys. KeysAsked is the number of keys whose calls Waiting includes.
-	Keys      int `json:"keys,omitempty"`
-	KeysAsked int `json:"keys_asked,omitempty"`
+	// Keys counts the keys with calls on a worker.
+	Keys int `json:"keys,omitempty"`
 	// Groups is the number of groups that the slots or keys of a limited lane are divided into,
 	// Hosted the number of them that have a worker.
 	Groups  int                `json:"groups,omitempty"`
@@ -45,7 +44,7 @@ type laneLine struct {
 
 func (v *lanesView) line(s lanestate.State) laneLine {
 	l := laneLine{Lane: s.Lane.Name, Limit: s.Lane.Limit, Key: s.Lane.Key, Rate: s.Lane.Rate,
-		Strategy: s.Lane.Strategy, Keys: s.Keys, KeysAsked: s.KeysAsked,
+		Strategy: s.Lane.Strategy, Keys: s.Counts.Keys,
 		Groups: len(s.Holders), Hosted: s.ServedGroups(), Holders: s.Holders,
 		Workers: append([]string{}, s.Workers...),
 		Waiting: s.Queued + int64(s.Counts.Waiting), WaitingAtServer: s.Queued}
@@ -83,11 +82,6 @@ func (v *lanesView) notes(s lanestate.State) []string {
 	if len(s.Workers) == 0 && s.ServedGroups() == 0 && name != api.LaneInline {
 		notes = append(notes, fmt.Sprintf("no worker serves the lane %s\n  start one: %s",
 			name, v.flags.WorkerCommand(v.app.Connection.Invocation(), v.queue, name)))
-	}
-	if s.KeysAsked < s.Keys {
-		notes = append(notes, fmt.Sprintf(
-			"the lane %s has %d open keys; only %d of them were asked for their waiting calls", name,
-			s.Keys, s.KeysAsked))
 	}
 	return notes
 }
@@ -156,7 +150,7 @@ func (l laneLine) key() string {
 	case l.Keys == 0:
 		return l.Key
 	}
-	return fmt.Sprintf("%s (%d open)", l.Key, l.Keys)
+	return fmt.Sprintf("%s (%d in use)", l.Key, l.Keys)
 }
 
 func (l laneLine) holders(p cli.Palette) string {

@@ -31,11 +31,11 @@ func someLanes() (*lanesView, []lanestate.State) {
 	}
 	return v, []lanestate.State{
 		{Lane: api.Lane{Name: "android", Limit: 1, Holders: 4, Key: "{{args.device}}"},
-			Served: true, Keys: 312, KeysAsked: 200, Queued: 5,
+			Served: true, Queued: 5,
 			Workers: []string{"1@host"}, Holders: []lanestate.Holder{hosted(0, "1@host",
 				api.LaneCounts{}), hosted(1, "1@host", api.LaneCounts{}), {Group: 2},
 				hosted(3, "2@host", api.LaneCounts{})},
-			Counts: api.LaneCounts{Running: 12, Keys: 300, Acquired: 1000}},
+			Counts: api.LaneCounts{Running: 12, Keys: 7, Acquired: 1000}},
 		{Lane: api.Lane{Name: "general"}, Workers: []string{"1@host", "2@host"}, Queued: 2},
 		{Lane: api.Lane{Name: "gpu"}},
 		{Lane: api.Lane{Name: "printer", Limit: 1, Holders: 1}, Served: true,
@@ -60,13 +60,12 @@ func TestLanesTable_ShowsHoldersAndWorkers(t *testing.T) {
 	v.verbose = true
 	want := `
 lane     limit  key                           holders  running  waiting  acquired  rejected  timed out  avg wait  avg execution  workers
-android      1  {{args.device}} (312 open)        3/4       12        5      1000         0          0         -              -  1@host ×2, 2@host
+android      1  {{args.device}} (7 in use)        3/4       12        5      1000         0          0         -              -  1@host ×2, 2@host
 general      -  -                           2 workers        3        2        40         -          -       1ms           10ms  1@host, 2@host
 gpu          -  -                           0 workers        0        0         0         -          -         -              -  -
 inline       -  -                                   -        0        -         8         -          -        0s          100µs  -
 printer      1  -                                 1/1        1       21         7         4          2     1.50s          2.00s  2@host
 serial       1  -                                 0/1        -        0         -         -          -         -              -  -
-! the lane android has 312 open keys; only 200 of them were asked for their waiting calls
 ! no worker serves the lane gpu
   start one: worker --lanes gpu
 ! no worker serves the lane serial
@@ -101,7 +100,7 @@ func TestLanesJSON_OmitsUnknownValues(t *testing.T) {
 		Notes []string         `json:"notes"`
 	}
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil || len(got.Lanes) != 6 ||
-		len(got.Notes) != 4 {
+		len(got.Notes) != 3 {
 		t.Fatalf("%v: %s", err, out.String())
 	}
 	printer, general, serial := got.Lanes[4], got.Lanes[1], got.Lanes[5]

@@ -89,10 +89,6 @@ func (c *checker) key(l api.Lane) {
 	const remedy = "write {{args.name}} with the name of an argument"
 	switch {
 	case !c.given(l, "key"):
-		if c.given(l, "idle_timeout") {
-			c.misplaced(l, "idle_timeout", "remove it, or give the lane a key",
-				"idle_timeout is for lanes with a key")
-		}
 	case api.Stray(l.Key) || len(api.PlaceholdersIn(l.Key)) > len(templates.Names(l.Key)):
 		c.value(l, "key", remedy, "the key has double braces that are not {{args.name}}")
 	case len(templates.Names(l.Key)) == 0:
@@ -122,6 +118,10 @@ func (c *checker) slots(l api.Lane) {
 func (c *checker) holders(l api.Lane) {
 	limit := WithDefaults(l).Limit
 	switch {
+	case l.Keyed() && l.Holders > api.KeyQueues:
+		c.value(l, "holders", fmt.Sprintf("write at most %d", api.KeyQueues),
+			"holders is %d; the keys of a lane are divided into at most %d groups", l.Holders,
+			api.KeyQueues)
 	case l.Keyed() || l.Holders <= 1:
 	case l.UsesWaitQueue():
 		c.value(l, "holders", "remove holders",

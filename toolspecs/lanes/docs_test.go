@@ -83,9 +83,8 @@ func TestDocs_ListEveryField(t *testing.T) {
 	keyed := WithDefaults(api.Lane{Key: "{{args.a}}"})
 	for name, want := range map[string]string{
 		"limit": strconv.Itoa(keyed.Limit), "holders": strconv.Itoa(defaultHolders),
-		"idle_timeout": strings.TrimSuffix(keyed.IdleTimeout.String(), "0s"),
-		"strategy":     string(keyed.Strategy),
-		"fairness":     string(keyed.Fairness), "on_lost_lease": string(keyed.OnLostLease),
+		"strategy": string(keyed.Strategy),
+		"fairness": string(keyed.Fairness), "on_lost_lease": string(keyed.OnLostLease),
 		"lease": keyed.Lease.String(),
 	} {
 		if !slices.Contains(rows[name].defaults, want) {

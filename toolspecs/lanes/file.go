@@ -27,7 +27,6 @@ type laneFile struct {
 	Limit        int              `yaml:"limit" rule:"min=1,max=100000" hint:"omit limit for no limit"`
 	Holders      int              `yaml:"holders" rule:"min=1,max=64"`
 	Key          string           `yaml:"key"`
-	IdleTimeout  api.Duration     `yaml:"idle_timeout" rule:"min=1s,max=24h"`
 	QueueSize    *int             `yaml:"queue_size" rule:"min=0,max=100000"`
 	Strategy     api.Strategy     `yaml:"strategy" rule:"enum=priority|fifo|reject"`
 	QueueTimeout api.Duration     `yaml:"queue_timeout" rule:"min=1ms,max=8760h" hint:"omit queue_timeout to wait for as long as the run lasts"`

@@ -65,11 +65,11 @@ func TestDecode_FillsInDefaults(t *testing.T) {
 	lease := api.DefaultLease
 	want := []api.Lane{
 		{Name: "accounts", Key: "{{args.region}}/{{ args.account }}-{x}", Limit: 1, Holders: 2,
-			IdleTimeout: 5 * minute, QueueSize: &none, Strategy: "fifo", Fairness: "conversation",
+			QueueSize: &none, Strategy: "fifo", Fairness: "conversation",
 			OnLostLease: "wait", Lease: lease},
 		{Name: "ai", Limit: 2, Holders: 2, Strategy: "priority", Fairness: "conversation",
 			Categories: []string{"ai"}, OnLostLease: "exit", Lease: lease},
-		{Name: "android", Key: "{{args.device}}", Limit: 1, Holders: 8, IdleTimeout: 5 * minute,
+		{Name: "android", Key: "{{args.device}}", Limit: 1, Holders: 8,
 			Strategy: "priority", Fairness: "conversation", OnLostLease: "exit", Lease: minute},
 		{Name: "database", Limit: 3, Holders: 3, Strategy: "priority", Fairness: "conversation",
 			Categories: []string{"database"}, OnLostLease: "exit", Lease: lease},
@@ -84,7 +84,7 @@ func TestDecode_FillsInDefaults(t *testing.T) {
 		{Name: "inline", Strategy: "priority", Fairness: "conversation"},
 		{Name: "old", Queue: "legacy/printers.old", Strategy: "priority", Fairness: "none"},
 		{Name: "phones", Queue: "legacy/phones", Key: "{{args.phone}}", Limit: 1, Holders: 4,
-			IdleTimeout: 5 * minute, Strategy: "priority", Fairness: "conversation",
+			Strategy: "priority", Fairness: "conversation",
 			OnLostLease: "exit", Lease: lease},
 		{Name: "printer", Limit: 1, Holders: 1, QueueSize: &twenty, Strategy: "priority",
 			Fairness: "conversation", QueueTimeout: minute, Bypass: all, OnLostLease: "exit",

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/templates"
@@ -14,8 +13,6 @@ import (
 
 // Defaults of a lane's rules.
 const (
-	// DefaultIdleTimeout is how long a keyed lane keeps an unused key.
-	DefaultIdleTimeout = api.Duration(5 * time.Minute)
 	// defaultHolders is the default maximum number of groups that a limit is divided into,
 	// defaultKeyHolders the default number of groups of a keyed lane's keys.
 	defaultHolders    = 4
@@ -76,9 +73,6 @@ func WithDefaults(l api.Lane) api.Lane {
 	l.Fairness = cmp.Or(l.Fairness, api.FairnessConversation)
 	if l.Keyed() || l.Name == api.LaneSerial {
 		l.Limit = cmp.Or(l.Limit, 1)
-	}
-	if l.Keyed() {
-		l.IdleTimeout = cmp.Or(l.IdleTimeout, DefaultIdleTimeout)
 	}
 	if !l.Limited() {
 		return l

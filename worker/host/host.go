@@ -62,7 +62,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	requests := traffic.New()
-	conn, err := c.connect(ctx, registry, own.lanes, requests)
+	conn, err := c.connect(ctx, registry, requests)
 	if err != nil {
 		return err
 	}
@@ -168,11 +168,10 @@ func (c *Config) openPayloads(ctx context.Context) (keep wholeKeeper, err error)
 type wholeKeeper func(context.Context, json.RawMessage) (string, error)
 
 func (c Config) connect(ctx context.Context, registry *prometheus.Registry,
-	source *laneSource, requests *traffic.Counter) (client.Client, error) {
+	requests *traffic.Counter) (client.Client, error) {
 	c.Connection.Logger = tlog.NewStructuredLogger(c.Logger)
 	if c.MetricsAddress != "" { // else they are not served
-		c.Connection.MetricsHandler = newMetricsHandler(registry,
-			(&queueLabels{base: c.TaskQueue, current: source.current}).of)
+		c.Connection.MetricsHandler = newMetricsHandler(registry, queueLabel)
 	}
 	outage.Endure(&c.Connection.ConnectionOptions)
 	requests.Observe(&c.Connection.ConnectionOptions)

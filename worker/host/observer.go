@@ -122,7 +122,6 @@ var ofRun = map[string]func(*observedActivity, activityEnd){
 	api.HostInstanceActivity:     uncounted,
 	api.CloseInstanceActivity:    uncounted,
 	api.ServeSlotsActivity:       uncounted,
-	api.OpenKeyActivity:          uncounted,
 	api.AdmitEditActivity:        uncounted,
 	api.NotifyApprovalActivity:   uncounted,
 	api.LoadConversationActivity: uncounted,

@@ -93,8 +93,6 @@ func register(w worker.Worker, actions *activities.Activities) {
 		activity.RegisterOptions{Name: api.DescribeLimitActivity})
 	w.RegisterActivityWithOptions(actions.Notify,
 		activity.RegisterOptions{Name: api.NotifyApprovalActivity})
-	w.RegisterActivityWithOptions(actions.Admission.Open,
-		activity.RegisterOptions{Name: api.OpenKeyActivity})
 	w.RegisterActivityWithOptions(actions.Reply,
 		activity.RegisterOptions{Name: api.CheckReplyActivity})
 	w.RegisterActivityWithOptions(actions.FinalizeResult,

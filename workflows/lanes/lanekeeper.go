@@ -45,7 +45,7 @@ func LaneKeeper(ctx workflow.Context, in api.KeeperInput) error {
 		}
 		switch {
 		case !k.in.Lane.Limited():
-			return k.closeKeys(ctx)
+			return nil
 		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
 			return workflow.NewContinueAsNewError(ctx, api.LaneSlotsWorkflow, k.in)
 		}
@@ -147,12 +147,4 @@ func (k *keeper) learn(ctx workflow.Context, changed workflow.ReceiveChannel) {
 		changed.Receive(ctx, &lane)
 		k.in.Lane = lane
 	}
-}
-
-// closeKeys cancels the lane's LaneKeys workflow, if it runs.
-func (k *keeper) closeKeys(ctx workflow.Context) error {
-	// The error is ignored: a lane without keys has no such workflow.
-	_ = workflow.RequestCancelExternalWorkflow(ctx, api.KeysWorkflowID(k.in.Base, k.in.Lane.Name),
-		"").Get(ctx, nil)
-	return nil
 }

@@ -35,18 +35,27 @@ func NewPriority(ctx workflow.Context, in api.RunInput, origin api.Origin) Prior
 	return r
 }
 
-// Call returns the priority of the activity of a call.
+// Call returns the priority of the activity of a call. On a keyed lane the server shares between
+// keys, and the worker between the calls of a key.
 func (r Priority) Call(c api.Call, t api.Tool, route api.Route) temporal.Priority {
-	priority := api.PriorityOf(c, r.Run, t)
-	switch {
-	case route.FIFO:
-		return r.beyond(api.PriorityNormal, api.FairnessAll)
-	case route.Fairness == api.FairnessNone:
-		return r.beyond(priority, api.FairnessAll)
-	case route.Fairness == api.FairnessCaller:
-		return r.beyond(priority, r.caller)
+	priority, fairness := api.PriorityOf(c, r.Run, t), r.Fairness(route)
+	if route.FIFO {
+		priority = api.PriorityNormal
+	} else if route.Key != "" {
+		fairness = api.FairnessKey(route.Key)
 	}
-	return r.beyond(priority, r.Conversation)
+	return r.beyond(priority, fairness)
+}
+
+// Fairness returns the fairness key of calls on a route.
+func (r Priority) Fairness(route api.Route) string {
+	switch {
+	case route.FIFO || route.Fairness == api.FairnessNone:
+		return api.FairnessAll
+	case route.Fairness == api.FairnessCaller:
+		return r.caller
+	}
+	return r.Conversation
 }
 
 // Step returns the priority of a model step.

@@ -480,14 +480,6 @@ var behaviours = []behaviour{
 		return l.runAgent("agent_keys", withTools(agent(step(call("press", `{"text":"one"}`)),
 			answer("done")), "press"))
 	}},
-	{name: "plan_opened_again", run: func(l *lab) client.WorkflowRun {
-		l.laneWorker()
-		return l.runPlan("plan_opened_again",
-			api.Plan{Calls: []api.PlanCall{{ID: "first", Tool: "nap",
-				Arguments: []byte(`{"ms":2500}`)},
-				{ID: "then", Tool: "press_late", Arguments: []byte(`{"text":"a"}`),
-					DependsOn: []string{"first"}}}})
-	}},
 	{name: "call_refused", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runCall("call_refused", "append", `{"txet":"a"}`)

@@ -7,64 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"go.temporal.io/sdk/client"
 )
-
-// The keys of a lane are served from their first use until they have been idle for the lane's
-// timeout, and again when they are used again.
-func TestKeys_AreServedUntilIdle(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, `lanes: {device: {limit: 1, idle_timeout: 1s, key: "{{args.key}}"}}`,
-		tool{name: "touch", lane: "device"})
-	l.worker()
-	l.worker()
-	used := []string{"pixel 7", "lab/3", "ünïcode", "plain"}
-	for _, round := range []string{"first", "second"} {
-		var calls []api.PlanCall
-		for i, key := range used {
-			calls = append(calls, planCall(fmt.Sprint("c", i), "touch",
-				order{Key: key, Gate: round}))
-		}
-		run := l.plan(round, calls...)
-		l.await("for every key's call",
-			func(s []Span) bool { return len(of(s, round)) == len(used) })
-		l.until("for the holders to report the keys",
-			func() bool { return l.total("device").Keys == len(used) })
-		l.Open(round)
-		l.result(run)
-		l.until("for idle keys to be closed", func() bool {
-			return len(l.slots("device")) > 0 &&
-				l.total("device").Keys == 0
-		})
-	}
-	spans, _ := l.Spans()
-	if lanes := Peaks(spans); len(lanes) != len(used) {
-		t.Errorf("%d keys had these lanes: %v", len(used), lanes)
-	}
-	l.report(Regressions(spans))
-}
-
-// A call that starts later than the key's idle timeout after its admission finds its key served: a
-// second attempt, and a call of a plan that waits for another.
-func TestKeys_OfLateAttemptsAreServed(t *testing.T) {
-	t.Parallel()
-	l := newLab(t, `lanes: {device: {limit: 1, idle_timeout: 1s, key: "{{args.key}}"}}`,
-		tool{name: "flaky", lane: "device", handler: "flaky"}, tool{name: "touch", lane: "device"},
-		tool{name: "long", lane: "general"})
-	l.worker()
-	again := l.plan("again", planCall("c", "flaky", order{Key: "a", MS: 3000}))
-	waits := planCall("late", "touch", order{Key: "b"})
-	waits.DependsOn = []string{"long"}
-	after := l.plan("after", planCall("long", "long", order{MS: 3000}), waits)
-	for _, run := range []client.WorkflowRun{again, after} {
-		l.result(run)
-	}
-	spans, _ := l.Spans()
-	if attempts := of(spans, "again"); len(attempts) != 2 ||
-		attempts[1].Began-attempts[0].Ended < 2*time.Second {
-		t.Errorf("the call that fails once was executed:\n%s", List(attempts))
-	}
-}
 
 // A higher limit in lanes.yaml lets more calls run. A lower one is not exceeded after the holders
 // report it.

@@ -13,19 +13,9 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/activitytest"
 	"github.com/switchyard/switchyard/toolspecs"
 )
-
-func stat(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
-	return spec(name, func(s *toolspecs.Spec) {
-		s.Parameters = []toolspecs.Parameter{{Name: "paths", Type: "array", Required: true},
-			{Name: "unit", Type: "string"}}
-		s.Batch = &api.Batch{Argument: "paths", Max: 3}
-		if change != nil {
-			change(s)
-		}
-	})
-}
 
 // Each call gets its part of the answer, truncated so that all parts fit into history. A hook after
 // the call gets each part with the call's arguments and can stop a single one. The process caches
@@ -43,7 +33,7 @@ func TestApart_SplitsAnswerOfBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalog := catalogOf(t, stat("stat",
+	catalog := catalogOf(t, activitytest.BatchSpec("stat",
 		func(s *toolspecs.Spec) { s.Execution.MaxResult = 1 << 20 }))
 	b := setUp(t, catalog, func(c *Config) { c.Hooks = registered })
 	compiled, _ := catalog.Get("stat")

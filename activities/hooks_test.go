@@ -17,7 +17,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// =
+// hooksOf registers hooks.
 func hooksOf(t testing.TB, list ...switchyard.Hook) *hooks.Registry {
 	t.Helper()
 	registered, err := hooks.New(list...)

@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/converter"
 )
 
-// =
+// replayedHistory returns a history that package workflows replays.
 func replayedHistory(t *testing.T, name string) []*historypb.HistoryEvent {
 	t.Helper()
 	file, err := library.Open(filepath.Join("..", "workflows", "testdata", "histories", name))

@@ -26,7 +26,7 @@ type workers struct {
 	hosts []hostInstance
 	// asked are the requests to the hosts, in order.
 	asked []api.HostInstanceRequest
-	// =
+	// served is open while calls are executed.
 	served chan struct{}
 	// log has the starts and ends of hosts, and the executed calls.
 	log []string

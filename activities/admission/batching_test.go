@@ -7,26 +7,16 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/activitytest"
 	"github.com/switchyard/switchyard/toolspecs"
 )
-
-func stat(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
-	return spec(name, func(s *toolspecs.Spec) {
-		s.Parameters = []toolspecs.Parameter{{Name: "paths", Type: "array", Required: true},
-			{Name: "unit", Type: "string"}}
-		s.Batch = &api.Batch{Argument: "paths", Max: 3}
-		if change != nil {
-			change(s)
-		}
-	})
-}
 
 // A batch contains only calls of agents. It never passes a conflicting call, never exceeds its
 // maximum, and never contains a call that needs something of its own.
 func TestBatching_CombinesCompatibleCalls(t *testing.T) {
 	alone := func(s *toolspecs.Spec) { s.Execution.Access = api.AccessExclusive }
-	catalog := catalogOf(t, stat("stat", nil), stat("write", alone), spec("look", nil),
-		spec("lock", alone))
+	catalog := catalogOf(t, activitytest.BatchSpec("stat", nil),
+		activitytest.BatchSpec("write", alone), spec("look", nil), spec("lock", alone))
 	b := setUp(t, catalog, nil)
 	const one, two, other = `{"paths":["a"]}`, `{"paths":["b","c"]}`, `{"paths":["a"],"unit":"kB"}`
 	for _, test := range []struct {

@@ -36,7 +36,7 @@ func csvColumns(t *testing.T, data []byte) []string {
 	return header
 }
 
-// =
+// jsonColumns returns the names in the record of the first line.
 func jsonColumns(t *testing.T, data []byte) (names []string) {
 	t.Helper()
 	first, _, _ := bytes.Cut(data, []byte("\n"))

@@ -66,33 +66,18 @@ func (c *control) messageSent(e *historypb.HistoryEvent, id string, s api.Sent) 
 // pausedOnServer reads that the server pauses the run.
 func (c *control) pausedOnServer(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionPausedEventAttributes()
-	c.pause(
-		e,
-		&c.run.summary.PausedOnServer,
-		api.Pause{
-			By:       a.GetIdentity(),
-			Reason:   a.GetReason(),
-			Since:    pb.TimeOf(e.GetEventTime()),
-			OnServer: true,
-		},
-		true,
-	)
-	return nil
+	return c.pauseOnServer(e, a.GetIdentity(), a.GetReason(), true)
 }
 
+// resumedOnServer reads that the server resumes the run.
 func (c *control) resumedOnServer(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionUnpausedEventAttributes()
-	c.pause(
-		e,
-		&c.run.summary.PausedOnServer,
-		api.Pause{
-			By:       a.GetIdentity(),
-			Reason:   a.GetReason(),
-			Since:    pb.TimeOf(e.GetEventTime()),
-			OnServer: true,
-		},
-		false,
-	)
+	return c.pauseOnServer(e, a.GetIdentity(), a.GetReason(), false)
+}
+
+func (c *control) pauseOnServer(e *historypb.HistoryEvent, by, reason string, begins bool) error {
+	c.pause(e, &c.run.summary.PausedOnServer, api.Pause{By: by, Reason: reason,
+		Since: pb.TimeOf(e.GetEventTime()), OnServer: true}, begins)
 	return nil
 }
 

@@ -25,7 +25,7 @@ type releasedSlot struct {
 
 func (r releasedSlot) Permit() *worker.SlotPermit { return r.permit }
 
-// =
+// openPolls opens polls until the supplier delays the next one, and returns their permits.
 func openPolls(t *testing.T, s *slotsSupplier) (open []*worker.SlotPermit) {
 	t.Helper()
 	for {

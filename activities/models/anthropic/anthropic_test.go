@@ -198,7 +198,7 @@ func blockStop(i int) string { return fmt.Sprintf(`{"type":"content_block_stop",
 const streamStart = `{"type":"message_start","message":{"id":"m1","type":"message","role":"assistant","model":"served-model","content":[],"stop_reason":null,"stop_sequence":null,
 	"usage":{"input_tokens":11,"cache_creation_input_tokens":5,"cache_read_input_tokens":100,"output_tokens":1}}}`
 
-// =
+// stream answers with the events of a whole message.
 func stream(stop string, content ...string) http.HandlerFunc {
 	list := append([]string{streamStart, `{"type":"ping"}`}, content...)
 	return events(append(list,

@@ -79,6 +79,18 @@ func Spec(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	return s
 }
 
+// BatchSpec returns a function tool whose calls are batched by their paths, after change.
+func BatchSpec(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
+	return Spec(name, func(s *toolspecs.Spec) {
+		s.Parameters = []toolspecs.Parameter{{Name: "paths", Type: "array", Required: true},
+			{Name: "unit", Type: "string"}}
+		s.Batch = &api.Batch{Argument: "paths", Max: 3}
+		if change != nil {
+			change(s)
+		}
+	})
+}
+
 // Catalog returns a catalog of tools.
 func Catalog(t testing.TB, specs ...toolspecs.Spec) *toolspecs.Catalog {
 	t.Helper()

@@ -251,7 +251,7 @@ func TestKnownFailures_HaveReasons(t *testing.T) {
 	checkedIn(t)
 }
 
-// =
+// checkedIn returns the checked-in list.
 func checkedIn(t *testing.T) knownFailures {
 	t.Helper()
 	data, err := os.ReadFile("expected-failures.yaml")

@@ -33,7 +33,7 @@ func (l *lab) texts(run, tool string) []string {
 // add returns a call of a counter whose answer later steps may refer to as id.
 func add(id, tool, arguments string) api.ScriptCall { return named(id, call(tool, arguments)) }
 
-// =
+// counting returns an agent with the tools of a list that plays the steps.
 func counting(tools string, steps ...api.ScriptStep) *api.Agent {
 	return withTools(agent(steps...), tools)
 }

@@ -29,7 +29,7 @@ type Visit struct {
 	Gate string `json:"gate,omitempty"`
 }
 
-// =
+// Ending is how a call's execution ended.
 type Ending string
 
 const (

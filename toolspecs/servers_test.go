@@ -143,3 +143,24 @@ servers.yaml:8:67: unknown field "effct" (did you mean "effect"?)`
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 }
+
+// A server that changes something and is shared by all runs gives one warning.
+func TestWarnings_NamesSharedServersThatSeemToKeepState(t *testing.T) {
+	tool := func(remote, session, program string, effect api.Effect) Located {
+		return Located{File: "tools/" + remote + ".yaml", Line: 1, Column: 7, Spec: Spec{
+			Name: remote, Entry: Entry{Type: KindMCP, Remote: remote, Session: session,
+				Argv: []string{program}}, Execution: ExecutionSpec{Effect: effect}}}
+	}
+	warnings := Warnings([]Located{
+		tool("read_graph", "shared", "memory", api.EffectOnce),
+		tool("create_entities", "shared", "memory", api.EffectOnce),
+		tool("deleteEntities", "shared", "memory", api.EffectOnce),
+		tool("create_entities", "run", "other", api.EffectOnce),
+		tool("create_report", "shared", "reports", api.EffectRead),
+		tool("get_settings", "shared", "settings", api.EffectOnce),
+	})
+	if len(warnings) != 1 || warnings[0].File != "tools/create_entities.yaml" ||
+		!strings.Contains(warnings[0].Message, "its tool create_entities changes something") {
+		t.Errorf("got %v", warnings)
+	}
+}

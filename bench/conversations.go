@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -44,7 +45,8 @@ func (l *lab) conversationStart(ctx context.Context, runs int) (map[string]float
 		}
 		var took []time.Duration
 		for range runs {
-			if last, err = y.converse(ctx, last, nil); err != nil {
+			known := &api.LastRun{RunID: last.runID, At: time.Now()}
+			if last, err = y.converse(ctx, known, nil); err != nil {
 				return err
 			}
 			took = append(took, last.took)
@@ -52,11 +54,14 @@ func (l *lab) conversationStart(ctx context.Context, runs int) (map[string]float
 		slices.Sort(took)
 		median = float64(took[len(took)/2].Microseconds()) / 1e3
 		after, err := m.visibilityRequests(ctx)
-		if err == nil && after != before {
-			err = fmt.Errorf("%d runs that continue a conversation sent %v requests to the "+
+		if err != nil {
+			return err
+		}
+		if after != before {
+			return fmt.Errorf("%d runs that continue a conversation sent %v requests to the "+
 				"visibility store, want none", runs, after-before)
 		}
-		return err
+		return y.listsRuns(ctx, m)
 	})
 	return map[string]float64{"conversation_start_ms": median}, err
 }
@@ -68,23 +73,40 @@ type conversed struct {
 	took time.Duration
 }
 
-// converse executes the next run of a conversation. Without a last run it is the first one, which
-// begins with earlier messages.
-func (y *yard) converse(ctx context.Context, last *conversed,
+// listsRuns fails unless a run that does not know the last run of its conversation sends a request
+// to the visibility store. It proves that such requests are counted.
+func (y *yard) listsRuns(ctx context.Context, m metered) error {
+	before, err := m.visibilityRequests(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := y.converse(ctx, nil, nil); err != nil {
+		return err
+	}
+	after, err := m.visibilityRequests(ctx)
+	if err == nil && after == before {
+		err = errors.New("a run that does not know the last run of its conversation sent no " +
+			"request to the visibility store")
+	}
+	return err
+}
+
+// converse executes the next run of a conversation, which knows the last one or lists the runs.
+// With earlier messages it is the first run.
+func (y *yard) converse(ctx context.Context, last *api.LastRun,
 	earlier []api.Message) (*conversed, error) {
 	const id = "conversation"
 	input := api.RunInput{Agent: agent(0, 0), Prompt: "go", Conversation: id}
 	input.Agent.Tools = nil
 	inputs := []any{&input}
-	if last == nil {
+	if earlier != nil {
 		messages, err := api.EncodeMessages(earlier)
 		if err != nil {
 			return nil, err
 		}
 		inputs = append(inputs, messages)
 	} else {
-		input.Continue = true
-		input.LastRun = &api.LastRun{RunID: last.runID, At: time.Now()}
+		input.Continue, input.LastRun = true, last
 	}
 	began := time.Now()
 	run, err := y.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id,

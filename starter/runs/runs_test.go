@@ -76,7 +76,7 @@ func TestStart_PassesFlagsToTheRun(t *testing.T) {
 		t.Errorf("summary of %d bytes: %q", len(got), got)
 	}
 	s.input.Prompt = strings.Repeat("x", maxInput)
-	if err := s.checkSize(); err == nil {
+	if err := s.checkSize(maxInput); err == nil {
 		t.Error("an input that the server refuses was accepted")
 	}
 }

@@ -221,7 +221,7 @@ func scheduledStart(a *cli.App, cmd *cobra.Command, flags *scheduleFlags, args [
 
 func createSchedule(ctx context.Context, a *cli.App, c client.Client, n *newSchedule) error {
 	s, r := n.start, a.Connection.Invocation()
-	if err := s.checkSize(); err != nil {
+	if err := s.checkSize(maxScheduled); err != nil {
 		return err
 	}
 	if s.input.Conversation == "" {

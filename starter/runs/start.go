@@ -19,8 +19,13 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// maxInput bounds a run's JSON input together with its earlier messages.
-const maxInput = api.MaxInputs
+const (
+	// maxInput bounds a run's JSON input together with its earlier messages.
+	maxInput = api.MaxInputs
+	// maxScheduled bounds the input that a schedule keeps: servers do not describe a schedule of
+	// more than 2,000,000 bytes.
+	maxScheduled = api.MaxPayload
+)
 
 // startFlags are the flags of the commands that start a run.
 type startFlags struct {
@@ -141,7 +146,7 @@ func (s *startFlags) checkNames(cmd *cobra.Command) error {
 // beginRun starts the run on the server and returns its execution ID.
 func beginRun(ctx context.Context, a *cli.App, c client.Client, s *start) (runID string,
 	err error) {
-	if err := s.checkSize(); err != nil {
+	if err := s.checkSize(maxInput); err != nil {
 		return "", err
 	}
 	if err := checkReadable(ctx, a, c, s.queue); err != nil {
@@ -223,15 +228,16 @@ func (s *start) summary() string {
 	return api.RunSummary(what, s.name, s.prompt)
 }
 
-func (s *start) checkSize() error {
+// checkSize returns an error if the input has more bytes than the limit.
+func (s *start) checkSize(limit int) error {
 	data, err := json.Marshal(s.input)
 	if err != nil {
 		return cli.Errorf(cli.ExitUsage, "the run's input cannot be written as JSON: %w", err)
 	}
-	if len(data)+len(s.earlier) > maxInput {
+	if len(data)+len(s.earlier) > limit {
 		return cli.Errorf(cli.ExitUsage,
 			"the run's input has %d bytes, its earlier messages %d (compressed); the limit is %d together\nShorten the prompt, the messages, the variables or the file.",
-			len(data), len(s.earlier), maxInput)
+			len(data), len(s.earlier), limit)
 	}
 	return nil
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/worker/host/concurrency"
 	"github.com/switchyard/switchyard/worker/host/outage"
+	"github.com/switchyard/switchyard/worker/host/tasksize"
 	"github.com/switchyard/switchyard/worker/host/traffic"
 )
 
@@ -174,6 +175,7 @@ func (c Config) connect(ctx context.Context, registry *prometheus.Registry,
 		c.Connection.MetricsHandler = newMetricsHandler(registry, queueLabel)
 	}
 	outage.Endure(&c.Connection.ConnectionOptions)
+	tasksize.Bound(&c.Connection.ConnectionOptions)
 	requests.Observe(&c.Connection.ConnectionOptions)
 	conn, err := client.DialContext(ctx, c.Connection)
 	switch {

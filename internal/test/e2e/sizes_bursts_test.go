@@ -3,7 +3,6 @@ package e2e
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,30 +13,35 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// passSchedule creates a schedule whose run continues a conversation, starts the run, and waits for
-// its end.
-func passSchedule(l *lab, id string, n int) (client.WorkflowRun, string) {
-	input := api.RunInput{Agent: agent(answer("done")), Conversation: "talk-" + id, Continue: true,
-		Prompt: strings.Repeat("x", beyond(n, 4<<10))}
-	handle, err := l.Client.ScheduleClient().Create(l.ctx, client.ScheduleOptions{ID: id,
-		Spec: client.ScheduleSpec{}, TriggerImmediately: true,
-		Action: &client.ScheduleWorkflowAction{ID: id, Workflow: api.ScheduledWorkflow,
-			Args: []any{input}, TaskQueue: api.DefaultTaskQueue}})
+// TestSizes_ScheduleInput proves that a schedule with the largest input starts runs of it, which
+// continue a conversation, and can be described.
+func TestSizes_ScheduleInput(t *testing.T) {
+	l := sizesLab(t)
+	input := api.RunInput{Agent: withTools(agent(answer("done")), "swallow"), Conversation: "talk",
+		Continue: true, Prompt: strings.Repeat("x", api.MaxPayload-4<<10)}
+	handle, err := l.Client.ScheduleClient().Create(l.ctx, client.ScheduleOptions{ID: "nightly",
+		TriggerImmediately: true, Action: &client.ScheduleWorkflowAction{ID: "nightly",
+			Workflow: api.ScheduledWorkflow, Args: []any{input}, TaskQueue: api.DefaultTaskQueue}})
 	if err != nil {
-		return nil, atClient
+		t.Fatal(err)
 	}
 	started := ""
 	l.await("the scheduled run", func() bool {
 		about, err := handle.Describe(l.ctx)
-		if err == nil && len(about.Info.RecentActions) > 0 {
-			started = about.Info.RecentActions[0].StartWorkflowResult.WorkflowID
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, action := range about.Info.RecentActions {
+			started = action.StartWorkflowResult.WorkflowID
 		}
 		return started != ""
 	})
 	run := l.Client.GetWorkflow(l.ctx, started, "")
-	refused := l.refusal(run)
-	l.sound(l.Client.GetWorkflow(l.ctx, input.Conversation, ""))
-	return run, refused
+	if r := l.result(run); r.Answer != "done" {
+		t.Errorf("result: %+v", r)
+	}
+	l.sound(run)
+	l.sound(l.Client.GetWorkflow(l.ctx, "talk", ""))
 }
 
 // TestSizes_BurstsOfUpdates proves that large updates that arrive together are accepted, or refused
@@ -115,29 +119,32 @@ func (l *lab) answered(id string) {
 // TestSizes_CatalogOf8000Tools proves that a run with thousands of tools runs if they fit into its
 // history, and is refused with a problem otherwise.
 func TestSizes_CatalogOf8000Tools(t *testing.T) {
-	const tools = 8000
+	const tools, perFile = 8000, 500
+	text := noise(300 * tools)
 	for name, test := range map[string]struct {
 		description func(i int) string
 		refused     bool
 	}{
 		"short descriptions":         {func(i int) string { return fmt.Sprint("Counts to ", i) }, false},
-		"incompressible and lengthy": {func(i int) string { return noise(tools)[i : i+600] }, true},
+		"incompressible and lengthy": {func(i int) string { return text[300*i : 300*(i+1)] }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			folder := t.TempDir()
-			var specs strings.Builder
 			names := make([]string, tools)
 			for i := range tools {
 				names[i] = fmt.Sprint("tool_", i)
-				fmt.Fprintf(&specs, "---\nname: %s\nversion: 1.0.0\ndescription: %s\n"+
-					"parameters: [{name: value, type: integer}]\n"+
-					"entry: {type: function, handler: swallow}\nexecution: {effect: read}\n",
-					names[i], test.description(i))
 			}
-			if err := os.WriteFile(filepath.Join(folder, "tools.yaml"),
-				[]byte(strings.TrimPrefix(specs.String(), "---\n")), 0o600); err != nil {
-				t.Fatal(err)
+			for from := 0; from < tools; from += perFile {
+				var specs []string
+				for i := from; i < from+perFile; i++ {
+					specs = append(specs, fmt.Sprintf("name: %s\nversion: 1.0.0\n"+
+						"description: %s\nparameters: [{name: value, type: integer}]\n"+
+						"entry: {type: function, handler: swallow}\nexecution: {effect: read}\n",
+						names[i], test.description(i)))
+				}
+				l.writeFile(filepath.Join(folder, fmt.Sprint("tools", from, ".yaml")),
+					strings.Join(specs, "---\n"))
 			}
 			l.workerIn(nil, "--tools", folder)
 			a := agent(step(call(names[7], `{"value":1}`)), answer("done"))

@@ -38,20 +38,19 @@ type started = client.WorkflowRun
 func entryPoints() map[string]entryPoint {
 	return map[string]entryPoint{
 		"prompt": {api.MaxInputs, atClient, func(l *lab, id string, n int) (started, string) {
-			return l.tryRun(id, api.AgentWorkflow, api.RunInput{Agent: agent(answer("done")),
+			return l.tryAgent(id, api.RunInput{Agent: agent(answer("done")),
 				Prompt: strings.Repeat("x", beyond(n, 4<<10))})
 		}},
 		"agent": {api.MaxInputs, atClient, func(l *lab, id string, n int) (started, string) {
 			a := agent(answer("done"))
 			a.Instructions = strings.Repeat("x", beyond(n, 4<<10))
-			return l.tryRun(id, api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
+			return l.tryAgent(id, api.RunInput{Agent: a, Prompt: "Go."})
 		}},
 		"variables": {api.MaxInputs, atClient, func(l *lab, id string, n int) (started, string) {
 			return l.tryRun(id, api.CallWorkflow, api.RunInput{
 				Call:      &api.Call{Tool: "swallow", Arguments: `{"value":1}`},
 				Variables: map[string]any{"v": strings.Repeat("x", beyond(n, 4<<10))}})
 		}},
-		"schedule input": {api.MaxInputs, atClient, passSchedule},
 		"plan arguments": {api.MaxArguments, string(api.ErrValidation), passPlanArguments},
 		"references":     {api.MaxArguments, string(api.ErrValidation), passReferences},
 		"call arguments": {api.MaxArguments, string(api.ErrValidation), passCallArguments},
@@ -85,6 +84,17 @@ func (l *lab) tryRun(id, workflow string, input api.RunInput) (client.WorkflowRu
 		return nil, atClient
 	}
 	return run, ""
+}
+
+// tryAgent starts an agent's run with one tool and waits for its end.
+func (l *lab) tryAgent(id string, input api.RunInput) (client.WorkflowRun, string) {
+	l.t.Helper()
+	input.Agent = withTools(input.Agent, "swallow")
+	run, refused := l.tryRun(id, api.AgentWorkflow, input)
+	if run != nil {
+		refused = l.refusal(run)
+	}
+	return run, refused
 }
 
 // refusal waits for the end of a run and returns the error type of its first failed call.

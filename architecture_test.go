@@ -81,7 +81,8 @@ var packageRules = []packageRule{
 		".", "api", "toolspecs", "workflows", "activities", "audit", "audit/traces", "payloads",
 		"payloads/s3", "internal",
 	}, std: anything, others: []string{"cel.dev/cel-go", "go.temporal.io",
-		"github.com/prometheus/client_golang", "google.golang.org/grpc"}},
+		"github.com/prometheus/client_golang", "google.golang.org/grpc",
+		"google.golang.org/protobuf"}},
 	{folder: "starter", ours: []string{
 		".", "api", "toolspecs", "audit", "audit/export", "audit/html", "audit/traces", "payloads",
 		"payloads/s3", "internal",

@@ -14,8 +14,9 @@ import (
 // stay readable in the Temporal UI.
 const packThreshold = 16 << 10
 
-// maxUnpacked bounds the decompressed size of a value, in bytes.
-const maxUnpacked = 256 << 20
+// maxUnpacked bounds the decompressed size of a value, in bytes. A workflow task decodes and checks
+// so much in time.
+const maxUnpacked = 32 << 20
 
 // Packed is a value whose JSON is compressed if it is large: {"gzip":"<base64>"} instead of the
 // value, which therefore must not be an object that begins with a key "gzip".

@@ -6,6 +6,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/models"
+	"github.com/switchyard/switchyard/activities/toolsearch"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -36,6 +37,9 @@ func (a *Activities) prompt(setup *api.Setup, messages []api.Message, r api.Mode
 	if r.Limit == "" {
 		if p.Tools, err = a.offered.of(a.specs, setup.Pinned.Value.Catalog); err != nil {
 			return p, compacted, &models.Error{Message: err.Error(), Permanent: true}
+		}
+		if toolsearch.In(setup.Pinned.Value.Catalog) {
+			p.Tools = toolsearch.Offered(p.Tools, messages, setup.Agent.Model.ToolChoice)
 		}
 	}
 	return p, compacted, nil

@@ -12,6 +12,7 @@ import (
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/activities/specs"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/bm25"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 )
@@ -189,12 +190,16 @@ func modelFailure(ctx context.Context, err error) error {
 type offers struct {
 	mu        sync.Mutex
 	byCatalog map[string][]models.Offer
+	// indexes are those of searched catalogs.
+	indexes map[string]*bm25.Index
 }
 
 // maxOffers bounds the number of cached catalogs.
 const maxOffers = 256
 
-func newOffers() *offers { return &offers{byCatalog: map[string][]models.Offer{}} }
+func newOffers() *offers {
+	return &offers{byCatalog: map[string][]models.Offer{}, indexes: map[string]*bm25.Index{}}
+}
 
 func (o *offers) of(s *specs.Cache, catalog api.Catalog) ([]models.Offer, error) {
 	o.mu.Lock()

@@ -32,6 +32,7 @@ func (a *Activities) Pin(ctx context.Context, r api.PinRequest) (api.Packed[api.
 	if r.Agent != nil {
 		p.Provider, p.Problems = a.provider(r.Agent.Model, p.Problems)
 		p.model(r.Agent.Model)
+		p.boundOffers(ctx, r.Agent)
 		p.Problems = append(p.Problems, a.config.Hooks.Missing(r.Agent)...)
 	}
 	packed := p.bound()
@@ -77,25 +78,29 @@ type pinning struct {
 	parentTools []api.Tool
 	// seen are the names of the pinned tools.
 	seen map[string]bool
+	// facts are those of the tools that an agent's list selects from; nil until they are needed.
+	facts []api.ToolFacts
 }
 
 // tools pins the tools that the run names, and recursively those of the agents among them.
 func (p *pinning) tools(r api.PinRequest) {
 	digests := make([]string, 0, len(r.Tools))
 	var agents []descendantAgent
-	for i, name := range r.Tools {
-		compiled, ok := p.find(name)
+	for _, s := range p.selected(r) {
+		compiled, ok := p.find(s.name)
+		i := s.place
 		if !ok {
-			p.Problems = append(p.Problems, unknownTool(r, i, p.catalog.Near(name))...)
+			p.Problems = append(p.Problems, unknownTool(r, i, p.catalog.Near(s.name))...)
 			continue
 		}
-		p.seen[name] = true
+		p.seen[s.name] = true
 		p.checkDigests(r, compiled)
 		p.Catalog.Tools = append(p.Catalog.Tools, compiled.Tool())
 		digests = append(digests, compiled.Digest)
 		agents = append(agents, agentsIn(compiled, placesOf(r, i))...)
 	}
 	if r.Agent != nil {
+		digests = append(digests, p.search(r.Agent)...)
 		agents = append(agents, p.checker(r.Agent, []string{"$.checker.tool"},
 			func(rule, message string) {
 				p.Problems = append(p.Problems, api.Problem{Path: "$.checker.tool", Rule: rule,
@@ -168,7 +173,11 @@ func (p *pinning) pinAgent(a descendantAgent) []descendantAgent {
 				Message: fmt.Sprintf("the agent %s of tool %q: %s", a.agent.Name, a.tool, message)})
 		}
 	}
-	for _, name := range a.agent.Tools {
+	names, missing := p.expand(a.agent.Tools)
+	for _, entry := range missing {
+		report(api.RuleTool, noneSelected(entry))
+	}
+	for _, name := range names {
 		if p.seen[name] {
 			continue
 		}

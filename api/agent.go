@@ -3,6 +3,9 @@ package api
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
 	"strings"
 )
 
@@ -13,11 +16,13 @@ type Agent struct {
 	// Instructions become the system message.
 	Instructions string `json:"instructions,omitempty"`
 	Model        Model  `json:"model"`
-	// Tools names the tools the agent may call; empty means none.
-	Tools  []string `json:"tools,omitempty"`
-	Order  Order    `json:"order,omitempty"`
-	Mode   Mode     `json:"mode,omitempty"`
-	Limits Limits   `json:"limits,omitzero"`
+	// Tools names the tools the agent may call, or selects them; see SelectsTools. Empty means none.
+	Tools []string `json:"tools,omitempty"`
+	// Search says whether its model searches for tools; default ToolSearchAuto.
+	Search ToolSearch `json:"tool_search,omitempty"`
+	Order  Order      `json:"order,omitempty"`
+	Mode   Mode       `json:"mode,omitempty"`
+	Limits Limits     `json:"limits,omitzero"`
 	// Undo lists the ends of a run after which its calls are undone; default both.
 	Undo  UndoWhen `json:"undo,omitempty"`
 	Hooks Hooks    `json:"hooks,omitzero"`
@@ -227,4 +232,84 @@ func (u *Usage) addTokens(other Usage) {
 	u.CachedTokens += other.CachedTokens
 	u.WrittenTokens += other.WrittenTokens
 	u.Cost += other.Cost
+}
+
+// ToolSearch says whether a model gets the tools of its agent, or FindTools to search for them.
+type ToolSearch string
+
+const (
+	// ToolSearchAuto, the default, searches if the agent has more than SearchAbove tools.
+	ToolSearchAuto ToolSearch = "auto"
+	// ToolSearchAlways and ToolSearchNever do not depend on the number of tools.
+	ToolSearchAlways ToolSearch = "always"
+	ToolSearchNever  ToolSearch = "never"
+)
+
+// SearchAbove is the number of tools above which a model searches for tools by default.
+const SearchAbove = 64
+
+// FindTools is the tool with which a model searches for tools.
+const FindTools = "find_tools"
+
+// MaxOffered returns how many tools models of a provider accept; zero for no limit.
+func (p Provider) MaxOffered() int {
+	if p == ProviderOpenAI {
+		return 128
+	}
+	return 0
+}
+
+// The prefixes of entries in an agent's list of tools that select tools by other facts than their
+// name.
+const (
+	selectTag      = "tag:"
+	selectCategory = "category:"
+	selectServer   = "server:"
+)
+
+// SelectsTools reports whether an entry in an agent's list of tools selects tools instead of naming
+// one: a name with *, or tag:, category: or server: with a value.
+func SelectsTools(entry string) bool { return strings.ContainsAny(entry, "*:") }
+
+// CheckToolEntry returns why an entry in an agent's list of tools is neither the name of a tool nor
+// selects tools.
+func CheckToolEntry(entry string) error {
+	for _, prefix := range []string{selectTag, selectCategory, selectServer} {
+		if value, ok := strings.CutPrefix(entry, prefix); ok {
+			if value == "" {
+				return fmt.Errorf("%q names no %s", entry, strings.TrimSuffix(prefix, ":"))
+			}
+			return nil
+		}
+	}
+	if strings.Contains(entry, ":") {
+		return fmt.Errorf("%q selects no tools: write tag:, category: or server:", entry)
+	}
+	return CheckToolName(strings.ReplaceAll(entry, "*", "x"))
+}
+
+// ToolFacts are the facts by which an agent's list selects a tool.
+type ToolFacts struct {
+	Name, Category, Server string
+	Tags                   []string
+}
+
+// Selects reports whether an entry in an agent's list of tools selects the tool or names it.
+func (f ToolFacts) Selects(entry string) bool {
+	if value, ok := strings.CutPrefix(entry, selectTag); ok {
+		return slices.Contains(f.Tags, value)
+	}
+	if value, ok := strings.CutPrefix(entry, selectCategory); ok {
+		return f.Category == value
+	}
+	if value, ok := strings.CutPrefix(entry, selectServer); ok {
+		return f.Server == value
+	}
+	matches, err := path.Match(entry, f.Name)
+	return matches && err == nil
+}
+
+// MaySelect reports whether an entry selects a tool of that name, as far as the name tells.
+func MaySelect(entry, name string) bool {
+	return strings.Contains(entry, ":") || ToolFacts{Name: name}.Selects(entry)
 }

@@ -19,7 +19,7 @@ const bigCatalog = 1000
 // measureImport imports an OpenAPI document of many operations and writes their YAML, as starter
 // tools import does.
 func measureImport(context.Context, *lab) (map[string]float64, error) {
-	data, err := json.Marshal(bigAPI())
+	data, err := json.Marshal(apiOf(bigCatalog))
 	if err != nil {
 		return nil, err
 	}
@@ -41,11 +41,11 @@ func measureImport(context.Context, *lab) (map[string]float64, error) {
 
 type object = map[string]any
 
-// bigAPI returns a document with bigCatalog operations. Each has a path parameter, two query
+// apiOf returns a document with that many operations. Each has a path parameter, two query
 // parameters and a body with a shared schema.
-func bigAPI() object {
+func apiOf(operations int) object {
 	paths := object{}
-	for i := range bigCatalog / 2 {
+	for i := range operations / 2 {
 		name := func(verb string) string { return fmt.Sprintf("%sThing%d", verb, i) }
 		id := object{"name": "id", "in": "path", "required": true,
 			"schema": object{"type": "string"}}

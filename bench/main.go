@@ -90,18 +90,24 @@ var figures = []figure{
 		50, measureFollow},
 	{"openapi_import_s", "import of an OpenAPI document of 1,000 operations, s", 5, measureImport},
 	{"reload_s", "from the edit of one of 1,000 toolspecs to its effect, s", 1, measureReload},
+	{"catalog_ready_s", "time in which a worker reads 2,000 imported toolspecs, s", 3,
+		measureReady},
+	{toolSearchRecall, "share of the tools called in BFCL's live cases that are among the first " +
+		"five of a search with the user's text", 0.9, measureSearch},
 }
 
-// inlineThroughput, recordRate and tokenAccuracy have a minimum as limit.
+// These figures have a minimum as limit.
 const (
 	inlineThroughput = "inline_throughput_ratio"
 	recordRate       = "records_per_s"
 	tokenAccuracy    = "token_accuracy"
+	toolSearchRecall = "tool_search_recall"
 )
 
 // isRate reports whether the limit of a figure is a minimum.
 func isRate(name string) bool {
-	return name == inlineThroughput || name == recordRate || name == tokenAccuracy
+	return slices.Contains([]string{inlineThroughput, recordRate, tokenAccuracy, toolSearchRecall},
+		name)
 }
 
 // bound returns the limit as text.

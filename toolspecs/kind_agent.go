@@ -105,7 +105,9 @@ func toolsOf(a *api.Agent) []string {
 func missingTools(s Spec, known []string) Faults {
 	var faults Faults
 	for _, name := range toolsOf(s.Entry.Agent) {
-		if !slices.Contains(known, name) {
+		if !slices.ContainsFunc(known, func(tool string) bool {
+			return tool == name || api.SelectsTools(name) && api.MaySelect(name, tool)
+		}) {
 			faults = append(faults, Fault{File: fmt.Sprintf("toolspec %q", s.Name),
 				Message: fmt.Sprintf("its agent %s names the tool %q, and there is none",
 					s.Entry.Agent.Name, name), Hint: spelling.Hint(name, known)})

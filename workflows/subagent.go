@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -240,12 +242,31 @@ func (p *pipeline) emittedBy(t api.Tool) []string {
 		if next[0].Dispatch != api.DispatchChildWorkflow || err != nil {
 			continue
 		}
-		for _, name := range agent.Tools {
-			if below, ok := p.tools[name]; ok && !visited[name] {
+		for _, name := range p.namedBy(agent) {
+			if !visited[name] {
 				visited[name] = true
-				next = append(next, below)
+				next = append(next, p.tools[name])
 			}
 		}
 	}
 	return labels
+}
+
+// namedBy returns the pinned tools that an agent names or may select, in a fixed order.
+func (p *pipeline) namedBy(agent *api.Agent) []string {
+	var names []string
+	for _, entry := range agent.Tools {
+		if !api.SelectsTools(entry) {
+			if _, ok := p.tools[entry]; ok {
+				names = append(names, entry)
+			}
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(p.tools)) {
+			if api.MaySelect(entry, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs/plans"
 )
@@ -18,14 +19,16 @@ const (
 
 // agentFile is an agent as written.
 type agentFile struct {
-	Name         string     `yaml:"name" rule:"required"`
-	Description  string     `yaml:"description"`
-	Instructions string     `yaml:"instructions"`
-	Model        modelFile  `yaml:"model" rule:"required"`
-	Tools        []string   `yaml:"tools"`
-	Order        api.Order  `yaml:"order" rule:"enum=as_called|parallel_first"`
-	Mode         api.Mode   `yaml:"arguments" rule:"enum=strict|lenient"`
-	Limits       limitsFile `yaml:"limits"`
+	Name         string    `yaml:"name" rule:"required"`
+	Description  string    `yaml:"description"`
+	Instructions string    `yaml:"instructions"`
+	Model        modelFile `yaml:"model" rule:"required"`
+	Tools        []string  `yaml:"tools"`
+	// Search says whether the model gets find_tools instead of the tools.
+	Search api.ToolSearch `yaml:"tool_search" rule:"enum=auto|always|never"`
+	Order  api.Order      `yaml:"order" rule:"enum=as_called|parallel_first"`
+	Mode   api.Mode       `yaml:"arguments" rule:"enum=strict|lenient"`
+	Limits limitsFile     `yaml:"limits"`
 	// Undo lists the ends of a run after which its calls are undone; default both.
 	Undo  api.UndoWhen `yaml:"undo" rule:"enum=on_failure|on_cancel|both|never"`
 	Hooks hooksFile    `yaml:"hooks"`
@@ -102,7 +105,7 @@ func DecodeWith(file string, data []byte, known []string, read Reader) (*api.Age
 	checkToolNames(doc, "$.tools", f.Tools, known)
 	f.checkModel(doc)
 	f.checkChecker(doc, known)
-	checkHooks(doc, f.Hooks.hooks(), f.Tools)
+	checkHooks(doc, f.Hooks.hooks(), f.callable())
 	script, scriptFaults := f.script(doc, file, read)
 	rules, ruleFaults := f.rules(doc, file, read)
 	if err := slices.Concat(doc.Faults(), scriptFaults, ruleFaults).Err(); err != nil {
@@ -136,7 +139,7 @@ func (f agentFile) agent(script *api.Script) *api.Agent {
 			ToolChoice: m.ToolChoice, ParallelCalls: m.ParallelCalls, Window: m.Window,
 			CompactAt: m.CompactAt,
 		},
-		Tools: f.Tools, Order: f.Order, Mode: f.Mode, Limits: api.Limits(f.Limits), Undo: f.Undo,
+		Tools: f.Tools, Search: f.Search, Order: f.Order, Mode: f.Mode, Limits: api.Limits(f.Limits), Undo: f.Undo,
 		Hooks: f.Hooks.hooks(), Checker: (*api.Checker)(f.Checker),
 	}
 	if script != nil {
@@ -162,24 +165,41 @@ func (f agentFile) script(doc *strictyaml.Document, file string, read Reader) (*
 		doc.Report(at, err.Error(), "paths are relative to the agent file")
 		return nil, nil
 	}
-	script, err := plans.DecodeScript(path, data, append([]string{}, f.Tools...),
-		"the agent has no tool")
+	script, err := plans.DecodeScript(path, data, f.callable(), "the agent has no tool")
 	if err != nil {
 		return nil, strictyaml.AsFaults(path, err)
 	}
 	return script, nil
 }
 
-// checkToolNames reports names in a list that are repeated or that no tool has.
+// callable returns the tools that the agent can call; nil if the file does not tell.
+func (f agentFile) callable() []string {
+	if slices.ContainsFunc(f.Tools, api.SelectsTools) {
+		return nil
+	}
+	names := append([]string{}, f.Tools...)
+	if f.Search == api.ToolSearchAlways || len(names) > api.SearchAbove {
+		names = append(names, api.FindTools)
+	}
+	return names
+}
+
+// checkToolNames reports entries in a list that are repeated, that no tool has as its name, or that
+// select no tools.
 func checkToolNames(doc *strictyaml.Document, path string, names, known []string) {
 	for i, name := range names {
 		at := jsonpath.Index(path, i)
 		if slices.Contains(names[:i], name) {
 			doc.Report(at, "the tool is in the list already", "remove it")
 		}
-		plans.CheckToolName(doc, at, name, known, "there is no tool")
-		if err := api.CheckToolName(name); err != nil {
+		if err := api.CheckToolEntry(name); err != nil {
 			doc.Report(at, err.Error(), "")
+		}
+		if !api.SelectsTools(name) {
+			plans.CheckToolName(doc, at, name, known, "there is no tool")
+		} else if known != nil && !slices.ContainsFunc(known,
+			func(tool string) bool { return api.MaySelect(name, tool) }) {
+			doc.Report(at, "no tool has a name like "+jsontext.Shorten(name), "")
 		}
 	}
 }

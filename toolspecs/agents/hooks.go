@@ -76,7 +76,7 @@ func checkHookTools(doc *strictyaml.Document, at string, point api.HookPoint, na
 		return
 	}
 	for i, name := range names {
-		if !slices.Contains(tools, name) {
+		if tools != nil && !slices.Contains(tools, name) {
 			doc.Report(jsonpath.Index(at, i), "the agent has no tool "+jsontext.Shorten(name),
 				spelling.Hint(name, tools))
 		}

@@ -47,9 +47,10 @@ func (f agentFile) checkModel(doc *strictyaml.Document) {
 				"give it tools, or remove tool_choice")
 		}
 	default:
-		if !slices.Contains(f.Tools, choice) {
+		tools := f.callable()
+		if tools != nil && !slices.Contains(tools, choice) {
 			known := append([]string{api.ChoiceAuto, api.ChoiceRequired, api.ChoiceNone},
-				f.Tools...)
+				tools...)
 			doc.Report("$.model.tool_choice",
 				"must be auto, required, none, or the name of a tool of the agent; it is "+
 					jsontext.Shorten(choice), spelling.Hint(choice, known))

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/activities/models"
+	"github.com/switchyard/switchyard/activities/toolsearch"
+	"github.com/switchyard/switchyard/toolspecs/folder"
+	"github.com/switchyard/switchyard/toolspecs/imports"
+)
+
+// readyCatalog is the number of tools of catalog_ready_s.
+const readyCatalog = 2000
+
+// measureReady imports an OpenAPI document of many operations, and measures the time in which a
+// worker reads the written toolspecs.
+func measureReady(context.Context, *lab) (map[string]float64, error) {
+	data, err := json.Marshal(apiOf(readyCatalog))
+	if err != nil {
+		return nil, err
+	}
+	result, err := imports.OpenAPI("big.json", data, imports.Options{})
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "bench-ready")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	for _, tool := range result.Tools {
+		text, err := imports.YAML("big.json", tool)
+		if err != nil {
+			return nil, err
+		}
+		file := filepath.Join(dir, tool.Spec.Name+".yaml")
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	began := time.Now()
+	w, err := folder.Watch(folder.WatchConfig{Dir: dir})
+	if err != nil {
+		return nil, err
+	}
+	took := time.Since(began)
+	defer w.Close()
+	if n := len(w.Catalog().All()); n != readyCatalog {
+		return nil, fmt.Errorf("%d of %d tools were loaded", n, readyCatalog)
+	}
+	return map[string]float64{"catalog_ready_s": took.Seconds()}, nil
+}
+
+// searchCase is a case of BFCL: what a user asks for, the tools of the case, and the calls of the
+// ground truth. Noise is set if the ground truth does not fit its own tools.
+type searchCase struct {
+	ID    string `json:"id"`
+	User  string `json:"user"`
+	Noise bool   `json:"noise"`
+	Tools []struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
+	} `json:"tools"`
+	Calls []struct {
+		Tool string `json:"tool"`
+	} `json:"valid_calls"`
+}
+
+// measureSearch searches the tools of all live cases of BFCL for the text of each user, and
+// measures how often a tool that the ground truth calls is among the first five.
+func measureSearch(context.Context, *lab) (map[string]float64, error) {
+	path := filepath.Join(os.Getenv("SWITCHYARD_CASES"), "bfcl_single_turn.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, errors.Join(errors.New("tool_search_recall needs the public test cases: set "+
+			"SWITCHYARD_CASES to their folder"), err)
+	}
+	recall, err := searchRecall(data)
+	return map[string]float64{toolSearchRecall: recall}, err
+}
+
+func searchRecall(data []byte) (float64, error) {
+	var corpus struct {
+		Cases []searchCase `json:"cases"`
+	}
+	if err := json.Unmarshal(data, &corpus); err != nil {
+		return 0, err
+	}
+	corpus.Cases = slices.DeleteFunc(corpus.Cases, func(c searchCase) bool {
+		return !strings.HasPrefix(c.ID, "live_")
+	})
+	offers := offersOf(corpus.Cases)
+	index := toolsearch.Index(offers)
+	called, found := 0, 0
+	for _, c := range corpus.Cases {
+		if c.Noise {
+			continue
+		}
+		args, err := json.Marshal(map[string]any{"query": c.User})
+		if err != nil {
+			return 0, err
+		}
+		r, err := toolsearch.Search(index, offers, args)
+		if err != nil {
+			return 0, err
+		}
+		tried := map[string]bool{}
+		for _, call := range c.Calls {
+			if tried[call.Tool] {
+				continue
+			}
+			tried[call.Tool] = true
+			called++
+			if slices.ContainsFunc(r.Tools,
+				func(f toolsearch.Found) bool { return f.Name == call.Tool }) {
+				found++
+			}
+		}
+	}
+	if called == 0 {
+		return 0, errors.New("the corpus has no live cases")
+	}
+	return float64(found) / float64(called), nil
+}
+
+// offersOf returns the tools of all cases, by their first declaration.
+func offersOf(cases []searchCase) (offers []models.Offer) {
+	seen := map[string]bool{}
+	for _, c := range cases {
+		for _, t := range c.Tools {
+			if !seen[t.Name] {
+				seen[t.Name] = true
+				offers = append(offers, models.Offer{Name: t.Name, Description: t.Description,
+					Schema: t.Parameters})
+			}
+		}
+	}
+	return offers
+}

@@ -15,7 +15,8 @@ import (
 )
 
 // executorOf returns the executor of a tool's calls, and whether this worker has one.
-func (a *Activities) executorOf(compiled *toolspecs.Compiled) (executor.Executor, bool) {
+func executorOf(a *Activities, compiled *toolspecs.Compiled) (executor.Executor,
+	bool) {
 	if compiled.Spec.Name == api.FindTools && toolsearch.Is(compiled.Tool()) {
 		return toolFinder{a}, true
 	}

@@ -88,7 +88,7 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 		return api.Result{}, missing
 	}
 	spec := t.bounded(&compiled.Spec)
-	kind, ok := a.executorOf(compiled)
+	kind, ok := executorOf(a, compiled)
 	if !ok {
 		e := api.Errorf(api.ErrExecutorNotFound,
 			"this worker does not execute tools of the kind %q", spec.Entry.Type)

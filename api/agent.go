@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 )
@@ -16,7 +15,8 @@ type Agent struct {
 	// Instructions become the system message.
 	Instructions string `json:"instructions,omitempty"`
 	Model        Model  `json:"model"`
-	// Tools names the tools the agent may call, or selects them; see SelectsTools. Empty means none.
+	// Tools names the tools the agent may call, or selects them; see SelectsTools. Empty means
+	// none.
 	Tools []string `json:"tools,omitempty"`
 	// Search says whether its model searches for tools; default ToolSearchAuto.
 	Search ToolSearch `json:"tool_search,omitempty"`
@@ -305,8 +305,22 @@ func (f ToolFacts) Selects(entry string) bool {
 	if value, ok := strings.CutPrefix(entry, selectServer); ok {
 		return f.Server == value
 	}
-	matches, err := path.Match(entry, f.Name)
-	return matches && err == nil
+	return matches(entry, f.Name)
+}
+
+// matches reports whether a name matches a pattern, in which * is any text.
+func matches(pattern, name string) bool {
+	before, after, found := strings.Cut(pattern, "*")
+	rest, ok := strings.CutPrefix(name, before)
+	if !ok || !found {
+		return ok && rest == ""
+	}
+	for i := range len(rest) + 1 {
+		if matches(after, rest[i:]) {
+			return true
+		}
+	}
+	return false
 }
 
 // MaySelect reports whether an entry selects a tool of that name, as far as the name tells.

@@ -92,7 +92,7 @@ var figures = []figure{
 	{"reload_s", "from the edit of one of 1,000 toolspecs to its effect, s", 1, measureReload},
 	{"catalog_ready_s", "time in which a worker reads 2,000 imported toolspecs, s", 3,
 		measureReady},
-	{toolSearchRecall, "share of the tools called in BFCL's live cases that are among the first " +
+	{toolSearchShare, "share of the tools called in BFCL's live cases that are among the first " +
 		"five of a search with the user's text", 0.9, measureSearch},
 }
 
@@ -101,12 +101,12 @@ const (
 	inlineThroughput = "inline_throughput_ratio"
 	recordRate       = "records_per_s"
 	tokenAccuracy    = "token_accuracy"
-	toolSearchRecall = "tool_search_recall"
+	toolSearchShare  = "tool_search_recall"
 )
 
 // isRate reports whether the limit of a figure is a minimum.
 func isRate(name string) bool {
-	return slices.Contains([]string{inlineThroughput, recordRate, tokenAccuracy, toolSearchRecall},
+	return slices.Contains([]string{inlineThroughput, recordRate, tokenAccuracy, toolSearchShare},
 		name)
 }
 

@@ -37,7 +37,7 @@ func measureReady(context.Context, *lab) (map[string]float64, error) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	for _, tool := range result.Tools {
-		text, err := imports.YAML("big.json", tool)
+		text, err := imports.YAML("big.json", tool, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -84,11 +84,11 @@ func measureSearch(context.Context, *lab) (map[string]float64, error) {
 		return nil, errors.Join(errors.New("tool_search_recall needs the public test cases: set "+
 			"SWITCHYARD_CASES to their folder"), err)
 	}
-	recall, err := searchRecall(data)
-	return map[string]float64{toolSearchRecall: recall}, err
+	share, err := foundShare(data)
+	return map[string]float64{toolSearchShare: share}, err
 }
 
-func searchRecall(data []byte) (float64, error) {
+func foundShare(data []byte) (float64, error) {
 	var corpus struct {
 		Cases []searchCase `json:"cases"`
 	}

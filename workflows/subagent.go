@@ -242,7 +242,7 @@ func (p *pipeline) emittedBy(t api.Tool) []string {
 		if next[0].Dispatch != api.DispatchChildWorkflow || err != nil {
 			continue
 		}
-		for _, name := range p.namedBy(agent) {
+		for _, name := range namedBy(p.tools, agent) {
 			if !visited[name] {
 				visited[name] = true
 				next = append(next, p.tools[name])
@@ -253,16 +253,16 @@ func (p *pipeline) emittedBy(t api.Tool) []string {
 }
 
 // namedBy returns the pinned tools that an agent names or may select, in a fixed order.
-func (p *pipeline) namedBy(agent *api.Agent) []string {
+func namedBy(tools map[string]api.Tool, agent *api.Agent) []string {
 	var names []string
 	for _, entry := range agent.Tools {
 		if !api.SelectsTools(entry) {
-			if _, ok := p.tools[entry]; ok {
+			if _, ok := tools[entry]; ok {
 				names = append(names, entry)
 			}
 			continue
 		}
-		for _, name := range slices.Sorted(maps.Keys(p.tools)) {
+		for _, name := range slices.Sorted(maps.Keys(tools)) {
 			if api.MaySelect(entry, name) {
 				names = append(names, name)
 			}

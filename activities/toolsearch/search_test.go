@@ -10,13 +10,15 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// TestOffered_FollowsTheConversation states which tools a model is offered after searches and calls.
+// TestOffered_FollowsTheConversation states which tools a model is offered after searches and
+// calls.
 func TestOffered_FollowsTheConversation(t *testing.T) {
 	var offers []models.Offer
 	for _, name := range []string{"a", "b", "c", "d", api.FindTools} {
 		offers = append(offers, models.Offer{Name: name})
 	}
-	search := api.Message{Role: api.RoleAssistant, Calls: []api.Call{{ID: "1", Tool: api.FindTools}}}
+	search := api.Message{Role: api.RoleAssistant, Calls: []api.Call{{ID: "1",
+		Tool: api.FindTools}}}
 	result := func(text string) api.Message {
 		return api.Message{Role: api.RoleTool, CallID: "1", Text: text}
 	}

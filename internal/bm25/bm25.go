@@ -38,7 +38,7 @@ func New(documents [][]Field) *Index {
 	var total []int // words of each field over all documents
 	for i, fields := range documents {
 		for f, field := range fields {
-			w := Words(field.Text)
+			w := wordsOf(field.Text)
 			words[i] = append(words[i], w)
 			if f == len(total) {
 				total = append(total, 0)
@@ -66,7 +66,7 @@ func New(documents [][]Field) *Index {
 // Search returns the numbers of at most n documents that share words with the query, best first.
 // Documents of equal rank are in the order of their numbers.
 func (x *Index) Search(query string, n int) []int {
-	words := Words(query)
+	words := wordsOf(query)
 	slices.Sort(words)
 	words = slices.Compact(words)
 	scores := make([]float64, len(x.weights))
@@ -91,10 +91,10 @@ func (x *Index) rarity(word string) float64 {
 	return math.Log(1 + (float64(len(x.weights))-n+0.5)/(n+0.5))
 }
 
-// Words returns the words of a text that are worth searching for, in order: in lower case, without
+// wordsOf returns the words of a text that are worth searching for, in order: in lower case, without
 // frequent words and numbers, and cut so that forms of one word are equal. Names such as
 // getUserName and get_user_name are several words.
-func Words(text string) []string {
+func wordsOf(text string) []string {
 	var words []string
 	for word := range strings.FieldsFuncSeq(splitCamel(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)

@@ -139,7 +139,8 @@ func (f agentFile) agent(script *api.Script) *api.Agent {
 			ToolChoice: m.ToolChoice, ParallelCalls: m.ParallelCalls, Window: m.Window,
 			CompactAt: m.CompactAt,
 		},
-		Tools: f.Tools, Search: f.Search, Order: f.Order, Mode: f.Mode, Limits: api.Limits(f.Limits), Undo: f.Undo,
+		Tools: f.Tools, Search: f.Search, Order: f.Order,
+		Mode: f.Mode, Limits: api.Limits(f.Limits), Undo: f.Undo,
 		Hooks: f.Hooks.hooks(), Checker: (*api.Checker)(f.Checker),
 	}
 	if script != nil {

@@ -91,8 +91,8 @@ func (x *Index) rarity(word string) float64 {
 	return math.Log(1 + (float64(len(x.weights))-n+0.5)/(n+0.5))
 }
 
-// wordsOf returns the words of a text that are worth searching for, in order: in lower case, without
-// frequent words and numbers, and cut so that forms of one word are equal. Names such as
+// wordsOf returns the words of a text that are worth searching for, in order: in lower case,
+// without frequent words and numbers, and cut so that forms of one word are equal. Names such as
 // getUserName and get_user_name are several words.
 func wordsOf(text string) []string {
 	var words []string

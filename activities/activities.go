@@ -48,10 +48,8 @@ type Config struct {
 	// Keep stores a whole result that a run holds only in part, and returns a reference to it; nil
 	// disables this.
 	Keep func(ctx context.Context, output json.RawMessage) (reference string, err error)
-	// Stateful holds the factories of stateful tools. Serve starts a worker for one of their
-	// instances. Both may be nil if the process has no stateful tools.
-	Stateful *instances.Factories
-	Serve    instances.Serve
+	// Serve starts a worker for one instance; nil if the process hosts none.
+	Serve instances.Serve
 	// Hooks are the hooks that agents may name; may be nil.
 	Hooks *hooks.Registry
 	// Policies returns the currently configured rules for the calls of all runs; default none.
@@ -85,7 +83,7 @@ type Activities struct {
 	Admission *admission.Admitter
 	// Conversations caches the setups and conversations of runs.
 	Conversations *conversation.Store
-	// Instances hosts the instances of stateful tools.
+	// Instances hosts the instances of runs.
 	Instances *instances.Host
 	// Slots serves the slots and keys of lanes with a limit.
 	Slots *slots.Server
@@ -135,7 +133,7 @@ func New(c Config) (*Activities, error) {
 		Specs: a.specs, Executors: c.Executors, Lanes: c.Lanes, Policies: c.Policies,
 		Hooks: c.Hooks, Results: a.results, Notify: c.Webhook.set()})
 	a.Instances = instances.New(instances.Config{Client: c.Client, Converter: c.Converter,
-		Factories: c.Stateful, Serve: c.Serve, Spec: a.pinnedSpec, Tool: a.Tool,
+		Executors: c.Executors, Serve: c.Serve, Spec: a.pinnedSpec, Tool: a.Tool,
 		RestoreVariables: a.Conversations.RestoreVariables})
 	a.Slots = slots.New(slots.Config{Client: c.Client,
 		Identity: c.Identity, Lanes: c.Lanes, ServeQueue: c.ServeQueue, Exit: c.Exit,

@@ -26,7 +26,8 @@ func guardedBench(t *testing.T) (*mcpserver.Guarded, *mcp.Executor, *toolspecs.S
 	t.Cleanup(g.CloseClientConnections)
 	entry := toolspecs.Entry{Type: toolspecs.KindMCP, URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"},
 		Remote: "echo",
-		Auth:   &outbound.Auth{Type: outbound.OAuth}, AnswerWithin: api.Duration(time.Minute)}
+		Auth:   &outbound.Auth{Type: outbound.OAuth}, AnswerWithin: api.Duration(time.Minute),
+		Session: toolspecs.SessionShared}
 	c, err := mcpclient.Connect(t.Context(), entry.MCPServer(),
 		mcpclient.Options{Login: mcpserver.Browse})
 	if err != nil {
@@ -117,6 +118,10 @@ func TestMCPLogin_NeedsAnswerWithin(t *testing.T) {
 func TestMCPLogin_EndsWithItsCall(t *testing.T) {
 	_, m, spec := guardedBench(t)
 	spec.Entry.Session = toolspecs.SessionRun
+	session, err := m.StartInstance(t.Context(), spec, executor.InstanceInfo{Asks: true})
+	if err != nil {
+		t.Fatal(err)
+	}
 	asked, left := make(chan struct{}), make(chan struct{})
 	first, abandon := context.WithCancel(api.WithCallContext(t.Context(),
 		api.CallContext{Origin: api.Origin{Run: "r"}}))
@@ -127,7 +132,7 @@ func TestMCPLogin_EndsWithItsCall(t *testing.T) {
 				api.CallContext{Origin: api.Origin{Run: "r"}}))
 			defer cancel()
 			defer context.AfterFunc(first, cancel)()
-			return m.Execute(within, spec, json.RawMessage(`{"text":"first"}`))
+			return session.Call(within, spec, json.RawMessage(`{"text":"first"}`))
 		}, unhurried)
 		run.replies = []func(api.Question) (api.Reply, error){func(api.Question) (api.Reply,
 			error) {
@@ -143,7 +148,7 @@ func TestMCPLogin_EndsWithItsCall(t *testing.T) {
 	b, run, compiled := askingBench(t, func(ctx context.Context) (executor.Answer, error) {
 		ctx = api.WithCallContext(ctx, api.CallContext{Origin: api.Origin{Run: "r"}})
 		abandon()
-		return m.Execute(ctx, spec, json.RawMessage(`{"text":"second"}`))
+		return session.Call(ctx, spec, json.RawMessage(`{"text":"second"}`))
 	}, unhurried)
 	run.replies = []func(api.Question) (api.Reply, error){logsIn(t)}
 	if result, err := b.execute(t, executionOf(compiled), nil); err != nil ||

@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/executor/command"
+	"github.com/switchyard/switchyard/activities/instances"
 	"github.com/switchyard/switchyard/activities/results"
 	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
@@ -110,7 +111,7 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 		return api.Result{}, e
 	}
 	began := time.Now()
-	answer, err := kind.Execute(timeout, spec, t.Arguments)
+	answer, err := instances.Execute(timeout, kind, spec, t.Arguments)
 	took := time.Since(began)
 	if errors.Is(err, activity.ErrResultPending) {
 		return api.Result{}, waiting

@@ -267,9 +267,9 @@ func (f ActivityFailure) CallError(tool Tool, route Route) *Error {
 	return e
 }
 
-// schedulable reports whether each attempt of a call is an activity on the tool's lane, which the
-// run can schedule again.
-func (t Tool) schedulable() bool { return t.Dispatch.TakesSlots() && t.Lane != LaneInline }
+// schedulable reports whether each attempt of a call is an activity, which the run can schedule
+// again.
+func (t Tool) schedulable() bool { return t.Dispatch.Schedules() && t.Lane != LaneInline }
 
 func (f ActivityFailure) callError(tool Tool, route Route) *Error {
 	switch {

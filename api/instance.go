@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 )
 
@@ -19,18 +21,25 @@ func IdleLease(heartbeat Duration) Duration {
 	return max(heartbeat, min(8*heartbeat, Duration(maxIdleLease)))
 }
 
-// HostInstanceRequest is the input of HostInstanceActivity. It asks a worker to host the instance
-// of a stateful tool until the run ends, the instance idles out, or the worker cannot prove its
+// HostInstanceRequest is the input of HostInstanceActivity. It asks a worker to host an instance
+// until the run ends, the instance idles out or loses its state, or the worker cannot prove its
 // lease.
 type HostInstanceRequest struct {
-	Tool   string `json:"tool"`
-	Digest string `json:"digest"`
-	Origin Origin `json:"origin"`
+	// Instance is the name of the instance, as in the tool. Tool, with its digest, is one of the
+	// tools that share it.
+	Instance string `json:"instance,omitempty"`
+	Tool     string `json:"tool"`
+	Digest   string `json:"digest"`
+	Origin   Origin `json:"origin"`
+	// Asks says that calls of the instance may ask people. Heartbeat is the longest heartbeat
+	// timeout of the tools that share it; zero leaves it to Tool.
+	Asks      bool     `json:"asks,omitempty"`
+	Heartbeat Duration `json:"heartbeat,omitzero"`
 	// Queue is the task queue of the instance, polled by the worker that hosts it.
 	Queue string `json:"queue"`
 	// Lost says that the last instance was lost and did not idle out.
 	Lost bool `json:"lost,omitempty"`
-	// Last is the progress of the run's last instance of the tool; zero for the first one.
+	// Last is the progress of the run's last such instance; zero for the first one.
 	Last InstanceProgress `json:"last,omitzero"`
 	// Before are hosts of earlier executions of the run, oldest first. The last heartbeat of the
 	// newest that had one has the state.
@@ -49,7 +58,7 @@ type InstanceHost struct {
 // InstanceProgress is what survives an instance. Heartbeats of HostInstanceActivity carry it to the
 // next host, and the activity returns it when the instance idles out.
 type InstanceProgress struct {
-	// Generation counts the instances of the tool in this run. It is their fencing number and never
+	// Generation counts the instances of this name in the run. It is their fencing number and never
 	// decreases.
 	Generation int `json:"generation,omitempty"`
 	// Used says that a call ran on an instance, so that an instance without state differs from a
@@ -58,39 +67,48 @@ type InstanceProgress struct {
 	// State is the last snapshot with the answers of the latest calls, packed by the worker; nil
 	// without a snapshot.
 	State []byte `json:"state,omitempty"`
+	// Ended is why the instance lost its state although its worker lived; empty if it did not.
+	Ended string `json:"ended,omitempty"`
 }
 
-// InstanceState is what a run that continues as new passes on about the instance of a stateful
-// tool.
+// InstanceState is what a run that continues as new passes on about an instance.
 type InstanceState struct {
-	Tool string           `json:"tool"`
-	Last InstanceProgress `json:"last,omitzero"`
+	// Instance is the name of the instance, as in the tool. Tool is the first tool that needed it.
+	Instance string           `json:"instance,omitempty"`
+	Tool     string           `json:"tool"`
+	Last     InstanceProgress `json:"last,omitzero"`
 	// Hosted says that a worker hosts the instance; the next execution adopts it.
 	Hosted bool           `json:"hosted,omitempty"`
 	Before []InstanceHost `json:"before,omitempty"`
-	// Vanished says that the last instance was lost, Lost that it is not recreated.
-	Vanished bool `json:"vanished,omitempty"`
-	Lost     bool `json:"lost,omitempty"`
+	// Vanished says that the last instance was lost. Lost is why, if it is not recreated.
+	Vanished bool   `json:"vanished,omitempty"`
+	Lost     string `json:"lost,omitempty"`
 }
 
-// InstanceHostError maps a failure of HostInstanceActivity to the error of the calls that wait for
-// the instance: it could not be made, or it was lost. A cancelled activity has no error.
-func (f ActivityFailure) InstanceHostError(tool Tool) (e *Error, lost bool) {
+// InstanceHostError maps a failure of HostInstanceActivity to the error of the calls of tool that
+// wait for the instance: it could not be made, or it was lost, and why. A cancelled activity has no
+// error.
+func (f ActivityFailure) InstanceHostError(tool Tool) (e *Error, lost string) {
 	if f.Cancelled {
-		return nil, false
+		return nil, ""
 	}
+	lost = "its worker was lost or could not reach Temporal"
 	if f.Timeout == "" {
 		if e = f.CallError(tool, Route{}); e.Type != ErrWorkerLost {
-			return e, false
+			return e, ""
 		}
+		lost = cmp.Or(e.Message, lost)
 	}
-	return InstanceLost(tool.Name), true
+	return InstanceLost(tool, lost), lost
 }
 
-// InstanceLost is the error of every call of a lost instance with on_loss: fail.
-func InstanceLost(tool string) *Error {
+// InstanceLost is the error of every call of a tool whose instance was lost with on_loss: fail.
+func InstanceLost(tool Tool, why string) *Error {
+	others := ""
+	if tool.Instance != "" {
+		others = ", or other tools of " + tool.Instance + ","
+	}
 	return &Error{Type: ErrWorkerLost, Phase: PhaseExecution,
-		Message: "the worker that held the instance of " + tool +
-			" was lost with its state (on_loss: fail); do not call " + tool +
-			" again in this run"}
+		Message: fmt.Sprintf("the state of %s in this run was lost (on_loss: fail): %s; do not call "+
+			"%s%s again in this run", tool.InstanceName(), why, tool.Name, others)}
 }

@@ -74,7 +74,7 @@ func TestRequeues_AreBounded(t *testing.T) {
 		"returned, read":          {read, returned, MaxRequeues},
 		"not started":             {once, unsent, maxRestarts},
 		"not started, read":       {read, unsent, 0},
-		"not started, stateful":   {stateful, unsent, 0},
+		"not started, stateful":   {stateful, unsent, maxRestarts},
 		"not started, for good":   {once, &Error{NotStarted: true}, 0},
 		"started, may be cured":   {once, &Error{Retryable: true}, 0},
 		"started, outcome is not": {once, &Error{Type: ErrOutcomeUnknown}, 0},

@@ -45,8 +45,7 @@ type Dispatch string
 
 const (
 	// DispatchLane, the default, is an activity on the tool's lane, local on the lane inline. Only
-	// such calls take slots of a lane and are requeued; only they can be inline, batched or
-	// verified, or undo other calls.
+	// such calls take slots of a lane; only they can be inline or batched.
 	DispatchLane Dispatch = ""
 	// DispatchInstance is an activity on the task queue of the run's instance of the tool.
 	DispatchInstance Dispatch = "instance"
@@ -60,6 +59,10 @@ const (
 
 // TakesSlots reports whether the calls are activities of a lane.
 func (d Dispatch) TakesSlots() bool { return d == DispatchLane }
+
+// Schedules reports whether the calls are activities that the run can schedule again. Only such
+// calls can be requeued or verified, and verify or undo other calls.
+func (d Dispatch) Schedules() bool { return d == DispatchLane || d == DispatchInstance }
 
 // Order is the order of conflicting calls of one turn.
 type Order string
@@ -121,7 +124,10 @@ type Tool struct {
 	AnswerWithin Duration `json:"answer_within,omitzero"`
 	// OutputSchema of a human tool is the JSON Schema of the answer; empty accepts any JSON value.
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
-	// OnLoss and IdleTimeout are for stateful tools.
+	// Instance is the name of the instance that serves the calls. Tools of the same name share it.
+	// It is empty for the tool's own instance and for other tools.
+	Instance string `json:"instance,omitempty"`
+	// OnLoss and IdleTimeout are for tools with instances.
 	OnLoss      OnLoss   `json:"on_loss,omitempty"`
 	IdleTimeout Duration `json:"idle_timeout,omitzero"`
 	// Batch declares how calls of a turn are batched; nil if they are not.
@@ -141,6 +147,9 @@ type Tool struct {
 	// Spec is the toolspec as JSON, in the form that package toolspecs decodes.
 	Spec json.RawMessage `json:"spec"`
 }
+
+// InstanceName returns the name of the instance that serves the calls of the tool.
+func (t Tool) InstanceName() string { return cmp.Or(t.Instance, t.Name) }
 
 // Catalog is the set of tools a run is pinned to, in the order in which the agent or plan names
 // them.
@@ -196,15 +205,14 @@ func isNameRune(r rune) bool {
 		r == '-'
 }
 
-// OnLoss says what a run does when the worker that hosts a stateful tool's instance is lost.
+// OnLoss says what a run does when an instance is lost, for example with its worker.
 type OnLoss string
 
 const (
 	// OnLossFail, the default, ends the tool for this run: later calls fail with worker_lost, so
 	// that lost state is never replaced silently.
 	OnLossFail OnLoss = "fail"
-	// OnLossRecreate makes a new instance on another worker, from the last snapshot if the tool
-	// takes snapshots.
+	// OnLossRecreate makes a new instance, from the last snapshot if the tool takes snapshots.
 	OnLossRecreate OnLoss = "recreate"
 )
 

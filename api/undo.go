@@ -349,6 +349,6 @@ func (v Verify) Evaluate(r *Result) (done bool, output json.RawMessage, err erro
 // Verifiable reports whether a failed call of the tool is verified: its outcome is unknown, and the
 // tool declares Verify.
 func (t Tool) Verifiable(e *Error) bool {
-	return t.Verify != nil && t.Effect == EffectOnce && t.Dispatch.TakesSlots() &&
+	return t.Verify != nil && t.Effect == EffectOnce && t.Dispatch.Schedules() &&
 		e.Type == ErrOutcomeUnknown && e.MayHaveActed()
 }

@@ -48,11 +48,12 @@ func TestVerify_DecidesByBooleans(t *testing.T) {
 func TestVerifiable_NeedsUnknownOutcomeOfOnceTool(t *testing.T) {
 	tool := Tool{Effect: EffectOnce, Verify: &Verify{}}
 	unknown := Error{Type: ErrOutcomeUnknown, Phase: PhaseExecution}
-	repeatable, stateful, silent := tool, tool, tool
-	repeatable.Effect, stateful.Dispatch, silent.Verify = EffectIdempotent,
-		DispatchInstance, nil
+	repeatable, stateful, person, silent := tool, tool, tool, tool
+	repeatable.Effect, stateful.Dispatch, person.Dispatch, silent.Verify = EffectIdempotent,
+		DispatchInstance, DispatchQuestion, nil
 	if !tool.Verifiable(&unknown) || repeatable.Verifiable(&unknown) ||
-		stateful.Verifiable(&unknown) || silent.Verifiable(&unknown) {
+		!stateful.Verifiable(&unknown) || person.Verifiable(&unknown) ||
+		silent.Verifiable(&unknown) {
 		t.Error("which tools' calls are verified")
 	}
 	for _, kind := range errorTypes() {

@@ -43,7 +43,8 @@ func pingSpec(ctx context.Context) (toolspecs.Spec, error) {
 		return toolspecs.Spec{}, err
 	}
 	spec := toolspecs.Spec{Name: "ping", Version: "1.0.0", Description: "Returns its text.",
-		Entry:     toolspecs.Entry{Type: toolspecs.KindMCP, Argv: []string{program, serveMCP}},
+		Entry: toolspecs.Entry{Type: toolspecs.KindMCP, Argv: []string{program, serveMCP},
+			Session: toolspecs.SessionShared},
 		Execution: toolspecs.ExecutionSpec{Effect: api.EffectRead}}
 	server, err := mcpclient.Connect(ctx, spec.Entry.MCPServer(), mcpclient.Options{})
 	if err != nil {

@@ -32,9 +32,10 @@ func (c *checker) batch(s Spec) {
 // batchedCalls checks that calls of the tool can be batched.
 func (c *checker) batchedCalls(s Spec) {
 	switch {
-	case s.Entry.Type != "" && !takesSlots(s.Entry.Type):
-		c.AddKey(batchPath, "remove it", "calls of the kind %s cannot be batched; batch is for %s",
-			s.Entry.Type, strings.Join(slotKinds(), ", "))
+	case s.Entry.Type != "" && !takesSlots(s.Entry):
+		what, hint := withoutSlots(s.Entry, "remove it")
+		c.AddKey(batchPath, hint, "calls of %s cannot be batched; batch is for %s", what,
+			strings.Join(slotKinds(), ", "))
 	case s.Execution.Lane == api.LaneInline:
 		c.AddKey(batchPath, "remove it, or name another lane",
 			"calls on the lane inline cannot be batched")

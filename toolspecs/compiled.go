@@ -174,6 +174,9 @@ func (c *Compiled) Tool() api.Tool {
 		OutputMask:   c.outputMask,
 		Spec:         bytes.Clone(c.json),
 	}
+	if k, ok := kinds[c.Spec.Entry.Type].(instanced); ok && t.Dispatch == api.DispatchInstance {
+		t.Instance = k.instance(&c.Spec)
+	}
 	if c.mask.Deep() {
 		t.Mask = c.mask
 	}
@@ -184,7 +187,7 @@ func (c *Compiled) Tool() api.Tool {
 }
 
 // Dispatch returns how runs execute calls of the tool.
-func (c *Compiled) Dispatch() api.Dispatch { return kinds[c.Spec.Entry.Type].dispatch() }
+func (c *Compiled) Dispatch() api.Dispatch { return c.Spec.dispatch() }
 
 // FromTool compiles the tool that a run has pinned. It returns an error if the pinned spec cannot
 // be decoded or does not match its digest: it was altered, or written by a version with more

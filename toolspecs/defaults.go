@@ -74,7 +74,7 @@ func (s Spec) withDefaults() Spec {
 	if k, known := kinds[s.Entry.Type]; known {
 		k.setDefaults(&s)
 	}
-	s.Execution = s.Execution.withDefaults(s.Entry.Type)
+	s.Execution = s.Execution.withDefaults(s.Entry)
 	if s.Batch != nil {
 		batch := *s.Batch
 		batch.Max = cmp.Or(batch.Max, api.DefaultBatch)
@@ -87,13 +87,13 @@ func (s Spec) withDefaults() Spec {
 	return s
 }
 
-func (e ExecutionSpec) withDefaults(kind string) ExecutionSpec {
+func (e ExecutionSpec) withDefaults(entry Entry) ExecutionSpec {
 	e.Access = cmp.Or(e.Access, api.AccessShared)
 	e.Effect = cmp.Or(e.Effect, api.EffectOnce)
 	if e.Lane == "" {
-		e.Lane, e.laneless = e.usualLane(), takesSlots(kind)
+		e.Lane, e.laneless = e.usualLane(entry), takesSlots(entry) || entry.Type == KindMCP
 	}
-	if e.Lane == api.LaneInline && takesSlots(kind) {
+	if e.Lane == api.LaneInline && takesSlots(entry) {
 		e.Timeout = cmp.Or(e.Timeout, defaultInlineTimeout)
 	}
 	e.Timeout = cmp.Or(e.Timeout, defaultTimeout)

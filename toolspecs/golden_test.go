@@ -88,6 +88,7 @@ func compareFaults(t *testing.T, file string, decode func(string, []byte) error)
 func withoutKinds(messages string) string {
 	return strings.NewReplacer(
 		"known: "+strings.Join(slices.Sorted(maps.Keys(kinds)), ", "), "known: KINDS",
+		strings.Join(scheduledKinds(), ", "), "SCHEDULED_KINDS",
 		strings.Join(slotKinds(), ", "), "LANE_KINDS").Replace(messages)
 }
 

@@ -31,7 +31,7 @@ func (agentKind) setDefaults(s *Spec) {
 	e.Retry.MaxAttempts = cmp.Or(e.Retry.MaxAttempts, 1)
 }
 
-func (agentKind) dispatch() api.Dispatch { return api.DispatchChildWorkflow }
+func (agentKind) dispatch(Entry) api.Dispatch { return api.DispatchChildWorkflow }
 
 // check implements kind. No activity executes such a call, so retries, queue timeouts and
 // dependencies, which need one, are rejected. Sensitive arguments are rejected because the run

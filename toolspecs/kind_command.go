@@ -27,7 +27,7 @@ func (commandKind) setDefaults(s *Spec) {
 
 func (commandKind) check(c *checker, s Spec) { commandChecker{c}.command(s) }
 
-func (commandKind) dispatch() api.Dispatch { return api.DispatchLane }
+func (commandKind) dispatch(Entry) api.Dispatch { return api.DispatchLane }
 
 type commandChecker struct{ *checker }
 

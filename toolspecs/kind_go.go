@@ -21,7 +21,7 @@ func (functionKind) setDefaults(s *Spec) { s.Entry.Handler = cmp.Or(s.Entry.Hand
 
 func (functionKind) check(*checker, Spec) {}
 
-func (functionKind) dispatch() api.Dispatch { return api.DispatchLane }
+func (functionKind) dispatch(Entry) api.Dispatch { return api.DispatchLane }
 
 func (functionKind) handlers(o Options) (known []string, what string) {
 	return o.Handlers,
@@ -45,7 +45,7 @@ func (statefulKind) setDefaults(s *Spec) {
 
 func (statefulKind) check(*checker, Spec) {}
 
-func (statefulKind) dispatch() api.Dispatch { return api.DispatchInstance }
+func (statefulKind) dispatch(Entry) api.Dispatch { return api.DispatchInstance }
 
 func (statefulKind) handlers(o Options) (known []string, what string) {
 	return o.Factories, "factory of a stateful tool"

@@ -22,7 +22,7 @@ func (humanKind) setDefaults(s *Spec) {
 	s.Execution.Effect = cmp.Or(s.Execution.Effect, api.EffectRead)
 }
 
-func (humanKind) dispatch() api.Dispatch { return api.DispatchQuestion }
+func (humanKind) dispatch(Entry) api.Dispatch { return api.DispatchQuestion }
 
 // check implements kind. A call occupies no worker while a person answers, so many options of other
 // kinds do not apply.

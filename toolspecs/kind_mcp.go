@@ -2,7 +2,14 @@ package toolspecs
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/url"
+	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -14,10 +21,10 @@ import (
 
 // Values of Entry.Session.
 const (
-	// SessionWorker is one connection of the worker for the calls of all runs.
-	SessionWorker = "worker"
-	// SessionRun is one connection for the calls of each run.
+	// SessionRun is one session for each run that calls tools of the server. It is the default.
 	SessionRun = "run"
+	// SessionShared declares a server that keeps no state: the calls of all runs share connections.
+	SessionShared = "shared"
 )
 
 var pinForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
@@ -34,14 +41,44 @@ const KindMCP = "mcp"
 type mcpKind struct{}
 
 func (mcpKind) setDefaults(s *Spec) {
-	s.Entry.Session = cmp.Or(s.Entry.Session, SessionWorker)
-	s.Entry.Remote = cmp.Or(s.Entry.Remote, s.Name)
+	e, x := &s.Entry, &s.Execution
+	e.Session = cmp.Or(e.Session, SessionRun)
+	e.Remote = cmp.Or(e.Remote, s.Name)
 	s.spreadReads()
+	if e.Session == SessionShared {
+		return
+	}
+	e.OnLoss = cmp.Or(e.OnLoss, api.OnLossFail)
+	e.IdleTimeout = cmp.Or(e.IdleTimeout, defaultIdleTimeout)
+	if x.Effect == api.EffectRead {
+		x.Access = cmp.Or(x.Access, api.AccessShared)
+	}
+	x.Access = cmp.Or(x.Access, api.AccessExclusive)
+	if cmp.Or(x.Effect, api.EffectOnce) != api.EffectOnce {
+		x.Heartbeat = cmp.Or(x.Heartbeat, defaultStatefulHeartbeat)
+	}
 }
 
 func (mcpKind) check(c *checker, s Spec) { mcpChecker{requestChecker{c, true}}.mcp(s) }
 
-func (mcpKind) dispatch() api.Dispatch { return api.DispatchLane }
+func (mcpKind) dispatch(e Entry) api.Dispatch {
+	if e.Session == SessionShared {
+		return api.DispatchLane
+	}
+	return api.DispatchInstance
+}
+
+// instance returns the name of the session that tools of one server share. It begins with the
+// program or host, for people.
+func (mcpKind) instance(s *Spec) string {
+	name := "server"
+	if u, err := url.Parse(s.Entry.URL); err == nil && u.Hostname() != "" {
+		name = u.Hostname()
+	} else if len(s.Entry.Argv) > 0 {
+		name = path.Base(filepath.ToSlash(s.Entry.Argv[0]))
+	}
+	return "mcp-" + name + "-" + s.Entry.ServerDigest()[:8]
+}
 
 type mcpChecker struct{ requestChecker }
 
@@ -61,6 +98,15 @@ func (c mcpChecker) mcp(s Spec) {
 		c.mcpOverHTTP(e)
 	default:
 		c.mcpProgram(e)
+	}
+	if e.Session == SessionShared {
+		const hint = "remove it, or write session: run"
+		if e.OnLoss != "" {
+			c.AddKey("$.entry.on_loss", hint, "a shared session has no state to lose")
+		}
+		if e.IdleTimeout != 0 {
+			c.AddKey("$.entry.idle_timeout", hint, "idle_timeout is for sessions of runs")
+		}
 	}
 	switch {
 	case e.Pin == "":
@@ -128,6 +174,17 @@ func (e *Entry) MCPServer() *mcpclient.Server {
 		Secrets: e.Secrets, URL: e.URL,
 		Headers: e.Headers,
 		Auth:    e.Auth, Allow: e.Allow}
+}
+
+// ServerDigest identifies the server of a tool of the kind mcp and how it is reached, in
+// hexadecimal.
+func (e *Entry) ServerDigest() string {
+	data, err := json.Marshal(e.MCPServer())
+	if err != nil { // headers that are not JSON, which the checker rejects
+		data = fmt.Append(nil, *e.MCPServer())
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // MCPChanges returns the differences between a tool of the kind mcp and the tool that its server

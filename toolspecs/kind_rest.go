@@ -54,7 +54,7 @@ func (restKind) setDefaults(s *Spec) {
 
 func (restKind) check(c *checker, s Spec) { restChecker{requestChecker{c, false}}.rest(s) }
 
-func (restKind) dispatch() api.Dispatch { return api.DispatchLane }
+func (restKind) dispatch(Entry) api.Dispatch { return api.DispatchLane }
 
 type restChecker struct{ requestChecker }
 

@@ -10,9 +10,10 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
-// usualLane returns the default lane of a tool that names none and whose category has none.
-func (e ExecutionSpec) usualLane() string {
-	if e.Access == api.AccessExclusive {
+// usualLane returns the default lane of a tool that names none and whose category has none. The
+// calls of an instance order themselves.
+func (e ExecutionSpec) usualLane(entry Entry) string {
+	if e.Access == api.AccessExclusive && takesSlots(entry) {
 		return api.LaneSerial
 	}
 	return api.LaneGeneral
@@ -24,7 +25,7 @@ func (s Spec) onLane(known *lanes.Set) Spec {
 	if !s.Execution.laneless {
 		return s
 	}
-	s.Execution.Lane = s.Execution.usualLane()
+	s.Execution.Lane = s.Execution.usualLane(s.Entry)
 	if lane, ok := known.ForCategory(s.Category); ok && s.Category != "" {
 		s.Execution.Lane = lane
 	}
@@ -52,7 +53,7 @@ func (c laneChecker) lane(s Spec, known *lanes.Set) {
 
 // keyOf checks that calls of a tool can form the key of its lane.
 func (c laneChecker) keyOf(s Spec, lane api.Lane) {
-	if !takesSlots(s.Entry.Type) {
+	if !takesSlots(s.Entry) {
 		return
 	}
 	for _, argument := range templates.Names(lane.Key) {
@@ -94,10 +95,10 @@ func (c laneChecker) inline(s Spec) {
 	if e.Lane != api.LaneInline {
 		return
 	}
-	if !takesSlots(s.Entry.Type) {
-		c.Add("$.execution.lane", "choose another lane",
-			"the lane inline does not run calls of the kind %s; it runs %s",
-			s.Entry.Type, strings.Join(slotKinds(), ", "))
+	if !takesSlots(s.Entry) {
+		what, hint := withoutSlots(s.Entry, "choose another lane")
+		c.Add("$.execution.lane", hint, "the lane inline does not run calls of %s; it runs %s",
+			what, strings.Join(slotKinds(), ", "))
 		return
 	}
 	if e.Effect != api.EffectRead {

@@ -103,9 +103,9 @@ func (c relatedChecker) verify(s Spec) {
 		c.AddKey(verifyPath, "remove it, or write effect: once",
 			"the effect is %s, so calls with an unknown outcome are repeated, not verified",
 			s.Execution.Effect)
-	} else if s.Entry.Type != "" && !takesSlots(s.Entry.Type) {
+	} else if s.Entry.Type != "" && !scheduled(s.Entry) {
 		c.AddKey(verifyPath, "remove it", "calls of the kind %s are not repeated; verify is for %s",
-			s.Entry.Type, strings.Join(slotKinds(), ", "))
+			s.Entry.Type, strings.Join(scheduledKinds(), ", "))
 	}
 	if v.Done == "" {
 		c.Add(verifyPath, "write done: and the field of the answer that is true where the call has taken effect",
@@ -243,8 +243,9 @@ func (s Spec) inputShape() *schemas.Shape {
 	return schemas.ShapeOf(tree, "")
 }
 
-// CheckCalls returns the faults of the undo and verify declarations of specs: unknown or unsuitable
-// tools, and arguments that those tools do not accept. known are the names of all tools. The error
+// CheckCalls returns the faults between specs. Those of their undo and verify declarations are
+// unknown or unsuitable tools, and arguments that those tools do not accept. Tools that share an
+// instance must declare it equally. known are the names of all tools. The error
 // is Faults, each at its place in the spec's file if the spec comes from a file.
 func CheckCalls(specs []Spec, known []string) error {
 	byName := map[string]Spec{}
@@ -266,7 +267,7 @@ func CheckCalls(specs []Spec, known []string) error {
 			}
 		}
 	}
-	return faults.Err()
+	return append(faults, checkInstances(specs)...).Err()
 }
 
 func (s Spec) placed(f strictyaml.Finding) Fault {
@@ -281,8 +282,8 @@ func (s Spec) placed(f strictyaml.Finding) Fault {
 func (c relatedChecker) callWith(s, with Spec, call callByRun) {
 	reads := with.Execution.Effect == api.EffectRead
 	switch {
-	case !takesSlots(with.Entry.Type):
-		c.Add(call.toolPath(), "name a tool of the kind "+strings.Join(slotKinds(), ", "),
+	case !scheduled(with.Entry):
+		c.Add(call.toolPath(), "name a tool of the kind "+strings.Join(scheduledKinds(), ", "),
 			"%s is of the kind %s, which a run cannot call to undo or verify", with.Name,
 			with.Entry.Type)
 	case call.path == undoPath && reads:

@@ -201,7 +201,7 @@ func Warnings(tools []Located) Faults {
 	seen := map[string]bool{}
 	for _, l := range tools {
 		e := l.Spec.Entry
-		if e.Type != KindMCP || e.Session != sessionShared || l.Spec.Execution.Effect == "read" ||
+		if e.Type != KindMCP || e.Session != SessionShared || l.Spec.Execution.Effect == "read" ||
 			!changes(e.Remote) {
 			continue
 		}
@@ -216,9 +216,6 @@ func Warnings(tools []Located) Faults {
 	}
 	return warnings
 }
-
-// sessionShared declares a server that keeps no state.
-const sessionShared = "shared"
 
 // findServers reads the servers file in a toolspec's folder, or else in the folder above.
 func findServers(file string, o Options) (path string, data []byte, err error) {

@@ -171,10 +171,12 @@ type Entry struct {
 	// means no bound.
 	MaxMemory int `json:"max_memory,omitempty" yaml:"max_memory" rule:"size,min=1MiB" kinds:"command"`
 
-	// OnLoss is fail (the default) or recreate: what happens to the instance if its worker is lost.
-	OnLoss api.OnLoss `json:"on_loss,omitempty" yaml:"on_loss" rule:"enum=fail|recreate" kinds:"stateful"`
-	// IdleTimeout is the time without calls after which an instance is closed; default 10m.
-	IdleTimeout api.Duration `json:"idle_timeout,omitzero" yaml:"idle_timeout" rule:"min=1s,max=24h" kinds:"stateful"`
+	// OnLoss is fail (the default) or recreate: what happens if the instance, or the session with
+	// an MCP server, is lost.
+	OnLoss api.OnLoss `json:"on_loss,omitempty" yaml:"on_loss" rule:"enum=fail|recreate" kinds:"stateful,mcp"`
+	// IdleTimeout is the time without calls after which an instance or session is closed; default
+	// 10m.
+	IdleTimeout api.Duration `json:"idle_timeout,omitzero" yaml:"idle_timeout" rule:"min=1s,max=24h" kinds:"stateful,mcp"`
 
 	// BaseURL is the API's http or https URL without placeholders, or env:NAME for an environment
 	// variable of the worker that holds the URL.
@@ -215,8 +217,8 @@ type Entry struct {
 	Remote string `json:"tool,omitempty" yaml:"tool" kinds:"mcp"`
 	// unresolved is set if Server could not be looked up.
 	unresolved bool
-	// Session is worker (one connection for all runs; the default) or run (one for each run).
-	Session string `json:"session,omitempty" yaml:"session" rule:"enum=worker|run" kinds:"mcp"`
+	// Session is run (a session of each run; the default) or shared (for servers without state).
+	Session string `json:"session,omitempty" yaml:"session" rule:"enum=run|shared" kinds:"mcp"`
 	// Pin is the digest of the remote tool's name, description and schema when it was accepted.
 	Pin string `json:"pin,omitempty" yaml:"pin" kinds:"mcp"`
 
@@ -265,7 +267,7 @@ type ExecutionSpec struct {
 	// QueueTimeout bounds the wait for a worker; zero means no bound.
 	QueueTimeout api.Duration `json:"queue_timeout,omitzero" yaml:"queue_timeout" rule:"above=0s"`
 	// Heartbeat is the time without a heartbeat after which a worker counts as lost, at least 1s;
-	// default 1m for effect once, else 3s, and 15s for stateful tools.
+	// default 1m for effect once, else 3s, and 15s for stateful tools and MCP sessions.
 	Heartbeat api.Duration `json:"heartbeat" yaml:"heartbeat" rule:"min=1s,max=1h"`
 	Retry     api.Retry    `json:"retry,omitzero" yaml:"retry"`
 	// MaxResult bounds the result in bytes; default 32 KiB, at most 1 MiB.

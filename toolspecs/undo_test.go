@@ -37,7 +37,7 @@ func TestCheckCalls_ReportsInvalidUndo(t *testing.T) {
 	for n, line := range []string{
 		`5:14: there is no tool "cancl" (did you mean "cancel"?)`,
 		`11:14: the effect of look is read, so it cannot undo anything (name a tool that changes something)`,
-		`17:14: ask is of the kind human, which a run cannot call to undo or verify (name a tool of the kind LANE_KINDS)`,
+		`17:14: ask is of the kind human, which a run cannot call to undo or verify (name a tool of the kind SCHEDULED_KINDS)`,
 		`27:5: cancel needs the argument "id" (give it)`,
 		`27:10: cancel has no parameter "idd" (did you mean "id"?)`,
 		`28:10: {{args.card}} is sensitive, but the parameter why of cancel is not: its value would be shown (mark that parameter as sensitive)`,

@@ -46,8 +46,8 @@ func (r *agentRun) toEnd(ctx workflow.Context, earlier []byte) (api.RunResult, e
 		if err == nil {
 			result = r.check(ctx, result)
 		}
-		r.pipeline.instances.close(ctx)
 		result, err = r.hooks.endHooks(ctx, result, r.pipeline.end(ctx, err))
+		r.pipeline.instances.close(ctx) // undo calls may need them
 	}
 	return result, err
 }
@@ -137,7 +137,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	r.pipeline.undo = newUndo(r.agent.Undo, continueState.Undo)
 	r.pipeline.usage = continueState.Usage
 	r.pipeline.control.restore(continueState)
-	r.pipeline.instances.resume(ctx, continueState.Instances, r.pipeline.tools)
+	r.pipeline.instances.resume(ctx, continueState.Instances)
 	return nil
 }
 

@@ -13,14 +13,16 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// instances are the instances of stateful tools of a run. An instance lives on one worker, its
-// host: a long-running activity creates it and keeps it alive. The instance's calls go to a task
-// queue that only this worker polls. They wait there while an instance is created or recreated and
-// are never scheduled twice.
+// instances are the instances of a run: those of stateful tools, and sessions with MCP servers. An
+// instance lives on one worker, its host: a long-running activity creates it and keeps it alive.
+// The instance's calls go to a task queue that only this worker polls. They wait there while an
+// instance is created or recreated. Several tools can share an instance.
 type instances struct {
 	base   string
 	origin api.Origin
-	sizes  *budget.Sizes
+	// tools are those of the run, by name.
+	tools map[string]api.Tool
+	sizes *budget.Sizes
 	// list is in the order in which the instances were first needed.
 	list []*instance
 	// closing is set when the run ends. No instance is created after that.
@@ -28,8 +30,11 @@ type instances struct {
 }
 
 type instance struct {
-	run  *instances
+	run *instances
+	// tool is the first tool that needed the instance, with the longest heartbeat timeout of those
+	// that share it. asks is set if calls of one of them may ask people.
 	tool api.Tool
+	asks bool
 	// hostInstance is the future of the instance host activity, which ends with the instance; it
 	// and cancel are nil where the run has none. Its ID is hostID; hosts counts the hosts in this
 	// execution of the run.
@@ -41,9 +46,9 @@ type instance struct {
 	adopting bool
 	last     api.InstanceProgress
 	before   []api.InstanceHost
-	// vanished is set if the last instance was lost, gone if it is not replaced after that.
+	// vanished is set if the last instance was lost. gone is why, if it is not replaced after that.
 	vanished bool
-	gone     bool
+	gone     string
 	// calls are the scheduled calls that have not ended, in order. used is when the last one ended.
 	calls []*instanceCall
 	used  time.Time
@@ -51,6 +56,7 @@ type instance struct {
 
 // instanceCall is a call that waits for its instance or runs on it.
 type instanceCall struct {
+	tool   api.Tool
 	cancel func()
 	// fault is the reason why the instance cannot serve the call, if known before the call ends.
 	fault *api.Error
@@ -80,8 +86,8 @@ func (s *instances) call(ctx workflow.Context, t api.Tool, options workflow.Acti
 	s.notice(ctx)
 	i := s.of(t)
 	future, settable := workflow.NewFuture(ctx)
-	if i.gone {
-		settable.SetError(api.InstanceLost(t.Name))
+	if i.gone != "" {
+		settable.SetError(api.InstanceLost(t, i.gone))
 		return future
 	}
 	if i.hostInstance == nil {
@@ -89,7 +95,7 @@ func (s *instances) call(ctx workflow.Context, t api.Tool, options workflow.Acti
 	}
 	options.TaskQueue = i.queue()
 	callCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
-	c := &instanceCall{cancel: cancel}
+	c := &instanceCall{tool: t, cancel: cancel}
 	i.calls = append(i.calls, c)
 	executed := workflow.ExecuteActivity(callCtx, t.Name, x)
 	workflow.Go(ctx, func(ctx workflow.Context) {
@@ -115,17 +121,23 @@ func (s *instances) hostSize(t api.Tool) int {
 
 func (s *instances) of(t api.Tool) *instance {
 	for _, i := range s.list {
-		if i.tool.Name == t.Name {
+		if i.tool.InstanceName() == t.InstanceName() {
 			return i
 		}
 	}
 	i := &instance{run: s, tool: t}
+	for _, other := range s.tools { // the order does not matter
+		if other.Dispatch == api.DispatchInstance && other.InstanceName() == t.InstanceName() {
+			i.tool.Heartbeat = max(i.tool.Heartbeat, other.Heartbeat)
+			i.asks = i.asks || other.AnswerWithin > 0
+		}
+	}
 	s.list = append(s.list, i)
 	return i
 }
 
 func (i *instance) queue() string {
-	return api.InstanceQueue(i.run.base, i.tool.Lane, i.run.origin.Run, i.tool.Name)
+	return api.InstanceQueue(i.run.base, i.tool.Lane, i.run.origin.Run, i.tool.InstanceName())
 }
 
 // ask requests an instance from the workers of the tool's lane.
@@ -150,7 +162,7 @@ func (i *instance) adopt(ctx workflow.Context) {
 
 func (i *instance) options() workflow.ActivityOptions {
 	i.hosts++
-	i.hostID = "hold/" + i.tool.Name
+	i.hostID = "hold/" + i.tool.InstanceName()
 	if i.hosts > 1 {
 		i.hostID = fmt.Sprint(i.hostID, "/", i.hosts)
 	}
@@ -159,7 +171,7 @@ func (i *instance) options() workflow.ActivityOptions {
 		StartToCloseTimeout: hostTimeout,
 		HeartbeatTimeout:    i.tool.Heartbeat.Std(),
 		WaitForCancellation: true,
-		Summary:             "the run's instance of " + i.tool.Name,
+		Summary:             "the run's instance of " + i.tool.InstanceName(),
 		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
 	}
 }
@@ -170,7 +182,11 @@ func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions,
 	r api.HostInstanceRequest) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	hostCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
-	r.Tool, r.Digest, r.Origin, r.Queue = i.tool.Name, i.tool.Digest, i.run.origin, i.queue()
+	r.Instance, r.Queue, r.Asks = i.tool.Instance, i.queue(), i.asks
+	if i.tool.Instance != "" {
+		r.Heartbeat = i.tool.Heartbeat
+	}
+	r.Tool, r.Digest, r.Origin = i.tool.Name, i.tool.Digest, i.run.origin
 	i.run.sizes.Task.Add(ctx, base64.StdEncoding.EncodedLen(len(r.Last.State)))
 	hostInstance := workflow.ExecuteActivity(hostCtx, api.HostInstanceActivity, r)
 	i.hostInstance, i.cancel = hostInstance, cancel
@@ -205,19 +221,20 @@ func (i *instance) ended(ctx workflow.Context) {
 		return
 	}
 	i.learn(err)
-	fault, lost := activityFailure(err).InstanceHostError(i.tool)
-	i.vanished = i.vanished || lost
+	failure := activityFailure(err)
+	fault, lost := failure.InstanceHostError(i.tool)
+	i.vanished = i.vanished || lost != ""
 	switch {
 	case fault == nil:
-	case lost && i.tool.OnLoss != api.OnLossRecreate:
-		i.gone = true
-		i.fail(fault)
-	case lost && adopted:
+	case lost != "" && i.tool.OnLoss != api.OnLossRecreate:
+		i.gone = lost
+		i.fail(failure)
+	case lost != "" && adopted:
 		i.again(ctx)
 	default:
 		// A host activity that is retried automatically fails only if an operator ended it. The
 		// next call creates an instance again.
-		i.fail(fault)
+		i.fail(failure)
 	}
 }
 
@@ -245,10 +262,10 @@ func (i *instance) again(ctx workflow.Context) {
 	}
 }
 
-// fail ends the calls that wait for the instance.
-func (i *instance) fail(fault *api.Error) {
+// fail ends the calls that wait for the instance, whose host ended with that failure.
+func (i *instance) fail(failure api.ActivityFailure) {
 	for _, c := range i.calls {
-		c.fault = fault
+		c.fault, _ = failure.InstanceHostError(c.tool)
 		c.cancel()
 	}
 }
@@ -283,11 +300,11 @@ func (i *instance) announceEnd(ctx workflow.Context) {
 		return
 	}
 	workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID:             "close/" + i.tool.Name,
+		ActivityID:             "close/" + i.tool.InstanceName(),
 		TaskQueue:              i.queue(),
 		ScheduleToStartTimeout: closeWithin,
 		StartToCloseTimeout:    closeWithin,
-		Summary:                "close the run's instance of " + i.tool.Name,
+		Summary:                "close the run's instance of " + i.tool.InstanceName(),
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
 	}), api.CloseInstanceActivity)
 }
@@ -299,8 +316,8 @@ func (s *instances) continueState(ctx workflow.Context) []api.InstanceState {
 	var continued []api.InstanceState
 	historyBudget := maxContinued
 	for _, i := range s.list {
-		c := api.InstanceState{Tool: i.tool.Name, Last: i.last, Hosted: i.hostInstance != nil,
-			Before: i.before, Vanished: i.vanished, Lost: i.gone}
+		c := api.InstanceState{Instance: i.tool.Instance, Tool: i.tool.Name, Last: i.last,
+			Hosted: i.hostInstance != nil, Before: i.before, Vanished: i.vanished, Lost: i.gone}
 		if c.Hosted {
 			c.Before = append(slices.Clone(c.Before), api.InstanceHost{RunID: runID,
 				ActivityID: i.hostID})
@@ -316,10 +333,9 @@ func (s *instances) continueState(ctx workflow.Context) []api.InstanceState {
 
 // resume restores the instances of the previous execution. It adopts living instances at once,
 // because they wait only briefly.
-func (s *instances) resume(ctx workflow.Context, continued []api.InstanceState,
-	tools map[string]api.Tool) {
+func (s *instances) resume(ctx workflow.Context, continued []api.InstanceState) {
 	for _, c := range continued {
-		i := s.of(tools[c.Tool])
+		i := s.of(s.tools[c.Tool])
 		i.last, i.before, i.vanished, i.gone = c.Last, c.Before, c.Vanished, c.Lost
 		if c.Hosted {
 			i.adopt(ctx)

@@ -54,6 +54,9 @@ func statefulTool(change func(*toolspecs.Spec)) toolspecs.Spec {
 	return s
 }
 
+// silent is why an instance is lost whose worker sends no heartbeat.
+const silent = "its worker was lost or could not reach Temporal"
+
 func recreated(s *toolspecs.Spec) { s.Entry.OnLoss = api.OnLossRecreate }
 
 func newWorkers(t *testing.T, tools []toolspecs.Spec, hosts ...hostInstance) *workers {
@@ -324,6 +327,7 @@ func TestInstance_ThatCannotBeCreatedAnswersItsCalls(t *testing.T) {
 
 // All waiting and later calls of the run fail, and no other instance is requested.
 func TestLostInstance_EndsTheTool(t *testing.T) {
+	why := map[string]string{"silent": silent, "given up": "it stops"}
 	for name, lost := range map[string]error{
 		"silent": temporal.NewHeartbeatTimeoutError(api.InstanceProgress{Generation: 1,
 			Used: true}),
@@ -338,7 +342,7 @@ func TestLostInstance_EndsTheTool(t *testing.T) {
 			if r := w.result(); r.Usage.Failed != 3 || r.Usage.Calls != 4 {
 				t.Errorf("usage %+v", r.Usage)
 			}
-			text := api.InstanceLost("counter").ForModel()
+			text := api.InstanceLost(api.Tool{Name: "counter"}, why[name]).ForModel()
 			expect(t, "results", w.callResults(), []string{"1.1 " + text, "1.2 " + text, "2.1 " + text,
 				"2.2 1"})
 			expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended"})
@@ -380,7 +384,7 @@ func TestInstance_SurvivesContinueAsNew(t *testing.T) {
 	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	in, earlier := w.copyOver(steps...)
 	c := in.State.Instances
-	if len(c) != 1 || c[0].Tool != "counter" || !c[0].Hosted || c[0].Lost ||
+	if len(c) != 1 || c[0].Tool != "counter" || !c[0].Hosted || c[0].Lost != "" ||
 		len(c[0].Before) != 1 || c[0].Before[0].ActivityID != "hold/counter" ||
 		c[0].Before[0].RunID == "" {
 		t.Fatalf("carried %+v", c)
@@ -415,7 +419,7 @@ func TestInstance_SurvivesContinueAsNew(t *testing.T) {
 	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, gone).copyOver(steps...)
 	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	w.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
-	if w.result(); !in.State.Instances[0].Lost || len(w.asked) != 0 {
+	if w.result(); in.State.Instances[0].Lost != silent || len(w.asked) != 0 {
 		t.Errorf("carried %+v, asked %+v", in.State.Instances, w.asked)
 	}
 }
@@ -452,7 +456,8 @@ func TestInstance_AdoptionFails(t *testing.T) {
 			w.result()
 			if test.check == nil {
 				expect(t, "results", w.callResults()[1:],
-					[]string{"2.1 " + api.InstanceLost("counter").ForModel()})
+					[]string{"2.1 " + api.InstanceLost(api.Tool{Name: "counter"},
+						silent).ForModel()})
 				return
 			}
 			if r := w.asked[1]; r.Adopt || !r.Lost || !test.check(r) {
@@ -461,5 +466,57 @@ func TestInstance_AdoptionFails(t *testing.T) {
 			expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended",
 				"hold/counter/2 asked", "2.1 executed", "hold/counter/2 cancelled"})
 		})
+	}
+}
+
+// sessionTools are two tools of one MCP server.
+func sessionTools(change func(*toolspecs.Spec)) []toolspecs.Spec {
+	var tools []toolspecs.Spec
+	for _, name := range []string{"write", "read"} {
+		s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "A tool of a server.",
+			Entry: toolspecs.Entry{Type: toolspecs.KindMCP, Argv: []string{"server"},
+				Pin: "sha256:" + strings.Repeat("0", 64)},
+			InputSchema: []byte(`{"type":"object"}`)}
+		if change != nil {
+			change(&s)
+		}
+		if name == "read" {
+			s.Execution.Effect = api.EffectRead
+		}
+		tools = append(tools, s)
+	}
+	return tools
+}
+
+func TestInstance_IsSharedByTheToolsOfAServer(t *testing.T) {
+	w := newWorkers(t, sessionTools(nil))
+	a := agent(step(call("read", `{}`)), step(call("write", `{}`), call("read", `{}`)),
+		answer("done"))
+	a.Tools = append(a.Tools, "write", "read")
+	w.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
+	w.result()
+	r := w.asked[0]
+	expect(t, "events", w.events(), []string{"hold/" + r.Instance + " asked", "1.1 executed",
+		"2.1 executed", "2.2 executed", "hold/" + r.Instance + " cancelled"})
+	if r.Tool != "read" || !strings.HasPrefix(r.Instance, "mcp-server-") || r.Queue !=
+		api.InstanceQueue("default-test-taskqueue", "general", r.Origin.Run, r.Instance) {
+		t.Errorf("asked with %+v", r)
+	}
+}
+
+func TestInstance_LossNamesTheToolsThatShareIt(t *testing.T) {
+	lost := hostError(api.Error{Type: api.ErrWorkerLost, Message: "the server exited"},
+		api.InstanceProgress{Used: true})
+	w := newWorkers(t, sessionTools(nil), hostInstance{until: "1.1 waits", err: lost})
+	a := agent(step(call("write", `{}`)), step(call("read", `{}`)), answer("done"))
+	a.Tools = append(a.Tools, "write", "read")
+	w.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
+	w.result()
+	told := w.callResults()
+	want := api.InstanceLost(api.Tool{Name: "read", Instance: w.asked[0].Instance},
+		"the server exited").ForModel()
+	if len(told) != 2 || told[1] != "2.1 "+want || !strings.Contains(told[0], "the server exited") || !strings.Contains(want,
+		"do not call read, or other tools of mcp-server-") {
+		t.Errorf("told %q, want %q", told, want)
 	}
 }

@@ -60,12 +60,13 @@ func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, a
 		return run.pipeline, api.RunResult{}, err
 	}
 	err = run.pipeline.dispatch(ctx, run.waits(), run)
-	run.pipeline.instances.close(ctx)
 	var result api.RunResult
 	if err = stopped(ctx, err); err == nil {
 		result, err = run.pipeline.callsResult(run.outcomes, run.output)
 	}
-	return run.pipeline, result, run.pipeline.end(ctx, err)
+	err = run.pipeline.end(ctx, err)
+	run.pipeline.instances.close(ctx)
+	return run.pipeline, result, err
 }
 
 // maxPlanCalls keeps a plan's history below the 51,200 events at which servers end a run; a call

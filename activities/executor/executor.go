@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -50,4 +51,35 @@ type Checker interface {
 	// Check returns the reasons why the executor cannot execute calls of the tool. inputSchema is
 	// the JSON Schema of their arguments.
 	Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []string
+}
+
+// Host is implemented by executors of kinds whose calls run on instances (api.DispatchInstance).
+type Host interface {
+	Executor
+	// StartInstance creates an instance for a run. spec is one of the tools that share it.
+	StartInstance(ctx context.Context, spec *toolspecs.Spec, info InstanceInfo) (Instance, error)
+}
+
+// InstanceInfo says what a new instance is for.
+type InstanceInfo struct {
+	switchyard.StartInfo
+	// Asks says that calls of the instance may ask people.
+	Asks bool
+}
+
+// Instance is a started instance.
+type Instance struct {
+	// Value is closed if it is an io.Closer, and can be rebuilt if it is a switchyard.Snapshotter.
+	Value any
+	// Call executes a call of one of the tools that share the instance.
+	Call func(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error)
+	// Lost receives once why the instance lost its state although its worker lives; nil if that
+	// cannot happen.
+	Lost <-chan error
+}
+
+// NoInstance is the error of a call that came to a worker without its instance.
+func NoInstance(spec *toolspecs.Spec) error {
+	return NotStarted(api.Errorf(api.ErrExecutorNotFound,
+		"the call of %s came to a worker that has no instance for it", spec.Name))
 }

@@ -20,7 +20,12 @@ const closeWithin = 10 * time.Second
 func (h *hosting) finish(end ending) (api.InstanceProgress, error) {
 	close(h.over)
 	h.endCreation(lease.ErrOver)
-	if end.kind != endIdle && end.kind != endStopped {
+	switch end.kind {
+	case endIdle, endStopped:
+	case endState: // its calls end with their own errors, which say more
+		h.instance.Load().lose(end.err.Message)
+		_ = h.lease.Beat(context.Background()) // without it, the next instance knows less
+	default:
 		h.lease.GiveUp(lease.ErrOver) // nothing may go on with it
 	}
 	closed := make(chan struct{})
@@ -41,7 +46,7 @@ func (h *hosting) close(end ending) {
 	i := h.instance.Load()
 	switch {
 	case i != nil:
-		defer h.config.Factories.count(h.spec.Name, -1)
+		defer h.count(h.spec.Name, -1)
 	case end.kind == endNotCreated:
 		return
 	default:
@@ -65,7 +70,7 @@ func (h *hosting) logEnd(end ending, failure error) {
 	switch {
 	case failure != nil:
 		h.log.Warn("instance closed with an error", append(fields, "error", failure)...)
-	case end.kind == endLost:
+	case end.kind == endLost, end.kind == endState:
 		h.log.Warn("instance lost", fields...)
 	default:
 		h.log.Info("instance closed", fields...)

@@ -35,6 +35,8 @@ const (
 	endIdle endKind = "idle"
 	// endLost: this process can no longer host the instance.
 	endLost endKind = "lost"
+	// endState: the instance lost its state, although this process can host it.
+	endState endKind = "its state is lost"
 	// endStopped: the worker stops; running calls may finish.
 	endStopped endKind = "the worker stops"
 	// endNotCreated: the instance could not be created.
@@ -72,6 +74,10 @@ func (h *hosting) next(asked context.Context, tick <-chan time.Time) *ending {
 		return h.unserved(err)
 	case c := <-h.created:
 		return h.serve(c)
+	case err := <-h.stateLost:
+		e := api.Errorf(api.ErrWorkerLost, "%v", err)
+		e.Phase, e.Retryable = api.PhaseExecution, true
+		return &ending{endState, e}
 	case h.info = <-h.adoptions:
 		return h.continueAdopted(ctx)
 	case <-h.closings:
@@ -120,7 +126,8 @@ func (h *hosting) serve(c creation) *ending {
 	}
 	i := c.instance
 	h.instance.Store(i)
-	h.config.Factories.count(h.spec.Name, 1)
+	h.stateLost = i.created.Lost
+	h.count(h.spec.Name, 1)
 	h.log.Info("instance created", "tool", h.spec.Name, "run", h.request.Origin.Run, "generation",
 		h.last.Generation)
 	stop, err := h.config.Serve(Served{Queue: h.request.Queue, Lane: h.spec.Execution.Lane,
@@ -289,12 +296,12 @@ func (h *hosting) previous(ctx context.Context) (last api.InstanceProgress, gone
 	const lost = "the worker that hosted the last one was lost"
 	if activity.HasHeartbeatDetails(ctx) {
 		err := activity.GetHeartbeatDetails(ctx, &last)
-		return h.readable(last, err), lost, nil
+		return h.readable(last, err), cmp.Or(last.Ended, lost), nil
 	}
 	switch {
 	case len(h.request.Before) > 0:
 	case h.request.Lost:
-		return h.request.Last, lost, nil
+		return h.request.Last, cmp.Or(h.request.Last.Ended, lost), nil
 	default:
 		return h.request.Last, fmt.Sprintf("the last one was closed after %s without a call",
 			h.spec.Entry.IdleTimeout), nil

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/switchyard/switchyard"
@@ -21,31 +20,9 @@ type Stateful struct {
 	takes *jsonschema.Schema
 }
 
-// created is a started instance and the executor of its calls.
-type created struct {
-	value any
-	call  func(context.Context, json.RawMessage) (executor.Answer, error)
-}
-
-// start starts an instance.
-func (s Stateful) start(ctx context.Context, info switchyard.StartInfo) (created, error) {
-	value, f, err := s.Start(ctx, info)
-	if err != nil {
-		return created{}, err
-	}
-	return created{value, func(ctx context.Context, args json.RawMessage) (executor.Answer, error) {
-		return function.Call(ctx, s.Name(), s.takes, f, args)
-	}}, nil
-}
-
-// Factories executes stateful tools: it has the registered factories and counts the instances of
-// this process.
-type Factories struct {
-	byName map[string]Stateful
-
-	mu   sync.Mutex
-	live map[string]int
-}
+// Factories starts the instances of stateful tools by registered factories. It implements
+// executor.Host.
+type Factories struct{ byName map[string]Stateful }
 
 // NewFactories registers stateful tools. It returns an error that lists every one that is nil, has
 // an input type that JSON cannot represent, implements only half of a Snapshotter, or has an
@@ -63,7 +40,7 @@ func NewFactories(stateful ...switchyard.Stateful) (*Factories, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Factories{byName: byName, live: map[string]int{}}, nil
+	return &Factories{byName: byName}, nil
 }
 
 // Names returns the names of the registered factories, sorted.
@@ -85,26 +62,27 @@ func (f *Factories) Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []s
 	return function.CheckType(s.Name(), s.takes, spec, inputSchema)
 }
 
-// Live returns the number of instances in this process, by tool.
-func (f *Factories) Live() map[string]int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return maps.Clone(f.live)
-}
-
-func (f *Factories) count(tool string, change int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.live[tool] += change
-}
-
-// Execute implements Executor: it executes the call on the instance in ctx.
-func (f *Factories) Execute(ctx context.Context, spec *toolspecs.Spec,
-	args json.RawMessage) (executor.Answer, error) {
-	i, ok := ctx.Value(instanceKey{}).(*instance)
+// StartInstance implements executor.Host by the tool's factory.
+func (f *Factories) StartInstance(ctx context.Context, spec *toolspecs.Spec,
+	info executor.InstanceInfo) (executor.Instance, error) {
+	s, ok := f.Find(spec)
 	if !ok {
-		return executor.Answer{}, executor.NotStarted(api.Errorf(api.ErrExecutorNotFound,
-			"the call of %s came to a worker that has no instance for it", spec.Name))
+		return executor.Instance{}, api.Errorf(api.ErrExecutorNotFound,
+			"the worker has no factory %q for the tool %s; it has %s",
+			executor.Handler(spec), spec.Name, executor.NameList(f.Names()))
 	}
-	return i.execute(ctx, spec, args)
+	value, call, err := s.Start(ctx, info.StartInfo)
+	if err != nil {
+		return executor.Instance{}, err
+	}
+	return executor.Instance{Value: value, Call: func(ctx context.Context, _ *toolspecs.Spec,
+		args json.RawMessage) (executor.Answer, error) {
+		return function.Call(ctx, s.Name(), s.takes, call, args)
+	}}, nil
+}
+
+// Execute implements executor.Executor. It fails, because calls are executed on instances.
+func (*Factories) Execute(_ context.Context, spec *toolspecs.Spec,
+	_ json.RawMessage) (executor.Answer, error) {
+	return executor.Answer{}, executor.NoInstance(spec)
 }

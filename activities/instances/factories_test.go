@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/activitytest"
 	"github.com/switchyard/switchyard/internal/test/expect"
@@ -127,6 +128,17 @@ func (r rawInstance) Call(_ context.Context, args json.RawMessage) (json.RawMess
 	return r(args)
 }
 
+// started starts an instance by a factory.
+func started(t *testing.T, s switchyard.Stateful) (executor.Instance, error) {
+	t.Helper()
+	f, err := NewFactories(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := activitytest.Spec(s.Name(), nil)
+	return f.StartInstance(t.Context(), &spec, executor.InstanceInfo{})
+}
+
 // A factory that returns no instance fails.
 func TestStateful_StartsInstances(t *testing.T) {
 	echo := switchyard.RawStateful("raw",
@@ -136,11 +148,12 @@ func TestStateful_StartsInstances(t *testing.T) {
 					nil
 			}), nil
 		})
-	m, err := Stateful{Stateful: echo}.start(t.Context(), switchyard.StartInfo{})
+	m, err := started(t, echo)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if answer, err := m.call(t.Context(), json.RawMessage(`{"a":1}`)); err != nil ||
+	answer, err := m.Call(t.Context(), nil, json.RawMessage(`{"a":1}`))
+	if err != nil ||
 		string(answer.Output) != `{"a":1}` {
 		t.Errorf("%+v, %v", answer, err)
 	}
@@ -153,8 +166,7 @@ func TestStateful_StartsInstances(t *testing.T) {
 				return nil, nil
 			}),
 	} {
-		if _, err := (Stateful{Stateful: s}).start(t.Context(),
-			switchyard.StartInfo{}); err == nil || !expect.Contains(err.Error(),
+		if _, err := started(t, s); err == nil || !expect.Contains(err.Error(),
 			"no instance was started") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -170,8 +182,7 @@ func TestStateful_StartsInstances(t *testing.T) {
 				return nil, broken
 			}),
 	} {
-		if _, err := (Stateful{Stateful: s}).start(t.Context(),
-			switchyard.StartInfo{}); !errors.Is(err, broken) {
+		if _, err := started(t, s); !errors.Is(err, broken) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

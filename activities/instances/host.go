@@ -1,5 +1,6 @@
-// Package instances hosts the instances of stateful tools: it creates them, serves their task
-// queues, takes snapshots, and gives them up when this process can no longer prove its ownership.
+// Package instances hosts the instances of runs: those of stateful tools and sessions with MCP
+// servers. It creates them, serves their task queues, takes snapshots, and gives them up when this
+// process can no longer prove its ownership.
 package instances
 
 import (
@@ -7,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,9 +47,9 @@ type Config struct {
 	Client client.Client
 	// Converter decodes the heartbeats of earlier hosts.
 	Converter converter.DataConverter
-	// Factories create the instances, Serve starts a worker for one of them. If either is nil, the
-	// process hosts no instances.
-	Factories *Factories
+	// Executors are the executors by kind of tool; those that implement executor.Host create the
+	// instances. Serve starts a worker for one of them; if it is nil, the process hosts none.
+	Executors map[string]executor.Executor
 	Serve     Serve
 	// Spec returns the exact toolspec that a run is pinned to.
 	Spec func(ctx context.Context, tool string, x api.Execution) (*toolspecs.Compiled, error)
@@ -56,11 +59,29 @@ type Config struct {
 	RestoreVariables func(context.Context, *api.Origin) error
 }
 
-// Host hosts the instances of stateful tools in one process.
-type Host struct{ config Config }
+// Host hosts the instances of one process.
+type Host struct {
+	config Config
+
+	mu   sync.Mutex
+	live map[string]int
+}
 
 // New returns a host without instances.
-func New(c Config) *Host { return &Host{config: c} }
+func New(c Config) *Host { return &Host{config: c, live: map[string]int{}} }
+
+// Live returns the number of instances in this process, by tool.
+func (host *Host) Live() map[string]int {
+	host.mu.Lock()
+	defer host.mu.Unlock()
+	return maps.Clone(host.live)
+}
+
+func (host *Host) count(tool string, change int) {
+	host.mu.Lock()
+	defer host.mu.Unlock()
+	host.live[tool] += change
+}
 
 // HostInstance implements the activity api.HostInstanceActivity: it creates a run's instance of a
 // stateful tool and hosts it until the run no longer needs it, its idle timeout passes, or this
@@ -97,11 +118,11 @@ func (host *Host) HostInstance(ctx context.Context,
 // hosting is one execution of HostInstance.
 type hosting struct {
 	*Host
-	request  api.HostInstanceRequest
-	spec     *toolspecs.Spec
-	stateful Stateful
-	log      lease.Logger
-	lease    *lease.Lease
+	request api.HostInstanceRequest
+	spec    *toolspecs.Spec
+	starter executor.Host
+	log     lease.Logger
+	lease   *lease.Lease
 	// last is what is known of the run's instances so far. gone is why the state of the last one
 	// may be lost.
 	last api.InstanceProgress
@@ -125,7 +146,9 @@ type hosting struct {
 	instance    atomic.Pointer[instance]
 	stop        func()
 	failed      chan error
-	adoptions   chan activity.Info
+	// stateLost receives why the instance lost its state; nil if that cannot happen.
+	stateLost <-chan error
+	adoptions chan activity.Info
 	// closings gets a value when the run is ending.
 	closings chan struct{}
 	// over is closed when the instance is given up.
@@ -146,22 +169,21 @@ func (h *hosting) prepare(ctx context.Context) *api.Error {
 		return api.Errorf(api.ErrExecutorNotFound,
 			"the worker cannot get the pinned toolspec of %s: %v", h.request.Tool, err)
 	}
-	h.spec = &compiled.Spec
-	if h.config.Factories == nil || h.config.Serve == nil {
-		return api.Errorf(api.ErrExecutorNotFound,
-			"this worker hosts no instances of stateful tools")
-	}
+	spec := compiled.Spec
+	spec.Execution.Heartbeat = max(spec.Execution.Heartbeat, h.request.Heartbeat)
+	h.spec = &spec
 	var ok bool
-	if h.stateful, ok = h.config.Factories.Find(h.spec); !ok {
+	h.starter, ok = h.config.Executors[h.spec.Entry.Type].(executor.Host)
+	if !ok || h.config.Serve == nil {
 		return api.Errorf(api.ErrExecutorNotFound,
-			"the worker has no factory %q for the tool %s; it has %s",
-			executor.Handler(h.spec), h.spec.Name, executor.NameList(h.config.Factories.Names()))
+			"this worker hosts no instances of tools of the kind %s", h.spec.Entry.Type)
 	}
 	if h.request.Adopt {
 		return h.lostError("the instance that was to be adopted is not here")
 	}
 	h.last, h.gone, err = h.previous(ctx)
 	h.last.Generation++
+	h.last.Ended = ""
 	if err != nil {
 		return h.lostError("what is left of the instance before cannot be read: " + err.Error())
 	}
@@ -222,17 +244,18 @@ func (h *hosting) createOnce(ctx context.Context) (*instance, error) {
 		}
 	}
 	origin.Conversation = cmp.Or(origin.Conversation, h.info.WorkflowExecution.ID)
-	info := switchyard.StartInfo{Tool: h.spec.Name, Origin: origin,
-		WorkflowID: h.info.WorkflowExecution.ID, RunID: h.info.WorkflowExecution.RunID,
-		Generation: h.last.Generation}
-	m, err := executor.Guard(timeout, h.stateful.Name(),
-		func() (created, error) { return h.stateful.start(timeout, info) })
+	info := executor.InstanceInfo{Asks: h.request.Asks,
+		StartInfo: switchyard.StartInfo{Tool: h.spec.Name, Origin: origin,
+			WorkflowID: h.info.WorkflowExecution.ID, RunID: h.info.WorkflowExecution.RunID,
+			Generation: h.last.Generation}}
+	started, err := executor.Guard(timeout, executor.Handler(h.spec),
+		func() (executor.Instance, error) { return h.starter.StartInstance(timeout, h.spec, info) })
 	if err != nil {
 		return nil, h.creationError(timeout, err)
 	}
-	i := newInstance(h.spec, m, h.lease, h.last, h.gone)
+	i := newInstance(h.spec, started, h.lease, h.last, h.gone)
 	i.hidden = hidden
-	_, err = executor.Guard(timeout, h.stateful.Name(),
+	_, err = executor.Guard(timeout, i.handler,
 		func() (struct{}, error) { return struct{}{}, i.restore(timeout) })
 	if err != nil {
 		return nil, errors.Join(h.creationError(timeout, err), i.close())

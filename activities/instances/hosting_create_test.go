@@ -103,7 +103,7 @@ func TestHostInstance_ReportsFailedCreation(t *testing.T) {
 	})
 	t.Run("no stateful tools", func(t *testing.T) {
 		h := newHosts(t, nil, plain)
-		h.config.Factories = nil
+		h.config.Executors = nil
 		if e, _, _ := h.failed(h.start(h.request())); e.Type != api.ErrExecutorNotFound {
 			t.Errorf("%+v", e)
 		}

@@ -34,11 +34,25 @@ type hosts struct {
 	server   *activitytest.HostServer
 	compiled *toolspecs.Compiled
 	// served receives what is to be served after an instance was created; refuse prevents serving.
-	served chan Served
-	refuse error
+	served  chan Served
+	refuse  error
+	starter *breaking
 
 	mu  sync.Mutex
 	log []string
+}
+
+// breaking starts instances that lose their state when the test says so.
+type breaking struct {
+	*Factories
+	lost chan error
+}
+
+func (b *breaking) StartInstance(ctx context.Context, spec *toolspecs.Spec,
+	info executor.InstanceInfo) (executor.Instance, error) {
+	i, err := b.Factories.StartInstance(ctx, spec, info)
+	i.Lost = b.lost
+	return i, err
 }
 
 func (h *hosts) say(text string) {
@@ -122,8 +136,10 @@ func newHosts(t *testing.T, change func(*toolspecs.Spec),
 		t.Fatal(err)
 	}
 	h.compiled, _ = catalog.Get("counter")
+	h.starter = &breaking{Factories: factories, lost: make(chan error, 1)}
 	h.Host = New(Config{Client: h.server, Converter: converter.GetDefaultDataConverter(),
-		Factories: factories, Spec: h.spec, Tool: h.tool,
+		Executors: map[string]executor.Executor{toolspecs.KindStateful: h.starter},
+		Spec:      h.spec, Tool: h.tool,
 		Serve: func(s Served) (func(), error) {
 			if h.refuse != nil {
 				return nil, h.refuse
@@ -150,7 +166,7 @@ func (h *hosts) tool(ctx context.Context, input converter.EncodedValues) (api.Re
 	}
 	ctx = executor.WithRedactor(api.WithCallContext(ctx,
 		api.CallContext{CallID: activity.GetInfo(ctx).ActivityID}), &executor.Redactor{})
-	answer, err := h.config.Factories.Execute(ctx, &h.compiled.Spec, x.Arguments)
+	answer, err := Execute(ctx, h.starter, &h.compiled.Spec, x.Arguments)
 	if err != nil {
 		return api.Result{}, executor.Failure(executor.CallError(ctx, err, &h.compiled.Spec))
 	}

@@ -37,8 +37,8 @@ func TestHostInstance_ServesCallsUntilTheRunCancels(t *testing.T) {
 			running := h.start(h.request())
 			s := expect.Receive(t, "the instance", h.served)
 			if s.Queue != "q/instance/run-1/counter" || s.Lane != "general" ||
-				h.config.Factories.Live()["counter"] != 1 {
-				t.Errorf("served %+v, live %v", s, h.config.Factories.Live())
+				h.Live()["counter"] != 1 {
+				t.Errorf("served %+v, live %v", s, h.Live())
 			}
 			for want := range 3 {
 				if r := h.add(s, 1); string(r.Output) != fmt.Sprint(want+1) || len(r.Notes) > 0 {
@@ -53,7 +53,7 @@ func TestHostInstance_ServesCallsUntilTheRunCancels(t *testing.T) {
 			if got, want := h.actions(), "make1 serve add1/1 add1/1 add1/1 stop close"; got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
-			if live := h.config.Factories.Live()["counter"]; live != 0 {
+			if live := h.Live()["counter"]; live != 0 {
 				t.Errorf("%d instances live", live)
 			}
 		})
@@ -306,4 +306,27 @@ func closedChannel() chan struct{} {
 	c := make(chan struct{})
 	close(c)
 	return c
+}
+
+// An instance that loses its state ends like one whose worker is lost. The one after it says why.
+func TestHostInstance_ReportsLostState(t *testing.T) {
+	h := newHosts(t, recreate, plain)
+	running := h.start(h.request())
+	s := expect.Receive(t, "the instance", h.served)
+	h.add(s, 1)
+	h.starter.lost <- errors.New("the server exited")
+	e, left, again := h.failed(running)
+	if e.Type != api.ErrWorkerLost || !again || e.Message != "the server exited" || !left.Used {
+		t.Errorf("%+v, left %+v, again %v", e, left, again)
+	}
+	last := h.server.Last()
+	if last.Ended != "the server exited" {
+		t.Errorf("the last heartbeat has %+v", last)
+	}
+	h.start(h.request(), last)
+	result := h.add(expect.Receive(t, "the next instance", h.served), 1)
+	want := "the server exited: this is a new instance of counter, without the state of the previous one"
+	if len(result.Notes) != 1 || result.Notes[0] != want {
+		t.Errorf("got %+v", result)
+	}
 }

@@ -19,10 +19,10 @@ import (
 // instanceKey is the context key of the instance on which a call is executed.
 type instanceKey struct{}
 
-// instance is one run's instance of a stateful tool in this process.
+// instance is one run's instance in this process.
 type instance struct {
 	handler string
-	created created
+	created executor.Instance
 	lease   *lease.Lease
 	// hidden are the secrets that its factory read.
 	hidden *executor.Redactor
@@ -31,8 +31,7 @@ type instance struct {
 	// everyCall requires a snapshot after each call, before the call reports its result, so that a
 	// lost instance can be rebuilt.
 	everyCall bool
-	// turn is held by the running call if calls must not overlap; nil otherwise.
-	turn chan struct{}
+	turns     turns
 
 	mu       sync.Mutex
 	running  int
@@ -42,22 +41,19 @@ type instance struct {
 	note         string
 	unsaved      bool
 	hostInstance api.InstanceProgress
-	// snapshot is accessed only by the holder of turn.
+	// snapshot is written only by calls that run alone.
 	snapshot snapshot
 }
 
 // newInstance returns an instance that no call has used yet. last is what is known of the run's
 // previous instance; the first call's answer reports if its state is lost.
-func newInstance(spec *toolspecs.Spec, m created, l *lease.Lease, last api.InstanceProgress,
-	gone string) *instance {
+func newInstance(spec *toolspecs.Spec, m executor.Instance, l *lease.Lease,
+	last api.InstanceProgress, gone string) *instance {
 	i := &instance{handler: executor.Handler(spec), created: m, lease: l, hostInstance: last,
 		lastUsed: time.Now(), drained: make(chan struct{})}
 	close(i.drained)
-	i.snapshots, _ = m.value.(switchyard.Snapshotter)
+	i.snapshots, _ = m.Value.(switchyard.Snapshotter)
 	i.everyCall = i.snapshots != nil && spec.Entry.OnLoss == api.OnLossRecreate
-	if i.snapshots != nil || spec.Execution.Access == api.AccessExclusive {
-		i.turn = make(chan struct{}, 1)
-	}
 	if last.Used && last.State == nil {
 		i.note = fmt.Sprintf("%s: this is a new instance of %s, without the state of the previous one",
 			gone, spec.Name)
@@ -96,11 +92,11 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
 	i.begin()
 	defer i.end()
-	period, err := i.enter(ctx)
+	period, err := i.enter(ctx, spec)
 	if err != nil {
 		return executor.Answer{}, notStarted(err, spec)
 	}
-	defer i.leave()
+	defer i.turns.leave()
 	call, _ := api.ContextOf(ctx)
 	if c, ok := i.snapshot.find(call.CallID); ok {
 		return c.answer()
@@ -111,7 +107,7 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
 	inner, cancel := context.WithCancelCause(api.WithCallContext(ctx, call))
 	defer cancel(nil)
 	defer context.AfterFunc(period, func() { cancel(context.Cause(period)) })()
-	answer, err := i.created.call(i.lease.Bind(inner, cancel), args)
+	answer, err := i.created.Call(i.lease.Bind(inner, cancel), spec, args)
 	if cause := context.Cause(inner); ctx.Err() == nil && cause != nil {
 		return executor.Answer{}, interrupted(cause, spec)
 	}
@@ -157,28 +153,32 @@ func (i *instance) idle() time.Duration {
 
 // enter waits for the call's turn and for the lease, and returns a context that ends with the
 // lease.
-func (i *instance) enter(ctx context.Context) (context.Context, error) {
+func (i *instance) enter(ctx context.Context, spec *toolspecs.Spec) (context.Context, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if i.turn != nil {
-		select {
-		case i.turn <- struct{}{}:
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
+	if err := i.turns.enter(ctx, i.alone(spec)); err != nil {
+		return nil, err
 	}
 	period, err := i.lease.Acquire(ctx)
 	if err != nil {
-		i.leave()
+		i.turns.leave()
 	}
 	return period, err
 }
 
-func (i *instance) leave() {
-	if i.turn != nil {
-		<-i.turn
-	}
+// alone reports whether a call of the tool runs while no other call uses the instance. An MCP
+// server does not say which call its question belongs to.
+func (i *instance) alone(spec *toolspecs.Spec) bool {
+	return i.snapshots != nil || spec.Execution.Access == api.AccessExclusive ||
+		spec.Entry.Type == toolspecs.KindMCP && spec.Entry.AnswerWithin > 0
+}
+
+// lose records why the instance lost its state, for the instance after it.
+func (i *instance) lose(why string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.hostInstance.Ended = why
 }
 
 // notStarted is the error of a call that did not get the instance. Nothing was executed, so that
@@ -191,6 +191,15 @@ func notStarted(err error, spec *toolspecs.Spec) error {
 		err = e
 	}
 	return executor.NotStarted(err)
+}
+
+// Execute executes a call on the instance in ctx, or by the executor of its kind if ctx has none.
+func Execute(ctx context.Context, kind executor.Executor, spec *toolspecs.Spec,
+	args json.RawMessage) (executor.Answer, error) {
+	if i, ok := ctx.Value(instanceKey{}).(*instance); ok {
+		return i.execute(ctx, spec, args)
+	}
+	return kind.Execute(ctx, spec, args)
 }
 
 // commit saves the effect of a call before the call reports, if the tool requires that. A call that
@@ -261,7 +270,7 @@ func (i *instance) close() error {
 	drained := i.drained
 	i.mu.Unlock()
 	<-drained
-	closer, ok := i.created.value.(io.Closer)
+	closer, ok := i.created.Value.(io.Closer)
 	if !ok {
 		return nil
 	}

@@ -80,9 +80,13 @@ func newLive(t *testing.T, snapshot bool, change func(*toolspecs.Spec)) *liveIns
 		scripted: &scriptedInstance{inside: make(chan struct{}, 10), proceed: make(chan struct{})}}
 	l := lease.New(i.server, []byte("token"), time.Minute, func() any { return i.state() })
 	t.Cleanup(func() { l.GiveUp(lease.ErrOver) })
-	m := created{value: any(plainInstance{i.scripted}), call: i.scripted.call}
+	m := executor.Instance{Value: any(plainInstance{i.scripted}),
+		Call: func(ctx context.Context, _ *toolspecs.Spec,
+			args json.RawMessage) (executor.Answer, error) {
+			return i.scripted.call(ctx, args)
+		}}
 	if snapshot {
-		m.value = i.scripted
+		m.Value = i.scripted
 	}
 	i.instance = newInstance(&i.spec, m, l, api.InstanceProgress{Generation: 1}, "")
 	if err := l.Beat(t.Context()); err != nil {

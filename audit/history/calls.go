@@ -164,7 +164,7 @@ func (c *calls) endOne(e *historypb.HistoryEvent, r api.Record) {
 // callError returns why a call failed. A call that was cancelled because its instance failed has
 // the error of the instance.
 func (c *calls) callError(tool string, route api.Route, f api.ActivityFailure) *api.Error {
-	if fault := c.run.hosts.faults[tool]; fault != nil && f.Cancelled {
+	if fault := c.run.hosts.fault(tool); fault != nil && f.Cancelled {
 		return fault
 	}
 	return f.CallError(c.run.tools[tool], route)

@@ -1,24 +1,42 @@
 package history
 
 import (
+	"cmp"
+
 	"github.com/switchyard/switchyard/api"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
 
-// hosts are the instances of stateful tools. Hosting an instance has no record, but its failure is
-// why calls of the tool failed: history shows only that they were cancelled or never scheduled.
+// hosts are the instances of a run. Hosting an instance has no record, but its failure is why calls
+// failed: history shows only that they were cancelled or never scheduled.
 type hosts struct {
 	run *run
-	// faults are why the last instance of a tool failed.
-	faults map[string]*api.Error
+	// ends are how the last hosts of instances failed, by the instances' names.
+	ends map[string]hostEnd
+}
+
+// hostEnd is how an instance ended.
+type hostEnd struct {
+	failure api.ActivityFailure
+	// lost is why the instance was lost; empty if it could not be created.
+	lost string
+}
+
+// fault returns the error of a call of tool that waits for the instance.
+func (end hostEnd) fault(tool api.Tool) *api.Error {
+	if end.lost != "" {
+		return api.InstanceLost(tool, end.lost)
+	}
+	fault, _ := end.failure.InstanceHostError(tool)
+	return fault
 }
 
 // resume takes over the lost instances of the execution before.
 func (h *hosts) resume(continued []api.InstanceState) {
 	for _, c := range continued {
-		if c.Lost {
-			h.faults[c.Tool] = api.InstanceLost(c.Tool)
+		if c.Lost != "" {
+			h.ends[cmp.Or(c.Instance, c.Tool)] = hostEnd{lost: c.Lost}
 		}
 	}
 }
@@ -31,7 +49,7 @@ func (h *hosts) scheduled(e *historypb.HistoryEvent, a *activity) (*activity, er
 		return nil, err
 	}
 	a.host = request.Tool
-	delete(h.faults, request.Tool)
+	delete(h.ends, cmp.Or(request.Instance, request.Tool))
 	return a, nil
 }
 
@@ -41,16 +59,25 @@ func (*hosts) completed(*historypb.HistoryEvent, *activity, *commonpb.Payloads) 
 func (h *hosts) failed(_ *historypb.HistoryEvent, a *activity, f api.ActivityFailure) {
 	t := h.run.tools[a.host]
 	if fault, lost := f.InstanceHostError(t); fault != nil &&
-		(!lost || t.OnLoss != api.OnLossRecreate) {
-		h.faults[a.host] = fault
+		(lost == "" || t.OnLoss != api.OnLossRecreate) {
+		h.ends[cmp.Or(t.Instance, a.host)] = hostEnd{failure: f, lost: lost}
 	}
+}
+
+// fault returns why the instance of a tool failed; nil if it did not.
+func (h *hosts) fault(tool string) *api.Error {
+	t := h.run.tools[tool]
+	if end, failed := h.ends[cmp.Or(t.Instance, tool)]; failed {
+		return end.fault(t)
+	}
+	return nil
 }
 
 // lost returns the error of a call that was admitted and not scheduled because its instance was
 // lost; nil for other calls.
 func (h *hosts) lost(w *wantedCall) *api.Error {
-	if fault := h.faults[w.Tool]; w.decision != nil && fault != nil &&
-		fault.Type == api.ErrWorkerLost {
+	fault := h.fault(w.Tool)
+	if w.decision != nil && fault != nil && fault.Type == api.ErrWorkerLost {
 		return fault
 	}
 	return nil

@@ -119,7 +119,7 @@ func Connect(ctx context.Context, entry *Server, o Options) (*Connection, error)
 	}
 	if ctx.Err() == nil && within.Err() != nil {
 		return nil, c.unreachable(fmt.Sprintf("the server was not ready within %s%s", timeout,
-			c.stderr()), true)
+			c.written()), true)
 	}
 	return nil, c.connectError(ctx, err, x.now())
 }

@@ -62,6 +62,12 @@ func (c *Connection) Close() {
 	_ = c.session.Close()
 }
 
+// HasSession reports whether the server can keep state for this connection: it is a program, or it
+// issued a session id. The state is lost with the connection.
+func (c *Connection) HasSession() bool {
+	return c.serverProcess != nil || c.session.ID() != ""
+}
+
 // breakOff closes an unusable connection without waiting.
 func (c *Connection) breakOff(reason error) {
 	c.end(reason)
@@ -253,10 +259,10 @@ func (c *Connection) ping(ctx context.Context) error {
 	return err
 }
 
-// stderr returns, after a separator, the end of what a server program wrote to its standard error.
-func (c *Connection) stderr() string {
+// written returns, after a separator, the end of what a server program wrote that is no message.
+func (c *Connection) written() string {
 	if c.serverProcess == nil {
 		return ""
 	}
-	return c.serverProcess.stderr.quoted()
+	return c.serverProcess.quoted()
 }

@@ -222,8 +222,8 @@ func TestConnect_DistinguishesFailures(t *testing.T) {
 			api.ErrPreconditionFailed, false, []string{"/no/such/folder"}},
 		{"ends at once", stdio(mcpserver.Dies), api.ErrPreconditionFailed, true,
 			[]string{"exit code 3", "no configuration found"}},
-		{"garbage", stdio(mcpserver.Garbage), api.ErrPreconditionFailed, false,
-			[]string{"not an MCP message", "Server listening on port 3000"}},
+		{"garbage", stdio(mcpserver.Garbage), api.ErrPreconditionFailed, true,
+			[]string{"was not ready within 300ms", "not an MCP message", "Server listening on port 3000"}},
 		{"huge", stdio(mcpserver.Huge), api.ErrPreconditionFailed, false,
 			[]string{"more than 16777216 bytes"}},
 		{"hangs", stdio(mcpserver.Hang), api.ErrPreconditionFailed, true,
@@ -239,7 +239,7 @@ func TestConnect_DistinguishesFailures(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			o := Options{}
-			if tt.name == "hangs" {
+			if tt.name == "hangs" || tt.name == "garbage" {
 				o.ConnectTimeout = 300 * time.Millisecond
 			}
 			_, err := Connect(t.Context(), tt.entry, o)

@@ -92,7 +92,7 @@ func (c *Connection) failure(ctx context.Context, err error, s seen) error {
 	if reason := c.serverProcess.failed(); reason != nil {
 		return &Lost{Sent: s.sent, Err: reason}
 	}
-	if refused := c.refused(err, s); refused != nil {
+	if refused := c.refused(ctx, err, s); refused != nil {
 		return refused
 	}
 	if reason := context.Cause(c.ctx); reason != nil {
@@ -123,12 +123,13 @@ func decided(ctx context.Context, err error) error {
 // request, it has answered: the SDK returns in no other case.
 func (c *Connection) answered(s seen) bool { return s.answered || c.serverProcess != nil && s.sent }
 
-// refused returns the server's rejection, if any. An unknown session counts as lost: some servers
-// report it with 400 instead of 404.
-func (c *Connection) refused(err error, s seen) error {
+// refused returns the server's rejection, if any. An unknown session counts as lost. Some servers
+// report it with 400 instead of 404; a ping then shows whether the server knows the session.
+func (c *Connection) refused(ctx context.Context, err error, s seen) error {
 	if s.status >= http.StatusBadRequest {
 		r := &Refused{Status: s.status, Header: s.header, Code: s.code, Message: s.message}
-		if s.hadSession && (s.status == http.StatusNotFound || s.status == http.StatusBadRequest) {
+		if s.hadSession && (s.status == http.StatusNotFound ||
+			s.status == http.StatusBadRequest && !pings(ctx, c)) {
 			return &Lost{Err: r}
 		}
 		return r
@@ -140,6 +141,13 @@ func (c *Connection) refused(err error, s seen) error {
 		return &Refused{Code: int(wire.Code), Message: sample([]byte(wire.Message))}
 	}
 	return nil
+}
+
+// pings reports whether the server of a connection answers a ping.
+func pings(ctx context.Context, c *Connection) bool {
+	ctx, cancel := context.WithTimeout(ctx, probeTime)
+	defer cancel()
+	return c.ping(ctx) == nil
 }
 
 // connectError explains to people and models why there is no connection. Nothing ran.

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
@@ -76,9 +77,8 @@ func TestHTTP_DistinguishesAnswers(t *testing.T) {
 			refusedWith(418, false), "a teapot"},
 		{"endless error", endlessError, refusedWith(500, true), "eeee"},
 		{"404: the session is gone", status(404, "who are you"), lost(false), "who are you"},
-		{"400: the session is gone",
-			status(400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`),
-			lost(false), "No valid session ID"},
+		{"400 with a session that is known", status(400, "bad arguments"),
+			refusedWith(400, false), "bad arguments"},
 		{"cut off", cutOff, lost(true), ""},
 		{"cut off before it began", func(http.ResponseWriter,
 			*http.Request) {
@@ -101,6 +101,29 @@ func TestHTTP_DistinguishesAnswers(t *testing.T) {
 				t.Errorf("one refused call ended the session: %v", c.Err())
 			}
 		})
+	}
+}
+
+// A session that a server reports as unknown with 400 is lost.
+func TestHTTPSession_IsLostIfUnknown(t *testing.T) {
+	known := atomic.Bool{}
+	known.Store(true)
+	good := mcpserver.Handler(mcpserver.New(mcpserver.Good))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if known.Load() {
+			good.ServeHTTP(w, r)
+			return
+		}
+		status(400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`)(w, r)
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(server.CloseClientConnections)
+	c := connect(t, &Server{URL: server.URL, Allow: []string{"127.0.0.1"}}, Options{})
+	known.Store(false)
+	_, err := c.Call(t.Context(), Request{Tool: "echo", Arguments: json.RawMessage(`{}`)})
+	if err == nil || !lost(false)(err) || !strings.Contains(err.Error(), "No valid session ID") ||
+		c.Err() == nil {
+		t.Errorf("got %v, the connection ended with %v", err, c.Err())
 	}
 }
 

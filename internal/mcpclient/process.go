@@ -2,6 +2,7 @@ package mcpclient
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,10 @@ type serverProcess struct {
 	closing       sync.Once
 	// failure is why nothing more can be read, once that is so.
 	failure atomic.Pointer[error]
+	log     *slog.Logger
+	// noise counts the lines on standard output that were no messages; noisy is the last one.
+	noise int
+	noisy atomic.Pointer[string]
 }
 
 // startProcess starts a server. ctx is not its life's, only the start's.
@@ -54,8 +59,8 @@ func startProcess(argv []string, dir string, env []string, hider *api.Hider, lim
 	}
 	process.OwnGroup(cmd)
 	p := &serverProcess{cmd: cmd, limit: limit, hider: hider, stderr: newStderrLog(log, hider),
-		writing: make(chan struct{}, 1),
-		ended:   make(chan struct{}), exited: make(chan struct{})}
+		writing: make(chan struct{}, 1), log: log,
+		ended: make(chan struct{}), exited: make(chan struct{})}
 	if err := p.start(); err != nil {
 		return nil, process.StartError(argv[0], err)
 	}
@@ -137,28 +142,72 @@ func (p *serverProcess) Read(context.Context) (jsonrpc.Message, error) {
 	return message, nil
 }
 
+// read returns the next message. It skips lines that are no messages, because many servers print
+// to their standard output. Without a message in between they may have as many bytes as a message.
 func (p *serverProcess) read() (jsonrpc.Message, error) {
-	line, err := readLine(p.lines, p.limit)
-	if err != nil {
-		return nil, p.readError(err)
+	for skipped := 0; skipped <= p.limit; {
+		line, err := readLine(p.lines, p.limit)
+		if err != nil {
+			return nil, p.readError(err)
+		}
+		line = p.hidden(line)
+		message, err := jsonrpc.DecodeMessage(line)
+		switch {
+		case err == nil:
+			return checkedResult(message, line), nil
+		case nestsTooDeep(line):
+			return nil, &Fault{Reason: fmt.Sprintf(
+				"sent a message whose values nest more than %d deep", maxNesting)}
+		case bytes.Contains(line, protocolField): // an answer may be lost with it
+			return nil, &Fault{Reason: "wrote a message to standard output that cannot be read: " +
+				sample(line)}
+		}
+		skipped += len(line)
+		p.logNoise(line)
 	}
-	line = p.hidden(line)
-	message, err := jsonrpc.DecodeMessage(line)
-	if err != nil && nestsTooDeep(line) {
-		return nil, &Fault{Reason: fmt.Sprintf(
-			"sent a message whose values nest more than %d deep", maxNesting)}
-	}
-	if err != nil {
-		return nil, &Fault{Reason: fmt.Sprintf(
-			"wrote something to standard output that is not an MCP message: %s", sample(line))}
-	}
+	return nil, &Fault{Reason: fmt.Sprintf(
+		"wrote more than %d bytes to standard output that are not MCP messages", p.limit)}
+}
+
+// checkedResult returns the message of a line. A result that cannot be used becomes an error.
+func checkedResult(message jsonrpc.Message, line []byte) jsonrpc.Message {
 	if r, ok := message.(*jsonrpc.Response); ok {
 		if fault := resultFault(line); fault != nil && r.Error == nil {
 			r.Result, r.Error = nil, fault
 		}
 		r.Result = forwardResult(r.Result)
 	}
-	return message, nil
+	return message
+}
+
+// protocolField is part of every MCP message.
+var protocolField = []byte(`"jsonrpc"`)
+
+// maxNoise bounds how many lines that are no messages are logged of one server.
+const maxNoise = 20
+
+func (p *serverProcess) logNoise(line []byte) {
+	p.noise++
+	text := sample(line)
+	p.noisy.Store(&text)
+	switch {
+	case p.noise < maxNoise:
+		p.log.Warn("a line on an MCP server's standard output is not an MCP message; skipped",
+			"line", text)
+	case p.noise == maxNoise:
+		p.log.Warn("more lines on an MCP server's standard output are not MCP messages; "+
+			"they are skipped and no longer logged", "line", text)
+	}
+}
+
+// quoted returns, after a separator, the end of what the server wrote to its standard error, and
+// the last line on its standard output that was no message.
+func (p *serverProcess) quoted() string {
+	text := p.stderr.quoted()
+	if line := p.noisy.Load(); line != nil {
+		text += "; it wrote to standard output, not an MCP message: " + *line
+	}
+	return text
 }
 
 func (p *serverProcess) hidden(line []byte) []byte {
@@ -178,7 +227,7 @@ func (p *serverProcess) readError(err error) error {
 		<-p.exited
 		return p.ending()
 	case <-time.After(drainTime):
-		return errors.New("the server closed its standard output" + p.stderr.quoted())
+		return errors.New("the server closed its standard output" + p.quoted())
 	}
 }
 
@@ -289,5 +338,5 @@ func (p *serverProcess) failed() error {
 }
 
 func (p *serverProcess) ending() error {
-	return fmt.Errorf("the server %s%s", process.Ending(p.cmd), p.stderr.quoted())
+	return fmt.Errorf("the server %s%s", process.Ending(p.cmd), p.quoted())
 }

@@ -3,6 +3,7 @@
 package mcpclient
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -80,7 +81,9 @@ func TestOutput_EndsWithTheServer(t *testing.T) {
 		"exec >&-; sleep 1000":                      "closed its standard output",
 		"setsid sleep 5 & echo last >&2; exit 4":    "exit code 4; it wrote to standard error: last",
 		"sleep 1000 & echo oops >&2; kill -9 $$":    "signal: killed; it wrote to standard error: oops",
-		`printf '\n\n{"jsonrpc":"1.0"}\n'; sleep 5`: "not an MCP message",
+		`printf '\n\n{"jsonrpc":"1.0"}\n'; sleep 5`: "a message to standard output that cannot be read",
+		`printf 'starting\n{"a":1}\n'; exit 5`:      "exit code 5; it wrote to standard output, not an MCP message: {\"a\":1}",
+		"yes":                                       "more than 1048576 bytes to standard output that are not MCP messages",
 	} {
 		p, err := startProcess([]string{"sh", "-c", script}, "", []string{"PATH=/usr/bin:/bin"},
 			nil, 1<<20, slog.New(slog.DiscardHandler))
@@ -94,5 +97,24 @@ func TestOutput_EndsWithTheServer(t *testing.T) {
 			t.Error(err)
 		}
 		<-p.ended
+	}
+}
+
+// At most maxNoise lines are logged.
+func TestNoise_IsSkippedAndLogged(t *testing.T) {
+	var log bytes.Buffer
+	script := `i=0; while [ $i -lt 100 ]; do echo noise $i; i=$((i+1)); done; ` +
+		`echo '{"jsonrpc":"2.0","method":"ping","id":1}'; sleep 5`
+	p, err := startProcess([]string{"sh", "-c", script}, "", []string{"PATH=/usr/bin:/bin"}, nil,
+		1<<20, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if m, err := p.Read(t.Context()); err != nil || m.(*jsonrpc.Request).Method != "ping" {
+		t.Errorf("got %v, %v", m, err)
+	}
+	if n := strings.Count(log.String(), "noise "); n != maxNoise {
+		t.Errorf("%d lines are logged, want %d:\n%s", n, maxNoise, &log)
 	}
 }

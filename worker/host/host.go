@@ -52,7 +52,6 @@ func Run(ctx context.Context, c Config) error {
 	defer own.servers.Close()
 	registry := newRegistry()
 	c.observeCatalog(tools, registry)
-	observeInstances(own.factories, registry)
 	health, err := serveHealth(c.MetricsAddress, registry, c.Logger)
 	if err != nil {
 		return err
@@ -69,7 +68,8 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer conn.Close()
 	queues := &queueServer{config: c, conn: conn, canceller: newCanceller(),
-		observer: newObserver(registry, c.Logger), limit: concurrency.New(c.MaxConcurrent)}
+		observer: newObserver(registry, c.Logger), limit: concurrency.New(c.MaxConcurrent),
+		catalog: tools.Catalog}
 	actions, err := c.activities(tools, own, queues, keep)
 	if err != nil {
 		return err
@@ -82,10 +82,11 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer fleet.stop()
+	observeInstances(actions.Instances.Live, registry)
 	observeLanes(laneSamples(actions.Slots.States, own.lanes.lane), registry)
 	observeReadiness(health.isReady, fleet.lanes.names, registry)
 	fleet.beside = c.observeRuns(ctx, conn, registry)
-	go fleet.lanes.follow(ctx, own.lanes.changed, tools.SetLanes)
+	go fleet.lanes.follow(ctx, own.lanes.changed, tools)
 	go health.followServer(ctx, conn, c.Logger)
 	health.setReady(true)
 	defer health.setReady(false)
@@ -215,7 +216,6 @@ func (c Config) activities(tools *folder.Watcher, own registered, queues *queueS
 		ModelTable: own.models,
 		Stored:     own.servers.Stored,
 		Keep:       keep,
-		Stateful:   own.factories,
 		Hooks:      own.hooks,
 		Serve:      queues.instance,
 		Lanes:      own.lanes.current,

@@ -2,20 +2,19 @@ package host
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/switchyard/switchyard/activities/instances"
 )
 
 // liveInstances collects the number of live instances in this process.
 type liveInstances struct {
-	factories   *instances.Factories
+	// live returns the number of instances by tool.
+	live        func() map[string]int
 	description *prometheus.Desc
 }
 
-func observeInstances(factories *instances.Factories, registry prometheus.Registerer) {
-	registry.MustRegister(&liveInstances{factories: factories,
+func observeInstances(live func() map[string]int, registry prometheus.Registerer) {
+	registry.MustRegister(&liveInstances{live: live,
 		description: prometheus.NewDesc("switchyard_instances",
-			"Live instances of stateful tools in this process.", []string{"tool"}, nil)})
+			"Live instances of stateful tools and sessions with MCP servers in this process.", []string{"tool"}, nil)})
 }
 
 // Describe implements prometheus.Collector.
@@ -25,7 +24,7 @@ func (l *liveInstances) Describe(descriptions chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (l *liveInstances) Collect(metrics chan<- prometheus.Metric) {
-	for tool, n := range l.factories.Live() {
+	for tool, n := range l.live() {
 		metrics <- prometheus.MustNewConstMetric(l.description, prometheus.GaugeValue, float64(n),
 			tool)
 	}

@@ -92,7 +92,7 @@ func TestFleet_HostsInstancesOnAQueuePerLane(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for lane, want := range map[string]int{"general": len(stateful), "serial": 1 +
+		for lane, want := range map[string]int{"general": 1, "serial": 1 +
 			len(stateful), "gpu": 1 + len(stateful)} {
 			lane, _ := own.lanes.current().Plain(lane).Lane(lane)
 			fleet := newFleet(c, actions, queues).lanes

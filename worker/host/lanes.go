@@ -15,6 +15,8 @@ import (
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
@@ -29,6 +31,8 @@ type laneFleet struct {
 	mu      sync.Mutex
 	stopped bool
 	served  map[string]*servedLane
+	// applied are the lanes that are served.
+	applied *lanes.Set
 	// retiring are workers that no longer poll and finish their calls.
 	retiring map[*laneWorker]bool
 }
@@ -72,6 +76,7 @@ func (f *laneFleet) apply(set *lanes.Set) error {
 	if f.stopped {
 		return nil
 	}
+	f.applied = set
 	names := f.config.serves(set)
 	var faults []error
 	for _, name := range names {
@@ -148,7 +153,7 @@ const (
 	dutyCalls
 	// dutyBypass executes calls that bypass the rules.
 	dutyBypass
-	// dutyInstances hosts instances of stateful tools.
+	// dutyInstances hosts instances.
 	dutyInstances
 )
 
@@ -168,10 +173,25 @@ func (f *laneFleet) duties(lane api.Lane, before []*laneWorker) (all []duty) {
 		all = append(all, duty{kind: dutyBypass, queue: api.BypassQueue(f.config.TaskQueue,
 			lane.Name)})
 	}
-	if len(f.config.Stateful) > 0 {
+	if f.hostsInstances(lane.Name) || slices.ContainsFunc(before, func(w *laneWorker) bool {
+		return w.duty.kind == dutyInstances // it may host some
+	}) {
 		all = append(all, duty{kind: dutyInstances})
 	}
 	return all
+}
+
+// hostsInstances reports whether this process hosts instances of tools of a lane. Any worker can
+// host MCP sessions. It polls only for the lanes of tools that it knows, because each poll costs
+// the server requests.
+func (f *laneFleet) hostsInstances(lane string) bool {
+	if len(f.config.Stateful) > 0 || lane == api.LaneGeneral {
+		return true
+	}
+	return f.catalog != nil && slices.ContainsFunc(f.catalog().All(),
+		func(c *toolspecs.Compiled) bool {
+			return c.Dispatch() == api.DispatchInstance && c.Spec.Execution.Lane == lane
+		})
 }
 
 func (f *laneFleet) workerOf(lane api.Lane, d duty) (*laneWorker, error) {
@@ -207,7 +227,7 @@ func (f *laneFleet) slotsWorker(lane api.Lane) worker.Worker {
 	return w
 }
 
-// instancesWorker hosts instances of the lane's stateful tools. They take no slots of the lane's
+// instancesWorker hosts instances of the lane's tools. They take no slots of the lane's
 // calls: an instance lives as long as its run and must not block the calls of others.
 func (f *laneFleet) instancesWorker(lane api.Lane) worker.Worker {
 	o := f.options(lane.Name, f.failedLane(lane))
@@ -265,9 +285,16 @@ func (f *laneFleet) stop() {
 // reapply is the wait before the configuration is applied again after a failure.
 const reapply = 5 * time.Second
 
-// follow applies every new set of lanes until ctx ends, and retries after failures. told is called
-// with each applied set.
-func (f *laneFleet) follow(ctx context.Context, changed <-chan *lanes.Set, told func(*lanes.Set)) {
+// follow applies every new set of lanes, and the lanes after a change of tools, until ctx ends. It
+// retries after failures, and places the tools on the lanes of each applied set.
+func (f *laneFleet) follow(ctx context.Context, changed <-chan *lanes.Set, tools *folder.Watcher) {
+	toolsChanged := make(chan struct{}, 1)
+	defer tools.Subscribe(func(folder.CatalogEvent) {
+		select {
+		case toolsChanged <- struct{}{}:
+		default:
+		}
+	})()
 	var again <-chan time.Time
 	var set *lanes.Set
 	for {
@@ -276,12 +303,16 @@ func (f *laneFleet) follow(ctx context.Context, changed <-chan *lanes.Set, told 
 			return
 		case set = <-changed:
 		case <-again:
+		case <-toolsChanged:
+			f.mu.Lock()
+			set = f.applied
+			f.mu.Unlock()
 		}
 		again = nil
 		if err := f.apply(set); err != nil {
 			f.config.Logger.Warn("lane configuration not applied; retrying", "error", err)
 			again = time.After(reapply)
 		}
-		told(set)
+		tools.SetLanes(set)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/switchyard/switchyard/activities/instances"
 	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host/concurrency"
 )
 
@@ -162,6 +163,8 @@ type queueServer struct {
 	limit *concurrency.Limit
 	// tracing follows the runs that this process executes.
 	tracing *tracing
+	// catalog returns the current tools; nil means none.
+	catalog func() *toolspecs.Catalog
 }
 
 // options returns the options that all workers except the one of workflows share.

@@ -13,11 +13,11 @@ type Slot struct {
 }
 
 // NewSlot returns the slot of a call of a tool. key is that of its route: each key of a keyed lane
-// is a lane of its own. So is the instance of a stateful tool: no calls of other tools reach it.
+// is a lane of its own. So is an instance.
 func NewSlot(t api.Tool, key string) Slot {
 	s := Slot{lane: t.Lane + "/" + key, exclusive: t.Access == api.AccessExclusive}
 	if t.Dispatch == api.DispatchInstance {
-		s.lane = "instance/" + t.Name
+		s.lane = "instance/" + t.InstanceName()
 	}
 	return s
 }

@@ -34,7 +34,7 @@ type Options struct {
 	Inside []string
 	// Log gets the standard error output of servers, at level debug; nil discards it.
 	Log *slog.Logger
-	// IdleTimeout closes an unused connection; default 10m, or 5m for the connection of one run.
+	// IdleTimeout closes an unused shared connection; default 10m.
 	IdleTimeout time.Duration
 	// ConnectTimeout and MaxMessage are those of mcpclient.Options.
 	ConnectTimeout time.Duration
@@ -44,12 +44,10 @@ type Options struct {
 // Executor executes tools of the kind mcp: it calls the tool of an MCP server by configuration
 // alone.
 //
-// Calls share one connection to a server, which the first call opens and which is reopened after it
-// ends; with session run the calls of each run have their own. A run's calls may execute on several
-// workers, and each worker has its own connections: a server that keeps state for a run needs a
-// lane of one worker. A tool with entry.answer_within uses its connection exclusively during a call
-// (with session run: the run's connection, one call after another), because a server's question
-// does not name its call.
+// A session with a server is an instance of the run (StartInstance). The calls of tools with
+// session shared need no state: they share one connection of the worker, which the first call opens
+// and which is reopened after it ends. There, a tool with entry.answer_within has a connection to
+// itself during a call, because a server's question does not name its call.
 //
 // Before a call it compares the server's tool with the spec's pin. The call's _meta has the
 // idempotency key (metaKey) and a progress token; the server's progress is reported as the call's.
@@ -81,16 +79,17 @@ func (m *Executor) Close() { m.pool.close() }
 // its tools before the call is precondition_failed, or invalid_output if its list is invalid.
 func (m *Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
+	if spec.Entry.Session != toolspecs.SessionShared {
+		return executor.Answer{}, executor.NoInstance(spec)
+	}
 	answer, err := m.call(ctx, spec, args)
 	if lost, ok := errors.AsType[*mcpclient.Lost](err); ok && !lost.Sent {
 		answer, err = m.call(ctx, spec, args)
 	}
-	if err != nil {
-		return executor.Answer{}, mcpError(err)
-	}
-	return answer, nil
+	return answer, mcpError(err)
 }
 
+// call makes a call on a shared connection.
 func (m *Executor) call(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
 	conn, release, err := m.pool.acquire(ctx, spec)
@@ -98,6 +97,13 @@ func (m *Executor) call(ctx context.Context, spec *toolspecs.Spec,
 		return executor.Answer{}, executor.NotStarted(err)
 	}
 	defer release()
+	return m.callOn(ctx, conn, spec, args, func() {})
+}
+
+// callOn makes a call on a connection if its server's tool matches the pin. sends is called before
+// the call is sent.
+func (m *Executor) callOn(ctx context.Context, conn *mcpclient.Connection, spec *toolspecs.Spec,
+	args json.RawMessage, sends func()) (executor.Answer, error) {
 	tool, found, err := conn.Tool(ctx, spec.Entry.Remote)
 	if err != nil {
 		return executor.Answer{}, executor.NotStarted(notListed(err))
@@ -114,6 +120,7 @@ func (m *Executor) call(ctx context.Context, spec *toolspecs.Spec,
 	if spec.Entry.AnswerWithin > 0 {
 		request.Ask = openQuestions.ask
 	}
+	sends()
 	got, err := conn.Call(ctx, request)
 	if err != nil {
 		return executor.Answer{}, err
@@ -168,6 +175,9 @@ func checkPin(spec *toolspecs.Spec, tool mcpclient.Tool, found bool) error {
 // mcpError converts a failure of a call to the closed set, with what is known about the call's
 // progress.
 func mcpError(err error) error {
+	if err == nil {
+		return nil
+	}
 	if executor.IsNotStarted(err) {
 		return notStartedError(err)
 	}

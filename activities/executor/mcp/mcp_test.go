@@ -73,7 +73,7 @@ func (b *mcpBench) spec(tool string, change func(*toolspecs.Spec)) *toolspecs.Sp
 		InputSchema:  b.pins[tool].InputSchema,
 		OutputSchema: b.pins[tool].OutputSchema, Entry: b.entry}
 	s.Entry.Remote, s.Entry.Pin, s.Entry.Session = tool, b.pins[tool].Digest(),
-		toolspecs.SessionWorker
+		toolspecs.SessionShared
 	s.Execution = toolspecs.ExecutionSpec{Effect: api.EffectRead, MaxResult: 32 << 10}
 	if change != nil {
 		change(s)
@@ -227,7 +227,10 @@ func TestMCPFailures_HaveTypes(t *testing.T) {
 		{"dies", "die", `{}`, nil, api.ErrExecution, true,
 			"exit code 7; it wrote to standard error: out of cheese", true},
 		{"dies, once", "die", `{}`, once, api.ErrOutcomeUnknown, false, "exit code 7", true},
-		{"garbage", "litter", `{}`, nil, api.ErrInvalidOutput, false, "DEBUG: cache miss", true},
+		{"broken message", "litter", `{"text":"{\"jsonrpc\":"}`, nil, api.ErrInvalidOutput, false,
+			"a message to standard output that cannot be read", true},
+		{"endless noise", "litter", `{"text":"noise"}`, nil, api.ErrInvalidOutput, false,
+			"more than 16777216 bytes to standard output that are not MCP messages", true},
 		{"endless line", "litter", `{"text":"endless"}`, nil, api.ErrInvalidOutput, false,
 			"more than 16777216 bytes", true},
 		{"changed", "echo", `{}`, func(s *toolspecs.Spec) { s.Entry.Pin = "sha256:0" },
@@ -292,41 +295,28 @@ func TestMCPPinned_RefusesChangedTools(t *testing.T) {
 	})
 }
 
-// countIn calls the tool count for a run.
-func (b *mcpBench) countIn(t *testing.T, run, session string) string {
-	t.Helper()
-	ctx := api.WithCallContext(t.Context(), api.CallContext{Origin: api.Origin{Run: run}})
-	a, err := b.Execute(ctx, b.spec("count", func(s *toolspecs.Spec) { s.Entry.Session = session }),
-		nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return api.PlainText(a.Output)
-}
-
-// Calls share a connection unless runs have their own sessions.
-func TestMCPSessions_AreSharedOrOfRuns(t *testing.T) {
-	b := stdioBench(t)
-	got := []string{b.countIn(t, "a", "worker"), b.countIn(t, "b", "worker"),
-		b.countIn(t, "a", "run"), b.countIn(t, "b", "run"), b.countIn(t, "a", "run")}
-	if strings.Join(got, " ") != "1 2 1 1 2" {
-		t.Errorf("got %v", got)
-	}
-}
-
 // The next call opens a new one.
 func TestMCPIdle_ConnectionsAreClosed(t *testing.T) {
 	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good)},
 		Options{IdleTimeout: 10 * time.Millisecond})
-	for _, session := range []string{"worker", "run"} {
-		b.countIn(t, "a", session)
+	for range 2 {
+		if got := b.mustCall(t, "count", `{}`); string(got.Output) != `"1"` {
+			t.Errorf("the server counts %s", got.Output)
+		}
 		expect.Eventually(t, "the connection to be closed", func() bool {
 			b.pool.mu.Lock()
 			defer b.pool.mu.Unlock()
 			return len(b.pool.conns) == 0
 		})
-		if again := b.countIn(t, "a", session); again != "1" {
-			t.Errorf("after it was idle the server counts %s", again)
+	}
+}
+
+// Lines that are no messages are skipped.
+func TestMCPNoise_IsSkipped(t *testing.T) {
+	b := stdioBench(t)
+	for range 2 {
+		if got := b.mustCall(t, "litter", `{}`); string(got.Output) != `"littered"` {
+			t.Errorf("got %s", got.Output)
 		}
 	}
 }

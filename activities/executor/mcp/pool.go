@@ -3,7 +3,6 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -14,24 +13,20 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// Default idle timeouts of connections.
-const (
-	defaultMCPIdle    = 10 * time.Minute
-	defaultMCPRunIdle = 5 * time.Minute
-)
+// defaultMCPIdle is the default idle timeout of shared connections.
+const defaultMCPIdle = 10 * time.Minute
 
-// mcpKey identifies a connection: the server and how it is reached, the run that owns it, and, if
-// calls do not share it, a number.
+// mcpKey identifies a shared connection: the server and how it is reached, and, if calls do not
+// share it, a number.
 type mcpKey struct {
-	server, run string
-	n           int
+	server string
+	n      int
 }
 
-// mcpPool holds the connections of one process to MCP servers.
+// mcpPool holds the shared connections of one process to MCP servers.
 type mcpPool struct {
 	options  mcpclient.Options
 	idle     time.Duration
-	runIdle  time.Duration
 	closeAll sync.WaitGroup
 	// ctx ends when the pool is closed, which ends waiting for connections.
 	ctx    context.Context
@@ -48,8 +43,6 @@ type mcpConn struct {
 	ready chan struct{}
 	conn  *mcpclient.Connection
 	err   error
-	// turn holds one token if calls must not overlap; otherwise it is nil.
-	turn chan struct{}
 	// users counts the calls that use the connection or wait for it, uses all calls so far.
 	users, uses int
 	// expiry closes the connection at its idle timeout.
@@ -63,8 +56,7 @@ func newMCPPool(o Options) *mcpPool {
 		options: mcpclient.Options{Dir: o.Dir, Log: o.Log, Inside: o.Inside,
 			ConnectTimeout: o.ConnectTimeout, MaxMessage: o.MaxMessage,
 			Logins: mcpclient.NewLogins(o.Logins)},
-		idle: cmp.Or(o.IdleTimeout, defaultMCPIdle), runIdle: cmp.Or(o.IdleTimeout,
-			defaultMCPRunIdle),
+		idle:  cmp.Or(o.IdleTimeout, defaultMCPIdle),
 		conns: map[mcpKey]*mcpConn{},
 	}
 }
@@ -73,11 +65,7 @@ func newMCPPool(o Options) *mcpPool {
 // call.
 func (p *mcpPool) acquire(ctx context.Context, spec *toolspecs.Spec) (conn *mcpclient.Connection,
 	release func(), err error) {
-	key, err := mcpKeyOf(ctx, spec)
-	if err != nil {
-		return nil, nil, err
-	}
-	c, key, err := p.join(ctx, key, spec)
+	c, key, err := p.join(ctx, spec)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -88,41 +76,18 @@ func (p *mcpPool) acquire(ctx context.Context, spec *toolspecs.Spec) (conn *mcpc
 		}
 		return nil, nil, err
 	}
-	return c.conn, func() {
-		if c.turn != nil {
-			<-c.turn
-		}
-		p.leave(key, c)
-	}, nil
+	return c.conn, func() { p.leave(key, c) }, nil
 }
 
-func mcpKeyOf(ctx context.Context, spec *toolspecs.Spec) (mcpKey, error) {
-	e := spec.Entry
-	server, err := json.Marshal(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env,
-		SetEnv: e.SetEnv, Secrets: e.Secrets, URL: e.URL, Headers: e.Headers, Auth: e.Auth,
-		Allow:        e.Allow,
-		AnswerWithin: min(e.AnswerWithin, 1)})
-	if err != nil {
-		return mcpKey{}, err
-	}
-	key := mcpKey{server: string(server)}
-	if call, ok := api.ContextOf(ctx); ok && e.Session == toolspecs.SessionRun {
-		key.run = call.Run
-	}
-	return key, nil
-}
-
-// join adds a call to its connection, and opens one if there is none that is usable.
-func (p *mcpPool) join(ctx context.Context, key mcpKey, spec *toolspecs.Spec) (*mcpConn, mcpKey,
-	error) {
+// join adds a call to its connection, and opens one if there is none that is usable. A call that
+// may ask a person has a connection to itself, because a server's question does not name its call.
+func (p *mcpPool) join(ctx context.Context, spec *toolspecs.Spec) (*mcpConn, mcpKey, error) {
 	asks := spec.Entry.AnswerWithin > 0
+	key := mcpKey{server: fmt.Sprint(spec.Entry.ServerDigest(), asks)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		e := api.Errorf(api.ErrPreconditionFailed,
-			"the worker is being stopped; nothing was called")
-		e.Retryable = true
-		return nil, key, e
+		return nil, key, errStopping()
 	}
 	for ; ; key.n++ {
 		c := p.conns[key]
@@ -131,9 +96,10 @@ func (p *mcpPool) join(ctx context.Context, key mcpKey, spec *toolspecs.Spec) (*
 			c = nil
 		}
 		if c == nil {
-			c = p.open(ctx, key, spec, asks)
+			c = p.open(ctx, &spec.Entry, asks)
+			p.conns[key] = c
 		}
-		if asks && key.run == "" && c.users > 0 {
+		if asks && c.users > 0 {
 			continue
 		}
 		c.users++
@@ -142,17 +108,20 @@ func (p *mcpPool) join(ctx context.Context, key mcpKey, spec *toolspecs.Spec) (*
 	}
 }
 
+func errStopping() error {
+	e := api.Errorf(api.ErrPreconditionFailed, "the worker is being stopped; nothing was called")
+	e.Retryable = true
+	return e
+}
+
 // open starts to open a connection. It does not use a call's context, because other calls may wait
 // for the connection too, unless that call may have to ask a person to log in.
-func (p *mcpPool) open(ctx context.Context, key mcpKey, spec *toolspecs.Spec, asks bool) *mcpConn {
+func (p *mcpPool) open(ctx context.Context, entry *toolspecs.Entry, asks bool) *mcpConn {
 	c := &mcpConn{ready: make(chan struct{})}
-	if asks {
-		c.turn = make(chan struct{}, 1)
-	}
-	options, entry := p.options, spec.Entry
+	options := p.options
 	options.Asks = asks
 	within, done := p.ctx, func() {}
-	if asks && entry.Auth.OAuth() {
+	if entry.AnswerWithin > 0 && entry.Auth.OAuth() {
 		options.Login = askLogin
 		call, cancel := context.WithCancel(ctx)
 		stop := context.AfterFunc(p.ctx, cancel)
@@ -161,7 +130,6 @@ func (p *mcpPool) open(ctx context.Context, key mcpKey, spec *toolspecs.Spec, as
 			cancel()
 		}
 	}
-	p.conns[key] = c
 	p.closeAll.Go(func() {
 		defer close(c.ready)
 		defer done()
@@ -176,7 +144,7 @@ func (p *mcpPool) open(ctx context.Context, key mcpKey, spec *toolspecs.Spec, as
 // errAbandoned means that the call that was opening the connection has ended.
 var errAbandoned = errors.New("the call that was connecting has ended")
 
-// ended reports whether a connection is no longer usable. The caller holds the pool's lock.
+// ended reports whether a connection is no longer usable.
 func (c *mcpConn) ended() bool {
 	select {
 	case <-c.ready:
@@ -186,19 +154,11 @@ func (c *mcpConn) ended() bool {
 	}
 }
 
-// await waits until the connection is open and, if calls must not overlap, free.
+// await waits until the connection is open.
 func (c *mcpConn) await(ctx context.Context) error {
 	select {
 	case <-c.ready:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	if c.err != nil || c.turn == nil {
 		return c.err
-	}
-	select {
-	case c.turn <- struct{}{}:
-		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
@@ -212,15 +172,11 @@ func (p *mcpPool) leave(key mcpKey, c *mcpConn) {
 	if c.users > 0 {
 		return
 	}
-	idle := p.idle
-	if key.run != "" {
-		idle = p.runIdle
-	}
 	uses := c.uses
 	if c.expiry != nil {
 		c.expiry.Stop()
 	}
-	c.expiry = time.AfterFunc(idle, func() { p.expire(key, c, uses) })
+	c.expiry = time.AfterFunc(p.idle, func() { p.expire(key, c, uses) })
 }
 
 // expire closes a connection that was not used since it had uses calls.

@@ -116,48 +116,31 @@ func TestMCPStructuredContent_KeepsImages(t *testing.T) {
 	}
 }
 
-// Calls that may ask people have a connection each, or take turns on their run's. A call that times
-// out while it waits for its turn does not affect the others.
+// Shared calls that may ask people have a connection each.
 func TestMCPAsking_UsesSeparateConnections(t *testing.T) {
 	b := stdioBench(t)
-	execute := func(ctx context.Context, session, tool string) (executor.Answer, error) {
-		ctx = api.WithCallContext(ctx, api.CallContext{Origin: api.Origin{Run: "run-1"}})
+	execute := func(ctx context.Context, tool string) (executor.Answer, error) {
 		spec := b.spec(tool, func(s *toolspecs.Spec) {
-			s.Entry.AnswerWithin, s.Entry.Session = api.Duration(time.Hour), session
+			s.Entry.AnswerWithin = api.Duration(time.Hour)
 		})
 		return b.Execute(ctx, spec, json.RawMessage(`{"count":1,"text":"wait"}`))
 	}
-	for _, session := range []string{toolspecs.SessionWorker, toolspecs.SessionRun} {
-		over := errors.New("over")
-		busy, end := context.WithCancelCause(t.Context())
-		started := make(chan struct{}, 1)
-		ended := make(chan error, 1)
-		go func() {
-			_, err := execute(api.WithProgress(busy, func(api.Progress) { started <- struct{}{} }),
-				session, "progress")
-			ended <- err
-		}()
-		<-started
-		patience, cancel := context.WithCancel(t.Context())
-		if session == toolspecs.SessionRun {
-			patience, cancel = context.WithTimeoutCause(t.Context(), 100*time.Millisecond,
-				executor.ErrTimeout)
-		}
-		a, err := execute(patience, session, "echo")
-		cancel()
-		switch {
-		case session == toolspecs.SessionWorker && (err != nil || string(a.Output) != `"wait"`):
-			t.Errorf("a call beside another one: %s, %v", a.Output, err)
-		case session == toolspecs.SessionRun && !errors.Is(err, executor.ErrTimeout):
-			t.Errorf("a call whose turn does not come: %v", err)
-		}
-		end(over)
-		if err := <-ended; !errors.Is(err, over) {
-			t.Errorf("got %v", err)
-		}
-		if _, err := execute(t.Context(), session, "echo"); err != nil {
-			t.Errorf("%s: the next call: %v", session, err)
-		}
+	over := errors.New("over")
+	busy, end := context.WithCancelCause(t.Context())
+	started := make(chan struct{}, 1)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := execute(api.WithProgress(busy, func(api.Progress) { started <- struct{}{} }),
+			"progress")
+		ended <- err
+	}()
+	<-started
+	if a, err := execute(t.Context(), "echo"); err != nil || string(a.Output) != `"wait"` {
+		t.Errorf("a call beside another one: %s, %v", a.Output, err)
+	}
+	end(over)
+	if err := <-ended; !errors.Is(err, over) {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -165,7 +148,8 @@ func TestMCPAsking_UsesSeparateConnections(t *testing.T) {
 func TestMCPClosed_OpensNoConnections(t *testing.T) {
 	m := New(Options{})
 	hanging := &toolspecs.Spec{Name: "probe",
-		Entry: toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Hang)}}
+		Entry: toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Hang),
+			Session: toolspecs.SessionShared}}
 	failed := make(chan error, 1)
 	go func() {
 		_, err := m.Execute(t.Context(), hanging, nil)

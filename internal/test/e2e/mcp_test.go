@@ -42,9 +42,10 @@ func (l *lab) mcpTools(tools map[string]string) string {
 }
 
 const (
-	isRead      = "}\nexecution: {effect: read, retry: {max_attempts: 2, initial_interval: 10ms}"
+	isRead = ", session: shared}\nexecution: {effect: read, " +
+		"retry: {max_attempts: 2, initial_interval: 10ms}"
 	mayAsk      = ", answer_within: 10m" + isRead
-	isExclusive = "}\nexecution: {effect: once"
+	isExclusive = ", session: shared}\nexecution: {effect: once"
 )
 
 // The progress of a server can be followed while the call runs, and the call of a cancelled run is

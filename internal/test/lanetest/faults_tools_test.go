@@ -305,27 +305,31 @@ name: book
 version: 1.0.0
 description: Books a seat.
 input_schema: INPUT
-entry: {type: mcp, argv: [PROGRAM, MCP, stdio], env: [VARIABLES], tool: book, pin: "PIN"}
+entry: {type: mcp, argv: [PROGRAM, MCP, stdio], env: [VARIABLES], tool: book,
+  session: shared, pin: "PIN"}
 execution: {effect: once, timeout: TIMEOUT, heartbeat: 20s}
 ---
 name: rebook
 version: 1.0.0
 description: Books a seat. It may be repeated.
 input_schema: INPUT
-entry: {type: mcp, argv: [PROGRAM, MCP, stdio], env: [VARIABLES], tool: book, pin: "PIN"}
+entry: {type: mcp, argv: [PROGRAM, MCP, stdio], env: [VARIABLES], tool: book,
+  session: shared, pin: "PIN"}
 execution: {effect: idempotent, timeout: TIMEOUT}
 ---
 name: reserve
 version: 1.0.0
 description: Books a seat at a server.
 input_schema: INPUT
-entry: {type: mcp, url: "http://URL/mcp", allow: [127.0.0.1], tool: book, pin: "PIN"}
+entry: {type: mcp, url: "http://URL/mcp", allow: [127.0.0.1], tool: book,
+  session: shared, pin: "PIN"}
 execution: {effect: once, timeout: TIMEOUT, heartbeat: 20s}
 ---
 name: rereserve
 version: 1.0.0
 description: Books a seat at a server. It may be repeated.
 input_schema: INPUT
-entry: {type: mcp, url: "http://URL/mcp", allow: [127.0.0.1], tool: book, pin: "PIN"}
+entry: {type: mcp, url: "http://URL/mcp", allow: [127.0.0.1], tool: book,
+  session: shared, pin: "PIN"}
 execution: {effect: idempotent, timeout: TIMEOUT}
 `

@@ -73,6 +73,12 @@ func addTools(server *mcp.Server, args []string) {
 		arguments) (*mcp.CallToolResult, error) {
 		return text(fmt.Sprint(calls.Add(1))), nil
 	})
+	var remembered []string
+	add(server, "remember", "Adds the text to what it remembers, and returns it after the process ID.",
+		func(_ context.Context, _ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
+			remembered = append(remembered, a.Text) // calls of a session do not overlap
+			return text(fmt.Sprint(os.Getpid(), " ", strings.Join(remembered, " "))), nil
+		})
 	add(server, "env", "Returns the names in the environment.",
 		func(context.Context, *mcp.CallToolRequest, arguments) (*mcp.CallToolResult, error) {
 			names := os.Environ()
@@ -239,10 +245,19 @@ func addFaults(server *mcp.Server) {
 		})
 	add(server, "litter", "Writes what is no message to standard output.", func(ctx context.Context,
 		_ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
-		if a.Text == "endless" {
-			endless(os.Stdout)
-		} else {
+		switch a.Text {
+		case "":
 			fmt.Println("DEBUG: cache miss")
+			fmt.Println(`{"level":"debug"}`)
+			return text("littered"), nil
+		case "endless":
+			endless(os.Stdout)
+		case "noise":
+			for ctx.Err() == nil {
+				fmt.Println(strings.Repeat("noise ", 1000))
+			}
+		default:
+			fmt.Println(a.Text)
 		}
 		return nil, until(ctx)
 	})

@@ -1,0 +1,144 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// session is one run's session with a server. Its first call connects, so that the errors of
+// connecting and the questions of a login are those of a call. It implements io.Closer.
+type session struct {
+	executor *Executor
+	asks     bool
+	// lost receives once why the state of the session was lost.
+	lost chan error
+
+	mu   sync.Mutex
+	conn *mcpConn
+	// used is set when a call may have been sent on conn: the server then may keep state.
+	used bool
+	// over is why no call can use the session any more; nil while calls can.
+	over error
+}
+
+// StartInstance implements executor.Host: it returns a session that is not yet connected.
+func (m *Executor) StartInstance(_ context.Context, _ *toolspecs.Spec,
+	info executor.InstanceInfo) (executor.Instance, error) {
+	s := &session{executor: m, asks: info.Asks, lost: make(chan error, 1)}
+	return executor.Instance{Value: s, Call: s.execute, Lost: s.lost}, nil
+}
+
+// execute executes a call in the session. Its errors are those of Executor.Execute, and worker_lost
+// if the session was lost before the call was sent.
+func (s *session) execute(ctx context.Context, spec *toolspecs.Spec,
+	args json.RawMessage) (executor.Answer, error) {
+	answer, err := s.attempt(ctx, spec, args)
+	if lost, ok := errors.AsType[*mcpclient.Lost](err); ok && !lost.Sent {
+		if over := s.ended(); over != nil {
+			return executor.Answer{}, over
+		}
+		answer, err = s.attempt(ctx, spec, args)
+	}
+	return answer, mcpError(err)
+}
+
+// attempt makes a call on the session's connection.
+func (s *session) attempt(ctx context.Context, spec *toolspecs.Spec,
+	args json.RawMessage) (executor.Answer, error) {
+	conn, err := s.connection(ctx, spec)
+	if err != nil {
+		return executor.Answer{}, executor.NotStarted(err)
+	}
+	return s.executor.callOn(ctx, conn, spec, args, s.sends)
+}
+
+// sends records that a call is about to be sent.
+func (s *session) sends() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used = true
+}
+
+// connection returns the open connection of the session. It connects if the session has none, and
+// again if the last one ended and held no state.
+func (s *session) connection(ctx context.Context, spec *toolspecs.Spec) (*mcpclient.Connection,
+	error) {
+	for {
+		c, err := s.current(ctx, spec)
+		if err != nil {
+			return nil, err
+		}
+		err = c.await(ctx)
+		if err == nil {
+			return c.conn, nil
+		}
+		if !errors.Is(err, errAbandoned) || ctx.Err() != nil {
+			return nil, err
+		}
+	}
+}
+
+// current returns the connection that calls use, open or being opened.
+func (s *session) current(ctx context.Context, spec *toolspecs.Spec) (*mcpConn, error) {
+	if over := s.ended(); over != nil {
+		return nil, over
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over != nil {
+		return nil, s.over
+	}
+	if s.conn == nil || s.conn.ended() {
+		s.conn, s.used = s.executor.pool.open(ctx, &spec.Entry, s.asks), false
+		go s.watch(s.conn)
+	}
+	return s.conn, nil
+}
+
+// watch notices the end of a connection between calls.
+func (s *session) watch(c *mcpConn) {
+	<-c.ready
+	if c.err == nil {
+		<-c.conn.Done()
+		_ = s.ended() // it reports the loss
+	}
+}
+
+// ended returns why the session is over; nil if calls can use it. If its connection has ended with
+// state, it reports the loss.
+func (s *session) ended() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over != nil || s.conn == nil || !s.used || !s.conn.ended() || s.conn.err != nil ||
+		!s.conn.conn.HasSession() {
+		return s.over
+	}
+	reason := fmt.Errorf("the session with its MCP server was lost: %w", s.conn.conn.Err())
+	s.lost <- reason
+	e := api.Errorf(api.ErrWorkerLost, "%v; nothing was called", reason)
+	e.Phase, e.Retryable = api.PhaseExecution, true
+	s.over = executor.NotStarted(e)
+	return s.over
+}
+
+// Close ends the session: an HTTP server is notified, and a program is ended.
+func (s *session) Close() error {
+	s.mu.Lock()
+	c := s.conn
+	if s.over == nil {
+		s.over = executor.NotStarted(errStopping())
+	}
+	s.mu.Unlock()
+	if c != nil {
+		c.close()
+	}
+	return nil
+}

@@ -79,8 +79,8 @@ func TestPin_RefusesTooManyTools(t *testing.T) {
 	random := rand.New(rand.NewChaCha8([32]byte{}))
 	var names []string
 	var specs []toolspecs.Spec
-	for i := range 40 {
-		noise := make([]byte, 60<<10)
+	for i := range 80 {
+		noise := make([]byte, 30<<10)
 		for n := range noise {
 			noise[n] = byte('!' + random.IntN(90))
 		}
@@ -94,8 +94,8 @@ func TestPin_RefusesTooManyTools(t *testing.T) {
 		len(p.Catalog.Tools) > 0 {
 		t.Errorf("problems: %v", p.Problems)
 	}
-	if p := b.pin(t, api.PinRequest{Run: "r", Tools: names[:15]}); len(p.Problems) > 0 ||
-		len(p.Catalog.Tools) != 15 {
+	if p := b.pin(t, api.PinRequest{Run: "r", Tools: names[:30]}); len(p.Problems) > 0 ||
+		len(p.Catalog.Tools) != 30 {
 		t.Errorf("what fits is refused: %v", p.Problems)
 	}
 }

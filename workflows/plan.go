@@ -334,10 +334,9 @@ func (r *planRun) lookup(id string) (any, bool) {
 func (r *planRun) at(indices []int) []*callRun {
 	calls := at(r.runs, indices)
 	for n, i := range indices {
-		if r.admitted[i] {
-			continue
+		if r.admitted[i] || calls[n].referenced > 0 {
+			continue // known: the results that a ready call needs do not change
 		}
-		calls[n].referenced = 0
 		for _, ref := range r.calls[i].References() {
 			if result := r.outcomes[r.index[ref.ID]].Result; result != nil {
 				calls[n].referenced += len(result.Output)

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -304,8 +305,26 @@ func TestDevserver_IsASeparateModule(t *testing.T) {
 	}
 }
 
+// namesInFile matches a file in backticks and the names in brackets after it.
+var namesInFile = regexp.MustCompile("`([^`]+)` \\(([^)]*)\\)")
+
+// missingNames returns the names in brackets that do not occur in the file before them. read returns
+// the text of a file.
+func missingNames(text string, read func(name string) string) (missing []string) {
+	for _, m := range namesInFile.FindAllStringSubmatch(text, -1) {
+		for name := range strings.SplitSeq(m[2], ", ") {
+			word := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`)
+			if !word.MatchString(read(m[1])) {
+				missing = append(missing, m[1]+" does not contain "+name)
+			}
+		}
+	}
+	return missing
+}
+
 // TestArchitecturePage_NamesExistingFiles checks that docs/architecture.md has every row of the
-// import rule, and that the files and folders it names exist.
+// import rule, that the files and folders it names exist, and that the functions and types it names
+// in brackets occur in their files.
 func TestArchitecturePage_NamesExistingFiles(t *testing.T) {
 	document := readText(t, "docs/architecture.md")
 	var named []string
@@ -329,5 +348,15 @@ func TestArchitecturePage_NamesExistingFiles(t *testing.T) {
 				t.Errorf("docs/architecture.md:%d: %v", r.line, err)
 			}
 		}
+		for _, fault := range missingNames(r.cells[1],
+			func(name string) string { return readText(t, name) }) {
+			t.Errorf("docs/architecture.md:%d: %s", r.line, fault)
+		}
+	}
+	sample := func(string) string { return "func startCall() { run() }" }
+	got := missingNames("`a.go` (startCall, start), `b.go` (Gone)", sample)
+	if want := []string{"a.go does not contain start", "b.go does not contain Gone"}; !slices.Equal(
+		got, want) {
+		t.Errorf("the missing names are %q, want %q", got, want)
 	}
 }

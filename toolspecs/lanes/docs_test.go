@@ -26,20 +26,15 @@ func words(cell string) []string {
 	return list
 }
 
-// fieldTable reads the table of fields of docs/lanes-file.md.
-func fieldTable(t *testing.T) (page string, rows map[string]fieldRow) {
+// fieldTable reads the table of docs/lanes-file.md whose first column has the given name.
+func fieldTable(t *testing.T, page, column string) map[string]fieldRow {
 	t.Helper()
-	data, err := os.ReadFile("../../docs/lanes-file.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page = string(data)
 	_, table, ok := strings.Cut(page,
-		"| field | what it says | values | default |\n| --- | --- | --- | --- |\n")
+		"| "+column+" | description | values | default |\n| --- | --- | --- | --- |\n")
 	if !ok {
-		t.Fatal("docs/lanes-file.md has no table of fields")
+		t.Fatalf("docs/lanes-file.md has no table with the first column %q", column)
 	}
-	rows = map[string]fieldRow{}
+	rows := map[string]fieldRow{}
 	for line := range strings.SplitSeq(table, "\n") {
 		cells := strings.Split(line, "|")
 		if len(cells) != 6 {
@@ -48,26 +43,21 @@ func fieldTable(t *testing.T) (page string, rows map[string]fieldRow) {
 		rows[strings.Trim(cells[1], "` ")] = fieldRow{values: words(cells[3]),
 			defaults: words(cells[4])}
 	}
-	return page, rows
+	return rows
 }
 
-// The page on lanes lists exactly the fields that exist, each with its bounds, values and default.
-// Its examples decode.
-func TestDocs_ListEveryField(t *testing.T) {
-	page, rows := fieldTable(t)
-	for name := range rows {
-		if !slices.Contains(append(ruleNames, "buckets"), name) {
-			t.Errorf("there is no field %s", name)
-		}
-	}
-	bounds := regexp.MustCompile(`(?:min|max)=([^,]+)|enum=([^,]+)`)
-	fields := append(reflect.VisibleFields(reflect.TypeFor[laneFile]()),
-		reflect.VisibleFields(reflect.TypeFor[lanesFile]())...)
-	for _, f := range fields {
+var bounds = regexp.MustCompile(`(?:min|max)=([^,]+)|enum=([^,]+)`)
+
+// checkRows checks that the table has exactly the fields of a type, with their bounds and values.
+func checkRows(t *testing.T, rows map[string]fieldRow, of reflect.Type) {
+	t.Helper()
+	var names []string
+	for _, f := range reflect.VisibleFields(of) {
 		name := f.Tag.Get("yaml")
-		if name == "-" || name == "lanes" {
+		if name == "-" {
 			continue
 		}
+		names = append(names, name)
 		row, there := rows[name]
 		if !there {
 			t.Errorf("the page does not document the field %s", name)
@@ -80,6 +70,24 @@ func TestDocs_ListEveryField(t *testing.T) {
 			}
 		}
 	}
+	for name := range rows {
+		if !slices.Contains(names, name) {
+			t.Errorf("there is no field %s", name)
+		}
+	}
+}
+
+// The page on the lanes file lists exactly the keys and fields that exist, each with its bounds,
+// values and default. Its examples decode.
+func TestDocs_ListEveryField(t *testing.T) {
+	data, err := os.ReadFile("../../docs/lanes-file.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(data)
+	checkRows(t, fieldTable(t, page, "key"), reflect.TypeFor[lanesFile]())
+	rows := fieldTable(t, page, "field")
+	checkRows(t, rows, reflect.TypeFor[laneFile]())
 	keyed := WithDefaults(api.Lane{Key: "{{args.a}}"})
 	for name, want := range map[string]string{
 		"limit": strconv.Itoa(keyed.Limit), "holders": strconv.Itoa(defaultHolders),

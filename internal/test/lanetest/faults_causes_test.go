@@ -71,6 +71,7 @@ var infrastructureFaults = []injection{
 			return false
 		}
 		f.wait(length)
+		f.resumed = append(f.resumed, time.Now())
 		_ = syscall.Kill(pid, syscall.SIGCONT) // its worker may have ended it
 		return true
 	}},
@@ -81,6 +82,7 @@ var infrastructureFaults = []injection{
 	})},
 	{"MCP server over HTTP suspended for a while", always(func(f *faultLab) {
 		f.suspend(f.mcp.PID(), f.upTo(5*time.Second))
+		f.resumed = append(f.resumed, time.Now())
 	})},
 	{"disk full for a while", func(f *faultLab) bool {
 		if !f.mounted {

@@ -24,6 +24,7 @@ func TestComparison_FindsBrokenPromises(t *testing.T) {
 	type seen struct {
 		effects int
 		begins  []time.Time
+		resumed []time.Time
 		spans   []Span
 	}
 	once := span("general", "c", 0, 1*time.Second, 2*time.Second)
@@ -46,15 +47,19 @@ func TestComparison_FindsBrokenPromises(t *testing.T) {
 			"took effect 2 times"},
 		"read after its end": {record("general", ""), seen{spans: []Span{once, late}},
 			"began 2s after its end"},
-		"waited at an MCP server": {record("reserve", api.ErrOutcomeUnknown),
-			seen{begins: lateBegin}, ""},
+		"waited at an MCP server": {record("rebook", ""), seen{effects: 2, begins: lateBegin,
+			resumed: lateBegin}, ""},
+		"late at an MCP server": {record("rereserve", ""), seen{effects: 2, begins: lateBegin},
+			"began 2s after its end"},
 		"lost": {record("put", api.ErrWorkerLost), seen{}, "workers were lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := &comparison{faultLab: &faultLab{lab: &lab{Witness: &Witness{began: began}},
 				ledger: &ledger{effects: map[int]int{1: test.seen.effects},
 					begins: map[int][]time.Time{1: test.seen.begins}}},
-				executions: map[string][]Span{"r/c": test.seen.spans}}
+				executions: map[string][]Span{"r/c": test.seen.spans},
+				written:    map[int]int{1: test.seen.effects}}
+			v.resumed = test.seen.resumed
 			got := v.wrong(test.record)
 			if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 				t.Errorf("found %q, want %q", got, test.want)

@@ -67,10 +67,12 @@ type faultLab struct {
 	mounted     bool
 	// counts are the faults so far, by name.
 	counts map[string]int
-	runs   []*faultRun
-	ended  chan *faultRun
-	open   int
-	calls  int
+	// resumed are the times at which MCP servers were resumed.
+	resumed []time.Time
+	runs    []*faultRun
+	ended   chan *faultRun
+	open    int
+	calls   int
 	// hundreds is the number of hundreds of faults that progress has printed.
 	hundreds int
 }

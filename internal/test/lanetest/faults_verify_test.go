@@ -193,8 +193,8 @@ func (v *comparison) wrong(r api.Record) string {
 // clock and this process's.
 const clockTolerance = time.Second
 
-// late says which execution of a call began after the call's recorded end. A request that waits at
-// a suspended MCP server does not count if its call was not completed: it had left the worker.
+// late says which execution of a call began after the call's recorded end. A request that waited at
+// a suspended MCP server does not count, because it had left the worker.
 func (v *comparison) late(r api.Record, n int, executions []Span) string {
 	begins := []time.Time{}
 	for _, s := range executions {
@@ -203,16 +203,22 @@ func (v *comparison) late(r api.Record, n int, executions []Span) string {
 	if slices.Contains(counting, r.Tool) {
 		begins = append(begins, v.ledger.began(n)...)
 	}
-	waits := slices.Contains([]string{"book", "rebook", "reserve", "rereserve"}, r.Tool)
-	if r.Closed.IsZero() || waits && r.Status != api.CallCompleted {
-		return ""
-	}
+	atMCP := slices.Contains([]string{"book", "rebook", "reserve", "rereserve"}, r.Tool)
 	for _, began := range begins {
-		if after := began.Sub(r.Closed); after > clockTolerance {
-			return fmt.Sprintf("an execution began %s after its end", after)
+		after := began.Sub(r.Closed)
+		if r.Closed.IsZero() || after <= clockTolerance || atMCP && v.waited(began) {
+			continue
 		}
+		return fmt.Sprintf("an execution began %s after its end", after)
 	}
 	return ""
+}
+
+// waited reports whether an MCP server was resumed shortly before.
+func (v *comparison) waited(began time.Time) bool {
+	return slices.ContainsFunc(v.resumed, func(at time.Time) bool {
+		return began.Sub(at).Abs() < clockTolerance
+	})
 }
 
 // effectWrong compares the record of a call that must not take effect twice with its effects.

@@ -128,13 +128,19 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 	}
 	result, failure := a.results.Process(ctx, compiled, answer,
 		t.call(executor.WithRedactor(ctx, hidden), spec))
-	if t.inline != nil {
-		result = results.FitInline(result)
-	}
+	result = t.fitting(result)
 	result.Slow = took > spec.Execution.SlowAfter.Std()
 	result.ExecutionMicros, result.PostMicros = took.Microseconds(),
 		time.Since(began).Microseconds()
 	return result, hidden.Error(failure)
+}
+
+// fitting bounds the result of an inline call to what a marker may carry.
+func (t attempt) fitting(result api.Result) api.Result {
+	if t.inline == nil {
+		return result
+	}
+	return results.FitInline(result)
 }
 
 // bounded returns the spec with the bounds of the call's execution plan.

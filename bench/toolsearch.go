@@ -113,15 +113,10 @@ func foundShare(data []byte) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		tried := map[string]bool{}
-		for _, call := range c.Calls {
-			if tried[call.Tool] {
-				continue
-			}
-			tried[call.Tool] = true
-			called++
-			if slices.ContainsFunc(r.Tools,
-				func(f toolsearch.Found) bool { return f.Name == call.Tool }) {
+		tools := c.called()
+		called += len(tools)
+		for _, t := range r.Tools {
+			if slices.Contains(tools, t.Name) {
 				found++
 			}
 		}
@@ -130,6 +125,16 @@ func foundShare(data []byte) (float64, error) {
 		return 0, errors.New("the corpus has no live cases")
 	}
 	return float64(found) / float64(called), nil
+}
+
+// called returns the tools that the ground truth calls, each once.
+func (c searchCase) called() (tools []string) {
+	for _, call := range c.Calls {
+		if !slices.Contains(tools, call.Tool) {
+			tools = append(tools, call.Tool)
+		}
+	}
+	return tools
 }
 
 // offersOf returns the tools of all cases, by their first declaration.

@@ -109,14 +109,22 @@ func (c *checker) setEnv(e Entry) {
 			c.AddKey(path, "name another", "the variable %s is set for each call", name)
 		case secret || slices.Contains(e.Env, name):
 			c.AddKey(path, "keep one of them", "set_env and env or secrets give %s", name)
-		case secretName.MatchString(name) && e.SetEnv[name] != "":
-			c.AddKey(path, "write secrets: {"+name+": env:"+name+"}",
-				"the value of %s looks secret; a toolspec refers to secrets by name", name)
-		case strings.ContainsRune(e.SetEnv[name], 0):
-			c.Add(path, "", "the value contains a NUL character")
-		case placeholder.MatchString(e.SetEnv[name]):
-			c.Add(path, "pass the argument in argv", "arguments cannot choose the environment")
+		default:
+			c.setEnvValue(path, name, e.SetEnv[name])
 		}
+	}
+}
+
+// setEnvValue checks the value of one variable.
+func (c *checker) setEnvValue(path, name, value string) {
+	switch {
+	case secretName.MatchString(name) && value != "":
+		c.AddKey(path, "write secrets: {"+name+": env:"+name+"}",
+			"the value of %s looks secret; a toolspec refers to secrets by name", name)
+	case strings.ContainsRune(value, 0):
+		c.Add(path, "", "the value contains a NUL character")
+	case placeholder.MatchString(value):
+		c.Add(path, "pass the argument in argv", "arguments cannot choose the environment")
 	}
 }
 

@@ -133,28 +133,39 @@ func (p interpreter) text(argv []string, first int) (found []int) {
 
 // firstArgument returns the texts after flags, or else the first argument that is not an option.
 func (p interpreter) firstArgument(argv []string, first int) (found []int) {
-	fromFile := false
+	given := false // the program is given by a flag
 	for i := first; i < len(argv); i++ {
 		switch element := argv[i]; {
 		case p.flag.MatchString(element):
-			found = append(found, i)
-			if p.flag.FindString(element) == element && i+1 < len(argv) { // the text comes next
+			given, found = true, append(found, i)
+			if p.takesText(argv, i) {
 				i++
 				found = append(found, i)
 			}
 		case p.value.MatchString(element):
-			fromFile = fromFile || p.file.MatchString(element)
+			given = given || p.file.MatchString(element)
 			i++
 		case p.file.MatchString(element):
-			fromFile = true
-		case anOption.MatchString(element) && element != "--":
-		case element == "--" && i+1 < len(argv) && !fromFile && len(found) == 0:
-			return []int{i + 1}
-		case !fromFile && len(found) == 0:
-			return []int{i}
+			given = true
+		case given, anOption.MatchString(element) && element != "--":
+		default:
+			return argument(argv, i)
 		}
 	}
 	return found
+}
+
+// takesText reports whether the text of the flag at i is the next element.
+func (p interpreter) takesText(argv []string, i int) bool {
+	return p.flag.FindString(argv[i]) == argv[i] && i+1 < len(argv)
+}
+
+// argument returns the argument at i, or that after the end of options there.
+func argument(argv []string, i int) []int {
+	if argv[i] == "--" && i+1 < len(argv) {
+		i++
+	}
+	return []int{i}
 }
 
 // afterHost returns the elements after the host, and the host itself if it could be an option.
@@ -177,6 +188,11 @@ func (p interpreter) afterHost(argv []string, first int) (found []int) {
 	return found
 }
 
+// takesValue reports whether an option is followed by its value.
+func (p interpreter) takesValue(element string) bool {
+	return p.value != nil && p.value.MatchString(element)
+}
+
 // afterFlags parses options as the interpreter does: up to the first element that is not an option.
 func (p interpreter) afterFlags(argv []string, first int) (found []int) {
 	flagged := false
@@ -184,7 +200,7 @@ func (p interpreter) afterFlags(argv []string, first int) (found []int) {
 		switch element := argv[i]; {
 		case p.flag.MatchString(element):
 			found, flagged = append(found, i), true
-		case p.value != nil && p.value.MatchString(element):
+		case p.takesValue(element):
 			i++
 		case anOption.MatchString(element) && (flagged || element != "--"):
 		case !flagged:

@@ -86,12 +86,8 @@ func (c mcpChecker) mcp(s Spec) {
 	e := s.Entry
 	switch {
 	case e.unresolved:
-	case len(e.Argv) == 0 && e.URL == "" && e.Server != "":
-		c.Add("$.entry.server", "load the toolspec from its file, or write argv or url",
-			"the server %q is not looked up", e.Server)
 	case len(e.Argv) == 0 && e.URL == "":
-		c.Add("$.entry", "write server: NAME, argv: [program, argument, …] or url: https://…",
-			"an MCP tool needs its server: server, argv or url")
+		c.noServer(e)
 	case len(e.Argv) > 0 && e.URL != "":
 		c.AddKey("$.entry.url", "keep one of them", "a tool has either argv or url, not both")
 	case e.URL != "":
@@ -99,20 +95,37 @@ func (c mcpChecker) mcp(s Spec) {
 	default:
 		c.mcpProgram(e)
 	}
-	if e.Session == SessionShared {
-		const hint = "remove it, or write session: run"
-		if e.OnLoss != "" {
-			c.AddKey("$.entry.on_loss", hint, "a shared session has no state to lose")
-		}
-		if e.IdleTimeout != 0 {
-			c.AddKey("$.entry.idle_timeout", hint, "idle_timeout is for sessions of runs")
-		}
-	}
+	c.session(e)
 	switch {
 	case e.Pin == "":
 		c.Add("$.entry", hintPin, "the server's tool is not accepted: pin is missing")
 	case !IsPin(e.Pin):
 		c.Add("$.entry.pin", hintPin, "a pin is sha256: and 64 hexadecimal digits")
+	}
+}
+
+// noServer reports a tool without argv and url.
+func (c mcpChecker) noServer(e Entry) {
+	if e.Server != "" {
+		c.Add("$.entry.server", "load the toolspec from its file, or write argv or url",
+			"the server %q is not looked up", e.Server)
+		return
+	}
+	c.Add("$.entry", "write server: NAME, argv: [program, argument, …] or url: https://…",
+		"an MCP tool needs its server: server, argv or url")
+}
+
+// session checks that a shared session has no fields of sessions of runs.
+func (c mcpChecker) session(e Entry) {
+	const hint = "remove it, or write session: run"
+	if e.Session != SessionShared {
+		return
+	}
+	if e.OnLoss != "" {
+		c.AddKey("$.entry.on_loss", hint, "a shared session has no state to lose")
+	}
+	if e.IdleTimeout != 0 {
+		c.AddKey("$.entry.idle_timeout", hint, "idle_timeout is for sessions of runs")
 	}
 }
 

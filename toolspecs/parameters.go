@@ -45,13 +45,7 @@ func containsValue(list []any, s string) bool {
 func schemaOfParameter(p Parameter) *jsontext.Object {
 	v := p.rules()
 	s := jsontext.NewObject()
-	switch types := p.types(); len(types) {
-	case 0:
-	case 1:
-		s.Set("type", types[0])
-	default:
-		s.Set("type", []any{types[0], types[1]})
-	}
+	setTypes(s, p.types())
 	if p.Type == schemas.TypeObject && len(v.Properties) > 0 {
 		types := s.Get("type")
 		s = schemaOfParameters(v.Properties, v.Required)
@@ -74,6 +68,17 @@ func schemaOfParameter(p Parameter) *jsontext.Object {
 		s.Set("enum", append(values, nil))
 	}
 	return s
+}
+
+// setTypes sets the types that a schema allows; none means any.
+func setTypes(s *jsontext.Object, types []string) {
+	switch len(types) {
+	case 0:
+	case 1:
+		s.Set("type", types[0])
+	default:
+		s.Set("type", []any{types[0], types[1]})
+	}
 }
 
 // addTo adds the rules that JSON Schema has keywords for.

@@ -70,21 +70,25 @@ func (h *hosting) next(asked context.Context, tick <-chan time.Time) *ending {
 		return &ending{endStopped, h.lostError("its worker stops")}
 	case <-h.lease.Lost:
 		return h.lost(h.silence())
-	case err := <-h.failed:
-		return h.unserved(err)
 	case c := <-h.created:
 		return h.serve(c)
 	case err := <-h.stateLost:
-		e := api.Errorf(api.ErrWorkerLost, "%v", err)
-		e.Phase, e.Retryable = api.PhaseExecution, true
-		return &ending{endState, e}
+		return stateLost(err)
 	case h.info = <-h.adoptions:
 		return h.continueAdopted(ctx)
-	case <-h.closings:
-		return &ending{kind: endOver}
+	case end := <-h.endings:
+		return end()
 	case <-tick:
 		return h.check(ctx)
 	}
+}
+
+// stateLost is the ending of an instance that lost its state by itself, such as a session whose
+// server has ended.
+func stateLost(err error) *ending {
+	e := api.Errorf(api.ErrWorkerLost, "%v", err)
+	e.Phase, e.Retryable = api.PhaseExecution, true
+	return &ending{endState, e}
 }
 
 // silence describes why the lease was not renewed.
@@ -135,12 +139,7 @@ func (h *hosting) serve(c creation) *ending {
 			return h.config.Tool(context.WithValue(ctx, instanceKey{}, i), in)
 		},
 		HostInstance: h.adopt, Close: h.endWithRun,
-		Failed: func(err error) {
-			select {
-			case h.failed <- err:
-			default:
-			}
-		},
+		Failed: func(err error) { h.endings.add(func() *ending { return h.unserved(err) }) },
 	})
 	if err != nil {
 		return h.unserved(err)
@@ -165,11 +164,18 @@ func (h *hosting) adopt(ctx context.Context, _ api.HostInstanceRequest) (api.Ins
 
 // endWithRun handles the CloseInstance activity of a run that is ending.
 func (h *hosting) endWithRun(context.Context) error {
-	select {
-	case h.closings <- struct{}{}:
-	default: // it is closing already
-	}
+	h.endings.add(func() *ending { return &ending{kind: endOver} })
 	return nil
+}
+
+// endings are the endings of an instance that other goroutines cause; the first one counts.
+type endings chan func() *ending
+
+func (e endings) add(end func() *ending) {
+	select {
+	case e <- end:
+	default:
+	}
 }
 
 // continueAdopted keeps hosting the instance for the activity that adopted it.

@@ -92,9 +92,9 @@ func (host *Host) count(tool string, change int) {
 func (host *Host) HostInstance(ctx context.Context,
 	r api.HostInstanceRequest) (api.InstanceProgress, error) {
 	h := &hosting{Host: host, request: r, info: activity.GetInfo(ctx),
-		log:     activity.GetLogger(ctx),
-		created: make(chan creation, 1), failed: make(chan error, 1),
-		adoptions: make(chan activity.Info), closings: make(chan struct{}, 1),
+		log:       activity.GetLogger(ctx),
+		created:   make(chan creation, 1),
+		adoptions: make(chan activity.Info), endings: make(endings, 1),
 		over: make(chan struct{})}
 	if e := h.prepare(ctx); e != nil {
 		return api.InstanceProgress{}, hostFailure(e, r.Last)
@@ -145,12 +145,12 @@ type hosting struct {
 	endCreation context.CancelCauseFunc
 	instance    atomic.Pointer[instance]
 	stop        func()
-	failed      chan error
 	// stateLost receives why the instance lost its state; nil if that cannot happen.
 	stateLost <-chan error
 	adoptions chan activity.Info
-	// closings gets a value when the run is ending.
-	closings chan struct{}
+	// endings receives the ending that another goroutine causes: the run is over, or the queue of
+	// the instance cannot be served.
+	endings endings
 	// over is closed when the instance is given up.
 	over chan struct{}
 }

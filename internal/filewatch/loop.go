@@ -2,6 +2,7 @@
 package filewatch
 
 import (
+	"cmp"
 	"io/fs"
 	"time"
 )
@@ -41,9 +42,7 @@ func (l Loop) Run(stop <-chan struct{}) {
 	n := newNotifier()
 	defer n.close()
 	n.watch(l.Folders())
-	if l.Interval == 0 {
-		l.Interval = DefaultInterval
-	}
+	l.Interval = cmp.Or(l.Interval, DefaultInterval)
 	tick := time.NewTicker(l.Interval)
 	defer tick.Stop()
 	soon := time.After(quietTime) // for what changed before it was watched

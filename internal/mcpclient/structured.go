@@ -105,23 +105,31 @@ const maxNesting = 1000
 
 // nestsTooDeep reports whether a message nests deeper than the SDK reads.
 func nestsTooDeep(message []byte) bool {
-	depth, quoted := 0, false
-	for i := 0; i < len(message); i++ {
-		switch c := message[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > maxNesting {
-				return true
-			}
-		case c == '}' || c == ']':
+	depth := 0
+	for i := 0; i < len(message) && depth <= maxNesting; i++ {
+		switch message[i] {
+		case '"':
+			i = endOfString(message, i)
+		case '{', '[':
+			depth++
+		case '}', ']':
 			depth--
 		}
 	}
-	return false
+	return depth > maxNesting
+}
+
+// endOfString returns the index of the quote that ends the string beginning at start.
+func endOfString(message []byte, start int) int {
+	for i := start + 1; i < len(message); i++ {
+		switch message[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return len(message)
 }
 
 // structured returns the JSON of a result's structured content; nil if there is none.

@@ -47,28 +47,26 @@ func parseRule(tag string) rule {
 	var r rule
 	for part := range strings.SplitSeq(tag, ",") {
 		key, value, _ := strings.Cut(part, "=")
-		switch key {
-		case "required":
-			r.required = true
-		case "secret":
-			r.secret = true
-		case "enum":
-			r.enum = strings.Split(value, "|")
-		case "min":
-			r.min = parseBound(value)
-		case "max":
-			r.max = parseBound(value)
-		case "above":
-			r.above = parseBound(value)
-		case "short":
-			r.short = value
-		case "keyed":
-			r.keyed = value
-		case "size":
-			r.size = true
-		}
+		r.set(key, value)
 	}
 	return r
+}
+
+// set sets one part of a rule.
+func (r *rule) set(key, value string) {
+	flags := map[string]*bool{"required": &r.required, "secret": &r.secret, "size": &r.size}
+	bounds := map[string]*bound{"min": &r.min, "max": &r.max, "above": &r.above}
+	texts := map[string]*string{"short": &r.short, "keyed": &r.keyed}
+	switch {
+	case flags[key] != nil:
+		*flags[key] = true
+	case bounds[key] != nil:
+		*bounds[key] = parseBound(value)
+	case texts[key] != nil:
+		*texts[key] = value
+	case key == "enum":
+		r.enum = strings.Split(value, "|")
+	}
 }
 
 func parseBound(text string) bound {

@@ -112,17 +112,7 @@ func (c *configImport) run(configured []imports.ConfiguredServer) (imports.Resul
 		if err != nil {
 			return all, err
 		}
-		for _, tool := range r.Tools {
-			tool.Source = s.Name + ": " + tool.Source
-			all.Tools = append(all.Tools, tool)
-		}
-		for _, refused := range r.Refused {
-			all.Refused = append(all.Refused, imports.Refused{
-				Source: s.Name + ": " + refused.Source, Reason: refused.Reason})
-		}
-		for _, note := range s.Notes {
-			all.Notes = append(all.Notes, fmt.Sprintf("server %s: %s", s.Name, note))
-		}
+		addServer(&all, s, r)
 		if len(r.Tools) > 0 {
 			reached = append(reached, s)
 		}
@@ -136,6 +126,47 @@ func (c *configImport) run(configured []imports.ConfiguredServer) (imports.Resul
 	return all, nil
 }
 
+// addServer adds what was imported from one server.
+func addServer(all *imports.Result, s imports.ConfiguredServer, r imports.Result) {
+	for _, tool := range r.Tools {
+		tool.Source = s.Name + ": " + tool.Source
+		all.Tools = append(all.Tools, tool)
+	}
+	for _, refused := range r.Refused {
+		all.Refused = append(all.Refused, imports.Refused{
+			Source: s.Name + ": " + refused.Source, Reason: refused.Reason})
+	}
+	for _, note := range s.Notes {
+		all.Notes = append(all.Notes, fmt.Sprintf("server %s: %s", s.Name, note))
+	}
+}
+
+// declaredEntry returns the entry of a server in the file of servers, else that of the
+// configuration.
+func declaredEntry(path string, old []byte, s imports.ConfiguredServer) (toolspecs.Entry, error) {
+	if len(old) == 0 {
+		return s.Entry, nil
+	}
+	declared, found, err := toolspecs.ServerEntry(path, old, s.Name)
+	if err != nil || !found {
+		return s.Entry, err
+	}
+	return declared, nil
+}
+
+// provide sets the variables with the secrets of the configuration, which the programs that are
+// started here get.
+func provide(literals map[string]string) error {
+	for name, value := range literals {
+		if os.Getenv(name) == "" {
+			if err := os.Setenv(name, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // server imports the tools of one server. What keeps it from being imported is in the result.
 func (c *configImport) server(path string, old []byte,
 	s imports.ConfiguredServer) (imports.Result, error) {
@@ -144,26 +175,15 @@ func (c *configImport) server(path string, old []byte,
 		r.Refused = append(r.Refused, imports.Refused{Source: "all tools", Reason: reason})
 		return r, nil
 	}
-	entry := s.Entry
-	if len(old) > 0 {
-		declared, found, err := toolspecs.ServerEntry(path, old, s.Name)
-		if err != nil {
-			return r, err
-		}
-		if found {
-			entry = declared
-		}
+	entry, err := declaredEntry(path, old, s)
+	if err != nil {
+		return r, err
 	}
 	if s.Problem != "" {
 		return refuse(s.Problem)
 	}
-	for name, value := range s.Literals {
-		// The programs that are started here get the secrets of the configuration.
-		if os.Getenv(name) == "" {
-			if err := os.Setenv(name, value); err != nil {
-				return refuse(err.Error())
-			}
-		}
+	if err := provide(s.Literals); err != nil {
+		return refuse(err.Error())
 	}
 	listed, err := c.servers.tools(entry)
 	if c.servers.ctx.Err() != nil {

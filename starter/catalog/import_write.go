@@ -71,17 +71,8 @@ func writeImported(a *cli.App, cmd *cobra.Command, flags *importFlags, catalog *
 	if err != nil {
 		return err
 	}
-	inTheWay := report.files(fileInTheWay)
-	if len(inTheWay) > 0 && !flags.dryRun {
-		return cli.Errorf(cli.ExitUsage,
-			"%s already there and not from an earlier import of this source: %s\nNothing was written. Pass --force to take over what they have in common, --prefix for other names, or another folder with --out.",
-			cli.IsAre(len(inTheWay), "file"), strings.Join(inTheWay[:min(len(inTheWay), 10)], ", ")+
-				more(len(inTheWay)-10))
-	}
-	if !flags.dryRun && len(report.Tools) > 0 {
-		if err := report.write(flags); err != nil {
-			return cli.Errorf(cli.ExitFailed, "--out %s: %w", flags.out, err)
-		}
+	if err := writeReported(report, flags); err != nil {
+		return err
 	}
 	if err := printImport(a, report, flags); err != nil {
 		return err
@@ -90,6 +81,23 @@ func writeImported(a *cli.App, cmd *cobra.Command, flags *importFlags, catalog *
 		return cli.Exit(cli.ExitUsage)
 	}
 	return checkImported(a, report, flags, catalog)
+}
+
+// writeReported writes the files of a report, unless files of others are in the way.
+func writeReported(report *importReport, flags *importFlags) error {
+	if flags.dryRun || len(report.Tools) == 0 {
+		return nil
+	}
+	if inTheWay := report.files(fileInTheWay); len(inTheWay) > 0 {
+		return cli.Errorf(cli.ExitUsage,
+			"%s already there and not from an earlier import of this source: %s\nNothing was written. Pass --force to take over what they have in common, --prefix for other names, or another folder with --out.",
+			cli.IsAre(len(inTheWay), "file"), strings.Join(inTheWay[:min(len(inTheWay), 10)], ", ")+
+				more(len(inTheWay)-10))
+	}
+	if err := report.write(flags); err != nil {
+		return cli.Errorf(cli.ExitFailed, "--out %s: %w", flags.out, err)
+	}
+	return nil
 }
 
 func more(n int) string {
@@ -139,7 +147,12 @@ func (t *importedTool) plan(flags *importFlags, title string, tool imports.Tool)
 	} else if err != nil {
 		return cli.Errorf(cli.ExitUsage, "%s: %w", t.File, cli.PathError(t.File, err))
 	}
-	merged, err := imports.Merge(old, data, explicit)
+	return t.merge(flags, old, explicit)
+}
+
+// merge determines what becomes of a file that exists.
+func (t *importedTool) merge(flags *importFlags, old []byte, explicit []string) error {
+	merged, err := imports.Merge(old, t.data, explicit)
 	if err != nil {
 		return cli.Errorf(cli.ExitUsage, "%s: %w", t.File, err)
 	}
@@ -206,7 +219,6 @@ func printImport(a *cli.App, r *importReport, flags *importFlags) error {
 	}
 	p := a.PaletteFor(a.Out)
 	rows := cli.Table{Header: []string{"file", "state", "from"}}
-	notes := 0
 	for _, t := range r.Tools {
 		rows.Add(t.File, strings.ReplaceAll(t.State, "_", " "), t.Source)
 	}
@@ -221,6 +233,16 @@ func printImport(a *cli.App, r *importReport, flags *importFlags) error {
 		}
 	}
 	p = a.PaletteFor(a.Err)
+	notes := r.printNotes(a, p)
+	for _, refused := range r.Refused {
+		fmt.Fprintln(a.Err, p.Bad("not imported:"), refused.Source+": "+refused.Reason)
+	}
+	fmt.Fprintln(a.Err, r.summary(flags, notes))
+	return nil
+}
+
+// printNotes prints the notes and returns the number of those about tools.
+func (r *importReport) printNotes(a *cli.App, p cli.Palette) (notes int) {
 	for _, note := range r.Notes {
 		fmt.Fprintln(a.Err, p.Warn("note:"), note)
 	}
@@ -234,11 +256,7 @@ func printImport(a *cli.App, r *importReport, flags *importFlags) error {
 				p.Warn("note:"), t.File, strings.Join(t.Kept, ", "))
 		}
 	}
-	for _, refused := range r.Refused {
-		fmt.Fprintln(a.Err, p.Bad("not imported:"), refused.Source+": "+refused.Reason)
-	}
-	fmt.Fprintln(a.Err, r.summary(flags, notes))
-	return nil
+	return notes
 }
 
 // importNote is a note and the parts of the document it concerns.

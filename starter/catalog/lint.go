@@ -176,6 +176,11 @@ func (l *linter) file(path string) error {
 		_, err := policies.DecodeFor(path, data, l.tools)
 		return err
 	}
+	return l.caller(path, kind, data)
+}
+
+// caller checks a file that names tools: an agent, a plan or a script.
+func (l *linter) caller(path string, kind string, data []byte) (err error) {
 	known, wrong := specfiles.KnownTools(l.app, l.catalog)
 	switch kind {
 	case specfiles.KindAgent:

@@ -311,44 +311,66 @@ func ServersYAML(old []byte, servers []ConfiguredServer) (data []byte, added []s
 // withoutComments replaces the comments and trailing commas of a JSON text by blanks, so that
 // positions stay.
 func withoutComments(data []byte) []byte {
-	plain := bytes.Clone(data)
-	blank := func(from, to int) {
-		for i := from; i < min(to, len(plain)); i++ {
-			if plain[i] != '\n' {
-				plain[i] = ' '
-			}
-		}
-	}
-	comma := -1
+	plain, comma := bytes.Clone(data), -1
 	for i := 0; i < len(plain); i++ {
-		rest := plain[i:]
-		switch c := plain[i]; {
-		case c == '"':
-			comma = -1
-			for i++; i < len(plain) && plain[i] != '"'; i++ {
-				if plain[i] == '\\' {
-					i++
-				}
-			}
-		case bytes.HasPrefix(rest, []byte("//")):
-			end := bytes.IndexByte(rest, '\n')
-			if end < 0 {
-				end = len(rest)
-			}
-			blank(i, i+end)
-		case bytes.HasPrefix(rest, []byte("/*")):
-			end := bytes.Index(rest, []byte("*/"))
-			if end < 0 {
-				end = len(rest)
-			}
-			blank(i, i+end+2)
-		case c == ',':
+		if end := endOfComment(plain, i); end > i {
+			blank(plain[i:end])
+			i = end - 1
+			continue
+		}
+		switch c := plain[i]; c {
+		case '"':
+			comma, i = -1, endOfString(plain, i)
+		case ',':
 			comma = i
-		case (c == '}' || c == ']') && comma >= 0:
-			blank(comma, comma+1)
-		case c > ' ':
-			comma = -1
+		case '}', ']':
+			if comma >= 0 {
+				blank(plain[comma : comma+1])
+			}
+		default:
+			if c > ' ' {
+				comma = -1
+			}
 		}
 	}
 	return plain
+}
+
+// endOfComment returns the end of the comment that begins at start; start if none does.
+func endOfComment(text []byte, start int) int {
+	rest, end := text[start:], -1
+	switch {
+	case bytes.HasPrefix(rest, []byte("//")):
+		end = bytes.IndexByte(rest, '\n')
+	case bytes.HasPrefix(rest, []byte("/*")):
+		if end = bytes.Index(rest[2:], []byte("*/")); end >= 0 {
+			end += 4
+		}
+	default:
+		return start
+	}
+	if end < 0 {
+		return len(text)
+	}
+	return start + end
+}
+
+// endOfString returns the index of the quote that ends the string beginning at start.
+func endOfString(text []byte, start int) int {
+	i := start + 1
+	for ; i < len(text) && text[i] != '"'; i++ {
+		if text[i] == '\\' {
+			i++
+		}
+	}
+	return i
+}
+
+// blank replaces everything but line ends.
+func blank(text []byte) {
+	for i, c := range text {
+		if c != '\n' {
+			text[i] = ' '
+		}
+	}
 }

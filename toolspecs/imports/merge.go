@@ -172,12 +172,7 @@ func Merge(old, imported []byte, explicit []string) (Merged, error) {
 	m.known, known = recordIn(old)
 	result := Merged{Foreign: !known || m.otherSource()}
 	if result.Foreign {
-		m.known = recorded{}
-		for _, f := range m.old {
-			if decides(f.path) {
-				m.known[f.digest()] = true
-			}
-		}
+		m.know()
 	}
 	m.merge()
 	result.Kept = m.kept
@@ -188,6 +183,16 @@ func Merge(old, imported []byte, explicit []string) (Merged, error) {
 	}
 	result.Data, err = m.file(imported)
 	return result, err
+}
+
+// know takes the fields of a foreign file that say what the tool is for imported ones.
+func (m *merger) know() {
+	m.known = recorded{}
+	for _, f := range m.old {
+		if decides(f.path) {
+			m.known[f.digest()] = true
+		}
+	}
 }
 
 // decides reports whether a field says what a tool is and how it is reached.
@@ -228,22 +233,28 @@ func (m *merger) otherSource() bool {
 
 func (m *merger) merge() {
 	for _, now := range m.new {
-		before, had := find(m.old, now.path)
-		explicit := slices.Contains(m.explicit, now.path)
-		switch {
-		case had && plainValue(before.value) == plainValue(now.value):
-		case explicit, had && m.known[before.digest()], now.path == "entry.pin":
-			m.set(now)
-		case !had && !m.known[now.digest()]:
-			m.set(now)
-		case had && !m.known[now.digest()]:
-			m.kept = append(m.kept, now.path)
-		}
+		m.mergeField(now)
 	}
 	for _, before := range m.old {
 		if _, has := find(m.new, before.path); !has && m.known[before.digest()] {
 			m.remove(before.path)
 		}
+	}
+}
+
+// mergeField takes a field of the source, or keeps what people wrote in its place.
+func (m *merger) mergeField(now specField) {
+	before, had := find(m.old, now.path)
+	explicit := slices.Contains(m.explicit, now.path)
+	switch {
+	case had && plainValue(before.value) == plainValue(now.value):
+	case explicit, had && m.known[before.digest()], now.path == "entry.pin":
+		m.set(now)
+	case m.known[now.digest()]: // people removed or changed it
+	case had:
+		m.kept = append(m.kept, now.path)
+	default:
+		m.set(now)
 	}
 }
 

@@ -47,12 +47,8 @@ var standardTypes = []string{typeObject, typeArray, typeString, typeNumber, type
 
 // types returns the types that a schema allows; none means any.
 func (t *translator) types(o *jsontext.Object, at string) []string {
-	given, many := o.Get(keyType).([]any)
-	if !many && o.Has(keyType) {
-		given = []any{o.Get(keyType)}
-	}
 	var types []string
-	for _, g := range given {
+	for _, g := range givenTypes(o) {
 		name, known := typeOf(g)
 		if !known {
 			t.notes.add(at, "there is no type %.40s, so it accepts any value", encoded(g))
@@ -68,6 +64,15 @@ func (t *translator) types(o *jsontext.Object, at string) []string {
 		types = withNull(types)
 	}
 	return types
+}
+
+// givenTypes returns the value of the keyword type as a list.
+func givenTypes(o *jsontext.Object) []any {
+	given, many := o.Get(keyType).([]any)
+	if !many && o.Has(keyType) {
+		return []any{o.Get(keyType)}
+	}
+	return given
 }
 
 func withNull(types []string) []string {

@@ -93,6 +93,10 @@ func node(v reflect.Value) (*yaml.Node, error) {
 		data, err := text.MarshalText()
 		return scalar(string(data)), err
 	}
+	return nodeByKind(v)
+}
+
+func nodeByKind(v reflect.Value) (*yaml.Node, error) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		return node(v.Elem())

@@ -79,17 +79,13 @@ func settingsOf(requests *traffic.Counter, tools *toolspecs.Catalog, set *lanes.
 	s := &api.WorkerSettings{Rejected: requests.Rejected()}
 	s.Polls, s.PeakPolls = requests.Polls()
 	leases := map[string]api.Duration{}
-	for _, name := range served {
-		if lane, _ := set.Lane(name); lane.Limited() {
-			leases[name] = cmp.Or(lane.Lease, api.DefaultLease)
-			s.Leases = append(s.Leases, api.LaneLease{Lane: name, Lease: leases[name],
-				Groups: max(lane.Holders, 1)})
-		}
+	s.Leases = leasesOf(set, served)
+	for _, l := range s.Leases {
+		leases[l.Lane] = l.Lease
 	}
 	for _, t := range tools.All() {
 		tool := t.Tool()
-		beats := tool.Dispatch.TakesSlots() || tool.Dispatch == api.DispatchInstance
-		if !beats || tool.Lane == api.LaneInline {
+		if !beats(tool) {
 			continue
 		}
 		h := api.ToolHeartbeat{Tool: tool.Name,
@@ -103,4 +99,21 @@ func settingsOf(requests *traffic.Counter, tools *toolspecs.Catalog, set *lanes.
 		}
 	}
 	return s
+}
+
+// beats reports whether calls of a tool send heartbeats.
+func beats(tool api.Tool) bool {
+	return tool.Lane != api.LaneInline &&
+		(tool.Dispatch.TakesSlots() || tool.Dispatch == api.DispatchInstance)
+}
+
+// leasesOf returns the leases of the served lanes with a limit.
+func leasesOf(set *lanes.Set, served []string) (leases []api.LaneLease) {
+	for _, name := range served {
+		if lane, _ := set.Lane(name); lane.Limited() {
+			leases = append(leases, api.LaneLease{Lane: name,
+				Lease: cmp.Or(lane.Lease, api.DefaultLease), Groups: max(lane.Holders, 1)})
+		}
+	}
+	return leases
 }

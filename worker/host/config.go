@@ -169,19 +169,7 @@ const minReloadInterval = 10 * time.Millisecond
 
 // validate returns every fault of the configuration. Each error names the field and the bound.
 func (c Config) validate() error {
-	var faults []error
-	if c.Concurrency < 1 {
-		faults = append(faults, fmt.Errorf("Config.Concurrency is %d; it must be at least 1",
-			c.Concurrency))
-	}
-	if c.MaxConcurrent < 0 {
-		faults = append(faults, fmt.Errorf("Config.MaxConcurrent is %d; it cannot be negative",
-			c.MaxConcurrent))
-	}
-	if c.Instances < 1 {
-		faults = append(faults, fmt.Errorf("Config.Instances is %d; it must be at least 1",
-			c.Instances))
-	}
+	faults := c.numberFaults()
 	if c.StopTimeout < 0 {
 		faults = append(faults, fmt.Errorf("Config.StopTimeout is %s; it cannot be negative",
 			c.StopTimeout))
@@ -199,6 +187,23 @@ func (c Config) validate() error {
 	}
 	return errors.Join(append(append(faults, c.webhookFault(), c.endpointFault()),
 		c.laneFaults()...)...)
+}
+
+// numberFaults returns the faults of the numbers of calls and instances.
+func (c Config) numberFaults() (faults []error) {
+	if c.Concurrency < 1 {
+		faults = append(faults, fmt.Errorf("Config.Concurrency is %d; it must be at least 1",
+			c.Concurrency))
+	}
+	if c.MaxConcurrent < 0 {
+		faults = append(faults, fmt.Errorf("Config.MaxConcurrent is %d; it cannot be negative",
+			c.MaxConcurrent))
+	}
+	if c.Instances < 1 {
+		faults = append(faults, fmt.Errorf("Config.Instances is %d; it must be at least 1",
+			c.Instances))
+	}
+	return faults
 }
 
 func (c Config) webhookFault() error {

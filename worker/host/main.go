@@ -62,15 +62,7 @@ func main(ctx context.Context, c Config, args []string, stdout, stderr io.Writer
 		fmt.Fprintln(stderr, "worker:", err)
 		return exitUsage
 	}
-	own := c.Ready
-	c.Ready = func(info Info) {
-		if own != nil {
-			own(info)
-		}
-		if err := json.NewEncoder(stdout).Encode(info); err != nil {
-			c.Logger.Warn("ready line not printed", "error", err)
-		}
-	}
+	c.Ready = c.printing(stdout)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if f.parentPID != 0 {
@@ -81,6 +73,19 @@ func main(ctx context.Context, c Config, args []string, stdout, stderr io.Writer
 		return exitCode(err)
 	}
 	return exitOK
+}
+
+// printing returns a Ready that also prints the Info.
+func (c Config) printing(stdout io.Writer) func(Info) {
+	own := c.Ready
+	return func(info Info) {
+		if own != nil {
+			own(info)
+		}
+		if err := json.NewEncoder(stdout).Encode(info); err != nil {
+			c.Logger.Warn("ready line not printed", "error", err)
+		}
+	}
 }
 
 func exitCode(err error) int {

@@ -232,7 +232,7 @@ func (l *lab) dryAtCommandLine() {
 	}()
 	asked := l.awaitApprovals("typed-plan", 1)["call-1-1"]
 	if code, out := l.command("approve", "typed-plan", "--digest", asked.Digest); code != 0 ||
-		!strings.Contains(asked.Reason, "somebody reads it first") {
+		!strings.Contains(asked.Reason, "a person reviews it") {
 		l.t.Errorf("%d: %s; asked because %s", code, out, asked.Reason)
 	}
 	<-done

@@ -39,10 +39,14 @@ func (l *lab) largest(run client.WorkflowRun) (m largest) {
 			m.events++
 			switch e.GetEventType() {
 			case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-				// New events may arrive while a task ends the run, which then is repeated.
+				// New events may arrive while a task ends the run, and a slow server may have
+				// forgotten an update. The task is repeated then.
 				failed := e.GetWorkflowTaskFailedEventAttributes()
 				l.t.Logf("%s: %v", run.GetID(), failed)
-				if failed.GetCause() != enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND {
+				switch failed.GetCause() {
+				case enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND,
+					enumspb.WORKFLOW_TASK_FAILED_CAUSE_BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE:
+				default:
 					m.failedTasks++
 				}
 			case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:

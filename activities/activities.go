@@ -26,6 +26,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/policies"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 )
 
 // Config configures the activities of one process.
@@ -147,7 +148,11 @@ func (a *Activities) LoadConversation(ctx context.Context,
 	r api.LoadConversationRequest) (api.LoadedConversation, error) {
 	ctx, rest := keepAlive(ctx, a.config.Client)
 	defer rest()
-	return a.Conversations.Load(ctx, r)
+	loaded, err := a.Conversations.Load(ctx, r)
+	if err != nil && temporal.IsCanceledError(context.Cause(ctx)) {
+		return loaded, temporal.NewCanceledError()
+	}
+	return loaded, err
 }
 
 // RunHook implements the activity api.HookActivity: it runs one hook of a run. It returns the

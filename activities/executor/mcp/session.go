@@ -22,11 +22,17 @@ type session struct {
 	lost chan error
 
 	mu   sync.Mutex
-	conn *mcpConn
-	// used is set when a call may have been sent on conn: the server then may keep state.
-	used bool
+	conn *sessionConn
 	// over is why no call can use the session any more; nil while calls can.
 	over error
+}
+
+// sessionConn is a connection of a session.
+type sessionConn struct {
+	*mcpConn
+	// used is set when a call may have been sent on the connection: the server then may keep state.
+	// The session's mu guards it.
+	used bool
 }
 
 // StartInstance implements executor.Host: it returns a session that is not yet connected.
@@ -53,24 +59,23 @@ func (s *session) execute(ctx context.Context, spec *toolspecs.Spec,
 // attempt makes a call on the session's connection.
 func (s *session) attempt(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
-	conn, err := s.connection(ctx, spec)
+	c, err := s.connection(ctx, spec)
 	if err != nil {
 		return executor.Answer{}, executor.NotStarted(err)
 	}
-	return s.executor.callOn(ctx, conn, spec, args, s.sends)
+	return s.executor.callOn(ctx, c.conn, spec, args, func() { s.sends(c) })
 }
 
-// sends records that a call is about to be sent.
-func (s *session) sends() {
+// sends records that a call is about to be sent on a connection.
+func (s *session) sends(c *sessionConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.used = true
+	c.used = true
 }
 
 // connection returns the open connection of the session. It connects if the session has none, and
 // again if the last one ended and held no state.
-func (s *session) connection(ctx context.Context, spec *toolspecs.Spec) (*mcpclient.Connection,
-	error) {
+func (s *session) connection(ctx context.Context, spec *toolspecs.Spec) (*sessionConn, error) {
 	for {
 		c, err := s.current(ctx, spec)
 		if err != nil {
@@ -78,7 +83,7 @@ func (s *session) connection(ctx context.Context, spec *toolspecs.Spec) (*mcpcli
 		}
 		err = c.await(ctx)
 		if err == nil {
-			return c.conn, nil
+			return c, nil
 		}
 		if !errors.Is(err, errAbandoned) || ctx.Err() != nil {
 			return nil, err
@@ -87,24 +92,22 @@ func (s *session) connection(ctx context.Context, spec *toolspecs.Spec) (*mcpcli
 }
 
 // current returns the connection that calls use, open or being opened.
-func (s *session) current(ctx context.Context, spec *toolspecs.Spec) (*mcpConn, error) {
-	if over := s.ended(); over != nil {
-		return nil, over
-	}
+func (s *session) current(ctx context.Context, spec *toolspecs.Spec) (*sessionConn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over != nil {
-		return nil, s.over
+	ended, over := s.check()
+	if over != nil {
+		return nil, over
 	}
-	if s.conn == nil || s.conn.ended() {
-		s.conn, s.used = s.executor.pool.open(ctx, &spec.Entry, s.asks), false
+	if ended {
+		s.conn = &sessionConn{mcpConn: s.executor.pool.open(ctx, &spec.Entry, s.asks)}
 		go s.watch(s.conn)
 	}
 	return s.conn, nil
 }
 
 // watch notices the end of a connection between calls.
-func (s *session) watch(c *mcpConn) {
+func (s *session) watch(c *sessionConn) {
 	<-c.ready
 	if c.err == nil {
 		<-c.conn.Done()
@@ -117,16 +120,27 @@ func (s *session) watch(c *mcpConn) {
 func (s *session) ended() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over != nil || s.conn == nil || !s.used || !s.conn.ended() || s.conn.err != nil ||
-		!s.conn.conn.HasSession() {
-		return s.over
+	_, over := s.check()
+	return over
+}
+
+// check returns why the session is over as ended does, and otherwise whether it has no usable
+// connection. It looks at the connection once, because that can end at any time. The caller holds
+// mu.
+func (s *session) check() (ended bool, over error) {
+	if s.over != nil {
+		return true, s.over
+	}
+	ended = s.conn == nil || s.conn.ended()
+	if !ended || s.conn == nil || !s.conn.used || s.conn.err != nil || !s.conn.conn.HasSession() {
+		return ended, nil
 	}
 	reason := fmt.Errorf("the session with its MCP server was lost: %w", s.conn.conn.Err())
 	s.lost <- reason
 	e := api.Errorf(api.ErrWorkerLost, "%v; nothing was called", reason)
 	e.Phase, e.Retryable = api.PhaseExecution, true
 	s.over = executor.NotStarted(e)
-	return s.over
+	return true, s.over
 }
 
 // Close ends the session: an HTTP server is notified, and a program is ended.

@@ -154,6 +154,32 @@ func TestSession_ReconnectsBeforeItsFirstCall(t *testing.T) {
 	}
 }
 
+// A call that is about to use a replaced connection does not mark the new one as used.
+func TestSession_CountsACallForItsOwnConnection(t *testing.T) {
+	b := stdioBench(t)
+	s := b.session(t).Value.(*session)
+	open := func() *sessionConn {
+		t.Helper()
+		c, err := s.connection(t.Context(), b.spec("count", inSession))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	first := open()
+	first.close()
+	second := open()
+	s.sends(first)
+	second.close()
+	third := open()
+	s.sends(third)
+	third.close()
+	if _, err := s.connection(t.Context(), b.spec("count", inSession)); !errors.Is(err,
+		&api.Error{Type: api.ErrWorkerLost}) {
+		t.Errorf("after the loss of a connection with state: %v", err)
+	}
+}
+
 // restarting is an HTTP server that forgets its sessions when it restarts.
 func restarting(t *testing.T, handler func() http.Handler) (b *mcpBench, restart func()) {
 	t.Helper()

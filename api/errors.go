@@ -58,7 +58,10 @@ var errorAdvice = map[ErrorType]string{
 }
 
 // notStartedAdvice is the advice on a failure whose type alone does not say that nothing ran.
-const notStartedAdvice = "Nothing left the worker, so the tool did not run. It may be called again."
+const notStartedAdvice = neverRanAdvice + " It may be called again."
+
+// neverRanAdvice is the advice on a call of an instance that was lost before.
+const neverRanAdvice = "Nothing left the worker, so the tool did not run."
 
 // notDoneAdvice is the advice on a call that had no effect.
 const notDoneAdvice = "The call had no effect. It may be called again."
@@ -166,6 +169,8 @@ func (e *Error) ForModel() string {
 
 func (e *Error) advice() string {
 	switch {
+	case e.NotStarted && e.Type == ErrWorkerLost && !e.Retryable && !e.Requeue:
+		return neverRanAdvice
 	case e.NotStarted && slices.Contains(impliesStart, e.Type):
 		return notStartedAdvice
 	case e.NotDone:

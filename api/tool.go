@@ -355,8 +355,10 @@ const maxLost = 3
 // RequeuesLost reports whether a run schedules a call of the tool again that failed with e because
 // its workers were lost, and was scheduled again for that reason n times before. The server counts
 // a lost attempt as one of the retry policy, also if the tool never started: a worker that is cut
-// off from the server loses one attempt for each of its open polls.
+// off from the server loses one attempt for each of its open polls. A call that was refused because
+// its instance was lost before is not scheduled again.
 func (t Tool) RequeuesLost(e *Error, n int) bool {
 	repeatable := t.Effect == EffectRead || t.Effect == EffectIdempotent
-	return e.Type == ErrWorkerLost && !e.Requeue && repeatable && t.schedulable() && n < maxLost
+	return e.Type == ErrWorkerLost && !e.Requeue && !e.NotStarted && repeatable &&
+		t.schedulable() && n < maxLost
 }

@@ -87,7 +87,9 @@ func (s *instances) call(ctx workflow.Context, t api.Tool, options workflow.Acti
 	i := s.of(t)
 	future, settable := workflow.NewFuture(ctx)
 	if i.gone != "" {
-		settable.SetError(api.InstanceLost(t, i.gone))
+		e := api.InstanceLost(t, i.gone)
+		e.NotStarted = true
+		settable.SetError(e)
 		return future
 	}
 	if i.hostInstance == nil {

@@ -342,9 +342,12 @@ func TestLostInstance_EndsTheTool(t *testing.T) {
 			if r := w.result(); r.Usage.Failed != 3 || r.Usage.Calls != 4 {
 				t.Errorf("usage %+v", r.Usage)
 			}
-			text := api.InstanceLost(api.Tool{Name: "counter"}, why[name]).ForModel()
-			expect(t, "results", w.callResults(), []string{"1.1 " + text, "1.2 " + text, "2.1 " + text,
-				"2.2 1"})
+			fault := api.InstanceLost(api.Tool{Name: "counter"}, why[name])
+			text := fault.ForModel()
+			fault.NotStarted = true
+			later := fault.ForModel()
+			expect(t, "results", w.callResults(), []string{"1.1 " + text, "1.2 " + later,
+				"2.1 " + later, "2.2 1"})
 			expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended"})
 		})
 	}
@@ -508,13 +511,20 @@ func TestInstance_LossNamesTheToolsThatShareIt(t *testing.T) {
 	lost := hostError(api.Error{Type: api.ErrWorkerLost, Message: "the server exited"},
 		api.InstanceProgress{Used: true})
 	w := newWorkers(t, sessionTools(nil), hostInstance{until: "1.1 waits", err: lost})
+	var pauses []time.Duration
+	w.SetOnTimerScheduledListener(func(_ string, d time.Duration) { pauses = append(pauses, d) })
 	a := agent(step(call("write", `{}`)), step(call("read", `{}`)), answer("done"))
 	a.Tools = append(a.Tools, "write", "read")
 	w.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 	w.result()
+	if len(pauses) != 1 { // the first call was running
+		t.Errorf("calls are requeued after %s, want the first call once", pauses)
+	}
 	told := w.callResults()
-	want := api.InstanceLost(api.Tool{Name: "read", Instance: w.asked[0].Instance},
-		"the server exited").ForModel()
+	fault := api.InstanceLost(api.Tool{Name: "read", Instance: w.asked[0].Instance},
+		"the server exited")
+	fault.NotStarted = true
+	want := fault.ForModel()
 	if len(told) != 2 || told[1] != "2.1 "+want || !strings.Contains(told[0], "the server exited") || !strings.Contains(want,
 		"do not call read, or other tools of mcp-server-") {
 		t.Errorf("told %q, want %q", told, want)

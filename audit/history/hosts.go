@@ -78,6 +78,7 @@ func (h *hosts) fault(tool string) *api.Error {
 func (h *hosts) lost(w *wantedCall) *api.Error {
 	fault := h.fault(w.Tool)
 	if w.decision != nil && fault != nil && fault.Type == api.ErrWorkerLost {
+		fault.NotStarted = true
 		return fault
 	}
 	return nil

@@ -60,8 +60,8 @@ type Lane struct {
 	// Holders is the number of groups into which the slots, or the keys, of the lane are divided.
 	// One worker serves a group at a time.
 	Holders int `json:"holders,omitempty"`
-	// Key is a template over the arguments of a call. Calls with different keys do not wait for
-	// each other.
+	// Key is a template over the arguments of a call. Each key has the slots, wait queue and rate
+	// of the lane. Keys share task queues, so that a long backlog of one can delay others.
 	Key string `json:"key,omitempty"`
 	// QueueSize is how many calls may wait; nil is any number.
 	QueueSize *int     `json:"queue_size,omitempty"`

@@ -31,37 +31,35 @@ func (q *slotQueue) model(ctx context.Context, r api.ModelRequest) (api.ModelRes
 
 // Behind returns what executes the calls and model steps of a lane without a limit while its worker
 // slots are open. Tasks in flight when the slots are closed are requeued, so that the lane's new
-// rules apply to them.
+// rules apply to them. Calls beyond the worker's limit over all lanes are requeued too.
 func (a *Server) Behind(workerSlots *WorkerSlots, lane string) (tool func(context.Context,
 	converter.EncodedValues) (api.Result, error),
 	model func(context.Context, api.ModelRequest) (api.ModelResponse, error)) {
-	closed := func() bool { return a.excess() || workerSlots.isClosed() }
-	return a.unless(closed, lane, a.config.Tool, a.config.Model)
+	model = func(ctx context.Context, in api.ModelRequest) (r api.ModelResponse, err error) {
+		if workerSlots.isClosed() {
+			return r, executor.Failure(requeued(lane, nil))
+		}
+		return a.config.Model(ctx, in)
+	}
+	return a.unless(func() bool { return a.excess() || workerSlots.isClosed() }, lane,
+		a.config.Tool), model
 }
 
-// excess reports whether a call is one too many for the worker.
+// excess reports whether a call is one too many for the worker. Model steps do not ask, because a
+// step that is returned uses up an attempt of its retry policy.
 func (a *Server) excess() bool { return a.config.Excess != nil && a.config.Excess() }
 
-// unless returns functions that requeue the calls and model steps of a lane if requeue is true, and
-// otherwise execute them.
+// unless returns a function that requeues the calls of a lane if requeue is true, and otherwise
+// executes them.
 func (a *Server) unless(requeue func() bool, lane string,
-	doTool func(context.Context, converter.EncodedValues) (api.Result, error),
-	doModel func(context.Context, api.ModelRequest) (api.ModelResponse, error)) (
-	tool func(context.Context, converter.EncodedValues) (api.Result, error),
-	model func(context.Context, api.ModelRequest) (api.ModelResponse, error)) {
-	tool = func(ctx context.Context, in converter.EncodedValues) (r api.Result, err error) {
+	do func(context.Context, converter.EncodedValues) (api.Result, error)) func(context.Context,
+	converter.EncodedValues) (api.Result, error) {
+	return func(ctx context.Context, in converter.EncodedValues) (r api.Result, err error) {
 		if requeue() {
 			return r, executor.Failure(requeued(lane, in))
 		}
-		return doTool(ctx, in)
+		return do(ctx, in)
 	}
-	model = func(ctx context.Context, in api.ModelRequest) (r api.ModelResponse, err error) {
-		if requeue() {
-			return r, executor.Failure(requeued(lane, nil))
-		}
-		return doModel(ctx, in)
-	}
-	return tool, model
 }
 
 // leaseKey is the context key of the lease under which a call runs.

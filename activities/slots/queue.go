@@ -102,13 +102,13 @@ func rulesOf(lane api.Lane, share int) (r waitRules, permits int) {
 func (q *slotQueue) serve(lane api.Lane, rate float64) {
 	s := &service{workerSlots: q.semaphore.workerSlots(), rate: rate,
 		counted: !lane.UsesWaitQueue()}
-	tool, model := q.tool, q.model
+	tool := q.tool
 	if s.counted {
-		tool, model = q.holder.unless(q.holder.excess, lane.Name, tool, model)
+		tool = q.holder.unless(q.holder.excess, lane.Name, tool)
 	}
 	stop, err := q.holder.config.ServeQueue(ServedQueue{Queue: q.queue, Lane: lane.Name,
 		WorkerSlots: s.workerSlots, Rate: rate, Keyed: lane.Keyed(),
-		Counted: s.counted, Tool: tool, Model: model, Failed: q.fail})
+		Counted: s.counted, Tool: tool, Model: q.model, Failed: q.fail})
 	if err != nil {
 		q.holder.log.Warn("a task queue of the lane cannot be served yet", append(q.holder.fields(),
 			"queue", q.queue, "error", err)...)

@@ -97,11 +97,11 @@ type Config struct {
 	Concurrency int
 	// MaxConcurrent is the number of concurrent calls and model steps on this worker over all
 	// lanes; zero for no limit. Calls beyond it wait at the server, where other workers can take
-	// them. Calls of stateful instances, inline calls, and those of lanes with queue_size or
-	// strategy reject are not counted.
+	// them. Model steps that arrive nevertheless run beyond it. Calls of stateful instances,
+	// inline calls, and those of lanes with key, queue_size or strategy reject are not counted.
 	MaxConcurrent int
-	// Instances is the number of stateful instances per lane on this worker; default 100. Runs that
-	// need another one wait until a worker has capacity.
+	// Instances is the number of instances of stateful tools and MCP sessions per lane on this
+	// worker; default 1000. Runs that need another one wait until a worker has capacity.
 	Instances int
 	// StopTimeout is the time that running calls have when the worker stops; default 30s. After
 	// that they are cancelled: repeatable calls move to another worker, the others report
@@ -143,7 +143,7 @@ func (c Config) withDefaults() Config {
 	c.Connection.Identity = cmp.Or(c.Connection.Identity, ownIdentity())
 	c.TaskQueue = cmp.Or(c.TaskQueue, api.DefaultTaskQueue)
 	c.Concurrency = cmp.Or(c.Concurrency, 100)
-	c.Instances = cmp.Or(c.Instances, 100)
+	c.Instances = cmp.Or(c.Instances, 1000)
 	c.ReloadInterval = cmp.Or(c.ReloadInterval, folder.DefaultReloadInterval)
 	if c.NoReload {
 		c.ReloadInterval = folder.NeverReload

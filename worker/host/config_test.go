@@ -305,12 +305,12 @@ func TestFlags_OverrideEnvironmentAndConfig(t *testing.T) {
 		t.Errorf("payloads are stored as %+v", apply("--payload-compression", "none").Payloads)
 	}
 	c = apply("--address", "flag:1", "--namespace", "fn", "--task-queue", "fq", "--lanes", "a, b",
-		"--tools", "ft", "--dir", "fd", "--concurrency", "9",
+		"--tools", "ft", "--dir", "fd", "--concurrency", "9", "--instances", "8",
 		"--lenient", "--stop-timeout", "3s", "--metrics-address", ":0", "--approval-webhook",
 		"https://x", "--approval-webhook-secret", "env:X")
 	if c.Connection.HostPort != "flag:1" || c.Connection.Namespace != "fn" || c.TaskQueue != "fq" ||
 		strings.Join(c.Lanes, "|") != "a|b" || c.Tools != "ft" ||
-		c.Dir != "fd" || c.Concurrency != 9 || c.Mode != api.ModeLenient ||
+		c.Dir != "fd" || c.Concurrency != 9 || c.Instances != 8 || c.Mode != api.ModeLenient ||
 		c.StopTimeout != 3*time.Second || c.MetricsAddress != ":0" ||
 		c.ApprovalWebhook != "https://x" || c.ApprovalWebhookSecret != "env:X" {
 		t.Errorf("got %+v", c)

@@ -113,6 +113,7 @@ type flags struct {
 	otlpEndpoint                string
 	otlpContent                 bool
 	concurrency, maxConcurrent  int
+	instances                   int
 	parentPID                   int
 	stickyCache                 int
 	lenient, skipInvalid        bool
@@ -205,7 +206,9 @@ func (f *flags) registerBounds(set *flag.FlagSet) {
 	set.IntVar(&f.concurrency, "concurrency", 0, "concurrent calls per lane without a limit on "+
 		"this worker (default 100)")
 	set.IntVar(&f.maxConcurrent, "max-concurrent", 0, "concurrent calls and model steps over all "+
-		"lanes of this worker (default no limit)")
+		"lanes of this worker; model steps can briefly exceed it (default no limit)")
+	set.IntVar(&f.instances, "instances", 0, "concurrent instances of stateful tools and MCP "+
+		"sessions per lane on this worker (default 1000)")
 }
 
 // printUsage prints the help text.
@@ -257,6 +260,7 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	override(&c.OTLPContent, f.otlpContent)
 	override(&c.Concurrency, f.concurrency)
 	override(&c.MaxConcurrent, f.maxConcurrent)
+	override(&c.Instances, f.instances)
 	override(&c.StopTimeout, f.stopTimeout)
 	override(&c.ReloadInterval, f.reloadInterval)
 	override(&c.NoReload, !f.reload)

@@ -18,7 +18,8 @@ import (
 	"github.com/switchyard/switchyard/worker/host/concurrency"
 )
 
-// maxPollers bounds the concurrent polls of the task queue of a lane. An open key has one.
+// maxPollers bounds the concurrent polls of the task queue of a lane. A keyed lane has one for
+// each of its task queues.
 const maxPollers = 5
 
 // backlogged is how soon after the start of a poll a task arrives if it already waited, or if the
@@ -152,8 +153,8 @@ func (s *slotsSupplier) drained() <-chan struct{} {
 	return s.quiet
 }
 
-// queueServer creates the workers of single task queues: one for each stateful instance, and one
-// for each queue of a lane or of a key.
+// queueServer creates the workers of single task queues: one for each instance of a stateful tool
+// or MCP session, and one for each queue of a lane.
 type queueServer struct {
 	config    Config
 	conn      client.Client

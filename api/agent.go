@@ -310,17 +310,22 @@ func (f ToolFacts) Selects(entry string) bool {
 
 // matches reports whether a name matches a pattern, in which * is any text.
 func matches(pattern, name string) bool {
-	before, after, found := strings.Cut(pattern, "*")
-	rest, ok := strings.CutPrefix(name, before)
-	if !ok || !found {
-		return ok && rest == ""
+	segments := strings.Split(pattern, "*")
+	last := len(segments) - 1
+	if last == 0 {
+		return pattern == name
 	}
-	for i := range len(rest) + 1 {
-		if matches(after, rest[i:]) {
-			return true
+	rest, ok := strings.CutPrefix(name, segments[0])
+	if !ok {
+		return false
+	}
+	// The first occurrence of a segment leaves the most text for those after it.
+	for _, segment := range segments[1:last] {
+		if _, rest, ok = strings.Cut(rest, segment); !ok {
+			return false
 		}
 	}
-	return false
+	return strings.HasSuffix(rest, segments[last])
 }
 
 // MaySelect reports whether an entry selects a tool of that name, as far as the name tells.

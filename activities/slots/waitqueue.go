@@ -18,7 +18,7 @@ var (
 
 // waitRules are the rules of a wait queue.
 type waitRules struct {
-	// limit is how many calls may run, space how many may wait.
+	// limit is how many calls may run, space how many may wait for a slot.
 	limit, space int
 	strategy     api.Strategy
 	// rate bounds the starts per second, with bursts of one second's worth; zero is no bound.
@@ -41,8 +41,10 @@ type waitQueue struct {
 	came  int64
 	clock map[int]int64
 	last  map[sharer]int64
-	// users counts the calls that use the queue; guarded by waitQueues.mu.
-	users int
+	// users counts the calls that use the queue. tidied is set while a timer of waitQueues.tidy
+	// runs. Both are guarded by waitQueues.mu.
+	users  int
+	tidied bool
 }
 
 // sharer is one fairness key among the calls of one priority.
@@ -124,7 +126,9 @@ func (q *waitQueue) join(priority int, fairness string) (p *place, waiting bool)
 	at, _ := slices.BinarySearchFunc(q.waiting, p, func(a, b *place) int { return a.compare(b) })
 	q.waiting = slices.Insert(q.waiting, at, p)
 	q.next()
-	if len(q.waiting) > q.rules.space {
+	// Calls that have a slot and only wait for the rate need no space.
+	delayed := max(q.rules.limit-q.running, 0)
+	if len(q.waiting)-delayed > q.rules.space {
 		last := q.waiting[len(q.waiting)-1]
 		last.turn <- errQueueFull
 		q.waiting = q.waiting[:len(q.waiting)-1]

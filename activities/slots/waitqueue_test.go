@@ -216,6 +216,48 @@ func TestWaitQueue_KeepsItsRate(t *testing.T) {
 	}
 }
 
+func TestWaitQueue_WithoutSpaceRejectsNoCallThatOnlyTheRateDelays(t *testing.T) {
+	l, stand := queueOf(t, 1, 0, api.StrategyReject)
+	l.configure(waitRules{limit: 1, strategy: api.StrategyReject, rate: 1})
+	first := stand("first", 0, "a", time.Time{})
+	if err := expect.Receive(t, "the first turn", first.ended); err != nil {
+		t.Fatal(err)
+	}
+	if err := expect.Receive(t, "a call without a slot", stand("full", 0, "a",
+		time.Time{}).ended); !errors.Is(err, errQueueFull) {
+		t.Errorf("a call without a slot: %v", err)
+	}
+	l.leave()
+	delayed := stand("delayed", 0, "a", time.Time{})
+	if n := l.length(); n != 1 {
+		t.Fatalf("%d calls wait for the rate", n)
+	}
+	if err := expect.Receive(t, "a call whose slot is taken", stand("third", 0, "a",
+		time.Time{}).ended); !errors.Is(err, errQueueFull) {
+		t.Errorf("a call whose slot is taken: %v", err)
+	}
+	if err := expect.Receive(t, "the delayed turn", delayed.ended); err != nil {
+		t.Error(err)
+	}
+	l.leave()
+}
+
+// A queue that waits for its rate to be paid has one timer, however many calls end meanwhile.
+func TestWaitQueues_StartOneTimerForEachQueue(t *testing.T) {
+	s := newWaitQueues()
+	s.configure(waitRules{limit: 1, rate: 0.01})
+	q := s.use("k")
+	if err := q.enter(t.Context(), 0, "", time.Time{}, func() {}); err != nil {
+		t.Fatal(err)
+	}
+	q.leave()
+	s.release("k", q)
+	allocations := testing.AllocsPerRun(100, func() { s.release("k", s.use("k")) })
+	if keys, _ := s.length(); keys != 1 || allocations > 0 {
+		t.Errorf("%d queues, %v allocations for each call", keys, allocations)
+	}
+}
+
 // The size may change at any time. A closed semaphore issues no permits.
 func TestSemaphore_NeverExceedsItsSize(t *testing.T) {
 	g := newSemaphore()

@@ -53,13 +53,15 @@ func (s *waitQueues) release(key string, q *waitQueue) {
 // tidy deletes a wait queue that no call uses, once a new one would start no call earlier. The
 // caller holds mu.
 func (s *waitQueues) tidy(key string, q *waitQueue) {
-	if q.users > 0 || s.byKey[key] != q {
+	if q.users > 0 || q.tidied || s.byKey[key] != q {
 		return
 	}
 	if wait := q.owes(time.Now()); wait > 0 {
+		q.tidied = true
 		time.AfterFunc(wait, func() {
 			s.mu.Lock()
 			defer s.mu.Unlock()
+			q.tidied = false
 			s.tidy(key, q)
 		})
 		return

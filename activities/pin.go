@@ -266,14 +266,20 @@ const maxPinned = api.MaxPayload * 3 / 4
 // problem.
 func (p *pinning) bound() api.Packed[api.Pinned] {
 	packed, err := api.Pack(p.Pinned).Encoded()
-	if size := packed.Size(); err == nil && size > maxPinned {
-		p.Catalog.Tools, p.DescendantTools, p.Policies = nil, nil, api.PinnedPolicies{}
-		p.Problems = append(p.Problems, api.Problem{Path: "$.tools", Rule: "size",
-			Message: fmt.Sprintf("the tools and policies of the run have %d bytes in all, "+
-				"compressed; the limit is %d: give it fewer tools", size, maxPinned)})
-		return api.Pack(p.Pinned)
+	var message string
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		message = "the tools and policies of the run are too large; give it fewer tools: " +
+			e.Message
+	} else if size := packed.Size(); err == nil && size > maxPinned {
+		message = fmt.Sprintf("the tools and policies of the run have %d bytes in all, "+
+			"compressed; the limit is %d: give it fewer tools", size, maxPinned)
 	}
-	return packed
+	if message == "" {
+		return packed
+	}
+	p.Catalog.Tools, p.DescendantTools, p.Policies = nil, nil, api.PinnedPolicies{}
+	p.Problems = append(p.Problems, api.Problem{Path: "$.tools", Rule: "size", Message: message})
+	return api.Pack(p.Pinned)
 }
 
 func noTool(name string, near []string) string {

@@ -74,6 +74,21 @@ func TestPin_IncludesToolsOfSubAgents(t *testing.T) {
 	}
 }
 
+// Tools that compress well, but that no reader would decompress, are reported as such.
+func TestPin_RefusesToolsAboveTheDecodersLimit(t *testing.T) {
+	var names []string
+	var specs []toolspecs.Spec
+	for i := range 1100 {
+		names = append(names, fmt.Sprint("tool", i))
+		specs = append(specs, spec(names[i],
+			func(s *toolspecs.Spec) { s.Description = strings.Repeat("x", 32<<10) }))
+	}
+	p := setUp(t, catalogOf(t, specs...), nil).pin(t, api.PinRequest{Run: "r", Tools: names})
+	if len(p.Problems) != 1 || p.Problems[0].Rule != "size" || len(p.Catalog.Tools) > 0 {
+		t.Errorf("%d tools, problems: %v", len(p.Catalog.Tools), p.Problems)
+	}
+}
+
 // Tools that do not fit into history are reported before the run starts.
 func TestPin_RefusesTooManyTools(t *testing.T) {
 	random := rand.New(rand.NewChaCha8([32]byte{}))

@@ -34,7 +34,7 @@ type gzipped struct {
 }
 
 // Encoded returns p with its JSON, so that encoding it several times compresses it once. The value
-// must not be changed afterwards.
+// must not be changed afterwards. It fails with validation_error if the JSON has more than 32 MiB.
 func (p Packed[T]) Encoded() (Packed[T], error) {
 	data, err := p.MarshalJSON()
 	p.encoded = data
@@ -44,7 +44,8 @@ func (p Packed[T]) Encoded() (Packed[T], error) {
 // Size returns the length of the JSON of a value that Encoded returned.
 func (p Packed[T]) Size() int { return len(p.encoded) }
 
-// MarshalJSON encodes the value, compressed if its JSON has 16 KiB or more.
+// MarshalJSON encodes the value, compressed if its JSON has 16 KiB or more. It refuses JSON of more
+// than 32 MiB, because UnmarshalJSON does.
 func (p Packed[T]) MarshalJSON() ([]byte, error) {
 	if p.encoded != nil {
 		return p.encoded, nil
@@ -52,6 +53,9 @@ func (p Packed[T]) MarshalJSON() ([]byte, error) {
 	plain, err := json.Marshal(p.Value)
 	if err != nil || len(plain) < packThreshold {
 		return plain, err
+	}
+	if len(plain) > maxUnpacked {
+		return nil, TooLarge("the value", len(plain), maxUnpacked, "make it smaller")
 	}
 	compressed, err := compress(plain)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -92,6 +93,26 @@ func TestGunzip_BoundsTheSize(t *testing.T) {
 	}
 	if plain, err := gunzip(bomb, 10<<20); err != nil || len(plain) != 10<<20 {
 		t.Errorf("at the limit: %d bytes, %v", len(plain), err)
+	}
+}
+
+// A value that cannot be decoded afterwards is not encoded.
+func TestPacked_RefusesValuesAboveTheDecodersLimit(t *testing.T) {
+	large := Pack(strings.Repeat("x", maxUnpacked-1))
+	_, err := large.Encoded()
+	if e, ok := errors.AsType[*Error](err); !ok || e.Type != ErrValidation {
+		t.Errorf("Encoded gives %v", err)
+	}
+	if _, err := json.Marshal(large); err == nil {
+		t.Error("the value was written")
+	}
+	data, err := json.Marshal(Pack(strings.Repeat("x", maxUnpacked-2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back Packed[string]
+	if err := json.Unmarshal(data, &back); err != nil || len(back.Value) != maxUnpacked-2 {
+		t.Errorf("at the limit: %d bytes, %v", len(back.Value), err)
 	}
 }
 

@@ -102,6 +102,13 @@ func (f ActivityFailure) InstanceHostError(tool Tool) (e *Error, lost string) {
 	return InstanceLost(tool, lost), lost
 }
 
+// HostNeverStarted reports whether a HostInstanceActivity ended before its worker created an
+// instance: the worker's first heartbeat, which comes before that, did not arrive. The task can get
+// lost between the server and the worker. It is not so for a request to adopt an instance.
+func (f ActivityFailure) HostNeverStarted() bool {
+	return f.Timeout == TimeoutHeartbeat && f.LastHeartbeat == nil
+}
+
 // InstanceLost is the error of every call of a tool whose instance was lost with on_loss: fail.
 func InstanceLost(tool Tool, why string) *Error {
 	others := ""

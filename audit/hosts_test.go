@@ -66,6 +66,15 @@ func activityTimedOut(scheduled int64) *historypb.HistoryEvent {
 	)
 }
 
+// hostTimedOut is activityTimedOut of a host that has sent a heartbeat.
+func hostTimedOut(t *testing.T, scheduled int64) *historypb.HistoryEvent {
+	t.Helper()
+	e := activityTimedOut(scheduled)
+	e.GetActivityTaskTimedOutEventAttributes().GetFailure().GetTimeoutFailureInfo().
+		LastHeartbeatDetails = payloads(t, api.InstanceProgress{Generation: 1})
+	return e
+}
+
 func activityCancelled(scheduled int64) *historypb.HistoryEvent {
 	e := event(903, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED, nil)
 	e.Attributes = &historypb.HistoryEvent_ActivityTaskCanceledEventAttributes{
@@ -101,9 +110,11 @@ func TestWaitingCalls_HaveTheErrorOfTheirInstance(t *testing.T) {
 			application("worker_lost", "m", payloads(t, given, api.InstanceProgress{}))),
 			activityCancelled(call)},
 			api.CallFailed, api.ErrWorkerLost},
-		"lost": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance),
+		"never started": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance),
+			activityCancelled(call)}, api.CallCancelled, api.ErrCancelled},
+		"lost": {[]*historypb.HistoryEvent{hostTimedOut(t, hostInstance),
 			activityCancelled(call)}, api.CallFailed, api.ErrWorkerLost},
-		"lost, running": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance),
+		"lost, running": {[]*historypb.HistoryEvent{hostTimedOut(t, hostInstance),
 			activityTimedOut(call)}, api.CallFailed, api.ErrOutcomeUnknown},
 		"asked again": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance), recorded[i-1],
 			activityCancelled(call)},
@@ -142,7 +153,7 @@ func TestCallsOfLostInstance_HaveRecords(t *testing.T) {
 	call, next := scheduledAs(t, recorded, "2.1"), scheduledAs(t, recorded, "turn-3")
 	lost := slices.Concat(
 		recorded[:call],
-		[]*historypb.HistoryEvent{activityTimedOut(hostInstance)},
+		[]*historypb.HistoryEvent{hostTimedOut(t, hostInstance)},
 		recorded[next:],
 	)
 	byCall = map[string]api.Record{}

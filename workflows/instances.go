@@ -222,8 +222,12 @@ func (i *instance) ended(ctx workflow.Context) {
 		i.again(ctx)
 		return
 	}
-	i.learn(err)
 	failure := activityFailure(err)
+	if !adopted && failure.HostNeverStarted() {
+		i.again(ctx)
+		return
+	}
+	i.learn(err)
 	fault, lost := failure.InstanceHostError(i.tool)
 	i.vanished = i.vanished || lost != ""
 	switch {

@@ -418,7 +418,8 @@ func TestInstance_SurvivesContinueAsNew(t *testing.T) {
 		t.Errorf("asked with %+v", r)
 	}
 
-	gone := hostInstance{until: "1.1 waits", err: temporal.NewHeartbeatTimeoutError()}
+	gone := hostInstance{until: "1.1 waits",
+		err: temporal.NewHeartbeatTimeoutError(api.InstanceProgress{Generation: 1})}
 	in, earlier = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, gone).copyOver(steps...)
 	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	w.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
@@ -528,5 +529,20 @@ func TestInstance_LossNamesTheToolsThatShareIt(t *testing.T) {
 	if len(told) != 2 || told[1] != "2.1 "+want || !strings.Contains(told[0], "the server exited") || !strings.Contains(want,
 		"do not call read, or other tools of mcp-server-") {
 		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
+// The task of a host can get lost between the server and the worker. Then no instance has existed.
+func TestInstance_IsRequestedAgainIfItsHostNeverStarted(t *testing.T) {
+	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hostInstance{until: "1.1 waits",
+		err: temporal.NewHeartbeatTimeoutError()})
+	w.runAgent("counter", step(call("counter", `{}`)), answer("done"))
+	if r := w.result(); r.Usage.Failed != 0 {
+		t.Errorf("usage %+v", r.Usage)
+	}
+	expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended",
+		"hold/counter/2 asked", "1.1 executed", "hold/counter/2 cancelled"})
+	if r := w.asked[1]; r.Lost || r.Last.Used {
+		t.Errorf("asked with %+v", r)
 	}
 }

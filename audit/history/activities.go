@@ -29,9 +29,11 @@ type activity struct {
 	order int64
 	// kind reads the events of the activity.
 	kind activityKind
-	// hook is set for a hook of the run, host is the tool whose instance the activity hosts.
-	hook *api.HookAction
-	host string
+	// hook is set for a hook of the run, host is the tool whose instance the activity hosts. adopts
+	// is set if it is to adopt a living one.
+	hook   *api.HookAction
+	host   string
+	adopts bool
 	// inline is set for an activity that ran within a workflow task and waits for another attempt.
 	inline bool
 	// route is the queue of a call, and the rules by which it was chosen.

@@ -14,10 +14,11 @@ func activityFailure(f *failurepb.Failure) api.ActivityFailure {
 	})
 	if cause != nil {
 		info := cause.GetTimeoutFailureInfo()
-		return api.ActivityFailure{Timeout: api.TimeoutKind(info.GetTimeoutType().String()),
-			LastHeartbeat: func(v any) error {
-				return pb.Decode(info.GetLastHeartbeatDetails(), v)
-			}}
+		failure := api.ActivityFailure{Timeout: api.TimeoutKind(info.GetTimeoutType().String())}
+		if details := info.GetLastHeartbeatDetails(); details != nil {
+			failure.LastHeartbeat = func(v any) error { return pb.Decode(details, v) }
+		}
+		return failure
 	}
 	if pb.FindCause(
 		f,

@@ -48,7 +48,7 @@ func (h *hosts) scheduled(e *historypb.HistoryEvent, a *activity) (*activity, er
 	if err := h.run.decodeEvent(e, "instance request", input, &request); err != nil {
 		return nil, err
 	}
-	a.host = request.Tool
+	a.host, a.adopts = request.Tool, request.Adopt
 	delete(h.ends, cmp.Or(request.Instance, request.Tool))
 	return a, nil
 }
@@ -58,6 +58,9 @@ func (*hosts) completed(*historypb.HistoryEvent, *activity, *commonpb.Payloads) 
 // failed keeps why an instance failed. Calls of an instance that is recreated keep waiting.
 func (h *hosts) failed(_ *historypb.HistoryEvent, a *activity, f api.ActivityFailure) {
 	t := h.run.tools[a.host]
+	if f.HostNeverStarted() && !a.adopts {
+		return
+	}
 	if fault, lost := f.InstanceHostError(t); fault != nil &&
 		(lost == "" || t.OnLoss != api.OnLossRecreate) {
 		h.ends[cmp.Or(t.Instance, a.host)] = hostEnd{failure: f, lost: lost}

@@ -283,7 +283,7 @@ func CheckToolEntry(entry string) error {
 		}
 	}
 	if strings.Contains(entry, ":") {
-		return fmt.Errorf("%q selects no tools: write tag:, category: or server:", entry)
+		return fmt.Errorf("%q selects no tools: begin with tag:, category: or server: instead", entry)
 	}
 	return CheckToolName(strings.ReplaceAll(entry, "*", "x"))
 }

@@ -18,7 +18,8 @@ var everyAttribute = []string{api.AttributeCalls, api.AttributeCost, api.Attribu
 	api.AttributeTools, api.AttributeTurns, api.AttributeWaiting}
 
 // UpsertTypedSearchAttributes records what the workflow sets. The order of the map does not matter.
-// workflowcheck:ignore
+//
+//workflowcheck:ignore
 func (o *watchedOutbound) UpsertTypedSearchAttributes(ctx workflow.Context,
 	updates ...temporal.SearchAttributeUpdate) error {
 	var list []string

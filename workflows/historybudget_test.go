@@ -70,7 +70,7 @@ func TestHistoryBudget_RefusesCalls(t *testing.T) {
 				func(m api.Message) bool { return !m.Failed })
 			for _, m := range refused {
 				if !strings.Contains(m.Text,
-					"budget_exceeded: the run's history has no room for this call") ||
+					"budget_exceeded: the run's history cannot take this call") ||
 					!strings.Contains(m.Text, "in the next turn") {
 					t.Errorf("the model reads %q", m.Text)
 				}

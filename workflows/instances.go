@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -128,7 +129,8 @@ func (s *instances) of(t api.Tool) *instance {
 		}
 	}
 	i := &instance{run: s, tool: t}
-	for _, other := range s.tools { // the order does not matter
+	for _, name := range slices.Sorted(maps.Keys(s.tools)) {
+		other := s.tools[name]
 		if other.Dispatch == api.DispatchInstance && other.InstanceName() == t.InstanceName() {
 			i.tool.Heartbeat = max(i.tool.Heartbeat, other.Heartbeat)
 			i.asks = i.asks || other.AnswerWithin > 0

@@ -374,9 +374,9 @@ func (p *pipeline) fullness(ctx workflow.Context) string {
 	events, bytes := p.written(ctx)
 	what := "Split the plan, or have its tools answer with less"
 	if p.origin.Caller.Type == api.CallerAgent {
-		what = "Call it again in the next turn, where there is room anew, with fewer calls at a time, or ask for less"
+		what = "Call it again in the next turn, with fewer calls at a time, or ask for less"
 	}
-	return fmt.Sprintf("the run's history has no room for this call: with those before it, it has %d events and %.1f MiB, and a server ends a run at 51200 or 50. %s",
+	return fmt.Sprintf("the run's history cannot take this call: with those before it, it has %d events and %.1f MiB, and a server ends a run at 51200 or 50. %s",
 		events, float64(bytes)/(1<<20), what)
 }
 

@@ -338,7 +338,8 @@ func withoutComments(data []byte) []byte {
 
 // endOfComment returns the end of the comment that begins at start; start if none does.
 func endOfComment(text []byte, start int) int {
-	rest, end := text[start:], -1
+	rest := text[start:]
+	var end int
 	switch {
 	case bytes.HasPrefix(rest, []byte("//")):
 		end = bytes.IndexByte(rest, '\n')

@@ -58,11 +58,11 @@ func TestLimit_PollsOnlyWhileATaskMayStart(t *testing.T) {
 		a, b, c := l.Supplier(fixed(t, 5)), l.Supplier(fixed(t, 5)), l.Supplier(fixed(t, 5))
 		first := reserve(t.Context(), a)()
 		a.MarkSlotUsed(usedInfo{permit: first})
-		second, third := reserve(t.Context(), b), func() *worker.SlotPermit { return nil }
+		second := reserve(t.Context(), b)
 		if second() != nil || b.TryReserveSlot(nil) != nil || l.Excess() {
 			t.Error("a second task may start")
 		}
-		third = reserve(t.Context(), c)
+		third := reserve(t.Context(), c)
 		a.ReleaseSlot(unused{permit: first})
 		if second() == nil || third() != nil {
 			t.Errorf("after the first task: %v, %v; want the second poll only", second(), third())

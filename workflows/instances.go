@@ -230,6 +230,12 @@ func (i *instance) ended(ctx workflow.Context) {
 		return
 	}
 	i.learn(err)
+	i.failed(ctx, failure, adopted)
+}
+
+// failed handles the failure of an instance host.
+func (i *instance) failed(ctx workflow.Context, failure api.ActivityFailure,
+	adopted bool) {
 	fault, lost := failure.InstanceHostError(i.tool)
 	i.vanished = i.vanished || lost != ""
 	switch {

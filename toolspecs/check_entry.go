@@ -118,7 +118,7 @@ func (c *checker) setEnv(e Entry) {
 // setEnvValue checks the value of one variable.
 func (c *checker) setEnvValue(path, name, value string) {
 	switch {
-	case secretName.MatchString(name) && value != "":
+	case looksSecret(name) && value != "":
 		c.AddKey(path, "write secrets: {"+name+": env:"+name+"}",
 			"the value of %s looks secret; a toolspec refers to secrets by name", name)
 	case strings.ContainsRune(value, 0):

@@ -13,14 +13,11 @@ import (
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/secretname"
 )
 
 var (
 	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-	// secretName matches common names of headers, query parameters and fields that hold only a
-	// secret.
-	secretName = regexp.MustCompile(`(?i)^((.*[-_])?(authorization|cookie|password|secret|` +
-		`(api|access|auth|client|private|secret|session|subscription)[-_]?(key|secret|token))|x-(.*-)?token)$`)
 	// restHeaders are set by Switchyard: the call's idempotency key and the accepted encodings.
 	restHeaders = []string{"Idempotency-Key", "Accept-Encoding"}
 )
@@ -153,10 +150,16 @@ func authHeader(a *outbound.Auth) string {
 // template is one member of a mapping from names to templates.
 type template struct{ path, name, text string }
 
+// looksSecret reports whether a literal value of that name looks like a secret. Fields called key
+// are as often plain keys of records.
+func looksSecret(name string) bool {
+	return secretname.Matches(name) && !strings.EqualFold(name, "key")
+}
+
 // secret reports whether the template looks like a literal secret: its name is that of a secret and
 // its text has no placeholder.
 func (t template) secret() bool {
-	return secretName.MatchString(t.name) && t.text != "" && t.text != "true" &&
+	return looksSecret(t.name) && t.text != "" && t.text != "true" &&
 		t.text != "false" && !placeholder.MatchString(t.text)
 }
 

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/secretname"
 )
 
 // grace is how long a program has between being asked to end and being killed.
@@ -38,10 +38,6 @@ func Env(more []string) []string {
 	return env
 }
 
-// secretVariable matches the names of variables that hold a secret, as far as a name tells.
-var secretVariable = regexp.MustCompile(
-	`(?i)(^|_)(TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PAT|(API|ACCESS|AUTH|PRIVATE|SECRET)_?KEY)$`)
-
 // Environment returns the environment of a program as Env does, with the variables that set and
 // secrets name besides, and the values in it that must not show. It fails with precondition_failed
 // where a secret is not to be had on this worker.
@@ -52,7 +48,7 @@ func Environment(more []string, set, secrets map[string]string) (env, hidden []s
 		env = append(env, name+"="+set[name])
 	}
 	for _, name := range more {
-		if value := os.Getenv(name); value != "" && secretVariable.MatchString(name) {
+		if value := os.Getenv(name); value != "" && secretname.Matches(name) {
 			hidden = append(hidden, value)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
@@ -154,19 +155,6 @@ func declaredEntry(path string, old []byte, s imports.ConfiguredServer) (toolspe
 	return declared, nil
 }
 
-// provide sets the variables with the secrets of the configuration, which the programs that are
-// started here get.
-func provide(literals map[string]string) error {
-	for name, value := range literals {
-		if os.Getenv(name) == "" {
-			if err := os.Setenv(name, value); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // server imports the tools of one server. What keeps it from being imported is in the result.
 func (c *configImport) server(path string, old []byte,
 	s imports.ConfiguredServer) (imports.Result, error) {
@@ -182,10 +170,7 @@ func (c *configImport) server(path string, old []byte,
 	if s.Problem != "" {
 		return refuse(s.Problem)
 	}
-	if err := provide(s.Literals); err != nil {
-		return refuse(err.Error())
-	}
-	listed, err := c.servers.tools(entry)
+	listed, err := c.listTools(entry, s.Literals)
 	if c.servers.ctx.Err() != nil {
 		return r, importError(c.servers.ctx, entry, err)
 	}
@@ -203,4 +188,35 @@ func (c *configImport) server(path string, old []byte,
 	}
 	r.Override(imports.Overrides{Prefix: prefix}, insideHosts())
 	return r, nil
+}
+
+// listTools lists the tools of a server that gets the secrets of the configuration, whatever the
+// environment has.
+func (c *configImport) listTools(entry toolspecs.Entry,
+	secrets map[string]string) ([]mcpclient.Tool, error) {
+	for name, value := range secrets {
+		restore, err := setVariable(name, value)
+		if err != nil {
+			return nil, err
+		}
+		defer restore()
+	}
+	defer c.servers.close() // ending a session may need the secrets
+	return c.servers.tools(entry)
+}
+
+// setVariable sets an environment variable until restore is called.
+func setVariable(name, value string) (restore func(), err error) {
+	before, found := os.LookupEnv(name)
+	if err := os.Setenv(name, value); err != nil {
+		return nil, fmt.Errorf("set the variable %s: %w", name, err)
+	}
+	return func() {
+		// The name and the former value were accepted before.
+		if found {
+			_ = os.Setenv(name, before)
+		} else {
+			_ = os.Unsetenv(name)
+		}
+	}, nil
 }

@@ -113,6 +113,7 @@ func (s *mcpServers) close() {
 	for _, conn := range s.open {
 		conn.Close()
 	}
+	s.open = nil
 }
 
 // message returns an error's text without its type, which applies to calls.

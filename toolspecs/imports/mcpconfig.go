@@ -13,6 +13,7 @@ import (
 
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/secretname"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -25,6 +26,8 @@ type ConfiguredServer struct {
 	// Literals has the secrets that the configuration holds, by environment variable. They are for
 	// connecting during the import and never written.
 	Literals map[string]string
+	// literals are the same secrets, with their places in the configuration.
+	literals []literal
 	Notes    []string
 	// Problem is why the server cannot be imported; empty if it can.
 	Problem string
@@ -37,15 +40,7 @@ func MCPConfig(file string, data []byte) ([]ConfiguredServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	var servers *jsontext.Object
-	for _, key := range []string{"mcpServers", "servers"} {
-		if o, ok := root.(*jsontext.Object); ok && servers == nil {
-			servers = jsontext.Member[*jsontext.Object](o, key)
-			if nested := jsontext.Member[*jsontext.Object](o, "mcp"); servers == nil {
-				servers = jsontext.Member[*jsontext.Object](nested, key) // settings of VS Code
-			}
-		}
-	}
+	servers := serversIn(root)
 	if len(servers.Names()) == 0 {
 		return nil, toolspecs.Faults{{File: file, Message: "the document configures no MCP servers",
 			Hint: `write {"mcpServers": {"name": {"command": "program", "args": []}}}`}}
@@ -55,11 +50,28 @@ func MCPConfig(file string, data []byte) ([]ConfiguredServer, error) {
 	list := make([]ConfiguredServer, len(names))
 	for i, name := range names {
 		list[i] = configured(legalNames[i], servers.Members[name])
+	}
+	separateLiterals(list)
+	for i, name := range names {
 		if legalNames[i] != name {
 			list[i].Notes = append(list[i].Notes, fmt.Sprintf("it is called %q in the file", name))
 		}
 	}
 	return list, nil
+}
+
+// serversIn returns the mapping of servers; nil if there is none.
+func serversIn(root any) *jsontext.Object {
+	var servers *jsontext.Object
+	for _, key := range []string{"mcpServers", "servers"} {
+		if o, ok := root.(*jsontext.Object); ok && servers == nil {
+			servers = jsontext.Member[*jsontext.Object](o, key)
+			if nested := jsontext.Member[*jsontext.Object](o, "mcp"); servers == nil {
+				servers = jsontext.Member[*jsontext.Object](nested, key) // settings of VS Code
+			}
+		}
+	}
+	return servers
 }
 
 // serverKeys are the keys of a server that are read, and those that mean something to clients only.
@@ -116,12 +128,8 @@ func (s *ConfiguredServer) program(o *jsontext.Object) error {
 		s.Notes = append(s.Notes, "its command is split at blanks into program and arguments")
 	}
 	s.Entry.Dir = ownFolder(jsontext.Member[string](o, "cwd"))
-	for i, text := range s.Entry.Argv {
-		s.Entry.Argv[i] = ownFolder(text)
-		if m := variable.FindString(s.Entry.Argv[i]); m != "" {
-			return fmt.Errorf("its argument %q has the variable %s; write the value in its place",
-				text, m)
-		}
+	if err := s.checkArguments(); err != nil {
+		return err
 	}
 	env := jsontext.Member[*jsontext.Object](o, "env")
 	for _, name := range env.Names() {
@@ -136,15 +144,28 @@ func (s *ConfiguredServer) program(o *jsontext.Object) error {
 	return nil
 }
 
+// checkArguments refuses arguments with secrets or variables, and replaces the folder of the
+// workspace.
+func (s *ConfiguredServer) checkArguments() error {
+	if place := secretArgument(s.Entry.Argv); place != "" {
+		s.Entry.Argv = nil
+		return fmt.Errorf("%s looks secret; give it to the program by an environment variable in "+
+			"env, or to the server by a header in headers", place)
+	}
+	for i, text := range s.Entry.Argv {
+		s.Entry.Argv[i] = ownFolder(text)
+		if m := variable.FindString(s.Entry.Argv[i]); m != "" {
+			return fmt.Errorf("its argument %q has the variable %s; write the value in its place",
+				text, m)
+		}
+	}
+	return nil
+}
+
 var (
 	// variable matches ${NAME}, ${NAME:-default}, ${env:NAME} and ${input:name}.
 	variable     = regexp.MustCompile(`\$\{([^}]*)\}`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	// secretVariable matches names of variables that hold a secret.
-	secretVariable = regexp.MustCompile(
-		`(?i)(token|secret|passw(or)?d|passphrase|credential|(^|_)pat$|(api|access|auth|private)_?key|^key$)`)
-	// withPassword matches addresses that hold a password.
-	withPassword = regexp.MustCompile(`://[^/@\s]+:[^/@\s]+@`)
 )
 
 // ownFolder replaces the folder of the workspace, which is the worker's folder.
@@ -178,7 +199,7 @@ func referenced(text string) string {
 // variable takes over an environment variable: a reference or a literal.
 func (s *ConfiguredServer) variable(name, text string) error {
 	e := &s.Entry
-	secret := secretVariable.MatchString(name) || withPassword.MatchString(text)
+	secret := secretname.Matches(name) || secretIn(text) != ""
 	switch from := referenced(text); {
 	case from == name && !secret:
 		e.Env = append(e.Env, name)
@@ -188,11 +209,8 @@ func (s *ConfiguredServer) variable(name, text string) error {
 		return fmt.Errorf("the value of %s has a variable within a text; write the value itself",
 			name)
 	case secret && text != "":
-		e.Secrets = with(e.Secrets, name, "env:"+name)
-		s.Literals[name] = text
-		s.Notes = append(s.Notes, fmt.Sprintf(
-			"the value of %s is not copied: give it to the worker as the environment variable %s",
-			name, name))
+		s.literals = append(s.literals, literal{place: name, key: name, variable: variableFor(name),
+			value: text})
 	default:
 		e.SetEnv = with(e.SetEnv, name, text)
 	}
@@ -213,6 +231,9 @@ func (s *ConfiguredServer) remote(o *jsontext.Object, address string) error {
 	default:
 		return fmt.Errorf("the transport %s is not supported; use the server's streamable HTTP "+
 			"address with type http", kind)
+	}
+	if place := secretIn(address); place != "" {
+		return fmt.Errorf("its url has %s; give it to the server by a header in headers", place)
 	}
 	if variable.MatchString(address) {
 		return fmt.Errorf("its url has a variable; write the address itself")
@@ -249,7 +270,7 @@ func (s *ConfiguredServer) authIn(name, text string) (*outbound.Auth, error) {
 				"import the server with starter tools import mcp --auth")
 		}
 		auth, value = &outbound.Auth{Type: outbound.Bearer}, strings.TrimSpace(rest)
-	} else if !secretVariable.MatchString(strings.ReplaceAll(name, "-", "_")) &&
+	} else if !secretname.Matches(name) && secretIn(text) == "" &&
 		!variable.MatchString(text) {
 		return nil, nil
 	}
@@ -260,12 +281,8 @@ func (s *ConfiguredServer) authIn(name, text string) (*outbound.Auth, error) {
 	if variable.MatchString(value) {
 		return nil, fmt.Errorf("the header %s has a variable within a text", name)
 	}
-	from := envName(s.Name + "_token")
-	auth.Secret = "env:" + from
-	s.Literals[from] = value
-	s.Notes = append(s.Notes, fmt.Sprintf(
-		"the value of the header %s is not copied: give it to the worker as the environment variable %s",
-		name, from))
+	s.literals = append(s.literals, literal{place: "the header " + name,
+		variable: envName(s.Name + "_token"), value: value})
 	return auth, nil
 }
 

@@ -71,6 +71,94 @@ func TestMCPConfig_ReadsTheFormatsOfClients(t *testing.T) {
 	}
 }
 
+// Values of variables and headers whose names are those of secrets are not in the entry.
+func TestMCPConfig_CopiesNoSecrets(t *testing.T) {
+	const secret = "hunter2-hunter2"
+	for name := range strings.FieldsSeq(`OPENAI_KEY STRIPE_KEY SUPABASE_SERVICE_ROLE_KEY DB_PASS
+		MYSQL_PASS PGPASS JWT api_key`) {
+		s := oneServer(t, `{"command": "s", "env": {"`+name+`": "`+secret+`"}}`)
+		reference := "env:" + strings.ToUpper(name)
+		if s.Entry.Secrets[name] != reference || len(s.Entry.SetEnv) > 0 ||
+			s.Literals[strings.ToUpper(name)] != secret {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	for name := range strings.FieldsSeq("X-Auth X-Service-Key Cookie") {
+		s := oneServer(t, `{"url": "https://example.com", "headers": {"`+name+`": "`+secret+`"}}`)
+		if s.Entry.Auth == nil || strings.Contains(string(s.Entry.Headers), secret) {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
+// Secrets in arguments and addresses cannot be replaced by references.
+func TestMCPConfig_RefusesSecretsInArgumentsAndAddresses(t *testing.T) {
+	for text, element := range map[string]string{
+		`{"command": "s", "args": ["postgres://u:hunter2@host/db"]}`:                   "its argument 1",
+		`{"command": "s", "args": ["--header", "Authorization: Bearer hunter2"]}`:      "Authorization",
+		`{"command": "s", "args": ["--header", "X-API-Key:hunter2"]}`:                  "X-API-Key",
+		`{"command": "s", "args": ["--api-key", "hunter2"]}`:                           "--api-key",
+		`{"command": "s", "args": ["--access-token=hunter2"]}`:                         "access-token",
+		`{"command": "docker", "args": ["run", "-e", "DB_PASSWORD=hunter2", "image"]}`: "DB_PASSWORD",
+		`{"command": "s", "args": ["https://example.com/?a=b&api_key=hunter2"]}`:       "api_key",
+		`{"command": "s --token hunter2"}`:                                             "--token",
+		`{"url": "https://u:hunter2@example.com/mcp"}`:                                 "its url",
+		`{"url": "https://example.com/mcp?token=hunter2"}`:                             "token",
+	} {
+		s := oneServer(t, text)
+		entry, err := api.EncodeJSON(s.Entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(s.Problem, element) || strings.Contains(s.Problem+string(entry),
+			"hunter2") {
+			t.Errorf("%s: problem %q, %s", text, s.Problem, entry)
+		}
+	}
+	for _, text := range []string{
+		`{"command": "s", "args": ["--key-file", "a.pem", "--token", "--verbose", "-e", "API_KEY"]}`,
+		`{"command": "s", "args": ["C:\\\\key", "https://example.com/?a=b", "--port=80"]}`,
+		`{"url": "https://example.com/mcp?tenant=a"}`,
+	} {
+		if s := oneServer(t, text); s.Problem != "" {
+			t.Errorf("%s: %s", text, s.Problem)
+		}
+	}
+}
+
+// Servers that use one variable for several secrets refer to several variables.
+func TestMCPConfig_SeparatesTheSecretsOfServers(t *testing.T) {
+	list, err := MCPConfig("mcp.json", []byte(`{"mcpServers": {
+		"a": {"command": "s", "env": {"TOKEN": "one", "SAME_KEY": "x"}},
+		"b": {"command": "s", "env": {"TOKEN": "two", "SAME_KEY": "x"}},
+		"c": {"command": "s", "env": {"OTHER_TOKEN": "three"}},
+		"d": {"command": "s", "env": {"OTHER_TOKEN": "${OTHER_TOKEN}"}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, s := range list {
+		got += fmt.Sprintln(s.Name, s.Entry.Secrets, s.Literals)
+	}
+	want := `a map[SAME_KEY:env:SAME_KEY TOKEN:env:A_TOKEN] map[A_TOKEN:one SAME_KEY:x]
+b map[SAME_KEY:env:SAME_KEY TOKEN:env:B_TOKEN] map[B_TOKEN:two SAME_KEY:x]
+c map[OTHER_TOKEN:env:C_OTHER_TOKEN] map[C_OTHER_TOKEN:three]
+d map[OTHER_TOKEN:env:OTHER_TOKEN] map[]
+`
+	if got != want {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func oneServer(t *testing.T, declaration string) ConfiguredServer {
+	t.Helper()
+	list, err := MCPConfig("mcp.json", []byte(`{"mcpServers": {"a": `+declaration+`}}`))
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	return list[0]
+}
+
 // Servers are added to a file, and what people wrote in it stays.
 func TestServersYAML_KeepsWhatIsThere(t *testing.T) {
 	list, err := MCPConfig("mcp.json", []byte(

@@ -148,6 +148,7 @@ func (i *instance) queue() string {
 func (i *instance) ask(ctx workflow.Context) {
 	options := i.options()
 	options.TaskQueue = api.InstanceHostQueue(i.run.base, i.tool.Lane)
+	options.ScheduleToStartTimeout = i.tool.HostWithin().Std()
 	if i.tool.OnLoss == api.OnLossRecreate {
 		options.RetryPolicy = &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond,
 			BackoffCoefficient: 2, MaximumInterval: time.Second}
@@ -236,19 +237,19 @@ func (i *instance) ended(ctx workflow.Context) {
 // failed handles the failure of an instance host.
 func (i *instance) failed(ctx workflow.Context, failure api.ActivityFailure,
 	adopted bool) {
-	fault, lost := failure.InstanceHostError(i.tool)
+	fault, lost := failure.InstanceHostError(i.tool, adopted)
 	i.vanished = i.vanished || lost != ""
 	switch {
 	case fault == nil:
 	case lost != "" && i.tool.OnLoss != api.OnLossRecreate:
 		i.gone = lost
-		i.fail(failure)
+		i.fail(failure, adopted)
 	case lost != "" && adopted:
 		i.again(ctx)
 	default:
 		// A host activity that is retried automatically fails only if an operator ended it. The
 		// next call creates an instance again.
-		i.fail(failure)
+		i.fail(failure, adopted)
 	}
 }
 
@@ -277,9 +278,9 @@ func (i *instance) again(ctx workflow.Context) {
 }
 
 // fail ends the calls that wait for the instance, whose host ended with that failure.
-func (i *instance) fail(failure api.ActivityFailure) {
+func (i *instance) fail(failure api.ActivityFailure, adopted bool) {
 	for _, c := range i.calls {
-		c.fault, _ = failure.InstanceHostError(c.tool)
+		c.fault, _ = failure.InstanceHostError(c.tool, adopted)
 		c.cancel()
 	}
 }

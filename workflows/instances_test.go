@@ -508,6 +508,21 @@ func TestInstance_IsSharedByTheToolsOfAServer(t *testing.T) {
 	}
 }
 
+// No worker of a lane polls for the sessions of a tool that was deleted or moved to another lane.
+func TestInstance_WithoutAHostFailsItsCalls(t *testing.T) {
+	noHost := hostInstance{until: "1.1 waits",
+		err: temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)}
+	w := newWorkers(t, sessionTools(func(s *toolspecs.Spec) { s.Execution.Lane = "serial" }), noHost)
+	a := agent(step(call("write", `{}`)), answer("done"))
+	a.Tools = append(a.Tools, "write", "read")
+	w.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
+	w.result()
+	told := w.callResults()
+	if len(told) != 1 || !strings.Contains(told[0], "queue_timeout: no worker of lane serial") {
+		t.Errorf("told %q", told)
+	}
+}
+
 func TestInstance_LossNamesTheToolsThatShareIt(t *testing.T) {
 	lost := hostError(api.Error{Type: api.ErrWorkerLost, Message: "the server exited"},
 		api.InstanceProgress{Used: true})

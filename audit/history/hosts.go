@@ -28,7 +28,7 @@ func (end hostEnd) fault(tool api.Tool) *api.Error {
 	if end.lost != "" {
 		return api.InstanceLost(tool, end.lost)
 	}
-	fault, _ := end.failure.InstanceHostError(tool)
+	fault, _ := end.failure.InstanceHostError(tool, false) // nothing was lost
 	return fault
 }
 
@@ -61,7 +61,7 @@ func (h *hosts) failed(_ *historypb.HistoryEvent, a *activity, f api.ActivityFai
 	if f.HostNeverStarted() && !a.adopts {
 		return
 	}
-	if fault, lost := f.InstanceHostError(t); fault != nil &&
+	if fault, lost := f.InstanceHostError(t, a.adopts); fault != nil &&
 		(lost == "" || t.OnLoss != api.OnLossRecreate) {
 		h.ends[cmp.Or(t.Instance, a.host)] = hostEnd{failure: f, lost: lost}
 	}

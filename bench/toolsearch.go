@@ -81,8 +81,8 @@ func measureSearch(context.Context, *lab) (map[string]float64, error) {
 	path := filepath.Join(os.Getenv("SWITCHYARD_CASES"), "bfcl_single_turn.json")
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, errors.Join(errors.New("tool_search_recall needs the public test cases: set "+
-			"SWITCHYARD_CASES to their folder"), err)
+		return nil, fmt.Errorf("%w: set SWITCHYARD_CASES to the folder of the public test cases: %w",
+			errMissingInput, err)
 	}
 	share, err := foundShare(data)
 	return map[string]float64{toolSearchShare: share}, err

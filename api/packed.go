@@ -81,7 +81,8 @@ func (p *Packed[T]) UnmarshalJSON(data []byte) error {
 }
 
 // EncodeMessages returns messages as gzipped JSON, the second input of an agent run. Raw bytes take
-// a quarter less of history than a Packed value, which is base64 in JSON. No messages give nil.
+// a quarter less of history than a Packed value, which is base64 in JSON. No messages give nil. It
+// fails with validation_error if the JSON has more than 32 MiB, because DecodeMessages does.
 func EncodeMessages(messages []Message) ([]byte, error) {
 	if len(messages) == 0 {
 		return nil, nil
@@ -89,6 +90,10 @@ func EncodeMessages(messages []Message) ([]byte, error) {
 	plain, err := EncodeJSON(messages)
 	if err != nil {
 		return nil, err
+	}
+	if len(plain) > maxUnpacked {
+		return nil, TooLarge("the conversation", len(plain), maxUnpacked,
+			"shorten its messages or leave out the oldest ones")
 	}
 	return compress(plain)
 }

@@ -116,6 +116,30 @@ func TestPacked_RefusesValuesAboveTheDecodersLimit(t *testing.T) {
 	}
 }
 
+// Messages that cannot be decoded afterwards are not encoded.
+func TestEncodeMessages_RefusesMoreThanTheDecoderAccepts(t *testing.T) {
+	messages := []Message{{Role: RoleUser}}
+	empty, err := EncodeJSON(messages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// ,"text":"" is what an empty message lacks.
+	messages[0].Text = strings.Repeat("x", maxUnpacked-len(empty)-len(`,"text":""`))
+	data, err := EncodeMessages(messages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := DecodeMessages(data); err != nil || len(back) != 1 ||
+		len(back[0].Text) != len(messages[0].Text) {
+		t.Errorf("at the limit: %d messages, %v", len(back), err)
+	}
+	messages[0].Text += "x"
+	_, err = EncodeMessages(messages)
+	if e, ok := errors.AsType[*Error](err); !ok || e.Type != ErrValidation {
+		t.Errorf("one byte over the limit: %v", err)
+	}
+}
+
 func TestPacked_ReportsValuesThatJSONCannotEncode(t *testing.T) {
 	if _, err := json.Marshal(Pack(func() {})); err == nil {
 		t.Error("a function was packed")

@@ -188,23 +188,30 @@ func TestAgent_CompactsBeforeItContinues(t *testing.T) {
 }
 
 // A conversation of many megabytes is summarized before it is continued, however small its
-// compressed form is.
-func TestAgent_CompactsCompressibleConversations(t *testing.T) {
-	long := strings.Repeat("the same line\n", 100_000)
-	earlier, err := api.EncodeMessages(slices.Repeat([]api.Message{{Role: api.RoleUser,
-		Text: long}}, 13))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := newLab(t)
-	l.SetContinueAsNewSuggested(true)
-	l.ExecuteWorkflow(api.AgentWorkflow,
-		api.RunInput{Agent: agent(step(call("store", `{"text":"a"}`)), answer("done")),
-			Prompt: "Go."}, earlier)
-	expect(t, "activities", l.ids(), []string{"turn-1", "1.1", "compact-1"})
-	_, continued := l.continued()
-	if messages, err := api.DecodeMessages(continued); err != nil || len(messages) > 5 {
-		t.Errorf("%d messages are carried, %v", len(messages), err)
+// compressed form is. Control characters take six bytes each as JSON.
+func TestAgent_CompactsConversationsTooLargeToDecode(t *testing.T) {
+	for name, test := range map[string]struct{ message, prompt string }{
+		"many characters": {strings.Repeat("the same line\n", 100_000), "Go."},
+		"many escaped characters": {strings.Repeat("\x01", 405_000),
+			strings.Repeat("\x01", 405_000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			earlier, err := api.EncodeMessages(slices.Repeat([]api.Message{{Role: api.RoleUser,
+				Text: test.message}}, 13))
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := newLab(t)
+			l.SetContinueAsNewSuggested(true)
+			l.ExecuteWorkflow(api.AgentWorkflow,
+				api.RunInput{Agent: agent(step(call("store", `{"text":"a"}`)), answer("done")),
+					Prompt: test.prompt}, earlier)
+			expect(t, "activities", l.ids(), []string{"turn-1", "1.1", "compact-1"})
+			_, continued := l.continued()
+			if messages, err := api.DecodeMessages(continued); err != nil || len(messages) > 5 {
+				t.Errorf("%d messages are carried, %v", len(messages), err)
+			}
+		})
 	}
 }
 

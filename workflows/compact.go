@@ -223,6 +223,9 @@ func (r *agentRun) continueAsNew(ctx workflow.Context) (api.RunResult, error) {
 	}
 	limit := min(left-leastConversation/2, api.MaxPayload)
 	earlier, err := r.compactor.carriable(ctx, limit, api.MaxInputs-left)
+	if _, large := errors.AsType[*api.Error](err); large {
+		return r.guard.atLimit(ctx, budget.LimitConversation, nil)
+	}
 	if err != nil {
 		return api.RunResult{}, err
 	}
@@ -274,11 +277,10 @@ func (r compactor) shortened(ctx workflow.Context, limit int) ([]byte, error) {
 	if r.conversation.Size() > maxConversation {
 		return r.compactToContinue(ctx, limit)
 	}
-	earlier, err := r.readAll(ctx)
-	if err == nil && len(earlier) > limit {
-		earlier, err = r.compactToContinue(ctx, limit)
+	if earlier, err := r.readAll(ctx); err == nil && len(earlier) <= limit {
+		return earlier, nil
 	}
-	return earlier, err
+	return r.compactToContinue(ctx, limit) // also a conversation that cannot be encoded
 }
 
 func (r compactor) compactToContinue(ctx workflow.Context, limit int) ([]byte, error) {

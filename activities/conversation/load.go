@@ -253,13 +253,17 @@ func continued(messages []api.Message, limit int) (data []byte, dropped int, err
 			rest = append([]api.Message{leftOut(dropped)}, rest...)
 		}
 		data, err = api.EncodeMessages(rest)
-		if err != nil || len(data) <= limit {
+		size := len(data)
+		if _, large := errors.AsType[*api.Error](err); large {
+			size, err = 2*limit, nil // it is not compressed, so its size is unknown: omit half
+		}
+		if err != nil || size <= limit {
 			return data, dropped, err
 		}
 		if dropped > 0 {
 			rest = rest[1:]
 		}
-		rest = latest(rest, limit, len(data))
+		rest = latest(rest, limit, size)
 	}
 }
 

@@ -264,6 +264,8 @@ func TestContinued_FitsLimit(t *testing.T) {
 		"long":  {long, func(n int) bool { return n > 20 && n < 100 && n%2 == 0 }},
 		"huge": {[]api.Message{user("a"), user(noise(1 << 20))},
 			func(n int) bool { return n == 0 }},
+		"larger than can be decoded": {slices.Repeat([]api.Message{
+			user(strings.Repeat("x", 1<<20))}, 40), func(n int) bool { return n > 10 && n < 32 }},
 	} {
 		data, dropped, err := continued(c.messages, 100<<10)
 		if err != nil || len(data) > 100<<10 || !c.snapshot(len(c.messages)-dropped) {

@@ -109,7 +109,7 @@ func agentStart(a *cli.App, cmd *cobra.Command, flags *agentFlags, path string,
 	}
 	s.input.Agent, s.prompt, s.input.Prompt = agent, prompt, prompt
 	if s.earlier, err = api.EncodeMessages(earlier); err != nil {
-		return nil, err
+		return nil, cli.Errorf(cli.ExitUsage, "--messages %s: %w", flags.messages, err)
 	}
 	return s, flags.goOn(cmd, s)
 }

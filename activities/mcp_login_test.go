@@ -25,8 +25,8 @@ func guardedBench(t *testing.T) (*mcpserver.Guarded, *mcp.Executor, *toolspecs.S
 	t.Cleanup(g.Close)
 	t.Cleanup(g.CloseClientConnections)
 	entry := toolspecs.Entry{Type: toolspecs.KindMCP, URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"},
-		Remote: "echo",
-		Auth:   &outbound.Auth{Type: outbound.OAuth}, AnswerWithin: api.Duration(time.Minute),
+		Tool: "echo",
+		Auth: &outbound.Auth{Type: outbound.OAuth}, AnswerWithin: api.Duration(time.Minute),
 		Session: toolspecs.SessionShared}
 	c, err := mcpclient.Connect(t.Context(), entry.MCPServer(),
 		mcpclient.Options{Login: mcpserver.Browse})

@@ -43,7 +43,7 @@ type mcpKind struct{}
 func (mcpKind) setDefaults(s *Spec) {
 	e, x := &s.Entry, &s.Execution
 	e.Session = cmp.Or(e.Session, SessionRun)
-	e.Remote = cmp.Or(e.Remote, s.Name)
+	e.Tool = cmp.Or(e.Tool, s.Name)
 	s.spreadReads()
 	if e.Session == SessionShared {
 		return

@@ -202,14 +202,14 @@ func Warnings(tools []Located) Faults {
 	for _, l := range tools {
 		e := l.Spec.Entry
 		if e.Type != KindMCP || e.Session != SessionShared || l.Spec.Execution.Effect == "read" ||
-			!changes(e.Remote) {
+			!changes(e.Tool) {
 			continue
 		}
 		server := fmt.Sprint(e.Server, e.Argv, e.URL)
 		if !seen[server] {
 			warnings = append(warnings, l.Fault(fmt.Sprintf(
 				"the server seems to keep state, as its tool %s changes something, but session: %s "+
-					"lets all runs share it", e.Remote, e.Session),
+					"lets all runs share it", e.Tool, e.Session),
 				"write session: run unless the state is meant for all runs"))
 		}
 		seen[server] = true

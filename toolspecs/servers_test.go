@@ -72,7 +72,7 @@ execution: {effect: read, timeout: 9s, retry: {max_attempts: 2}}
 		}
 		e, x := s.Entry, s.Execution
 		if e.Server != "files" || strings.Join(e.Argv, " ") != "npx -y server-files notes" ||
-			e.Remote != "read_file" || e.SetEnv["MODE"] != "quiet" ||
+			e.Tool != "read_file" || e.SetEnv["MODE"] != "quiet" ||
 			e.Secrets["FILES_TOKEN"] != "env:FILES_TOKEN" || e.AnswerWithin.String() != "1h0m0s" {
 			t.Errorf("the entry is %+v", e)
 		}
@@ -148,7 +148,7 @@ servers.yaml:8:67: unknown field "effct" (did you mean "effect"?)`
 func TestWarnings_NamesSharedServersThatSeemToKeepState(t *testing.T) {
 	tool := func(remote, session, program string, effect api.Effect) Located {
 		return Located{File: "tools/" + remote + ".yaml", Line: 1, Column: 7, Spec: Spec{
-			Name: remote, Entry: Entry{Type: KindMCP, Remote: remote, Session: session,
+			Name: remote, Entry: Entry{Type: KindMCP, Tool: remote, Session: session,
 				Argv: []string{program}}, Execution: ExecutionSpec{Effect: effect}}}
 	}
 	warnings := Warnings([]Located{

@@ -213,8 +213,8 @@ type Entry struct {
 	Server string `json:"server,omitempty" yaml:"server" kinds:"mcp"`
 	// URL is the MCP server's streamable-HTTP endpoint, or env:NAME; it is set if Argv is not.
 	URL string `json:"url,omitempty" yaml:"url" kinds:"mcp"`
-	// Remote is the tool's name on the MCP server; default the tool's name.
-	Remote string `json:"tool,omitempty" yaml:"tool" kinds:"mcp"`
+	// Tool is the tool's name on the MCP server; default the tool's name.
+	Tool string `json:"tool,omitempty" yaml:"tool" kinds:"mcp"`
 	// unresolved is set if Server could not be looked up.
 	unresolved bool
 	// Session is run (a session of each run; the default) or shared (for servers without state).

@@ -351,7 +351,7 @@ func (p admitter) noHistoryLeft(ctx workflow.Context, calls []*callRun) error {
 	}
 	for _, c := range calls {
 		c.decision = byCall[c.call.ID]
-		p.control.approvals.withdraw(ctx, c.call.ID, "the run's history has no room for the call")
+		p.control.approvals.withdraw(ctx, c.call.ID, why)
 	}
 	return nil
 }
@@ -376,7 +376,7 @@ func (p *pipeline) fullness(ctx workflow.Context) string {
 	if p.origin.Caller.Type == api.CallerAgent {
 		what = "Call it again in the next turn, with fewer calls at a time, or ask for less"
 	}
-	return fmt.Sprintf("the run's history cannot take this call: with those before it, it has %d events and %.1f MiB, and a server ends a run at 51200 or 50. %s",
+	return fmt.Sprintf("the run's history cannot take this call: with those before it, it has %d events and %.1f MiB, and a server ends a run at 51200 events or 50 MiB. %s",
 		events, float64(bytes)/(1<<20), what)
 }
 

@@ -29,9 +29,9 @@ type Lease struct {
 	// beating serializes heartbeats, so that the last one to arrive has the newest state.
 	beating sync.Mutex
 
-	Mu    sync.Mutex
+	mu    sync.Mutex
 	token []byte
-	Until time.Time
+	until time.Time
 	// accepted is when the last heartbeat that the server accepted was sent. unanswered means that
 	// a later one got no answer.
 	accepted   time.Time
@@ -118,12 +118,12 @@ func (l *Lease) Margin() time.Duration { return api.LeaseMargin(l.Timeout()) }
 // Silence returns the time since the last heartbeat that the server accepted was sent, and whether
 // the server left a later one unanswered.
 func (l *Lease) Silence() (silence time.Duration, unanswered bool) {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return time.Since(l.accepted), l.unanswered
 }
 
-// over returns the error of a lease that was not renewed in time. The caller holds Mu.
+// over returns the error of a lease that was not renewed in time. The caller holds mu.
 func (l *Lease) over() error {
 	return overError{Silence: time.Since(l.accepted), Unanswered: l.unanswered}
 }
@@ -133,9 +133,9 @@ func (l *Lease) over() error {
 func (l *Lease) Beat(ctx context.Context) error {
 	l.beating.Lock()
 	defer l.beating.Unlock()
-	l.Mu.Lock()
+	l.mu.Lock()
 	token := l.token
-	l.Mu.Unlock()
+	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, l.Patience())
 	defer cancel()
 	sent := time.Now()
@@ -152,23 +152,23 @@ func (l *Lease) Beat(ctx context.Context) error {
 		}
 		return nil
 	}
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.unanswered = true
 	return err
 }
 
 func (l *Lease) renew(sent time.Time) {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.accepted, l.unanswered = sent, false
 	l.extend()
 }
 
-// extend computes the end of the lease from the last accepted heartbeat. The caller holds Mu.
+// extend computes the end of the lease from the last accepted heartbeat. The caller holds mu.
 func (l *Lease) extend() {
-	l.Until = l.accepted.Add(l.Timeout() - l.Margin())
-	left := time.Until(l.Until)
+	l.until = l.accepted.Add(l.Timeout() - l.Margin())
+	left := time.Until(l.until)
 	if l.IsLost() || left <= 0 {
 		return
 	}
@@ -188,9 +188,9 @@ func (l *Lease) wake() {
 // expire ends the lease when its time has passed. It stops the users of the instance, and gives the
 // instance up unless it waits for adoption.
 func (l *Lease) expire() {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	if time.Until(l.Until) > 0 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Until(l.until) > 0 {
 		return // renewed in the meantime
 	}
 	l.endPeriod(l.over())
@@ -202,8 +202,8 @@ func (l *Lease) expire() {
 
 // GiveUp ends the lease permanently, whatever its remaining time.
 func (l *Lease) GiveUp(cause error) {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.expiry.Stop()
 	l.endPeriod(cause)
 	l.lose()
@@ -228,8 +228,8 @@ func (l *Lease) IsLost() bool {
 // Park records that the execution to which the activity belonged has ended and continues as new: no
 // call may start until the instance is adopted.
 func (l *Lease) Park() {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.parked = true
 }
 
@@ -258,8 +258,8 @@ func (l *Lease) Resize(ctx context.Context, timeout time.Duration,
 
 // resized sets the timeout of the lease and computes its end.
 func (l *Lease) resized(timeout time.Duration) {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.timeout.Store(int64(timeout))
 	l.extend()
 }
@@ -269,13 +269,13 @@ func (l *Lease) resized(timeout time.Duration) {
 func (l *Lease) Adopt(token []byte, timeout time.Duration) {
 	l.beating.Lock() // a heartbeat for the old activity must not count for the new one
 	defer l.beating.Unlock()
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.parked, l.token = false, token
 	l.timeout.Store(int64(timeout))
 	left := timeout - l.Margin()
-	if until := time.Now().Add(left); until.Before(l.Until) {
-		l.Until = until // heartbeats of the other activity prove no more than that
+	if until := time.Now().Add(left); until.Before(l.until) {
+		l.until = until // heartbeats of the other activity prove no more than that
 	}
 	l.expiry.Reset(left)
 }
@@ -283,20 +283,20 @@ func (l *Lease) Adopt(token []byte, timeout time.Duration) {
 // Valid reports whether this process can currently prove its ownership. It reads the clock, so that
 // late timers do not matter.
 func (l *Lease) Valid() bool {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	return l.period.Err() == nil && time.Until(l.Until) > 0
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.period.Err() == nil && time.Until(l.until) > 0
 }
 
 // Acquire waits until the lease is valid and returns a context that ends with it. It returns the
 // cause of ctx's end, or ErrOver if the instance is lost.
 func (l *Lease) Acquire(ctx context.Context) (context.Context, error) {
 	for {
-		l.Mu.Lock()
+		l.mu.Lock()
 		period, changed := l.period, l.changed
-		valid := !l.parked && period.Err() == nil && time.Until(l.Until) > 0
+		valid := !l.parked && period.Err() == nil && time.Until(l.until) > 0
 		lost := l.IsLost()
-		l.Mu.Unlock()
+		l.mu.Unlock()
 		switch {
 		case lost:
 			return nil, ErrOver
@@ -345,9 +345,9 @@ type leased struct {
 // Err implements context.Context.
 func (c leased) Err() error {
 	if c.Context.Err() == nil && !c.lease.Valid() {
-		c.lease.Mu.Lock()
+		c.lease.mu.Lock()
 		over := c.lease.over()
-		c.lease.Mu.Unlock()
+		c.lease.mu.Unlock()
 		c.end(over)
 	}
 	return c.Context.Err()

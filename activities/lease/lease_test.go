@@ -160,9 +160,7 @@ func TestLeaseResize_KeepsTheShorterTimeoutUntilTheServerAgrees(t *testing.T) {
 				}
 				return c.answer
 			})
-			l.Mu.Lock()
-			left := time.Until(l.Until)
-			l.Mu.Unlock()
+			left := time.Until(l.End())
 			if !errors.Is(err, c.answer) || l.Timeout() != c.after || left > c.after ||
 				left < c.after/2 {
 				t.Errorf("%v, timeout %s, %s left, want %s", err, l.Timeout(), left, c.after)
@@ -230,9 +228,7 @@ func TestLeasedContext_EndsByTheClock(t *testing.T) {
 	if ctx.Err() != nil || child.Err() != nil {
 		t.Fatalf("%v, %v", ctx.Err(), child.Err())
 	}
-	l.Mu.Lock()
-	l.Until = time.Now() // as after a suspension: the timer has not fired
-	l.Mu.Unlock()
+	l.SetEnd(time.Now()) // as after a suspension: the timer has not fired
 	if child.Err() == nil || ctx.Err() == nil || !errors.Is(context.Cause(child), lease.ErrOver) {
 		t.Errorf("%v, %v, cause %v", ctx.Err(), child.Err(), context.Cause(child))
 	}

@@ -158,3 +158,17 @@ func (p *parser) exponent() *SyntaxError {
 	}
 	return nil
 }
+
+// EndOfString returns the index of the quote that ends the string whose opening quote is at start,
+// without checking the text between them; len(text) if none does.
+func EndOfString(text []byte, start int) int {
+	for i := start + 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i
+		}
+	}
+	return len(text)
+}

@@ -109,7 +109,7 @@ func nestsTooDeep(message []byte) bool {
 	for i := 0; i < len(message) && depth <= maxNesting; i++ {
 		switch message[i] {
 		case '"':
-			i = endOfString(message, i)
+			i = jsontext.EndOfString(message, i)
 		case '{', '[':
 			depth++
 		case '}', ']':
@@ -117,19 +117,6 @@ func nestsTooDeep(message []byte) bool {
 		}
 	}
 	return depth > maxNesting
-}
-
-// endOfString returns the index of the quote that ends the string beginning at start.
-func endOfString(message []byte, start int) int {
-	for i := start + 1; i < len(message); i++ {
-		switch message[i] {
-		case '\\':
-			i++
-		case '"':
-			return i
-		}
-	}
-	return len(message)
 }
 
 // structured returns the JSON of a result's structured content; nil if there is none.

@@ -178,16 +178,16 @@ func (c *comparer) file(ctx context.Context, path string) error {
 }
 
 func (c *comparer) compare(path string, spec *toolspecs.Spec, pinned bool) acceptedTool {
-	t := acceptedTool{Tool: spec.Name, File: path, Remote: spec.Entry.Remote, State: acceptSame}
+	t := acceptedTool{Tool: spec.Name, File: path, Remote: spec.Entry.Tool, State: acceptSame}
 	listed, err := c.servers.tools(spec.Entry)
 	i := slices.IndexFunc(listed,
-		func(remote mcpclient.Tool) bool { return remote.Name == spec.Entry.Remote })
+		func(remote mcpclient.Tool) bool { return remote.Name == spec.Entry.Tool })
 	switch {
 	case err != nil:
 		t.State, t.Problem = acceptUnreachable, err.Error()
 		return t
 	case i < 0:
-		t.State, t.Problem = acceptGone, fmt.Sprintf("the server has no tool %q", spec.Entry.Remote)
+		t.State, t.Problem = acceptGone, fmt.Sprintf("the server has no tool %q", spec.Entry.Tool)
 		return t
 	}
 	t.now = listed[i]

@@ -90,7 +90,7 @@ func TestMCP_PinsEveryTool(t *testing.T) {
 		}
 	}
 	if r := MCP(entry, remoteTools, MCPOptions{Names: []string{"read_*"}}); len(r.Tools) != 1 ||
-		r.Tools[0].Spec.Entry.Remote != "" {
+		r.Tools[0].Spec.Entry.Tool != "" {
 		t.Errorf("picked %+v", r.Tools)
 	}
 }

@@ -52,9 +52,9 @@ func MCP(entry toolspecs.Entry, listed []mcpclient.Tool, o MCPOptions) Result {
 
 func mcpTool(name string, entry toolspecs.Entry, remote mcpclient.Tool, o MCPOptions) Tool {
 	var notes noted
-	entry.Type, entry.Pin, entry.Remote = toolspecs.KindMCP, remote.Digest(), ""
+	entry.Type, entry.Pin, entry.Tool = toolspecs.KindMCP, remote.Digest(), ""
 	if name != remote.Name {
-		entry.Remote = remote.Name
+		entry.Tool = remote.Name
 	}
 	s := toolspecs.Spec{Name: name, Version: "1.0.0", Entry: entry,
 		Description: cmp.Or(strings.TrimSpace(remote.Description), remote.Title, "The tool "+

@@ -337,7 +337,7 @@ func withoutComments(data []byte) []byte {
 		}
 		switch c := plain[i]; c {
 		case '"':
-			comma, i = -1, endOfString(plain, i)
+			comma, i = -1, jsontext.EndOfString(plain, i)
 		case ',':
 			comma = i
 		case '}', ']':
@@ -371,17 +371,6 @@ func endOfComment(text []byte, start int) int {
 		return len(text)
 	}
 	return start + end
-}
-
-// endOfString returns the index of the quote that ends the string beginning at start.
-func endOfString(text []byte, start int) int {
-	i := start + 1
-	for ; i < len(text) && text[i] != '"'; i++ {
-		if text[i] == '\\' {
-			i++
-		}
-	}
-	return i
 }
 
 // blank replaces everything but line ends.

@@ -81,7 +81,7 @@ func (o Overrides) apply(s *toolspecs.Spec, name string) {
 		case toolspecs.KindFunction, toolspecs.KindStateful:
 			s.Entry.Handler = cmp.Or(s.Entry.Handler, s.Name)
 		case toolspecs.KindMCP:
-			s.Entry.Remote = cmp.Or(s.Entry.Remote, s.Name)
+			s.Entry.Tool = cmp.Or(s.Entry.Tool, s.Name)
 		}
 		s.Name = name
 	}

@@ -57,7 +57,7 @@ func YAML(title string, t Tool, explicit []string) ([]byte, error) {
 // referring returns a spec without what the server that it names declares.
 func referring(s toolspecs.Spec) toolspecs.Spec {
 	if e := s.Entry; e.Server != "" {
-		s.Entry = toolspecs.Entry{Type: e.Type, Server: e.Server, Remote: e.Remote, Pin: e.Pin,
+		s.Entry = toolspecs.Entry{Type: e.Type, Server: e.Server, Tool: e.Tool, Pin: e.Pin,
 			Session: e.Session}
 	}
 	return s

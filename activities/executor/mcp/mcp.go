@@ -83,7 +83,7 @@ func (m *Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 		return executor.Answer{}, executor.NoInstance(spec)
 	}
 	answer, err := m.call(ctx, spec, args)
-	if lost, ok := errors.AsType[*mcpclient.Lost](err); ok && !lost.Sent {
+	if notSent(err) {
 		answer, err = m.call(ctx, spec, args)
 	}
 	return answer, mcpError(err)
@@ -104,7 +104,7 @@ func (m *Executor) call(ctx context.Context, spec *toolspecs.Spec,
 // the call is sent.
 func (m *Executor) callOn(ctx context.Context, conn *mcpclient.Connection, spec *toolspecs.Spec,
 	args json.RawMessage, sends func()) (executor.Answer, error) {
-	tool, found, err := conn.Tool(ctx, spec.Entry.Remote)
+	tool, found, err := conn.Tool(ctx, spec.Entry.Tool)
 	if err != nil {
 		return executor.Answer{}, executor.NotStarted(notListed(err))
 	}
@@ -112,7 +112,7 @@ func (m *Executor) callOn(ctx context.Context, conn *mcpclient.Connection, spec 
 		return executor.Answer{}, executor.NotStarted(e)
 	}
 	openQuestions := &mcpQuestions{}
-	request := mcpclient.Request{Tool: spec.Entry.Remote, Arguments: args,
+	request := mcpclient.Request{Tool: spec.Entry.Tool, Arguments: args,
 		Progress: func(p api.Progress) { api.ReportProgress(ctx, p) }, Note: openQuestions.note}
 	if call, ok := api.ContextOf(ctx); ok {
 		request.Meta = map[string]any{metaKey: call.Key}
@@ -128,6 +128,12 @@ func (m *Executor) callOn(ctx context.Context, conn *mcpclient.Connection, spec 
 	answer, err := m.answerOf(got, spec)
 	answer.Notes = append(answer.Notes, openQuestions.noted()...)
 	return answer, err
+}
+
+// notSent reports whether a call failed because its connection was lost before it was sent.
+func notSent(err error) bool {
+	lost, ok := errors.AsType[*mcpclient.Lost](err)
+	return ok && !lost.Sent
 }
 
 // notListed marks a connection that was lost while listing tools: the call was not sent.
@@ -148,7 +154,7 @@ func checkPin(spec *toolspecs.Spec, tool mcpclient.Tool, found bool) error {
 		return api.Errorf(api.ErrPreconditionFailed,
 			"the MCP server of %s has no tool %q any more; nothing was called. "+
 				"Look at its tools with starter tools import mcp, and correct entry.tool or disable the tool",
-			spec.Name, spec.Entry.Remote)
+			spec.Name, spec.Entry.Tool)
 	}
 	if tool.Digest() == spec.Entry.Pin {
 		return nil
@@ -156,7 +162,7 @@ func checkPin(spec *toolspecs.Spec, tool mcpclient.Tool, found bool) error {
 	e := api.Errorf(api.ErrPreconditionFailed,
 		"the MCP server changed the tool %q since it was accepted, so nothing was called; "+
 			"look at the difference and run starter tools accept with the file of %s",
-		spec.Entry.Remote, spec.Name)
+		spec.Entry.Tool, spec.Name)
 	changes := spec.MCPChanges(tool)
 	for _, change := range changes[:min(len(changes), maxDifferences)] {
 		e.Details = append(e.Details, change.String())

@@ -72,7 +72,7 @@ func (b *mcpBench) spec(tool string, change func(*toolspecs.Spec)) *toolspecs.Sp
 	s := &toolspecs.Spec{Name: tool, Version: "1.0.0", Description: b.pins[tool].Description,
 		InputSchema:  b.pins[tool].InputSchema,
 		OutputSchema: b.pins[tool].OutputSchema, Entry: b.entry}
-	s.Entry.Remote, s.Entry.Pin, s.Entry.Session = tool, b.pins[tool].Digest(),
+	s.Entry.Tool, s.Entry.Pin, s.Entry.Session = tool, b.pins[tool].Digest(),
 		toolspecs.SessionShared
 	s.Execution = toolspecs.ExecutionSpec{Effect: api.EffectRead, MaxResult: 32 << 10}
 	if change != nil {
@@ -235,7 +235,7 @@ func TestMCPFailures_HaveTypes(t *testing.T) {
 			"more than 16777216 bytes", true},
 		{"changed", "echo", `{}`, func(s *toolspecs.Spec) { s.Entry.Pin = "sha256:0" },
 			api.ErrPreconditionFailed, false, "starter tools accept", false},
-		{"gone", "echo", `{}`, func(s *toolspecs.Spec) { s.Entry.Remote = "ecko" },
+		{"gone", "echo", `{}`, func(s *toolspecs.Spec) { s.Entry.Tool = "ecko" },
 			api.ErrPreconditionFailed, false, `no tool "ecko" any more`, false},
 	}
 	bothTransports(t, func(t *testing.T, b *mcpBench) {

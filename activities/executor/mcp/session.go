@@ -9,7 +9,6 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -47,7 +46,7 @@ func (m *Executor) StartInstance(_ context.Context, _ *toolspecs.Spec,
 func (s *session) execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
 	answer, err := s.attempt(ctx, spec, args)
-	if lost, ok := errors.AsType[*mcpclient.Lost](err); ok && !lost.Sent {
+	if notSent(err) {
 		if over := s.ended(); over != nil {
 			return executor.Answer{}, over
 		}

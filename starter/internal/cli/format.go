@@ -101,8 +101,6 @@ func ShortDuration(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
 }
 
-var ()
-
 // WriteJSON writes one value on one line, or indented if indent is set.
 func WriteJSON(w io.Writer, value any, indent bool) error {
 	e := json.NewEncoder(w)

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 )
@@ -30,15 +29,15 @@ func TestActivityFailure_BecomesTheErrorOfTheCall(t *testing.T) {
 		words   string
 	}{
 		{"no worker took it", ActivityFailure{Timeout: TimeoutScheduleToStart}, once, ErrQueueTimeout,
-			PhasePreExecution, "lane files took the call within 1m0s"},
+			PhasePreExecution, "no worker of lane files took the call within 1m0s"},
 		{"too slow", ActivityFailure{Timeout: "StartToClose"}, read, ErrTimeout, PhaseExecution,
-			"within 3s"},
+			"read did not answer within 3s"},
 		{"lost", ActivityFailure{Timeout: TimeoutHeartbeat}, read, ErrWorkerLost, PhaseExecution,
-			"no heartbeat of read arrived for 3s"},
+			"no heartbeat of read arrived for 3s: its worker was lost or could not reach Temporal at each attempt"},
 		{"lost, and must not run twice", ActivityFailure{Timeout: TimeoutHeartbeat}, once,
-			ErrOutcomeUnknown, PhaseExecution, "no heartbeat of read arrived for 1m0s"},
+			ErrOutcomeUnknown, PhaseExecution, "no heartbeat of read arrived for 1m0s: its worker was lost or could not reach Temporal"},
 		{"cancelled", ActivityFailure{Cancelled: true, Message: "canceled"}, read, ErrCancelled,
-			PhaseExecution, "the run was cancelled"},
+			PhaseExecution, "the run was cancelled while this call waited or ran"},
 		{"typed", ActivityFailure{Type: string(ErrInvalidOutput), Message: "m",
 			Details: details(`{"type":"invalid_output","message":"no number","phase":"post_execution"}`)},
 			read, ErrInvalidOutput, PhasePostExecution, "no number"},
@@ -57,8 +56,8 @@ func TestActivityFailure_BecomesTheErrorOfTheCall(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := tt.failure.CallError(tt.tool, Route{})
 			if !errors.Is(got, &Error{Type: tt.want}) || got.Phase != tt.phase ||
-				!strings.Contains(got.Message, tt.words) {
-				t.Errorf("got %s in %s: %q, want %s in %s: …%q…", got.Type, got.Phase, got.Message,
+				got.Message != tt.words {
+				t.Errorf("got %s in %s: %q, want %s in %s: %q", got.Type, got.Phase, got.Message,
 					tt.want, tt.phase, tt.words)
 			}
 		})

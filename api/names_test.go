@@ -140,13 +140,19 @@ func TestToolNames_AreThoseOfModels(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
+	const accepted = "; models accept only letters, digits, _ and - (github.search becomes github_search)"
 	for name, says := range map[string]string{
-		"": "empty", "github.search": "github_search", "a b": `' '`, "a/b": `'/'`,
-		"Wetter_für": `'ü'`, "a\nb": `'\n'`, "a\xff": "contains",
-		strings.Repeat("x", MaxToolName+1): "has 65 characters",
+		"":                                 "the name is empty",
+		"github.search":                    `name "github.search" contains '.'` + accepted,
+		"a b":                              `name "a b" contains ' '` + accepted,
+		"a/b":                              `name "a/b" contains '/'` + accepted,
+		"Wetter_für":                       `name "Wetter_für" contains 'ü'` + accepted,
+		"a\nb":                             `name "a\nb" contains '\n'` + accepted,
+		"a\xff":                            `name "a\xff" contains '�'` + accepted,
+		strings.Repeat("x", MaxToolName+1): `name "xxxxxxxxxxxxxxxxxxxx"… has 65 characters; models accept at most 64`,
 	} {
-		if err := CheckToolName(name); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%q: %v, want …%s…", name, err, says)
+		if err := CheckToolName(name); err == nil || err.Error() != says {
+			t.Errorf("%q: %v, want %s", name, err, says)
 		}
 	}
 }

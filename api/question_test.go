@@ -16,17 +16,17 @@ func TestReplyCheck_RefusesInvalidReplies(t *testing.T) {
 		{"an answer", Reply{By: "ada", Value: []byte(`null`)}, ""},
 		{"a refusal", Reply{By: "ada", Decline: true, Reason: strings.Repeat("r", maxReason)}, ""},
 		{"the largest", Reply{By: strings.Repeat("b", maxBy), Value: make([]byte, MaxPayload)}, ""},
-		{"without a name", Reply{By: "\t ", Value: []byte(`1`)}, "has no name"},
-		{"of a long name", Reply{By: strings.Repeat("b", maxBy+1), Value: []byte(`1`)}, "too long"},
+		{"without a name", Reply{By: "\t ", Value: []byte(`1`)}, "the reply has no name"},
+		{"of a long name", Reply{By: strings.Repeat("b", maxBy+1), Value: []byte(`1`)}, "the name of the person who replies is too long"},
 		{"with a long reason", Reply{By: "ada", Decline: true, Reason: strings.Repeat("r",
-			maxReason+1)}, "reason"},
-		{"both", Reply{By: "ada", Decline: true, Value: []byte(`1`)}, "either has a value"},
-		{"neither", Reply{By: "ada"}, "neither has a value"},
-		{"too large", Reply{By: "ada", Value: make([]byte, MaxPayload+1)}, "1.5 MiB"},
+			maxReason+1)}, "the reason is too long"},
+		{"both", Reply{By: "ada", Decline: true, Value: []byte(`1`)}, "a reply either has a value or declines"},
+		{"neither", Reply{By: "ada"}, "the reply neither has a value nor declines"},
+		{"too large", Reply{By: "ada", Value: make([]byte, MaxPayload+1)}, "the answer is too large: the maximum is 1.5 MiB of JSON"},
 	} {
 		e := test.reply.Check()
 		if (e == nil) != (test.words == "") || e != nil && (e.Type != ReplyMalformed ||
-			!strings.Contains(e.Error(), test.words)) {
+			e.Error() != test.words) {
 			t.Errorf("%s: %v", test.name, e)
 		}
 	}
@@ -69,8 +69,7 @@ func TestHumanTimeouts_AreOneError(t *testing.T) {
 			ErrQueueTimeout},
 	} {
 		e := ActivityFailure{Timeout: test.kind}.CallError(test.tool, Route{})
-		if e.Type != test.want || test.want == ErrApprovalTimeout && !strings.Contains(e.Message,
-			"within 1h") {
+		if e.Type != test.want || test.want == ErrApprovalTimeout && e.Message != "the question of ask was not answered within 1h0m0s" {
 			t.Errorf("%s with a queue timeout of %s: %+v", test.kind, test.tool.QueueTimeout, e)
 		}
 	}

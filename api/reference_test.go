@@ -51,16 +51,21 @@ func TestReferences_AreFoundAtAnyDepth(t *testing.T) {
 
 // The message has the form to write.
 func TestReferences_ReportMalformedOnes(t *testing.T) {
-	for _, text := range []string{"${}", "${ }", "${.a}", "${a.}", "${a..b}", "${a", "${ open",
-		"${a{b}", "$${a} ${", "fine ${a} then ${}"} {
+	const (
+		invalid = " is not a reference; write ${id} or ${id.field.0}, or $${ for a literal ${"
+		open    = " is a reference that is not closed; write ${id} or ${id.field.0}, or $${ for a literal ${"
+	)
+	for text, want := range map[string]string{"${}": "${}" + invalid, "${ }": "${ }" + invalid,
+		"${.a}": "${.a}" + invalid, "${a.}": "${a.}" + invalid, "${a..b}": "${a..b}" + invalid,
+		"${a": `"${a"` + open, "${ open": `"${ open"` + open, "${a{b}": `"${a{b}"` + open,
+		"$${a} ${": `"${"` + open, "fine ${a} then ${}": "${}" + invalid} {
 		for _, value := range []any{text, []any{1, text}, map[string]any{"x": text}} {
-			if _, err := references(value); err == nil || !strings.Contains(err.Error(),
-				"write ${id}") {
-				t.Errorf("References(%q): %v", value, err)
+			if _, err := references(value); err == nil || err.Error() != want {
+				t.Errorf("References(%q): %v, want %s", value, err, want)
 			}
 			if _, err := Resolve(value, func(string) (any, bool) { return "", true }); err == nil ||
-				!strings.Contains(err.Error(), "write ${id}") {
-				t.Errorf("Resolve(%q): %v", value, err)
+				err.Error() != want {
+				t.Errorf("Resolve(%q): %v, want %s", value, err, want)
 			}
 		}
 	}
@@ -102,19 +107,19 @@ func TestResolve_ReportsMissingValues(t *testing.T) {
 		return map[string]any{"list": []any{"x"}}, id == "a"
 	}
 	tests := []struct{ text, says string }{
-		{"${b}", `there is no result of a call "b"`},
+		{"${b}", `${b}: there is no result of a call "b"`},
 		{"${a.list.1}", `${a.list.1}: the result has no "list.1"`},
-		{"${a.list.-1}", `has no "list.-1"`},
-		{"${a.list.x}", `has no "list.x"`},
-		{"${a.list.0.y}", `has no "list.0.y"`},
-		{"${a.none.y}", `has no "none"`},
-		{"in text ${a.none}", `has no "none"`},
+		{"${a.list.-1}", `${a.list.-1}: the result has no "list.-1"`},
+		{"${a.list.x}", `${a.list.x}: the result has no "list.x"`},
+		{"${a.list.0.y}", `${a.list.0.y}: the result has no "list.0.y"`},
+		{"${a.none.y}", `${a.none.y}: the result has no "none"`},
+		{"in text ${a.none}", `${a.none}: the result has no "none"`},
 	}
 	for _, tt := range tests {
 		for _, value := range []any{tt.text, []any{tt.text}, map[string]any{"x": tt.text}} {
 			if got, err := Resolve(value, lookup); err == nil || got != nil ||
-				!strings.Contains(err.Error(), tt.says) {
-				t.Errorf("Resolve(%v) = %v, %v, want …%s…", value, got, err, tt.says)
+				err.Error() != tt.says {
+				t.Errorf("Resolve(%v) = %v, %v, want %s", value, got, err, tt.says)
 			}
 		}
 	}
@@ -145,19 +150,19 @@ func TestDecodeJSON_ReadsExactlyOneValue(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	for text, says := range map[string]string{
-		"":                         "is missing",
-		" \n":                      "is missing",
-		`{"a":1}}`:                 "after the JSON value, at byte 7",
-		`{"a":1}]`:                 "after the JSON value",
-		`1 2`:                      "after the JSON value",
-		`"a" garbage`:              "after the JSON value",
-		`{"a":`:                    "is incomplete",
+		"":                         "the JSON value is missing",
+		" \n":                      "the JSON value is missing",
+		`{"a":1}}`:                 "unexpected text after the JSON value, at byte 7",
+		`{"a":1}]`:                 "unexpected text after the JSON value, at byte 7",
+		`1 2`:                      "unexpected text after the JSON value, at byte 1",
+		`"a" garbage`:              "unexpected text after the JSON value, at byte 3",
+		`{"a":`:                    "the JSON value is incomplete",
 		`{'a':1}`:                  `unexpected '\'' at byte 2; names and strings need double quotes`,
 		`["é",]`:                   `unexpected ']' at byte 7`,
-		strings.Repeat("[", 20000): "levels deep",
+		strings.Repeat("[", 20000): "it is nested more than 10000 levels deep",
 	} {
-		if v, err := DecodeJSON([]byte(text)); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("DecodeJSON(%.20q) = %v, %v, want …%s…", text, v, err, says)
+		if v, err := DecodeJSON([]byte(text)); err == nil || err.Error() != says {
+			t.Errorf("DecodeJSON(%.20q) = %v, %v, want %s", text, v, err, says)
 		}
 	}
 }

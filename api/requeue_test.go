@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 )
@@ -52,7 +51,7 @@ func TestNotStarted_IsReportedByWorkerOrHeartbeat(t *testing.T) {
 	}
 	if e := (ActivityFailure{Timeout: TimeoutHeartbeat,
 		LastHeartbeat: reads(`{"waiting":true}`)}).CallError(once,
-		holds); !strings.Contains(e.Message, "the lane android was lost; nothing ran") {
+		holds); e.Message != "the worker where the call waited for a slot of the lane android was lost; nothing ran" {
 		t.Errorf("the message is %q", e.Message)
 	}
 }
@@ -92,11 +91,11 @@ func TestRequeues_AreBounded(t *testing.T) {
 // The error names the tool's timeout, else the lane's.
 func TestQueueTimeout_IsThatOfToolOrLane(t *testing.T) {
 	route := Route{QueueTimeout: Duration(time.Minute)}
-	for own, want := range map[Duration]string{0: "within 1m0s",
-		Duration(time.Second): "within 1s"} {
+	for own, want := range map[Duration]string{0: "no worker of lane http took the call within 1m0s",
+		Duration(time.Second): "no worker of lane http took the call within 1s"} {
 		tool := Tool{Name: "t", Lane: "http", QueueTimeout: own}
 		if e := (ActivityFailure{Timeout: TimeoutScheduleToStart}).CallError(tool,
-			route); e.Type != ErrQueueTimeout || !strings.HasSuffix(e.Message, want) {
+			route); e.Type != ErrQueueTimeout || e.Message != want {
 			t.Errorf("with %s of its own: %+v", own, e)
 		}
 	}

@@ -233,7 +233,8 @@ func (s *ConfiguredServer) remote(o *jsontext.Object, address string) error {
 			"address with type http", kind)
 	}
 	if place := secretIn(address); place != "" {
-		return fmt.Errorf("its url has %s; give it to the server by a header in headers", place)
+		return fmt.Errorf("%s in its url looks secret; give it to the server by a header in "+
+			"headers", place)
 	}
 	if variable.MatchString(address) {
 		return fmt.Errorf("its url has a variable; write the address itself")

@@ -43,7 +43,7 @@ func secretIn(text string) string {
 			name = m[1]
 		}
 		if secretname.Matches(name) {
-			return fmt.Sprintf("the query parameter %s, which looks secret", name)
+			return fmt.Sprintf("the query parameter %s", name)
 		}
 	}
 	return ""

@@ -61,11 +61,11 @@ func TestMCPConfig_ReadsTheFormatsOfClients(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{}`: "the document configures no MCP servers",
-		"{\"mcpServers\": {\n  // a comment\n  \"a\": {\"command\": }\n}}": "mcp.json:3:20: this is not JSON",
+		`{}`: `mcp.json: the document configures no MCP servers (write {"mcpServers": {"name": {"command": "program", "args": []}}})`,
+		"{\"mcpServers\": {\n  // a comment\n  \"a\": {\"command\": }\n}}": "mcp.json:3:20: this is not JSON: invalid character '}' looking for beginning of value (check the quotes, commas and brackets)",
 	} {
 		if _, err := MCPConfig("mcp.json", []byte(text)); err == nil ||
-			!strings.Contains(fmt.Sprint(err), want) {
+			fmt.Sprint(err) != want {
 			t.Errorf("%s: got %v, not %s", text, err, want)
 		}
 	}
@@ -93,24 +93,25 @@ func TestMCPConfig_CopiesNoSecrets(t *testing.T) {
 
 // Secrets in arguments and addresses cannot be replaced by references.
 func TestMCPConfig_RefusesSecretsInArgumentsAndAddresses(t *testing.T) {
+	const secret = " looks secret; give it to the program by an environment variable in env, or to the server by a header in headers"
 	for text, element := range map[string]string{
-		`{"command": "s", "args": ["postgres://u:hunter2@host/db"]}`:                   "its argument 1",
-		`{"command": "s", "args": ["--header", "Authorization: Bearer hunter2"]}`:      "Authorization",
-		`{"command": "s", "args": ["--header", "X-API-Key:hunter2"]}`:                  "X-API-Key",
-		`{"command": "s", "args": ["--api-key", "hunter2"]}`:                           "--api-key",
-		`{"command": "s", "args": ["--access-token=hunter2"]}`:                         "access-token",
-		`{"command": "docker", "args": ["run", "-e", "DB_PASSWORD=hunter2", "image"]}`: "DB_PASSWORD",
-		`{"command": "s", "args": ["https://example.com/?a=b&api_key=hunter2"]}`:       "api_key",
-		`{"command": "s --token hunter2"}`:                                             "--token",
-		`{"url": "https://u:hunter2@example.com/mcp"}`:                                 "its url",
-		`{"url": "https://example.com/mcp?token=hunter2"}`:                             "token",
+		`{"command": "s", "args": ["postgres://u:hunter2@host/db"]}`:                   "a password in its argument 1" + secret,
+		`{"command": "s", "args": ["--header", "Authorization: Bearer hunter2"]}`:      "the value of Authorization in its argument 2" + secret,
+		`{"command": "s", "args": ["--header", "X-API-Key:hunter2"]}`:                  "the value of X-API-Key in its argument 2" + secret,
+		`{"command": "s", "args": ["--api-key", "hunter2"]}`:                           "the value of --api-key" + secret,
+		`{"command": "s", "args": ["--access-token=hunter2"]}`:                         "the value of access-token in its argument 1" + secret,
+		`{"command": "docker", "args": ["run", "-e", "DB_PASSWORD=hunter2", "image"]}`: "the value of DB_PASSWORD in its argument 3" + secret,
+		`{"command": "s", "args": ["https://example.com/?a=b&api_key=hunter2"]}`:       "the query parameter api_key in its argument 1" + secret,
+		`{"command": "s --token hunter2"}`:                                             "the value of --token" + secret,
+		`{"url": "https://u:hunter2@example.com/mcp"}`:                                 "a password in its url looks secret; give it to the server by a header in headers",
+		`{"url": "https://example.com/mcp?token=hunter2"}`:                             "the query parameter token in its url looks secret; give it to the server by a header in headers",
 	} {
 		s := oneServer(t, text)
 		entry, err := api.EncodeJSON(s.Entry)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(s.Problem, element) || strings.Contains(s.Problem+string(entry),
+		if s.Problem != element || strings.Contains(s.Problem+string(entry),
 			"hunter2") {
 			t.Errorf("%s: problem %q, %s", text, s.Problem, entry)
 		}

@@ -2,7 +2,6 @@ package toolspecs
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
@@ -28,36 +27,36 @@ func TestCheckBatch_ReportsWhatPreventsBatching(t *testing.T) {
 			s *Spec) {
 			s.Output = &Parameter{Type: schemas.TypeArray}
 		},
-		"names no argument":                  func(s *Spec) { s.Batch.Argument = "" },
-		`the tool has no parameter "path" (`: func(s *Spec) { s.Batch.Argument = "path" },
-		"unit is no list":                    func(s *Spec) { s.Batch.Argument = "unit" },
-		"is not between 2 and":               func(s *Spec) { s.Batch.Max = 1 },
-		"declare the output as an array": func(
+		`toolspec "stat": $.batch: batch names no argument (write argument: and the name of the parameter that holds the list)`: func(s *Spec) { s.Batch.Argument = "" },
+		`toolspec "stat": $.batch.argument: the tool has no parameter "path" (did you mean "paths"?)`:                           func(s *Spec) { s.Batch.Argument = "path" },
+		`toolspec "stat": $.batch.argument: unit is no list (name a parameter of the type array)`:                               func(s *Spec) { s.Batch.Argument = "unit" },
+		`toolspec "stat": $.batch.max: max 1 is not between 2 and 1000`:                                                         func(s *Spec) { s.Batch.Max = 1 },
+		`toolspec "stat": $.batch: the output is declared as string, but a batched call returns an array (declare the output as an array with one element for each)`: func(
 			s *Spec) {
 			s.Output = &Parameter{Type: schemas.TypeString}
 		},
-		"calls of the kind stateful cannot be batched": func(
+		`toolspec "stat": $.batch: calls of the kind stateful cannot be batched; batch is for command, function, mcp, rest (remove it)`: func(
 			s *Spec) {
 			s.Entry.Type = KindStateful
 		},
-		"calls on the lane inline": func(s *Spec) {
+		`toolspec "stat": $.batch: calls on the lane inline cannot be batched (remove it, or name another lane)`: func(s *Spec) {
 			s.Execution.Lane, s.Execution.Effect = api.LaneInline, api.EffectRead
 		},
-		"calls that can ask a person cannot be batched": func(
+		`toolspec "stat": $.batch: calls that can ask a person cannot be batched (remove it, or answer_within)`: func(
 			s *Spec) {
 			s.Entry.AnswerWithin = defaultAnswerWithin
 		},
-		"of a batch cannot be verified": func(
+		`toolspec "stat": $.batch: the outcome of one call of a batch cannot be verified (remove it, or verify)`: func(
 			s *Spec) {
 			s.Verify = &api.Verify{Tool: "look", Done: "found"}
 		},
-		`the tool has no parameter "paths"`: func(s *Spec) {
+		`toolspec "stat": $.batch.argument: the tool has no parameter "paths" (known: list)`: func(s *Spec) {
 			s.Parameters, s.InputSchema = nil,
 				json.RawMessage(`{"type":"object","properties":{"list":{"type":"array"}}}`)
 		},
 	} {
 		if err := spec(change); (err != nil) != (want != "") || err != nil &&
-			!strings.Contains(err.Error(), want) {
+			err.Error() != want {
 			t.Errorf("%q: %v", want, err)
 		}
 	}
@@ -67,7 +66,7 @@ func TestCheckBatch_ReportsWhatPreventsBatching(t *testing.T) {
 		t.Errorf("from a file: %v", err)
 	}
 	if _, err := Decode("t.yaml", []byte(head+"batch: {argument: path, min: 7}\n"),
-		Options{}); err == nil || !strings.Contains(err.Error(), "t.yaml:6:") {
+		Options{}); err == nil || err.Error() != "t.yaml:6:19: the tool has no parameter \"path\" (did you mean \"paths\"?)\nt.yaml:6:25: unknown field \"min\" (known: argument, max)" {
 		t.Errorf("a wrong file: %v", err)
 	}
 }

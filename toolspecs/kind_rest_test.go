@@ -45,7 +45,7 @@ func TestRESTDefaults_AreStable(t *testing.T) {
 	}
 	once := specs[0]
 	once.Execution.Effect = api.EffectOnce
-	if c, err := once.Compile(); err == nil || !strings.Contains(err.Error(), "attempt") {
+	if c, err := once.Compile(); err == nil || err.Error() != `toolspec "list_issues": $.execution.retry.max_attempts: a tool whose effect is once has one attempt, not 7 (remove it, or say effect: idempotent or read where that is true)` {
 		t.Errorf("three attempts of a tool that is executed once: %+v, %v", c, err)
 	}
 }

@@ -106,18 +106,20 @@ func TestDecode_ReportsFaultsOfNamedServers(t *testing.T) {
 			pinned + "}\n"
 	}
 	for _, test := range []struct{ file, entry, want string }{
-		{"read.yaml", "server: filse, ", `4:28: ` + filepath.Join(dir, "servers.yaml") +
+		{"read.yaml", "server: filse, ", ":4:28: DIR/servers.yaml" +
 			` declares no server "filse" (did you mean "files"?)`},
 		{"read.yaml", "server: files, argv: [b], ",
-			`argv is declared by the server "files" (remove it here, or remove server)`},
-		{"faulty/read.yaml", "server: files, ", `a server has either argv or url`},
-		{"none/deep/read.yaml", "server: files, ", "there is no file of servers"},
+			`:4:35: argv is declared by the server "files" (remove it here, or remove server)`},
+		{"faulty/read.yaml", "server: files, ",
+			":4:28: the servers file DIR/faulty/servers.yaml has faults, first: DIR/faulty/servers.yaml:1:30: a tool has either argv or url, not both (keep one of them) (correct them there)"},
+		{"none/deep/read.yaml", "server: files, ",
+			":4:28: there is no file of servers: neither DIR/none/deep/servers.yaml nor DIR/none/servers.yaml (declare the server there: servers: {files: {argv: […]}})"},
 	} {
 		_, err := decodeIn(dir, test.file, spec(test.entry))
 		faults, ok := errors.AsType[Faults](err)
-		if !ok || !strings.Contains(faults.Error(), strings.ReplaceAll(test.want, "a server has",
-			"a tool has")) || len(faults) != 1 {
-			t.Errorf("%s: got %v, not %s", test.entry, err, test.want)
+		want := filepath.Join(dir, test.file) + strings.ReplaceAll(test.want, "DIR", dir)
+		if !ok || faults.Error() != want {
+			t.Errorf("%s: got %v, not %s", test.entry, err, want)
 		}
 	}
 	_, err := CheckServers("servers.yaml", []byte(`
@@ -160,7 +162,7 @@ func TestWarnings_NamesSharedServersThatSeemToKeepState(t *testing.T) {
 		tool("get_settings", "shared", "settings", api.EffectOnce),
 	})
 	if len(warnings) != 1 || warnings[0].File != "tools/create_entities.yaml" ||
-		!strings.Contains(warnings[0].Message, "its tool create_entities changes something") {
+		warnings[0].Message != "the server seems to keep state, as its tool create_entities changes something, but session: shared lets all runs share it" {
 		t.Errorf("got %v", warnings)
 	}
 }

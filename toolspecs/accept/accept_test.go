@@ -205,30 +205,30 @@ func TestFile_RemovesOutputSchema(t *testing.T) {
 
 func TestFile_RefusesInvalidSchemasAndFiles(t *testing.T) {
 	const file = "name: read\nversion: 1.0.0\ndescription: Mine.\nentry:\n  type: mcp\n  argv: [server]\n"
+	const twoFaults = "tools.yaml:5:3: the server's tool is not accepted: pin is missing (run starter tools accept FILE: it shows the server's tool and writes its pin)\ntools.yaml:7:8: the tag is empty (remove it)"
 	for name, tt := range map[string]struct {
 		file  string
 		tool  mcpclient.Tool
 		words string
 	}{
 		"no schema": {file, mcpclient.Tool{Name: "read", InputSchema: []byte(`"a string"`)},
-			"cannot be accepted"},
-		"other faults": {file + "tags: [\"\"]\n", remote, "the tag is empty"},
-		"not YAML":     {"name: [", remote, "tools.yaml:1"},
+			"tools.yaml: the current definition of read cannot be accepted: its input schema is not a JSON Schema"},
+		"other faults": {file + "tags: [\"\"]\n", remote, twoFaults},
+		"not YAML":     {"name: [", remote, "tools.yaml:1:1: this is not YAML: did not find expected node content (check the indentation and the brackets from this line on)"},
 		"an alias": {"name: read\nversion: 1.0.0\ndescription: Mine.\nrequires: &e {variables: [a]}\nentry: *e\n",
-			remote, "tools.yaml"},
-		"not a mapping": {"- a\n", remote, "tools.yaml:1"},
+			remote, "tools.yaml:4:11: type is missing\ntools.yaml:4:15: unknown field \"variables\" (known: type, handler, argv, dir, env, set_env, secrets, stdin, stdout, ok_exit_codes, transient_exit_codes, max_output, max_memory, on_loss, idle_timeout, base_url, method, path, query, headers, …)"},
+		"not a mapping": {"- a\n", remote, "tools.yaml:1:1: this must be a mapping, not a list"},
 	} {
 		_, err := File("tools.yaml", []byte(tt.file), toolspecs.Options{},
 			map[string]mcpclient.Tool{"read": tt.tool}, false)
-		if err == nil || !strings.Contains(err.Error(), tt.words) {
+		if err == nil || err.Error() != tt.words {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 	if _, _, err := Decode("tools.yaml", []byte(file+"tags: [\"\"]\n"),
 		toolspecs.Options{}); err == nil {
 		t.Error("a file with faults was read")
-	} else if _, ok := errors.AsType[toolspecs.Faults](err); !ok || !strings.Contains(err.Error(),
-		"tools.yaml:7:8") {
+	} else if _, ok := errors.AsType[toolspecs.Faults](err); !ok || err.Error() != twoFaults {
 		t.Errorf("got %v", err)
 	}
 }

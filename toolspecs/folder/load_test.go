@@ -73,7 +73,7 @@ func TestWatch_RefusesUndoByUnknownTool(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tools.yaml")
 	write(t, file, "name: a\nversion: 1.0.0\ndescription: A tool.\nentry: {type: function}\nundo: {tool: cancl}\n")
 	if _, err := Watch(WatchConfig{Dir: filepath.Dir(file)}); err == nil ||
-		!strings.HasPrefix(err.Error(), file+":5:14: ") {
+		err.Error() != file+`:5:14: there is no tool "cancl" (known: a)` {
 		t.Errorf("got %v", err)
 	}
 }

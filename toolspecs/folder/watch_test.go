@@ -398,9 +398,12 @@ func TestWatch_RefusesAnInvalidFolderAtStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = Watch(WatchConfig{Dir: dir, Base: base})
-	if faults, ok := errors.AsType[toolspecs.Faults](err); !ok || len(faults) != 4 ||
-		!strings.Contains(err.Error(), `another tool "own"`) {
-		t.Errorf("got %v", err)
+	b := filepath.Join(dir, "b.yaml")
+	want := filepath.Join(dir, "a.yaml") + `:1:7: there is another tool "own", which the worker provides (rename it: starter tools import takes --prefix)` +
+		"\n" + b + ":1:1: version is missing\n" + b + ":1:1: description is missing\n" + b +
+		":1:1: entry is missing"
+	if faults, ok := errors.AsType[toolspecs.Faults](err); !ok || faults.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 	if _, err := Watch(WatchConfig{Dir: filepath.Join(dir, "none")}); err == nil {
 		t.Error("a folder that does not exist was loaded")

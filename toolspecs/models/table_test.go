@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
@@ -62,15 +61,15 @@ func TestDecode_ReportsEveryFaultWithItsPlace(t *testing.T) {
 		{"not a day", "as_of: June\nmodels: {a: {input: 1, output: 2}}",
 			"m.yaml:1:8: this must be the date of the prices, such as 2026-06-21"},
 		{"prices", "as_of: 2026-06-21\nmodels:\n  a: {input: -1, window: 0}\n  b: {input: much, output: 1, price: 3}",
-			"m.yaml:3:3: output is missing (prices are in US dollars per million tokens; 0 is allowed)\nm.yaml:3:14: input is -1; the minimum is 0\nm.yaml:3:26: window is 0; the minimum is 1 (omit window where it is not known)\nm.yaml:4:14: this must be a number, not the text \"much\"\nm.yaml:4:31: unknown field \"price\""},
+			"m.yaml:3:3: output is missing (prices are in US dollars per million tokens; 0 is allowed)\nm.yaml:3:14: input is -1; the minimum is 0\nm.yaml:3:26: window is 0; the minimum is 1 (omit window where it is not known)\nm.yaml:4:14: this must be a number, not the text \"much\"\nm.yaml:4:31: unknown field \"price\" (known: input, output, cached_input, cache_write, window, images)"},
 		{"no name", "as_of: 2026-06-21\nmodels: {'': {input: 1, output: 2}}",
 			"m.yaml:2:10: the model has no name (write the provider's name of the model)"},
 		{"twice", "as_of: 2026-06-21\nmodels:\n  a: {input: 1, output: 2}\n  a: {input: 1, output: 2}",
-			"m.yaml:4:3: "},
+			`m.yaml:4:3: "a" is given twice; the first is in line 3 (remove one)`},
 	}
 	for _, c := range cases {
 		table, err := Decode("m.yaml", []byte(c.text))
-		if err == nil || table != nil || !strings.HasPrefix(err.Error(), c.want) {
+		if err == nil || table != nil || err.Error() != c.want {
 			t.Errorf("%s: got\n%v\nwant\n%s", c.name, err, c.want)
 		}
 	}
@@ -79,8 +78,8 @@ func TestDecode_ReportsEveryFaultWithItsPlace(t *testing.T) {
 func TestLoad_NamesAMissingFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "models.yaml")
 	var faults strictyaml.Faults
-	if _, err := Load(path); !errors.As(err, &faults) || faults[0].File != path ||
-		!strings.Contains(err.Error(), "cannot be read") {
+	if _, err := Load(path); !errors.As(err, &faults) ||
+		err.Error() != path+": cannot be read: no such file or directory" {
 		t.Errorf("got %v", err)
 	}
 	if err := os.WriteFile(path, []byte("as_of: 2026-06-21\nmodels: {a: {input: 1, output: 2}}"),

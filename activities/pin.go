@@ -350,9 +350,8 @@ func (a *Activities) provider(m api.Model, problems []api.Problem) (api.Provider
 		}
 		slices.Sort(known)
 		return m.Provider, append(problems, api.Problem{Path: "$.model.provider", Rule: "enum",
-			Message: fmt.Sprintf("no worker reaches models of the provider %q%s; there are: %s",
-				m.Provider,
-				spelling.Hint(string(m.Provider), known), strings.Join(known, ", "))})
+			Message: fmt.Sprintf("no worker reaches models of the provider %q (%s)",
+				m.Provider, spelling.Hint(string(m.Provider), known))})
 	}
 	err := model.Ready()
 	switch {

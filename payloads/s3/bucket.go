@@ -66,7 +66,7 @@ func Open(u *url.URL) (*Bucket, error) {
 	known := []string{"endpoint", "region"}
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("%q: unknown bucket setting %q; use endpoint or region %s",
+			return nil, fmt.Errorf("%q: unknown bucket setting %q (%s)",
 				u, name, spelling.Hint(name, known))
 		}
 	}

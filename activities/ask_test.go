@@ -199,41 +199,40 @@ func TestAsk_FailsWithoutAValidReply(t *testing.T) {
 		words              string
 	}{
 		{name: "no answer in time", text: "?", reply: refusal(api.ReplyTimeout),
-			want: api.ErrApprovalTimeout, words: "within 1m"},
+			want: api.ErrApprovalTimeout, words: "the question of probe was not answered within 1m0s"},
 		{name: "withdrawn", text: "?", reply: refusal(api.ReplyClosed), want: api.ErrCancelled,
-			words: "withdrawn: because"},
+			words: "the question was withdrawn: because"},
 		{name: "not passed on", text: "?", reply: refusal(api.AskRefused), want: api.ErrExecution,
-			words: "because"},
+			words: "probe asks a person what the run does not pass on: because"},
 		{name: "the run is over", text: "?", reply: serviceerror.NewNotFound("gone"),
-			want: api.ErrCancelled, words: "has ended"},
+			want: api.ErrCancelled, words: "the run that asks has ended"},
 		{name: "the server refuses", text: "?", reply: serviceerror.NewInvalidArgument("what"),
-			want: api.ErrExecution, words: "what"},
+			want: api.ErrExecution, words: "the server refuses the question of probe: what"},
 		{name: "not allowed to", text: "?", reply: serviceerror.NewPermissionDenied("no", ""),
-			want: api.ErrExecution, words: "may not ask"},
+			want: api.ErrExecution, words: "the worker may not ask on behalf of probe: no"},
 		{name: "away until the end", text: "?", reply: serviceerror.NewUnavailable("away"),
-			want: api.ErrApprovalTimeout, words: "within 20ms",
+			want: api.ErrApprovalTimeout, words: "the question of probe was not answered within 20ms",
 			change: func(s *toolspecs.Spec) {
 				s.Entry.AnswerWithin = api.Duration(
 					20 * time.Millisecond)
 			}},
-		{name: "nothing", text: " \n", want: api.ErrExecution, words: "empty"},
+		{name: "nothing", text: " \n", want: api.ErrExecution, words: "probe asks a person nothing: the text is empty"},
 		{name: "too long", text: strings.Repeat("?", api.MaxQuestionText+1), want: api.ErrExecution,
-			words: "at most 16384"},
+			words: "probe asks a person with a text of 16385 bytes; at most 16384"},
 		{name: "a large schema", text: "?", schema: `"` +
 			strings.Repeat("x", api.MaxQuestionSchema) + `"`, want: api.ErrExecution,
-			words: "at most 65536"},
+			words: "probe asks a person with a schema of 65538 bytes; at most 65536"},
 		{name: "no schema", text: "?", schema: `{"type":7}`, want: api.ErrExecution,
-			words: "a schema that is none"},
+			words: "probe asks a person with a schema that is none: this is not a usable JSON Schema: \"toolspec:///schema#\" is not valid against metaschema: jsonschema validation failed with 'https://json-schema.org/draft/2020-12/schema#'\n- at '': 'allOf' failed\n  - at '/type': 'anyOf' failed\n    - at '/type': value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string'\n    - at '/type': got number, want array"},
 		{name: "not declared", text: "?", want: api.ErrPreconditionFailed,
-			words:  "entry.answer_within",
+			words:  `tool "probe" asks a person, but its toolspec has no entry.answer_within; add one`,
 			change: func(s *toolspecs.Spec) { s.Entry.AnswerWithin = 0 }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b, run, compiled := askingBench(t, asks(test.text, test.schema), test.change)
 			run.replies = []func(api.Question) (api.Reply, error){refuses(test.reply)}
 			_, err := b.execute(t, executionOf(compiled), nil)
-			if e, _ := callError(t, err); e.Type != test.want || !strings.Contains(e.Message,
-				test.words) || e.Retryable {
+			if e, _ := callError(t, err); e.Type != test.want || e.Message != test.words || e.Retryable {
 				t.Errorf("got %+v", e)
 			}
 		})

@@ -114,13 +114,13 @@ func TestCompaction_FailsForGoodOrIsRetried(t *testing.T) {
 		want      string
 	}{
 		"declined": {api.ModelResponse{Message: api.Message{Text: "no"}, Stop: api.StopRefusal},
-			len(talk), true, "declined to sum up the conversation: no"},
+			len(talk), true, "the model declined to sum up the conversation: no"},
 		"nothing": {api.ModelResponse{Message: api.Message{Text: " \n"}}, len(talk), false,
-			"answered with nothing"},
+			"the model was asked to sum up the conversation and answered with nothing"},
 		"no such": {api.ModelResponse{}, len(talk) + 1, true,
-			"has 6 messages, and those from 3 to 7"},
-		"empty":     {api.ModelResponse{}, 2, true, "has 6 messages"},
-		"backwards": {api.ModelResponse{}, 1, true, "has 6 messages"},
+			"the conversation has 6 messages, and those from 3 to 7 of it are to be summed up"},
+		"empty":     {api.ModelResponse{}, 2, true, "the conversation has 6 messages, and those from 3 to 2 of it are to be summed up"},
+		"backwards": {api.ModelResponse{}, 1, true, "the conversation has 6 messages, and those from 3 to 1 of it are to be summed up"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := modelBench(t, api.Agent{Name: "a"},
@@ -133,7 +133,7 @@ func TestCompaction_FailsForGoodOrIsRetried(t *testing.T) {
 			r.Compact.To = c.to
 			_, err := b.step(t, r, nil)
 			app, ok := errors.AsType[*temporal.ApplicationError](err)
-			if !ok || app.NonRetryable() != c.permanent || !expect.Contains(app.Message(), c.want) {
+			if !ok || app.NonRetryable() != c.permanent || app.Message() != c.want {
 				t.Errorf("got %v", err)
 			}
 		})

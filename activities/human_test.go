@@ -166,7 +166,7 @@ func TestReply_DependsOnTheStateOfTheCall(t *testing.T) {
 	}
 	b, _, r = humanBench(t)
 	r.Tool.Digest, r.Complete = "another", true
-	if _, err := b.reply(t, r); err == nil || !strings.Contains(err.Error(), "digest") {
+	if _, err := b.reply(t, r); err == nil || err.Error() != `activity error (type: switchyard/check_reply, scheduledEventID: 0, startedEventID: 0, identity: ): the pinned toolspec of probe cannot be used here: the pinned spec of tool "probe" has the digest MEnD3sEY8EA2I0kJ, not another; was it written by another version of Switchyard? (type: wrapError, retryable: true): the pinned spec of tool "probe" has the digest MEnD3sEY8EA2I0kJ, not another; was it written by another version of Switchyard?` {
 		t.Errorf("a reply to a tool that was altered: %v", err)
 	}
 }

@@ -76,10 +76,9 @@ func TestMCPLogin_AsksOnce(t *testing.T) {
 	for _, want := range []struct {
 		kind  api.ErrorType
 		words string
-	}{{api.ErrApprovalDenied, "not today"}, {api.ErrPreconditionFailed, "no text"}} {
+	}{{api.ErrApprovalDenied, "declined by ada: not today"}, {api.ErrPreconditionFailed, "the answer to the question for a login is no text, so nothing was called"}} {
 		_, err := b.execute(t, executionOf(compiled), nil)
-		if e, _ := callError(t, err); e.Type != want.kind || !strings.Contains(e.Message,
-			want.words) {
+		if e, _ := callError(t, err); e.Type != want.kind || e.Message != want.words {
 			t.Errorf("got %v, want %s", err, want.kind)
 		}
 	}
@@ -107,9 +106,10 @@ func TestMCPLogin_AsksOnce(t *testing.T) {
 func TestMCPLogin_NeedsAnswerWithin(t *testing.T) {
 	_, m, spec := guardedBench(t)
 	spec.Entry.AnswerWithin = 0
+	want := "the MCP server " + spec.Entry.URL + " requires a login, and nothing was called; log in with starter tools accept FILE, as the worker's user, or set entry.answer_within in the toolspec so that calls ask for it"
 	_, err := m.Execute(t.Context(), spec, json.RawMessage(`{}`))
 	if e := api.AsError(err); e == nil || e.Type != api.ErrPreconditionFailed || e.Retryable ||
-		!strings.Contains(e.Message, "entry.answer_within") {
+		e.Message != want {
 		t.Errorf("got %v", err)
 	}
 }

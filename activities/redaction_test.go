@@ -69,8 +69,7 @@ func TestCommandSecrets_AreHidden(t *testing.T) {
 	}
 	spec.Entry.Argv[len(spec.Entry.Argv)-1] = "3"
 	_, failure = hidingCall(t, spec, args, command.Executor{}.Execute)
-	if failure == nil || !strings.Contains(failure.Message, "[secret]|[secret]|") ||
-		!strings.HasSuffix(failure.Message, "|***") || strings.Contains(failure.Message, "MIIB") {
+	if failure == nil || failure.Message != "the program ended with exit code 3: [secret]|[secret]|[secret]|***" || strings.Contains(failure.Message, "MIIB") {
 		t.Errorf("got %v", failure)
 	}
 	if lines := strings.Split(key, "\n"); strings.Contains(failure.Error(), lines[1]) {
@@ -78,8 +77,7 @@ func TestCommandSecrets_AreHidden(t *testing.T) {
 	}
 	spec.Entry.Secrets["PGPASSWORD"] = "env:NOT_SET_ANYWHERE"
 	if _, failure = hidingCall(t, spec, args, command.Executor{}.Execute); failure == nil ||
-		failure.Type != api.ErrPreconditionFailed || !strings.Contains(failure.Message,
-		"env:NOT_SET_ANYWHERE is not set") {
+		failure.Type != api.ErrPreconditionFailed || failure.Message != "the secret env:NOT_SET_ANYWHERE is not set on this worker" {
 		t.Errorf("got %v", failure)
 	}
 }

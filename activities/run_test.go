@@ -15,9 +15,9 @@ import (
 	"github.com/switchyard/switchyard/activities/models/scripted"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/activitytest"
-	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 )
 
 // bench is one process's activities, their run, and their tools.
@@ -77,9 +77,9 @@ func (b *bench) forget() {
 // A process without a catalog or a client does not start; the error names the field.
 func TestNew_RefusesIncompleteConfigurations(t *testing.T) {
 	catalog := func() *toolspecs.Catalog { return nil }
-	for want, c := range map[string]Config{"Config.Catalog": {Client: &queriedRun{}},
-		"Config.Client": {Catalog: catalog}} {
-		if _, err := New(c); err == nil || !expect.Contains(err.Error(), want) {
+	for want, c := range map[string]Config{"activities: Config.Catalog is nil; give a function that returns the tools": {Client: &queriedRun{}},
+		"activities: Config.Client is nil; runs could not be asked for their conversation": {Catalog: catalog}} {
+		if _, err := New(c); err == nil || err.Error() != want {
 			t.Errorf("got %v; want an error that names %s", err, want)
 		}
 	}
@@ -93,7 +93,9 @@ func TestSetup_FailuresAreRetried(t *testing.T) {
 		_ converter.EncodedValues) (any, error) {
 		return b.ModelStep(ctx, api.ModelRequest{Run: "r", Turn: 1})
 	})
-	if err == nil || !expect.Contains(err.Error(), api.SetupQuery, "gone") {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok || app.Type() != modelUnavailable || app.NonRetryable() ||
+		app.Message() != "ask the run for "+api.SetupQuery+": gone" {
 		t.Fatalf("got %v", err)
 	}
 }

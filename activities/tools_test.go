@@ -178,14 +178,14 @@ func TestToolErrors_AreFinalOrTransient(t *testing.T) {
 			"context deadline exceeded", false, 0},
 		{"cancelled by the tool", unfinished, api.ErrCancelled, "by the tool itself", false, 0},
 		{"long", errors.New(strings.Repeat("é", 100<<10)), api.ErrExecution,
-			"é… (cut to 32768 of 204800 bytes)", false, 0},
+			strings.Repeat("é", 16<<10) + "… (cut to 32768 of 204800 bytes)", false, 0},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			b, compiled := toolBench(t, nil, fails(c.err))
 			_, err := b.execute(t, executionOf(compiled), nil)
 			e, app := callError(t, err)
-			if e.Type != c.want || !strings.Contains(e.Message, c.message) ||
+			if e.Type != c.want || e.Message != c.message ||
 				e.Retryable != c.retryable || e.Phase != api.PhaseExecution {
 				t.Errorf("got %.200v, phase %s", e, e.Phase)
 			}
@@ -210,24 +210,28 @@ func TestToolErrors_AreFinalOrTransient(t *testing.T) {
 // the tool decides about another attempt.
 func TestTool_StoppedDuringACall(t *testing.T) {
 	stopping := errors.New("worker shutdown")
+	const stopped = "the call was interrupted while the tool ran: worker shutdown"
 	cases := []struct {
 		name      string
 		effect    api.Effect
 		timeout   api.Duration
 		cause     error
 		want      api.ErrorType
+		message   string
 		retryable bool
 	}{
 		{"timeout of a read", api.EffectRead, api.Duration(20 * time.Millisecond), nil,
-			api.ErrTimeout, true},
+			api.ErrTimeout, "probe did not answer within 20ms", true},
 		{"timeout of an idempotent one", api.EffectIdempotent, api.Duration(20 * time.Millisecond),
-			nil, api.ErrTimeout, true},
+			nil, api.ErrTimeout, "probe did not answer within 20ms", true},
 		{"timeout of a once", api.EffectOnce, api.Duration(20 * time.Millisecond), nil,
-			api.ErrOutcomeUnknown, false},
+			api.ErrOutcomeUnknown, "probe did not answer within 20ms", false},
 		{"the attempt's own deadline", api.EffectRead, 0, context.DeadlineExceeded, api.ErrTimeout,
-			true},
-		{"worker stops a read", api.EffectRead, 0, stopping, api.ErrWorkerLost, true},
-		{"worker stops a once", api.EffectOnce, 0, stopping, api.ErrOutcomeUnknown, false},
+			"probe did not answer within 30s", true},
+		{"worker stops a read", api.EffectRead, 0, stopping, api.ErrWorkerLost,
+			stopped, true},
+		{"worker stops a once", api.EffectOnce, 0, stopping, api.ErrOutcomeUnknown,
+			stopped, false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -242,7 +246,7 @@ func TestTool_StoppedDuringACall(t *testing.T) {
 				}
 			})
 			if e, _ := callError(t, err); e.Type != c.want || e.Retryable != c.retryable ||
-				!strings.Contains(e.Message, "worker shutdown") == (c.cause == stopping) {
+				e.Message != c.message {
 				t.Errorf("got %v, retryable %v; want %s, %v", e, e.Retryable, c.want, c.retryable)
 			}
 		})
@@ -279,7 +283,7 @@ func TestToolPanic_IsTheErrorOfTheCall(t *testing.T) {
 		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect = effect },
 			functions.Execute)
 		_, err = b.execute(t, executionOf(compiled), nil)
-		if e, _ := callError(t, err); e.Type != want || !strings.Contains(e.Message, "kaboom") ||
+		if e, _ := callError(t, err); e.Type != want || e.Message != "the tool's function panicked: kaboom" ||
 			strings.Contains(e.Message, ".go:") {
 			t.Errorf("%s: got %v", effect, e)
 		}
@@ -361,7 +365,7 @@ func TestTool_ExecutesThePinnedSpec(t *testing.T) {
 	forged := api.Execution{Digest: "unknown-digest", Origin: api.Origin{Run: "run-1"}}
 	_, err := b.execute(t, forged, nil)
 	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !e.Retryable ||
-		!expect.Contains(e.Message, "probe", "unknown-digest") {
+		e.Message != "the worker cannot get the pinned toolspec of probe: the run is not pinned to version unknown-digest of it" {
 		t.Errorf("got %v", e)
 	}
 	altered := pinned.Tool()
@@ -369,14 +373,13 @@ func TestTool_ExecutesThePinnedSpec(t *testing.T) {
 	b.Conversations.Begin("run-1", &api.Setup{Pinned: api.Pack(
 		api.Pinned{Catalog: api.Catalog{Tools: []api.Tool{altered}}})}, nil)
 	_, err = b.execute(t, forged, nil)
-	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !expect.Contains(e.Message,
-		"digest") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || e.Message != `the worker cannot get the pinned toolspec of probe: the pinned spec of tool "probe" has the digest oOxKlQ0zJ1ulO91h, not unknown-digest; was it written by another version of Switchyard?` {
 		t.Errorf("got %v", e)
 	}
 	b.run.Failure = errors.New("gone")
 	_, err = b.execute(t, api.Execution{Digest: "other", Origin: api.Origin{Run: "run-2"}}, nil)
 	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || !e.Retryable ||
-		!expect.Contains(e.Message, "gone") {
+		e.Message != "the worker cannot get the pinned toolspec of probe: ask the run for switchyard/setup: gone" {
 		t.Errorf("got %v", e)
 	}
 }
@@ -387,7 +390,7 @@ func TestTool_ThatCannotRunFailsItsCall(t *testing.T) {
 	delete(b.config.Executors, toolspecs.KindFunction)
 	_, err := b.execute(t, executionOf(compiled), nil)
 	if e, _ := callError(t, err); e.Type != api.ErrExecutorNotFound || e.Retryable ||
-		!expect.Contains(e.Message, `"function"`) {
+		e.Message != `this worker does not execute tools of the kind "function"` {
 		t.Errorf("got %v", e)
 	}
 	b, compiled = toolBench(t, func(s *toolspecs.Spec) {
@@ -395,16 +398,14 @@ func TestTool_ThatCannotRunFailsItsCall(t *testing.T) {
 			Check: []string{"no-such-program-here"}}}
 	}, answers("1"))
 	_, err = b.execute(t, executionOf(compiled), nil)
-	if e, _ := callError(t, err); e.Type != api.ErrPreconditionFailed || !expect.Contains(e.Message,
-		"db") {
+	if e, _ := callError(t, err); e.Type != api.ErrPreconditionFailed || e.Message != `probe needs db, which is not up: its check "no-such-program-here" failed: executor_not_found: the program no-such-program-here is not on this worker; install it, or correct entry.argv or the worker's PATH (exec: "no-such-program-here": executable file not found in $PATH); start it and call again, or give the dependency a start command` {
 		t.Errorf("got %v", e)
 	}
 	_, err = within(t, "probe", "no execution", func(ctx context.Context,
 		in converter.EncodedValues) (any, error) {
 		return b.Tool(ctx, in)
 	})
-	if e, _ := callError(t, err); e.Type != api.ErrExecution || !expect.Contains(e.Message,
-		"input") {
+	if e, _ := callError(t, err); e.Type != api.ErrExecution || e.Message != "this worker cannot read the call's input: payload item 0: unable to decode: json: cannot unmarshal string into Go value of type api.Execution" {
 		t.Errorf("got %v", e)
 	}
 }
@@ -447,8 +448,7 @@ func TestUnreadableInput_IsNotStarted(t *testing.T) {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	var e api.Error
 	if !ok || !app.NonRetryable() || app.Details(&e) != nil || !e.NotStarted ||
-		e.Type != api.ErrExecution || !expect.Contains(e.Message,
-		"this worker cannot read the call's input") {
+		e.Type != api.ErrExecution || e.Message != "this worker cannot read the call's input: payload item 0: unable to decode: json: cannot unmarshal string into Go value of type api.Execution" {
 		t.Errorf("got %v, %+v", err, e)
 	}
 }

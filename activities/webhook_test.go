@@ -119,19 +119,19 @@ func TestNotifyFailures_HideURLAndSecret(t *testing.T) {
 		webhook Webhook
 		want    string
 	}{
-		"none":     {Webhook{}, "--approval-webhook"},
-		"redirect": {Webhook{URL: moved + "/private-path", Secret: secret}, "status 307"},
+		"none":     {Webhook{}, "this worker has no webhook; start all workers with the same --approval-webhook"},
+		"redirect": {Webhook{URL: moved + "/private-path", Secret: secret}, "the webhook answered with the status 307"},
 		"no server": {Webhook{URL: "http://127.0.0.1:1/private-path", Secret: secret},
-			"cannot be reached"},
+			"the webhook cannot be reached: dial tcp 127.0.0.1:1: connect: connection refused"},
 		"no secret": {Webhook{URL: moved, Secret: "env:SWITCHYARD_TEST_NONE"},
-			"env:SWITCHYARD_TEST_NONE is not set"},
+			"precondition_failed: the secret env:SWITCHYARD_TEST_NONE is not set on this worker"},
 		"no address": {Webhook{URL: "env:SWITCHYARD_TEST_NONE", Secret: secret},
-			"env:SWITCHYARD_TEST_NONE is not set"},
-		"bad": {Webhook{URL: secret, Secret: secret}, "must begin with http"},
+			"the webhook's URL on this worker: the secret env:SWITCHYARD_TEST_NONE is not set"},
+		"bad": {Webhook{URL: secret, Secret: secret}, "the webhook's URL on this worker: the URL must begin with http:// or https://; write a URL such as https://chat.example.com/hook, or env:NAME"},
 	} {
 		b := setUp(t, catalogOf(t, spec("pay", nil)), func(c *Config) { c.Webhook = tt.webhook })
 		err := b.Notify(t.Context(), api.Notice{Event: api.NoticeWaiting})
-		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(),
+		if err == nil || err.Error() != tt.want || strings.Contains(err.Error(),
 			"private") || strings.Contains(err.Error(), planted) {
 			t.Errorf("%s: got %v", name, err)
 		}

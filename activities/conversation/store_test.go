@@ -190,15 +190,13 @@ func TestMessages_RejectAnotherConversation(t *testing.T) {
 	b := talkBench(t, s, 2)
 	request := s.request("r")
 	request.New = append(slices.Clone(request.New), "more")
-	if _, err := b.Messages(ctx, request); err == nil || !expect.Contains(err.Error(),
-		"has 4 messages", "names 5") {
+	if _, err := b.Messages(ctx, request); err == nil || err.Error() != "the run has 4 messages, and the model step names 5" {
 		t.Errorf("got %v", err)
 	}
 	request = s.request("r")
 	request.New = append(slices.Clone(request.New[:3]), "other")
 	for range 2 {
-		if _, err := b.Messages(ctx, request); err == nil || !expect.Contains(err.Error(),
-			"differs from the one") {
+		if _, err := b.Messages(ctx, request); err == nil || err.Error() != "the run's conversation differs from the one that the model step names" {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -206,8 +204,8 @@ func TestMessages_RejectAnotherConversation(t *testing.T) {
 		t.Errorf("after it: %d messages, %v", len(got), err)
 	}
 	b.run.Failure = errors.New("no such run")
-	if _, err := b.Messages(ctx, s.request("r2")); err == nil || !expect.Contains(err.Error(),
-		api.ConversationQuery, "no such run") {
+	if _, err := b.Messages(ctx, s.request("r2")); err == nil ||
+		err.Error() != "ask the run for "+api.ConversationQuery+": no such run" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -3,7 +3,6 @@ package instances
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -46,26 +45,26 @@ func TestHostInstance_ReportsFailedCreation(t *testing.T) {
 		"transient": {factory(func(context.Context) (*loudSnapshot, error) {
 			return nil,
 				api.Transient(errors.New("busy"), 0)
-		}), api.ErrExecution, "busy", 3},
+		}), api.ErrExecution, "the instance of counter could not be created: busy", 3},
 		"panic": {factory(func(context.Context) (*loudSnapshot, error) { panic("kaboom") }),
-			api.ErrExecution, "kaboom", 1},
+			api.ErrExecution, "the instance of counter could not be created: the tool's function panicked: kaboom", 1},
 		"own type": {factory(func(context.Context) (*loudSnapshot, error) {
 			return nil, api.Errorf(api.ErrPolicyViolation, "not here")
-		}), api.ErrPolicyViolation, "not here", 1},
+		}), api.ErrPolicyViolation, "the instance of counter could not be created: not here", 1},
 		"late": {factory(func(ctx context.Context) (*loudSnapshot,
 			error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
-		}), api.ErrTimeout, "was not created within 50ms", 1},
+		}), api.ErrTimeout, "the instance of counter was not created within 50ms", 1},
 		"unknown": {func(*hosts) switchyard.Stateful {
 			return switchyard.NewStateful("other", makes(&loudSnapshot{}), (*loudSnapshot).Add)
-		}, api.ErrExecutorNotFound, `no factory "counter"`, 0},
+		}, api.ErrExecutorNotFound, `the instance of counter could not be created: the worker has no factory "counter" for the tool counter; it has other`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			attempts = 0
 			h := newHosts(t, retry, c.factory)
 			e, _, again := h.failed(h.start(h.request()))
-			if e.Type != c.want || !strings.Contains(e.Message, c.says) || again ||
+			if e.Type != c.want || e.Message != c.says || again ||
 				attempts != c.attempts {
 				t.Errorf("%+v, again %v, %d attempts", e, again, attempts)
 			}
@@ -75,7 +74,7 @@ func TestHostInstance_ReportsFailedCreation(t *testing.T) {
 		h := newHosts(t, recreate, snapshotBy(nil))
 		damaged := api.InstanceProgress{Generation: 1, Used: true, State: []byte("text")}
 		e, left, again := h.failed(h.start(h.request(), damaged))
-		if again || !strings.Contains(e.Message, "the snapshot cannot be read") || string(left.State) != "text" ||
+		if again || e.Message != "the instance of counter could not be created: the snapshot cannot be read: unexpected EOF" || string(left.State) != "text" ||
 			left.Generation != 2 || h.actions() != "make2 close" {
 			t.Errorf("%+v, left %+v, %s", e, left, h.actions())
 		}
@@ -87,7 +86,7 @@ func TestHostInstance_ReportsFailedCreation(t *testing.T) {
 		}
 		h := newHosts(t, nil, plain)
 		if e, _, _ := h.failed(h.start(h.request(), api.InstanceProgress{Used: true,
-			State: packed})); !strings.Contains(e.Message, "another version") {
+			State: packed})); e.Message != "the instance of counter could not be created: the previous instance has a snapshot, and this one cannot restore it; does the worker have another version of the tool?" {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -157,7 +156,7 @@ func TestHostInstance_CreatesNothingWithoutLease(t *testing.T) {
 	h.server.Say(nil)
 	r := h.request()
 	r.Adopt = true
-	if e, _, _ := h.failed(h.start(r)); !strings.Contains(e.Message, "not here") {
+	if e, _, _ := h.failed(h.start(r)); e.Message != "the worker gave up the instance of counter: the instance that was to be adopted is not here" {
 		t.Errorf("%+v", e)
 	}
 	if h.actions() != "" {

@@ -87,19 +87,21 @@ func TestHostInstance_ClosesInstanceOfEndedRun(t *testing.T) {
 // The instance is closed before the server can start another one. The running call is retried if
 // its effect allows it.
 func TestHostInstance_StopsCallsWhenLeaseIsLost(t *testing.T) {
+	const unreached = "no connection to Temporal for 800ms: "
 	for name, c := range map[string]struct {
 		effect api.Effect
 		cut    func(*hosts)
 		want   api.ErrorType
+		why    string
 	}{
 		"cut off, idempotent": {api.EffectIdempotent,
-			func(h *hosts) { h.server.Say(errors.New("broken pipe")) }, api.ErrWorkerLost},
+			func(h *hosts) { h.server.Say(errors.New("broken pipe")) }, api.ErrWorkerLost, unreached},
 		"cut off, once": {api.EffectOnce,
-			func(h *hosts) { h.server.Say(errors.New("broken pipe")) }, api.ErrOutcomeUnknown},
+			func(h *hosts) { h.server.Say(errors.New("broken pipe")) }, api.ErrOutcomeUnknown, unreached},
 		"replaced": {api.EffectOnce, func(h *hosts) {
 			h.server.Describe(runID, executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING))
 			h.server.Say(serviceerror.NewNotFound("no such activity"))
-		}, api.ErrOutcomeUnknown},
+		}, api.ErrOutcomeUnknown, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			calling := make(chan struct{})
@@ -126,7 +128,7 @@ func TestHostInstance_StopsCallsWhenLeaseIsLost(t *testing.T) {
 			c.cut(h)
 			e, _ := activitytest.CallError(t, expect.Receive(t, "the call's end", called))
 			if e.Type != c.want || e.Retryable != (c.effect != api.EffectOnce) ||
-				!expect.Contains(e.Message, "interrupted", lease.ErrOver.Error()) {
+				e.Message != "the call was interrupted while the tool ran: "+c.why+lease.ErrOver.Error() {
 				t.Errorf("the call ended with %+v", e)
 			}
 			err := expect.Receive(t, "the end", running.done)
@@ -146,7 +148,7 @@ func TestHostInstance_StopsCallsWhenLeaseIsLost(t *testing.T) {
 			if _, err := h.call(s, 1); err == nil {
 				t.Error("a call was executed on an instance that was given up")
 			} else if e, _ := activitytest.CallError(t, err); e.Type != api.ErrWorkerLost ||
-				!e.NotStarted || !strings.Contains(e.Message, "nothing ran") {
+				!e.NotStarted || e.Message != "the instance of counter was lost before the call started; nothing ran" {
 				t.Errorf("a call after the loss ended with %+v", e)
 			}
 		})
@@ -160,8 +162,7 @@ func TestHostInstance_ReleasesWhenWorkerStops(t *testing.T) {
 	h.add(expect.Receive(t, "the instance", h.served), 5)
 	close(running.stop)
 	if e, left, again := h.failed(running); e.Type != api.ErrWorkerLost || !again ||
-		left.State != nil || left.Generation != 1 || !strings.Contains(e.Message,
-		"its worker stops") {
+		left.State != nil || left.Generation != 1 || e.Message != "the worker gave up the instance of counter: its worker stops" {
 		t.Errorf("%+v, left %+v, again %v", e, left, again)
 	}
 	if got := h.actions(); got != "make1 serve add5/1 snapshot stop close" {
@@ -170,20 +171,19 @@ func TestHostInstance_ReleasesWhenWorkerStops(t *testing.T) {
 	h = newHosts(t, nil, plain)
 	running = h.start(h.request())
 	expect.Receive(t, "the instance", h.served).Failed(errors.New("no permission"))
-	if e, _, again := h.failed(running); !again || !strings.Contains(e.Message, "no permission") {
+	if e, _, again := h.failed(running); !again || e.Message != "the worker gave up the instance of counter: it cannot serve the instance's queue: no permission" {
 		t.Errorf("%+v, again %v", e, again)
 	}
 	h = newHosts(t, nil, plain)
 	h.refuse = errors.New("no port")
-	if e, _, again := h.failed(h.start(h.request())); !again || !strings.Contains(e.Message,
-		"no port") || h.actions() != "make1 close" {
+	if e, _, again := h.failed(h.start(h.request())); !again || e.Message != "the worker gave up the instance of counter: it cannot serve the instance's queue: no port" || h.actions() != "make1 close" {
 		t.Errorf("%+v, again %v, %s", e, again, h.actions())
 	}
 	h = newHosts(t, nil, plain)
 	running = h.start(h.request())
 	expect.Receive(t, "the instance", h.served)
 	running.end(errors.New("worker shutdown"))
-	if e, _, again := h.failed(running); !again || !strings.Contains(e.Message, "worker shutdown") {
+	if e, _, again := h.failed(running); !again || e.Message != "the worker gave up the instance of counter: it was stopped: worker shutdown" {
 		t.Errorf("%+v, again %v", e, again)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -117,6 +118,15 @@ func TestCommand_PassesNaughtyStringsUnchanged(t *testing.T) {
 
 // The cases are exit codes and outputs.
 func TestCommandOutcomes_HaveTypeAndReason(t *testing.T) {
+	const (
+		notJSON   = "the program was to write one JSON value to standard output, but: "
+		tooMuch   = " bytes to standard output or standard error and was ended; ask for less, or raise entry.max_output"
+		noProgram = "the command has no program: the first element of entry.argv must name one, without a placeholder"
+	)
+	var lines strings.Builder
+	for i := range 999 {
+		fmt.Fprintf(&lines, "line %d\n", i)
+	}
 	file := filepath.Join(t.TempDir(), "not-executable")
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
 		t.Fatal(err)
@@ -133,55 +143,57 @@ func TestCommandOutcomes_HaveTypeAndReason(t *testing.T) {
 		{name: "json", entry: toolspecs.Entry{Argv: shell(`echo '{"n": 12345678901234567890}'`),
 			Stdout: "json"}, want: `{"n":12345678901234567890}`},
 		{name: "no json", entry: toolspecs.Entry{Argv: shell(`echo hello`), Stdout: "json"},
-			failure: api.ErrInvalidOutput, message: "it wrote: hello"},
+			failure: api.ErrInvalidOutput, message: notJSON + `unexpected 'h' at byte 1; names and strings need double quotes; it wrote: hello`},
 		{name: "two json values", entry: toolspecs.Entry{Argv: shell(`echo 1 2`), Stdout: "json"},
-			failure: api.ErrInvalidOutput},
+			failure: api.ErrInvalidOutput,
+			message: notJSON + "unexpected text after the JSON value, at byte 1; it wrote: 1 2"},
 		{name: "nothing for json", entry: toolspecs.Entry{Argv: shell(`:`), Stdout: "json"},
-			failure: api.ErrInvalidOutput, message: "one JSON value"},
+			failure: api.ErrInvalidOutput, message: notJSON + "the JSON value is missing"},
 		{name: "no standard input", entry: toolspecs.Entry{Argv: []string{"cat"}, Stdin: "none"},
 			args: `{"a":1}`, want: ""},
 		{name: "input not read", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `{"a":"` +
 			strings.Repeat("x", 300_000) + `"}`, want: ""},
 		{name: "exit code", entry: toolspecs.Entry{Argv: shell(`echo no such thing >&2; exit 3`)},
-			failure: api.ErrExecution, message: "ended with exit code 3: no such thing"},
+			failure: api.ErrExecution, message: "the program ended with exit code 3: no such thing"},
 		{name: "standard error that is no text",
 			entry:   toolspecs.Entry{Argv: shell(`printf 'a\377b' >&2; exit 3`)},
-			failure: api.ErrExecution, message: "a\uFFFDb"},
+			failure: api.ErrExecution, message: "the program ended with exit code 3: a\uFFFDb"},
 		{name: "the end of a long standard error",
 			entry: toolspecs.Entry{Argv: shell(
 				`i=0; while [ $i -lt 999 ]; do echo line $i >&2; i=$((i+1)); done; exit 1`)},
-			failure: api.ErrExecution, message: "line 998"},
+			failure: api.ErrExecution, message: "the program ended with exit code 1: …" +
+				lines.String()[lines.Len()-1-2<<10:lines.Len()-1]},
 		{name: "allowed exit code", entry: toolspecs.Entry{Argv: shell(`echo none; exit 1`),
 			OKExitCodes: []int{0, 1}}, want: "none\n"},
 		{name: "zero not allowed", entry: toolspecs.Entry{Argv: []string{"true"},
-			OKExitCodes: []int{7}}, failure: api.ErrExecution, message: "exit code 0"},
+			OKExitCodes: []int{7}}, failure: api.ErrExecution, message: "the program ended with exit code 0"},
 		{name: "signal", entry: toolspecs.Entry{Argv: shell(`kill -KILL $$`)},
-			failure: api.ErrExecution, message: "killed"},
+			failure: api.ErrExecution, message: "the program was killed by signal: killed"},
 		{name: "too much output", entry: toolspecs.Entry{Argv: []string{"yes"}, MaxOutput: 1000},
-			failure: api.ErrExecution, message: "more than 1000 bytes"},
+			failure: api.ErrExecution, message: "the program wrote more than 1000" + tooMuch},
 		{name: "too much error output", entry: toolspecs.Entry{Argv: shell(`yes >&2`),
-			MaxOutput: 1000}, failure: api.ErrExecution, message: "entry.max_output"},
+			MaxOutput: 1000}, failure: api.ErrExecution, message: "the program wrote more than 1000" + tooMuch},
 		{name: "all of the output", entry: toolspecs.Entry{Argv: shell(`printf 12345`),
 			MaxOutput: 5}, want: "12345"},
 		{name: "one byte more", entry: toolspecs.Entry{Argv: shell(`printf 123456`), MaxOutput: 5},
-			failure: api.ErrExecution, message: "more than 5 bytes"},
+			failure: api.ErrExecution, message: "the program wrote more than 5" + tooMuch},
 		{name: "no program", entry: toolspecs.Entry{}, failure: api.ErrExecutorNotFound,
-			message: "entry.argv"},
+			message: noProgram},
 		{name: "a program by argument", entry: toolspecs.Entry{Argv: []string{"{{args.a}}"}},
-			args: `{"a":"ls"}`, failure: api.ErrExecutorNotFound},
+			args: `{"a":"ls"}`, failure: api.ErrExecutorNotFound, message: noProgram},
 		{name: "unknown program", entry: toolspecs.Entry{Argv: []string{"no-such-program-here"}},
 			failure: api.ErrExecutorNotFound,
-			message: "no-such-program-here is not on this worker"},
+			message: `the program no-such-program-here is not on this worker; install it, or correct entry.argv or the worker's PATH (exec: "no-such-program-here": executable file not found in $PATH)`},
 		{name: "not a program", entry: toolspecs.Entry{Argv: []string{file}},
-			failure: api.ErrExecutorNotFound, message: "cannot be executed"},
+			failure: api.ErrExecutorNotFound, message: "the program " + file + " cannot be executed on this worker: exec: " + strconv.Quote(file) + ": permission denied"},
 		{name: "no folder", entry: toolspecs.Entry{Argv: []string{"true"}, Dir: "no/such/folder"},
-			failure: api.ErrPreconditionFailed, message: "entry.dir"},
+			failure: api.ErrPreconditionFailed, message: "the program's working folder no/such/folder does not exist on this worker; create it or correct entry.dir"},
 		{name: "NUL", entry: toolspecs.Entry{Argv: []string{"echo", "x{{args.a}}"}},
-			args: `{"a":"b\u0000c"}`, failure: api.ErrValidation, message: "$.a"},
+			args: `{"a":"b\u0000c"}`, failure: api.ErrValidation, message: "the arguments cannot be passed to the program\n  $.a: the value contains a NUL character, which no program can take as an argument"},
 		{name: "no JSON", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `{`,
-			failure: api.ErrValidation},
+			failure: api.ErrValidation, message: "the arguments are not JSON: the JSON value is incomplete"},
 		{name: "no object", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `[]`,
-			failure: api.ErrValidation},
+			failure: api.ErrValidation, message: "the arguments are not a JSON object"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -196,10 +208,11 @@ func TestCommandOutcomes_HaveTypeAndReason(t *testing.T) {
 	}
 }
 
-// failedWith reports whether err is a permanent error of the type with the text.
+// failedWith reports whether err is a permanent error of the type with the message.
 func failedWith(err error, failure api.ErrorType, message string) bool {
 	e := api.AsError(err)
-	return e != nil && e.Type == failure && !e.Retryable && strings.Contains(e.Error(), message)
+	return e != nil && e.Type == failure && !e.Retryable &&
+		e.Error() == string(failure)+": "+message
 }
 
 // The model reads the same error.
@@ -218,8 +231,7 @@ func TestCommandArgumentTooLong_IsNotRetried(t *testing.T) {
 	}
 	_, err := runCommand(t, toolspecs.Entry{Argv: []string{"true", "{{args.a}}"}}, `{"a":"`+
 		strings.Repeat("x", 300_000)+`"}`)
-	if e := api.AsError(err); e == nil || e.Retryable || !strings.Contains(e.Message,
-		"standard input") {
+	if e := api.AsError(err); e == nil || e.Retryable || e.Message != "the arguments are too long for the argv of a program; let it read them from standard input: fork/exec /usr/bin/true: argument list too long" {
 		t.Fatalf("got %v", err)
 	}
 }

@@ -55,29 +55,32 @@ func TestDependency_IsStartedOnceAndStays(t *testing.T) {
 
 // The error says which dependency is down, why, and what to do.
 func TestDependencyDown_RefusesTheCall(t *testing.T) {
+	const (
+		startIt = "; start it and call again, or give the dependency a start command"
+		byHand  = `, but its check "false" ended with exit code 1; start it by hand and look at what it says`
+		missing = `executor_not_found: the program no-such-program is not on this worker; install it, or correct entry.argv or the worker's PATH (exec: "no-such-program": executable file not found in $PATH)`
+	)
 	up := toolspecs.Dependency{Name: "up", Check: []string{"true"}}
 	cases := []struct {
 		name       string
 		dependency toolspecs.Dependency
-		want       []string
+		want       string
 	}{
 		{"nothing starts it", toolspecs.Dependency{Name: "db",
-			Check: shell(`echo refused >&2; exit 2`)}, []string{"db", "exit code 2: refused",
-			"start it"}},
+			Check: shell(`echo refused >&2; exit 2`)}, `its check "sh -c echo refused >&2; exit 2 sh" ended with exit code 2: refused` + startIt},
 		{"its check is missing", toolspecs.Dependency{Name: "db",
-			Check: []string{"no-such-program"}}, []string{"no-such-program is not on this worker"}},
-		{"no check", toolspecs.Dependency{Name: "db"}, []string{"names no program"}},
+			Check: []string{"no-such-program"}}, `its check "no-such-program" failed: ` + missing + startIt},
+		{"no check", toolspecs.Dependency{Name: "db"}, "its check names no program" + startIt},
 		{"its start is missing", toolspecs.Dependency{Name: "db", Check: []string{"false"},
-			Start: []string{"no-such-program"}}, []string{"no-such-program is not on"}},
+			Start: []string{"no-such-program"}}, missing},
 		{"its start fails", toolspecs.Dependency{Name: "db", Check: []string{"false"},
 			Start: shell("exit 7"), Within: api.Duration(300 * time.Millisecond)},
-			[]string{"ended with exit code 7", "by hand"}},
+			`"sh -c exit 7 sh" was started, ended with exit code 7` + byHand},
 		{"it is slow", toolspecs.Dependency{Name: "db", Check: []string{"false"},
 			Start: []string{"sleep", "1"}, Within: api.Duration(300 * time.Millisecond)},
-			// It ended, or was running at the timeout.
-			[]string{"still runs", "its check"}},
+			`"sleep 1" was started, still runs` + byHand},
 		{"its check hangs", toolspecs.Dependency{Name: "db", Check: []string{"sleep", "1000"},
-			Within: api.Duration(100 * time.Millisecond)}, []string{"its time of 100ms is over"}},
+			Within: api.Duration(100 * time.Millisecond)}, `its check "sleep 1000" failed: the program was ended: its time of 100ms is over` + startIt},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -85,10 +88,8 @@ func TestDependencyDown_RefusesTheCall(t *testing.T) {
 			if e == nil || e.Type != api.ErrPreconditionFailed {
 				t.Fatalf("got %v; want precondition_failed", e)
 			}
-			for _, want := range c.want {
-				if !strings.Contains(e.Message, want) {
-					t.Errorf("%q is missing in %q", want, e.Message)
-				}
+			if want := "probe needs db, which is not up: " + c.want; e.Message != want {
+				t.Errorf("got %q, want %q", e.Message, want)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -215,28 +216,28 @@ func TestMCPFailures_HaveTypes(t *testing.T) {
 		{"tool error in structured content", "fail_wordless", `{"text":"no paper"}`, nil,
 			api.ErrExecution, false, `"no paper"`, false},
 		{"tool error without a word", "fail_wordless", `{}`, nil, api.ErrExecution, false,
-			"not why", false},
-		{"protocol error", "refuse", `{}`, nil, api.ErrExecution, false, "the database is locked",
+			"the tool says that it failed, and not why", false},
+		{"protocol error", "refuse", `{}`, nil, api.ErrExecution, false, "the MCP server rejected the request: the database is locked",
 			false},
 		{"refused arguments", "invalid", `{}`, nil, api.ErrValidation, false,
-			"text must be a colour", false},
+			"the MCP server rejected the request: text must be a colour", false},
 		{"too large", "large", `{"count":20000000}`, nil, api.ErrInvalidOutput, false,
-			"more than 16777216 bytes", false},
+			"the MCP server sent a message of more than 16777216 bytes", false},
 		{"too large, once", "large", `{"count":20000000}`, once, api.ErrOutcomeUnknown, false,
-			"more than 16777216 bytes", false},
+			"the MCP server sent a message of more than 16777216 bytes", false},
 		{"dies", "die", `{}`, nil, api.ErrExecution, true,
-			"exit code 7; it wrote to standard error: out of cheese", true},
-		{"dies, once", "die", `{}`, once, api.ErrOutcomeUnknown, false, "exit code 7", true},
+			"the connection to the MCP server was lost: the server ended with exit code 7; it wrote to standard error: out of cheese", true},
+		{"dies, once", "die", `{}`, once, api.ErrOutcomeUnknown, false, "the connection to the MCP server was lost: the server ended with exit code 7; it wrote to standard error: out of cheese", true},
 		{"broken message", "litter", `{"text":"{\"jsonrpc\":"}`, nil, api.ErrInvalidOutput, false,
-			"a message to standard output that cannot be read", true},
+			`the MCP server wrote a message to standard output that cannot be read: {"jsonrpc":`, true},
 		{"endless noise", "litter", `{"text":"noise"}`, nil, api.ErrInvalidOutput, false,
-			"more than 16777216 bytes to standard output that are not MCP messages", true},
+			"the MCP server wrote more than 16777216 bytes to standard output that are not MCP messages", true},
 		{"endless line", "litter", `{"text":"endless"}`, nil, api.ErrInvalidOutput, false,
-			"more than 16777216 bytes", true},
+			"the MCP server sent a message of more than 16777216 bytes", true},
 		{"changed", "echo", `{}`, func(s *toolspecs.Spec) { s.Entry.Pin = "sha256:0" },
-			api.ErrPreconditionFailed, false, "starter tools accept", false},
+			api.ErrPreconditionFailed, false, `the MCP server changed the tool "echo" since it was accepted, so nothing was called; look at the difference and run starter tools accept with the file of echo`, false},
 		{"gone", "echo", `{}`, func(s *toolspecs.Spec) { s.Entry.Tool = "ecko" },
-			api.ErrPreconditionFailed, false, `no tool "ecko" any more`, false},
+			api.ErrPreconditionFailed, false, `the MCP server of echo has no tool "ecko" any more; nothing was called. Look at its tools with starter tools import mcp, and correct entry.tool or disable the tool`, false},
 	}
 	bothTransports(t, func(t *testing.T, b *mcpBench) {
 		for _, tt := range tests {
@@ -251,7 +252,7 @@ func TestMCPFailures_HaveTypes(t *testing.T) {
 			}
 			e := executor.CallError(t.Context(), err, spec)
 			if e.Type != tt.want || e.Retryable != tt.retryable ||
-				!strings.Contains(e.Message, tt.words) {
+				e.Message != tt.words {
 				t.Errorf("%s: got %v, retryable %v", tt.name, err, e.Retryable)
 			}
 			if got := b.mustCall(t, "echo", `{"text":"next"}`); string(got.Output) != `"next"` {
@@ -290,7 +291,8 @@ func TestMCPPinned_RefusesChangedTools(t *testing.T) {
 		b.mustCall(t, "change", `{}`)
 		expect.Eventually(t, "the call of a tool that is gone to be refused", func() bool {
 			_, err := b.call(t.Context(), "victim", `{}`)
-			return err != nil && strings.Contains(err.Error(), "any more")
+			e := api.AsError(err)
+			return e != nil && e.Type == api.ErrPreconditionFailed && e.Message == `the MCP server of victim has no tool "victim" any more; nothing was called. Look at its tools with starter tools import mcp, and correct entry.tool or disable the tool`
 		})
 	})
 }
@@ -376,6 +378,7 @@ func TestMCPServerRestarts_LoseNoCall(t *testing.T) {
 		_, err := b.call(t.Context(), "echo", `{}`)
 		e := api.AsError(err)
 		return e != nil && e.Type == api.ErrPreconditionFailed && e.Retryable &&
-			strings.Contains(e.Message, "connection refused")
+			e.Message == fmt.Sprintf(`there is no connection to the MCP server %[1]s: calling "initialize": sending "initialize": rejected by transport: Post "%[1]s": dial tcp %[2]s: connect: connection refused`,
+				server.URL, server.Listener.Addr())
 	})
 }

@@ -81,16 +81,18 @@ func TestSession_KeepsTheStateOfItsRun(t *testing.T) {
 	}
 }
 
+const lostBecause = "the session with its MCP server was lost: "
+
 // gone checks that a session is lost: its host knows why, and no call is sent any more.
 func (s *runSession) gone(why string) {
 	s.t.Helper()
-	if reason := expect.Receive(s.t, "the loss", s.Lost); !strings.Contains(reason.Error(), why) {
+	if reason := expect.Receive(s.t, "the loss", s.Lost); reason.Error() != lostBecause+why {
 		s.t.Errorf("the session was lost because of %q, want %q", reason, why)
 	}
 	for range 2 {
 		_, e := s.call(s.t.Context(), "count", `{}`, inSessionOnce)
 		if e == nil || e.Type != api.ErrWorkerLost || !e.NotStarted || !e.Retryable ||
-			!strings.Contains(e.Message, why) || !strings.Contains(e.Message, "nothing was called") {
+			e.Message != lostBecause+why+"; nothing was called" {
 			s.t.Errorf("a call after the loss: %v", e)
 		}
 	}
@@ -110,10 +112,10 @@ func TestSession_LosesItsStateWithItsServer(t *testing.T) {
 		s.count()
 		_, e := s.call(t.Context(), "die", `{}`, test.change)
 		if e == nil || e.Type != test.want || e.Retryable != test.retryable ||
-			!strings.Contains(e.Message, "exit code 7") {
+			e.Message != "the connection to the MCP server was lost: the server ended with exit code 7; it wrote to standard error: out of cheese" {
 			t.Errorf("the call in flight: %v", e)
 		}
-		s.gone("out of cheese")
+		s.gone("the server ended with exit code 7; it wrote to standard error: out of cheese")
 	}
 }
 
@@ -122,7 +124,7 @@ func TestSession_NoticesTheEndOfItsServer(t *testing.T) {
 	s := stdioBench(t).session(t)
 	s.count()
 	s.Value.(*session).conn.conn.Close()
-	s.gone("the session with its MCP server was lost")
+	s.gone("it was closed")
 }
 
 // A server that hangs after a call's timeout is ended, and the session with it.
@@ -133,7 +135,7 @@ func TestSession_LosesItsStateWithAStalledServer(t *testing.T) {
 	if _, e := s.call(ctx, "stall", `{}`, inSession); e == nil || e.Type != api.ErrTimeout {
 		t.Errorf("got %v", e)
 	}
-	s.gone("did not respond")
+	s.gone("the server did not respond within 3s after a call was cancelled")
 }
 
 // A connection on which no call was sent has no state to lose.
@@ -209,7 +211,7 @@ func TestSession_IsLostIfTheServerForgetsIt(t *testing.T) {
 	if e == nil || e.Type != api.ErrWorkerLost || !e.NotStarted {
 		t.Errorf("got %v", e)
 	}
-	s.gone("404")
+	s.gone("the MCP server answered with HTTP status 404: session not found")
 }
 
 // A server that issues no session id keeps no state for a connection.

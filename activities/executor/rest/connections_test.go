@@ -58,7 +58,9 @@ func TestRESTConnections_AreReusedForRepeatableCalls(t *testing.T) {
 		requests.Store(0)
 		breaks.Store(true)
 		_, err := r.Execute(ctx, spec, json.RawMessage(`{"p":1}`))
-		if e := api.AsError(err); e == nil || !e.Retryable || !strings.Contains(e.Message, "EOF") {
+		if e := api.AsError(err); e == nil || !e.Retryable ||
+			e.Type != api.ErrExecution || !strings.HasSuffix(e.Message,
+			": the server closed the connection before it answered: EOF") {
 			t.Errorf("%s, %s: got %+v", c.entry, c.effect, e)
 		}
 		if n := requests.Load(); n < c.least || n > c.most {

@@ -59,11 +59,11 @@ func TestRESTAnswers_DependOnTheContentType(t *testing.T) {
 // The error shows the beginning of the response. A failing status needs no JSON.
 func TestRESTBrokenJSON_IsAnError(t *testing.T) {
 	for _, c := range []struct{ entry, contentType, body, want string }{
-		{"path: /", "application/json", `{"a":`, `is incomplete: {"a":`},
-		{"path: /", "application/json", `<html>`, `<html>`},
-		{"path: /", "application/json", `{} {}`, `unexpected text after`},
-		{"extract: a", "text/html", `<html>`, `<html>`},
-		{`extract: "length(a)"`, "application/json", `{"a":1}`, `does not fit the response`},
+		{"path: /", "application/json", `{"a":`, `the response was to be JSON, but: the JSON value is incomplete: {"a":`},
+		{"path: /", "application/json", `<html>`, "the response was to be JSON, but: unexpected '<' at byte 1: <html>"},
+		{"path: /", "application/json", `{} {}`, "the response was to be JSON, but: unexpected text after the JSON value, at byte 2: {} {}"},
+		{"extract: a", "text/html", `<html>`, "the response was to be JSON, but: unexpected '<' at byte 1: <html>"},
+		{`extract: "length(a)"`, "application/json", `{"a":1}`, `entry.extract does not fit the response: invalid type for: 1, expected: []functions.JpType{"string", "array", "object"}: {"a":1}`},
 	} {
 		url := serving(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", c.contentType)
@@ -71,7 +71,7 @@ func TestRESTBrokenJSON_IsAnError(t *testing.T) {
 		})
 		_, err := call(t, restSpec(t, url, c.entry), `{"p":1}`)
 		if e := api.AsError(err); e == nil || e.Type != api.ErrInvalidOutput ||
-			!strings.Contains(e.Message, c.want) {
+			e.Message != c.want {
 			t.Errorf("%s: got %v", c.body, err)
 		}
 	}
@@ -156,7 +156,7 @@ func TestRESTLongResponses_AreTruncated(t *testing.T) {
 	}
 	_, err = call(t, restSpec(t, url, `path: /json, max_response: 100, extract: "[0]"`), `{"p":1}`)
 	if e := api.AsError(err); e == nil || e.Type != api.ErrInvalidOutput ||
-		!strings.Contains(e.Message, "by page, or raise entry.max_response") {
+		e.Message != "the response has more than 100 bytes, so that nothing can be extracted from it; ask for less at a time by page, or raise entry.max_response" {
 		t.Errorf("got %v", err)
 	}
 	long := restSpec(t, url, `path: /json`)

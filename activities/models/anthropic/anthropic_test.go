@@ -410,7 +410,7 @@ func TestAnthropicWithoutKey_SendsNothing(t *testing.T) {
 	t.Setenv("ANTHROPIC_AUTH_TOKEN", modelserver.Key)
 	model := New()
 	_, err := model.Answer(t.Context(), modelserver.PromptOf())
-	if model.Ready() == nil || err == nil || !expect.Contains(err.Error(), "ANTHROPIC_API_KEY") ||
+	if model.Ready() == nil || err == nil || err.Error() != "the worker has no ANTHROPIC_API_KEY in its environment, and no ANTHROPIC_API_KEY_FILE that names a file with it" ||
 		server.Requests.Load() != 0 {
 		t.Errorf("got %v after %d requests", err, server.Requests.Load())
 	}
@@ -431,7 +431,7 @@ func TestAnswer_IsBounded(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", modelserver.Key)
 	_, err := New().Answer(t.Context(), modelserver.PromptOf(api.Message{Role: api.RoleUser,
 		Text: "go"}))
-	if e, ok := errors.AsType[*models.Error](err); !ok || !expect.Contains(e.Message, "too large") {
+	if e, ok := errors.AsType[*models.Error](err); !ok || e.Message != "error reading response body: http: request body too large" {
 		t.Errorf("got %v", err)
 	}
 }

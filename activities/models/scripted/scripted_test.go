@@ -10,7 +10,6 @@ import (
 
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/test/expect"
 )
 
 func play(script api.Script, turn int, limit string, messages ...api.Message) (api.ModelResponse,
@@ -106,19 +105,19 @@ func TestScripted_FailsForGoodIfItsScriptIsWrong(t *testing.T) {
 	}{
 		{"too short", "the script has 2 steps and the run is at turn 3; end the script with an answer",
 			refers("x"), 3, ""},
-		{"unknown call", `no result of a call "unknown"`, refers("${unknown}"), 2, ""},
-		{"no result yet", `no result of a call "a"`, refers("${a}"), 2, ""},
-		{"no such call in arguments", `"b"`, call(`{"x":"${b}"}`), 2, ""},
+		{"unknown call", `${unknown}: there is no result of a call "unknown"`, refers("${unknown}"), 2, ""},
+		{"no result yet", `${a}: there is no result of a call "a"`, refers("${a}"), 2, ""},
+		{"no such call in arguments", `${b}: there is no result of a call "b"`, call(`{"x":"${b}"}`), 2, ""},
 		{"malformed arguments",
 			"the arguments that the script gives x are not JSON: unexpected '$' at byte 6",
 			call(`{"x":$}`), 2, ""},
-		{"summary", `"unknown"`, summary, 2, "turns"},
-		{"no turn", "turn 0", refers("x"), 0, ""},
+		{"summary", `${unknown}: there is no result of a call "unknown"`, summary, 2, "turns"},
+		{"no turn", "the script has 2 steps and the run is at turn 0; end the script with an answer", refers("x"), 0, ""},
 	}
 	for _, c := range cases {
 		_, err := play(c.script, c.turn, c.limit)
 		if e, ok := errors.AsType[*models.Error](err); !ok || !e.Permanent ||
-			!expect.Contains(e.Message, c.want) {
+			e.Message != c.want {
 			t.Errorf("%s: got %v", c.name, err)
 		}
 	}
@@ -171,8 +170,7 @@ func TestScripted_Compacts(t *testing.T) {
 		outcome("1.3", "two\nlines", false), outcome("1.4", "ERROR boom", true)}
 	_, err := play(script, 2, "", talk...)
 	var failure *models.Error
-	if !errors.As(err, &failure) || !failure.Overflow || !expect.Contains(err.Error(),
-		"scripted model's window 100") {
+	if !errors.As(err, &failure) || !failure.Overflow || err.Error() != "the conversation has 136 tokens, and the scripted model's window 100" {
 		t.Fatalf("got %v", err)
 	}
 	older := talk[1:]

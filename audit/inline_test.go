@@ -313,7 +313,7 @@ func TestInlineCall_WithoutActivityIsRefused(t *testing.T) {
 	r := events[len(events)-1].Record
 	if r == nil || r.CallID != "1.2" || r.Status != api.CallRefused ||
 		r.Error.Type != api.ErrPreconditionFailed ||
-		!strings.Contains(r.Error.Message, "once") {
+		r.Error.Message != `tool "send" has the lane inline: it requires the effect read, but the effect is once; give its toolspec another lane` {
 		t.Errorf("got %+v", r)
 	}
 }

@@ -71,8 +71,7 @@ func TestAgent_FailsIfTheModelRefuses(t *testing.T) {
 	})
 	l.runAgent(listedAgent(), "Go.")
 	var details api.RunResult
-	if app := l.failure(api.RunRefused, &details); !strings.Contains(app.Message(),
-		"I would rather not.") {
+	if app := l.failure(api.RunRefused, &details); app.Message() != "the model declined: I would rather not." {
 		t.Errorf("message: %s", app.Message())
 	}
 	if details.Usage.Turns != 1 {
@@ -107,8 +106,7 @@ func TestAgent_RetriesTransientModelFailures(t *testing.T) {
 		l.answers = append(l.answers, broken)
 		l.runAgent(listedAgent(), "Go.")
 		var usage api.Usage
-		if app := l.failure(api.RunModelFailed, &usage); !strings.Contains(app.Message(),
-			"wrong key") || len(l.prompts) != 1 {
+		if app := l.failure(api.RunModelFailed, &usage); app.Message() != "the model step of turn 1 failed: wrong key" || len(l.prompts) != 1 {
 			t.Errorf("%d attempts, message: %s", len(l.prompts), app.Message())
 		}
 	})
@@ -118,7 +116,7 @@ func TestAgent_RetriesTransientModelFailures(t *testing.T) {
 		a.Model.MaxAttempts = 3
 		l.answers = append(l.answers, busy, busy, busy, busy)
 		l.runAgent(a, "Go.")
-		if app := l.failure(api.RunModelFailed, nil); !strings.Contains(app.Message(), "busy") ||
+		if app := l.failure(api.RunModelFailed, nil); app.Message() != "the model step of turn 1 failed: busy" ||
 			len(l.prompts) != 3 {
 			t.Errorf("%d attempts, message: %s", len(l.prompts), app.Message())
 		}

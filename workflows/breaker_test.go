@@ -174,8 +174,7 @@ func TestBreaker_EndsEmptyAnswers(t *testing.T) {
 	a := listedAgent()
 	a.Model.MaxAttempts = 3
 	l.runAgent(a, "Go.")
-	if err := l.failure(api.RunModelFailed, nil); !strings.Contains(err.Message(),
-		"the model answered with nothing") || len(l.prompts) != 3 {
+	if err := l.failure(api.RunModelFailed, nil); err.Message() != "the model step of turn 1 failed: the model answered with nothing: neither text nor calls" || len(l.prompts) != 3 {
 		t.Errorf("after %d steps the run failed: %v", len(l.prompts), err)
 	}
 }

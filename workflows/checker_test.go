@@ -87,7 +87,7 @@ func TestChecker_IsSeparateFromTheRun(t *testing.T) {
 	var problems []api.Problem
 	l.failure(api.RunInvalid, &problems)
 	if len(problems) != 1 || problems[0].Path != "$.checker.tool" ||
-		!strings.Contains(problems[0].Message, "found") {
+		problems[0].Message != `the checker: no worker's catalog has a tool "fuond"; did you mean found?` {
 		t.Errorf("problems %v", problems)
 	}
 }

@@ -205,8 +205,7 @@ func TestOverflow_EndsTheRunIfItPersists(t *testing.T) {
 				}
 				return
 			}
-			if err := l.failure(api.RunModelFailed, nil); !strings.Contains(err.Message(),
-				"could not be made short enough") {
+			if err := l.failure(api.RunModelFailed, nil); err.Message() != "the summary at the limit of conversation failed: the conversation is longer than the model's window, and could not be made short enough" {
 				t.Errorf("the run failed: %v", err)
 			}
 		})
@@ -215,11 +214,11 @@ func TestOverflow_EndsTheRunIfItPersists(t *testing.T) {
 
 // A model that refuses to summarize, or has only empty answers, fails the run.
 func TestCompaction_FailsWithTheModel(t *testing.T) {
-	for name, response := range map[string]api.ModelResponse{
-		"declined to sum up": {Message: api.Message{Text: "no"}, Stop: api.StopRefusal},
-		"with nothing":       {},
+	for reason, response := range map[string]api.ModelResponse{
+		"the model declined to sum up the conversation: no":                        {Message: api.Message{Text: "no"}, Stop: api.StopRefusal},
+		"the model was asked to sum up the conversation and answered with nothing": {},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(reason, func(t *testing.T) {
 			l := newLab(t)
 			l.says(100, greets(300))
 			l.says(100, greets(300))
@@ -231,9 +230,8 @@ func TestCompaction_FailsWithTheModel(t *testing.T) {
 				})
 			}
 			l.runAgent(windowed(), "Go.")
-			if err := l.failure(api.RunModelFailed, nil); !strings.Contains(err.Message(),
-				"summing up of the conversation after turn 3 failed") ||
-				!strings.Contains(err.Message(), name) {
+			if err := l.failure(api.RunModelFailed, nil); err.Message() !=
+				"the summing up of the conversation after turn 3 failed: "+reason {
 				t.Errorf("the run failed: %v", err)
 			}
 		})

@@ -46,21 +46,21 @@ func TestConversation_NumbersTurnsOn(t *testing.T) {
 
 // Nothing runs, and the error has the reason.
 func TestConversation_ThatCannotBeContinuedEndsTheRun(t *testing.T) {
+	const busy = "the run x goes on"
 	for want, in := range map[string]api.RunInput{
-		"has that for its workflow id": {Conversation: "another"},
-		"a sub-agent's run":            {Parent: &api.Parent{Call: "1.1"}},
-		"the run x goes on":            {},
+		"$.continue: a run that goes on with the conversation another has that for its workflow id, so that no two go on with it at once; this one is default-test-workflow-id": {Conversation: "another"},
+		"$.continue: a sub-agent's run goes on with no conversation": {Parent: &api.Parent{Call: "1.1"}},
+		"$.conversation: " + busy:                                    {},
 	} {
 		l := newLab(t)
 		l.loads(func() (api.LoadedConversation, error) {
 			return api.LoadedConversation{Problems: []api.Problem{{Path: "$.conversation",
-				Rule: "busy", Message: "the run x goes on"}}}, nil
+				Rule: "busy", Message: busy}}}, nil
 		})
 		in.Agent, in.Prompt, in.Continue = listedAgent(), "Go.", true
 		l.ExecuteWorkflow(api.AgentWorkflow, in)
-		if err := l.GetWorkflowError(); err == nil || !strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), string(api.RunInvalid)) {
-			t.Errorf("got %v, want %q", err, want)
+		if app := l.failure(api.RunInvalid, nil); app.Message() != "nothing was run: "+want {
+			t.Errorf("got %q, want %q", app.Message(), want)
 		}
 	}
 }

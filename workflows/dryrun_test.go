@@ -60,7 +60,7 @@ func TestDryRun_OfSingleCalls(t *testing.T) {
 	var result api.RunResult
 	l.failure(api.RunCallsFailed, &result)
 	if len(result.Failures) != 1 || result.Failures[0].ID != "uses" ||
-		!strings.Contains(result.Failures[0].Error.Message, `call "dry", which was a dry run`) {
+		result.Failures[0].Error.Message != `it refers to the result of call "dry", which was a dry run` {
 		t.Errorf("failures: %+v", result.Failures)
 	}
 	expect(t, "stored", l.stored, []string{"b"})

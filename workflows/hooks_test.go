@@ -142,7 +142,7 @@ func TestRunHooks_PreventTheStart(t *testing.T) {
 		{"fails", "", errors.New("no database"), "",
 			`the hook "before_run" for before_run failed: no database`},
 		{"is ignored", "", errors.New("no database"), api.HookIgnored, ""},
-		{"fails for good", "", api.Transient(errors.New("not yet"), 0), "", `failed: not yet`},
+		{"fails for good", "", api.Transient(errors.New("not yet"), 0), "", `the hook "before_run" for before_run failed: not yet`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			l := newLab(t)
@@ -165,8 +165,7 @@ func TestRunHooks_PreventTheStart(t *testing.T) {
 				l.result()
 				return
 			}
-			if app := l.failure(api.RunBlocked, &api.RunResult{}); !strings.Contains(app.Message(),
-				test.want) {
+			if app := l.failure(api.RunBlocked, &api.RunResult{}); app.Message() != test.want {
 				t.Errorf("got %q", app.Message())
 			}
 			if want := 1 + 2*strings.Count(test.name, "for good"); attempts != want {
@@ -219,7 +218,7 @@ func TestRunHooks_GetEveryKindOfEnd(t *testing.T) {
 				var result api.RunResult
 				app := l.failure(test.failure, &result)
 				if test.failure == api.RunBlocked && (result.Answer != "done" ||
-					result.Usage.Turns != 1 || !strings.Contains(app.Message(), "it is broken")) {
+					result.Usage.Turns != 1 || app.Message() != `the hook "memory_write" for memory_write failed: it is broken`) {
 					t.Errorf("got %q with %+v", app.Message(), result)
 				}
 			default:

@@ -303,8 +303,7 @@ func TestSubAgents_OfPlansAndDirectCalls(t *testing.T) {
 		l, _ := newTree(t, sub(answer(`{"n":"three"}`)))
 		l.ExecuteWorkflow(api.CallWorkflow,
 			api.RunInput{Call: &api.Call{Tool: "sub", Arguments: `{"topic":"x"}`}})
-		if app := l.failure(api.RunCallsFailed, nil); !strings.Contains(app.Message(),
-			"invalid_output") {
+		if app := l.failure(api.RunCallsFailed, nil); app.Message() != "call 1.1 of sub: invalid_output: the answer of sub does not have the declared form\n  $.n: must be an integer, not the string \"three\"" {
 			t.Errorf("message: %s", app.Message())
 		}
 	})

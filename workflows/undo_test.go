@@ -202,7 +202,7 @@ func TestUndo_ContinuesAfterAFailure(t *testing.T) {
 	l.cancelAt("undo-1.3")
 	l.runAgent(booker("", step(book("a"), book("b"), book("c"))), "Go.")
 	app := l.failure(api.RunModelFailed, nil)
-	if !strings.Contains(app.Message(), "(calls undone: 2, not undone: 1)") {
+	if app.Message() != "the model step of turn 2 failed: the script has 1 steps and the run is at turn 2; end the script with an answer\n(calls undone: 2, not undone: 1)" {
 		t.Errorf("message: %s", app.Message())
 	}
 	_, undone := l.undone()
@@ -223,8 +223,7 @@ func TestUndo_OfCallsThatMayHaveActed(t *testing.T) {
 	expect(t, "undone calls", undoneLines(undone),
 		[]string{"3.1 hang_unknown by undo-3.1 unbook: precondition_failed",
 			"2.1 hang_known by undo-2.1 unbook", "1.1 malformed by undo-1.1 unbook"})
-	if message := undone[0].Error.Message; !strings.Contains(message, "{{result.id}}") ||
-		!strings.Contains(message, "the result of the call is unknown") {
+	if message := undone[0].Error.Message; message != "call 3.1 of hang_unknown cannot be undone: {{result.id}}: the result of the call is unknown; it may have taken effect" {
 		t.Errorf("message: %s", message)
 	}
 	run := l.scheduled[1].call.Origin.Run
@@ -336,8 +335,7 @@ func TestUndo_IsPinnedWithTheRun(t *testing.T) {
 		Entry: toolspecs.Entry{Type: toolspecs.KindFunction, Handler: "store"},
 		Undo:  &api.Undo{Tool: "unbok"}})
 	l.runAgent(above("lonely", answer("done")), "Go.")
-	if app := l.failure(api.RunInvalid, nil); !strings.Contains(app.Message(),
-		`$.tools[0]: tool "lonely" is undone by "unbok"`) {
+	if app := l.failure(api.RunInvalid, nil); app.Message() != `nothing was run: $.tools[0]: tool "lonely" is undone by "unbok": no worker's catalog has a tool "unbok"` {
 		t.Errorf("message: %s", app.Message())
 	}
 }
@@ -359,9 +357,8 @@ func TestUndo_IsBounded(t *testing.T) {
 			failed++
 		}
 	}
-	if len(undone) != 20 || failed != 3 || !strings.Contains(undone[0].Error.Message,
-		"maximum is 32768") ||
-		!strings.Contains(undone[1].Error.Message, "at most 524288") {
+	if len(undone) != 20 || failed != 3 || undone[0].Error.Message != "call 2.1 of book cannot be undone: the arguments would have 33806 bytes; the maximum is 32768" ||
+		undone[1].Error.Message != "call 1.19 of book cannot be undone: the run keeps 522469 bytes of arguments of such calls already; at most 524288 are kept" {
 		t.Errorf("%d of %d calls were not undone: %v", failed, len(undone), undone[0].Error)
 	}
 }

@@ -60,6 +60,10 @@ func cutOff(w http.ResponseWriter, _ *http.Request) {
 // The server refuses, is busy, has lost the session, closes the connection, or does not speak the
 // protocol. A concurrent call on the same connection is not affected.
 func TestHTTP_DistinguishesAnswers(t *testing.T) {
+	const (
+		answered    = "the MCP server answered with HTTP status "
+		lostBecause = "the connection to the MCP server was lost: "
+	)
 	tests := []struct {
 		name   string
 		answer http.HandlerFunc
@@ -67,33 +71,36 @@ func TestHTTP_DistinguishesAnswers(t *testing.T) {
 		words  string
 	}{
 		{"500 in HTML", status(500, "<html>\x1b[31mdown</html>"), refusedWith(500, true),
-			"status 500: <html> [31mdown</html>"},
-		{"503", status(503, "", "Retry-After", "7"), refusedWith(503, true), "Service Unavailable"},
+			answered + "500: <html> [31mdown</html>"},
+		{"503", status(503, "", "Retry-After", "7"), refusedWith(503, true), answered + "503: Service Unavailable"},
 		{"429", status(429, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"slow down"}}`),
-			refusedWith(429, true), "slow down"},
-		{"403", status(403, "no"), refusedWith(403, false), "status 403: no"},
+			refusedWith(429, true), answered + "429: slow down"},
+		{"403", status(403, "no"), refusedWith(403, false), answered + "403: no"},
 		{"418 in JSON-RPC", status(418,
 			`{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"a teapot"}}`),
-			refusedWith(418, false), "a teapot"},
-		{"endless error", endlessError, refusedWith(500, true), "eeee"},
-		{"404: the session is gone", status(404, "who are you"), lost(false), "who are you"},
+			refusedWith(418, false), answered + "418: a teapot"},
+		{"endless error", endlessError, refusedWith(500, true), answered + "500: " + strings.Repeat("e", maxSample) + "…"},
+		{"404: the session is gone", status(404, "who are you"), lost(false), lostBecause + answered + "404: who are you"},
 		{"400 with a session that is known", status(400, "bad arguments"),
-			refusedWith(400, false), "bad arguments"},
-		{"cut off", cutOff, lost(true), ""},
+			refusedWith(400, false), answered + "400: bad arguments"},
+		{"cut off", cutOff, lost(true),
+			lostBecause + `calling "tools/call": request terminated without response`},
 		{"cut off before it began", func(http.ResponseWriter,
 			*http.Request) {
 			panic(http.ErrAbortHandler)
-		}, lost(true), "EOF"},
-		{"a page", status(200, "<html>", "Content-Type", "text/html"), lost(true), "text/html"},
-		{"no JSON", status(200, "garbage", "Content-Type", "application/json"), fault,
-			"not an MCP result"},
+		}, lost(true), lostBecause +
+			`calling "tools/call": sending "tools/call": rejected by transport: Post "URL": EOF`},
+		{"a page", status(200, "<html>", "Content-Type", "text/html"), lost(true),
+			lostBecause + `calling "tools/call": sending "tools/call": unsupported content type "text/html"`},
+		{"no JSON", status(200, "garbage", "Content-Type", "application/json"), fault, `the MCP server answered with something that is not an MCP result: calling "tools/call": sending "tools/call": failed to decode response: unmarshaling jsonrpc message: json: invalid character 'g' looking for beginning of value: garbage`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := connect(t, interfering(t, tt.answer), Options{})
+			entry := interfering(t, tt.answer)
+			c := connect(t, entry, Options{})
 			_, err := c.Call(t.Context(), Request{Tool: "echo", Arguments: json.RawMessage(`{}`)})
-			if err == nil || !tt.check(err) || !strings.Contains(err.Error(), tt.words) ||
-				strings.ContainsRune(err.Error(), 0x1b) {
+			if err == nil || !tt.check(err) ||
+				strings.Replace(err.Error(), entry.URL, "URL", 1) != tt.words {
 				t.Errorf("got %v (%T)", err, err)
 			}
 			if _, refused := errors.AsType[*Refused](err); refused && c.Err() != nil &&
@@ -121,7 +128,7 @@ func TestHTTPSession_IsLostIfUnknown(t *testing.T) {
 	c := connect(t, &Server{URL: server.URL, Allow: []string{"127.0.0.1"}}, Options{})
 	known.Store(false)
 	_, err := c.Call(t.Context(), Request{Tool: "echo", Arguments: json.RawMessage(`{}`)})
-	if err == nil || !lost(false)(err) || !strings.Contains(err.Error(), "No valid session ID") ||
+	if err == nil || !lost(false)(err) || err.Error() != "the connection to the MCP server was lost: the MCP server answered with HTTP status 400: Bad Request: No valid session ID provided" ||
 		c.Err() == nil {
 		t.Errorf("got %v, the connection ended with %v", err, c.Err())
 	}
@@ -191,7 +198,7 @@ func TestHTTP_BoundsAnswers(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			_, err := c.Call(t.Context(), Request{Tool: "echo"})
 			runtime.ReadMemStats(&after)
-			if !fault(err) || !strings.Contains(err.Error(), "more than 1048576 bytes") {
+			if !fault(err) || err.Error() != "the MCP server sent a message of more than 1048576 bytes" {
 				t.Errorf("got %v", err)
 			}
 			if used := after.TotalAlloc - before.TotalAlloc; used > 40<<20 {
@@ -222,8 +229,7 @@ func TestHTTP_SendsAndHidesSecrets(t *testing.T) {
 	entry.Headers = json.RawMessage(`{"X-Tenant":"a","X-Number":7}`)
 	c := connect(t, entry, Options{})
 	_, err := c.Call(t.Context(), Request{Tool: "echo"})
-	if err == nil || strings.Contains(err.Error(), "first-secret") || !strings.Contains(err.Error(),
-		"do not know Bearer [secret]") {
+	if err == nil || strings.Contains(err.Error(), "first-secret") || err.Error() != "the MCP server answered with HTTP status 403: do not know Bearer [secret]" {
 		t.Errorf("got %v", err)
 	}
 	t.Setenv("SWITCHYARD_TEST_SECRET", "second-secret")
@@ -242,19 +248,20 @@ func TestHTTP_SendsAndHidesSecrets(t *testing.T) {
 
 // The error of connecting describes what the URL serves.
 func TestHTTP_ReportsServersOfOtherProtocols(t *testing.T) {
+	const answered = "the MCP server answered with HTTP status "
 	for name, tt := range map[string]struct {
 		answer    http.HandlerFunc
 		retryable bool
 		words     string
 	}{
-		"a page": {status(200, "<html>", "Content-Type", "text/html"), true, "text/html"},
-		"401":    {status(401, ""), false, "check entry.auth"},
-		"404":    {status(404, "nothing here"), false, "status 404: nothing here"},
-		"503":    {status(503, "starting"), true, "starting"},
+		"a page": {status(200, "<html>", "Content-Type", "text/html"), true,
+			`connection closed: calling "initialize": client is closing: sending "server/discover": unsupported content type "text/html"`},
+		"401": {status(401, ""), false, answered + "401: Unauthorized; check entry.auth and the secret that it names"},
+		"404": {status(404, "nothing here"), false, answered + "404: nothing here"},
+		"503": {status(503, "starting"), true, answered + "503: starting"},
 		"another host": {status(307, "", "Location", "http://169.254.169.254/"), false,
-			"169.254.169.254"},
-		"garbage": {status(200, "garbage", "Content-Type", "application/json"), false,
-			"not an MCP result"},
+			"the server redirected to another address, and 169.254.169.254 is refused: it is not one of the allowed hosts; to reach it, add it to allow in the toolspec"},
+		"garbage": {status(200, "garbage", "Content-Type", "application/json"), false, `the MCP server answered with something that is not an MCP result: connection closed: calling "initialize": client is closing: sending "server/discover": failed to decode response: unmarshaling jsonrpc message: json: invalid character 'g' looking for beginning of value: garbage`},
 	} {
 		server := httptest.NewServer(tt.answer)
 		_, err := Connect(t.Context(), &Server{URL: server.URL, Allow: []string{"127.0.0.1"}},
@@ -262,7 +269,7 @@ func TestHTTP_ReportsServersOfOtherProtocols(t *testing.T) {
 		server.Close()
 		e, ok := errors.AsType[*api.Error](err)
 		if !ok || e.Type != api.ErrPreconditionFailed || e.Retryable != tt.retryable ||
-			!strings.Contains(e.Message, tt.words) {
+			e.Message != "there is no connection to the MCP server "+server.URL+": "+tt.words {
 			t.Errorf("%s: got %v, retryable %v", name, err, ok && e.Retryable)
 		}
 	}

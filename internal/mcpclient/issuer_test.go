@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httputil"
 	"strings"
@@ -68,11 +69,15 @@ func TestLogin_SendsTheSecretOnlyToTheConfiguredIssuer(t *testing.T) {
 			entry.Auth.Grant = grant
 			asked := 0
 			options := Options{Login: person(&asked), Logins: NewLogins(t.TempDir())}
-			for _, issuer := range []string{mcp.URL, ""} {
+			for issuer, want := range map[string]string{
+				mcp.URL: fmt.Sprintf("the login at the MCP server %s failed, so nothing was called: authorization server issuer %q does not match pre-registered credentials issuer %q",
+					entry.URL, other.URL, mcp.URL),
+				"": "entry.auth has a client secret and no issuer; write issuer: and the address of the authorization server that knows the client",
+			} {
 				entry.Auth.Issuer = issuer
 				_, err := Connect(t.Context(), entry, options)
 				if e := api.AsError(err); e == nil || e.Type != api.ErrPreconditionFailed ||
-					e.Retryable || !strings.Contains(e.Message, "issuer") {
+					e.Retryable || e.Message != want {
 					t.Errorf("issuer %q: %v", issuer, err)
 				}
 			}

@@ -115,6 +115,7 @@ func TestLogin_ReportsEachFailure(t *testing.T) {
 	replace := func(old, with string) func(string) string {
 		return func(final string) string { return strings.Replace(final, old, with, 1) }
 	}
+	const failed = "the login at the MCP server URL failed, so nothing was called: "
 	declined := api.Reply{Decline: true, By: "ada"}.Denied()
 	tests := []struct {
 		name   string
@@ -125,7 +126,7 @@ func TestLogin_ReportsEachFailure(t *testing.T) {
 		words  string
 	}{
 		{"no person to ask", func(_ *mcpserver.Guarded, _ *Server, o *Options) { o.Login = nil }, nil,
-			0, api.ErrPreconditionFailed, "starter tools accept"},
+			0, api.ErrPreconditionFailed, "the MCP server URL requires a login, and nothing was called; log in with starter tools accept FILE, as the worker's user, or set entry.answer_within in the toolspec so that calls ask for it"},
 		{"declined", func(_ *mcpserver.Guarded, _ *Server, o *Options) {
 			ask := o.Login
 			o.Login = func(ctx context.Context, address string) (string, error) {
@@ -134,31 +135,35 @@ func TestLogin_ReportsEachFailure(t *testing.T) {
 			}
 		}, nil, 1, api.ErrApprovalDenied, "declined by ada"},
 		{"the state of another login", nil, replace("state=", "state=x"), 1,
-			api.ErrPreconditionFailed, "another login"},
+			api.ErrPreconditionFailed, failed + "the address belongs to another login; paste the full address of the last page of this login"},
 		{"refused in the browser", nil,
 			replace("code=", "error=access_denied&error_description=Not+you&x="), 1,
-			api.ErrPreconditionFailed, "answered access_denied Not you"},
-		{"no code", nil, replace("code=", "x="), 1, api.ErrPreconditionFailed, "has no code"},
+			api.ErrPreconditionFailed, failed + "the authorization server answered access_denied Not you"},
+		{"no code", nil, replace("code=", "x="), 1, api.ErrPreconditionFailed,
+			failed + "the address has no code; paste the full address of the last page"},
 		{"no address", nil, func(string) string { return "\x7f" }, 1, api.ErrPreconditionFailed,
-			"not an address"},
+			failed + "the answer is not an address"},
 		{"a code that is refused", func(g *mcpserver.Guarded, _ *Server,
 			_ *Options) {
 			g.Refuse = "{code} is spent"
 		}, nil, 1,
-			api.ErrPreconditionFailed, "returned no token: invalid_grant [secret] is spent"},
+			api.ErrPreconditionFailed, failed +
+				"the authorization server returned no token: invalid_grant [secret] is spent (HTTP status 400 Bad Request)"},
 		{"an inner authorization server", func(g *mcpserver.Guarded, e *Server, o *Options) {
 			g.Host, e.Allow, o.Inside = "localhost", nil, []string{"127.0.0.1", "localhost"}
-		}, nil, 0, api.ErrPolicyViolation, "localhost is refused"},
+		}, nil, 0, api.ErrPolicyViolation, failed +
+			"localhost is refused: its address 127.0.0.1 is loopback; to reach it, add the host, the address or its range to allow in the toolspec or to SWITCHYARD_HTTP_ALLOW of the worker"},
 		{"a secret that is not there", func(g *mcpserver.Guarded, e *Server, _ *Options) {
 			e.Auth.ClientID, e.Auth.Secret = "known", "env:LOGIN_TEST_ABSENT"
 			e.Auth.Issuer = g.URL
-		}, nil, 0, api.ErrPreconditionFailed, "LOGIN_TEST_ABSENT"},
+		}, nil, 0, api.ErrPreconditionFailed, "the secret env:LOGIN_TEST_ABSENT is not set on this worker"},
 		{"a client that is wrong", func(g *mcpserver.Guarded, e *Server, _ *Options) {
 			t.Setenv("LOGIN_TEST_WRONG", "wrong-secret")
 			e.Auth.ClientID, e.Auth.Secret, e.Auth.Grant = "known", "env:LOGIN_TEST_WRONG",
 				outbound.GrantClientCredentials
 			e.Auth.Issuer = g.URL
-		}, nil, 0, api.ErrPreconditionFailed, "returned no token: invalid_grant"},
+		}, nil, 0, api.ErrPreconditionFailed, failed +
+			"the authorization server returned no token: invalid_grant (HTTP status 400 Bad Request)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -177,8 +182,8 @@ func TestLogin_ReportsEachFailure(t *testing.T) {
 			}
 			_, err := Connect(t.Context(), entry, o)
 			e := api.AsError(err)
-			if e == nil || e.Type != tt.want || e.Retryable || !strings.Contains(e.Message,
-				tt.words) || asked != tt.asked {
+			if e == nil || e.Type != tt.want || e.Retryable ||
+				strings.Replace(e.Message, entry.URL, "URL", 1) != tt.words || asked != tt.asked {
 				t.Fatalf("%d questions, and %v", asked, err)
 			}
 			for _, secret := range append(g.Secrets(), "wrong-secret") {

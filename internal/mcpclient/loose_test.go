@@ -42,9 +42,9 @@ const anyVersion = "2025-06-18"
 func TestCall_RejectsResultsThatCannotBeReadWithoutDoubt(t *testing.T) {
 	for result, want := range map[string]string{
 		`null`: "answered with the result null",
-		`{"content":[{"type":"text","text":"a","text":"b"}]}`:    `"text" is given twice`,
-		`{"content":[],"structuredContent":{"n":{"a":1,"a":2}}}`: `"a" is given twice`,
-		`{"content":[],"content":[]}`:                            `"content" is given twice`,
+		`{"content":[{"type":"text","text":"a","text":"b"}]}`:    `answered with a result that cannot be read without doubt: the key "text" is given twice, at byte 71`,
+		`{"content":[],"structuredContent":{"n":{"a":1,"a":2}}}`: `answered with a result that cannot be read without doubt: the key "a" is given twice, at byte 79`,
+		`{"content":[],"content":[]}`:                            `answered with a result that cannot be read without doubt: the key "content" is given twice, at byte 47`,
 		`{"content":[{"type":"text","text":"fine"}]}`:            "",
 		`{"content":[],"structuredContent":null}`:                "",
 	} {
@@ -57,7 +57,7 @@ func TestCall_RejectsResultsThatCannotBeReadWithoutDoubt(t *testing.T) {
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("%s: got %v", result, err)
-		case want != "" && (!isFault || !strings.Contains(fault.Reason, want)):
+		case want != "" && (!isFault || fault.Reason != want):
 			t.Errorf("%s: got %v, not a fault with %q", result, err, want)
 		case c.Err() != nil:
 			t.Errorf("%s: the connection ended: %v", result, c.Err())
@@ -91,15 +91,15 @@ func TestTool_RejectsDifferentToolsOfOneName(t *testing.T) {
 func TestConnect_NamesTheCause(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 1200) + "1" + strings.Repeat("}", 1200)
 	for _, test := range []struct{ version, list, want string }{
-		{"1999-01-01", `{"tools":[]}`, `unsupported protocol version: "1999-01-01"`},
+		{"1999-01-01", `{"tools":[]}`, `precondition_failed: there is no connection to the MCP server sh: unsupported protocol version: "1999-01-01"; update the server`},
 		{anyVersion, `{"tools":[{"name":"a","inputSchema":{"type":"object","x":` + deep + `}}]}`,
-			"nest more than 1000 deep"},
+			"the connection to the MCP server was lost: the MCP server sent a message whose values nest more than 1000 deep"},
 	} {
 		c, err := connectLoose(t, test.version, test.list, `{}`)
 		if err == nil {
 			_, err = c.Tools(context.Background())
 		}
-		if err == nil || !strings.Contains(err.Error(), test.want) {
+		if err == nil || err.Error() != test.want {
 			t.Errorf("got %v, not %q", err, test.want)
 		}
 	}

@@ -48,8 +48,7 @@ func TestWrite_IsBoundedByTheContext(t *testing.T) {
 		}
 	}
 	<-p.ended
-	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(),
-		"signal: killed") {
+	if _, err := p.Read(t.Context()); err == nil || err.Error() != "the server was killed by signal: killed" {
 		t.Errorf("got %v", err)
 	}
 	if err := p.Close(); err != nil {
@@ -78,19 +77,19 @@ func TestWrite_AfterTheTimeoutKeepsTheConnection(t *testing.T) {
 // A server that closes its output, or whose child keeps it open, is not awaited.
 func TestOutput_EndsWithTheServer(t *testing.T) {
 	for script, words := range map[string]string{
-		"exec >&-; sleep 1000":                      "closed its standard output",
-		"setsid sleep 5 & echo last >&2; exit 4":    "exit code 4; it wrote to standard error: last",
-		"sleep 1000 & echo oops >&2; kill -9 $$":    "signal: killed; it wrote to standard error: oops",
-		`printf '\n\n{"jsonrpc":"1.0"}\n'; sleep 5`: "a message to standard output that cannot be read",
-		`printf 'starting\n{"a":1}\n'; exit 5`:      "exit code 5; it wrote to standard output, not an MCP message: {\"a\":1}",
-		"yes":                                       "more than 1048576 bytes to standard output that are not MCP messages",
+		"exec >&-; sleep 1000":                      "the server closed its standard output",
+		"setsid sleep 5 & echo last >&2; exit 4":    "the server ended with exit code 4; it wrote to standard error: last",
+		"sleep 1000 & echo oops >&2; kill -9 $$":    "the server was killed by signal: killed; it wrote to standard error: oops",
+		`printf '\n\n{"jsonrpc":"1.0"}\n'; sleep 5`: `the MCP server wrote a message to standard output that cannot be read: {"jsonrpc":"1.0"}`,
+		`printf 'starting\n{"a":1}\n'; exit 5`:      `the server ended with exit code 5; it wrote to standard output, not an MCP message: {"a":1}`,
+		"yes":                                       "the MCP server wrote more than 1048576 bytes to standard output that are not MCP messages",
 	} {
 		p, err := startProcess([]string{"sh", "-c", script}, "", []string{"PATH=/usr/bin:/bin"},
 			nil, 1<<20, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), words) {
+		if _, err := p.Read(t.Context()); err == nil || err.Error() != words {
 			t.Errorf("%s: got %v", script, err)
 		}
 		if err := p.Close(); err != nil {

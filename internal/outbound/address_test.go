@@ -2,7 +2,6 @@ package outbound
 
 import (
 	"errors"
-	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
@@ -23,11 +22,15 @@ func TestAddress_IsReadFromTheEnvironment(t *testing.T) {
 			t.Errorf("%s: got %q, %v", text, got, err)
 		}
 	}
-	for _, name := range []string{"EMPTY", "FTP", "USER", "QUERY", "TEXT", "BROKEN", "UNSET"} {
+	const (
+		invalid = " is not an address such as https://api.example.com/v1, without user, query and fragment"
+		unset   = ", which holds the tool's address, is not set"
+	)
+	for name, want := range map[string]string{"EMPTY": unset, "FTP": invalid, "USER": invalid,
+		"QUERY": invalid, "TEXT": invalid, "BROKEN": invalid, "UNSET": unset} {
 		_, err := Address("env:ADDRESS_" + name)
 		if !errors.Is(err, &api.Error{Type: api.ErrPreconditionFailed}) ||
-			!strings.Contains(err.Error(), "ADDRESS_"+name) || strings.Contains(err.Error(),
-			"secret") {
+			api.AsError(err).Message != "the worker's environment variable ADDRESS_"+name+want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

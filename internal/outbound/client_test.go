@@ -151,12 +151,12 @@ func TestRefusals_ArePolicyViolationsBeforeSending(t *testing.T) {
 	inside := Policy{Allow: []string{"127.0.0.1"}}
 	_, err = get(t, clientOf(t, inside, origin.URL), origin.URL+"/?to=http://[::1]:"+port)
 	if e := api.AsError(Failure(t.Context(), t.Context(), err)); e.Type != api.ErrExecution ||
-		e.Retryable || !strings.Contains(e.Message, "redirected to another address") {
+		e.Retryable || e.Message != "the server redirected to another address, and ::1 is refused: it is not one of the allowed hosts; to reach it, add it to allow in the toolspec" {
 		t.Errorf("after a redirect: %v", e)
 	}
 	_, err = get(t, clientOf(t, Policy{Hosts: []string{"127.0.0.1"}}, origin.URL), origin.URL)
 	if e := api.AsError(Failure(t.Context(), t.Context(), err)); e.Type != api.ErrPolicyViolation ||
-		!strings.Contains(e.Message, "loopback") {
+		e.Message != "127.0.0.1 is refused: its address 127.0.0.1 is loopback; to reach it, add the host, the address or its range to allow in the toolspec or to SWITCHYARD_HTTP_ALLOW of the worker" {
 		t.Errorf("at once: %v", e)
 	}
 	// Unusual spellings lead to the addresses that they mean, or nowhere; some depend on the

@@ -66,16 +66,15 @@ func TestSecretFaults_NameTheReference(t *testing.T) {
 	for ref, want := range map[string]string{
 		"env:SWITCHYARD_TEST_UNSET":                "is not set",
 		"env:SWITCHYARD_TEST_EMPTY":                "is empty",
-		"file:" + folder + "/missing":              "no such file",
-		"file:" + folder:                           "not a regular file",
+		"file:" + folder + "/missing":              "cannot be read: no such file or directory",
+		"file:" + folder:                           "is not a regular file",
 		file("empty", "\n"):                        "is empty",
-		file("large", strings.Repeat("x", 65<<10)): "more than 65536 bytes",
-		file("lines", "planted\nplanted"):          "line break",
+		file("large", strings.Repeat("x", 65<<10)): "has more than 65536 bytes",
+		file("lines", "planted\nplanted"):          "contains a line break or another control character, which requests cannot contain",
 	} {
 		_, err := Secret(ref)
 		if !errors.Is(err, &api.Error{Type: api.ErrPreconditionFailed}) ||
-			!strings.Contains(err.Error(), want) ||
-			!strings.Contains(err.Error(), ref) || strings.Contains(err.Error(), "planted") {
+			api.AsError(err).Message != "the secret "+ref+" "+want+" on this worker" {
 			t.Errorf("%s: got %v; want %s", ref, err, want)
 		}
 	}

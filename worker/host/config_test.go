@@ -116,35 +116,30 @@ func TestConfig_ReportsEveryFaultWithFieldAndBound(t *testing.T) {
 	cases := []struct {
 		name string
 		c    Config
-		want []string
+		want string
 	}{
-		{"concurrency", Config{Concurrency: -2}, []string{"Config.Concurrency is -2",
-			"at least 1"}},
-		{"stop timeout", Config{StopTimeout: -time.Second}, []string{"Config.StopTimeout is -1s",
-			"negative"}},
+		{"concurrency", Config{Concurrency: -2}, "Config.Concurrency is -2; it must be at least 1"},
+		{"stop timeout", Config{StopTimeout: -time.Second}, "Config.StopTimeout is -1s; it cannot be negative"},
 		{"reload interval", Config{ReloadInterval: time.Millisecond},
-			[]string{"Config.ReloadInterval is 1ms", "at least 10ms"}},
-		{"mode", Config{Mode: "loose"}, []string{`Config.Mode is "loose"`, "strict or lenient"}},
+			"Config.ReloadInterval is 1ms; it must be at least 10ms"},
+		{"mode", Config{Mode: "loose"}, `Config.Mode is "loose"; it must be strict or lenient`},
 		{"webhook", Config{ApprovalWebhook: "ftp://x", ApprovalWebhookSecret: "planted"},
-			[]string{"--approval-webhook: ", "http://", "--approval-webhook-secret: ", "env:NAME"}},
+			"approval webhook: --approval-webhook: the URL must begin with http:// or https://; write a URL such as https://chat.example.com/hook, or env:NAME\n--approval-webhook-secret: this is not a reference to a secret; write env:NAME or file:/path: the name of the secret, never its value"},
 		{"webhook without a secret", Config{ApprovalWebhook: "https://x"},
-			[]string{"--approval-webhook-secret is missing", "env:NAME"}},
+			"approval webhook: --approval-webhook-secret is missing: it names what signs the requests; write env:NAME or file:/path: the name of the secret, never its value"},
 		{"webhook's secret is not there", Config{ApprovalWebhook: "env:NOT_SET_URL",
 			ApprovalWebhookSecret: "env:NOT_SET_SECRET"},
-			[]string{"--approval-webhook: the secret env:NOT_SET_URL is not set",
-				"--approval-webhook-secret: the secret env:NOT_SET_SECRET is not set"}},
+			"approval webhook: --approval-webhook: the secret env:NOT_SET_URL is not set\n--approval-webhook-secret: the secret env:NOT_SET_SECRET is not set"},
 		{"secret without a webhook", Config{ApprovalWebhookSecret: "env:X"},
-			[]string{"--approval-webhook is not", "name the URL"}},
-		{"lane", Config{Lanes: []string{"general", "a/b"}}, []string{"Config.Lanes[1]", `"a/b"`}},
-		{"empty lane", Config{Lanes: []string{""}}, []string{"Config.Lanes[0]",
-			"is not a valid lane name"}},
+			"approval webhook: --approval-webhook-secret is given and --approval-webhook is not: name the URL, too"},
+		{"lane", Config{Lanes: []string{"general", "a/b"}}, `Config.Lanes[1]: "a/b" is not a valid lane name: use 1 to 64 letters, digits, _ and -`},
+		{"empty lane", Config{Lanes: []string{""}}, `Config.Lanes[0]: "" is not a valid lane name: use 1 to 64 letters, digits, _ and -`},
 		{"lane twice", Config{Lanes: []string{"a", "b", "a"}},
-			[]string{`Config.Lanes[2]: lane "a" is named twice`}},
-		{"several", Config{Concurrency: -1, Mode: "x"}, []string{"Config.Concurrency",
-			"Config.Mode"}},
+			`Config.Lanes[2]: lane "a" is named twice`},
+		{"several", Config{Concurrency: -1, Mode: "x"}, "Config.Concurrency is -1; it must be at least 1\nConfig.Mode is \"x\"; it must be strict or lenient"},
 	}
 	for _, c := range cases {
-		if err := c.c.withDefaults().validate(); err == nil || !contains(err.Error(), c.want...) {
+		if err := c.c.withDefaults().validate(); err == nil || err.Error() != c.want {
 			t.Errorf("%s: got %v", c.name, err)
 		}
 		if err := Run(t.Context(), c.c); err == nil || exitCode(err) != exitUsage {
@@ -366,22 +361,21 @@ func TestCatalog_RejectsToolsThatDoNotMatchTheirFunction(t *testing.T) {
 	cases := []struct {
 		name string
 		c    Config
-		want []string
+		want string
 	}{
 		{"no function", Config{Specs: []toolspecs.Spec{probeSpec("path", "")}},
-			[]string{"tool probe", `no function "probe"`, "switchyard.NewFunction"}},
+			`tool probe: no function "probe" is registered; register one with switchyard.NewFunction`},
 		{"no function of that name", Config{Specs: []toolspecs.Spec{probeSpec("path", "reader")},
-			Functions: []switchyard.Function{fits}}, []string{"tool probe",
-			`no function "reader"`}},
+			Functions: []switchyard.Function{fits}}, `tool probe: no function "reader" is registered; register one with switchyard.NewFunction`},
 		{"another parameter", Config{Specs: []toolspecs.Spec{probeSpec("file", "")},
-			Functions: []switchyard.Function{fits}}, []string{"tool probe", "file"}},
+			Functions: []switchyard.Function{fits}}, "tool probe: parameter \"file\" is declared as string, but function \"probe\" takes no argument of that name; it takes path\ntool probe: function \"probe\" takes \"path\" (string), but no parameter of that name is declared; declare it, or make the field a pointer or omitzero"},
 		{"functions of one name", Config{Functions: []switchyard.Function{fits, fits}},
-			[]string{`"probe"`}},
+			`function "probe": another function has this name too`},
 		{"specs of one name", Config{Specs: []toolspecs.Spec{probeSpec("path", ""),
-			probeSpec("file", "")}, Functions: []switchyard.Function{fits}}, []string{"probe"}},
+			probeSpec("file", "")}, Functions: []switchyard.Function{fits}}, `toolspec "probe": there is another tool of this name (rename or remove one of them)`},
 	}
 	for _, c := range cases {
-		if err := Run(t.Context(), c.c); err == nil || !contains(err.Error(), c.want...) ||
+		if err := Run(t.Context(), c.c); err == nil || err.Error() != c.want ||
 			exitCode(err) != exitUsage {
 			t.Errorf("%s: got %v", c.name, err)
 		}

@@ -36,22 +36,19 @@ func statefulSpec(parameter, handler string) toolspecs.Spec {
 func TestCatalog_RejectsToolsThatDoNotMatchTheirFactory(t *testing.T) {
 	for name, c := range map[string]struct {
 		c    Config
-		want []string
+		want string
 	}{
 		"no factory": {Config{Specs: []toolspecs.Spec{statefulSpec("path", "")}},
-			[]string{"tool probe", `no factory of a stateful tool "probe"`,
-				"switchyard.NewStateful"}},
+			`tool probe: no factory of a stateful tool "probe" is registered; register one with switchyard.NewStateful`},
 		"a function": {Config{Specs: []toolspecs.Spec{statefulSpec("path", "")},
-			Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)}}, []string{
-			"no factory"}},
+			Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)}}, `tool probe: no factory of a stateful tool "probe" is registered; register one with switchyard.NewStateful`},
 		"another parameter": {Config{Specs: []toolspecs.Spec{statefulSpec("file", "")},
-			Stateful: []switchyard.Stateful{probeFactory("probe")}}, []string{"tool probe",
-			"file"}},
+			Stateful: []switchyard.Stateful{probeFactory("probe")}}, "tool probe: parameter \"file\" is declared as string, but function \"probe\" takes no argument of that name; it takes path\ntool probe: function \"probe\" takes \"path\" (string), but no parameter of that name is declared; declare it, or make the field a pointer or omitzero"},
 		"of one name": {Config{Stateful: []switchyard.Stateful{probeFactory("probe"),
-			probeFactory("probe")}}, []string{`"probe"`}},
-		"too few": {Config{Instances: -1}, []string{"Config.Instances is -1"}},
+			probeFactory("probe")}}, `stateful tool "probe": another stateful tool has this name too`},
+		"too few": {Config{Instances: -1}, "Config.Instances is -1; it must be at least 1"},
 	} {
-		if err := Run(t.Context(), c.c); err == nil || !contains(err.Error(), c.want...) ||
+		if err := Run(t.Context(), c.c); err == nil || err.Error() != c.want ||
 			exitCode(err) != exitUsage {
 			t.Errorf("%s: got %v", name, err)
 		}

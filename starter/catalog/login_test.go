@@ -70,7 +70,7 @@ func TestLogin_StoresTheTokenAndNoSecretInTheToolspec(t *testing.T) {
 	var stderr bytes.Buffer
 	code = catalogProgram.Run(t.Context(), []string{"tools", "accept", tools, "--logins", logins},
 		cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &stderr})
-	if code != 0 || len(g.Asked()) != 1 || !strings.Contains(stderr.String(), "1 unchanged") {
+	if code != 0 || len(g.Asked()) != 1 || stderr.String() != "1 unchanged\n" {
 		t.Errorf("accept: exit code %d after %d logins: %s", code, len(g.Asked()), &stderr)
 	}
 	code = catalogProgram.Run(t.Context(), []string{"tools", "accept", tools, "--logins",
@@ -83,19 +83,19 @@ func TestLogin_StoresTheTokenAndNoSecretInTheToolspec(t *testing.T) {
 // Nothing is requested before the flags are checked.
 func TestLogin_RefusesInconsistentFlags(t *testing.T) {
 	for flags, want := range map[string]string{
-		"--url http://localhost/ --client-id a":                           "requires --oauth",
-		"--url http://localhost/ --oauth --auth bearer=env:A":             "exclude each other",
-		"--oauth -- server":                                               "requires --url",
-		"--url http://localhost/ --oauth --client-secret hunter2":         "never its value",
-		"--url http://localhost/ --oauth --client-secret env:A":           "require each other",
-		"--url http://localhost/ --oauth --grant client_credentials":      "requires both",
-		"--url http://localhost/ --oauth --grant password --client-id me": "choose authorization_code",
+		"--url http://localhost/ --client-id a":                           "starter: --client-id requires --oauth\nSee 'starter tools import mcp --help'.\n",
+		"--url http://localhost/ --oauth --auth bearer=env:A":             "starter: --auth and --oauth exclude each other\nSee 'starter tools import mcp --help'.\n",
+		"--oauth -- server":                                               "starter: --oauth requires --url\nSee 'starter tools import mcp --help'.\n",
+		"--url http://localhost/ --oauth --client-secret hunter2":         "starter: --client-secret takes a reference to a secret, not its value: write env:NAME or file:/path: the name of the secret, never its value\nSee 'starter tools import mcp --help'.\n",
+		"--url http://localhost/ --oauth --client-secret env:A":           "starter: --client-secret and --client-id require each other, and --grant client_credentials requires both\nSee 'starter tools import mcp --help'.\n",
+		"--url http://localhost/ --oauth --grant client_credentials":      "starter: --client-secret and --client-id require each other, and --grant client_credentials requires both\nSee 'starter tools import mcp --help'.\n",
+		"--url http://localhost/ --oauth --grant password --client-id me": "starter: --grant password: choose authorization_code or client_credentials\nSee 'starter tools import mcp --help'.\n",
 	} {
 		var stderr bytes.Buffer
 		code := catalogProgram.Run(context.Background(), append([]string{"tools", "import", "mcp"},
 			strings.Fields(flags)...), cli.Stdio{In: strings.NewReader(""), Out: io.Discard,
 			Err: &stderr})
-		if code != cli.ExitUsage || !strings.Contains(stderr.String(), want) ||
+		if code != cli.ExitUsage || stderr.String() != want ||
 			strings.Contains(stderr.String(), "hunter2") {
 			t.Errorf("%s: exit code %d: %s", flags, code, &stderr)
 		}

@@ -37,19 +37,19 @@ func TestArguments_BecomeJSON(t *testing.T) {
 			want: `{"n":12345678901234567890}`},
 		{name: "an object", args: []string{` {"n": 1.50} `}, want: `{"n": 1.50}`},
 		{name: "standard input", args: []string{"-"}, stdin: "{\"n\": 1}\n", want: `{"n": 1}`},
-		{name: "no pair", args: []string{"text"}, fault: "is not name=value"},
-		{name: "no name", args: []string{"=text"}, fault: "is not name=value"},
-		{name: "twice", args: []string{"a=1", "a=1"}, fault: "given twice"},
-		{name: "two objects", args: []string{"{}", "{}"}, fault: "is not name=value"},
+		{name: "no pair", args: []string{"text"}, fault: `argument "text" is not name=value; write name=value pairs, or all arguments as one JSON object`},
+		{name: "no name", args: []string{"=text"}, fault: `argument "=text" is not name=value; write name=value pairs, or all arguments as one JSON object`},
+		{name: "twice", args: []string{"a=1", "a=1"}, fault: `argument "a" is given twice; write name=value pairs, or all arguments as one JSON object`},
+		{name: "two objects", args: []string{"{}", "{}"}, fault: `argument "{}" is not name=value; write name=value pairs, or all arguments as one JSON object`},
 		{name: "too much", args: []string{"-"}, stdin: strings.Repeat(" ", maxInput+1),
-			fault: "too large: at most 2,064,384 bytes"},
-		{name: "a list", args: []string{"-"}, stdin: "[]", fault: "not a JSON object"},
-		{name: "nothing on standard input", args: []string{"-"}, fault: "not JSON"},
+			fault: "the arguments on standard input are too large: at most 2,064,384 bytes can be sent"},
+		{name: "a list", args: []string{"-"}, stdin: "[]", fault: `the arguments are not a JSON object such as {"name": "value"}`},
+		{name: "nothing on standard input", args: []string{"-"}, fault: "the arguments are not JSON: the JSON value is missing"},
 	} {
 		got, err := parseArguments(c.args, strings.NewReader(c.stdin),
 			func(name string) bool { return name == "zip" })
 		switch {
-		case c.fault != "" && (err == nil || !strings.Contains(err.Error(), c.fault)):
+		case c.fault != "" && (err == nil || err.Error() != c.fault):
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.fault)
 		case c.fault == "" && (err != nil || got != c.want):
 			t.Errorf("%s: %s, %v, want %s", c.name, got, err, c.want)

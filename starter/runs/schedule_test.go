@@ -14,21 +14,21 @@ func TestCron_NamesTheInvalidField(t *testing.T) {
 		"CRON_TZ=Europe/Berlin 0 3 * * * # nightly": "",
 		"TZ=UTC @daily":                             "",
 		"@every 5m":                                 "",
-		"":                                          "it has 0 fields",
-		"0 3 * *":                                   "it has 4 fields",
-		"1 2 3 4 5 2030 7 8":                        "it has 8 fields",
+		"":                                          "it has 0 fields; there are five (minute, hour, day of month, month, day of week), six with a year, seven with a second before them",
+		"0 3 * *":                                   "it has 4 fields; there are five (minute, hour, day of month, month, day of week), six with a year, seven with a second before them",
+		"1 2 3 4 5 2030 7 8":                        "it has 8 fields; there are five (minute, hour, day of month, month, day of week), six with a year, seven with a second before them",
 		"60 3 * * *":                                `the minute is "60"; it must be from 0 to 59`,
-		"0 24 * * *":                                `the hour is "24"`,
-		"0 3 0 * *":                                 `the day of month is "0"`,
-		"0 3 * foo *":                               `the month is "foo"`,
-		"0 3 * * 1-x":                               `the day of week is "x"`,
+		"0 24 * * *":                                `the hour is "24"; it must be from 0 to 23`,
+		"0 3 0 * *":                                 `the day of month is "0"; it must be from 1 to 31`,
+		"0 3 * foo *":                               `the month is "foo"; it must be from 1 to 12`,
+		"0 3 * * 1-x":                               `the day of week is "x"; it must be from 0 to 7`,
 		"0 3 * * 5-2":                               `the day of week "5-2" ends before it starts`,
-		"0/0 3 * * *":                               `the minute "0/0" has the step "0"`,
-		"0 3 * * * 1999":                            `the year is "1999"`,
-		"61 0 3 * * * *":                            `the second is "61"`,
+		"0/0 3 * * *":                               `the minute "0/0" has the step "0", which is not a number above 0`,
+		"0 3 * * * 1999":                            `the year is "1999"; it must be from 2000 to 2100`,
+		"61 0 3 * * * *":                            `the second is "61"; it must be from 0 to 59`,
 	} {
 		err := checkCron(line)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("%q: %v, want %q", line, err, want)
 		}
 	}

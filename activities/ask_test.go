@@ -232,7 +232,8 @@ func TestAsk_FailsWithoutAValidReply(t *testing.T) {
 			b, run, compiled := askingBench(t, asks(test.text, test.schema), test.change)
 			run.replies = []func(api.Question) (api.Reply, error){refuses(test.reply)}
 			_, err := b.execute(t, executionOf(compiled), nil)
-			if e, _ := callError(t, err); e.Type != test.want || e.Message != test.words || e.Retryable {
+			if e, _ := callError(t, err); e.Type != test.want ||
+				e.Message != test.words || e.Retryable {
 				t.Errorf("got %+v", e)
 			}
 		})

@@ -97,7 +97,7 @@ func TestHistoryBudget_StopsPlan(t *testing.T) {
 	var r api.RunResult
 	l.failure(api.RunCallsFailed, &r)
 	if len(r.Failures) != 28 || r.Failures[0].Error.Type != api.ErrBudgetExceeded ||
-		r.Failures[0].Error.Message != "the run's history cannot take this call: with those before it, it has 48000 events and 0.0 MiB, and a server ends a run at 51200 or 50. Split the plan, or have its tools answer with less" {
+		r.Failures[0].Error.Message != "the run's history cannot take this call: with those before it, it has 48000 events and 0.0 MiB, and a server ends a run at 51200 events or 50 MiB. Split the plan, or have its tools answer with less" {
 		t.Errorf("failures: %+v", r.Failures)
 	}
 	expect(t, "undone", undoneLines(r.Undone), []string{"c1 book by undo-c1 unbook",

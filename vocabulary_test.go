@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
+	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -46,19 +49,23 @@ var retired = map[string]string{
 	"brief":    "call stats",
 }
 
+// retiredWords returns why a name at a position is refused: one line for each retired word.
+func retiredWords(at token.Position, name string) (faults []string) {
+	for _, word := range words(name) {
+		if term, ok := retired[word]; ok {
+			faults = append(faults, fmt.Sprintf("%s: %s has the retired word %q; the term is %s",
+				at, name, word, term))
+		}
+	}
+	return faults
+}
+
 // retiredIn returns the positions of identifiers that a file declares with a retired word, and the
 // word.
 func retiredIn(set *token.FileSet, file *ast.File) (faults []string) {
 	check := func(id *ast.Ident) {
-		if id == nil {
-			return
-		}
-		for _, word := range words(id.Name) {
-			if term, ok := retired[word]; ok {
-				faults = append(faults,
-					fmt.Sprintf("%s: %s has the retired word %q; the term is %s",
-						set.Position(id.Pos()), id.Name, word, term))
-			}
+		if id != nil {
+			faults = append(faults, retiredWords(set.Position(id.Pos()), id.Name)...)
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -102,6 +109,57 @@ func TestIdentifiers_UseNoRetiredWord(t *testing.T) {
 	got := retiredIn(sample.parseWithPositions(t))
 	if len(got) != 3 {
 		t.Errorf("three identifiers have retired words, found %q", got)
+	}
+}
+
+// named are the folders whose constants and literals become names and ids in histories: of
+// activities, signals, queues and fields. audit/html is left out: its words are CSS classes.
+var named = []string{"api/", "workflows/", "activities/", "worker/host/", "toolspecs/", "audit/"}
+
+// nameLike matches texts that are names, such as switchyard/host_instance, and not sentences.
+var nameLike = regexp.MustCompile(`^[a-z0-9_./-]+$`)
+
+// retiredNamesIn returns the string literals of a file that are names with a retired word, among
+// them the names of JSON and YAML fields.
+func retiredNamesIn(set *token.FileSet, file *ast.File) (faults []string) {
+	ast.Inspect(file, func(n ast.Node) bool {
+		literal, ok := n.(*ast.BasicLit)
+		if !ok || literal.Kind != token.STRING {
+			return true
+		}
+		text, err := strconv.Unquote(literal.Value)
+		if err != nil {
+			return true
+		}
+		tag := reflect.StructTag(text)
+		for _, name := range []string{text, tag.Get("json"), tag.Get("yaml")} {
+			name, _, _ = strings.Cut(name, ",")
+			if nameLike.MatchString(name) {
+				name = strings.NewReplacer("/", "_", ".", "_", "-", "_").Replace(name)
+				faults = append(faults, retiredWords(set.Position(literal.Pos()), name)...)
+			}
+		}
+		return true
+	})
+	return faults
+}
+
+func TestNames_UseNoRetiredWord(t *testing.T) {
+	for _, s := range goFiles(t) {
+		if !s.isTest() && slices.ContainsFunc(named, func(folder string) bool {
+			return strings.HasPrefix(s.name, folder) && !strings.HasPrefix(s.name, "audit/html/")
+		}) {
+			for _, fault := range retiredNamesIn(s.parseWithPositions(t)) {
+				t.Error(fault)
+			}
+		}
+	}
+	sample := source{name: "p/a.go", text: []byte("package p\n\n" +
+		"const id, queue = \"recall\", \"/hold/general\"\n\n" +
+		"const text = \"it was held up\"\n\n" +
+		"type run struct { Evaluation int `json:\"verdict,omitempty\"` }\n")}
+	if got := retiredNamesIn(sample.parseWithPositions(t)); len(got) != 3 {
+		t.Errorf("three names have retired words, found %q", got)
 	}
 }
 

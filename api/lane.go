@@ -238,7 +238,7 @@ func KeyPart(key string) string {
 }
 
 // reservedLanes are names of Switchyard's task queues that are not lanes.
-var reservedLanes = []string{"bypass", "hold", "instance", "slots", "worker"}
+var reservedLanes = []string{"bypass", "host_instance", "instance", "slots", "worker"}
 
 // CheckLaneName returns why name is not a valid name of a lane: letters, digits, _ and -, at most
 // 64, and no reserved name.

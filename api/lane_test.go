@@ -196,7 +196,7 @@ func TestLaneNames_DifferFromOtherQueues(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, name := range []string{"", "a/b", "a b", "a.b", "~", "ü", "bypass", "hold", "instance",
+	for _, name := range []string{"", "a/b", "a b", "a.b", "~", "ü", "bypass", "host_instance", "instance",
 		"slots", "worker", strings.Repeat("a", 65)} {
 		if api.CheckLaneName(name) == nil {
 			t.Errorf("a lane can have the name %q", name)

@@ -186,7 +186,7 @@ func Queue(base, lane string) string {
 // of stateful tools. It is separate from the lane's queue, because hosting lasts as long as the run
 // and would occupy a slot of the lane.
 func InstanceHostQueue(base, lane string) string {
-	return base + "/hold/" + cmp.Or(lane, LaneGeneral)
+	return base + "/host_instance/" + cmp.Or(lane, LaneGeneral)
 }
 
 // SlotsQueue returns the task queue on which workers of a lane are asked to serve groups of its

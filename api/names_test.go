@@ -111,8 +111,8 @@ func TestQueues_ConvertToLanesAndBack(t *testing.T) {
 // A run's instance of a tool has its own queue, whose calls count for its lane. No lane can have
 // the queue on which instances are requested.
 func TestInstanceQueues_BelongToTheirLane(t *testing.T) {
-	for _, lane := range []string{LaneGeneral, LaneSerial, "instance", "hold"} {
-		for _, tool := range []string{"counter", "instance", "hold"} {
+	for _, lane := range []string{LaneGeneral, LaneSerial, "instance", "host_instance"} {
+		for _, tool := range []string{"counter", "instance", "host_instance"} {
 			queue := InstanceQueue("my/app", lane, "run-1", tool)
 			if got := LaneOf("my/app", queue); got != lane || !IsInstanceQueue(queue) {
 				t.Errorf("%s is of the lane %q, want %q", queue, got, lane)
@@ -127,7 +127,7 @@ func TestInstanceQueues_BelongToTheirLane(t *testing.T) {
 		"counter"); a == b || a != "q/instance/run-1/counter" {
 		t.Errorf("the queues of two runs are %q and %q", a, b)
 	}
-	if got := InstanceHostQueue("q", ""); got != "q/hold/general" {
+	if got := InstanceHostQueue("q", ""); got != "q/host_instance/general" {
 		t.Errorf("holds of the general lane are asked for on %q", got)
 	}
 }

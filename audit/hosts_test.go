@@ -148,7 +148,7 @@ func TestCallsOfLostInstance_HaveRecords(t *testing.T) {
 	}
 
 	recorded := replayedHistory(t, "agent_stateful")
-	hostInstance := recorded[scheduledAs(t, recorded, "hold/counter")].GetEventId()
+	hostInstance := recorded[scheduledAs(t, recorded, "host_instance/counter")].GetEventId()
 	call, next := scheduledAs(t, recorded, "2.1"), scheduledAs(t, recorded, "turn-3")
 	lost := slices.Concat(
 		recorded[:call],
@@ -169,7 +169,7 @@ func TestCallsOfLostInstance_HaveRecords(t *testing.T) {
 // The history of a later part is enough to know an instance that was lost before.
 func TestLostInstance_IsKnownToLaterParts(t *testing.T) {
 	recorded := replayedHistory(t, "agent_stateful_continued.2")
-	hostInstance := scheduledAs(t, recorded, "hold/counter")
+	hostInstance := scheduledAs(t, recorded, "host_instance/counter")
 	call, next := scheduledAs(t, recorded, "3.1"), scheduledAs(t, recorded, "turn-4")
 	errorTypes := map[string]api.ErrorType{"it stopped": api.ErrWorkerLost, "": api.ErrCancelled}
 	for lost, want := range errorTypes {

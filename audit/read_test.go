@@ -114,7 +114,7 @@ func openRun(t *testing.T) *archivedRun {
 	broken.State, broken.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(1)
 	broken.LastWorkerIdentity = "worker-1"
 	broken.HeartbeatDetails = payloads(t, map[string]int{"done": 3})
-	hosted := activity("2.0", "held", queue)
+	hosted := activity("2.0", "waiting", queue)
 	hosted.State, hosted.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(1)
 	hosted.LastWorkerIdentity = "worker-1"
 	hosted.HeartbeatDetails = payloads(t, api.Waiting{Waiting: true})
@@ -146,7 +146,7 @@ func openRun(t *testing.T) *archivedRun {
 			PendingActivities: []*workflowpb.PendingActivityInfo{
 				broken,
 				hosted,
-				activity("hold/x", api.HostInstanceActivity, queue+"/hold/general"),
+				activity("host_instance/x", api.HostInstanceActivity, queue+"/host_instance/general"),
 				flaky,
 				unserved,
 				stopping,
@@ -196,7 +196,7 @@ func TestPending_ShowsEveryState(t *testing.T) {
 		{
 			Kind:    audit.KindCall,
 			ID:      "2.0",
-			Tool:    "held",
+			Tool:    "waiting",
 			Lane:    "general",
 			Queue:   queue,
 			State:   audit.StateWaiting,

@@ -167,7 +167,7 @@ func (i *instance) adopt(ctx workflow.Context) {
 
 func (i *instance) options() workflow.ActivityOptions {
 	i.hosts++
-	i.hostID = "hold/" + i.tool.InstanceName()
+	i.hostID = "host_instance/" + i.tool.InstanceName()
 	if i.hosts > 1 {
 		i.hostID = fmt.Sprint(i.hostID, "/", i.hosts)
 	}

@@ -67,7 +67,7 @@ func newWorkers(t *testing.T, tools []toolspecs.Spec, hosts ...hostInstance) *wo
 	// The environment does not wait for cancelled activities, so the end of a host is not visible
 	// later.
 	w.SetOnActivityCanceledListener(func(info *activity.Info) {
-		if strings.HasPrefix(info.ActivityID, "hold/") {
+		if strings.HasPrefix(info.ActivityID, "host_instance/") {
 			w.say("%s cancelled", info.ActivityID)
 		}
 	})
@@ -191,15 +191,15 @@ func TestInstance_IsRequestedOnce(t *testing.T) {
 		"agent": {func(w *workers) {
 			w.runAgent("counter", step(call("echo", `{"value":1}`)), step(call("counter", `{}`),
 				call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
-		}, []string{"hold/counter asked", "2.1 executed", "2.2 executed", "3.1 executed",
-			"hold/counter cancelled"}},
+		}, []string{"host_instance/counter asked", "2.1 executed", "2.2 executed", "3.1 executed",
+			"host_instance/counter cancelled"}},
 		"plan": {func(w *workers) {
 			w.runPlan(
 				`{calls: [{id: a, tool: counter}, {id: b, tool: counter}]}`)
 		},
-			[]string{"hold/counter asked", "a executed", "b executed", "hold/counter cancelled"}},
+			[]string{"host_instance/counter asked", "a executed", "b executed", "host_instance/counter cancelled"}},
 		"direct": {func(w *workers) { w.runCall(&api.Call{Tool: "counter"}) },
-			[]string{"hold/counter asked", "1.1 executed", "hold/counter cancelled"}},
+			[]string{"host_instance/counter asked", "1.1 executed", "host_instance/counter cancelled"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
@@ -223,14 +223,14 @@ func TestInstance_IsClosedHoweverTheRunEnds(t *testing.T) {
 	w.cancelAt("hang")
 	w.runAgent("counter", step(call("counter", `{}`)), step(call("hang", `{}`)), answer("never"))
 	w.cancelled()
-	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed",
-		"hold/counter cancelled"})
+	expect(t, "events", w.events(), []string{"host_instance/counter asked", "1.1 executed",
+		"host_instance/counter cancelled"})
 
 	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
 	w.runAgent("counter", step(call("counter", `{}`)))
 	w.failure(api.RunModelFailed, nil)
-	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed",
-		"hold/counter cancelled"})
+	expect(t, "events", w.events(), []string{"host_instance/counter asked", "1.1 executed",
+		"host_instance/counter cancelled"})
 }
 
 // The next call requests an instance that has become idle, with its snapshot. So does a call that
@@ -242,8 +242,8 @@ func TestIdleInstance_IsRequestedAgain(t *testing.T) {
 	w.runAgent("counter", step(call("counter", `{}`)), step(call("flaky", `{}`)),
 		step(call("counter", `{}`)), answer("done"))
 	w.result()
-	expect(t, "events", w.events(), []string{"hold/counter asked", "1.1 executed",
-		"hold/counter ended", "hold/counter/2 asked", "3.1 executed", "hold/counter/2 cancelled"})
+	expect(t, "events", w.events(), []string{"host_instance/counter asked", "1.1 executed",
+		"host_instance/counter ended", "host_instance/counter/2 asked", "3.1 executed", "host_instance/counter/2 cancelled"})
 	if r := w.asked[1]; string(r.Last.State) != "state" || r.Last.Generation != 1 || !r.Last.Used ||
 		r.Lost {
 		t.Errorf("asked with %+v", r)
@@ -253,8 +253,8 @@ func TestIdleInstance_IsRequestedAgain(t *testing.T) {
 		left: left})
 	w.runAgent("counter", step(call("counter", `{}`)), answer("done"))
 	w.result()
-	expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended",
-		"hold/counter/2 asked", "1.1 executed", "hold/counter/2 cancelled"})
+	expect(t, "events", w.events(), []string{"host_instance/counter asked", "host_instance/counter ended",
+		"host_instance/counter/2 asked", "1.1 executed", "host_instance/counter/2 cancelled"})
 }
 
 // scheduledTypes records the types of the activities that a workflow schedules. The environment
@@ -348,7 +348,7 @@ func TestLostInstance_EndsTheTool(t *testing.T) {
 			later := fault.ForModel()
 			expect(t, "results", w.callResults(), []string{"1.1 " + text, "1.2 " + later,
 				"2.1 " + later, "2.2 1"})
-			expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended"})
+			expect(t, "events", w.events(), []string{"host_instance/counter asked", "host_instance/counter ended"})
 		})
 	}
 }
@@ -388,7 +388,7 @@ func TestInstance_SurvivesContinueAsNew(t *testing.T) {
 	in, earlier := w.copyOver(steps...)
 	c := in.State.Instances
 	if len(c) != 1 || c[0].Tool != "counter" || !c[0].Hosted || c[0].Lost != "" ||
-		len(c[0].Before) != 1 || c[0].Before[0].ActivityID != "hold/counter" ||
+		len(c[0].Before) != 1 || c[0].Before[0].ActivityID != "host_instance/counter" ||
 		c[0].Before[0].RunID == "" {
 		t.Fatalf("carried %+v", c)
 	}
@@ -399,8 +399,8 @@ func TestInstance_SurvivesContinueAsNew(t *testing.T) {
 		in.State.Run) {
 		t.Errorf("asked with %+v", r)
 	}
-	expect(t, "events", w.events(), []string{"hold/counter asked", "2.1 executed",
-		"hold/counter cancelled"})
+	expect(t, "events", w.events(), []string{"host_instance/counter asked", "2.1 executed",
+		"host_instance/counter cancelled"})
 
 	idle := hostInstance{serves: true, until: "1.1 executed",
 		left: api.InstanceProgress{Generation: 4, Used: true, State: []byte("state")}}
@@ -467,8 +467,8 @@ func TestInstance_AdoptionFails(t *testing.T) {
 			if r := w.asked[1]; r.Adopt || !r.Lost || !test.check(r) {
 				t.Errorf("asked with %+v", r)
 			}
-			expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended",
-				"hold/counter/2 asked", "2.1 executed", "hold/counter/2 cancelled"})
+			expect(t, "events", w.events(), []string{"host_instance/counter asked", "host_instance/counter ended",
+				"host_instance/counter/2 asked", "2.1 executed", "host_instance/counter/2 cancelled"})
 		})
 	}
 }
@@ -500,8 +500,8 @@ func TestInstance_IsSharedByTheToolsOfAServer(t *testing.T) {
 	w.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 	w.result()
 	r := w.asked[0]
-	expect(t, "events", w.events(), []string{"hold/" + r.Instance + " asked", "1.1 executed",
-		"2.1 executed", "2.2 executed", "hold/" + r.Instance + " cancelled"})
+	expect(t, "events", w.events(), []string{"host_instance/" + r.Instance + " asked", "1.1 executed",
+		"2.1 executed", "2.2 executed", "host_instance/" + r.Instance + " cancelled"})
 	if r.Tool != "read" || !strings.HasPrefix(r.Instance, "mcp-server-") || r.Queue !=
 		api.InstanceQueue("default-test-taskqueue", "general", r.Origin.Run, r.Instance) {
 		t.Errorf("asked with %+v", r)
@@ -555,8 +555,8 @@ func TestInstance_IsRequestedAgainIfItsHostNeverStarted(t *testing.T) {
 	if r := w.result(); r.Usage.Failed != 0 {
 		t.Errorf("usage %+v", r.Usage)
 	}
-	expect(t, "events", w.events(), []string{"hold/counter asked", "hold/counter ended",
-		"hold/counter/2 asked", "1.1 executed", "hold/counter/2 cancelled"})
+	expect(t, "events", w.events(), []string{"host_instance/counter asked", "host_instance/counter ended",
+		"host_instance/counter/2 asked", "1.1 executed", "host_instance/counter/2 cancelled"})
 	if r := w.asked[1]; r.Lost || r.Last.Used {
 		t.Errorf("asked with %+v", r)
 	}

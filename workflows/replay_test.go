@@ -102,7 +102,7 @@ func TestReplay_FailsForBrokenWorkflows(t *testing.T) {
 		}}},
 		{"admit skipped", "call", workflows.All(), &fault{skip: api.AdmitActivity}},
 		{"pin skipped", "agent", workflows.All(), &fault{skip: api.PinActivity}},
-		{"another id after a requeue", "call_handed_back", workflows.All(),
+		{"another id after a requeue", "call_requeued", workflows.All(),
 			&fault{id: once("1.1")}},
 		{"inline call skipped", "agent_inline", workflows.All(), &fault{skip: "in_append"}},
 		{"inline step skipped", "agent_inline_steps", workflows.All(),

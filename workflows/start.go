@@ -103,7 +103,7 @@ func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byt
 			Message: problem}})
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID: "recall", StartToCloseTimeout: loadTimeout, HeartbeatTimeout: loadHeartbeat,
+		ActivityID: "load_conversation", StartToCloseTimeout: loadTimeout, HeartbeatTimeout: loadHeartbeat,
 		WaitForCancellation: true, Summary: "earlier runs of the conversation",
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 10, InitialInterval: time.Second,
 			BackoffCoefficient: 2, MaximumInterval: 5 * time.Second},

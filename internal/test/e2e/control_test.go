@@ -67,12 +67,12 @@ var controlled = []behaviour{
 	{name: "plan_paused", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		run := l.runPlan("plan_paused", api.Plan{Calls: []api.PlanCall{
-			{ID: "held", Tool: "hold_read"}, {ID: "after", Tool: "append",
-				Arguments: []byte(`{"text":"${held}"}`)}}})
+			{ID: "blocked", Tool: "hold_read"}, {ID: "after", Tool: "append",
+				Arguments: []byte(`{"text":"${blocked}"}`)}}})
 		l.awaitEntries(1)
 		l.must(l.updateRun("plan_paused", api.PauseUpdate, look))
 		l.openGate()
-		l.await("for the call to end", func() bool { return l.ended(run, "held") })
+		l.await("for the call to end", func() bool { return l.ended(run, "blocked") })
 		l.must(l.updateRun("plan_paused", api.ResumeUpdate, look))
 		return run
 	}},

@@ -258,8 +258,8 @@ var behaviours = []behaviour{
 		holder := l.worker("--lanes", "serial")
 		run := l.runPlan("plan_stateful_lost",
 			api.Plan{Calls: []api.PlanCall{{ID: "a", Tool: "brittle_counter"},
-				{ID: "held", Tool: "hold_read", DependsOn: []string{"a"}},
-				{ID: "b", Tool: "brittle_counter", DependsOn: []string{"held"}}}})
+				{ID: "blocked", Tool: "hold_read", DependsOn: []string{"a"}},
+				{ID: "b", Tool: "brittle_counter", DependsOn: []string{"blocked"}}}})
 		l.awaitEntries(3)
 		holder.Kill()
 		l.await("for the run to notice the loss",
@@ -317,8 +317,8 @@ var behaviours = []behaviour{
 	{name: "plan_cancelled", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		run := l.runPlan("plan_cancelled", api.Plan{Calls: []api.PlanCall{
-			{ID: "held", Tool: "hold_read"}, {ID: "after", Tool: "append",
-				Arguments: []byte(`{"text":"${held}"}`)}}})
+			{ID: "blocked", Tool: "hold_read"}, {ID: "after", Tool: "append",
+				Arguments: []byte(`{"text":"${blocked}"}`)}}})
 		l.awaitEntries(1)
 		if err := l.Client.CancelWorkflow(l.ctx, run.GetID(), ""); err != nil {
 			l.t.Fatal(err)
@@ -470,10 +470,10 @@ var behaviours = []behaviour{
 		l.laneWorker()
 		return l.runCall("call_bypass", "stamp", `{"text":"a"}`)
 	}},
-	{name: "call_handed_back", run: func(l *lab) client.WorkflowRun {
+	{name: "call_requeued", run: func(l *lab) client.WorkflowRun {
 		l.laneWorker("--lanes", "general")
 		l.requeues(2)
-		return l.runCall("call_handed_back", "given", `{"text":"a"}`)
+		return l.runCall("call_requeued", "given", `{"text":"a"}`)
 	}},
 	{name: "agent_keys", run: func(l *lab) client.WorkflowRun {
 		l.laneWorker()

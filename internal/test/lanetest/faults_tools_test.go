@@ -203,7 +203,7 @@ func (f *faultLab) tools() string {
 	f.write("agents/clerk.script.yaml", clerkScript)
 	replace := strings.NewReplacer("TIMEOUT", toolTimeout.String(), "LEDGER", f.ledger.server.URL,
 		"PROGRAM", program, "VARIABLES", noteFolder+", "+ledgerAddress,
-		"INPUT", bookSchema, "SETTLE", (slow + 2*time.Second).String(), "MCP", mcpWord, "URL", f.mcpAddress,
+		"INPUT", bookSchema, "ABSENT", (slow + 2*time.Second).String(), "MCP", mcpWord, "URL", f.mcpAddress,
 		"PIN", f.pin(program))
 	return strings.Join(specs, "---\n") + replace.Replace(faultSpecs)
 }
@@ -248,7 +248,7 @@ entry:
   body: {n: "{{args.n}}"}
   allow: [127.0.0.1]
 execution: {effect: once, timeout: TIMEOUT, heartbeat: 20s}
-verify: {tool: charged, arguments: {n: "{{args.n}}"}, done: found, settle_after: SETTLE}
+verify: {tool: charged, arguments: {n: "{{args.n}}"}, done: found, absent_after: ABSENT}
 ---
 name: charged
 version: 1.0.0

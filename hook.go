@@ -62,7 +62,7 @@ type HookCall struct {
 // HookDecision is what a hook decides about a call before it runs. The zero value lets the call
 // proceed. At most one field is set.
 type HookDecision struct {
-	// Block is why the call must not run. The model is told.
+	// Block is the reason why the call must not run, which the model reads.
 	Block string
 	// Arguments, a JSON object, replace those of the call. They are validated like the model's.
 	Arguments json.RawMessage

@@ -56,11 +56,11 @@ type RawInstance interface {
 // An instance that is an io.Closer is closed when its run ends, when it idles out and when it is
 // given up. An instance that is a Snapshotter can be rebuilt on another worker.
 //
-// An error of start is told to the model, and the next call tries again. An error marked by
-// Transient is first retried by the tool's retry policy. start and call get a context that ends
-// when the worker can no longer prove that it owns the instance. The context's Err method is
-// reliable even after the process was suspended: check it before an effect that must not come from
-// an instance that was replaced.
+// The model reads an error of start, and the next call tries again. An error marked by Transient is
+// first retried by the tool's retry policy. start and call get a context that ends when the worker
+// can no longer prove that it owns the instance. The context's Err method is reliable even after
+// the process was suspended: check it before an effect that must not come from an instance that was
+// replaced.
 func NewStateful[T, In, Out any](
 	name string,
 	start func(context.Context, StartInfo) (*T, error),

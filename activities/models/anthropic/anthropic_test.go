@@ -94,7 +94,7 @@ func TestAnthropicRequest_FollowsTheProtocol(t *testing.T) {
 		t.Errorf("%s with %v", server.Path, server.Header)
 	}
 	// At a limit no tool may be called, although the tools of the conversation must be listed, and
-	// the model is told why.
+	// the model gets the reason.
 	p.Tools, p.Limit, p.Agent.Model = nil, "turns", api.Model{Name: "gpt-x"}
 	if _, err := model.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)

@@ -93,7 +93,7 @@ func TestOpenAIRequest_FollowsTheProtocol(t *testing.T) {
 		modelserver.Key {
 		t.Errorf("%s with %v", server.Path, server.Header)
 	}
-	// At a limit there are no tools, and the model is told why.
+	// At a limit there are no tools, and the model gets the reason.
 	p.Tools, p.Limit, p.Agent.Model = nil, "turns", api.Model{Name: "gpt-x"}
 	if _, err := model.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)

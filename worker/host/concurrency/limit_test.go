@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// usedInfo and releaseInfo are what the SDK tells of a slot.
+// usedInfo and releaseInfo are the SDK's descriptions of a slot.
 type usedInfo struct {
 	worker.SlotMarkUsedInfo
 	permit *worker.SlotPermit

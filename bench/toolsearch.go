@@ -14,7 +14,6 @@ import (
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/activities/toolsearch"
 	"github.com/switchyard/switchyard/toolspecs/folder"
-	"github.com/switchyard/switchyard/toolspecs/imports"
 )
 
 // readyCatalog is the number of tools of catalog_ready_s.
@@ -27,7 +26,7 @@ func measureReady(context.Context, *lab) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	result, err := imports.OpenAPI("big.json", data, imports.Options{})
+	specs, err := importAll(data)
 	if err != nil {
 		return nil, err
 	}
@@ -36,12 +35,8 @@ func measureReady(context.Context, *lab) (map[string]float64, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	for _, tool := range result.Tools {
-		text, err := imports.YAML("big.json", tool, nil)
-		if err != nil {
-			return nil, err
-		}
-		file := filepath.Join(dir, tool.Spec.Name+".yaml")
+	for name, text := range specs {
+		file := filepath.Join(dir, name+".yaml")
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			return nil, err
 		}

@@ -1,17 +1,12 @@
 package decide
 
 import (
-	"cmp"
-	"context"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/starter/internal/cli"
-	"github.com/switchyard/switchyard/starter/internal/runlist"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
-	"go.temporal.io/sdk/client"
 )
 
 func approvalsCommand(a *cli.App) *cobra.Command {
@@ -26,27 +21,8 @@ exactly this call, and a decision is bound to it.`,
   starter approvals demo-1a2b3c4d
   starter approvals --output json | jq -r '[.workflow_id, .call_id, .digest] | @tsv'`,
 		Args: cli.Arguments(0, "RUN"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 && ref.WorkflowID == "" {
-				return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
-					open, missing, err := runlist.CollectOpen(ctx, a, c, audit.Approvals)
-					if err != nil {
-						return err
-					}
-					slices.SortStableFunc(open,
-						func(x, y audit.RunApproval) int { return x.Asked.Compare(y.Asked) })
-					return cmp.Or(missing.Or(len(open),
-						func() error { return printApprovals(a, open) }), missing.Err())
-				})
-			}
-			return a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
-				open, err := audit.Approvals(ctx, c, run.WorkflowID, run.RunID)
-				if err != nil {
-					return a.LookupError(run.WorkflowID, run.RunID, err)
-				}
-				return printApprovals(a, open)
-			})(cmd, args)
-		},
+		RunE: openList[audit.RunApproval]{read: audit.Approvals, print: printApprovals,
+			asked: func(o audit.RunApproval) time.Time { return o.Asked }}.run(a, &ref),
 	}
 	ref.Add(cmd.Flags())
 	return cmd

@@ -349,8 +349,15 @@ func (t Tool) Requeues(e *Error, n int) bool {
 	return false
 }
 
-// maxLost bounds how often a repeatable call whose workers were lost is scheduled again.
+// maxLost bounds how often a repeatable call or a model step whose workers were lost is scheduled
+// again.
 const maxLost = 3
+
+// RequeuesStep reports whether a run schedules a model step again that failed with f because its
+// workers were lost, and was scheduled again for that reason n times before.
+func (f ActivityFailure) RequeuesStep(n int) bool {
+	return f.Timeout == TimeoutHeartbeat && n < maxLost
+}
 
 // RequeuesLost reports whether a run schedules a call of the tool again that failed with e because
 // its workers were lost, and was scheduled again for that reason n times before. The server counts

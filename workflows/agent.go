@@ -304,14 +304,24 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string,
 	return response, nil
 }
 
+// step makes one model step. A step whose workers were lost at every attempt is scheduled again, as
+// repeatable calls are.
 func (r *agentRun) step(ctx workflow.Context, o workflow.ActivityOptions,
 	request api.ModelRequest) (response api.ModelResponse, err error) {
 	if r.pipeline.stepsInline {
 		return r.inlineStep(ctx, o, request)
 	}
-	ctx = workflow.WithActivityOptions(ctx, o)
-	err = workflow.ExecuteActivity(ctx, api.ModelActivity, request).Get(ctx, &response)
-	return response, err
+	options := workflow.WithActivityOptions(ctx, o)
+	for losses := 0; ; losses++ {
+		err = workflow.ExecuteActivity(options, api.ModelActivity, request).Get(ctx, &response)
+		if err == nil || ctx.Err() != nil || !activityFailure(err).RequeuesStep(losses) {
+			return response, err
+		}
+		if err := r.pipeline.pause(ctx, requeuePause(losses+1),
+			o.ActivityID+" lost its workers"); err != nil {
+			return response, err
+		}
+	}
 }
 
 // modelError returns the run's error for a failed model step; what names the step.

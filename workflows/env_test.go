@@ -64,6 +64,8 @@ type lab struct {
 	// tool.
 	lanes   *lanes.Set
 	returns func(activity.Info) error
+	// steps, if set, ends an attempt of a model step with an error in place of the model.
+	steps func() error
 	// rules are those of the workers.
 	rules []api.PolicyRule
 	// people is set in labs with tools that ask people.
@@ -157,7 +159,15 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	l.RegisterActivityWithOptions(first.Reply,
 		activity.RegisterOptions{Name: api.CheckReplyActivity})
 	l.RegisterActivityWithOptions(last.RunHook, activity.RegisterOptions{Name: api.HookActivity})
-	l.RegisterActivityWithOptions(last.ModelStep, activity.RegisterOptions{Name: api.ModelActivity})
+	l.RegisterActivityWithOptions(func(ctx context.Context,
+		r api.ModelRequest) (api.ModelResponse, error) {
+		if l.steps != nil {
+			if err := l.steps(); err != nil {
+				return api.ModelResponse{}, err
+			}
+		}
+		return last.ModelStep(ctx, r)
+	}, activity.RegisterOptions{Name: api.ModelActivity})
 	l.RegisterDynamicActivity(func(ctx context.Context, input converter.EncodedValues) (api.Result,
 		error) {
 		if l.returns != nil {

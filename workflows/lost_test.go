@@ -73,3 +73,59 @@ func TestLostCalls_StayLostIfNoOtherAttemptStarts(t *testing.T) {
 		})
 	}
 }
+
+// TestLostSteps_AreRequeued proves that the run schedules a model step again whose workers were
+// lost at every attempt of its retry policy, a bounded number of times, and that other failures end
+// the run as before.
+func TestLostSteps_AreRequeued(t *testing.T) {
+	for name, test := range map[string]struct {
+		failures, attempts int
+		failure            error
+		fails              bool
+	}{
+		"once":             {5, 6, lost(), false},
+		"often":            {19, 20, lost(), false},
+		"too often":        {21, 20, lost(), true},
+		"not by a worker":  {6, 5, temporal.NewApplicationError("overloaded", "busy"), true},
+		"without attempts": {0, 1, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			attempts := 0
+			l.steps = func() error {
+				if attempts++; attempts <= test.failures {
+					return test.failure
+				}
+				return nil
+			}
+			l.runAgent(agent(answer("done")), "Go.")
+			if attempts != test.attempts {
+				t.Errorf("%d attempts, want %d", attempts, test.attempts)
+			}
+			if test.fails {
+				l.failure(api.RunModelFailed, nil)
+				return
+			}
+			if r := l.result(); r.Answer != "done" || r.Usage.Turns != 1 {
+				t.Errorf("the run returned %+v", r)
+			}
+		})
+	}
+}
+
+// TestLostSteps_EndWithTheRun proves that a cancelled run does not schedule a lost step again.
+func TestLostSteps_EndWithTheRun(t *testing.T) {
+	l := newLab(t)
+	attempts := 0
+	l.steps = func() error {
+		if attempts++; attempts == 5 {
+			l.CancelWorkflow()
+		}
+		return lost()
+	}
+	l.runAgent(agent(answer("never")), "Go.")
+	l.cancelled()
+	if attempts != 5 {
+		t.Errorf("%d attempts, want 5", attempts)
+	}
+}

@@ -21,9 +21,9 @@ const pinMessages = 64 << 10
 // encoded by api.EncodeMessages; nil for a new one. The error of a run has a
 // api.RunErrorType as its type, unless the pin or admission step itself failed. A cancelled
 // run ends as cancelled after its calls have ended.
-func agentWorkflow(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
+func agentWorkflow(ctx workflow.Context, in *api.RunInput, earlier []byte) (*api.RunResult, error) {
 	if in.Agent == nil {
-		return api.RunResult{}, invalid([]api.Problem{{Path: "$.agent", Rule: api.RuleRequired, Message: "the input has no agent"}})
+		return nil, invalid([]api.Problem{{Path: "$.agent", Rule: api.RuleRequired, Message: "the input has no agent"}})
 	}
 	run := newAgentRun(ctx, in)
 	result, err := run.toEnd(ctx, earlier)
@@ -31,14 +31,14 @@ func agentWorkflow(ctx workflow.Context, in api.RunInput, earlier []byte) (api.R
 }
 
 // toEnd takes the run from its start to its end, or to continue-as-new.
-func (r *agentRun) toEnd(ctx workflow.Context, earlier []byte) (api.RunResult, error) {
+func (r *agentRun) toEnd(ctx workflow.Context, earlier []byte) (*api.RunResult, error) {
 	if err := r.start(ctx, earlier); err != nil {
 		if temporal.IsCanceledError(err) {
 			// The server adds details of its own to the error of an activity that it cancels before
 			// its start. Readers would take them for the usage of the run.
 			err = temporal.NewCanceledError()
 		}
-		return api.RunResult{}, err
+		return nil, err
 	}
 	result, err := r.loop(ctx)
 	r.pipeline.control.inbox.close("is ending")
@@ -60,7 +60,7 @@ type agentRun struct {
 	compactor compactor
 	breaker   breaker
 
-	in           api.RunInput
+	in           *api.RunInput
 	agent        *api.Agent
 	conversation conversation.Conversation
 	pinned       api.Pinned
@@ -88,7 +88,7 @@ type agentRun struct {
 	repeats   api.Repeats
 }
 
-func newAgentRun(ctx workflow.Context, in api.RunInput) *agentRun {
+func newAgentRun(ctx workflow.Context, in *api.RunInput) *agentRun {
 	r := &agentRun{in: in, agent: in.Agent, started: workflow.Now(ctx)}
 	r.guard, r.hooks, r.compactor, r.breaker = limitGuard{r}, runHooks{r}, compactor{r}, breaker{r}
 	return r
@@ -196,7 +196,7 @@ func (r *agentRun) mode() api.Mode {
 }
 
 // loop takes turns until the run ends.
-func (r *agentRun) loop(ctx workflow.Context) (api.RunResult, error) {
+func (r *agentRun) loop(ctx workflow.Context) (*api.RunResult, error) {
 	turns, stopTurns := workflow.WithCancel(ctx)
 	r.guard.watchWallTime(ctx, stopTurns)
 	for {
@@ -220,12 +220,12 @@ func (r *agentRun) loop(ctx workflow.Context) (api.RunResult, error) {
 
 // nextTurn takes a turn and reports whether the run ends with it.
 func (r *agentRun) nextTurn(ctx, turns workflow.Context, stopTurns func()) (ended bool,
-	result api.RunResult, err error) {
+	result *api.RunResult, err error) {
 	done, result, err := r.takeTurn(turns)
 	r.guard.noticeWallTime(ctx, stopTurns)
 	switch {
 	case ctx.Err() != nil:
-		return true, api.RunResult{}, ctx.Err()
+		return true, nil, ctx.Err()
 	case r.timeOver && !done:
 		return false, result, nil
 	}
@@ -239,7 +239,7 @@ func (r *agentRun) continues(ctx workflow.Context) bool {
 
 // takeTurn makes one model step and the calls it asks for. done reports that the step was the final
 // answer.
-func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result api.RunResult, err error) {
+func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunResult, err error) {
 	if compacted, err := r.compactor.compactAhead(ctx); compacted || err != nil {
 		return false, result, err // what that used counts for the limits
 	}
@@ -253,30 +253,58 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result api.RunResu
 	if err != nil {
 		return false, result, err
 	}
-	if len(response.Message.Calls) == 0 || response.Stop == api.StopRefusal {
-		if more, err := r.mustGoOn(ctx, response.Stop); more || err != nil {
-			return false, result, err
-		}
-		answered := api.RunResult{Outcome: api.OutcomeAnswered, Answer: response.Message.Text}
-		result, err = r.end(answered, response.Stop)
-		return true, result, err
+	if calls := response.Message.Calls; len(calls) > 0 && response.Stop != api.StopRefusal {
+		return false, result, r.makeCalls(ctx, calls)
 	}
-	outcomes, err := r.pipeline.runTurn(ctx, response.Message.Calls, r.agent.Order)
-	r.tell(outcomes, r.breaker.noteRepeats(response.Message.Calls, outcomes))
-	return false, result, err
+	if more, err := r.mustGoOn(ctx, response.Stop); more || err != nil {
+		return false, result, err
+	}
+	result, err = r.end(&api.RunResult{Outcome: api.OutcomeAnswered,
+		Answer: response.Message.Text}, response.Stop)
+	return true, result, err
+}
+
+// makeCalls makes the calls of a turn and adds their outcomes to the conversation.
+func (r *agentRun) makeCalls(ctx workflow.Context, calls []api.Call) error {
+	outcomes, err := r.pipeline.runTurn(ctx, calls, r.agent.Order)
+	r.tell(outcomes, r.breaker.noteRepeats(calls, outcomes))
+	return err
 }
 
 // modelStep calls the model; with compaction set, it asks for a summary instead. The activity gets
 // digests and fetches by query what its process does not have.
 func (r *agentRun) modelStep(ctx workflow.Context, id, limit string,
-	compaction *api.Compaction) (api.ModelResponse, error) {
+	compaction *api.Compaction) (*api.ModelResponse, error) {
 	if err := r.listen(ctx, limit, compaction != nil); err != nil {
-		return api.ModelResponse{}, err
+		return nil, err
 	}
+	if !r.pipeline.stepsInline {
+		r.pipeline.changed(ctx)
+	}
+	step := r.modelStepOf(id, limit, compaction)
+	response, err := r.step(ctx, step)
+	if err != nil {
+		return nil, err
+	}
+	r.conversation.MarkSeen()
+	r.compactor.learn(response)
+	r.last = response.Usage
+	r.pipeline.usage.AddStep(response.Usage)
+	return response, nil
+}
+
+// modelStep is a model step that is about to be made.
+type modelStep struct {
+	options workflow.ActivityOptions
+	request api.ModelRequest
+}
+
+// modelStepOf returns the model step of that ID.
+func (r *agentRun) modelStepOf(id, limit string, compaction *api.Compaction) *modelStep {
 	c := &r.conversation
-	request := api.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before,
+	s := &modelStep{request: api.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before,
 		Chain: c.SeenChain, Seen: c.Seen, New: c.Fresh,
-		Catalog: r.pinned.Catalog.Digest, Limit: limit, Compact: compaction}
+		Catalog: r.pinned.Catalog.Digest, Limit: limit, Compact: compaction}}
 	model := r.agent.Model
 	summary := fmt.Sprintf("turn %d", r.turn)
 	switch {
@@ -288,40 +316,34 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string,
 	if model.Name != "" {
 		summary += " · " + model.Name
 	}
-	options := modelOptions(r.pipeline.queue, id, model, r.pinned.Model, summary)
-	options.Priority = r.pipeline.priority.Step(r.pinned.Model)
-	if !r.pipeline.stepsInline {
-		r.pipeline.changed(ctx)
-	}
-	response, err := r.step(ctx, options, request)
-	if err != nil {
-		return response, err
-	}
-	c.MarkSeen()
-	r.compactor.learn(response)
-	r.last = response.Usage
-	r.pipeline.usage.AddStep(response.Usage)
-	return response, nil
+	s.options = modelOptions(r.pipeline.queue, id, model, r.pinned.Model, summary)
+	s.options.Priority = r.pipeline.priority.Step(r.pinned.Model)
+	return s
 }
 
 // step makes one model step. A step whose workers were lost at every attempt is scheduled again, as
 // repeatable calls are.
-func (r *agentRun) step(ctx workflow.Context, o workflow.ActivityOptions,
-	request api.ModelRequest) (response api.ModelResponse, err error) {
+func (r *agentRun) step(ctx workflow.Context, s *modelStep) (*api.ModelResponse, error) {
+	response := new(api.ModelResponse)
 	if r.pipeline.stepsInline {
-		return r.inlineStep(ctx, o, request)
+		return response, r.inlineStep(ctx, s, response)
 	}
-	options := workflow.WithActivityOptions(ctx, o)
 	for losses := 0; ; losses++ {
-		err = workflow.ExecuteActivity(options, api.ModelActivity, request).Get(ctx, &response)
+		err := s.start(ctx).Get(ctx, response)
 		if err == nil || ctx.Err() != nil || !activityFailure(err).RequeuesStep(losses) {
 			return response, err
 		}
 		if err := r.pipeline.pause(ctx, requeuePause(losses+1),
-			o.ActivityID+" lost its workers"); err != nil {
+			s.options.ActivityID+" lost its workers"); err != nil {
 			return response, err
 		}
 	}
+}
+
+// start schedules an attempt of the step.
+func (s *modelStep) start(ctx workflow.Context) workflow.Future {
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, s.options),
+		api.ModelActivity, s.request)
 }
 
 // modelError returns the run's error for a failed model step; what names the step.
@@ -337,8 +359,8 @@ func (r *agentRun) modelError(err error, what string) error {
 }
 
 // end completes a result according to the reason why the model stopped.
-func (r *agentRun) end(result api.RunResult, stop api.Stop) (api.RunResult, error) {
-	result = r.pipeline.tally(result)
+func (r *agentRun) end(result *api.RunResult, stop api.Stop) (*api.RunResult, error) {
+	r.pipeline.tally(result)
 	result.Labels = r.pipeline.runFacts.Labels
 	if r.in.Parent != nil {
 		result.Undo = r.pipeline.undo.continueState()
@@ -347,7 +369,7 @@ func (r *agentRun) end(result api.RunResult, stop api.Stop) (api.RunResult, erro
 		result.Stop = stop
 	}
 	if stop == api.StopRefusal {
-		return api.RunResult{}, runError(api.RunRefused, "the model declined: "+result.Answer, nil, result)
+		return nil, runError(api.RunRefused, "the model declined: "+result.Answer, nil, *result)
 	}
 	return result, nil
 }

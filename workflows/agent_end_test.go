@@ -162,3 +162,18 @@ func TestAgent_RefusesInvalidInput(t *testing.T) {
 		})
 	}
 }
+
+// TestRuns_WithoutInputAreInvalid proves that a run of each kind fails as invalid if whoever starts
+// it gives it no input, or null.
+func TestRuns_WithoutInputAreInvalid(t *testing.T) {
+	for _, kind := range []string{api.AgentWorkflow, api.PlanWorkflow, api.CallWorkflow,
+		api.ScheduledWorkflow} {
+		for name, input := range map[string][]any{"none": nil, "null": {nil}} {
+			t.Run(kind+" with "+name, func(t *testing.T) {
+				l := newLab(t)
+				l.ExecuteWorkflow(kind, input...)
+				l.failure(api.RunInvalid, nil)
+			})
+		}
+	}
+}

@@ -104,8 +104,8 @@ func (p *pipeline) toolNames() (names []string) {
 
 // ended returns how a run ends, after it has set the final attributes. p is nil if the run did not
 // start.
-func ended(ctx workflow.Context, in api.RunInput, p *pipeline, result api.RunResult,
-	failure error) (api.RunResult, error) {
+func ended(ctx workflow.Context, in *api.RunInput, p *pipeline, result *api.RunResult,
+	failure error) (*api.RunResult, error) {
 	goesOn := workflow.IsContinueAsNewError(failure)
 	a := &attributes{known: in.Attributes}
 	var all []attribute
@@ -115,9 +115,9 @@ func ended(ctx workflow.Context, in api.RunInput, p *pipeline, result api.RunRes
 		all = p.figures()
 	}
 	if !goesOn {
-		outcome := result.Outcome
-		if failure != nil {
-			outcome = failedAs(ctx, failure)
+		outcome := failedAs(ctx, failure)
+		if failure == nil {
+			outcome = result.Outcome
 		}
 		all = append(all, attribute{api.AttributeOutcome,
 			temporal.NewSearchAttributeKeyKeyword(api.AttributeOutcome).ValueSet(string(outcome))})
@@ -134,8 +134,8 @@ func failedAs(ctx workflow.Context, failure error) api.Outcome {
 	return api.OutcomeFailed
 }
 
-// tally returns the result with the run's usage and call statistics.
-func (p *pipeline) tally(r api.RunResult) api.RunResult {
+// tally sets the usage and call statistics of the run in its result, which it returns.
+func (p *pipeline) tally(r *api.RunResult) *api.RunResult {
 	r.Usage, r.CallStats = p.usage, p.callStats()
 	return r
 }

@@ -49,12 +49,12 @@ func TestCallsResult_IsBounded(t *testing.T) {
 	}
 	none := func() ([]byte, error) { return nil, nil }
 	huge := func() ([]byte, error) { return make([]byte, api.MaxPayload+1), nil }
-	for name, result := range map[string]func() (api.RunResult, error){
-		"failures": func() (api.RunResult, error) {
+	for name, result := range map[string]func() (*api.RunResult, error){
+		"failures": func() (*api.RunResult, error) {
 			return new(pipeline).callsResult(failed,
 				none)
 		},
-		"output": func() (api.RunResult, error) { return new(pipeline).callsResult(nil, huge) },
+		"output": func() (*api.RunResult, error) { return new(pipeline).callsResult(nil, huge) },
 	} {
 		_, err := result()
 		app, ok := errors.AsType[*temporal.ApplicationError](err)

@@ -45,7 +45,7 @@ func overflows(err error) bool {
 type compactor struct{ *agentRun }
 
 // learn records what a model step reported about the window.
-func (r compactor) learn(response api.ModelResponse) {
+func (r compactor) learn(response *api.ModelResponse) {
 	w := &r.window
 	w.Size = cmp.Or(response.Window, w.Size)
 	if response.Compacted == nil {
@@ -99,7 +99,7 @@ func (r compactor) compactAhead(ctx workflow.Context) (done bool, err error) {
 
 // ask makes a model step. If the conversation exceeds the model's window, it compacts the
 // conversation and repeats the step. It returns errFull if that does not help.
-func (r compactor) ask(ctx workflow.Context, id, limit string) (api.ModelResponse, error) {
+func (r compactor) ask(ctx workflow.Context, id, limit string) (*api.ModelResponse, error) {
 	futile := 0
 	for range maxTries {
 		response, err := r.modelStep(ctx, id, limit, nil)
@@ -108,13 +108,13 @@ func (r compactor) ask(ctx workflow.Context, id, limit string) (api.ModelRespons
 			return response, nil
 		}
 		if !overflows(err) {
-			return response, r.modelError(err, fmt.Sprintf("the model step of turn %d", r.turn))
+			return nil, r.modelError(err, fmt.Sprintf("the model step of turn %d", r.turn))
 		}
 		before := conversation.Weigh(r.conversation.Messages)
 		frame := min(r.frame(), before) >> futile
 		if err := r.compact(ctx, conversation.Shorten(r.conversation.Messages, r.window.Task,
 			frame), frame); err != nil {
-			return response, err
+			return nil, err
 		}
 		if conversation.Weigh(r.conversation.Messages) > before-before/20 {
 			futile++
@@ -123,7 +123,7 @@ func (r compactor) ask(ctx workflow.Context, id, limit string) (api.ModelRespons
 			break
 		}
 	}
-	return api.ModelResponse{}, errFull
+	return nil, errFull
 }
 
 // compact shortens the conversation with a model step that summarises everything before its latest
@@ -212,10 +212,10 @@ const leastConversation = 64 << 10
 
 // continueAsNew continues in a new history with the whole state of the run. It ends the run if that
 // state is too large for the input of an execution.
-func (r *agentRun) continueAsNew(ctx workflow.Context) (api.RunResult, error) {
+func (r *agentRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error) {
 	pinned, err := api.Pack(r.pinned).Encoded()
 	if err != nil {
-		return api.RunResult{}, err
+		return nil, err
 	}
 	left := api.MaxInputs - encoded(r.nextInput(ctx, pinned))
 	if left < leastConversation {
@@ -227,19 +227,19 @@ func (r *agentRun) continueAsNew(ctx workflow.Context) (api.RunResult, error) {
 		return r.guard.atLimit(ctx, budget.LimitConversation, nil)
 	}
 	if err != nil {
-		return api.RunResult{}, err
+		return nil, err
 	}
 	next := r.nextInput(ctx, pinned)
 	if len(earlier)+encoded(next) > api.MaxInputs {
 		return r.guard.atLimit(ctx, budget.LimitConversation, nil)
 	}
-	return api.RunResult{}, workflow.NewContinueAsNewError(ctx, api.AgentWorkflow, next, earlier)
+	return nil, workflow.NewContinueAsNewError(ctx, api.AgentWorkflow, next, earlier)
 }
 
 // nextInput returns the input of the next execution, without the conversation.
 func (r *agentRun) nextInput(ctx workflow.Context, pinned api.Packed[api.Pinned]) api.RunInput {
 	p := r.pipeline
-	next := r.in
+	next := *r.in
 	next.Prompt = ""
 	next.State = &api.ContinueState{Run: p.origin.Run, Started: r.started, Turn: r.turn,
 		Before: r.before, Usage: p.usage, Prompt: r.hooks.hookPrompt(), Pinned: pinned,

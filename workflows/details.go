@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"cmp"
+
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -43,25 +45,28 @@ func withDetails(ctx workflow.Context) (workflow.Context, *details) {
 }
 
 // showing wraps a workflow of calls so that it keeps its current details.
-func showing(run func(workflow.Context, api.RunInput) (api.RunResult, error)) any {
-	return func(ctx workflow.Context, in api.RunInput) (api.RunResult, error) {
+func showing(run func(workflow.Context, *api.RunInput) (*api.RunResult, error)) any {
+	return func(ctx workflow.Context, in *api.RunInput) (*api.RunResult, error) {
 		ctx, d := withDetails(ctx)
-		result, err := run(ctx, in)
+		result, err := run(ctx, given(in))
 		d.end(ctx, result, err)
 		return result, err
 	}
 }
 
 // showingAgent is showing for an agent run, which takes a conversation as second input.
-func showingAgent(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
+func showingAgent(ctx workflow.Context, in *api.RunInput, earlier []byte) (*api.RunResult, error) {
 	ctx, d := withDetails(ctx)
-	result, err := agentWorkflow(ctx, in, earlier)
+	result, err := agentWorkflow(ctx, given(in), earlier)
 	d.end(ctx, result, err)
 	return result, err
 }
 
+// given returns the input of a run, an empty one for a run that was started without one.
+func given(in *api.RunInput) *api.RunInput { return cmp.Or(in, &api.RunInput{}) }
+
 // follow makes the details of the context those of the run.
-func (p *pipeline) follow(ctx workflow.Context, in api.RunInput) {
+func (p *pipeline) follow(ctx workflow.Context, in *api.RunInput) {
 	d, ok := ctx.Value(detailsKey{}).(*details)
 	if !ok {
 		d = &details{}
@@ -94,7 +99,7 @@ func (d *details) update(ctx workflow.Context) {
 }
 
 // end shows how the run ended.
-func (d *details) end(ctx workflow.Context, result api.RunResult, err error) {
+func (d *details) end(ctx workflow.Context, result *api.RunResult, err error) {
 	d.over = true
 	workflow.SetCurrentDetails(ctx, d.ending(result, err))
 }
@@ -121,7 +126,7 @@ func (d *details) glance() glance {
 }
 
 // ending returns the details of a run that has ended.
-func (d *details) ending(result api.RunResult, err error) string {
+func (d *details) ending(result *api.RunResult, err error) string {
 	t := &detailsText{}
 	switch {
 	case err == nil:

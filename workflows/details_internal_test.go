@@ -12,7 +12,7 @@ import (
 // underLoad returns the details of a run with 5,000 running calls of 40 tools, of which 100 wait
 // for approval.
 func underLoad() *details {
-	p := &pipeline{runFacts: turn.NewFacts(api.RunInput{}),
+	p := &pipeline{runFacts: turn.NewFacts(&api.RunInput{}),
 		control: &control{approvals: &approvals{}}, questions: &questions{}}
 	for i := range 5000 {
 		id := fmt.Sprint(i)

@@ -281,7 +281,7 @@ var outcomes = map[api.Outcome]string{
 	api.OutcomeLimit: "Ended at its limit",
 }
 
-func (t *detailsText) result(r api.RunResult) {
+func (t *detailsText) result(r *api.RunResult) {
 	head := "**" + cmp.Or(outcomes[r.Outcome], plainMarkdown(string(r.Outcome), maxDetailsText)) +
 		"**"
 	if r.Limit != "" {

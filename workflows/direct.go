@@ -11,9 +11,9 @@ import (
 // directCallWorkflow is the workflow of a direct call: one tool, once, through the same pipeline as
 // every other call. A call that fails makes the run fail with the type api.RunCallsFailed
 // and the RunResult as its details.
-func directCallWorkflow(ctx workflow.Context, in api.RunInput) (api.RunResult, error) {
+func directCallWorkflow(ctx workflow.Context, in *api.RunInput) (*api.RunResult, error) {
 	if in.Call == nil {
-		return api.RunResult{},
+		return nil,
 			invalid([]api.Problem{{Path: "$.call", Rule: api.RuleRequired,
 				Message: "the input has no call"}})
 	}
@@ -22,12 +22,12 @@ func directCallWorkflow(ctx workflow.Context, in api.RunInput) (api.RunResult, e
 }
 
 // directCall makes the call. The pipeline is nil if the run does not start.
-func directCall(ctx workflow.Context, in api.RunInput) (*pipeline, api.RunResult, error) {
+func directCall(ctx workflow.Context, in *api.RunInput) (*pipeline, *api.RunResult, error) {
 	call := *in.Call
 	if call.OfRun() || call.Plan != nil {
 		// A call with a purpose skips approval, policies or checks; the caller of a run must not
 		// set one.
-		return nil, api.RunResult{}, invalid([]api.Problem{{Path: "$.call", Rule: api.RuleType,
+		return nil, nil, invalid([]api.Problem{{Path: "$.call", Rule: api.RuleType,
 			Message: "a direct call has a tool and arguments; only a run itself makes calls that undo or verify others, and an execution plan stands among the arguments"}})
 	}
 	if call.ID == "" {
@@ -36,19 +36,19 @@ func directCall(ctx workflow.Context, in api.RunInput) (*pipeline, api.RunResult
 	var pinned api.Pinned
 	asked, err := answerSetup(ctx, in, &pinned)
 	if err != nil {
-		return nil, api.RunResult{}, err
+		return nil, nil, err
 	}
 	origin := originOf(ctx, in, api.Caller{Type: api.CallerDirect, ID: in.Caller.ID})
 	pinned, err = pin(ctx, asked.sizes, api.PinRequest{Run: origin.Run, Tools: []string{call.Tool}})
 	if err != nil {
-		return nil, api.RunResult{}, err
+		return nil, nil, err
 	}
 	p := newPipeline(ctx, in, origin, &pinned, in.Mode, asked)
 	p.need(pinned.DescendantTools)
 	outcomes, err := p.runTurn(ctx, []api.Call{call}, "")
 	p.instances.close(ctx)
 	if err := stopped(ctx, err); err != nil {
-		return p, api.RunResult{}, err
+		return p, nil, err
 	}
 	result, err := p.callsResult(outcomes,
 		func() ([]byte, error) { return outcomes[0].Result.Output, nil })
@@ -66,8 +66,8 @@ func stopped(ctx workflow.Context, err error) error {
 
 // callsResult returns the result of a run of calls: a failure if a call failed, else the output.
 func (p *pipeline) callsResult(outcomes []api.CallOutcome, output func() ([]byte,
-	error)) (api.RunResult, error) {
-	result := p.tally(api.RunResult{Outcome: api.OutcomeCompleted})
+	error)) (*api.RunResult, error) {
+	result := p.tally(&api.RunResult{Outcome: api.OutcomeCompleted})
 	for _, o := range outcomes {
 		if o.Error != nil {
 			result.Failures = append(result.Failures, o)
@@ -81,7 +81,7 @@ func (p *pipeline) callsResult(outcomes []api.CallOutcome, output func() ([]byte
 			message += fmt.Sprintf("\n(and %d more failed)", failed-1)
 		}
 		result.Failures = shortFailures(result.Failures)
-		return api.RunResult{}, runError(api.RunCallsFailed, message, nil, result)
+		return nil, runError(api.RunCallsFailed, message, nil, *result)
 	}
 	data, err := output()
 	if size := api.JSONSize(data); err == nil && size > api.MaxPayload {
@@ -90,7 +90,7 @@ func (p *pipeline) callsResult(outcomes []api.CallOutcome, output func() ([]byte
 	}
 	if err != nil {
 		result.Outcome = api.OutcomeFailed
-		return api.RunResult{}, runError(api.RunCallsFailed, err.Error(), nil, result)
+		return nil, runError(api.RunCallsFailed, err.Error(), nil, *result)
 	}
 	result.Output = data
 	return result, nil

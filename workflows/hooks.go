@@ -44,7 +44,7 @@ func (r runHooks) beginHooks(ctx workflow.Context) error {
 		answer, err := r.runHook(ctx, api.HookBeforeRun, i, h, nil)
 		if err == nil && answer.Refused != "" {
 			err = r.blockedBy(fmt.Sprintf("the hook %q refused the run: %s", h.Name,
-				answer.Refused), api.RunResult{})
+				answer.Refused), &api.RunResult{})
 		}
 		if err != nil {
 			return err
@@ -83,8 +83,8 @@ func (r runHooks) remember(notes []api.Message) {
 // endHooks runs, after the run, the memory hooks that save and then the hooks after the run, also
 // in a cancelled run. If a blocking hook fails, a run that had succeeded fails and is undone as
 // usual.
-func (r runHooks) endHooks(ctx workflow.Context, result api.RunResult,
-	failure error) (api.RunResult, error) {
+func (r runHooks) endHooks(ctx workflow.Context, result *api.RunResult,
+	failure error) (*api.RunResult, error) {
 	hooks := r.agent.Hooks
 	if len(hooks.MemoryWrite)+len(hooks.AfterRun) == 0 {
 		return result, failure
@@ -103,14 +103,18 @@ func (r runHooks) endHooks(ctx workflow.Context, result api.RunResult,
 		}
 	}
 	if failure != nil {
-		return api.RunResult{}, failure
+		return nil, failure
 	}
 	return result, nil
 }
 
 // ending returns what hooks are told about the end of the run.
-func (r runHooks) ending(ctx workflow.Context, result api.RunResult, failure error) *api.RunEnd {
-	end := &api.RunEnd{RunResult: r.pipeline.tally(result)}
+func (r runHooks) ending(ctx workflow.Context, result *api.RunResult, failure error) *api.RunEnd {
+	end := &api.RunEnd{}
+	if result != nil {
+		end.RunResult = *result
+	}
+	r.pipeline.tally(&end.RunResult)
 	if failure == nil {
 		return end
 	}
@@ -159,9 +163,9 @@ func (r runHooks) runHook(ctx workflow.Context, point api.HookPoint, n int, h ap
 	case !h.Blocks(point):
 		return api.HookAnswer{}, nil
 	}
-	var result api.RunResult
+	result := &api.RunResult{}
 	if end != nil {
-		result = end.RunResult
+		result = &end.RunResult
 	}
 	return answer, r.blockedBy(fmt.Sprintf("the hook %q for %s failed: %s", h.Name, point,
 		hookFailure(err, h)), result)
@@ -196,13 +200,13 @@ func (r runHooks) hookPrompt() string {
 
 // blockedBy returns the failure of a run that a hook blocked or failed. Its details have the run's
 // result so far.
-func (r runHooks) blockedBy(message string, result api.RunResult) error {
-	return runError(api.RunBlocked, message, nil, r.pipeline.tally(result))
+func (r runHooks) blockedBy(message string, result *api.RunResult) error {
+	return runError(api.RunBlocked, message, nil, *r.pipeline.tally(result))
 }
 
 // check asks the agent's checker, if any, whether a run that gives a result has solved its task.
 // The answer or the checker's failure goes into the result; neither fails the run.
-func (r *agentRun) check(ctx workflow.Context, result api.RunResult) api.RunResult {
+func (r *agentRun) check(ctx workflow.Context, result *api.RunResult) *api.RunResult {
 	checker := r.agent.Checker
 	if checker == nil {
 		return result

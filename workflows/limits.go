@@ -97,16 +97,16 @@ func (r limitGuard) wallTimeLeft(ctx workflow.Context) time.Duration {
 }
 
 // summarise ends the run with one more model step, without tools, that answers from what is known.
-func (r limitGuard) summarise(ctx workflow.Context, limit string) (api.RunResult, error) {
+func (r limitGuard) summarise(ctx workflow.Context, limit string) (*api.RunResult, error) {
 	r.answerOpenCalls()
 	response, err := r.compactor.ask(ctx, api.SummaryStepID, limit)
 	if err != nil {
 		if errors.Is(err, errFull) {
 			err = r.modelError(err, "the summary at the limit of "+limit)
 		}
-		return api.RunResult{}, err
+		return nil, err
 	}
-	return r.end(api.RunResult{Outcome: api.OutcomeLimit, Limit: limit,
+	return r.end(&api.RunResult{Outcome: api.OutcomeLimit, Limit: limit,
 		Answer: response.Message.Text}, response.Stop)
 }
 
@@ -137,12 +137,12 @@ var grantable = []string{budget.LimitTurns, budget.LimitCalls, budget.LimitToken
 
 // atLimit ends the run at a limit as its agent declares, with a last answer or at once. An err that
 // is already set takes precedence.
-func (r limitGuard) atLimit(ctx workflow.Context, limit string, err error) (api.RunResult, error) {
+func (r limitGuard) atLimit(ctx workflow.Context, limit string, err error) (*api.RunResult, error) {
 	if err != nil {
-		return api.RunResult{}, err
+		return nil, err
 	}
 	if r.agent.Limits.OnReached == api.LimitStops {
-		return r.end(api.RunResult{Outcome: api.OutcomeLimit, Limit: limit}, "")
+		return r.end(&api.RunResult{Outcome: api.OutcomeLimit, Limit: limit}, "")
 	}
 	return r.summarise(ctx, limit)
 }

@@ -63,7 +63,7 @@ type pipeline struct {
 	stepsInline, inlineOn bool
 }
 
-func newPipeline(ctx workflow.Context, in api.RunInput, origin api.Origin, pinned *api.Pinned,
+func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinned *api.Pinned,
 	mode api.Mode, c *control) *pipeline {
 	catalog := pinned.Catalog
 	c.questions.origin = origin
@@ -250,34 +250,43 @@ func (p admitter) unadmitted(ctx workflow.Context, calls []api.Call) []api.CallO
 // the order of the calls.
 func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call,
 	order api.Order) ([]api.CallOutcome, error) {
-	decisions, err := p.admitter.admit(ctx, calls)
+	t, err := p.admitTurn(ctx, calls)
 	if err != nil {
 		return p.admitter.unadmitted(ctx, calls), err
 	}
+	err = p.dispatch(ctx, turn.Waits(t.slots, order), t)
+	return p.unbatch(len(calls), t.all, t.outcomes), err
+}
+
+// admitTurn admits the calls of a turn and asks for the approvals that they need.
+func (p *pipeline) admitTurn(ctx workflow.Context, calls []api.Call) (*turnCalls, error) {
+	decisions, err := p.admitter.admit(ctx, calls)
+	if err != nil {
+		return nil, err
+	}
 	all := p.newCalls(calls, decisions)
-	outcomes := make([]api.CallOutcome, len(all))
-	t := turnCalls{pipeline: p, outcomes: outcomes}
-	var slots []turn.Slot
+	t := &turnCalls{all: all, outcomes: make([]api.CallOutcome, len(all))}
 	for i, c := range all {
 		outcome, decided := c.decided()
-		if outcomes[i] = outcome; decided {
+		if t.outcomes[i] = outcome; decided {
 			continue
 		}
 		p.control.approvals.ask(ctx, c.call, c.decision)
 		t.calls, t.places = append(t.calls, c), append(t.places, i)
-		slots = append(slots, turn.NewSlot(c.tool, c.decision.Route.Key))
+		t.slots = append(t.slots, turn.NewSlot(c.tool, c.decision.Route.Key))
 	}
-	err = p.dispatch(ctx, turn.Waits(slots, order), &t)
-	return p.unbatch(len(calls), all, outcomes), err
+	return t, nil
 }
 
-// turnCalls are the calls of a turn that are executed.
+// turnCalls are the calls of a turn.
 type turnCalls struct {
-	pipeline *pipeline
-	calls    []*callRun
-	// places are the indices of their outcomes.
-	places   []int
+	// all are the calls of the turn, and outcomes theirs.
+	all      []*callRun
 	outcomes []api.CallOutcome
+	// calls are those that are executed, with the indices of their outcomes and their slots.
+	calls  []*callRun
+	places []int
+	slots  []turn.Slot
 }
 
 func (t *turnCalls) at(indices []int) []*callRun { return at(t.calls, indices) }
@@ -300,7 +309,7 @@ func at[T any](all []T, indices []int) []T {
 // dispatch runs calls that wait for each other. When it returns, none of them has an open question
 // or approval.
 func (p *pipeline) dispatch(ctx workflow.Context, waits [][]int, calls dispatched) error {
-	d := dispatcher{pipeline: p, waits: waits, calls: calls}
+	d := &dispatcher{pipeline: p, waits: waits, calls: calls}
 	failure := d.run(ctx)
 	return cmp.Or(failure, p.questions.finish(ctx))
 }

@@ -15,9 +15,9 @@ import (
 // before anything runs. A call that needs a failed one does not run; the others continue. Any
 // failed call makes the run fail with the type api.RunCallsFailed and the RunResult as its
 // details.
-func planWorkflow(ctx workflow.Context, in api.RunInput) (api.RunResult, error) {
+func planWorkflow(ctx workflow.Context, in *api.RunInput) (*api.RunResult, error) {
 	if in.Plan == nil {
-		return api.RunResult{},
+		return nil,
 			invalid([]api.Problem{{Path: "$.plan", Rule: api.RuleRequired,
 				Message: "the input has no plan"}})
 	}
@@ -26,7 +26,7 @@ func planWorkflow(ctx workflow.Context, in api.RunInput) (api.RunResult, error) 
 }
 
 // runPlan runs the calls of a plan. The pipeline is nil if the run does not start.
-func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, api.RunResult,
+func runPlan(ctx workflow.Context, in *api.RunInput, plan api.Plan) (*pipeline, *api.RunResult,
 	error) {
 	problems := plan.Check()
 	if len(plan.Calls) > maxPlanCalls {
@@ -35,18 +35,18 @@ func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, a
 				len(plan.Calls), maxPlanCalls)})
 	}
 	if len(problems) > 0 {
-		return nil, api.RunResult{}, invalid(problems)
+		return nil, nil, invalid(problems)
 	}
 	var pinned api.Pinned
 	asked, err := answerSetup(ctx, in, &pinned)
 	if err != nil {
-		return nil, api.RunResult{}, err
+		return nil, nil, err
 	}
 	origin := originOf(ctx, in, api.Caller{Type: api.CallerPlan, ID: plan.Name})
 	pinned, err = pin(ctx, asked.sizes,
 		api.PinRequest{Run: origin.Run, Plan: &plan, Tools: toolsOf(plan)})
 	if err != nil {
-		return nil, api.RunResult{}, err
+		return nil, nil, err
 	}
 	mode := in.Mode
 	if mode == "" {
@@ -57,10 +57,10 @@ func runPlan(ctx workflow.Context, in api.RunInput, plan api.Plan) (*pipeline, a
 	run.pipeline.undo = newUndo(plan.Undo, nil)
 	if err := run.admitFixed(ctx); err != nil {
 		run.pipeline.admitter.unadmitted(ctx, run.requests())
-		return run.pipeline, api.RunResult{}, err
+		return run.pipeline, nil, err
 	}
 	err = run.pipeline.dispatch(ctx, run.waits(), run)
-	var result api.RunResult
+	var result *api.RunResult
 	if err = stopped(ctx, err); err == nil {
 		result, err = run.pipeline.callsResult(run.outcomes, run.output)
 	}

@@ -247,11 +247,11 @@ func localOptions(timeout time.Duration, retry *temporal.RetryPolicy,
 
 // inlineStep makes a model step within the workflow task. The run cannot answer queries meanwhile,
 // so the step gets all it needs as input.
-func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions,
-	request api.ModelRequest) (response api.ModelResponse, err error) {
-	p := r.pipeline
+func (r *agentRun) inlineStep(ctx workflow.Context, s *modelStep,
+	response *api.ModelResponse) error {
+	p, o, request := r.pipeline, &s.options, &s.request
 	if err := p.sizes.Task.AwaitInline(ctx, maxInlineStep); err != nil {
-		return response, err
+		return err
 	}
 	p.sizes.Task.Enter(ctx, o.ActivityID, maxInlineStep)
 	request.Inline = &api.InlineStep{ID: o.ActivityID,
@@ -262,13 +262,13 @@ func (r *agentRun) inlineStep(ctx workflow.Context, o workflow.ActivityOptions,
 	}
 	options := localOptions(o.StartToCloseTimeout, o.RetryPolicy, api.InlineSummary(o.ActivityID,
 		o.Summary))
-	err = workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options),
-		api.ModelActivity, request).Get(ctx, &response)
+	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options),
+		api.ModelActivity, *request).Get(ctx, response)
 	p.sizes.Task.Leave(ctx, o.ActivityID, response.Message.Size()+
 		budget.DecisionsSize(response.Decisions))
 	p.admitter.pinRules(response.Decisions...)
 	p.admitted = response.Decisions
-	return response, err
+	return err
 }
 
 // stepAdmission returns what an inline model step needs to admit its own calls. It returns nil if

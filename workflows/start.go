@@ -56,7 +56,7 @@ func invalid(problems []api.Problem) error {
 
 // answerSetup registers the queries for the run's variables and pinned setup, and the handlers that
 // people control it with. pinned is read when a query arrives.
-func answerSetup(ctx workflow.Context, in api.RunInput, pinned *api.Pinned) (*control, error) {
+func answerSetup(ctx workflow.Context, in *api.RunInput, pinned *api.Pinned) (*control, error) {
 	agent := in.Agent
 	err := workflow.SetQueryHandler(ctx, api.VariablesQuery,
 		func() (map[string]any, error) { return in.Variables, nil })
@@ -72,7 +72,7 @@ func answerSetup(ctx workflow.Context, in api.RunInput, pinned *api.Pinned) (*co
 	return newControl(ctx, agent != nil)
 }
 
-func originOf(ctx workflow.Context, in api.RunInput, caller api.Caller) api.Origin {
+func originOf(ctx workflow.Context, in *api.RunInput, caller api.Caller) api.Origin {
 	info := workflow.GetInfo(ctx)
 	o := api.Origin{Run: cmp.Or(info.FirstRunID, info.WorkflowExecution.RunID), Caller: caller,
 		Conversation: in.Conversation, Trace: in.Trace, Variables: in.Variables, DryRun: in.DryRun}
@@ -131,7 +131,7 @@ func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byt
 const ruleConversation = "conversation"
 
 // cannotContinue returns why a run with that workflow ID cannot continue the conversation, or "".
-func cannotContinue(in api.RunInput, id string, earlier []byte) string {
+func cannotContinue(in *api.RunInput, id string, earlier []byte) string {
 	switch {
 	case in.Parent != nil:
 		return "a sub-agent's run goes on with no conversation"

@@ -211,7 +211,7 @@ func (p *pipeline) withUndone(err error, undone []api.Undone) error {
 		var result api.RunResult
 		if app.Details(&result) == nil {
 			result.Undone = undone
-			return runError(kind, message, app.Unwrap(), p.tally(result))
+			return runError(kind, message, app.Unwrap(), *p.tally(&result))
 		}
 	}
 	return err

@@ -26,7 +26,7 @@ type Facts struct {
 // UnderWay counts calls that run, and calls that wait for their turn or for a person.
 type UnderWay struct{ Running, Waiting int }
 
-func NewFacts(in api.RunInput) Facts {
+func NewFacts(in *api.RunInput) Facts {
 	s := Facts{calls: map[string]api.PastCalls{}, Open: map[string]string{},
 		DescendantCalls: map[string]api.PastCalls{}, Started: map[string]bool{},
 		Tools: map[string]UnderWay{}}

@@ -8,7 +8,7 @@ import (
 
 // The counts are right through the whole life of a call, also if it is reported twice.
 func TestRunFacts_CountRunningCalls(t *testing.T) {
-	s := NewFacts(api.RunInput{})
+	s := NewFacts(&api.RunInput{})
 	calls := []api.Call{{Tool: "a"}, {Tool: "a"}, {Tool: "b"}}
 	decisions := []api.AdmissionDecision{{ID: "1"}, {ID: "2"}, {ID: "3"}}
 	s.Admitted(calls, decisions)

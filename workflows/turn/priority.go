@@ -23,7 +23,7 @@ type Priority struct {
 // shortRun is how much of a run's id is the fairness key of a run without a conversation.
 const shortRun = 8
 
-func NewPriority(ctx workflow.Context, in api.RunInput, origin api.Origin) Priority {
+func NewPriority(ctx workflow.Context, in *api.RunInput, origin api.Origin) Priority {
 	own := workflow.GetInfo(ctx).Priority
 	r := Priority{own: own, Run: api.RunPriority(in.Priority, own.PriorityKey),
 		caller: api.FairnessKey(string(origin.Caller.Type) + "/" + origin.Caller.ID)}

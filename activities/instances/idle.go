@@ -2,17 +2,10 @@ package instances
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
-	activitypb "go.temporal.io/api/activity/v1"
-	commonpb "go.temporal.io/api/common/v1"
-	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/fieldmaskpb"
 )
 
 const (
@@ -53,41 +46,15 @@ func (s *leaseSize) adjust(ctx context.Context, h *hosting) error {
 	}
 	*s = leaseSize{tried: time.Now()}
 	err := h.lease.Resize(ctx, want, func(ctx context.Context) error {
-		return setTimeout(ctx, h, want)
+		return lease.SetTimeout(ctx, h.config.Client, h.info, want)
 	})
 	if err == nil {
 		s.confirmed, h.beaten = want, s.tried
 		return nil
 	}
-	if s.fixed = refused(err); s.fixed {
+	if s.fixed = lease.RefusedTimeout(err); s.fixed {
 		h.log.Warn("the server does not change the heartbeat timeout of activities; unused instances "+
 			"heartbeat as often as used ones", "error", err)
-	}
-	return err
-}
-
-// refused reports whether an error of the server means that it never changes timeouts.
-func refused(err error) bool {
-	_, unknown := errors.AsType[*serviceerror.Unimplemented](err)
-	_, denied := errors.AsType[*serviceerror.PermissionDenied](err)
-	_, invalid := errors.AsType[*serviceerror.InvalidArgument](err)
-	return unknown || denied || invalid
-}
-
-// setTimeout has the server change the heartbeat timeout of the activity that hosts the instance.
-func setTimeout(ctx context.Context, h *hosting, timeout time.Duration) error {
-	_, err := h.config.Client.WorkflowService().UpdateActivityOptions(ctx,
-		&workflowservice.UpdateActivityOptionsRequest{
-			Namespace: h.info.Namespace,
-			Execution: &commonpb.WorkflowExecution{WorkflowId: h.info.WorkflowExecution.ID,
-				RunId: h.info.WorkflowExecution.RunID},
-			Activity: &workflowservice.UpdateActivityOptionsRequest_Id{
-				Id: h.info.ActivityID},
-			ActivityOptions: &activitypb.ActivityOptions{HeartbeatTimeout: durationpb.New(timeout)},
-			UpdateMask:      &fieldmaskpb.FieldMask{Paths: []string{"heartbeat_timeout"}},
-		})
-	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
-		return lease.ErrHostGone
 	}
 	return err
 }

@@ -220,8 +220,7 @@ func (q *slotQueue) awaitTurn(ctx context.Context, info activity.Info, x api.Exe
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &waiter{queue: q, token: info.TaskToken, every: info.HeartbeatTimeout / 2,
-		told: info.Attempt > 1, cancel: cancel}
+	w := &waiter{queue: q, info: info, told: info.Attempt > 1, cancel: cancel}
 	defer w.end()
 	if err := queue.enter(ctx, levelOf(info), cmp.Or(x.Fairness, info.Priority.FairnessKey),
 		deadline, w.begin); err != nil {
@@ -270,82 +269,4 @@ func requeued(lane string, in converter.EncodedValues) *api.Error {
 	e.Phase, e.Retryable = api.PhaseExecution, in == nil
 	e.NotStarted, e.Requeue = true, true
 	return e
-}
-
-// waiter heartbeats for a task in the wait queue. Each heartbeat records that the call has not
-// started, so that it can be repeated safely if this process is lost.
-type waiter struct {
-	queue *slotQueue
-	token []byte
-	every time.Duration
-	// told means that an earlier attempt may have recorded that it waits, which the server keeps
-	// until the next heartbeat.
-	told bool
-	// cancel ends the waiting when the server reports that the call was cancelled.
-	cancel context.CancelCauseFunc
-
-	stop func()
-	// over is closed when no heartbeat is in flight; result is that of the last one.
-	over   chan struct{}
-	result error
-}
-
-func (w *waiter) begin() {
-	ctx, stop := context.WithCancel(context.Background())
-	w.stop, w.over = stop, make(chan struct{})
-	go func() {
-		defer close(w.over)
-		w.beats(ctx)
-	}()
-}
-
-func (w *waiter) beats(ctx context.Context) {
-	if w.every <= 0 {
-		<-ctx.Done()
-		return
-	}
-	tick := time.NewTicker(w.every)
-	defer tick.Stop()
-	for {
-		if w.result = w.beat(api.Waiting{Waiting: true}); temporal.IsCanceledError(w.result) {
-			w.cancel(w.result)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-func (w *waiter) beat(details ...any) error {
-	ctx, cancel := context.WithTimeout(context.Background(), w.queue.holder.lease.Patience())
-	defer cancel()
-	err := w.queue.holder.config.Client.RecordActivityHeartbeat(ctx, w.token, details...)
-	if errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset) {
-		return nil
-	}
-	return err
-}
-
-// started records at the server that a waiting call starts now, so that from now on it counts as
-// started. It returns an error if the call was cancelled, or if an earlier heartbeat may still be
-// in flight.
-func (w *waiter) started() error {
-	if w.stop == nil && !w.told {
-		return nil
-	}
-	w.end()
-	if w.result != nil {
-		return w.result
-	}
-	return w.beat()
-}
-
-// end stops the heartbeats.
-func (w *waiter) end() {
-	if w.stop != nil {
-		w.stop()
-		<-w.over
-	}
 }

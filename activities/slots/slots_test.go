@@ -12,10 +12,12 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
+	"google.golang.org/grpc"
 )
 
 // slotsServer is the server as a holder of slots uses it: it accepts heartbeats.
@@ -23,6 +25,24 @@ type slotsServer struct {
 	client.Client
 	// calls are the heartbeats of calls: how many details each had.
 	calls chan int
+	*timeouts
+}
+
+// timeouts are the heartbeat timeouts that were requested for calls. answer is the server's answer
+// to such a request.
+type timeouts struct {
+	workflowservice.WorkflowServiceClient
+	requested chan time.Duration
+	answer    func() error
+}
+
+func (s slotsServer) WorkflowService() workflowservice.WorkflowServiceClient { return s.timeouts }
+
+func (s *timeouts) UpdateActivityOptions(_ context.Context,
+	r *workflowservice.UpdateActivityOptionsRequest, _ ...grpc.CallOption) (
+	*workflowservice.UpdateActivityOptionsResponse, error) {
+	s.requested <- r.GetActivityOptions().GetHeartbeatTimeout().AsDuration()
+	return &workflowservice.UpdateActivityOptionsResponse{}, s.answer()
 }
 
 func (s slotsServer) RecordActivityHeartbeat(_ context.Context, token []byte,
@@ -44,8 +64,9 @@ type slotsProcess struct {
 
 func newSlotsProcess(t *testing.T) *slotsProcess {
 	t.Helper()
-	p := &slotsProcess{server: slotsServer{calls: make(chan int, 10)}, exited: make(chan struct{},
-		1), workerSlotsAll: make(chan *WorkerSlots, 10_000)}
+	p := &slotsProcess{server: slotsServer{calls: make(chan int, 100), timeouts: &timeouts{
+		requested: make(chan time.Duration, 10), answer: func() error { return nil }}},
+		exited: make(chan struct{}, 1), workerSlotsAll: make(chan *WorkerSlots, 10_000)}
 	always := lanes.Of()
 	p.Server = New(Config{
 		Client: p.server,

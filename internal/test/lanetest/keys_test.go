@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/client"
@@ -79,12 +80,12 @@ func TestKeys_ThousandAtOnceBesideASlowOne(t *testing.T) {
 }
 
 // A call that waits on a worker for its key has not started: if the worker is killed, it runs on
-// the next one, also if its effect is once.
+// the next one, also if its effect is once, and before its heartbeat timeout.
 func TestKeys_WaitingCallsRunOnTheNextHolder(t *testing.T) {
 	t.Parallel()
-	const queued = 5
+	const queued, heartbeat = 5, 30 * time.Second
 	l := newLab(t, `lanes: {device: {key: "{{args.key}}", lease: 4s}}`,
-		tool{name: "touch", lane: "device", effect: "once", heartbeat: "4s"})
+		tool{name: "touch", lane: "device", effect: "once", heartbeat: "30s"})
 	first := l.worker()
 	var calls []api.PlanCall
 	for i := range 1 + queued {
@@ -95,9 +96,16 @@ func TestKeys_WaitingCallsRunOnTheNextHolder(t *testing.T) {
 	started := l.began("run")
 	l.until("for calls to wait on the worker",
 		func() bool { return l.total("device").Waiting == queued })
+	l.awaitHeartbeatTimeouts("run", queued, 8*time.Second)
 	l.worker()
+	killed := l.Now()
 	first.Kill()
-	l.lostBy(first.PID())
+	spans := l.lostBy(first.PID())
+	took := spans[len(spans)-1].Began - killed
+	t.Logf("the next call began %s after the kill", took)
+	if took > heartbeat/2 {
+		t.Errorf("the next call began %s after the kill, with a lease of 4 s", took)
+	}
 	l.Open("end")
 	var result api.RunResult
 	_ = run.Get(l.ctx, &result) // the run fails, because the outcome of one call is unknown
@@ -105,7 +113,7 @@ func TestKeys_WaitingCallsRunOnTheNextHolder(t *testing.T) {
 	if outcomes["completed"] != queued || outcomes[string(api.ErrOutcomeUnknown)] != 1 {
 		t.Errorf("the calls ended as %v", outcomes)
 	}
-	spans, _ := l.Spans()
+	spans, _ = l.Spans()
 	for key, spans := range Executions(spans) {
 		if len(spans) != 1 {
 			t.Errorf("%s was executed %d times", key, len(spans))
@@ -116,4 +124,22 @@ func TestKeys_WaitingCallsRunOnTheNextHolder(t *testing.T) {
 		t.Errorf("the fencing number did not grow:\n%s", List(spans))
 	}
 	l.report(Excesses(spans, limits(map[string]int{"device": 1})))
+}
+
+// awaitHeartbeatTimeouts waits until n pending calls of a run have that heartbeat timeout.
+func (l *lab) awaitHeartbeatTimeouts(run string, n int, timeout time.Duration) {
+	l.t.Helper()
+	l.until(fmt.Sprintf("for %d calls with a heartbeat timeout of %s", n, timeout), func() bool {
+		about, err := l.Client.DescribeWorkflowExecution(l.ctx, run, "")
+		if err != nil {
+			return false
+		}
+		have := 0
+		for _, a := range about.GetPendingActivities() {
+			if a.GetActivityOptions().GetHeartbeatTimeout().AsDuration() == timeout {
+				have++
+			}
+		}
+		return have == n
+	})
 }

@@ -38,11 +38,33 @@ func (h *hosting) finish(end ending) (api.InstanceProgress, error) {
 	return h.report(end)
 }
 
-// close stops serving the instance and closes it.
-func (h *hosting) close(end ending) {
-	if h.stop != nil {
+// stopWithin bounds how long an instance whose run is over stays open for the worker of its queue.
+// The server can leave the last poll of a stopping worker open for a minute.
+const stopWithin = time.Second
+
+// stopServing stops the worker of the instance's queue and returns when no call of the instance can
+// start any more.
+func (h *hosting) stopServing(end ending) {
+	switch {
+	case h.stop == nil:
+	case end.kind != endOver:
 		h.stop()
+	default: // the lease is given up, and no other instance uses the queue
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			h.stop()
+		}()
+		select {
+		case <-stopped:
+		case <-time.After(stopWithin):
+		}
 	}
+}
+
+// close stops serving the instance and closes it once its calls have ended.
+func (h *hosting) close(end ending) {
+	h.stopServing(end)
 	i := h.instance.Load()
 	switch {
 	case i != nil:

@@ -252,7 +252,8 @@ func (h *hosting) forgotten(ctx context.Context, open *ending) *ending {
 	described, err := h.describe(ctx, h.info.WorkflowExecution.RunID)
 	if err != nil {
 		if _, gone := errors.AsType[*serviceerror.NotFound](err); !gone {
-			return nil // it is asked again, and the lease ends soon enough
+			h.beaten = time.Time{} // the next check asks again
+			return nil
 		}
 	}
 	switch described.GetWorkflowExecutionInfo().GetStatus() {

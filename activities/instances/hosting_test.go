@@ -60,6 +60,35 @@ func TestHostInstance_ServesCallsUntilTheRunCancels(t *testing.T) {
 	}
 }
 
+// TestHostInstance_EndsThoughItsWorkerDoesNotStop proves that a run does not wait for the last poll
+// of the worker that served its instance.
+func TestHostInstance_EndsThoughItsWorkerDoesNotStop(t *testing.T) {
+	h := newHosts(t, nil, plain)
+	polling := make(chan struct{})
+	defer close(polling)
+	serve := h.config.Serve
+	h.config.Serve = func(s Served) (func(), error) {
+		stop, err := serve(s)
+		return func() {
+			stop()
+			<-polling
+		}, err
+	}
+	running := h.start(h.request())
+	expect.Receive(t, "the instance", h.served)
+	began := time.Now()
+	h.server.Say(temporal.NewCanceledError())
+	if err := expect.Receive(t, "the end", running.done); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > closeWithin/2 {
+		t.Errorf("the end was reported after %s", took)
+	}
+	if got, want := h.actions(), "make1 serve stop close"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // The run has ended without cancelling the activity, so no report is possible.
 func TestHostInstance_ClosesInstanceOfEndedRun(t *testing.T) {
 	for name, described := range map[string]*workflowservice.DescribeWorkflowExecutionResponse{

@@ -281,7 +281,7 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string,
 	if !r.pipeline.stepsInline {
 		r.pipeline.changed(ctx)
 	}
-	step := r.modelStepOf(id, limit, compaction)
+	step := newModelStep(r, id, limit, compaction)
 	response, err := r.step(ctx, step)
 	if err != nil {
 		return nil, err
@@ -299,11 +299,11 @@ type modelStep struct {
 	request api.ModelRequest
 }
 
-// modelStepOf returns the model step of that ID.
-func (r *agentRun) modelStepOf(id, limit string, compaction *api.Compaction) *modelStep {
+// newModelStep returns the model step of a run with that ID.
+func newModelStep(r *agentRun, id, limit string, compaction *api.Compaction) *modelStep {
 	c := &r.conversation
-	s := &modelStep{request: api.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn, Before: r.before,
-		Chain: c.SeenChain, Seen: c.Seen, New: c.Fresh,
+	s := &modelStep{request: api.ModelRequest{Run: r.pipeline.origin.Run, Turn: r.turn,
+		Before: r.before, Chain: c.SeenChain, Seen: c.Seen, New: c.Fresh,
 		Catalog: r.pinned.Catalog.Digest, Limit: limit, Compact: compaction}}
 	model := r.agent.Model
 	summary := fmt.Sprintf("turn %d", r.turn)
@@ -333,7 +333,7 @@ func (r *agentRun) step(ctx workflow.Context, s *modelStep) (*api.ModelResponse,
 		if err == nil || ctx.Err() != nil || !activityFailure(err).RequeuesStep(losses) {
 			return response, err
 		}
-		if err := r.pipeline.pause(ctx, requeuePause(losses+1),
+		if err := r.pipeline.control.goOnAfter(ctx, requeuePause(losses+1),
 			s.options.ActivityID+" lost its workers"); err != nil {
 			return response, err
 		}

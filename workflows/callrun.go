@@ -203,21 +203,10 @@ func (c *callRun) attempt(ctx workflow.Context) workflow.Future {
 // attemptAgain executes the call again, with the same ID and options, after a pause.
 func (c *callRun) attemptAgain(ctx workflow.Context, pause time.Duration,
 	why string) workflow.Future {
-	if c.pipeline.pause(ctx, pause, "call "+c.call.ID+" "+why) != nil {
+	if c.pipeline.control.goOnAfter(ctx, pause, "call "+c.call.ID+" "+why) != nil {
 		return failed(ctx, api.CancelledBeforeStart())
 	}
 	return c.attempt(ctx)
-}
-
-// pause waits before an activity is scheduled again, and while the run is paused. The time is never
-// zero, because the SDK accepts the ID of an activity again only with the next workflow task. The
-// error is that of a cancelled context.
-func (p *pipeline) pause(ctx workflow.Context, d time.Duration, summary string) error {
-	options := workflow.TimerOptions{Summary: summary}
-	if err := workflow.NewTimerWithOptions(ctx, d, options).Get(ctx, nil); err != nil {
-		return err
-	}
-	return p.control.goOn(ctx)
 }
 
 // failed returns a future with an error.

@@ -250,7 +250,7 @@ func (p admitter) unadmitted(ctx workflow.Context, calls []api.Call) []api.CallO
 // the order of the calls.
 func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call,
 	order api.Order) ([]api.CallOutcome, error) {
-	t, err := p.admitTurn(ctx, calls)
+	t, err := p.admitter.admitTurn(ctx, calls)
 	if err != nil {
 		return p.admitter.unadmitted(ctx, calls), err
 	}
@@ -259,8 +259,8 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call,
 }
 
 // admitTurn admits the calls of a turn and asks for the approvals that they need.
-func (p *pipeline) admitTurn(ctx workflow.Context, calls []api.Call) (*turnCalls, error) {
-	decisions, err := p.admitter.admit(ctx, calls)
+func (p admitter) admitTurn(ctx workflow.Context, calls []api.Call) (*turnCalls, error) {
+	decisions, err := p.admit(ctx, calls)
 	if err != nil {
 		return nil, err
 	}

@@ -42,18 +42,18 @@ func (h *hosting) finish(end ending) (api.InstanceProgress, error) {
 // The server can leave the last poll of a stopping worker open for a minute.
 const stopWithin = time.Second
 
-// stopServing stops the worker of the instance's queue and returns when no call of the instance can
+// stopServing stops the worker of an instance's queue and returns when no call of the instance can
 // start any more.
-func (h *hosting) stopServing(end ending) {
+func stopServing(stop func(), end ending) {
 	switch {
-	case h.stop == nil:
+	case stop == nil:
 	case end.kind != endOver:
-		h.stop()
+		stop()
 	default: // the lease is given up, and no other instance uses the queue
 		stopped := make(chan struct{})
 		go func() {
 			defer close(stopped)
-			h.stop()
+			stop()
 		}()
 		select {
 		case <-stopped:
@@ -64,7 +64,7 @@ func (h *hosting) stopServing(end ending) {
 
 // close stops serving the instance and closes it once its calls have ended.
 func (h *hosting) close(end ending) {
-	h.stopServing(end)
+	stopServing(h.stop, end)
 	i := h.instance.Load()
 	switch {
 	case i != nil:

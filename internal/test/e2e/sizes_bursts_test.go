@@ -25,18 +25,7 @@ func TestSizes_ScheduleInput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	started := ""
-	l.await("the scheduled run", func() bool {
-		about, err := handle.Describe(l.ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, action := range about.Info.RecentActions {
-			started = action.StartWorkflowResult.WorkflowID
-		}
-		return started != ""
-	})
-	run := l.Client.GetWorkflow(l.ctx, started, "")
+	run := l.scheduledRun(handle)
 	if r := l.result(run); r.Answer != "done" {
 		t.Errorf("result: %+v", r)
 	}
@@ -103,10 +92,14 @@ func TestSizes_BurstsOfUpdates(t *testing.T) {
 			if refusals[""] == 0 {
 				t.Errorf("none of %d updates was accepted: %v", senders, refusals)
 			}
-			l.sound(run)
+			l.soundBut(run, fewForgotten)
 		})
 	}
 }
+
+// fewForgotten bounds the workflow tasks that fail because the server has forgotten one of many
+// large updates that arrive together. Each of them is repeated without that update.
+const fewForgotten = 5
 
 // answered replies to the run's question.
 func (l *lab) answered(id string) {

@@ -4,11 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 )
 
@@ -64,6 +67,7 @@ func entryPoints() map[string]entryPoint {
 		"answer":        {api.MaxPayload, string(api.ReplyMalformed), passAnswer},
 		"approval edit": {256 << 10, string(api.DecisionUnfit), passEdit},
 		"message":       {api.MaxSentText, string(api.ControlMalformed), passMessage},
+		"schedule":      {api.MaxPayload, atClient, passSchedule},
 	}
 }
 
@@ -213,6 +217,95 @@ func passMessage(l *lab, id string, n int) (client.WorkflowRun, string) {
 		l.t.Fatal(e)
 	}
 	return run, refused + l.refusal(run)
+}
+
+// passSchedule creates a schedule whose runs have an input of n bytes, and starts one of them.
+func passSchedule(l *lab, id string, n int) (client.WorkflowRun, string) {
+	if code, out := l.createSchedule(id+"-small", 0); code != 0 {
+		l.t.Fatalf("exit code %d: %s", code, out)
+	}
+	if code, out := l.createSchedule(id, n-l.scheduledBytes(id+"-small")); code != 0 {
+		l.t.Logf("exit code %d: %.300s", code, out)
+		return nil, atClient
+	}
+	if got := l.scheduledBytes(id); got != n {
+		l.t.Errorf("the schedule's input has %d bytes, want %d", got, n)
+	}
+	run := l.triggered(id)
+	return run, l.refusal(run)
+}
+
+// createSchedule creates a schedule whose input has n bytes more than that of one with n = 0. It
+// returns the exit code of starter and its output.
+func (l *lab) createSchedule(id string, n int) (code int, out string) {
+	l.t.Helper()
+	// The file and the arguments of a program are limited. What exceeds both is in the file.
+	const inFile, inArguments, variables = 900 << 10, 800 << 10, 8
+	rest := 0
+	if n <= inFile+inArguments {
+		rest = max(n-inFile, 0)
+	}
+	dir := l.t.TempDir()
+	file := filepath.Join(dir, "agent.yaml")
+	l.writeFile(filepath.Join(dir, "script.yaml"), "steps: [{answer: done}]\n")
+	l.writeFile(file, "name: talker\ntools: [swallow]\n"+
+		"model: {provider: scripted, script: script.yaml}\n"+
+		"instructions: x"+strings.Repeat("x", n-rest)+"\n")
+	args := []string{"schedule", "create", id, "--agent", file, "--prompt", "Go.", "--every", "24h"}
+	for i := range variables {
+		part := rest / (variables - i)
+		rest -= part
+		args = append(args, "--var", fmt.Sprintf("v%d=x%s", i, strings.Repeat("x", part)))
+	}
+	return l.command(args...)
+}
+
+// scheduledBytes returns the size of the input that a schedule was checked with, before starter
+// adds the search attributes of the namespace.
+func (l *lab) scheduledBytes(id string) int {
+	l.t.Helper()
+	about, err := l.Client.ScheduleClient().GetHandle(l.ctx, id).Describe(l.ctx)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	var input api.RunInput
+	argument := about.Schedule.Action.(*client.ScheduleWorkflowAction).Args[0].(*commonpb.Payload)
+	if err := converter.GetDefaultDataConverter().FromPayload(argument, &input); err != nil {
+		l.t.Fatal(err)
+	}
+	input.Attributes = nil
+	data, err := json.Marshal(input)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return len(data)
+}
+
+// triggered starts a run of a schedule now and returns it.
+func (l *lab) triggered(id string) client.WorkflowRun {
+	l.t.Helper()
+	handle := l.Client.ScheduleClient().GetHandle(l.ctx, id)
+	if err := handle.Trigger(l.ctx, client.ScheduleTriggerOptions{}); err != nil {
+		l.t.Fatal(err)
+	}
+	return l.scheduledRun(handle)
+}
+
+// scheduledRun waits for the first run of a schedule.
+func (l *lab) scheduledRun(handle client.ScheduleHandle) client.WorkflowRun {
+	l.t.Helper()
+	started := ""
+	l.await("the scheduled run", func() bool {
+		about, err := handle.Describe(l.ctx)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		for _, action := range about.Info.RecentActions {
+			started = action.StartWorkflowResult.WorkflowID
+		}
+		return started != ""
+	})
+	return l.Client.GetWorkflow(l.ctx, started, "")
 }
 
 // update sends an update and returns the type of its refusal.

@@ -54,6 +54,7 @@ func TestFigures(t *testing.T) {
 		func() (map[string]float64, error) { return l.conversationStart(t.Context(), 3) },
 		func() (map[string]float64, error) { return measureTokens(t.Context(), l) },
 		func() (map[string]float64, error) { return l.pipelineMemory(t.Context(), 50) },
+		func() (map[string]float64, error) { return loadMemory(t.Context(), l, 5) },
 		func() (map[string]float64, error) { return l.records(t.Context(), 4) },
 		func() (map[string]float64, error) { return l.report(t.Context(), 20) },
 		func() (map[string]float64, error) { return l.follow(t.Context(), 10) },

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -42,16 +40,7 @@ func measureTurns(ctx context.Context, l *lab) (map[string]float64, error) {
 
 // measurePipeline compares a plan of calls in a row with a workflow that makes the same ones.
 func measurePipeline(ctx context.Context, l *lab) (map[string]float64, error) {
-	plan := api.Plan{Name: "row"}
-	for i := range turns {
-		call := api.PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "payload",
-			Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d}`, turnSize))}
-		if i > 0 {
-			call.DependsOn = []string{fmt.Sprintf("c%d", i-1)}
-		}
-		plan.Calls = append(plan.Calls, call)
-	}
-	packed := api.Pack(plan)
+	packed := inRow("payload", turns, turnSize)
 	ratio, err := l.paired(ctx, 2*l.pairs, side{api.DefaultTaskQueue, api.PlanWorkflow,
 		api.RunInput{Plan: &packed}},
 		side{handQueue, "handCalls", handInput{Turns: turns, Size: turnSize}})

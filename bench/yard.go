@@ -210,16 +210,22 @@ func (p *process) footprint() (footprint, error) {
 	if err := p.stdout.Decode(&f); err != nil {
 		return f, err
 	}
+	var err error
+	f.Resident, err = p.memory("VmRSS")
+	return f, err
+}
+
+// memory returns a value of the process's memory in bytes, by its name in /proc.
+func (p *process) memory(name string) (bytes uint64, err error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
-		return f, fmt.Errorf("the memory of a process can be read on Linux only: %w", err)
+		return 0, fmt.Errorf("the memory of a process can be read on Linux only: %w", err)
 	}
-	_, rest, _ := strings.Cut(string(status), "\nVmRSS:")
-	if _, err := fmt.Sscanf(rest, "%d kB", &f.Resident); err != nil {
-		return f, fmt.Errorf("read VmRSS: %w", err)
+	_, rest, _ := strings.Cut(string(status), "\n"+name+":")
+	if _, err := fmt.Sscanf(rest, "%d kB", &bytes); err != nil {
+		return 0, fmt.Errorf("read %s: %w", name, err)
 	}
-	f.Resident <<= 10
-	return f, nil
+	return bytes << 10, nil
 }
 
 // await polls the state of the lanes until well returns true.

@@ -1,7 +1,8 @@
 // Package switchyard is the API that applications import to write tools.
 //
 // A tool is declared by a toolspec, a YAML file, and implemented by a Go function (NewFunction) or
-// by a Go type of which every run has its own instance (NewStateful). A worker registers both:
+// by a method of a Go type of which every run has its own instance (NewStateful). A worker
+// registers both:
 //
 //	host.Run(ctx, host.Config{Functions: []switchyard.Function{...}})
 //

@@ -28,31 +28,36 @@ type addInput struct {
 	By int `json:"by"`
 }
 
+func newCounter(context.Context, switchyard.StartInfo) (*counter, error) { return &counter{}, nil }
+
 func (c *counter) Add(_ context.Context, in addInput) (int, error) {
 	c.n += in.By
 	return c.n, nil
 }
 
-// A stateful tool: each run that calls it has its own counter.
+func (c *counter) Value(context.Context, struct{}) (int, error) { return c.n, nil }
+
+// A stateful type: each run that calls one of its tools has its own counter. Its toolspecs have
+// entry: {type: stateful, instance: counter, method: add}, and the same with method: value.
 func ExampleNewStateful() {
-	start := func(context.Context, switchyard.StartInfo) (*counter, error) {
-		return &counter{},
-			nil
-	}
-	tool := switchyard.NewStateful("counter", start, (*counter).Add)
-	// A worker registers it: host.Config{Stateful: []switchyard.Stateful{tool}}.
+	counters := switchyard.NewStateful("counter", newCounter,
+		switchyard.NewMethod("add", (*counter).Add),
+		switchyard.NewMethod("value", (*counter).Value))
+	// A worker registers it: host.Config{Stateful: []switchyard.Stateful{counters}}.
 	ctx := context.Background()
-	_, call, err := tool.Start(ctx, switchyard.StartInfo{})
+	_, calls, err := counters.Start(ctx, switchyard.StartInfo{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for range 2 {
-		output, err := call(ctx, json.RawMessage(`{"by":2}`))
+		output, err := calls["add"](ctx, json.RawMessage(`{"by":2}`))
 		fmt.Println(output, err)
 	}
+	fmt.Println(calls["value"](ctx, nil))
 	// Output:
 	// 2 <nil>
+	// 4 <nil>
 	// 4 <nil>
 }
 

@@ -74,6 +74,27 @@ func TestPin_SelectsToolsByPatternTagAndCategory(t *testing.T) {
 	}
 }
 
+// TestPin_SelectsTheToolsOfAnInstance states that one entry selects all methods of a stateful type.
+func TestPin_SelectsTheToolsOfAnInstance(t *testing.T) {
+	var specs []toolspecs.Spec
+	for _, e := range []struct{ name, instance string }{{"shell_run", "shell"},
+		{"shell_cd", "shell"}, {"other_run", "other"}, {"browser", ""}} {
+		specs = append(specs, spec(e.name, func(s *toolspecs.Spec) {
+			s.Entry = toolspecs.Entry{Type: toolspecs.KindStateful, Instance: e.instance}
+		}))
+	}
+	b := setUp(t, catalogOf(t, specs...), func(c *Config) { c.Models["stub"] = modelStub{} })
+	for entry, want := range map[string]string{"instance:shell": "shell_cd shell_run",
+		"instance:browser": "browser", "instance:none": ""} {
+		agent := api.Agent{Tools: []string{entry}, Model: api.Model{Provider: "stub"}}
+		pinned := b.pin(t, api.PinRequest{Run: "r", Agent: &agent, Tools: agent.Tools})
+		if got := strings.Join(pinned.Catalog.Names(), " "); got != want ||
+			(len(pinned.Problems) > 0) != (want == "") {
+			t.Errorf("%s: %s, problems %v", entry, got, pinned.Problems)
+		}
+	}
+}
+
 // TestPin_AddsToolSearchAboveAThreshold states for which agents the model searches for tools, and
 // what happens to the others.
 func TestPin_AddsToolSearchAboveAThreshold(t *testing.T) {

@@ -84,7 +84,7 @@ func (p *pinning) selectable() []api.ToolFacts {
 	for _, c := range all {
 		if s := c.Spec; s.Status != api.StatusDisabled {
 			p.facts = append(p.facts, api.ToolFacts{Name: s.Name, Category: s.Category,
-				Server: s.Entry.Server, Tags: s.Tags})
+				Server: s.Entry.Server, Instance: s.InstanceName(), Tags: s.Tags})
 		}
 	}
 	slices.SortFunc(p.facts,

@@ -265,16 +265,17 @@ const (
 	selectTag      = "tag:"
 	selectCategory = "category:"
 	selectServer   = "server:"
+	selectInstance = "instance:"
 )
 
 // SelectsTools reports whether an entry in an agent's list of tools selects tools instead of naming
-// one: a name with *, or tag:, category: or server: with a value.
+// one: a name with *, or tag:, category:, server: or instance: with a value.
 func SelectsTools(entry string) bool { return strings.ContainsAny(entry, "*:") }
 
 // CheckToolEntry returns why an entry in an agent's list of tools is neither the name of a tool nor
 // selects tools.
 func CheckToolEntry(entry string) error {
-	for _, prefix := range []string{selectTag, selectCategory, selectServer} {
+	for _, prefix := range []string{selectTag, selectCategory, selectServer, selectInstance} {
 		if value, ok := strings.CutPrefix(entry, prefix); ok {
 			if value == "" {
 				return fmt.Errorf("%q names no %s", entry, strings.TrimSuffix(prefix, ":"))
@@ -283,7 +284,8 @@ func CheckToolEntry(entry string) error {
 		}
 	}
 	if strings.Contains(entry, ":") {
-		return fmt.Errorf("%q selects no tools: begin with tag:, category: or server: instead", entry)
+		return fmt.Errorf("%q selects no tools: begin with tag:, category:, server: or instance: "+
+			"instead", entry)
 	}
 	return CheckToolName(strings.ReplaceAll(entry, "*", "x"))
 }
@@ -291,7 +293,9 @@ func CheckToolEntry(entry string) error {
 // ToolFacts are the facts by which an agent's list selects a tool.
 type ToolFacts struct {
 	Name, Category, Server string
-	Tags                   []string
+	// Instance is the name of the instance that serves the tool; empty if none does.
+	Instance string
+	Tags     []string
 }
 
 // Selects reports whether an entry in an agent's list of tools selects the tool or names it.
@@ -304,6 +308,9 @@ func (f ToolFacts) Selects(entry string) bool {
 	}
 	if value, ok := strings.CutPrefix(entry, selectServer); ok {
 		return f.Server == value
+	}
+	if value, ok := strings.CutPrefix(entry, selectInstance); ok {
+		return f.Instance == value
 	}
 	return matches(entry, f.Name)
 }

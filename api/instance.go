@@ -49,6 +49,9 @@ type HostInstanceRequest struct {
 	Adopt bool `json:"adopt,omitempty"`
 }
 
+// Name returns the name of the instance.
+func (r HostInstanceRequest) Name() string { return cmp.Or(r.Instance, r.Tool) }
+
 // InstanceHost identifies a HostInstanceActivity of an earlier execution of a run.
 type InstanceHost struct {
 	RunID      string `json:"run_id"`
@@ -85,19 +88,6 @@ type InstanceState struct {
 	Lost     string `json:"lost,omitempty"`
 }
 
-// sessionHostWithin bounds how long calls wait for a worker that hosts their session.
-const sessionHostWithin = Duration(time.Hour)
-
-// HostWithin returns how long calls wait for a worker that hosts their instance; zero as long as
-// the run lasts. On lanes other than general, workers host sessions with MCP servers only while
-// they have a toolspec of the lane, so that a run can outlive all its possible hosts.
-func (t Tool) HostWithin() Duration {
-	if t.Instance == "" || t.Lane == LaneGeneral {
-		return 0
-	}
-	return sessionHostWithin
-}
-
 // InstanceHostError maps a failure of HostInstanceActivity to the error of the calls of tool that
 // wait for the instance: it could not be made, or it was lost, and why. adopts says that the
 // activity was to adopt a living instance. A cancelled activity has no error.
@@ -108,7 +98,7 @@ func (f ActivityFailure) InstanceHostError(tool Tool, adopts bool) (e *Error, lo
 	if f.Timeout == TimeoutScheduleToStart && !adopts {
 		e = Errorf(ErrQueueTimeout, "no worker of lane %s took the session of %s within %s; a worker "+
 			"hosts sessions on this lane while it has a toolspec of an MCP tool with the lane",
-			tool.Lane, tool.Name, tool.HostWithin())
+			tool.Lane, tool.Name, tool.HostWithin)
 		e.Phase = PhasePreExecution
 		return e, ""
 	}

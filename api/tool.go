@@ -127,6 +127,9 @@ type Tool struct {
 	// Instance is the name of the instance that serves the calls. Tools of the same name share it.
 	// It is empty for the tool's own instance and for other tools.
 	Instance string `json:"instance,omitempty"`
+	// HostWithin bounds how long calls wait for a worker that hosts their instance; zero waits as
+	// long as the run lasts.
+	HostWithin Duration `json:"host_within,omitzero"`
 	// OnLoss and IdleTimeout are for tools with instances.
 	OnLoss      OnLoss   `json:"on_loss,omitempty"`
 	IdleTimeout Duration `json:"idle_timeout,omitzero"`

@@ -75,7 +75,7 @@ func stateful() []switchyard.Stateful {
 	return []switchyard.Stateful{switchyard.NewStateful("box",
 		func(context.Context, switchyard.StartInfo) (*box, error) {
 			return &box{label: text(1_000, 1)}, nil
-		}, (*box).Add)}
+		}, switchyard.NewMethod("add", (*box).Add))}
 }
 
 // measureIdleInstances counts the requests that a worker sends for instances that no call uses.

@@ -174,8 +174,8 @@ func (c *Compiled) Tool() api.Tool {
 		OutputMask:   c.outputMask,
 		Spec:         bytes.Clone(c.json),
 	}
-	if k, ok := kinds[c.Spec.Entry.Type].(instanced); ok && t.Dispatch == api.DispatchInstance {
-		t.Instance = k.instance(&c.Spec)
+	if k := c.Spec.instanced(); k != nil {
+		t.Instance, t.HostWithin = k.instance(&c.Spec), k.hostWithin(e.Lane)
 	}
 	if c.mask.Deep() {
 		t.Mask = c.mask

@@ -23,8 +23,9 @@ type Options struct {
 	Lanes *lanes.Set
 	// Handlers are the names of the registered functions; nil skips the check of handlers.
 	Handlers []string
-	// Factories are the names of the registered factories of stateful tools; nil skips their check.
-	Factories []string
+	// Stateful maps the names of the registered stateful types to those of their methods, sorted;
+	// nil skips their check.
+	Stateful map[string][]string
 	// Mode is the argument mode of specs that set none; empty leaves it to the run.
 	Mode api.Mode
 
@@ -158,7 +159,7 @@ func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults)
 		s.Execution.Arguments = o.Mode
 	}
 	s = s.withDefaults().onLane(o.KnownLanes())
-	s.placeCalls(doc, file)
+	s.keepPlaces(doc, file)
 	c := checker{}
 	c.spec(s)
 	c.surroundings(s, o)

@@ -29,7 +29,8 @@ func TestDecode_ReportsTheFaultsOfGoldenFiles(t *testing.T) {
 		"specs": func(file string, data []byte) error {
 			o := Options{}
 			if strings.Contains(file, "handlers") {
-				o.Handlers, o.Factories = known, []string{"counter"}
+				o.Handlers, o.Stateful = known, map[string][]string{
+					"counter": {"add"}, "browser": {"back", "click", "url"}}
 			}
 			if strings.Contains(file, "lanes") {
 				o.Lanes = someLanes
@@ -138,7 +139,7 @@ func TestOptions_SetLanesAndHandlers(t *testing.T) {
 // the loss of its worker is noticed early, and lost state is not replaced silently.
 func TestStatefulTools_HaveTheirOwnDefaults(t *testing.T) {
 	const spec = "name: counter\nversion: 1.0.0\ndescription: Counts.\nentry: {type: custom}\n"
-	specs, err := Decode("a.yaml", []byte(spec), Options{Factories: []string{"counter"}})
+	specs, err := Decode("a.yaml", []byte(spec), Options{Stateful: map[string][]string{"counter": {"add"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

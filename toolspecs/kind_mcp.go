@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
@@ -41,21 +42,12 @@ const KindMCP = "mcp"
 type mcpKind struct{}
 
 func (mcpKind) setDefaults(s *Spec) {
-	e, x := &s.Entry, &s.Execution
+	e := &s.Entry
 	e.Session = cmp.Or(e.Session, SessionRun)
 	e.Tool = cmp.Or(e.Tool, s.Name)
 	s.spreadReads()
-	if e.Session == SessionShared {
-		return
-	}
-	e.OnLoss = cmp.Or(e.OnLoss, api.OnLossFail)
-	e.IdleTimeout = cmp.Or(e.IdleTimeout, defaultIdleTimeout)
-	if x.Effect == api.EffectRead {
-		x.Access = cmp.Or(x.Access, api.AccessShared)
-	}
-	x.Access = cmp.Or(x.Access, api.AccessExclusive)
-	if cmp.Or(x.Effect, api.EffectOnce) != api.EffectOnce {
-		x.Heartbeat = cmp.Or(x.Heartbeat, defaultStatefulHeartbeat)
+	if e.Session != SessionShared {
+		s.instanceDefaults()
 	}
 }
 
@@ -78,6 +70,18 @@ func (mcpKind) instance(s *Spec) string {
 		name = path.Base(filepath.ToSlash(s.Entry.Argv[0]))
 	}
 	return "mcp-" + name + "-" + s.Entry.ServerDigest()[:8]
+}
+
+// sessionHostWithin bounds how long calls wait for a worker that hosts their session.
+const sessionHostWithin = api.Duration(time.Hour)
+
+// hostWithin has a bound because workers host sessions on lanes other than general only while they
+// have a toolspec of the lane, so that a run can outlive all its possible hosts.
+func (mcpKind) hostWithin(lane string) api.Duration {
+	if lane == api.LaneGeneral {
+		return 0
+	}
+	return sessionHostWithin
 }
 
 type mcpChecker struct{ requestChecker }

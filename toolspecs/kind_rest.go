@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/templates"
 )
 
@@ -60,6 +61,7 @@ type restChecker struct{ requestChecker }
 
 func (c restChecker) rest(s Spec) {
 	e, declared := s.Entry, s.argumentNames()
+	c.method(e.Method)
 	c.baseURL(e.BaseURL)
 	c.path(s, declared)
 	for _, q := range c.templates("$.entry.query", e.Query, declared) {
@@ -74,6 +76,17 @@ func (c restChecker) rest(s Spec) {
 	c.body(e, declared)
 	c.extract(e)
 	c.statuses(e.Statuses)
+}
+
+// methods are the HTTP methods of requests.
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut,
+	http.MethodPatch, http.MethodDelete, http.MethodOptions}
+
+func (c restChecker) method(name string) {
+	if !slices.Contains(methods, name) {
+		c.Add("$.entry.method", spelling.Hint(name, methods), "method is %q; it must be one of %s",
+			name, strings.Join(methods, ", "))
+	}
 }
 
 func (c restChecker) baseURL(text string) {

@@ -1,6 +1,7 @@
 package toolspecs
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,8 +38,8 @@ var kinds = map[string]kind{
 
 // handled is implemented by kinds whose entry names something that programs register.
 type handled interface {
-	// handlers returns the registered names, nil if unknown, and what they name.
-	handlers(o Options) (known []string, what string)
+	// registered checks that the program of the options registers what an entry names.
+	registered(c *checker, e Entry, o Options)
 }
 
 // fileReader is implemented by kinds whose entry names a file.
@@ -48,10 +49,14 @@ type fileReader interface {
 	readFiles(e *Entry, doc *strictyaml.Document, file string, o Options) Faults
 }
 
-// instanced is implemented by kinds whose tools can share an instance.
+// instanced is implemented by kinds with tools whose calls run on instances.
 type instanced interface {
-	// instance returns the name of the tool's instance.
+	// instance returns the name of the instance that the tool shares with others; empty for the
+	// tool's own instance.
 	instance(s *Spec) string
+	// hostWithin returns how long calls wait for a worker of the lane that hosts the instance; zero
+	// as long as the run lasts.
+	hostWithin(lane string) api.Duration
 }
 
 // dispatch returns how runs execute calls of the tool. Its kind must be known.
@@ -93,46 +98,99 @@ func scheduledKinds() []string {
 		func(name string) bool { return !scheduled(Entry{Type: name}) })
 }
 
-// handler checks that the worker registers the entry's name.
+// handler checks that the worker registers what the entry names.
 func (c *checker) handler(e Entry, o Options) {
-	k, ok := kinds[e.Type].(handled)
-	if !ok {
-		return
-	}
-	known, what := k.handlers(o)
-	if known != nil && e.Handler != "" && !slices.Contains(known, e.Handler) {
-		c.Add("$.entry.handler", spelling.Hint(e.Handler, known), "no %s is registered as %q", what,
-			e.Handler)
+	if k, ok := kinds[e.Type].(handled); ok {
+		k.registered(c, e, o)
 	}
 }
 
-// checkInstances returns the faults of tools that share an instance and declare it differently.
-func checkInstances(specs []Spec) (faults Faults) {
+// named checks that a name at path is registered. what says what it names.
+func (c *checker) named(path, what, name string, known []string) {
+	if !slices.Contains(known, name) {
+		c.Add(path, spelling.Hint(name, known), "no %s is registered as %q", what, name)
+	}
+}
+
+// instanceFact is something that all tools of an instance declare equally.
+type instanceFact struct{ path, value string }
+
+// instanced returns the kind of a tool whose calls run on instances; nil for other tools.
+func (s Spec) instanced() instanced {
+	k, known := kinds[s.Entry.Type]
+	if !known || k.dispatch(s.Entry) != api.DispatchInstance {
+		return nil
+	}
+	return k.(instanced)
+}
+
+// instanceFacts returns the facts of the instance that serves the tool; nil for other tools.
+func (s Spec) instanceFacts() []instanceFact {
+	if s.instanced() == nil {
+		return nil
+	}
+	e := s.Entry
+	return []instanceFact{
+		{"$.entry.type", e.Type},
+		{"$.entry.handler", e.Handler},
+		{"$.entry.secrets", fmt.Sprint(e.Secrets)},
+		{"$.entry.on_loss", string(e.OnLoss)},
+		{"$.entry.idle_timeout", e.IdleTimeout.String()},
+		{"$.execution.lane", s.Execution.Lane},
+	}
+}
+
+// InstanceName returns the name of the instance that serves the tool: the shared one, or else the
+// tool's own, which has its name. It is empty for tools without instances.
+func (s Spec) InstanceName() string {
+	k := s.instanced()
+	if k == nil {
+		return ""
+	}
+	return cmp.Or(k.instance(&s), s.Name)
+}
+
+// CheckInstances returns the faults of tools that share an instance and declare it differently.
+func CheckInstances(specs []Spec) (faults Faults) {
 	first := map[string]Spec{}
 	for _, s := range specs {
-		k, ok := kinds[s.Entry.Type].(instanced)
-		if !ok || s.dispatch() != api.DispatchInstance {
+		name := s.InstanceName()
+		if name == "" {
 			continue
 		}
-		name := k.instance(&s)
 		other, known := first[name]
 		if !known {
 			first[name] = s
 			continue
 		}
-		for _, field := range []struct{ path, ours, theirs string }{
-			{"$.entry.on_loss", string(s.Entry.OnLoss), string(other.Entry.OnLoss)},
-			{"$.entry.idle_timeout", s.Entry.IdleTimeout.String(), other.Entry.IdleTimeout.String()},
-			{"$.execution.lane", s.Execution.Lane, other.Execution.Lane},
-		} {
-			if field.ours != field.theirs {
-				_, name, _ := strings.Cut(field.path[2:], ".")
-				faults = append(faults, s.placed(strictyaml.Finding{Path: field.path,
-					Message: fmt.Sprintf("%s is %s, but %s is %s for %s, which shares its session",
-						name, field.ours, name, field.theirs, other.Name),
-					Hint: "declare the same for all tools of a server"}))
+		theirs := other.instanceFacts()
+		for i, fact := range s.instanceFacts() {
+			if fact.value != theirs[i].value {
+				faults = append(faults, s.contradicts(other, fact, theirs[i].value))
 			}
 		}
 	}
 	return faults
+}
+
+// contradicts returns the fault of a tool that declares a fact of its instance otherwise than
+// another tool does.
+func (s Spec) contradicts(other Spec, fact instanceFact, theirs string) Fault {
+	field := fact.path[strings.LastIndex(fact.path, ".")+1:]
+	message := fmt.Sprintf("%s is %s, but it is %s for %s%s, which shares the instance %s", field,
+		fact.value, theirs, other.Name, other.placeOf(fact.path), s.InstanceName())
+	if field == "secrets" {
+		message = fmt.Sprintf("secrets differ from those of %s%s, which shares the instance %s",
+			other.Name, other.placeOf(fact.path), s.InstanceName())
+	}
+	return s.placed(strictyaml.Finding{Path: fact.path, Message: message,
+		Hint: "declare the same for all tools of an instance, or name another instance"})
+}
+
+// placeOf returns where a part of the spec is written; empty if it comes from no file.
+func (s Spec) placeOf(path string) string {
+	if at, ok := s.places[path]; ok {
+		return fmt.Sprintf(" at %s:%d:%d", at.file, at.line, at.column)
+	}
+	return ""
 }

@@ -58,18 +58,21 @@ type filePlace struct {
 	line, column int
 }
 
-// placeCalls stores the places of the parts of undo and verify, because their faults may show only
-// in comparison with other tools.
-func (s *Spec) placeCalls(doc *strictyaml.Document, file string) {
-	for _, call := range s.callsByRun() {
-		keep := func(path string) {
-			p := filePlace{file: file}
-			p.line, p.column = doc.Position(path)
-			if s.places == nil {
-				s.places = map[string]filePlace{}
-			}
-			s.places[path] = p
+// keepPlaces stores the places of the parts whose faults may show only in comparison with other
+// tools: undo and verify, and what tools of one instance declare equally.
+func (s *Spec) keepPlaces(doc *strictyaml.Document, file string) {
+	keep := func(path string) {
+		p := filePlace{file: file}
+		p.line, p.column = doc.Position(path)
+		if s.places == nil {
+			s.places = map[string]filePlace{}
 		}
+		s.places[path] = p
+	}
+	for _, fact := range s.instanceFacts() {
+		keep(fact.path)
+	}
+	for _, call := range s.callsByRun() {
 		keep(call.toolPath())
 		keep(call.argumentsPath())
 		keep(call.path + ".done")
@@ -267,7 +270,7 @@ func CheckCalls(specs []Spec, known []string) error {
 			}
 		}
 	}
-	return append(faults, checkInstances(specs)...).Err()
+	return append(faults, CheckInstances(specs)...).Err()
 }
 
 func (s Spec) placed(f strictyaml.Finding) Fault {

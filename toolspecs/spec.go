@@ -138,7 +138,8 @@ type Dependency struct {
 // test and the checker enforce it.
 type Entry struct {
 	Type string `json:"type" yaml:"type" rule:"required"`
-	// Handler names the Go function or factory; default the tool's name.
+	// Handler names the Go function or the stateful type; default Instance, or else the tool's
+	// name.
 	Handler string `json:"handler,omitempty" yaml:"handler" kinds:"function,stateful"`
 
 	// Argv is the program and its arguments, without a shell. For a command its elements may
@@ -171,6 +172,9 @@ type Entry struct {
 	// means no bound.
 	MaxMemory int `json:"max_memory,omitempty" yaml:"max_memory" rule:"size,min=1MiB" kinds:"command"`
 
+	// Instance is the name of the instance that tools of a run share; empty for the tool's own
+	// instance.
+	Instance string `json:"instance,omitempty" yaml:"instance" kinds:"stateful"`
 	// OnLoss is fail (the default) or recreate: what happens if the instance, or the session with
 	// an MCP server, is lost.
 	OnLoss api.OnLoss `json:"on_loss,omitempty" yaml:"on_loss" rule:"enum=fail|recreate" kinds:"stateful,mcp"`
@@ -181,8 +185,9 @@ type Entry struct {
 	// BaseURL is the API's http or https URL without placeholders, or env:NAME for an environment
 	// variable of the worker that holds the URL.
 	BaseURL string `json:"base_url,omitempty" yaml:"base_url" kinds:"rest"`
-	// Method is GET (the default), HEAD, POST, PUT, PATCH, DELETE or OPTIONS.
-	Method string `json:"method,omitempty" yaml:"method" rule:"enum=GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS" kinds:"rest"`
+	// Method of a rest tool is GET (the default), HEAD, POST, PUT, PATCH, DELETE or OPTIONS. For
+	// stateful it is the method of the type; default the only one.
+	Method string `json:"method,omitempty" yaml:"method" kinds:"rest,stateful"`
 	// Path follows the base URL; each {{args.name}} in it is a path segment or a part of one.
 	Path string `json:"path,omitempty" yaml:"path" kinds:"rest"`
 	// Query and Headers map names to templates. An entry that is only the placeholder of an absent

@@ -133,6 +133,9 @@ func (s *instances) of(t api.Tool) *instance {
 		other := s.tools[name]
 		if other.Dispatch == api.DispatchInstance && other.InstanceName() == t.InstanceName() {
 			i.tool.Heartbeat = max(i.tool.Heartbeat, other.Heartbeat)
+			if other.Name != t.Name {
+				i.tool.Instance = t.InstanceName()
+			}
 			i.asks = i.asks || other.AnswerWithin > 0
 		}
 	}
@@ -148,7 +151,7 @@ func (i *instance) queue() string {
 func (i *instance) ask(ctx workflow.Context) {
 	options := i.options()
 	options.TaskQueue = api.InstanceHostQueue(i.run.base, i.tool.Lane)
-	options.ScheduleToStartTimeout = i.tool.HostWithin().Std()
+	options.ScheduleToStartTimeout = i.tool.HostWithin.Std()
 	if i.tool.OnLoss == api.OnLossRecreate {
 		options.RetryPolicy = &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond,
 			BackoffCoefficient: 2, MaximumInterval: time.Second}

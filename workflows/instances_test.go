@@ -508,6 +508,30 @@ func TestInstance_IsSharedByTheToolsOfAServer(t *testing.T) {
 	}
 }
 
+// Tools share the instance that they name, also with the tool of that name. Its heartbeat is the
+// longest of theirs.
+func TestInstance_IsSharedByToolsThatNameIt(t *testing.T) {
+	tool := func(name, instance string, heartbeat time.Duration) toolspecs.Spec {
+		return statefulTool(func(s *toolspecs.Spec) {
+			s.Name, s.Entry.Instance = name, instance
+			s.Execution.Heartbeat = api.Duration(heartbeat)
+		})
+	}
+	w := newWorkers(t, []toolspecs.Spec{tool("shell", "", time.Second),
+		tool("shell_cd", "shell", time.Minute)})
+	a := agent(step(call("shell", `{}`), call("shell_cd", `{}`)), step(call("shell", `{}`)),
+		answer("done"))
+	a.Tools = append(a.Tools, "shell", "shell_cd")
+	w.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
+	w.result()
+	expect(t, "events", w.events(), []string{"hold/shell asked", "1.1 executed", "1.2 executed",
+		"2.1 executed", "hold/shell cancelled"})
+	if r := w.asked[0]; r.Instance != "shell" || r.Heartbeat != api.Duration(time.Minute) ||
+		r.Queue != api.InstanceQueue("default-test-taskqueue", "general", r.Origin.Run, "shell") {
+		t.Errorf("asked with %+v", r)
+	}
+}
+
 // No worker of a lane polls for the sessions of a tool that was deleted or moved to another lane.
 func TestInstance_WithoutAHostFailsItsCalls(t *testing.T) {
 	noHost := hostInstance{until: "1.1 waits",

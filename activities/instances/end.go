@@ -68,7 +68,7 @@ func (h *hosting) close(end ending) {
 	i := h.instance.Load()
 	switch {
 	case i != nil:
-		defer h.count(h.spec.Name, -1)
+		defer h.count(h.request.Name(), -1)
 	case end.kind == endNotCreated:
 		return
 	default:
@@ -84,7 +84,7 @@ func (h *hosting) close(end ending) {
 
 // logEnd logs the end of an instance. failure is the error of its Close.
 func (h *hosting) logEnd(end ending, failure error) {
-	fields := []any{"tool", h.spec.Name, "run", h.request.Origin.Run, "generation",
+	fields := []any{"instance", h.request.Name(), "run", h.request.Origin.Run, "generation",
 		h.last.Generation, "why", string(end.kind)}
 	if end.err != nil {
 		fields = append(fields, "reason", end.err.Message)
@@ -114,7 +114,7 @@ func (h *hosting) waitClosed(closed <-chan struct{}, end ending) {
 			return
 		case <-late:
 			h.log.Warn("an instance does not end in time: its calls or its Close take too long",
-				"tool", h.spec.Name,
+				"instance", h.request.Name(),
 				"run", h.request.Origin.Run, "waited", closeWithin)
 			return
 		case <-tick.C:
@@ -149,7 +149,7 @@ func (h *hosting) report(end ending) (state api.InstanceProgress, err error) {
 	defer cancel()
 	failure := h.config.Client.CompleteActivity(ctx, h.info.TaskToken, state, err)
 	if _, gone := errors.AsType[*serviceerror.NotFound](failure); failure != nil && !gone {
-		h.log.Warn("could not report the end of an instance", "tool", h.spec.Name, "run",
+		h.log.Warn("could not report the end of an instance", "instance", h.request.Name(), "run",
 			h.request.Origin.Run, "error", failure)
 	}
 	return state, activity.ErrResultPending

@@ -131,9 +131,9 @@ func (h *hosting) serve(c creation) *ending {
 	i := c.instance
 	h.instance.Store(i)
 	h.stateLost = i.created.Lost
-	h.count(h.spec.Name, 1)
-	h.log.Info("instance created", "tool", h.spec.Name, "run", h.request.Origin.Run, "generation",
-		h.last.Generation)
+	h.count(h.request.Name(), 1)
+	h.log.Info("instance created", "instance", h.request.Name(), "run", h.request.Origin.Run,
+		"generation", h.last.Generation)
 	stop, err := h.config.Serve(Served{Queue: h.request.Queue, Lane: h.spec.Execution.Lane,
 		Tool: func(ctx context.Context, in converter.EncodedValues) (api.Result, error) {
 			return h.config.Tool(context.WithValue(ctx, instanceKey{}, i), in)
@@ -335,7 +335,7 @@ func (h *hosting) readable(s api.InstanceProgress, err error) api.InstanceProgre
 	if err == nil {
 		return s
 	}
-	h.log.Warn("the state of an instance is lost", "tool", h.request.Tool, "run",
+	h.log.Warn("the state of an instance is lost", "instance", h.request.Name(), "run",
 		h.request.Origin.Run, "error", err)
 	return api.InstanceProgress{Generation: max(s.Generation, h.request.Last.Generation),
 		Used: true}

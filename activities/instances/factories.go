@@ -3,6 +3,8 @@ package instances
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -14,28 +16,25 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// Stateful is a registered stateful tool with the schema of its input.
+// Stateful is a registered stateful type with the schemas of what its methods take.
 type Stateful struct {
 	switchyard.Stateful
-	takes *jsonschema.Schema
+	takes map[string]*jsonschema.Schema
 }
 
-// Factories starts the instances of stateful tools by registered factories. It implements
-// executor.Host.
+// Factories starts the instances of registered stateful types. It implements executor.Host.
 type Factories struct{ byName map[string]Stateful }
 
-// NewFactories registers stateful tools. It returns an error that lists every one that is nil, has
-// an input type that JSON cannot represent, implements only half of a Snapshotter, or has an
+// NewFactories registers stateful types. It returns an error that lists every one that is nil, has
+// a method whose input type JSON cannot represent, implements only half of a Snapshotter, or has an
 // invalid or duplicate name.
 func NewFactories(stateful ...switchyard.Stateful) (*Factories, error) {
 	all := make([]Stateful, len(stateful))
 	for i, s := range stateful {
 		all[i].Stateful = s
 	}
-	byName, err := executor.Register("stateful tool", all, func(s *Stateful) (name string,
-		err error) {
-		s.takes, err = function.TakesOf(s.Input(), s.Err())
-		return s.Name(), err
+	byName, err := executor.Register("stateful type", all, func(s *Stateful) (string, error) {
+		return s.Name(), s.read()
 	})
 	if err != nil {
 		return nil, err
@@ -43,42 +42,92 @@ func NewFactories(stateful ...switchyard.Stateful) (*Factories, error) {
 	return &Factories{byName: byName}, nil
 }
 
-// Names returns the names of the registered factories, sorted.
-func (f *Factories) Names() []string { return slices.Sorted(maps.Keys(f.byName)) }
-
-// Find returns the factory of a tool, and whether there is one.
-func (f *Factories) Find(spec *toolspecs.Spec) (Stateful, bool) {
-	s, ok := f.byName[executor.Handler(spec)]
-	return s, ok
-}
-
-// Check implements executor.Checker. It compares the Go type that calls take with the tool's input
-// schema, as the executor of functions does.
-func (f *Factories) Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []string {
-	s, ok := f.Find(spec)
-	if !ok {
-		return []string{executor.NotRegistered(spec, "factory of a stateful tool", "NewStateful")}
+// read reads the schemas of what the methods take.
+func (s *Stateful) read() error {
+	if err := s.Err(); err != nil {
+		return err
 	}
-	return function.CheckType(s.Name(), s.takes, spec, inputSchema)
+	s.takes = map[string]*jsonschema.Schema{}
+	var faults []error
+	for _, name := range s.methods() {
+		takes, err := function.TakesOf(s.Inputs()[name], nil)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("method %q: %w", name, err))
+		}
+		s.takes[name] = takes
+	}
+	return errors.Join(faults...)
 }
 
-// StartInstance implements executor.Host by the tool's factory.
+// methods returns the names of the methods, sorted.
+func (s *Stateful) methods() []string { return slices.Sorted(maps.Keys(s.Inputs())) }
+
+// Methods returns the names of the registered types with those of their methods, sorted.
+func (f *Factories) Methods() map[string][]string {
+	all := map[string][]string{}
+	for name, s := range f.byName {
+		all[name] = s.methods()
+	}
+	return all
+}
+
+// method is the method that executes the calls of a tool.
+type method struct {
+	Stateful
+	name string
+}
+
+// handler names the method for people.
+func (m method) handler() string { return m.Name() + "." + m.name }
+
+// find returns the method of a tool, or why there is none.
+func (f *Factories) find(spec *toolspecs.Spec) (method, error) {
+	s, ok := f.byName[executor.Handler(spec)]
+	if !ok {
+		return method{}, fmt.Errorf("%s; registered: %s", executor.NotRegistered(spec, "stateful type",
+			"NewStateful"), executor.NameList(slices.Sorted(maps.Keys(f.byName))))
+	}
+	name, fault := spec.Entry.StatefulMethod(s.methods())
+	if fault != nil {
+		return method{}, fmt.Errorf("%s (%s)", fault.Message, fault.Hint)
+	}
+	return method{s, name}, nil
+}
+
+// Check implements executor.Checker. It compares the Go type that the method takes with the tool's
+// input schema, as the executor of functions does.
+func (f *Factories) Check(spec *toolspecs.Spec, inputSchema json.RawMessage) []string {
+	m, err := f.find(spec)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	return function.CheckType(m.handler(), m.takes[m.name], spec, inputSchema)
+}
+
+// StartInstance implements executor.Host by the registered type of the tool.
 func (f *Factories) StartInstance(ctx context.Context, spec *toolspecs.Spec,
 	info executor.InstanceInfo) (executor.Instance, error) {
-	s, ok := f.Find(spec)
-	if !ok {
-		return executor.Instance{}, api.Errorf(api.ErrExecutorNotFound,
-			"the worker has no factory %q for the tool %s; it has %s",
-			executor.Handler(spec), spec.Name, executor.NameList(f.Names()))
+	m, err := f.find(spec)
+	if err != nil {
+		return executor.Instance{}, notFound(spec, err)
 	}
-	value, call, err := s.Start(ctx, info.StartInfo)
+	value, calls, err := m.Start(ctx, info.StartInfo)
 	if err != nil {
 		return executor.Instance{}, err
 	}
-	return executor.Instance{Value: value, Call: func(ctx context.Context, _ *toolspecs.Spec,
+	return executor.Instance{Value: value, Call: func(ctx context.Context, spec *toolspecs.Spec,
 		args json.RawMessage) (executor.Answer, error) {
-		return function.Call(ctx, s.Name(), s.takes, call, args)
+		m, err := f.find(spec)
+		if err != nil {
+			return executor.Answer{}, executor.NotStarted(notFound(spec, err))
+		}
+		return function.Call(ctx, m.handler(), m.takes[m.name], calls[m.name], args)
 	}}, nil
+}
+
+// notFound is the error of a tool whose method the worker does not have.
+func notFound(spec *toolspecs.Spec, why error) error {
+	return api.Errorf(api.ErrExecutorNotFound, "the worker cannot execute %s: %v", spec.Name, why)
 }
 
 // Execute implements executor.Executor. It fails, because calls are executed on instances.

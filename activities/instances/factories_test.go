@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard"
@@ -53,40 +52,50 @@ func makes[T any](value *T) func(context.Context, switchyard.StartInfo) (*T, err
 func addTo[T any](*T, context.Context, tallyArgs) (int, error) { return 0, nil }
 
 func TestNewFactories_ListsEveryFault(t *testing.T) {
-	good := switchyard.NewStateful("good", makes(&tally{}), (*tally).Add)
+	add := switchyard.NewMethod("add", (*tally).Add)
+	good := switchyard.NewStateful("good", makes(&tally{}), add)
 	const half = " has Snapshot or Restore but does not implement switchyard.Snapshotter; give it both methods as declared there"
+	const name = " contains %s; models accept only letters, digits, _ and - (github.search becomes github_search)"
 	for name, c := range map[string]struct {
 		stateful switchyard.Stateful
 		says     string
 	}{
-		"no factory": {switchyard.NewStateful("a", nil, (*tally).Add),
+		"no factory": {switchyard.NewStateful("a", nil, add),
 			"the function that starts an instance is nil"},
-		"no call": {switchyard.NewStateful[tally, tallyArgs, int]("a", makes(&tally{}), nil),
-			"the function that executes calls is nil"},
-		"half": {switchyard.NewStateful("a", makes(&halfTally{}), addTo[halfTally]),
-			"its type *instances.halfTally" + half},
-		"wrong types": {switchyard.NewStateful("a", makes(&wrongTally{}), addTo[wrongTally]),
-			"its type *instances.wrongTally" + half},
-		"no object": {switchyard.NewStateful("a", makes(&tally{}), func(*tally, context.Context,
-			int) (int, error) {
-			return 0, nil
-		}), "its argument type int is not an object in JSON; use a struct or a map with string keys"},
-		"raw": {switchyard.RawStateful("a", nil),
-			"the function that starts an instance is nil"},
-		"zero": {switchyard.Stateful{}, "it is nil; make it with NewStateful or RawStateful"},
-		"name": {switchyard.NewStateful("a b", makes(&tally{}), (*tally).Add),
-			`name "a b" contains ' '; models accept only letters, digits, _ and - (github.search becomes github_search)`},
-		"twice": {switchyard.NewStateful("good", makes(&tally{}), (*tally).Add),
-			"another stateful tool has this name too"},
+		"no methods": {switchyard.NewStateful("a", makes(&tally{})), "it has no methods; make one with NewMethod"},
+		"nil method": {switchyard.NewStateful("a", makes(&tally{}), switchyard.Method[tally]{}),
+			`method "": it is nil; make it with NewMethod or RawMethod`},
+		"no function": {switchyard.NewStateful("a", makes(&tally{}),
+			switchyard.NewMethod[tally, tallyArgs, int]("add", nil)),
+			`method "add": the function is nil`},
+		"method's name": {switchyard.NewStateful("a", makes(&tally{}),
+			switchyard.NewMethod("a.b", (*tally).Add)), fmt.Sprintf(`method "a.b": name "a.b"`+name, "'.'")},
+		"method twice": {switchyard.NewStateful("a", makes(&tally{}),
+			add, add), `method "add": another method has this name too`},
+		"half": {switchyard.NewStateful("a", makes(&halfTally{}),
+			switchyard.NewMethod("add", addTo[halfTally])), "its type *instances.halfTally" + half},
+		"wrong types": {switchyard.NewStateful("a", makes(&wrongTally{}),
+			switchyard.NewMethod("add", addTo[wrongTally])), "its type *instances.wrongTally" + half},
+		"no object": {switchyard.NewStateful("a", makes(&tally{}),
+			switchyard.NewMethod("add", func(*tally, context.Context, int) (int, error) {
+				return 0, nil
+			})), `method "add": its argument type int is not an object in JSON; use a struct or a map with string keys`},
+		"raw": {switchyard.NewStateful("a", makes(&tally{}), switchyard.RawMethod[tally]("add", nil)),
+			`method "add": the function is nil`},
+		"zero": {switchyard.Stateful{}, "it is nil; make it with NewStateful"},
+		"name": {switchyard.NewStateful("a b", makes(&tally{}), add),
+			fmt.Sprintf(`name "a b"`+name, "' '")},
+		"twice": {switchyard.NewStateful("good", makes(&tally{}), add),
+			"another stateful type has this name too"},
 	} {
 		if _, err := NewFactories(good, c.stateful); err == nil || err.Error() !=
-			fmt.Sprintf("stateful tool %q: %s", c.stateful.Name(), c.says) {
+			fmt.Sprintf("stateful type %q: %s", c.stateful.Name(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	f, err := NewFactories(good, switchyard.NewStateful("restored", makes(&tallySnapshot{}),
-		addTo[tallySnapshot]))
-	if err != nil || strings.Join(f.Names(), " ") != "good restored" {
+		switchyard.NewMethod("add", addTo[tallySnapshot])))
+	if err != nil || fmt.Sprint(f.Methods()) != "map[good:[add] restored:[add]]" {
 		t.Errorf("%v, %v", f, err)
 	}
 }
@@ -107,89 +116,102 @@ func TestStatefulCheck_ComparesInputType(t *testing.T) {
 		}
 		return f.Check(&compiled.Spec, compiled.InputSchema())
 	}
-	typed := switchyard.NewStateful("counter", makes(&tally{}), (*tally).Add)
+	typed := switchyard.NewStateful("counter", makes(&tally{}), switchyard.NewMethod("add", (*tally).Add))
 	if faults := fits(typed, "by"); len(faults) > 0 {
 		t.Errorf("got %q", faults)
 	}
-	if faults := fits(typed, "times"); len(faults) != 2 || faults[0] != `parameter "times" is declared as integer, but function "counter" takes no argument of that name; it takes by` {
+	if faults := fits(typed, "times"); len(faults) != 2 || faults[0] != `parameter "times" is declared as integer, but function "counter.add" takes no argument of that name; it takes by` {
 		t.Errorf("got %q", faults)
 	}
-	if faults := fits(switchyard.RawStateful("counter",
-		func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) {
-			return nil,
-				nil
-		}), "times"); len(faults) > 0 {
+	untyped := switchyard.NewStateful("counter", makes(&tally{}), echo)
+	if faults := fits(untyped, "times"); len(faults) > 0 {
+		t.Errorf("got %q", faults)
+	}
+	several := switchyard.NewStateful("counter", makes(&tally{}), echo,
+		switchyard.NewMethod("add", (*tally).Add))
+	if faults := fits(several, "by"); len(faults) != 1 || faults[0] !=
+		`the stateful type "counter" has 2 methods, and the entry names none (write method: and one of add, echo)` {
 		t.Errorf("got %q", faults)
 	}
 }
 
-type rawInstance func(json.RawMessage) (json.RawMessage, error)
+var echo = switchyard.RawMethod("echo",
+	func(_ *tally, _ context.Context, args json.RawMessage) (json.RawMessage, error) {
+		return args, nil
+	})
 
-func (r rawInstance) Call(_ context.Context, args json.RawMessage) (json.RawMessage, error) {
-	return r(args)
+// Tools of different methods call the same instance.
+func TestStateful_ExecutesTheMethodOfTheTool(t *testing.T) {
+	m, err := started(t, switchyard.NewStateful("counter", makes(&tally{}), echo,
+		switchyard.NewMethod("add", (*tally).Add),
+		switchyard.NewMethod("value", func(c *tally, _ context.Context, _ struct{}) (int, error) {
+			return c.n, nil
+		})), "echo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ method, args, want string }{
+		{"echo", `{"a":1}`, `{"a":1}`}, {"add", `{"by":2}`, "2"}, {"add", `{"by":3}`, "5"},
+		{"value", "", "5"},
+	} {
+		answer, err := m.Call(t.Context(), methodSpec("counter", c.method),
+			json.RawMessage(c.args))
+		if err != nil || string(answer.Output) != c.want {
+			t.Errorf("%s: %s, %v", c.method, answer.Output, err)
+		}
+	}
+	for method, says := range map[string]string{
+		"ad": `the stateful type "counter" has no method "ad" (did you mean "add"?)`,
+		"":   `the stateful type "counter" has 3 methods, and the entry names none (write method: and one of add, echo, value)`,
+	} {
+		_, err := m.Call(t.Context(), methodSpec("counter", method), nil)
+		if e := api.AsError(err); !executor.IsNotStarted(err) ||
+			e.Type != api.ErrExecutorNotFound ||
+			e.Message != "the worker cannot execute counter: "+says {
+			t.Errorf("%q: %v", method, err)
+		}
+	}
+	if _, err := m.Call(t.Context(), methodSpec("counter", "add"),
+		json.RawMessage(`{"By":1}`)); !executor.IsNotStarted(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func methodSpec(name, method string) *toolspecs.Spec {
+	spec := activitytest.Spec(name, nil)
+	spec.Entry.Handler, spec.Entry.Method = name, method
+	return &spec
 }
 
 // started starts an instance by a factory.
-func started(t *testing.T, s switchyard.Stateful) (executor.Instance, error) {
+func started(t *testing.T, s switchyard.Stateful, method string) (executor.Instance, error) {
 	t.Helper()
 	f, err := NewFactories(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec := activitytest.Spec(s.Name(), nil)
-	return f.StartInstance(t.Context(), &spec, executor.InstanceInfo{})
+	return f.StartInstance(t.Context(), methodSpec(s.Name(), method), executor.InstanceInfo{})
 }
 
 // A factory that returns no instance fails.
-func TestStateful_StartsInstances(t *testing.T) {
-	echo := switchyard.RawStateful("raw",
-		func(context.Context, switchyard.StartInfo) (switchyard.RawInstance, error) {
-			return rawInstance(func(args json.RawMessage) (json.RawMessage, error) {
-				return args,
-					nil
-			}), nil
-		})
-	m, err := started(t, echo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := m.Call(t.Context(), nil, json.RawMessage(`{"a":1}`))
-	if err != nil ||
-		string(answer.Output) != `{"a":1}` {
-		t.Errorf("%+v, %v", answer, err)
+func TestStateful_ReportsWhyNoInstanceStarted(t *testing.T) {
+	_, err := started(t, switchyard.NewStateful("a", makes[tally](nil), echo), "")
+	if err == nil ||
+		err.Error() != "no instance was started: the function returned nil without an error" {
+		t.Errorf("got %v", err)
 	}
 	broken := errors.New("no disk")
-	for name, s := range map[string]switchyard.Stateful{
-		"typed nothing": switchyard.NewStateful("a", makes[tally](nil), (*tally).Add),
-		"raw nothing": switchyard.RawStateful("a",
-			func(context.Context, switchyard.StartInfo) (switchyard.RawInstance,
-				error) {
-				return nil, nil
-			}),
-	} {
-		if _, err := started(t, s); err == nil || err.Error() != "no instance was started: the function returned nil without an error" {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	for name, s := range map[string]switchyard.Stateful{
-		"typed": switchyard.NewStateful("a", func(context.Context, switchyard.StartInfo) (*tally,
-			error) {
-			return nil, broken
-		}, (*tally).Add),
-		"raw": switchyard.RawStateful("a",
-			func(context.Context, switchyard.StartInfo) (switchyard.RawInstance,
-				error) {
-				return nil, broken
-			}),
-	} {
-		if _, err := started(t, s); !errors.Is(err, broken) {
-			t.Errorf("%s: %v", name, err)
-		}
+	_, err = started(t, switchyard.NewStateful("a", func(context.Context,
+		switchyard.StartInfo) (*tally, error) {
+		return nil, broken
+	}, echo), "")
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
 	}
 }
 
 func TestFactories_RejectCallsWithoutInstance(t *testing.T) {
-	f, err := NewFactories(switchyard.NewStateful("probe", makes(&tally{}), (*tally).Add))
+	f, err := NewFactories(switchyard.NewStateful("probe", makes(&tally{}), switchyard.NewMethod("add", (*tally).Add)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,17 +70,17 @@ type Host struct {
 // New returns a host without instances.
 func New(c Config) *Host { return &Host{config: c, live: map[string]int{}} }
 
-// Live returns the number of instances in this process, by tool.
+// Live returns the number of instances in this process, by name.
 func (host *Host) Live() map[string]int {
 	host.mu.Lock()
 	defer host.mu.Unlock()
 	return maps.Clone(host.live)
 }
 
-func (host *Host) count(tool string, change int) {
+func (host *Host) count(name string, change int) {
 	host.mu.Lock()
 	defer host.mu.Unlock()
-	host.live[tool] += change
+	host.live[name] += change
 }
 
 // HostInstance implements the activity api.HostInstanceActivity: it creates a run's instance of a
@@ -199,8 +199,8 @@ func (h *hosting) state() api.InstanceProgress {
 }
 
 func (h *hosting) lostError(why string) *api.Error {
-	e := api.Errorf(api.ErrWorkerLost, "the worker gave up the instance of %s: %s", h.request.Tool,
-		why)
+	e := api.Errorf(api.ErrWorkerLost, "the worker gave up the instance of %s: %s",
+		h.request.Name(), why)
 	e.Phase, e.Retryable = api.PhaseExecution, true
 	return e
 }
@@ -245,7 +245,7 @@ func (h *hosting) createOnce(ctx context.Context) (*instance, error) {
 	}
 	origin.Conversation = cmp.Or(origin.Conversation, h.info.WorkflowExecution.ID)
 	info := executor.InstanceInfo{Asks: h.request.Asks,
-		StartInfo: switchyard.StartInfo{Tool: h.spec.Name, Origin: origin,
+		StartInfo: switchyard.StartInfo{Instance: h.request.Name(), Origin: origin,
 			WorkflowID: h.info.WorkflowExecution.ID, RunID: h.info.WorkflowExecution.RunID,
 			Generation: h.last.Generation}}
 	started, err := executor.Guard(timeout, executor.Handler(h.spec),
@@ -253,7 +253,7 @@ func (h *hosting) createOnce(ctx context.Context) (*instance, error) {
 	if err != nil {
 		return nil, h.creationError(timeout, err)
 	}
-	i := newInstance(h.spec, started, h.lease, h.last, h.gone)
+	i := newInstance(h.request.Name(), h.spec, started, h.lease, h.last, h.gone)
 	i.hidden = hidden
 	_, err = executor.Guard(timeout, i.handler,
 		func() (struct{}, error) { return struct{}{}, i.restore(timeout) })
@@ -266,10 +266,10 @@ func (h *hosting) createOnce(ctx context.Context) (*instance, error) {
 func (h *hosting) creationError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, executor.ErrTimeout) &&
 		(errors.Is(err, cause) || errors.Is(err, ctx.Err())) {
-		return api.Errorf(api.ErrTimeout, "the instance of %s was not created within %s", h.spec.Name,
-			h.spec.Execution.Timeout)
+		return api.Errorf(api.ErrTimeout, "the instance of %s was not created within %s",
+			h.request.Name(), h.spec.Execution.Timeout)
 	}
 	e := executor.RedactorOf(ctx).Error(executor.ToolError(err, h.spec))
-	e.Message = fmt.Sprintf("the instance of %s could not be created: %s", h.spec.Name, e.Message)
+	e.Message = fmt.Sprintf("the instance of %s could not be created: %s", h.request.Name(), e.Message)
 	return e
 }

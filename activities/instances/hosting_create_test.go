@@ -29,7 +29,7 @@ func TestHostInstance_ReportsFailedCreation(t *testing.T) {
 				_ switchyard.StartInfo) (*loudSnapshot, error) {
 				attempts++
 				return f(ctx)
-			}, (*loudSnapshot).Add)
+			}, switchyard.NewMethod("add", (*loudSnapshot).Add))
 		}
 	}
 	for name, c := range map[string]struct {
@@ -57,8 +57,9 @@ func TestHostInstance_ReportsFailedCreation(t *testing.T) {
 			return nil, ctx.Err()
 		}), api.ErrTimeout, "the instance of counter was not created within 50ms", 1},
 		"unknown": {func(*hosts) switchyard.Stateful {
-			return switchyard.NewStateful("other", makes(&loudSnapshot{}), (*loudSnapshot).Add)
-		}, api.ErrExecutorNotFound, `the instance of counter could not be created: the worker has no factory "counter" for the tool counter; it has other`, 0},
+			return switchyard.NewStateful("other", makes(&loudSnapshot{}),
+				switchyard.NewMethod("add", (*loudSnapshot).Add))
+		}, api.ErrExecutorNotFound, `the instance of counter could not be created: the worker cannot execute counter: no stateful type "counter" is registered; register one with switchyard.NewStateful; registered: other`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			attempts = 0
@@ -127,7 +128,7 @@ func TestHostInstance_ClosesInstanceCreatedTooLate(t *testing.T) {
 			<-finish // it does not listen
 			h.say("made")
 			return &loud{hosts: h}, nil
-		}, (*loud).Add)
+		}, switchyard.NewMethod("add", (*loud).Add))
 	})
 	running := h.start(h.request())
 	expect.Receive(t, "the factory", making)

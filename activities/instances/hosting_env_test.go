@@ -126,6 +126,7 @@ func newHosts(t *testing.T, change func(*toolspecs.Spec),
 	catalog := activitytest.Catalog(t, activitytest.Spec("counter", func(s *toolspecs.Spec) {
 		s.Entry.Type = toolspecs.KindStateful
 		s.Parameters = []toolspecs.Parameter{{Name: "by", Type: "integer", Required: true}}
+		s.Execution.Effect = api.EffectIdempotent
 		s.Execution.Heartbeat = api.Duration(time.Second)
 		if change != nil {
 			change(s)
@@ -178,7 +179,7 @@ func plain(h *hosts) switchyard.Stateful {
 		info switchyard.StartInfo) (*loud, error) {
 		h.say(fmt.Sprint("make", info.Generation))
 		return &loud{hosts: h}, nil
-	}, (*loud).Add)
+	}, switchyard.NewMethod("add", (*loud).Add))
 }
 
 func snapshotBy(change func(*loudSnapshot)) func(*hosts) switchyard.Stateful {
@@ -191,7 +192,7 @@ func snapshotBy(change func(*loudSnapshot)) func(*hosts) switchyard.Stateful {
 				change(c)
 			}
 			return c, nil
-		}, (*loudSnapshot).Add)
+		}, switchyard.NewMethod("add", (*loudSnapshot).Add))
 	}
 }
 

@@ -143,7 +143,7 @@ func TestHostInstance_StopsCallsWhenLeaseIsLost(t *testing.T) {
 								<-ctx.Done()
 								return context.Cause(ctx)
 							}}, nil
-						}, (*loud).Add)
+						}, switchyard.NewMethod("add", (*loud).Add))
 				})
 			running := h.start(h.request())
 			s := expect.Receive(t, "the instance", h.served)

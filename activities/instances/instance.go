@@ -47,7 +47,7 @@ type instance struct {
 
 // newInstance returns an instance that no call has used yet. last is what is known of the run's
 // previous instance; the first call's answer reports if its state is lost.
-func newInstance(spec *toolspecs.Spec, m executor.Instance, l *lease.Lease,
+func newInstance(name string, spec *toolspecs.Spec, m executor.Instance, l *lease.Lease,
 	last api.InstanceProgress, gone string) *instance {
 	i := &instance{handler: executor.Handler(spec), created: m, lease: l, hostInstance: last,
 		lastUsed: time.Now(), drained: make(chan struct{})}
@@ -56,7 +56,7 @@ func newInstance(spec *toolspecs.Spec, m executor.Instance, l *lease.Lease,
 	i.everyCall = i.snapshots != nil && spec.Entry.OnLoss == api.OnLossRecreate
 	if last.Used && last.State == nil {
 		i.note = fmt.Sprintf("%s: this is a new instance of %s, without the state of the previous one",
-			gone, spec.Name)
+			gone, name)
 	}
 	return i
 }
@@ -116,7 +116,7 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
 	if err != nil {
 		ended.Error = hidden.Error(executor.CallError(ctx, err, spec))
 	}
-	if lost := i.commit(ended); lost != nil {
+	if lost := i.commit(ended, spec.Execution.Effect); lost != nil {
 		return executor.Answer{}, interrupted(lost, spec)
 	}
 	answer.Notes = append(answer.Notes, i.notes(err == nil)...)
@@ -167,10 +167,12 @@ func (i *instance) enter(ctx context.Context, spec *toolspecs.Spec) (context.Con
 	return period, err
 }
 
-// alone reports whether a call of the tool runs while no other call uses the instance. An MCP
-// server does not say which call its question belongs to.
+// alone reports whether a call of the tool runs while no other call uses the instance. A call that
+// changes it must not overlap the snapshot after another. An MCP server does not say which call its
+// question belongs to.
 func (i *instance) alone(spec *toolspecs.Spec) bool {
-	return i.snapshots != nil || spec.Execution.Access == api.AccessExclusive ||
+	return i.snapshots != nil && spec.Execution.Effect != api.EffectRead ||
+		spec.Execution.Access == api.AccessExclusive ||
 		spec.Entry.Type == toolspecs.KindMCP && spec.Entry.AnswerWithin > 0
 }
 
@@ -204,8 +206,11 @@ func Execute(ctx context.Context, kind executor.Executor, spec *toolspecs.Spec,
 
 // commit saves the effect of a call before the call reports, if the tool requires that. A call that
 // is retried leaves the earlier snapshot in place, because it must not take effect twice on a
-// rebuilt instance. The error reports that the instance was lost before.
-func (i *instance) commit(c snapshotCall) error {
+// rebuilt instance; so does a call that reads. The error reports that the instance was lost before.
+func (i *instance) commit(c snapshotCall, effect api.Effect) error {
+	if i.everyCall && effect == api.EffectRead {
+		return nil
+	}
 	i.mu.Lock()
 	first := !i.hostInstance.Used
 	i.hostInstance.Used = true

@@ -69,6 +69,7 @@ func newLive(t *testing.T, snapshot bool, change func(*toolspecs.Spec)) *liveIns
 	compiled, err := activitytest.Spec("counter", func(s *toolspecs.Spec) {
 		s.Entry.Type = toolspecs.KindStateful
 		s.Entry.OnLoss = api.OnLossRecreate
+		s.Execution.Effect = api.EffectIdempotent
 		if change != nil {
 			change(s)
 		}
@@ -88,7 +89,7 @@ func newLive(t *testing.T, snapshot bool, change func(*toolspecs.Spec)) *liveIns
 	if snapshot {
 		m.Value = i.scripted
 	}
-	i.instance = newInstance(&i.spec, m, l, api.InstanceProgress{Generation: 1}, "")
+	i.instance = newInstance(i.spec.Name, &i.spec, m, l, api.InstanceProgress{Generation: 1}, "")
 	if err := l.Beat(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func (i *liveInstance) reported() (state string, calls []string) {
 // Answers and permanent errors are final. Retryable errors and interrupted calls are not. A call
 // with a final outcome is never executed again.
 func TestInstance_SnapshotsFinalOutcomes(t *testing.T) {
-	i := newLive(t, true, func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectIdempotent })
+	i := newLive(t, true, nil)
 	stopped, stop := context.WithTimeoutCause(t.Context(), 500*time.Millisecond,
 		executor.ErrTimeout)
 	defer stop()
@@ -154,6 +155,19 @@ func TestInstance_SnapshotsFinalOutcomes(t *testing.T) {
 	}
 }
 
+// A call that only reads changes no state, so nothing is saved or lost with it.
+func TestInstance_TakesNoSnapshotsOfReads(t *testing.T) {
+	i := newLive(t, true, func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectRead })
+	for _, id := range []string{"1", "2"} {
+		if _, err := i.do(t.Context(), id, `"go"`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := i.state(); s.Used || s.State != nil || len(i.server.Beats) != 1 {
+		t.Errorf("reported %+v in %d heartbeats", s, len(i.server.Beats))
+	}
+}
+
 // Heartbeats only report that the instance was used.
 func TestInstance_ReportsNoStateWithoutSnapshots(t *testing.T) {
 	for name, i := range map[string]*liveInstance{
@@ -171,16 +185,22 @@ func TestInstance_ReportsNoStateWithoutSnapshots(t *testing.T) {
 	}
 }
 
-// Calls overlap only if the tool is shared and takes no snapshots, which would contain a part of a
-// running call.
+// Calls overlap only if the tool reads, or if it is shared and takes no snapshots, which would
+// contain a part of a running call.
 func TestInstance_SerializesCallsUnlessShared(t *testing.T) {
 	shared := func(s *toolspecs.Spec) { s.Execution.Access = api.AccessShared }
+	reads := func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectRead }
+	readsAlone := func(s *toolspecs.Spec) {
+		s.Execution.Effect, s.Execution.Access = api.EffectRead, api.AccessExclusive
+	}
 	for name, c := range map[string]struct {
 		snapshot bool
 		change   func(*toolspecs.Spec)
 		overlaps bool
 	}{"exclusive": {false, nil, false}, "shared": {false, shared, true},
-		"shared with snapshots": {true, shared, false}} {
+		"shared with snapshots": {true, shared, false}, "reads": {false, reads, true},
+		"reads with snapshots": {true, reads, true}, "reads, exclusive": {true, readsAlone, false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			i := newLive(t, c.snapshot, c.change)
 			i.scripted.inside = make(chan struct{}, 2)

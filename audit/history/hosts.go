@@ -49,7 +49,7 @@ func (h *hosts) scheduled(e *historypb.HistoryEvent, a *activity) (*activity, er
 		return nil, err
 	}
 	a.host, a.adopts = request.Tool, request.Adopt
-	delete(h.ends, cmp.Or(request.Instance, request.Tool))
+	delete(h.ends, request.Name())
 	return a, nil
 }
 

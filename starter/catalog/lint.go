@@ -232,7 +232,7 @@ func (l *linter) surroundings(located []toolspecs.Located) error {
 	if err != nil {
 		return err
 	}
-	var faults toolspecs.Faults
+	faults := toolspecs.CheckInstances(specsOf(located))
 	for _, s := range located {
 		compiled, err := s.Spec.Compile()
 		if err != nil {

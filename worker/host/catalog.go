@@ -29,7 +29,7 @@ func (c Config) watchCatalog(r registered) (*folder.Watcher, error) {
 	return folder.Watch(folder.WatchConfig{
 		Dir: c.Tools,
 		Options: toolspecs.Options{Lanes: r.lanes.current(), Handlers: r.functions.Names(),
-			Factories: r.factories.Names(), Mode: c.Mode},
+			Stateful: r.factories.Methods(), Mode: c.Mode},
 		Base:        own,
 		Check:       func(compiled *toolspecs.Compiled) []string { return unfit(compiled, r) },
 		SkipInvalid: c.SkipInvalid,

@@ -6,7 +6,7 @@ import (
 
 // liveInstances collects the number of live instances in this process.
 type liveInstances struct {
-	// live returns the number of instances by tool.
+	// live returns the number of instances by name.
 	live        func() map[string]int
 	description *prometheus.Desc
 }
@@ -24,8 +24,8 @@ func (l *liveInstances) Describe(descriptions chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (l *liveInstances) Collect(metrics chan<- prometheus.Metric) {
-	for tool, n := range l.live() {
+	for name, n := range l.live() {
 		metrics <- prometheus.MustNewConstMetric(l.description, prometheus.GaugeValue, float64(n),
-			tool)
+			name)
 	}
 }

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
@@ -24,7 +25,7 @@ func probeFactory(name string) switchyard.Stateful {
 	return switchyard.NewStateful(name, func(context.Context, switchyard.StartInfo) (*probeInstance,
 		error) {
 		return &probeInstance{}, nil
-	}, (*probeInstance).Probe)
+	}, switchyard.NewMethod("probe", (*probeInstance).Probe))
 }
 
 func statefulSpec(parameter, handler string) toolspecs.Spec {
@@ -34,18 +35,19 @@ func statefulSpec(parameter, handler string) toolspecs.Spec {
 }
 
 func TestCatalog_RejectsToolsThatDoNotMatchTheirFactory(t *testing.T) {
+	const noType = `tool probe: no stateful type "probe" is registered; register one with switchyard.NewStateful; registered: none`
 	for name, c := range map[string]struct {
 		c    Config
 		want string
 	}{
 		"no factory": {Config{Specs: []toolspecs.Spec{statefulSpec("path", "")}},
-			`tool probe: no factory of a stateful tool "probe" is registered; register one with switchyard.NewStateful`},
+			noType},
 		"a function": {Config{Specs: []toolspecs.Spec{statefulSpec("path", "")},
-			Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)}}, `tool probe: no factory of a stateful tool "probe" is registered; register one with switchyard.NewStateful`},
+			Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)}}, noType},
 		"another parameter": {Config{Specs: []toolspecs.Spec{statefulSpec("file", "")},
-			Stateful: []switchyard.Stateful{probeFactory("probe")}}, "tool probe: parameter \"file\" is declared as string, but function \"probe\" takes no argument of that name; it takes path\ntool probe: function \"probe\" takes \"path\" (string), but no parameter of that name is declared; declare it, or make the field a pointer or omitzero"},
+			Stateful: []switchyard.Stateful{probeFactory("probe")}}, "tool probe: parameter \"file\" is declared as string, but function \"probe.probe\" takes no argument of that name; it takes path\ntool probe: function \"probe.probe\" takes \"path\" (string), but no parameter of that name is declared; declare it, or make the field a pointer or omitzero"},
 		"of one name": {Config{Stateful: []switchyard.Stateful{probeFactory("probe"),
-			probeFactory("probe")}}, `stateful tool "probe": another stateful tool has this name too`},
+			probeFactory("probe")}}, `stateful type "probe": another stateful type has this name too`},
 		"too few": {Config{Instances: -1}, "Config.Instances is -1; it must be at least 1"},
 	} {
 		if err := Run(t.Context(), c.c); err == nil || err.Error() != c.want ||
@@ -61,8 +63,8 @@ func TestCatalog_RejectsToolsThatDoNotMatchTheirFactory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tools.Close()
-	if names := own.factories.Names(); len(names) != 1 || names[0] != "prober" {
-		t.Errorf("registered %v", names)
+	if all := own.factories.Methods(); fmt.Sprint(all) != "map[prober:[probe]]" {
+		t.Errorf("registered %v", all)
 	}
 }
 

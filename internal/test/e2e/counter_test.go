@@ -29,7 +29,7 @@ const (
 
 // write writes what an instance does outside of calls to the journal.
 func (c *counter) write(text string) error {
-	line, err := json.Marshal(entry{Run: c.info.Run, Tool: c.info.Tool, Text: text,
+	line, err := json.Marshal(entry{Run: c.info.Run, Tool: c.info.Instance, Text: text,
 		PID: os.Getpid()})
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func newCounter(ctx context.Context, info switchyard.StartInfo) (*counter, error
 	if err := c.write(wroteMade); err != nil {
 		return nil, err
 	}
-	switch info.Tool {
+	switch info.Instance {
 	case "late_counter":
 		return c, gateOpens(ctx)
 	case "no_counter":
@@ -100,6 +100,9 @@ func (c *snapshotCounter) Add(ctx context.Context, in addArgs) (int, error) {
 	return c.counter.Add(ctx, in)
 }
 
+// Value returns the number.
+func (c *snapshotCounter) Value(context.Context, struct{}) (int, error) { return c.n, nil }
+
 // Snapshot implements switchyard.Snapshotter.
 func (c *snapshotCounter) Snapshot(context.Context) ([]byte, error) { return json.Marshal(c.n) }
 
@@ -110,7 +113,11 @@ func (c *snapshotCounter) Restore(_ context.Context, state []byte) error {
 
 func stateful() []switchyard.Stateful {
 	return []switchyard.Stateful{
-		switchyard.NewStateful("counter", newCounter, (*counter).Add),
-		switchyard.NewStateful("snapshot_counter", newSnapshotCounter, (*snapshotCounter).Add),
+		switchyard.NewStateful("counter", newCounter, switchyard.NewMethod("add", (*counter).Add)),
+		switchyard.NewStateful("snapshot_counter", newSnapshotCounter,
+			switchyard.NewMethod("add", (*snapshotCounter).Add)),
+		switchyard.NewStateful("counter_methods", newSnapshotCounter,
+			switchyard.NewMethod("add", (*snapshotCounter).Add),
+			switchyard.NewMethod("value", (*snapshotCounter).Value)),
 	}
 }

@@ -17,6 +17,7 @@ import (
 var answers = map[string]string{
 	"function": "10 lamps cost 220.5",
 	"stateful": "in the cart: 2 lamps, 1 desk",
+	"shell":    "in notes: today.txt\n by Ada",
 	"rest":     "3 desks are left",
 	"mcp":      "to Oslo it takes 2 days",
 	"command":  "4 x chair to Lisbon",

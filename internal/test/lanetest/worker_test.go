@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 		switchyard.NewFunction("flaky", flaky),
 		switchyard.NewFunction("pay", pay),
 	}, Stateful: []switchyard.Stateful{
-		switchyard.NewStateful("journal", newJournal, (*journal).add),
+		switchyard.NewStateful("journal", newJournal, switchyard.NewMethod("add", (*journal).add)),
 	}}))
 }
 

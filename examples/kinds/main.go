@@ -1,5 +1,5 @@
 // Command kinds is the worker of the examples, one folder per kind of tool: a small shop. It
-// registers a Go function and a stateful Go type. It also serves the shop's HTTP API and MCP
+// registers a Go function and two stateful Go types. It also serves the shop's HTTP API and MCP
 // server, so that the examples need no network.
 package main
 
@@ -35,7 +35,7 @@ func main() {
 	os.Exit(host.Main(host.Config{
 		Specs:     toolspecs.Shipped(),
 		Functions: append(tools.All(tools.Config{}), switchyard.NewFunction("price", price)),
-		Stateful:  []switchyard.Stateful{carts()},
+		Stateful:  []switchyard.Stateful{carts(), shells()},
 		Hooks:     hooks(),
 	}))
 }

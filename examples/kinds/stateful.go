@@ -17,7 +17,7 @@ type cartInput struct {
 }
 
 func carts() switchyard.Stateful {
-	return switchyard.NewStateful("cart", newCart, (*cart).add)
+	return switchyard.NewStateful("cart", newCart, switchyard.NewMethod("add", (*cart).add))
 }
 
 func newCart(context.Context, switchyard.StartInfo) (*cart, error) {

@@ -83,8 +83,38 @@ func malformed(message string) *ControlError {
 	return &ControlError{Type: ControlMalformed, Message: message}
 }
 
-// ControlErrorType says why a run rejected a message, a pause or a resume. It is the failure type
-// of SendMessageUpdate, PauseUpdate and ResumeUpdate.
+// CloseInstance asks a run to close one of its instances. Running calls on it may end first, and
+// the next call gets a new instance.
+type CloseInstance struct {
+	// Instance is the name of the instance or of a tool that uses it.
+	Instance string `json:"instance"`
+	By       string `json:"by"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+// Note returns who closes the instance, and why, in a few words.
+func (c CloseInstance) Note() string {
+	note := "closed by " + Shorten(c.By, maxBy)
+	if c.Reason != "" {
+		note += ": " + Shorten(c.Reason, maxPauseReason)
+	}
+	return note
+}
+
+// Check returns why the request is invalid for any run; nil if it is valid.
+func (c CloseInstance) Check() *ControlError {
+	switch {
+	case strings.TrimSpace(c.Instance) == "":
+		return malformed("the name of the instance is missing")
+	case len(c.Reason) > maxPauseReason:
+		return malformed("the reason is too long")
+	}
+	return checkBy(c.By)
+}
+
+// ControlErrorType says why a run rejected a message, a pause, a resume or the close of an
+// instance. It is the failure type of SendMessageUpdate, PauseUpdate, ResumeUpdate and
+// CloseInstanceUpdate.
 type ControlErrorType string
 
 const (
@@ -103,9 +133,11 @@ const (
 	PauseAlready ControlErrorType = "paused_already"
 	// NotPaused: the run is not paused.
 	NotPaused ControlErrorType = "not_paused"
+	// NoInstance: the run has no such instance that is open.
+	NoInstance ControlErrorType = "no_instance"
 )
 
-// ControlError says why a run rejected a message, a pause or a resume.
+// ControlError says why a run rejected an update that controls it.
 type ControlError struct {
 	Type    ControlErrorType `json:"type"`
 	Message string           `json:"message"`

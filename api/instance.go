@@ -72,6 +72,21 @@ type InstanceProgress struct {
 	State []byte `json:"state,omitempty"`
 	// Ended is why the instance lost its state although its worker lived; empty if it did not.
 	Ended string `json:"ended,omitempty"`
+	// Closed says that the run closed the instance on demand: the next one has no state of it.
+	Closed bool `json:"closed,omitempty"`
+}
+
+// AfterClose is what is left of the instance after it was closed on demand. why is reported with
+// the first result of the next instance; empty if a call of the run closed the instance.
+func (p InstanceProgress) AfterClose(why string) InstanceProgress {
+	return InstanceProgress{Generation: p.Generation, Used: p.Used && why != "", Ended: why,
+		Closed: true}
+}
+
+// CloseInstanceRequest is the input of CloseInstanceActivity.
+type CloseInstanceRequest struct {
+	// OnDemand says that the run goes on and reads what the host of the instance reports.
+	OnDemand bool `json:"on_demand,omitempty"`
 }
 
 // InstanceState is what a run that continues as new passes on about an instance.
@@ -86,6 +101,14 @@ type InstanceState struct {
 	// Vanished says that the last instance was lost. Lost is why, if it is not recreated.
 	Vanished bool   `json:"vanished,omitempty"`
 	Lost     string `json:"lost,omitempty"`
+	// Closing is set while the instance is being closed on demand.
+	Closing *InstanceClosing `json:"closing,omitempty"`
+}
+
+// InstanceClosing is that an instance is being closed while its run goes on.
+type InstanceClosing struct {
+	// Why is who closes it and for which reason; empty if a call of the run does.
+	Why string `json:"why,omitempty"`
 }
 
 // InstanceHostError maps a failure of HostInstanceActivity to the error of the calls of tool that

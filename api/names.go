@@ -48,8 +48,9 @@ const (
 	// HostInstanceActivity hosts the instance of a stateful tool on one worker for as long as its
 	// run needs it.
 	HostInstanceActivity = "switchyard/host_instance"
-	// CloseInstanceActivity tells the worker that hosts an unused instance that its run is ending.
-	// Without it the worker would learn that from its next heartbeat only.
+	// CloseInstanceActivity takes a CloseInstanceRequest to the worker that hosts an instance: the
+	// run is ending, or closes the instance on demand. Without it the worker would learn of the end
+	// of a run from its next heartbeat only.
 	CloseInstanceActivity = "switchyard/close_instance"
 	// ServeSlotsActivity serves one group of a lane's slots for as long as the worker can prove its
 	// lease.
@@ -109,6 +110,8 @@ const (
 	// PauseUpdate and ResumeUpdate take a Pause: who pauses or resumes the run, and why.
 	PauseUpdate  = "switchyard/pause"
 	ResumeUpdate = "switchyard/resume"
+	// CloseInstanceUpdate takes a CloseInstance: which instance of the run to close.
+	CloseInstanceUpdate = "switchyard/close_instance"
 
 	// PausedMemo is the memo field with the Pause of a paused run.
 	PausedMemo = "SwitchyardPaused"
@@ -186,7 +189,34 @@ func Queue(base, lane string) string {
 // of stateful tools. It is separate from the lane's queue, because hosting lasts as long as the run
 // and would occupy a slot of the lane.
 func InstanceHostQueue(base, lane string) string {
-	return base + "/host_instance/" + cmp.Or(lane, LaneGeneral)
+	return base + "/" + hostPart + cmp.Or(lane, LaneGeneral)
+}
+
+// LaneOfHostQueue returns the lane of an InstanceHostQueue, or of the queue of an instance that a
+// continued run adopts.
+func LaneOfHostQueue(base, queue string) string {
+	if lane, ok := strings.CutPrefix(queue, base+"/"+hostPart); ok {
+		return lane
+	}
+	return LaneOf(base, queue)
+}
+
+// hostPart is part of the queues of HostInstanceActivity, and the prefix of its ids.
+const hostPart = "host_instance/"
+
+// InstanceHostID returns the id of the nth HostInstanceActivity of an instance in one execution of
+// its run. n counts from 1.
+func InstanceHostID(instance string, n int) string {
+	if n == 1 {
+		return hostPart + instance
+	}
+	return hostPart + instance + "/" + strconv.Itoa(n)
+}
+
+// HostedInstance is the inverse of InstanceHostID: the name of the instance.
+func HostedInstance(activityID string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(activityID, hostPart), "/")
+	return name
 }
 
 // SlotsQueue returns the task queue on which workers of a lane are asked to serve groups of its

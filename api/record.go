@@ -30,6 +30,7 @@ const (
 	EventMessageSent       EventType = "message_sent"
 	EventRunPaused         EventType = "run_paused"
 	EventRunResumed        EventType = "run_resumed"
+	EventInstanceClosed    EventType = "instance_closed"
 	EventRunCompleted      EventType = "run_completed"
 	EventRunFailed         EventType = "run_failed"
 	EventRunCancelled      EventType = "run_cancelled"
@@ -77,6 +78,8 @@ type Event struct {
 	// Sent is set on message_sent, Pause on run_paused and run_resumed: by whom, and why.
 	Sent  *Sent  `json:"sent,omitempty"`
 	Pause *Pause `json:"pause,omitempty"`
+	// Closes is set on instance_closed: which instance a person closes, and why.
+	Closes *CloseInstance `json:"closes,omitempty"`
 	// Record is set on the event that ends a call.
 	Record *Record `json:"record,omitempty"`
 	// Continues is set on the event that ends the run, if it continued an earlier run of its

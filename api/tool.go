@@ -133,6 +133,8 @@ type Tool struct {
 	// OnLoss and IdleTimeout are for tools with instances.
 	OnLoss      OnLoss   `json:"on_loss,omitempty"`
 	IdleTimeout Duration `json:"idle_timeout,omitzero"`
+	// Closes says that a successful call closes the instance.
+	Closes bool `json:"closes,omitempty"`
 	// Batch declares how calls of a turn are batched; nil if they are not.
 	Batch *Batch `json:"batch,omitempty"`
 	// Undo declares the call that undoes a call of the tool; nil if there is none.

@@ -166,6 +166,7 @@ func (c *Compiled) Tool() api.Tool {
 		AnswerWithin: c.Spec.Entry.AnswerWithin,
 		OnLoss:       c.Spec.Entry.OnLoss,
 		IdleTimeout:  c.Spec.Entry.IdleTimeout,
+		Closes:       c.Spec.Entry.Closes,
 		Undo:         c.Spec.Undo,
 		Verify:       c.Spec.Verify,
 		Batch:        c.Spec.Batch,

@@ -49,7 +49,7 @@ func (s *Spec) instanceDefaults() {
 	e, x := &s.Entry, &s.Execution
 	e.OnLoss = cmp.Or(e.OnLoss, api.OnLossFail)
 	e.IdleTimeout = cmp.Or(e.IdleTimeout, defaultIdleTimeout)
-	if x.Effect == api.EffectRead {
+	if x.Effect == api.EffectRead && !e.Closes {
 		x.Access = cmp.Or(x.Access, api.AccessShared)
 	}
 	x.Access = cmp.Or(x.Access, api.AccessExclusive)
@@ -62,6 +62,15 @@ func (statefulKind) check(c *checker, s Spec) {
 	if name := s.Entry.Instance; name != "" && api.CheckToolName(name) != nil {
 		c.Add("$.entry.instance", "use at most 64 letters, digits, _ and -",
 			"%q cannot name an instance", name)
+	}
+	c.closes(s)
+}
+
+// closes checks a tool whose calls close their instance.
+func (c *checker) closes(s Spec) {
+	if s.Entry.Closes && s.Execution.Access == api.AccessShared {
+		c.Add("$.execution.access", "remove it",
+			"a call that closes its instance overlaps no other call of the instance")
 	}
 }
 

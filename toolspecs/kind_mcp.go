@@ -99,7 +99,7 @@ func (c mcpChecker) mcp(s Spec) {
 	default:
 		c.mcpProgram(e)
 	}
-	c.session(e)
+	c.session(s)
 	switch {
 	case e.Pin == "":
 		c.Add("$.entry", hintPin, "the server's tool is not accepted: pin is missing")
@@ -120,10 +120,18 @@ func (c mcpChecker) noServer(e Entry) {
 }
 
 // session checks that a shared session has no fields of sessions of runs.
-func (c mcpChecker) session(e Entry) {
+func (c mcpChecker) session(s Spec) {
+	e := s.Entry
 	const hint = "remove it, or write session: run"
 	if e.Session != SessionShared {
+		c.closes(s)
 		return
+	}
+	if e.Closes {
+		c.AddKey("$.entry.closes", hint, "runs share the session, so that none of them closes it")
+	}
+	if e.Warm != 0 {
+		c.AddKey("$.entry.warm", hint, "a shared session is kept open for all runs")
 	}
 	if e.OnLoss != "" {
 		c.AddKey("$.entry.on_loss", hint, "a shared session has no state to lose")
@@ -157,6 +165,7 @@ func (c mcpChecker) mcpOverHTTP(e Entry) {
 	c.notWith(e.Dir != "", "dir", "argv", "remove it")
 	c.notWith(e.Env != nil, "env", "argv", "remove it")
 	c.notWith(e.SetEnv != nil, "set_env", "argv", "remove it")
+	c.notWith(e.Warm != 0, "warm", "argv", "remove it; a connection opens at once")
 	c.notWith(e.Secrets != nil, "secrets", "argv", "name the secret in auth")
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
@@ -136,6 +137,7 @@ func (s Spec) instanceFacts() []instanceFact {
 		{"$.entry.secrets", fmt.Sprint(e.Secrets)},
 		{"$.entry.on_loss", string(e.OnLoss)},
 		{"$.entry.idle_timeout", e.IdleTimeout.String()},
+		{"$.entry.warm", strconv.Itoa(e.Warm)},
 		{"$.execution.lane", s.Execution.Lane},
 	}
 }

@@ -79,7 +79,7 @@ func decodeServers(file string, data []byte) (map[string]server, Faults) {
 			doc.ReportKey(at, fmt.Sprintf("%q cannot name a server", name),
 				"use letters, digits, _, - and .")
 		}
-		for _, own := range []string{"tool", "pin", "server"} {
+		for _, own := range []string{"tool", "pin", "server", "closes"} {
 			if doc.Has(at + "." + own) {
 				doc.ReportKey(at+"."+own, own+" is a field of a tool, not of its server",
 					"write it in the toolspec")

@@ -182,6 +182,9 @@ type Entry struct {
 	// 10m.
 	IdleTimeout api.Duration `json:"idle_timeout,omitzero" yaml:"idle_timeout" rule:"min=1s,max=24h" kinds:"stateful,mcp"`
 
+	// Closes says that a successful call closes the instance or session.
+	Closes bool `json:"closes,omitempty" yaml:"closes" kinds:"stateful,mcp"`
+
 	// BaseURL is the API's http or https URL without placeholders, or env:NAME for an environment
 	// variable of the worker that holds the URL.
 	BaseURL string `json:"base_url,omitempty" yaml:"base_url" kinds:"rest"`
@@ -224,6 +227,8 @@ type Entry struct {
 	unresolved bool
 	// Session is run (a session of each run; the default) or shared (for servers without state).
 	Session string `json:"session,omitempty" yaml:"session" rule:"enum=run|shared" kinds:"mcp"`
+	// Warm is how many sessions with the server each worker keeps ready that no run uses yet.
+	Warm int `json:"warm,omitempty" yaml:"warm" rule:"min=0,max=16" kinds:"mcp"`
 	// Pin is the digest of the remote tool's name, description and schema when it was accepted.
 	Pin string `json:"pin,omitempty" yaml:"pin" kinds:"mcp"`
 

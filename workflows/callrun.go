@@ -288,7 +288,10 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 	p.sizes.Task.Leave(ctx, id, size)
 	p.questions.end(out)
 	p.runFacts.Ended(out, p.tools[c.call.Tool])
-	if c.decision.Result == nil { // else there is nothing to undo
+	if c.decision.Result == nil { // else nothing was executed
+		if err == nil {
+			p.instances.closeAfter(ctx, c.tool)
+		}
 		c.noteUndo(out, err)
 	}
 	return out

@@ -18,6 +18,8 @@ type control struct {
 	questions *questions
 	approvals *approvals
 	inbox     *inbox
+	// instances are those of the run; nil before it has pinned its tools.
+	instances *instances
 	// paused says who paused the run and why; nil while it runs.
 	paused *api.Pause
 	// ended is set when the run has failed or is cancelled; it cannot be paused any more.
@@ -57,8 +59,14 @@ func newControl(ctx workflow.Context, agent bool) (*control, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, workflow.SetUpdateHandlerWithOptions(ctx, api.ResumeUpdate, c.resume,
+	err = workflow.SetUpdateHandlerWithOptions(ctx, api.ResumeUpdate, c.resume,
 		workflow.UpdateHandlerOptions{Validator: c.mayResume, Description: "a paused run goes on"})
+	if err != nil {
+		return nil, err
+	}
+	return c, workflow.SetUpdateHandlerWithOptions(ctx, api.CloseInstanceUpdate, c.closeInstance,
+		workflow.UpdateHandlerOptions{Validator: c.mayClose,
+			Description: "an instance is closed once its running calls have ended"})
 }
 
 // restore restores the state of an earlier execution of the run.

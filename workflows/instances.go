@@ -3,7 +3,6 @@ package workflows
 import (
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -50,6 +49,8 @@ type instance struct {
 	// vanished is set if the last instance was lost. gone is why, if it is not replaced after that.
 	vanished bool
 	gone     string
+	// closing is set while the instance is being closed on demand.
+	closing *closing
 	// calls are the scheduled calls that have not ended, in order. used is when the last one ended.
 	calls []*instanceCall
 	used  time.Time
@@ -170,10 +171,7 @@ func (i *instance) adopt(ctx workflow.Context) {
 
 func (i *instance) options() workflow.ActivityOptions {
 	i.hosts++
-	i.hostID = "host_instance/" + i.tool.InstanceName()
-	if i.hosts > 1 {
-		i.hostID = fmt.Sprint(i.hostID, "/", i.hosts)
-	}
+	i.hostID = api.InstanceHostID(i.tool.InstanceName(), i.hosts)
 	return workflow.ActivityOptions{
 		ActivityID:          i.hostID,
 		StartToCloseTimeout: hostTimeout,
@@ -225,21 +223,26 @@ func (i *instance) ended(ctx workflow.Context) {
 	i.hostInstance, i.cancel, i.adopting = nil, nil, false
 	if err == nil {
 		i.last, i.before, i.vanished = left, nil, false
-		i.again(ctx)
-		return
+	} else {
+		i.learn(err)
 	}
-	failure := activityFailure(err)
-	if !adopted && failure.HostNeverStarted() {
+	switch {
+	case i.closing != nil && len(i.calls) == 0:
+		i.closed(ctx)
+	case err == nil:
 		i.again(ctx)
-		return
+	default:
+		i.failed(ctx, activityFailure(err), adopted)
 	}
-	i.learn(err)
-	i.failed(ctx, failure, adopted)
 }
 
 // failed handles the failure of an instance host.
 func (i *instance) failed(ctx workflow.Context, failure api.ActivityFailure,
 	adopted bool) {
+	if !adopted && failure.HostNeverStarted() {
+		i.again(ctx)
+		return
+	}
 	fault, lost := failure.InstanceHostError(i.tool, adopted)
 	i.vanished = i.vanished || lost != ""
 	switch {
@@ -324,7 +327,7 @@ func (i *instance) announceEnd(ctx workflow.Context) {
 		StartToCloseTimeout:    closeWithin,
 		Summary:                "close the run's instance of " + i.tool.InstanceName(),
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-	}), api.CloseInstanceActivity)
+	}), api.CloseInstanceActivity, api.CloseInstanceRequest{})
 }
 
 // continueState returns what continue-as-new carries of the instances.
@@ -336,6 +339,9 @@ func (s *instances) continueState(ctx workflow.Context) []api.InstanceState {
 	for _, i := range s.list {
 		c := api.InstanceState{Instance: i.tool.Instance, Tool: i.tool.Name, Last: i.last,
 			Hosted: i.hostInstance != nil, Before: i.before, Vanished: i.vanished, Lost: i.gone}
+		if i.closing != nil {
+			c.Closing = &i.closing.InstanceClosing
+		}
 		if c.Hosted {
 			c.Before = append(slices.Clone(c.Before), api.InstanceHost{RunID: runID,
 				ActivityID: i.hostID})
@@ -357,6 +363,9 @@ func (s *instances) resume(ctx workflow.Context, continued []api.InstanceState) 
 		i.last, i.before, i.vanished, i.gone = c.Last, c.Before, c.Vanished, c.Lost
 		if c.Hosted {
 			i.adopt(ctx)
+		}
+		if c.Closing != nil {
+			i.closeOnDemand(ctx, c.Closing.Why)
 		}
 	}
 }

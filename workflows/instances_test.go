@@ -524,8 +524,8 @@ func TestInstance_IsSharedByToolsThatNameIt(t *testing.T) {
 	a.Tools = append(a.Tools, "shell", "shell_cd")
 	w.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 	w.result()
-	expect(t, "events", w.events(), []string{"hold/shell asked", "1.1 executed", "1.2 executed",
-		"2.1 executed", "hold/shell cancelled"})
+	expect(t, "events", w.events(), []string{"host_instance/shell asked", "1.1 executed", "1.2 executed",
+		"2.1 executed", "host_instance/shell cancelled"})
 	if r := w.asked[0]; r.Instance != "shell" || r.Heartbeat != api.Duration(time.Minute) ||
 		r.Queue != api.InstanceQueue("default-test-taskqueue", "general", r.Origin.Run, "shell") {
 		t.Errorf("asked with %+v", r)

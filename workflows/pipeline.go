@@ -85,6 +85,7 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 	p.passed = origin.Passed()
 	p.measure()
 	p.instances = &instances{base: p.queue, origin: p.passed, tools: p.tools, sizes: p.sizes}
+	c.instances = p.instances
 	c.approvals.edit, c.approvals.notify = p.admitter.editCall, p.notify
 	p.attributes.known = in.Attributes
 	p.follow(ctx, in)

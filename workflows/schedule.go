@@ -42,19 +42,19 @@ func (c sender) unsendable(ctx workflow.Context, fault *api.Error) workflow.Futu
 }
 
 // fitting starts an attempt as soon as n bytes fit into the workflow task, as fits reports and
-// await waits for, and the run is not paused.
+// await waits for, and the call waits for nothing else.
 func (c sender) fitting(ctx workflow.Context, n int, fits func(workflow.Context, int) bool,
 	await func(workflow.Context, int) error,
 	start func(workflow.Context) workflow.Future) workflow.Future {
-	if !c.paused() && fits(ctx, n) {
+	if !c.waits() && fits(ctx, n) {
 		return start(ctx)
 	}
 	waiting, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		for c.paused() || !fits(ctx, n) {
+		for c.waits() || !fits(ctx, n) {
 			err := await(ctx, n)
-			if err == nil && c.paused() {
-				err = c.pipeline.control.goOn(ctx)
+			if err == nil && c.waits() {
+				err = workflow.Await(ctx, func() bool { return !c.waits() })
 			}
 			if err != nil {
 				end.SetError(api.CancelledBeforeStart())
@@ -65,6 +65,10 @@ func (c sender) fitting(ctx workflow.Context, n int, fits func(workflow.Context,
 	})
 	return waiting
 }
+
+// waits reports whether the call may not start yet: the run is paused, or the instance that served
+// calls before is being closed.
+func (c sender) waits() bool { return c.paused() || c.pipeline.instances.isClosing(c.tool) }
 
 // paused reports whether the call waits for a paused run. Calls that the run itself makes belong to
 // the end of others, which a pause does not stop.

@@ -21,7 +21,7 @@ func (h *hosting) finish(end ending) (api.InstanceProgress, error) {
 	close(h.over)
 	h.endCreation(lease.ErrOver)
 	switch end.kind {
-	case endIdle, endStopped:
+	case endIdle, endStopped, endClosed:
 	case endState: // its calls end with their own errors, which say more
 		h.instance.Load().lose(end.err.Message)
 		_ = h.lease.Beat(context.Background()) // without it, the next instance knows less
@@ -131,6 +131,9 @@ func (h *hosting) report(end ending) (state api.InstanceProgress, err error) {
 	switch end.kind {
 	case endIdle:
 		state = h.state()
+	case endClosed:
+		state = h.state()
+		state.State = nil
 	case endOver: // the server knows that the run has cancelled it
 	default:
 		left := h.state()

@@ -33,6 +33,8 @@ const (
 	endOver endKind = "the run is over"
 	// endIdle: no call used the instance for its idle timeout.
 	endIdle endKind = "idle"
+	// endClosed: the run closes the instance and goes on.
+	endClosed endKind = "closed on demand"
 	// endLost: this process can no longer host the instance.
 	endLost endKind = "lost"
 	// endState: the instance lost its state, although this process can host it.
@@ -138,7 +140,7 @@ func (h *hosting) serve(c creation) *ending {
 		Tool: func(ctx context.Context, in converter.EncodedValues) (api.Result, error) {
 			return h.config.Tool(context.WithValue(ctx, instanceKey{}, i), in)
 		},
-		HostInstance: h.adopt, Close: h.endWithRun,
+		HostInstance: h.adopt, Close: h.endOnRequest,
 		Failed: func(err error) { h.endings.add(func() *ending { return h.unserved(err) }) },
 	})
 	if err != nil {
@@ -162,9 +164,13 @@ func (h *hosting) adopt(ctx context.Context, _ api.HostInstanceRequest) (api.Ins
 	return api.InstanceProgress{}, hostFailure(h.lostError("it is being closed"), h.state())
 }
 
-// endWithRun handles the CloseInstance activity of a run that is ending.
-func (h *hosting) endWithRun(context.Context) error {
-	h.endings.add(func() *ending { return &ending{kind: endOver} })
+// endOnRequest handles the CloseInstance activity of a run that is ending or closes the instance.
+func (h *hosting) endOnRequest(_ context.Context, r api.CloseInstanceRequest) error {
+	end := &ending{kind: endOver}
+	if r.OnDemand {
+		end.kind = endClosed
+	}
+	h.endings.add(func() *ending { return end })
 	return nil
 }
 
@@ -296,19 +302,32 @@ func (h *hosting) describe(ctx context.Context,
 	return h.config.Client.DescribeWorkflowExecution(ctx, h.info.WorkflowExecution.ID, runID)
 }
 
+// lostWorker is why an instance was lost whose host has reported nothing.
+const lostWorker = "the worker that hosted the last one was lost"
+
 // previous returns what is known of the run's last instance, from the last heartbeat of its host or
 // from the run, and why its state is lost if it is.
 func (h *hosting) previous(ctx context.Context) (last api.InstanceProgress, gone string,
 	err error) {
-	const lost = "the worker that hosted the last one was lost"
 	if activity.HasHeartbeatDetails(ctx) {
 		err := activity.GetHeartbeatDetails(ctx, &last)
-		return h.readable(last, err), cmp.Or(last.Ended, lost), nil
+		return h.readable(last, err), cmp.Or(last.Ended, lostWorker), nil
 	}
+	last, gone, err = previousOfRun(ctx, h)
+	if closed := h.request.Last; closed.Closed {
+		closed.Generation = max(closed.Generation, last.Generation)
+		return closed, closed.Ended, err
+	}
+	return last, gone, err
+}
+
+// previousOfRun is previous for the first attempt to host the next instance.
+func previousOfRun(ctx context.Context, h *hosting) (last api.InstanceProgress, gone string,
+	err error) {
 	switch {
 	case len(h.request.Before) > 0:
 	case h.request.Lost:
-		return h.request.Last, cmp.Or(h.request.Last.Ended, lost), nil
+		return h.request.Last, cmp.Or(h.request.Last.Ended, lostWorker), nil
 	default:
 		return h.request.Last, fmt.Sprintf("the last one was closed after %s without a call",
 			h.spec.Entry.IdleTimeout), nil
@@ -317,16 +336,17 @@ func (h *hosting) previous(ctx context.Context) (last api.InstanceProgress, gone
 		details, known, err := h.lastHeartbeat(ctx, ref)
 		switch {
 		case err != nil:
-			return last, lost, err
+			return last, lostWorker, err
 		case !known: // the heartbeat of an earlier host is not the latest state
 			return h.readable(h.request.Last, errors.New("the server no longer has its host")),
-				lost, nil
+				lostWorker, nil
 		case details != nil:
 			err := h.config.Converter.FromPayloads(details, &last)
-			return h.readable(last, err), lost, nil
+			return h.readable(last, err), lostWorker, nil
 		}
 	}
-	return h.readable(h.request.Last, errors.New("no host of the run has reported any")), lost, nil
+	return h.readable(h.request.Last, errors.New("no host of the run has reported any")),
+		lostWorker, nil
 }
 
 // readable returns a state that was read. If reading failed, it reports the state as lost instead

@@ -30,10 +30,10 @@ type Served struct {
 	Queue, Lane string
 	// Tool executes the calls, as the dynamic activity; HostInstance is the activity
 	// api.HostInstanceActivity of a continued run, which adopts the instance. Close is the activity
-	// api.CloseInstanceActivity of an ending run.
+	// api.CloseInstanceActivity of a run that is ending or closes the instance on demand.
 	Tool         func(context.Context, converter.EncodedValues) (api.Result, error)
 	HostInstance func(context.Context, api.HostInstanceRequest) (api.InstanceProgress, error)
-	Close        func(context.Context) error
+	Close        func(context.Context, api.CloseInstanceRequest) error
 	// Failed receives the error that stops the worker. It does not block.
 	Failed func(error)
 }
@@ -183,7 +183,7 @@ func (h *hosting) prepare(ctx context.Context) *api.Error {
 	}
 	h.last, h.gone, err = h.previous(ctx)
 	h.last.Generation++
-	h.last.Ended = ""
+	h.last.Ended, h.last.Closed = "", false
 	if err != nil {
 		return h.lostError("what is left of the instance before cannot be read: " + err.Error())
 	}

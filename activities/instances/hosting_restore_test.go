@@ -58,6 +58,15 @@ func TestHostInstance_NotesLostState(t *testing.T) {
 			"the worker that hosted the last one was lost: this is a new instance of counter"},
 		"idle": {func(r *api.HostInstanceRequest) { r.Last = used }, nil,
 			"the last one was closed after 10m0s without a call"},
+		"closed by a person": {func(r *api.HostInstanceRequest) {
+			r.Last = used.AfterClose("the last one was closed by ada")
+		}, nil, "closed by ada: this is a new instance of counter"},
+		"closed by a call": {func(r *api.HostInstanceRequest) { r.Last = used.AfterClose("") },
+			nil, ""},
+		"closed after continue-as-new": {func(r *api.HostInstanceRequest) {
+			r.Last = api.InstanceProgress{}.AfterClose("")
+			r.Before = []api.InstanceHost{{RunID: "old", ActivityID: "host/counter"}}
+		}, nil, ""},
 		"by the run": {func(r *api.HostInstanceRequest) { r.Last, r.Lost = used, true }, nil,
 			"was lost"},
 		"by the server": {func(r *api.HostInstanceRequest) {

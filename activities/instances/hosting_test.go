@@ -89,6 +89,24 @@ func TestHostInstance_EndsThoughItsWorkerDoesNotStop(t *testing.T) {
 	}
 }
 
+// The snapshot is dropped: the run asked for the end of the state.
+func TestHostInstance_IsClosedOnDemand(t *testing.T) {
+	h := newHosts(t, recreate, snapshotBy(nil))
+	running := h.start(h.request())
+	s := expect.Receive(t, "the instance", h.served)
+	h.add(s, 1)
+	if err := s.Close(t.Context(), api.CloseInstanceRequest{OnDemand: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := expect.Receive(t, "the end", running.done); err != nil ||
+		running.left.State != nil || !running.left.Used || running.left.Generation != 1 {
+		t.Errorf("%v, left %+v", err, running.left)
+	}
+	if got := h.actions(); got != "make1 serve add1/1 snapshot stop close" {
+		t.Errorf("got %s", got)
+	}
+}
+
 // The run has ended without cancelling the activity, so no report is possible.
 func TestHostInstance_ClosesInstanceOfEndedRun(t *testing.T) {
 	for name, described := range map[string]*workflowservice.DescribeWorkflowExecutionResponse{

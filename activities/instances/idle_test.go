@@ -107,7 +107,8 @@ func TestHostInstance_ClosesWhenTheRunAnnouncesItsEnd(t *testing.T) {
 	env.RegisterActivityWithOptions(s.Close,
 		activity.RegisterOptions{Name: api.CloseInstanceActivity})
 	for range 2 {
-		if _, err := env.ExecuteActivity(api.CloseInstanceActivity); err != nil {
+		if _, err := env.ExecuteActivity(api.CloseInstanceActivity,
+			api.CloseInstanceRequest{}); err != nil {
 			t.Fatal(err)
 		}
 	}

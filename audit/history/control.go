@@ -32,6 +32,15 @@ func (c *control) resumed(e *historypb.HistoryEvent, _ string, input *updatepb.I
 	return c.pauseUpdate(e, input, false)
 }
 
+func (c *control) closesInstance(e *historypb.HistoryEvent, _ string, input *updatepb.Input) error {
+	var closes api.CloseInstance
+	err := c.run.decodeEvent(e, "request to close an instance", input.GetArgs(), &closes)
+	if err == nil {
+		c.run.emit(e, api.Event{Type: api.EventInstanceClosed, Turn: c.run.turn, Closes: &closes})
+	}
+	return err
+}
+
 func (c *control) pauseUpdate(e *historypb.HistoryEvent, input *updatepb.Input, begins bool) error {
 	var p api.Pause
 	if err := c.run.decodeEvent(e, "pause", input.GetArgs(), &p); err != nil {

@@ -35,6 +35,7 @@ func newUpdates(r *run) updates {
 			api.SendMessageUpdate:    {accepted: r.control.message},
 			api.PauseUpdate:          {accepted: r.control.paused},
 			api.ResumeUpdate:         {accepted: r.control.resumed},
+			api.CloseInstanceUpdate:  {accepted: r.control.closesInstance},
 		},
 	}
 }

@@ -231,6 +231,15 @@ var markReaders = map[api.EventType]func(*Run, api.Event){
 			line("by", e.Sent.By),
 		)
 	},
+	api.EventInstanceClosed: func(b *Run, e api.Event) {
+		b.point(
+			e,
+			markMessage,
+			"instance "+e.Closes.Instance+" closed",
+			line("closed by", e.Closes.By),
+			line("reason", e.Closes.Reason),
+		)
+	},
 	api.EventHookEnded: func(b *Run, e api.Event) {
 		b.point(
 			e,

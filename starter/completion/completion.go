@@ -205,6 +205,7 @@ func (a offers) argumentCompleters() map[string]completer {
 		"pause RUN":   a.anyRun(history.RunRunning),
 		"send RUN":    a.anyRun(history.RunRunning, history.RunPaused),
 		"resume RUN":  a.anyRun(history.RunPaused),
+		"close RUN":   a.anyRun(history.RunRunning, history.RunPaused),
 		"approve RUN": a.awaitingRuns, "deny RUN": a.awaitingRuns, "answer RUN": a.questionRuns,
 		"approve CALL": a.openCalls, "deny CALL": a.openCalls, "answer QUESTION": a.openQuestions,
 		"evaluate solved|failed": words(audit.SolvedYes, audit.SolvedNo),

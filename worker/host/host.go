@@ -69,7 +69,7 @@ func Run(ctx context.Context, c Config) error {
 	defer conn.Close()
 	queues := &queueServer{config: c, conn: conn, canceller: newCanceller(),
 		observer: newObserver(registry, c.Logger), limit: concurrency.New(c.MaxConcurrent),
-		catalog: tools.Catalog}
+		catalog: tools.Catalog, keepWarm: own.servers.KeepWarm}
 	actions, err := c.activities(tools, own, queues, keep)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer fleet.stop()
-	observeInstances(actions.Instances.Live, registry)
+	observeInstances(actions.Instances.Live, own.servers.WarmSessions, registry)
 	observeLanes(laneSamples(actions.Slots.States, own.lanes.lane), registry)
 	observeReadiness(health.isReady, fleet.lanes.names, registry)
 	fleet.beside = c.observeRuns(ctx, conn, registry)

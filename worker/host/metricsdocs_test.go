@@ -49,7 +49,7 @@ func ownMetrics(t *testing.T) map[string]string {
 	r := &recorder{help: map[string]string{}}
 	newObserver(r, slog.New(slog.DiscardHandler))
 	observeLanes(func() map[string]laneSample { return nil }, r)
-	observeInstances(nil, r)
+	observeInstances(nil, nil, r)
 	observeTraces(func() (sent, dropped int64) { return 0, 0 }, r)
 	r.MustRegister(newOpenRuns(nil, "", nil))
 	observeBuild(buildinfo.Info{}, r)

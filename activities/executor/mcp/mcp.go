@@ -58,17 +58,23 @@ type Options struct {
 type Executor struct {
 	Options Options
 	pool    *mcpPool
+	warm    *warmSessions
 }
 
 // New returns the executor. Close ends its connections.
 func New(o Options) *Executor {
 	o.Files = cmp.Or(o.Files, defaultFiles())
 	o.Logins = cmp.Or(o.Logins, mcpclient.DefaultLogins())
-	return &Executor{Options: o, pool: newMCPPool(o)}
+	pool := newMCPPool(o)
+	return &Executor{Options: o, pool: pool,
+		warm: &warmSessions{pool: pool, servers: map[string]*warmServer{}}}
 }
 
 // Close ends all connections and their server programs. No call may be running.
-func (m *Executor) Close() { m.pool.close() }
+func (m *Executor) Close() {
+	m.KeepWarm(nil)
+	m.pool.close()
+}
 
 // Execute implements executor.Executor. It fails with execution_error if the tool reports a
 // failure, validation_error if the server rejects the arguments, precondition_failed if the server

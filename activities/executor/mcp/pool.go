@@ -141,17 +141,47 @@ func (p *mcpPool) open(ctx context.Context, entry *toolspecs.Entry, asks bool) *
 	return c
 }
 
+// openOwn opens a connection that no call waits for. It returns nil if the pool is closed.
+func (p *mcpPool) openOwn(entry *toolspecs.Entry, asks bool) *mcpConn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil
+	}
+	return p.open(p.ctx, entry, asks)
+}
+
+// discard closes a connection that openOwn has returned.
+func (p *mcpPool) discard(c *mcpConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.closed {
+		p.closeAll.Go(c.close)
+	}
+}
+
 // errAbandoned means that the call that was opening the connection has ended.
 var errAbandoned = errors.New("the call that was connecting has ended")
 
 // ended reports whether a connection is no longer usable.
-func (c *mcpConn) ended() bool {
+func (c *mcpConn) ended() bool { return c.opened() && c.failure() != nil }
+
+// opened reports whether opening the connection is over.
+func (c *mcpConn) opened() bool {
 	select {
 	case <-c.ready:
-		return c.err != nil || c.conn.Err() != nil
+		return true
 	default:
 		return false
 	}
+}
+
+// failure returns why an opened connection failed or ended; nil if it did not.
+func (c *mcpConn) failure() error {
+	if c.err != nil {
+		return c.err
+	}
+	return c.conn.Err()
 }
 
 // await waits until the connection is open.

@@ -99,7 +99,11 @@ func (s *session) current(ctx context.Context, spec *toolspecs.Spec) (*sessionCo
 		return nil, over
 	}
 	if ended {
-		s.conn = &sessionConn{mcpConn: s.executor.pool.open(ctx, &spec.Entry, s.asks)}
+		conn := s.executor.warm.take(&spec.Entry, s.asks)
+		if conn == nil {
+			conn = s.executor.pool.open(ctx, &spec.Entry, s.asks)
+		}
+		s.conn = &sessionConn{mcpConn: conn}
 		go s.watch(s.conn)
 	}
 	return s.conn, nil

@@ -88,4 +88,5 @@ func ControlRefusal(err error) (refused api.ControlError, ok bool) {
 var refusals = map[api.ControlErrorType]string{api.PauseAlready: "the run is already paused",
 	api.NotPaused:   "the run is not paused",
 	api.RunEnding:   "the run is ending",
+	api.NoInstance:  "the run has no open instance of that name",
 	api.ControlFull: "the run has received too many messages, pauses and resumptions"}

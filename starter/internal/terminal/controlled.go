@@ -9,11 +9,16 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
-// controlled adds the fields of a message or pause event.
+// controlled adds the fields of a message, a pause or another request of a person.
 func (p *pairs) controlled(e api.Event) {
 	if e.Sent != nil {
 		p.add("by", e.Sent.By)
 		p.add("text", api.Shorten(e.Sent.Text, 300))
+	}
+	if e.Closes != nil {
+		p.add("instance", e.Closes.Instance)
+		p.add("by", e.Closes.By)
+		p.add("reason", api.Shorten(e.Closes.Reason, 300))
 	}
 	if e.Pause != nil {
 		p.add("by", e.Pause.By)
@@ -24,11 +29,16 @@ func (p *pairs) controlled(e api.Event) {
 	}
 }
 
-// controlled handles a message or pause event and returns its line. It ignores other events.
+// controlled handles the event of a person's request to the run and returns its line. It ignores
+// other events.
 func (t *Tracker) controlled(e api.Event) []string {
 	if e.Sent != nil {
 		return []string{t.Palette.Bold("message") + " from " + cli.PlainText(e.Sent.By) + ": " +
 			api.Shorten(e.Sent.Text, 300)}
+	}
+	if e.Closes != nil {
+		return []string{t.Palette.Bold("instance "+e.Closes.Instance) + " " +
+			cli.PlainText(e.Closes.Note())}
 	}
 	if e.Pause == nil {
 		return nil

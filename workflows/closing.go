@@ -1,0 +1,140 @@
+package workflows
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// closing is that an instance is being closed while its run goes on. Calls that were sent to the
+// instance may end first, and calls after that wait until it is closed. They get a new one.
+type closing struct {
+	api.InstanceClosing
+	// stop stops telling the host; it is nil before that began.
+	stop func()
+}
+
+// closeAfter closes the instance that served a call which succeeded, if its tool declares that.
+func (s *instances) closeAfter(ctx workflow.Context, t api.Tool) {
+	if t.Closes && t.Dispatch == api.DispatchInstance {
+		s.of(t).closeOnDemand(ctx, "")
+	}
+}
+
+// find returns the instance with that name, or that a tool of that name uses; nil for none.
+func (s *instances) find(name string) *instance {
+	if t, ok := s.tools[name]; ok {
+		name = t.InstanceName()
+	}
+	at := slices.IndexFunc(s.list, func(i *instance) bool { return i.tool.InstanceName() == name })
+	if at < 0 {
+		return nil
+	}
+	return s.list[at]
+}
+
+// isClosing reports whether calls of a tool wait until its instance is closed.
+func (s *instances) isClosing(t api.Tool) bool {
+	if t.Dispatch != api.DispatchInstance {
+		return false
+	}
+	i := s.find(t.Name)
+	return i != nil && i.closing != nil
+}
+
+// openNames returns the names of the instances that can be closed, separated by commas.
+func (s *instances) openNames() string {
+	var names []string
+	for _, i := range s.list {
+		if i.open() {
+			names = append(names, i.tool.InstanceName())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// open reports whether closing the instance has an effect: a worker hosts it, or the run lost it.
+func (i *instance) open() bool {
+	return i.closing == nil && (i.hostInstance != nil || i.gone != "")
+}
+
+// closeOnDemand closes the instance once the calls that were sent to it have ended. It does not
+// wait. why is reported with the first result of the next instance; empty for none.
+func (i *instance) closeOnDemand(ctx workflow.Context, why string) {
+	if i.closing != nil {
+		return
+	}
+	c := &closing{InstanceClosing: api.InstanceClosing{Why: why}}
+	i.closing = c
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		_ = workflow.Await(ctx, func() bool { return i.closing != c || len(i.calls) == 0 })
+		switch { // the context is never cancelled
+		case i.closing != c:
+		case i.hostInstance == nil:
+			i.closed(ctx)
+		default:
+			i.tellHost(ctx)
+		}
+	})
+}
+
+// tellHost tells the worker that hosts the instance to close it. The host then ends, also if it is
+// lost or another worker hosts the instance before that.
+func (i *instance) tellHost(ctx workflow.Context) {
+	ctx, i.closing.stop = workflow.WithCancel(workflow.WithActivityOptions(ctx,
+		workflow.ActivityOptions{
+			ActivityID:          fmt.Sprint("close/", i.tool.InstanceName(), "/", i.hosts),
+			TaskQueue:           i.queue(),
+			StartToCloseTimeout: closeWithin,
+			Summary:             "close the instance of " + i.tool.InstanceName(),
+			RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2,
+				MaximumInterval: closeWithin},
+		}))
+	workflow.ExecuteActivity(ctx, api.CloseInstanceActivity,
+		api.CloseInstanceRequest{OnDemand: true})
+}
+
+// closed ends the closing of an instance that no worker hosts any more. It was asked for, so
+// nothing is lost.
+func (i *instance) closed(ctx workflow.Context) {
+	if i.closing.stop != nil {
+		i.closing.stop()
+	}
+	i.last = i.last.AfterClose(i.closing.Why)
+	i.closing, i.vanished, i.gone = nil, false, ""
+	i.again(ctx)
+}
+
+// mayClose rejects requests to close an instance that the run does not have.
+func (c *control) mayClose(_ workflow.Context, r api.CloseInstance) error {
+	e := r.Check()
+	switch {
+	case e != nil:
+	case c.ended || c.instances != nil && c.instances.closing:
+		e = &api.ControlError{Type: api.RunEnding, Message: "the run is ending"}
+	case c.taken.full():
+		e = c.taken.refusal()
+	case c.instances == nil || c.instances.openNames() == "":
+		e = &api.ControlError{Type: api.NoInstance, Message: "the run has no open instance"}
+	default:
+		if i := c.instances.find(r.Instance); i == nil || !i.open() {
+			e = &api.ControlError{Type: api.NoInstance, Message: fmt.Sprintf(
+				"the run has no open instance %s; it has %s", api.Shorten(r.Instance, api.MaxAttribute),
+				c.instances.openNames())}
+		}
+	}
+	return refuseControl(e)
+}
+
+// closeInstance closes an instance on a person's request.
+func (c *control) closeInstance(ctx workflow.Context, r api.CloseInstance) error {
+	*c.taken++
+	c.instances.find(r.Instance).closeOnDemand(ctx, "the last one was "+r.Note())
+	return nil
+}

@@ -17,7 +17,15 @@ const (
 )
 
 // checker collects the faults of a spec that its struct tags (types and bounds) do not detect.
-type checker struct{ strictyaml.Findings }
+type checker struct {
+	strictyaml.Findings
+	checked checkedSchemas
+}
+
+// checkedSchemas are the schemas of a spec as its check has compiled them; nil for those that the
+// spec does not declare as JSON Schema. Compiling a schema costs more than all else that is done
+// with a toolspec.
+type checkedSchemas struct{ input, output *schemas.Form }
 
 // semver is semantic versioning 2.0: three numbers without leading zeros, then optional pre-release
 // and build parts.
@@ -72,7 +80,7 @@ func (c *checker) arguments(s Spec) {
 		c.AddKey("$.input_schema", "keep one of them",
 			"a tool has either parameters or input_schema, not both")
 	}
-	schemas.Check(&c.Findings, "$.input_schema", s.InputSchema, true)
+	c.checked.input = schemas.Check(&c.Findings, "$.input_schema", s.InputSchema, true)
 }
 
 func (c *checker) output(s Spec) {
@@ -81,7 +89,7 @@ func (c *checker) output(s Spec) {
 			"a tool has either output or output_schema, not both")
 	}
 	if s.OutputSchema != nil {
-		schemas.Check(&c.Findings, "$.output_schema", s.OutputSchema, false)
+		c.checked.output = schemas.Check(&c.Findings, "$.output_schema", s.OutputSchema, false)
 	}
 	if s.Output != nil {
 		parameterChecker{c}.unnamed("$.output", *s.Output)

@@ -235,7 +235,8 @@ func (c parameterChecker) enum(path string, p Parameter) {
 // conform reports the values that break the rules of p, each at its place.
 func (c parameterChecker) conform(place func(i int) string, hint, what string, p Parameter,
 	values ...json.RawMessage) {
-	form, _, err := schemas.Compile(schemas.Encode(schemaOfParameter(p)), shapeOfParameter(p))
+	form, _, err := schemas.Compile(schemas.Encode(schemaOfParameter(p)), shapeOfParameter(p),
+		nil)
 	if err != nil {
 		c.Add(place(0), "", "the rules cannot be compiled: %v", err)
 		return

@@ -42,9 +42,15 @@ type Compiled struct {
 // not check lanes and handlers.
 func (s Spec) Compile() (*Compiled, error) {
 	s = s.withDefaults()
-	if err := s.faults().Err(); err != nil {
+	faults, checked := s.faults()
+	if err := faults.Err(); err != nil {
 		return nil, err
 	}
+	return s.compile(checked)
+}
+
+// compile compiles a spec with defaults and without faults.
+func (s Spec) compile(checked checkedSchemas) (*Compiled, error) {
 	data, err := canonicalSpec(s)
 	if err != nil {
 		return nil, fmt.Errorf("toolspec %q: %w", s.Name, err)
@@ -54,10 +60,10 @@ func (s Spec) Compile() (*Compiled, error) {
 		return nil, fmt.Errorf("toolspec %q: %w", s.Name, err)
 	}
 	c := &Compiled{Spec: s, Digest: digest, json: data}
-	if err := c.compileInput(); err != nil {
+	if err := c.compileInput(checked.input); err != nil {
 		return nil, fmt.Errorf("toolspec %q: input schema: %w", s.Name, err)
 	}
-	if err := c.compileOutput(); err != nil {
+	if err := c.compileOutput(checked.output); err != nil {
 		return nil, fmt.Errorf("toolspec %q: output schema: %w", s.Name, err)
 	}
 	if err := c.compileApproval(); err != nil {
@@ -66,7 +72,7 @@ func (s Spec) Compile() (*Compiled, error) {
 	return c, nil
 }
 
-func (s Spec) faults() Faults {
+func (s Spec) faults() (Faults, checkedSchemas) {
 	var faults Faults
 	add := func(path, message, hint string) {
 		faults = append(faults, s.fault(path, message,
@@ -80,7 +86,7 @@ func (s Spec) faults() Faults {
 	}
 	c := checker{}
 	c.spec(s)
-	return append(faults, c.faults(s)...)
+	return append(faults, c.faults(s)...), c.checked
 }
 
 // fault returns a fault of a spec that does not come from a file.
@@ -98,14 +104,14 @@ func (c *checker) faults(s Spec) Faults {
 	return faults
 }
 
-func (c *Compiled) compileInput() error {
+func (c *Compiled) compileInput(checked *schemas.Form) error {
 	raw := c.Spec.InputSchema
 	if raw == nil {
 		raw = schemas.Encode(schemaOfParameters(c.Spec.Parameters, nil))
 		c.inputShape = shapeOfParameters(c.Spec.Parameters, nil, schemas.TypeObject)
 	}
 	var err error
-	if c.input, c.inputJSON, err = schemas.Compile(raw, c.inputShape); err != nil {
+	if c.input, c.inputJSON, err = schemas.Compile(raw, c.inputShape, checked); err != nil {
 		return err
 	}
 	c.inputShape = c.input.Shape()
@@ -122,7 +128,7 @@ func (c *Compiled) compileInput() error {
 	return c.compilePlan()
 }
 
-func (c *Compiled) compileOutput() error {
+func (c *Compiled) compileOutput(checked *schemas.Form) error {
 	raw := c.Spec.OutputSchema
 	if c.Spec.Output != nil {
 		raw = schemas.Encode(schemaOfParameter(*c.Spec.Output))
@@ -132,7 +138,8 @@ func (c *Compiled) compileOutput() error {
 		return nil
 	}
 	var err error
-	if c.output, c.outputJSON, err = schemas.Compile(raw, c.outputShape); err != nil {
+	if c.output, c.outputJSON, err = schemas.Compile(raw, c.outputShape,
+		checked); err != nil {
 		return err
 	}
 	c.outputShape = c.output.Shape()

@@ -29,6 +29,9 @@ type Options struct {
 	// Mode is the argument mode of specs that set none; empty leaves it to the run.
 	Mode api.Mode
 
+	// Servers has the servers files that were decoded already; nil decodes them for each toolspec.
+	Servers *ServersCache
+
 	// ReadFile reads files that toolspecs name, up to a limit in bytes; default
 	// strictyaml.ReadFile.
 	ReadFile func(path string, limit int) ([]byte, error)
@@ -89,7 +92,12 @@ type Located struct {
 	Spec         Spec
 	File         string
 	Line, Column int
+
+	checked checkedSchemas
 }
+
+// Compile is Spec.Compile for a spec that was decoded without faults: it does not check again.
+func (l Located) Compile() (*Compiled, error) { return l.Spec.compile(l.checked) }
 
 // Fault returns a fault at the place of the spec's name.
 func (l Located) Fault(message, hint string) Fault {
@@ -114,9 +122,9 @@ func DecodeLocated(file string, data []byte, o Options) ([]Located, Faults) {
 	docs, faults := strictyaml.Parse(file, data, MaxFileBytes)
 	var specs []Located
 	for _, doc := range docs {
-		spec, agentFaults := decodeSpec(doc, file, o)
-		l := Located{Spec: spec, File: file}
+		l := Located{File: file}
 		l.Line, l.Column = doc.Position("$.name")
+		agentFaults := l.decode(doc, o)
 		faults = append(append(faults, doc.Faults()...), agentFaults...)
 		specs = append(specs, l)
 	}
@@ -138,19 +146,19 @@ func Repeated(specs []Located) Faults {
 	return faults
 }
 
-// decodeSpec reads a spec. The returned faults are those of an agent file that it names.
-func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults) {
+// decode reads the spec. The returned faults are those of an agent file that it names.
+func (l *Located) decode(doc *strictyaml.Document, o Options) Faults {
 	if reportOther(doc) {
-		return Spec{}, nil
+		return nil
 	}
 	var f specFile
 	reportMisplaced(doc)
 	doc.Decode(&f)
-	f.takeServer(doc, file, o)
+	f.takeServer(doc, l.File, o)
 	s := f.Spec
 	var faults Faults
 	if k, ok := kinds[s.Entry.Type].(fileReader); ok {
-		faults = k.readFiles(&s.Entry, doc, file, o)
+		faults = k.readFiles(&s.Entry, doc, l.File, o)
 	}
 	s.Execution = f.Execution.ExecutionSpec
 	s.Execution.Retry = api.Retry(f.Execution.Retry)
@@ -159,12 +167,13 @@ func decodeSpec(doc *strictyaml.Document, file string, o Options) (Spec, Faults)
 		s.Execution.Arguments = o.Mode
 	}
 	s = s.withDefaults().onLane(o.KnownLanes())
-	s.keepPlaces(doc, file)
+	s.keepPlaces(doc, l.File)
 	c := checker{}
 	c.spec(s)
 	c.surroundings(s, o)
 	doc.ReportAll(c.All)
-	return s, faults
+	l.Spec, l.checked = s, c.checked
+	return faults
 }
 
 // readParallelizable sets access from its alternative spelling, the key parallelizable.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -91,6 +92,42 @@ func withoutKinds(messages string) string {
 		"known: "+strings.Join(slices.Sorted(maps.Keys(kinds)), ", "), "known: KINDS",
 		strings.Join(scheduledKinds(), ", "), "SCHEDULED_KINDS",
 		strings.Join(slotKinds(), ", "), "LANE_KINDS").Replace(messages)
+}
+
+// A decoded spec is compiled without a second check, to the tool that its checked form gives.
+func TestLocated_CompilesToTheSameToolAsItsSpec(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "specs", "*_good.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := Options{}
+		if strings.Contains(file, "lanes") {
+			o.Lanes = someLanes
+		}
+		located, faults := DecodeLocated(file, data, o)
+		if len(faults) > 0 {
+			t.Fatal(faults)
+		}
+		for _, l := range located {
+			got, err := l.Compile()
+			want, checkedErr := l.Spec.Compile()
+			if err != nil || checkedErr != nil {
+				t.Fatalf("%s: %v, %v", file, err, checkedErr)
+			}
+			if !reflect.DeepEqual(got.Tool(), want.Tool()) ||
+				!reflect.DeepEqual(got.inputShape, want.inputShape) ||
+				string(got.inputJSON) != string(want.inputJSON) ||
+				string(got.outputJSON) != string(want.outputJSON) ||
+				(got.output == nil) != (want.output == nil) {
+				t.Errorf("%s: %s differs", file, l.Spec.Name)
+			}
+		}
+	}
 }
 
 func TestDecode_NormalizesSpecsAndFillsInDefaults(t *testing.T) {

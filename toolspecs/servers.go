@@ -1,6 +1,7 @@
 package toolspecs
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/spelling"
@@ -47,6 +49,39 @@ type serverTools struct {
 	Approval  *Approval     `yaml:"approval" rule:"short=when"`
 	Policies  []string      `yaml:"policies"`
 	Execution executionFile `yaml:"execution"`
+}
+
+// ServersCache has decoded servers files, because every tool of a server refers to its file. It is
+// safe for concurrent use.
+type ServersCache struct {
+	mu     sync.Mutex
+	byPath map[string]decodedServers
+}
+
+// decodedServers is a servers file that was decoded from data.
+type decodedServers struct {
+	data   []byte
+	list   map[string]server
+	faults Faults
+}
+
+// decode returns the servers of a file, which tools share and must not change.
+func (c *ServersCache) decode(file string, data []byte) (map[string]server, Faults) {
+	if c == nil {
+		return decodeServers(file, data)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, found := c.byPath[file]
+	if !found || !bytes.Equal(known.data, data) {
+		known = decodedServers{data: data}
+		known.list, known.faults = decodeServers(file, data)
+		if c.byPath == nil {
+			c.byPath = map[string]decodedServers{}
+		}
+		c.byPath[file] = known
+	}
+	return known.list, known.faults
 }
 
 // serverName matches the names of servers.
@@ -127,7 +162,7 @@ func (f *specFile) takeServer(doc *strictyaml.Document, file string, o Options) 
 		doc.Report(at, err.Error(), "declare the server there: servers: {"+name+": {argv: […]}}")
 		return
 	}
-	list, faults := decodeServers(path, data)
+	list, faults := o.Servers.decode(path, data)
 	s, found := list[name]
 	switch {
 	case len(faults) > 0:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -92,6 +93,24 @@ execution: {effect: read, timeout: 9s, retry: {max_attempts: 2}}
 		}
 		if args, _, _ := compiled.Arguments("{}", ""); string(args) != "{}" {
 			t.Errorf("the server's default is sent: %s", args)
+		}
+	}
+}
+
+// The tools of a server share its decoded file until the file changes.
+func TestServersCache_DecodesAFileOnce(t *testing.T) {
+	var c ServersCache
+	first, _ := c.decode("servers.yaml", []byte(someServers))
+	again, _ := c.decode("servers.yaml", []byte(someServers))
+	if len(first) == 0 || reflect.ValueOf(first).Pointer() != reflect.ValueOf(again).Pointer() {
+		t.Errorf("the file was decoded again: %v, %v", first, again)
+	}
+	if _, faults := c.decode("other/servers.yaml", []byte("servers: 1")); len(faults) == 0 {
+		t.Error("the faults of another file are missing")
+	}
+	for range 2 {
+		if _, faults := c.decode("servers.yaml", []byte("servers: 1")); len(faults) == 0 {
+			t.Error("the changed file has no faults")
 		}
 	}
 }

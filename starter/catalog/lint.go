@@ -234,7 +234,7 @@ func (l *linter) surroundings(located []toolspecs.Located) error {
 	}
 	faults := toolspecs.CheckInstances(specsOf(located))
 	for _, s := range located {
-		compiled, err := s.Spec.Compile()
+		compiled, err := s.Compile()
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/filewatch"
+	"github.com/switchyard/switchyard/internal/parallel"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -55,7 +56,7 @@ type reading struct {
 	// others are the further files that its specs name, by path.
 	others map[string]otherFile
 	specs  []toolspecs.Located
-	// tools are the specs compiled, in the same order; only complete without faults.
+	// tools are the specs compiled, in the same order; none if decoding found faults.
 	tools  []*toolspecs.Compiled
 	faults toolspecs.Faults
 }
@@ -78,15 +79,15 @@ func digestOf(data []byte, err error) string {
 func (f *folder) path(name string) string { return filepath.Join(f.dir, filepath.FromSlash(name)) }
 
 // fetch reads a file without decoding it: enough to tell whether it has changed.
-func (f *folder) fetch(root *os.Root, name string) (*reading, []byte) {
+func (f *folder) fetch(root *os.Root, name string) *reading {
 	data, err := filewatch.ReadLimited(root.FS(), name, toolspecs.MaxFileBytes)
 	if err != nil {
 		fault := toolspecs.Fault{File: f.path(name), Message: "cannot be read: " +
 			filewatch.Reason(err)}
 		return &reading{file: fault.File, failed: true, digest: filewatch.Reason(err),
-			faults: toolspecs.Faults{fault}}, nil
+			faults: toolspecs.Faults{fault}}
 	}
-	return &reading{file: f.path(name), digest: api.Digest(data)}, data
+	return &reading{file: f.path(name), digest: api.Digest(data), data: data}
 }
 
 // same reports whether r found what an earlier reading of the file found, in the file and in those
@@ -103,12 +104,23 @@ func (r *reading) same(earlier *reading) bool {
 	return true
 }
 
+// decodeAll decodes the content of each reading into it. Files are decoded in parallel, because a
+// folder of thousands takes seconds otherwise; tools are compared with others in order.
+func (f *folder) decodeAll(all []*reading) {
+	parallel.Each(len(all), func(i int) { f.decode(all[i]) })
+	for _, r := range all {
+		for i, tool := range r.tools {
+			r.faults = append(r.faults, f.surroundings(r.specs[i], tool)...)
+		}
+	}
+}
+
 // decode decodes the file's content into the reading.
-func (f *folder) decode(r *reading, data []byte) {
+func (f *folder) decode(r *reading) {
 	if r.failed {
 		return
 	}
-	r.data = data
+	data := r.data
 	if toolspecs.IsServersFile(r.file) {
 		if _, err := toolspecs.CheckServers(r.file, data); err != nil {
 			r.faults = strictyaml.AsFaults(r.file, err)
@@ -126,15 +138,17 @@ func (f *folder) decode(r *reading, data []byte) {
 	if len(r.faults) > 0 {
 		return
 	}
+	var tools []*toolspecs.Compiled
 	for _, l := range r.specs {
-		compiled, err := l.Spec.Compile()
+		compiled, err := l.Compile()
 		if err != nil {
 			r.faults = append(r.faults, strictyaml.AsFaults(fmt.Sprintf("toolspec %q", l.Spec.Name),
 				err)...)
-			continue
 		}
-		r.tools = append(r.tools, compiled)
-		r.faults = append(r.faults, f.surroundings(l, compiled)...)
+		tools = append(tools, compiled)
+	}
+	if len(r.faults) == 0 {
+		r.tools = tools
 	}
 }
 
@@ -161,12 +175,17 @@ func (f *folder) load(now time.Time) error {
 	}
 	defer root.Close()
 	f.files, f.seen = map[string]*specFileState{}, seen
+	f.options.Servers = &toolspecs.ServersCache{}
+	var readings []*reading
+	for _, name := range seen.names() {
+		r := f.fetch(root, name)
+		f.files[name] = &specFileState{read: now, stamp: seen.files[name], latest: r, good: r}
+		readings = append(readings, r)
+	}
+	f.decodeAll(readings)
 	faults := f.closed(seen.closed)
 	var all []toolspecs.Located
-	for _, name := range seen.names() {
-		r, data := f.fetch(root, name)
-		f.decode(r, data)
-		f.files[name] = &specFileState{read: now, stamp: seen.files[name], latest: r, good: r}
+	for _, r := range readings {
 		faults = append(faults, r.faults...)
 		all = append(all, r.specs...)
 	}

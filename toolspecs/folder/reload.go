@@ -28,7 +28,6 @@ type change struct {
 	name  string
 	stamp filewatch.Stamp
 	*reading
-	data []byte
 }
 
 func (d difference) none() bool { return len(d.changed) == 0 && len(d.removed) == 0 && !d.turned }
@@ -91,7 +90,7 @@ func (f *folder) compareFile(root *os.Root, name string, before snapshot, now ti
 		d.unsettled = true
 		return
 	}
-	r, data := f.fetch(root, name)
+	r := f.fetch(root, name)
 	if again := filewatch.StampOf(fs.Stat(root.FS(), name)); !again.Same(stamp) {
 		d.unsettled = true // it was written while we read
 		return
@@ -100,7 +99,7 @@ func (f *folder) compareFile(root *os.Root, name string, before snapshot, now ti
 		file.read, file.stamp = now, stamp
 		return
 	}
-	d.changed = append(d.changed, change{name: name, stamp: stamp, reading: r, data: data})
+	d.changed = append(d.changed, change{name: name, stamp: stamp, reading: r})
 }
 
 // doubtful reports whether the file may have changed though its stamp has not.
@@ -127,8 +126,12 @@ func (f *folder) take(d difference, now time.Time) {
 	for _, name := range d.removed {
 		delete(f.files, name)
 	}
+	var readings []*reading
 	for _, c := range d.changed {
-		f.decode(c.reading, c.data)
+		readings = append(readings, c.reading)
+	}
+	f.decodeAll(readings)
+	for _, c := range d.changed {
 		file := f.files[c.name]
 		if file == nil {
 			file = &specFileState{}
@@ -147,28 +150,34 @@ func (f *folder) takeLanes(known *lanes.Set) {
 	if err := f.placeBase(); err != nil {
 		f.unplaced = strictyaml.AsFaults(`toolspec ""`, err)
 	}
+	var readings []*reading
+	again := map[*reading]*reading{}
 	for _, file := range f.files {
-		good := file.good
-		latest := f.again(file.latest)
-		if good != nil && good != file.latest {
-			// The version in effect of an invalid file uses the new lanes too, if it fits them.
-			if again := f.again(good); len(again.faults) == 0 {
-				file.good = again
+		for _, r := range []*reading{file.latest, file.good} {
+			if r != nil && again[r] == nil {
+				again[r] = r.undecoded()
+				readings = append(readings, again[r])
 			}
 		}
-		file.latest = latest
+	}
+	f.decodeAll(readings)
+	for _, file := range f.files {
+		// The version in effect of an invalid file uses the new lanes too, if it fits them.
+		if good := again[file.good]; good != nil && file.good != file.latest &&
+			len(good.faults) == 0 {
+			file.good = good
+		}
+		file.latest = again[file.latest]
 	}
 	f.choose()
 }
 
-// again decodes the content of a reading once more.
-func (f *folder) again(r *reading) *reading {
-	again := &reading{file: r.file, digest: r.digest, failed: r.failed}
+// undecoded returns what was read, to be decoded once more.
+func (r *reading) undecoded() *reading {
+	again := &reading{file: r.file, digest: r.digest, failed: r.failed, data: r.data}
 	if r.failed {
 		again.faults = r.faults
-		return again
 	}
-	f.decode(again, r.data)
 	return again
 }
 

@@ -3,10 +3,9 @@ package imports
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
-	"sync"
 
+	"github.com/switchyard/switchyard/internal/parallel"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -40,20 +39,7 @@ type Result struct {
 // take adds tools and refuses those whose specs do not compile.
 func (r *Result) take(tools []Tool) {
 	faults := make([]error, len(tools))
-	var wait sync.WaitGroup
-	next := make(chan int)
-	for range runtime.GOMAXPROCS(0) {
-		wait.Go(func() {
-			for i := range next {
-				_, faults[i] = tools[i].Spec.Compile()
-			}
-		})
-	}
-	for i := range tools {
-		next <- i
-	}
-	close(next)
-	wait.Wait()
+	parallel.Each(len(tools), func(i int) { _, faults[i] = tools[i].Spec.Compile() })
 	for i, t := range tools {
 		if faults[i] != nil {
 			r.refuse(t.Source, "the toolspec would be invalid: %s", firstFault(faults[i]))

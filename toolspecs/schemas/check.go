@@ -16,37 +16,41 @@ import (
 // schemaChecker finds faults of a JSON Schema.
 type schemaChecker struct{ *strictyaml.Findings }
 
-// Check adds the faults of a JSON Schema at path. The schema of arguments must describe an object.
-func Check(findings *strictyaml.Findings, path string, raw json.RawMessage, arguments bool) {
+// Check adds the faults of a JSON Schema at path, and returns the schema for Compile; nil if it
+// does not compile. The schema of arguments must describe an object.
+func Check(findings *strictyaml.Findings, path string, raw json.RawMessage,
+	arguments bool) *Form {
 	c := schemaChecker{findings}
 	tree, jsonErr := jsontext.ParseOrdered(raw)
 	if jsonErr != nil {
 		c.Add(path, "", "the schema is not usable JSON: %v", jsonErr)
-		return
+		return nil
 	}
 	o, ok := tree.(*jsontext.Object)
 	if !ok {
 		c.Add(path, "write type: object and properties", "a JSON Schema is a mapping here")
-		return
+		return nil
 	}
 	if t := o.Members["type"]; arguments && t != TypeObject {
 		c.Add(jsonpath.Key(path, "type"), "",
 			"arguments are an object, so the schema says type: object")
 	}
 	at := partOf(tree)
+	var form *Form
 	before := len(c.All)
 	if c.keywords(path, o); len(c.All) == before {
 		// Otherwise the compiler would find some of it again.
 		schema, err := compileSchema(raw)
 		if err != nil {
 			c.schemaError(path, raw, err)
-			return
+			return nil
 		}
-		at = schema.at
+		at, form = schema.at, &Form{schema: schema.root}
 	}
 	if arguments {
 		c.schemaDefaults(path, at, ShapeOf(tree, ""))
 	}
+	return form
 }
 
 // subschemas has the compiled subschemas by JSON Pointer; nil for unusable ones.

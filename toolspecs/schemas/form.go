@@ -48,14 +48,17 @@ func (f *Form) Check(value json.RawMessage) []api.Problem {
 func (f *Form) Shape() *Shape { return f.shape }
 
 // Compile compiles a JSON Schema and also returns it in compact form. A nil shape is derived from
-// the schema.
-func Compile(schema json.RawMessage, s *Shape) (*Form, json.RawMessage, error) {
+// the schema. checked is what Check returned for this schema, or nil.
+func Compile(schema json.RawMessage, s *Shape, checked *Form) (*Form, json.RawMessage, error) {
 	tidy, err := jsontext.Compact(schema)
 	if err != nil {
 		return nil, nil, err
 	}
 	if s == nil {
 		s = ShapeOf(Decoded(tidy), "")
+	}
+	if checked != nil {
+		return &Form{schema: checked.schema, shape: s}, tidy, nil
 	}
 	compiled, err := compileSchema(tidy)
 	if err != nil {

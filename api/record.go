@@ -40,9 +40,14 @@ const (
 type Event struct {
 	// Sequence counts from 1 within the run, over continue-as-new, without gaps. A step_delta has
 	// none.
-	Sequence int       `json:"sequence,omitempty"`
-	Type     EventType `json:"type"`
-	Time     time.Time `json:"time"`
+	Sequence int `json:"sequence,omitempty"`
+	// TreeSequence counts from 1 over the events of a run and its sub-agents, and Parent is the
+	// path of the call that the event's run executes, below the run at the top. Both are set only
+	// where a tree of runs is followed.
+	TreeSequence int       `json:"tree_sequence,omitempty"`
+	Parent       string    `json:"parent,omitempty"`
+	Type         EventType `json:"type"`
+	Time         time.Time `json:"time"`
 	// WorkflowID and RunID identify the execution whose history has the event.
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`

@@ -33,6 +33,8 @@ type follower struct {
 	// started and usage are the run's, for the report.
 	started time.Time
 	usage   api.Usage
+	// tree is set to follow the run's sub-agents, too.
+	tree bool
 	// owned is set if this command started the run, so that an interrupt also affects the run.
 	owned             bool
 	cancelOnInterrupt bool
@@ -98,7 +100,11 @@ func (f *follower) follow(ctx context.Context) error {
 
 func (f *follower) read(ctx context.Context, arrivals chan<- arrival) {
 	defer close(arrivals)
-	for event, err := range audit.Follow(ctx, f.client, f.id, f.run) {
+	events := audit.Follow
+	if f.tree {
+		events = audit.FollowTree
+	}
+	for event, err := range events(ctx, f.client, f.id, f.run) {
 		select {
 		case arrivals <- arrival{event, err}:
 		case <-ctx.Done():
@@ -112,6 +118,9 @@ func (f *follower) take(a arrival) error {
 		return a.err
 	}
 	e := a.event
+	if e.Parent != "" {
+		return f.view.Event(e) // of a sub-agent: it is in the record of the run's call
+	}
 	f.last = e
 	if e.Type == api.EventRunStarted {
 		f.started = e.Time
@@ -154,8 +163,10 @@ func (f *follower) askPending(ctx context.Context) error {
 	}
 	f.missing = time.Time{}
 	f.view.Pending(running)
-	if err := f.tell(running); err != nil {
-		return err
+	if !f.tree { // a model's text has no place in the order of the tree
+		if err := f.tell(running); err != nil {
+			return err
+		}
 	}
 	f.askBelow(ctx, running, time.Now())
 	f.tellUndecided(ctx, running)

@@ -12,6 +12,7 @@ import (
 
 func watchCommand(a *cli.App) *cobra.Command {
 	var ref cli.RunRef
+	tree := false
 	cmd := &cobra.Command{
 		Use: "watch RUN", GroupID: cli.GroupRuns, Short: "Follow a run until it ends",
 		Long: `Follows a run from its first event to its last, whether it is running or finished. On a terminal
@@ -19,8 +20,12 @@ the open turn is redrawn with its calls and the model's text. Elsewhere each eve
 and so is each line of an answer in progress. The exit code is that of the run: 0 done, 1
 failed, 3 cancelled.
 
+With --tree the events of sub-agents' runs are included, one line for each event. All events are
+numbered in one order, by their times, which is the same whenever the tree is watched.
+
 Ctrl-C stops watching. The run continues.`,
 		Example: `  starter watch demo-1a2b3c4d
+  starter watch demo-1a2b3c4d --tree
   starter watch demo-1a2b3c4d --output json | jq -c 'select(.type == "tool_failed")'`,
 		Args: cli.Arguments(0, "RUN"),
 		RunE: a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
@@ -29,10 +34,15 @@ Ctrl-C stops watching. The run continues.`,
 				return a.LookupError(run.WorkflowID, run.RunID, err)
 			}
 			f := newFollower(a, c, run.WorkflowID, run.RunID, summary.TaskQueue)
-			f.view = terminal.NewView(a, a.Out)
+			f.tree, f.view = tree, terminal.NewView(a, a.Out)
+			if tree && !a.Format.JSON() {
+				f.view = &terminal.PlainView{Out: a.Out,
+					SubAgentNotes: terminal.NewSubAgentNotes(a)}
+			}
 			return followToReport(ctx, a, f)
 		}),
 	}
 	ref.Add(cmd.Flags())
+	cmd.Flags().BoolVar(&tree, "tree", false, "include the events of sub-agents below the run")
 	return cmd
 }

@@ -100,6 +100,11 @@ func (p *pairs) duration(name string, d time.Duration) {
 // plainLine formats an event as a log line. The format is stable: fields are only added.
 func plainLine(e api.Event, r cli.Invocation) string {
 	var p pairs
+	number := e.Sequence
+	if e.TreeSequence > 0 {
+		number = e.TreeSequence
+		p.add("parent", e.Parent)
+	}
 	p.number("turn", e.Turn)
 	p.add("call", e.CallID)
 	p.add("tool", e.Tool)
@@ -139,7 +144,7 @@ func plainLine(e api.Event, r cli.Invocation) string {
 	if e.Type == api.EventRunStarted {
 		p.add("run", e.WorkflowID)
 	}
-	return p.line(e, strconv.Itoa(e.Sequence))
+	return p.line(e, strconv.Itoa(number))
 }
 
 // line formats an event. Events that are not in history have - as their number.

@@ -137,7 +137,7 @@ func checkStats(t *testing.T, got CallStats, records []api.Record, of func(api.R
 		return count(func(r api.Record) bool { return r.Status == s && !r.DryRun })
 	}
 	var took, waited, longest time.Duration
-	arguments, results, retries := 0, 0, 0
+	arguments, results, retries, most := 0, 0, 0, 0
 	executed := func(r api.Record) bool {
 		return !r.DryRun && r.Status != api.CallRefused && r.Status != api.CallRunning
 	}
@@ -150,6 +150,7 @@ func checkStats(t *testing.T, got CallStats, records []api.Record, of func(api.R
 				r.Attempts-1,
 				0,
 			)
+		most = max(most, r.Attempts-1)
 		if executed(r) {
 			took, waited, longest = took+r.Duration.Std(), waited+r.QueueWait.Std(), max(
 				longest,
@@ -175,7 +176,8 @@ func checkStats(t *testing.T, got CallStats, records []api.Record, of func(api.R
 		Slow: count(
 			func(r api.Record) bool { return executed(r) && r.Duration.Std() > 6*time.Second },
 		),
-		ArgumentTokens: arguments, ResultTokens: results, Retries: retries, executed: int(n),
+		ArgumentTokens: arguments, ResultTokens: results, Retries: retries,
+		MaxRetries: most, executed: int(n),
 		total: took, wait: waited,
 	}
 	evaluated := func(r api.Record) bool { return r.ActualTokens > 0 && r.ExpectedTokens > 0 }

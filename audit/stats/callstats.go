@@ -40,6 +40,8 @@ type CallStats struct {
 	Slow int `json:"slow"`
 	// Retries counts the attempts after the first.
 	Retries int `json:"retries"`
+	// MaxRetries is the most retries of one call.
+	MaxRetries int `json:"max_retries"`
 	// ArgumentTokens and ResultTokens are the tokens of the calls in the conversations of models.
 	ArgumentTokens int `json:"argument_tokens"`
 	ResultTokens   int `json:"result_tokens"`
@@ -86,6 +88,7 @@ func (s *CallStats) add(r api.Record, t Thresholds) {
 	s.ArgumentTokens += r.ArgumentTokens()
 	s.ResultTokens += r.ResultTokens
 	s.Retries += max(r.Attempts-1, 0)
+	s.MaxRetries = max(s.MaxRetries, r.Attempts-1)
 	s.evaluate(r, t)
 	if r.Started.IsZero() || r.Status == api.CallRunning {
 		return
@@ -193,6 +196,7 @@ func (s *CallStats) merge(o CallStats) {
 	s.Batched += o.Batched
 	s.Slow += o.Slow
 	s.Retries += o.Retries
+	s.MaxRetries = max(s.MaxRetries, o.MaxRetries)
 	s.ArgumentTokens += o.ArgumentTokens
 	s.ResultTokens += o.ResultTokens
 	s.Estimated += o.Estimated

@@ -26,6 +26,8 @@ type summedConversation struct {
 	Gone int `json:"gone,omitempty"`
 	// HasErrors is set if a run or a call of the conversation failed.
 	HasErrors bool `json:"has_errors"`
+	// MaxRetries is the most retries of one call.
+	MaxRetries int `json:"max_retries"`
 	// List holds the conversation's runs in order of their start, without sub-agents' runs, which
 	// count as part of them.
 	List []summedRun `json:"list"`
@@ -55,8 +57,10 @@ type summedRun struct {
 	Calls       int     `json:"calls"`
 	SuccessRate float64 `json:"success_rate"`
 	// HasErrors is set if the run or one of its calls failed.
-	HasErrors bool      `json:"has_errors"`
-	Usage     api.Usage `json:"usage"`
+	HasErrors bool `json:"has_errors"`
+	// MaxRetries is the most retries of one of its calls.
+	MaxRetries int       `json:"max_retries"`
+	Usage      api.Usage `json:"usage"`
 }
 
 func conversationCommand(a *cli.App) *cobra.Command {
@@ -120,6 +124,7 @@ func sumUp(ctx context.Context, c client.Client, id string,
 		if run != nil {
 			result.List = append(result.List, *run)
 			result.HasErrors = result.HasErrors || run.HasErrors
+			result.MaxRetries = max(result.MaxRetries, run.MaxRetries)
 		}
 	}
 	result.Report, result.Gone, result.Unread = sum.Report(), missed.gone, missed.unread
@@ -132,8 +137,8 @@ func summed(listed runlist.Run, s history.Summary, calls stats.CallStats) summed
 		Caller: listed.Caller, Status: listed.Status, WaitsFor: listed.WaitsFor,
 		Started:  listed.Started,
 		Duration: listed.Duration, Calls: calls.Calls, SuccessRate: calls.SuccessRate,
-		HasErrors: calls.Failed+calls.Refused > 0 || s.Status == history.RunFailed,
-		Usage:     s.Usage}
+		HasErrors:  calls.Failed+calls.Refused > 0 || s.Status == history.RunFailed,
+		MaxRetries: calls.MaxRetries, Usage: s.Usage}
 	r.Evaluation, r.EvaluatedBy = audit.Evaluate(s, listed.Decision)
 	if s.Result != nil {
 		r.Outcome = s.Result.Outcome

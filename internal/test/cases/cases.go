@@ -26,16 +26,29 @@ func Read(t testing.TB, name string, into any) {
 // Bytes returns the content of a file; name is a path with slashes.
 func Bytes(t testing.TB, name string) []byte {
 	t.Helper()
+	data, err := os.ReadFile(Path(t, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Path returns the absolute path of a file. It skips the test if the file is not there.
+func Path(t testing.TB, name string) string {
+	t.Helper()
 	dir := os.Getenv(variable)
 	if dir == "" {
 		_, here, _, _ := runtime.Caller(0)
 		dir = filepath.Join(filepath.Dir(here), "..", "..", "..", "shared", "cases")
 	}
-	data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+	path, err := filepath.Abs(filepath.Join(dir, filepath.FromSlash(name)))
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
 		t.Skipf("the public test cases are not here: %v; set %s to their folder", err, variable)
 	}
-	return data
+	return path
 }
 
 // NaughtyStrings returns strings that often break programs. They must come back byte for byte or be

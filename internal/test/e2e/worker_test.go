@@ -14,6 +14,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/bfcl"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
@@ -33,6 +34,7 @@ const (
 // TestMain runs the tests, or the worker process that they start.
 func TestMain(m *testing.M) {
 	mcpserver.Main()
+	bfcl.Main()
 	if os.Getenv(asWorker) == "" {
 		os.Exit(m.Run())
 	}

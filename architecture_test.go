@@ -167,8 +167,8 @@ func (r packageRule) faultOfOurs(folder string, test bool) string {
 	case test:
 		return ""
 	case target.folder == "internal/test" && r.folder != "internal/test" &&
-		r.folder != "internal/webui":
-		return "is test support, which only tests import"
+		r.folder != "internal/webui" && r.folder != "bench":
+		return "is test support, which only tests and measurements import"
 	case !slices.Contains(r.ours, "*") && !slices.Contains(r.ours, target.folder):
 		return "is a package that the rule does not list"
 	}
@@ -278,6 +278,7 @@ func TestImportRule_RefusesWhatIsNotListed(t *testing.T) {
 		{"examples/librarian/a.go", module + "/worker/host", true},
 		{"examples/librarian/a.go", module + "/internal/test/e2e", false},
 		{"bench/a.go", module + "/examples/librarian", false},
+		{"bench/a.go", module + "/internal/test/e2e", true},
 		{"worker/a.go", module + "/nowhere", false},
 		{"nowhere/a.go", "strings", false},
 	}

@@ -20,6 +20,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/switchyard/switchyard/internal/test/bfcl"
 )
 
 // figure is one measurement.
@@ -96,6 +98,8 @@ var figures = []figure{
 		measureReady},
 	{toolSearchShare, "share of the tools called in BFCL's live cases that are among the first " +
 		"five of a search with the user's text", 0.9, measureSearch},
+	{statefulShare, "BFCL's multi-turn cases that are right on a stateful MCP server as imported, " +
+		"four runs at once on two workers, %", 98, measureStateful},
 }
 
 // These figures have a minimum as limit.
@@ -104,12 +108,13 @@ const (
 	recordRate       = "records_per_s"
 	tokenAccuracy    = "token_accuracy"
 	toolSearchShare  = "tool_search_recall"
+	statefulShare    = "stateful_mcp_right"
 )
 
 // isRate reports whether the limit of a figure is a minimum.
 func isRate(name string) bool {
-	return slices.Contains([]string{inlineThroughput, recordRate, tokenAccuracy, toolSearchShare},
-		name)
+	return slices.Contains([]string{inlineThroughput, recordRate, tokenAccuracy, toolSearchShare,
+		statefulShare}, name)
 }
 
 // bound returns the limit as text.
@@ -146,8 +151,10 @@ func main() {
 }
 
 // served runs this program as the MCP server or worker that a figure starts as a process. It
-// returns the exit code and whether the arguments ask for one.
+// returns the exit code and whether the arguments ask for one. The server of stateful_mcp_right
+// ends the program itself.
 func served() (code int, serves bool) {
+	bfcl.Main()
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == serveWorker:
 		return serveCalls(), true

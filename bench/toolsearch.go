@@ -73,11 +73,13 @@ type searchCase struct {
 // measureSearch searches the tools of all live cases of BFCL for the text of each user, and
 // measures how often a tool that the ground truth calls is among the first five.
 func measureSearch(context.Context, *lab) (map[string]float64, error) {
-	path := filepath.Join(os.Getenv("SWITCHYARD_CASES"), "bfcl_single_turn.json")
+	path, err := casesPath("bfcl_single_turn.json")
+	if err != nil {
+		return nil, err
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: set SWITCHYARD_CASES to the folder of the public test cases: %w",
-			errMissingInput, err)
+		return nil, err
 	}
 	share, err := foundShare(data)
 	return map[string]float64{toolSearchShare: share}, err

@@ -107,9 +107,6 @@ func TestOnServer(t *testing.T) {
 			env.Setenv("DEVSERVER", testserver.Bin(t, "devserver"))
 			env.Setenv("WORKER", testserver.Bin(t, "worker"))
 			env.Setenv("TOOLS", tools)
-			if npm, err := filepath.Abs(os.Getenv("SWITCHYARD_NPM")); err == nil {
-				env.Setenv("NPM", npm)
-			}
 			return nil
 		}})
 }

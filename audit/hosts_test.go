@@ -134,6 +134,35 @@ func TestWaitingCalls_HaveTheErrorOfTheirInstance(t *testing.T) {
 	}
 }
 
+// A call that did not start is scheduled again, unless its instance was lost meanwhile. History has
+// no event of that.
+func TestRequeuedCall_HasTheErrorOfItsLostInstance(t *testing.T) {
+	recorded := replayedHistory(t, "call_stateful")
+	i := scheduledAs(t, recorded, "1.1")
+	hostInstance, call := recorded[i-1].GetEventId(), recorded[i].GetEventId()
+	unstarted := api.Error{Type: api.ErrWorkerLost, Message: "nothing ran",
+		Phase: api.PhasePreExecution, NotStarted: true, Requeue: true}
+	requeued := activityFailed(call, application("worker_lost", "m", payloads(t, unstarted)))
+	end := recorded[len(recorded)-1]
+	for name, test := range map[string]struct {
+		events []*historypb.HistoryEvent
+		status api.CallStatus
+		want   api.ErrorType
+	}{
+		"lost": {[]*historypb.HistoryEvent{requeued, hostTimedOut(t, hostInstance), end},
+			api.CallFailed, api.ErrWorkerLost},
+		"not lost": {[]*historypb.HistoryEvent{requeued, end}, api.CallCancelled,
+			api.ErrCancelled},
+	} {
+		records := recordsOf(derive(t, history.NewDeriver("", ""),
+			slices.Concat(recorded[:i+1], test.events)))
+		if len(records) != 1 || records[0].Status != test.status ||
+			records[0].Error.Type != test.want {
+			t.Errorf("%s: got %+v", name, records)
+		}
+	}
+}
+
 // History has no events of these calls, because the run refused them without scheduling them.
 func TestCallsOfLostInstance_HaveRecords(t *testing.T) {
 	byCall := map[string]api.Record{}

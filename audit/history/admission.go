@@ -165,7 +165,7 @@ func (ad *admission) abandon(e *historypb.HistoryEvent, reason string) {
 		return
 	}
 	for _, w := range ad.wanted.inOrder() {
-		if fault := ad.run.hosts.lost(w); fault != nil {
+		if fault := ad.run.hosts.lost(w.Tool); fault != nil && w.decision != nil {
 			v := *w.decision
 			v.Error = fault
 			ad.refuse(e, w, v)

@@ -76,11 +76,11 @@ func (h *hosts) fault(tool string) *api.Error {
 	return nil
 }
 
-// lost returns the error of a call that was admitted and not scheduled because its instance was
-// lost; nil for other calls.
-func (h *hosts) lost(w *wantedCall) *api.Error {
-	fault := h.fault(w.Tool)
-	if w.decision != nil && fault != nil && fault.Type == api.ErrWorkerLost {
+// lost returns the error of a call that was not scheduled because the instance of its tool was
+// lost; nil if that was not lost.
+func (h *hosts) lost(tool string) *api.Error {
+	fault := h.fault(tool)
+	if fault != nil && fault.Type == api.ErrWorkerLost {
 		fault.NotStarted = true
 		return fault
 	}

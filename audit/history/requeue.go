@@ -41,12 +41,13 @@ func (c *calls) verify(a *activity, fault *api.Error) bool {
 	return true
 }
 
-// endRequeued ends requeued calls when the run was cancelled, reached a limit or ended.
+// endRequeued ends requeued calls when the run was cancelled, reached a limit or ended, or when
+// their instance was lost.
 func (c *calls) endRequeued(e *historypb.HistoryEvent) {
 	for _, a := range inOrder(c.requeued) {
 		r := a.record
 		r.Status, r.Error = api.CallCancelled, api.CancelledBeforeStart()
-		if fault := cmp.Or(a.fault, a.lost); fault != nil {
+		if fault := cmp.Or(a.fault, a.lost, c.run.hosts.lost(r.Tool)); fault != nil {
 			r.Status, r.Error = api.CallFailed, fault
 		}
 		c.end(e, r)

@@ -279,7 +279,7 @@ type Verify struct {
 	Result string `json:"result,omitempty"`
 	// AbsentAfter is the wait between the tool's first answer that the call had no effect and the
 	// second one, which counts. The default is the longest time that an attempt can run.
-	AbsentAfter Duration `json:"absent_after,omitzero"`
+	AbsentAfter Duration `json:"settle_after,omitzero"`
 	// OnAbsent says what follows if the call had no effect; empty is AbsentReport.
 	OnAbsent OnAbsent `json:"on_absent,omitempty"`
 }

@@ -25,7 +25,7 @@ const (
 	hintVerify    = "write {{args.name}} or {{call.key}}"
 	hintReadsOnly = "remove it, or write effect: idempotent or once"
 
-	afterKey  = ".absent_after"
+	afterKey  = ".settle_after"
 	absentKey = ".on_absent"
 	// maxAbsentAfter bounds the wait before an answer that a call had no effect counts.
 	maxAbsentAfter = api.Duration(24 * time.Hour)
@@ -129,12 +129,12 @@ func (c relatedChecker) absence(v api.Verify, attempt api.Duration) {
 	switch {
 	case v.AbsentAfter < 0 || v.AbsentAfter > maxAbsentAfter:
 		c.Add(verifyPath+afterKey, "write a duration such as 30s",
-			"absent_after is %s; it must be more than 0s and at most %s", v.AbsentAfter,
+			"settle_after is %s; it must be more than 0s and at most %s", v.AbsentAfter,
 			maxAbsentAfter)
 	case v.OnAbsent == api.AbsentRepeat && v.AbsentAfter > 0 && v.AbsentAfter < attempt:
 		c.Add(verifyPath+afterKey,
 			fmt.Sprintf("remove it, write %s or more, or lower execution.timeout", attempt),
-			"absent_after is %s, but an attempt can run for %s: its repetition could overlap with it",
+			"settle_after is %s, but an attempt can run for %s: its repetition could overlap with it",
 			v.AbsentAfter, attempt)
 	}
 }

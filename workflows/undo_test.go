@@ -83,7 +83,7 @@ verify:
   arguments: {key: "{{call.key}}"}
   done: there
   result: order.name
-  absent_after: 1m
+  settle_after: 1m
   on_absent: repeat
 `
 

@@ -84,7 +84,7 @@ func TestVerify_DecidesUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// Only the second answer means that a call had no effect: it is requested after absent_after, or
+// Only the second answer means that a call had no effect: it is requested after settle_after, or
 // after the longest time that an attempt can run.
 func TestVerify_WaitsUntilTheAttemptHasEnded(t *testing.T) {
 	for tool, want := range map[string]time.Duration{"order": 6 * time.Second,

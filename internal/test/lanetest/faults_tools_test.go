@@ -248,7 +248,7 @@ entry:
   body: {n: "{{args.n}}"}
   allow: [127.0.0.1]
 execution: {effect: once, timeout: TIMEOUT, heartbeat: 20s}
-verify: {tool: charged, arguments: {n: "{{args.n}}"}, done: found, absent_after: ABSENT}
+verify: {tool: charged, arguments: {n: "{{args.n}}"}, done: found, settle_after: ABSENT}
 ---
 name: charged
 version: 1.0.0

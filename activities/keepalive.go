@@ -42,10 +42,15 @@ const (
 // returned context.
 func keepAlive(ctx context.Context, c client.Client) (reporting context.Context, stop func()) {
 	p := newPulse(ctx, c)
+	return p.reporting(ctx), p.stop
+}
+
+// reporting returns a context whose progress the heartbeats carry.
+func (p *pulse) reporting(ctx context.Context) context.Context {
 	if p == nil {
-		return ctx, func() {}
+		return ctx
 	}
-	return api.WithProgress(ctx, p.report), p.stop
+	return api.WithProgress(ctx, p.report)
 }
 
 // newPulse starts the heartbeats of the activity of ctx. It returns nil if none are expected, as
@@ -111,10 +116,14 @@ type pulse struct {
 	hurry   time.Duration
 	// last is the time of the last heartbeat, due that of the next.
 	last, due time.Time
-	// details are sent with every heartbeat: nothing or the last progress. A model step sends its
-	// streamed text instead.
-	details []any
-	speech  *speech
+	// Every heartbeat carries the last progress and the remote task that the call waits for, if
+	// any. A model step sends its streamed text instead. taskOver is set if the call waits for its
+	// task no more. saving are the waits for a heartbeat that carries the task.
+	progress *api.Progress
+	task     *api.RemoteTask
+	taskOver bool
+	saving   []chan struct{}
+	speech   *speech
 }
 
 func (p *pulse) beat() {
@@ -123,16 +132,14 @@ func (p *pulse) beat() {
 		p.mu.Unlock()
 		return
 	}
-	details := p.details
-	if p.speech != nil {
-		details = []any{p.speech.live()}
-	}
-	p.last, p.sending, p.hurry = time.Now(), true, 0
+	details, saving := p.heartbeatDetails(), p.saving
+	p.last, p.sending, p.hurry, p.saving = time.Now(), true, 0, nil
 	p.mu.Unlock()
 	err := heartbeat(p.ctx, p.client, min(max(p.every, beatRetry), maxBeatWait), details...)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sending = false
+	p.saved(saving, err)
 	if p.stopped {
 		return
 	}
@@ -168,7 +175,7 @@ func (p *pulse) report(progress api.Progress) {
 		maxProgressMessage)]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.details = []any{progress}
+	p.progress = &progress
 	p.hasten(progressInterval)
 }
 
@@ -188,6 +195,9 @@ func (p *pulse) hasten(pace time.Duration) {
 func unreal(n float64) bool { return math.IsNaN(n) || math.IsInf(n, 0) }
 
 func (p *pulse) stop() {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopped = true

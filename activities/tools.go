@@ -31,8 +31,9 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 		return api.Result{}, executor.Failure(executor.UnreadableInput(err))
 	}
 	releaseRun(ctx, a.config.Client)
-	ctx, rest := keepAlive(ctx, a.config.Client)
-	defer rest()
+	p := newPulse(ctx, a.config.Client)
+	defer p.stop()
+	ctx = p.withTask(p.reporting(ctx), t)
 	if t.inline != nil {
 		var stop context.CancelFunc
 		ctx, stop = inlineContext(ctx, t.inline.Left)
@@ -52,10 +53,12 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 	if failure.Type == api.ErrCancelled && ctx.Err() != nil {
 		return api.Result{}, temporal.NewCanceledError(failure.Message)
 	}
-	if !failure.Retryable {
+	task := leftTask(ctx)
+	if !failure.Retryable && task == nil {
 		a.ended(t, api.CallOutcome{ID: t.id, Error: failure})
 	}
-	return api.Result{}, executor.FailureAfter(failure, t.retryWait(failure), t.spent()...)
+	return api.Result{}, executor.FailureAfter(failure, t.retryWait(failure),
+		append(t.spent(), task...)...)
 }
 
 func (a *Activities) ended(t attempt, whole api.CallOutcome) {
@@ -98,7 +101,7 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 	}
 	hidden := executor.NewRedactor(compiled, t.Arguments)
 	timeout, cancel := a.withTimeout(hidden.Reporting(executor.WithRedactor(t.withContext(ctx,
-		spec), hidden)), t, spec)
+		spec), hidden)), t, remaining(ctx, spec))
 	defer cancel()
 	if e := command.EnsureDependencies(timeout, spec); e != nil {
 		if timeout.Err() != nil {

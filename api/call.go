@@ -135,6 +135,9 @@ type Execution struct {
 	// Parts are the calls of a batch; Arguments have the elements of all of them. Empty for a
 	// single call.
 	Parts []Part `json:"parts,omitempty"`
+	// Task is the remote task that an earlier attempt of the call waited for. This attempt waits
+	// for its end and does not execute the call again.
+	Task *RemoteTask `json:"remote_task,omitempty"`
 }
 
 // Origin is what all calls of one run share.

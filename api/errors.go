@@ -258,6 +258,8 @@ type ActivityFailure struct {
 	Message string
 	// Details decodes the first of the failure's details; nil if there are none.
 	Details func(any) error
+	// Left decodes the remote task that the activity left to another attempt; nil if there is none.
+	Left func(any) error
 	// LastHeartbeat decodes the details of the activity's last heartbeat; nil if there are none or
 	// no timeout expired.
 	LastHeartbeat func(any) error

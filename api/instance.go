@@ -152,3 +152,54 @@ func InstanceLost(tool Tool, why string) *Error {
 		Message: fmt.Sprintf("the state of %s in this run was lost (on_loss: fail): %s; do not call "+
 			"%s%s again in this run", tool.InstanceName(), why, tool.Name, others)}
 }
+
+// RemoteTask identifies a task by which a remote server answered a call. The call waits for the
+// end of the task. If its worker is lost, another one continues to wait for the same task.
+type RemoteTask struct {
+	ID string `json:"id"`
+	// Session and Protocol are the session in which the server created the task, if it has one, and
+	// its version of the protocol.
+	Session  string `json:"session,omitempty"`
+	Protocol string `json:"protocol,omitempty"`
+	// Until is when the timeout of the call expires.
+	Until time.Time `json:"until"`
+}
+
+// Heartbeat are the details of a heartbeat of a call.
+type Heartbeat struct {
+	Progress
+	// Task is the task that the call waits for; nil if there is none. TaskOver is set if there was
+	// one, and it is of no more use to the call.
+	Task     *RemoteTask `json:"remote_task,omitempty"`
+	TaskOver bool        `json:"remote_task_over,omitempty"`
+}
+
+// MaxFollows bounds how often a call is scheduled again to wait for its remote task.
+const MaxFollows = 20
+
+// RemoteTask returns the remote task that a failed attempt of a call leaves to the next one; nil if
+// there is none. e is the error of the attempt, earlier the task that the attempt got. An attempt
+// that never reported leaves the task as it was.
+func (f ActivityFailure) RemoteTask(e *Error, earlier *RemoteTask) *RemoteTask {
+	var last Heartbeat
+	var left RemoteTask
+	switch {
+	case f.Timeout != "":
+		if f.LastHeartbeat != nil && f.LastHeartbeat(&last) == nil &&
+			(last.Task != nil || last.TaskOver) {
+			return last.Task
+		}
+		return earlier
+	case e.BeforeStart():
+		return earlier
+	case f.Left != nil && f.Left(&left) == nil && left.ID != "":
+		return &left
+	}
+	return nil
+}
+
+// Follows reports whether a run schedules a call again that failed with e and left a task, to wait
+// for the end of the task. It was scheduled again for that reason n times before.
+func (r *RemoteTask) Follows(e *Error, n int) bool {
+	return r != nil && !e.BeforeStart() && n < MaxFollows
+}

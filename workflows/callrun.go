@@ -35,6 +35,10 @@ type callRun struct {
 	// the last such failure.
 	losses int
 	lost   *api.Error
+	// task is the remote task that the last attempt waited for; nil if there is none. follows
+	// counts how often the call was scheduled again to wait for one.
+	task    *api.RemoteTask
+	follows int
 	// repeated is set if the call was made again because it had no effect.
 	repeated bool
 }
@@ -65,6 +69,10 @@ func (c *callRun) follow(ctx workflow.Context, attempt workflow.Future) api.Call
 	for {
 		result, failure, err := c.await(ctx, attempt)
 		switch c.next(ctx, failure) {
+		case stepFollow:
+			c.follows++
+			c.lost, c.size = failure, 0
+			attempt = c.attemptAgain(ctx, requeuePause(c.follows), "left a task behind")
 		case stepRequeue:
 			c.requeues++
 			c.pipeline.questions.requeued(c.call.ID)
@@ -78,7 +86,7 @@ func (c *callRun) follow(ctx workflow.Context, attempt workflow.Future) api.Call
 			if !repeat {
 				return c.finish(ctx, verified, err)
 			}
-			c.repeated = true
+			c.repeated, c.task = true, nil
 			attempt = c.attemptAgain(ctx, time.Millisecond, "had no effect")
 		default:
 			return c.finish(ctx, result, err)
@@ -225,7 +233,11 @@ func (c *callRun) await(ctx workflow.Context, attempt workflow.Future) (*api.Res
 	if err == nil {
 		return &result, nil, nil
 	}
-	return nil, callError(err, c.tool, c.decision.Route), err
+	failure := callError(err, c.tool, c.decision.Route)
+	if c.tool.Lane != api.LaneInline {
+		c.task = activityFailure(err).RemoteTask(failure, c.task)
+	}
+	return nil, failure, err
 }
 
 // callStep is what follows an attempt.
@@ -233,6 +245,8 @@ type callStep int
 
 const (
 	stepFinish callStep = iota
+	// stepFollow: the attempt is over, and the remote task that it waited for may go on.
+	stepFollow
 	// stepRequeue: the call did not start.
 	stepRequeue
 	// stepRequeueLost: the workers of all attempts were lost, and the call is safe to repeat.
@@ -246,6 +260,8 @@ func (c *callRun) next(ctx workflow.Context, failure *api.Error) callStep {
 	switch {
 	case failure == nil || ctx.Err() != nil:
 		return stepFinish
+	case c.task.Follows(failure, c.follows):
+		return stepFollow
 	case c.tool.Requeues(failure, c.requeues):
 		return stepRequeue
 	case c.tool.RequeuesLost(failure, c.losses):

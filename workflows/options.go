@@ -161,7 +161,8 @@ func activityFailure(err error) api.ActivityFailure {
 		return api.ActivityFailure{Cancelled: temporal.IsCanceledError(err), Message: err.Error()}
 	}
 	return api.ActivityFailure{Type: app.Type(), Message: app.Message(),
-		Details: func(v any) error { return app.Details(v) }}
+		Details: func(v any) error { return app.Details(v) },
+		Left:    func(v any) error { return app.Details(&api.Error{}, v) }}
 }
 
 // runError returns the failure of a whole run.

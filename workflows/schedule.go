@@ -85,6 +85,9 @@ func (c sender) inputSize() int {
 	for _, note := range c.decision.Notes {
 		size += api.TextSize(note)
 	}
+	if c.task != nil {
+		size += encoded(c.task)
+	}
 	switch c.tool.Dispatch {
 	case api.DispatchChildWorkflow:
 		size += p.childSize() + api.JSONSize(c.tool.Spec) + api.TextSize(c.decision.Prompt)
@@ -150,8 +153,12 @@ func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
 	if route.Key != "" {
 		execution.Key, execution.Fairness = route.Key, p.priority.Fairness(route)
 	}
-	if t.Dispatch == api.DispatchInstance {
+	switch {
+	case t.Dispatch != api.DispatchInstance:
+	case c.task == nil:
 		return p.instances.call(ctx, t, options, execution)
+	default: // the task does not need the instance, which may be lost
+		options.TaskQueue = api.InstanceHostQueue(p.queue, t.Lane)
 	}
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), c.call.Tool,
 		execution)
@@ -163,7 +170,7 @@ func (c *callRun) execution() api.Execution {
 	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: p.passed,
 		Notes: c.decision.Notes, Parent: p.parent.Call,
 		Hooks:   api.HooksFor(p.hooks.AfterCall, c.tool.Name),
-		Timeout: c.decision.Plan.ShortestTimeout()}
+		Timeout: c.decision.Plan.ShortestTimeout(), Task: c.task}
 }
 
 // describe returns the summary of the call's activity, and the path of the parent call.

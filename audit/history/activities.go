@@ -47,6 +47,10 @@ type activity struct {
 	// the last such failure.
 	losses int
 	lost   *api.Error
+	// task is the remote task that the last attempt left; nil if there is none. follows counts how
+	// often the call was scheduled again to wait for one.
+	task    *api.RemoteTask
+	follows int
 	// fault is why the outcome of the last attempt is unknown, while the run verifies it.
 	fault *api.Error
 	// record is the record of the call so far. Only its timing is used for a model step.

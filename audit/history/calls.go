@@ -66,6 +66,7 @@ func (c *calls) completed(e *historypb.HistoryEvent, a *activity, result *common
 
 func (c *calls) failed(e *historypb.HistoryEvent, a *activity, f api.ActivityFailure) {
 	fault := c.callError(a.record.Tool, a.route, f)
+	a.task = f.RemoteTask(fault, a.task)
 	if c.requeue(a, fault) || c.verify(a, fault) {
 		return
 	}

@@ -32,5 +32,6 @@ func activityFailure(f *failurepb.Failure) api.ActivityFailure {
 	}
 	info := app.GetApplicationFailureInfo()
 	return api.ActivityFailure{Type: info.GetType(), Message: app.GetMessage(),
-		Details: func(v any) error { return pb.Decode(info.GetDetails(), v) }}
+		Details: func(v any) error { return pb.Decode(info.GetDetails(), v) },
+		Left:    func(v any) error { return pb.DecodeAt(info.GetDetails(), 1, v) }}
 }

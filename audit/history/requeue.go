@@ -12,6 +12,9 @@ import (
 // schedules it again. The call has one record.
 func (c *calls) requeue(a *activity, fault *api.Error) bool {
 	switch tool := c.run.tools[a.record.Tool]; {
+	case a.task.Follows(fault, a.follows):
+		a.follows++
+		a.lost, a.mayHaveStarted = fault, true
 	case tool.Requeues(fault, a.requeues):
 		a.requeues++
 	case tool.RequeuesLost(fault, a.losses):
@@ -34,7 +37,7 @@ func (c *calls) verify(a *activity, fault *api.Error) bool {
 	if !c.run.tools[a.record.Tool].Verifiable(fault) {
 		return false
 	}
-	a.fault, a.mayHaveStarted = fault, true
+	a.fault, a.task, a.mayHaveStarted = fault, nil, true
 	a.attempts = a.record.Attempts
 	a.record.LastFailure = fault.Message
 	c.requeued[a.id] = a

@@ -68,6 +68,9 @@ type Options struct {
 	// Logins are where tokens are kept; nil keeps them with the connection.
 	Logins *Logins
 
+	// Task, if set, resumes the session in which a server created a task, if it has one.
+	Task *api.RemoteTask
+
 	// pause stops the clock of Connect until resume is called.
 	pause func() (resume func())
 }
@@ -109,7 +112,9 @@ func Connect(ctx context.Context, entry *Server, o Options) (*Connection, error)
 		if c.login != nil {
 			c.login.connected.Store(true)
 		}
-		c.pingless = c.session.InitializeResult().ProtocolVersion > lastWithPing
+		server := c.session.InitializeResult()
+		c.pingless = server.ProtocolVersion > lastWithPing
+		c.takesTasks = server.ProtocolVersion == lastWithPing && takesTasks(server)
 		go c.watch()
 		return c, nil
 	}
@@ -144,9 +149,11 @@ func (c *Connection) client(o Options) *mcp.Client {
 		options.Capabilities.Elicitation = &mcp.ElicitationCapabilities{
 			Form: &mcp.FormElicitationCapabilities{}}
 	}
+	options.Capabilities.AddExtension(tasksExtension, nil)
 	client := mcp.NewClient(&mcp.Implementation{Name: "switchyard", Version: version}, options)
 	// It fails only for methods of the protocol.
 	_ = mcp.AddSendingCustomMethod[*mcp.PingParams, *mcp.CallToolResult](client, probeMethod)
+	registerTasks(client)
 	return client
 }
 
@@ -220,7 +227,7 @@ func (c *Connection) overHTTP(entry *Server, o Options) (mcp.Transport, error) {
 		}
 	}
 	t.HTTPClient = outbound.Client(&wire{base: base, limit: o.MaxMessage, hide: hide,
-		broken: c.breakOff}, origin, add)
+		broken: c.breakOff, resumed: resumedSession(o.Task)}, origin, add)
 	return t, nil
 }
 

@@ -40,8 +40,10 @@ type Connection struct {
 	token         atomic.Int64
 	// probing is open while it is looked whether the server still reacts; else nil.
 	probing chan struct{}
-	// pingless is set if the session's protocol has no ping.
+	// pingless is set if the session's protocol has no ping. Tasks are then an extension.
 	pingless bool
+	// takesTasks is set if the server runs calls as tasks on request, in version 2025-11-25.
+	takesTasks bool
 }
 
 // Done is closed when the connection has ended.
@@ -98,6 +100,12 @@ type Request struct {
 	// or when the server withdraws the question. It is called only on a connection with Asks, with
 	// no other call in flight.
 	Ask func(ctx context.Context, text string, schema json.RawMessage) (Reply, error)
+	// TaskSupport is that of the tool. KeepTask is how long the server is asked to keep a task of
+	// the call. Created, if set, gets the task if the server answers with one, before Call waits
+	// for its end.
+	TaskSupport TaskSupport
+	KeepTask    time.Duration
+	Created     func(api.RemoteTask)
 	// Note, unless nil, gets why a question of the server was not passed on or not answered.
 	Note func(text string)
 }
@@ -117,9 +125,10 @@ type Answer struct {
 	IsError bool
 }
 
-// Call calls a tool. When ctx ends, Call notifies the server and returns at once with an *Ended
-// that wraps ctx's cause. Other errors are *Lost, *Refused, *Fault, or *api.Error for a call
-// that was not sent.
+// Call calls a tool. If the server answers with a task, Call waits for the end of the task. When
+// ctx ends, Call notifies the server and returns at once with an *Ended that wraps ctx's cause; a
+// task goes on. Other errors are *Lost, *Refused, *Fault, *TaskError, or *api.Error for a call that
+// was not sent.
 func (c *Connection) Call(ctx context.Context, r Request) (Answer, error) {
 	c.trusted(ctx)
 	if reason := c.Err(); reason != nil {
@@ -128,17 +137,27 @@ func (c *Connection) Call(ctx context.Context, r Request) (Answer, error) {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
-	within, x := withExchange(within)
+	sending, x := withExchange(within)
+	if requestsTask(c, r.TaskSupport) {
+		sending = asTask(sending, r.KeepTask)
+	}
 	params := &mcp.CallToolParams{Name: r.Tool, Arguments: r.Arguments, Meta: maps.Clone(r.Meta)}
 	if len(r.Arguments) == 0 {
 		params.Arguments = json.RawMessage("{}")
 	}
 	defer c.begin(within, &r, params)()
-	result, err := c.rounds(within, &r, params)
-	if err == nil {
-		return answerOf(result)
+	result, err := c.rounds(sending, &r, params)
+	if err != nil {
+		return Answer{}, c.failed(ctx, err, x.now())
 	}
-	return Answer{}, c.failed(ctx, err, x.now())
+	task, isTask, err := taskOf(result)
+	switch {
+	case err != nil:
+		return Answer{}, err
+	case isTask:
+		return followNew(ctx, within, c, &r, task)
+	}
+	return answerOf(result)
 }
 
 // failed is failure, and draws the conclusions for the connection.

@@ -11,6 +11,8 @@ import (
 type exchange struct {
 	mu   sync.Mutex
 	seen seen
+	// taskID is the id of the task that the request is about; empty for other requests.
+	taskID string
 }
 
 // seen is what an exchange has noted so far.

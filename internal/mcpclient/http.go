@@ -36,16 +36,22 @@ type wire struct {
 	hide func([]byte) []byte
 	// broken is called when the server is known to be down.
 	broken func(error)
+	// resumed is the session that this one continues; nil for a new one.
+	resumed *api.RemoteTask
 	// failed counts the attempts in a row to resume a stream that got no response.
 	failed atomic.Int32
 }
 
 // RoundTrip implements http.RoundTripper.
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	if resp := w.localResponse(req); resp != nil {
+		return resp, nil
+	}
 	if req.Method != http.MethodPost {
 		return w.resume(req)
 	}
 	x := exchangeOf(req.Context())
+	nameTask(req, x)
 	x.note(func(s *seen) { *s = seen{sent: s.sent} })
 	trace := &httptrace.ClientTrace{WroteHeaders: x.markSent}
 	resp, err := w.base.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -17,20 +18,34 @@ const textPrefix = "switchyard/json:"
 
 const structuredContent = "structuredContent"
 
-// forwardResult returns a result whose structured content, if any, is encoded as text.
+// forwardedFields are parts of the names of members that forwardResult changes.
+var forwardedFields = [][]byte{[]byte(structuredContent), []byte(`"task`)}
+
+// forwards reports whether forwardResult may change a message.
+func forwards(message []byte) bool {
+	return slices.ContainsFunc(forwardedFields, func(field []byte) bool {
+		return bytes.Contains(message, field)
+	})
+}
+
+// forwardResult returns a result in a form that passes through the SDK without loss: structured
+// content is encoded as text, and so is what the SDK does not know about tasks.
 func forwardResult(result json.RawMessage) json.RawMessage {
-	if !bytes.Contains(result, []byte(structuredContent)) {
-		return result
-	}
 	var members map[string]json.RawMessage
-	if json.Unmarshal(result, &members) != nil || members[structuredContent] == nil {
+	if !forwards(result) || json.Unmarshal(result, &members) != nil {
 		return result
 	}
-	text, err := api.EncodeJSON(textPrefix + string(members[structuredContent]))
-	if err != nil {
+	structured := members[structuredContent]
+	if structured != nil {
+		text, err := api.EncodeJSON(textPrefix + string(structured))
+		if err != nil {
+			return result
+		}
+		members[structuredContent] = text
+	}
+	if !forwardTask(result, members) && structured == nil {
 		return result
 	}
-	members[structuredContent] = text
 	if again, err := api.EncodeJSON(members); err == nil {
 		return again
 	}
@@ -41,7 +56,7 @@ func forwardResult(result json.RawMessage) json.RawMessage {
 // becomes an error.
 func forwardMessage(message []byte) []byte {
 	fault := resultFault(message)
-	if fault == nil && !bytes.Contains(message, []byte(structuredContent)) {
+	if fault == nil && !forwards(message) {
 		return message
 	}
 	var members map[string]json.RawMessage

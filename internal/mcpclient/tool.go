@@ -22,6 +22,8 @@ type Tool struct {
 	// about them: they are for people to read and never relax retries.
 	ReadOnly   bool `json:"readOnly,omitempty"`
 	Idempotent bool `json:"idempotent,omitempty"`
+	// TaskSupport says whether the tool is called as a task. It is not part of the digest.
+	TaskSupport TaskSupport `json:"taskSupport,omitempty"`
 	// Ambiguous is set if the server lists different tools of this name.
 	Ambiguous bool `json:"ambiguous,omitempty"`
 
@@ -30,7 +32,8 @@ type Tool struct {
 
 func newTool(remote *mcp.Tool) Tool {
 	t := Tool{Name: remote.Name, Title: remote.Title, Description: remote.Description,
-		InputSchema: canonical(remote.InputSchema), OutputSchema: canonical(remote.OutputSchema)}
+		InputSchema: canonical(remote.InputSchema), OutputSchema: canonical(remote.OutputSchema),
+		TaskSupport: taskSupport(remote)}
 	if a := remote.Annotations; a != nil {
 		t.ReadOnly, t.Idempotent = a.ReadOnlyHint, a.IdempotentHint
 	}

@@ -243,13 +243,15 @@ func (f *laneFleet) slotsWorker(lane api.Lane) worker.Worker {
 }
 
 // instancesWorker hosts instances of the lane's tools. They take no slots of the lane's
-// calls: an instance lives as long as its run and must not block the calls of others.
+// calls: an instance lives as long as its run and must not block the calls of others. It also
+// executes calls of instances that were lost, which wait for the end of remote tasks.
 func (f *laneFleet) instancesWorker(lane api.Lane) worker.Worker {
 	o := f.options(lane.Name, f.failedLane(lane))
 	o.MaxConcurrentActivityExecutionSize, o.MaxConcurrentActivityTaskPollers = f.config.Instances, 1
 	w := worker.New(f.conn, api.InstanceHostQueue(f.config.TaskQueue, lane.Name), o)
 	w.RegisterActivityWithOptions(f.actions.Instances.HostInstance,
 		activity.RegisterOptions{Name: api.HostInstanceActivity})
+	w.RegisterDynamicActivity(f.actions.Tool, activity.DynamicRegisterOptions{})
 	return w
 }
 

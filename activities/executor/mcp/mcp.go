@@ -83,8 +83,14 @@ func (m *Executor) Close() {
 // invalid. Once the call was sent, a lost connection, an invalid answer and a failure of the server
 // are unclear. If nothing was sent yet, it reconnects and retries once. A server that does not list
 // its tools before the call is precondition_failed, or invalid_output if its list is invalid.
+//
+// If an earlier attempt of the call left a task behind, Execute waits for the end of that task
+// instead, whatever the session of the tool.
 func (m *Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
+	if answer, resumed, err := m.resume(ctx, spec, args); resumed {
+		return answer, err
+	}
 	if spec.Entry.Session != toolspecs.SessionShared {
 		return executor.Answer{}, executor.NoInstance(spec)
 	}
@@ -117,22 +123,15 @@ func (m *Executor) callOn(ctx context.Context, conn *mcpclient.Connection, spec 
 	if e := checkPin(spec, tool, found); e != nil {
 		return executor.Answer{}, executor.NotStarted(e)
 	}
-	openQuestions := &mcpQuestions{}
-	request := mcpclient.Request{Tool: spec.Entry.Tool, Arguments: args,
-		Progress: func(p api.Progress) { api.ReportProgress(ctx, p) }, Note: openQuestions.note}
-	if call, ok := api.ContextOf(ctx); ok {
-		request.Meta = map[string]any{metaKey: call.Key}
-	}
-	if spec.Entry.AnswerWithin > 0 {
-		request.Ask = openQuestions.ask
-	}
+	request, questions := m.request(ctx, spec, args)
+	request.TaskSupport = tool.TaskSupport
 	sends()
-	got, err := conn.Call(ctx, request)
+	got, err := newTaskCall(ctx, m, spec, request).call(ctx, conn)
 	if err != nil {
 		return executor.Answer{}, err
 	}
 	answer, err := m.answerOf(got, spec)
-	answer.Notes = append(answer.Notes, openQuestions.noted()...)
+	answer.Notes = append(answer.Notes, questions.noted()...)
 	return answer, err
 }
 
@@ -140,6 +139,21 @@ func (m *Executor) callOn(ctx context.Context, conn *mcpclient.Connection, spec 
 func notSent(err error) bool {
 	lost, ok := errors.AsType[*mcpclient.Lost](err)
 	return ok && !lost.Sent
+}
+
+// request returns the request of a call, and its questions to people.
+func (m *Executor) request(ctx context.Context, spec *toolspecs.Spec,
+	args json.RawMessage) (mcpclient.Request, *mcpQuestions) {
+	questions := &mcpQuestions{}
+	request := mcpclient.Request{Tool: spec.Entry.Tool, Arguments: args,
+		Progress: func(p api.Progress) { api.ReportProgress(ctx, p) }, Note: questions.note}
+	if call, ok := api.ContextOf(ctx); ok {
+		request.Meta = map[string]any{metaKey: call.Key}
+	}
+	if spec.Entry.AnswerWithin > 0 {
+		request.Ask = questions.ask
+	}
+	return request, questions
 }
 
 // notListed marks a connection that was lost while listing tools: the call was not sent.

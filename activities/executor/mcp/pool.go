@@ -96,7 +96,7 @@ func (p *mcpPool) join(ctx context.Context, spec *toolspecs.Spec) (*mcpConn, mcp
 			c = nil
 		}
 		if c == nil {
-			c = p.open(ctx, &spec.Entry, asks)
+			c = p.open(ctx, &spec.Entry, asks, nil)
 			p.conns[key] = c
 		}
 		if asks && c.users > 0 {
@@ -115,11 +115,13 @@ func errStopping() error {
 }
 
 // open starts to open a connection. It does not use a call's context, because other calls may wait
-// for the connection too, unless that call may have to ask a person to log in.
-func (p *mcpPool) open(ctx context.Context, entry *toolspecs.Entry, asks bool) *mcpConn {
+// for the connection too, unless that call may have to ask a person to log in. task is the task
+// that the connection is for; nil if it is for calls.
+func (p *mcpPool) open(ctx context.Context, entry *toolspecs.Entry, asks bool,
+	task *api.RemoteTask) *mcpConn {
 	c := &mcpConn{ready: make(chan struct{})}
 	options := p.options
-	options.Asks = asks
+	options.Asks, options.Task = asks, task
 	within, done := p.ctx, func() {}
 	if entry.AnswerWithin > 0 && entry.Auth.OAuth() {
 		options.Login = askLogin
@@ -148,7 +150,7 @@ func (p *mcpPool) openOwn(entry *toolspecs.Entry, asks bool) *mcpConn {
 	if p.closed {
 		return nil
 	}
-	return p.open(p.ctx, entry, asks)
+	return p.open(p.ctx, entry, asks, nil)
 }
 
 // discard closes a connection that openOwn has returned.

@@ -45,6 +45,9 @@ func (m *Executor) StartInstance(_ context.Context, _ *toolspecs.Spec,
 // if the session was lost before the call was sent.
 func (s *session) execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
+	if answer, resumed, err := s.executor.resume(ctx, spec, args); resumed {
+		return answer, err
+	}
 	answer, err := s.attempt(ctx, spec, args)
 	if notSent(err) {
 		if over := s.ended(); over != nil {
@@ -101,7 +104,7 @@ func (s *session) current(ctx context.Context, spec *toolspecs.Spec) (*sessionCo
 	if ended {
 		conn := s.executor.warm.take(&spec.Entry, s.asks)
 		if conn == nil {
-			conn = s.executor.pool.open(ctx, &spec.Entry, s.asks)
+			conn = s.executor.pool.open(ctx, &spec.Entry, s.asks, nil)
 		}
 		s.conn = &sessionConn{mcpConn: conn}
 		go s.watch(s.conn)

@@ -18,11 +18,16 @@ var errNoPayload = errors.New("no payload")
 
 // Decode decodes the first payload; others are ignored.
 func Decode(payloads *commonpb.Payloads, into any) error {
+	return DecodeAt(payloads, 0, into)
+}
+
+// DecodeAt decodes the payload at an index.
+func DecodeAt(payloads *commonpb.Payloads, index int, into any) error {
 	list := payloads.GetPayloads()
-	if len(list) == 0 {
+	if len(list) <= index {
 		return errNoPayload
 	}
-	return DataConverter.FromPayload(list[0], into)
+	return DataConverter.FromPayload(list[index], into)
 }
 
 // TimeOf returns the time of a timestamp. A nil timestamp gives the zero time.

@@ -70,6 +70,10 @@ npm: ## Install third-party programs for tests into bin/npm: MCP servers, the MC
 charts: ## Rebuild the bundle of charts from npm packages
 	@audit/html/echarts/build bin/charts
 
+.PHONY: dynamicconfig
+dynamicconfig: ## Write the server's dynamic configuration from devserver's table to deploy/temporal
+	$(DEVSERVER) test -C devserver -run TestDynamicConfigFile . -update
+
 .PHONY: clean
 clean: ## Remove build results; the demo's databases in .switchyard stay
 	rm -rf bin coverage

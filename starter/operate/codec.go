@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/internal/healthcheck"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/sdk/converter"
@@ -54,6 +55,7 @@ type codecReady struct {
 func codecCommand(a *cli.App) *cobra.Command {
 	var listen string
 	var origins []string
+	var health bool
 	cmd := &cobra.Command{
 		Use: "codec", GroupID: cli.GroupServer,
 		Short: "Decode payloads for Temporal's Web UI and CLI", Long: codecHelp,
@@ -61,6 +63,9 @@ func codecCommand(a *cli.App) *cobra.Command {
   starter codec --payload-store file:///var/lib/switchyard/payloads --allow-origin https://temporal.example.org`,
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if health {
+				return checkCodec(cmd.Context(), a, listen)
+			}
 			if !a.Connection.StoresPayloads() {
 				return cli.UsageError(cmd,
 					"no payload codec is set: pass --payload-keys, --payload-store or --payload-compression like the workers")
@@ -88,7 +93,17 @@ func codecCommand(a *cli.App) *cobra.Command {
 	cmd.Flags().StringSliceVar(&origins, "allow-origin",
 		[]string{cli.LocalUI, "http://localhost:8233"},
 		"`URL` of a Web UI that may send requests; repeatable")
+	cmd.Flags().BoolVar(&health, "health", false,
+		"ask the codec server at --listen whether it serves, and exit with 0 or 1")
 	return cmd
+}
+
+// checkCodec asks the codec server at address whether it serves.
+func checkCodec(ctx context.Context, a *cli.App, address string) error {
+	if err := healthcheck.Ask(ctx, address, "/healthz"); err != nil {
+		return cli.Errorf(cli.ExitFailed, "the codec server: %w", err)
+	}
+	return a.Println("ready")
 }
 
 // serveCodec serves until ctx ends. ready holds the token for the printed endpoint.
@@ -160,6 +175,8 @@ func codecHandler(storage *payloads.Storage, token string, origins []string) (ht
 		}
 		path, authorized := withoutToken(r, token)
 		switch {
+		case r.Method == http.MethodGet && r.URL.Path == "/healthz":
+			_, _ = w.Write([]byte("ok\n"))
 		case r.Method == http.MethodOptions:
 			w.WriteHeader(http.StatusNoContent)
 		case !authorized:

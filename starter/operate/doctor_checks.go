@@ -87,7 +87,8 @@ func (d *doctor) namespaces(ctx context.Context) ([]finding, error) {
 	if _, missing := errors.AsType[*serviceerror.NamespaceNotFound](err); missing {
 		d.unusable = true
 		return []finding{{markBad, fmt.Sprintf("there is no namespace %q", d.namespace),
-			"choose another with --namespace, or create it on the server"}}, nil
+			"choose another with --namespace, or create it: " +
+				d.app.Connection.Invocation().Command("setup", "--create-namespace")}}, nil
 	}
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/starter/internal/cli"
@@ -16,7 +17,9 @@ import (
 )
 
 func setupCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var create bool
+	var retention time.Duration
+	cmd := &cobra.Command{
 		Use: "setup", GroupID: cli.GroupServer,
 		Short: "Register Switchyard's search attributes on a server",
 		Long: `Registers the search attributes that runs are found by: SwitchyardAgent, SwitchyardCaller,
@@ -24,23 +27,40 @@ SwitchyardConversation, SwitchyardKind, SwitchyardOutcome, SwitchyardTools, Swit
 SwitchyardCalls, SwitchyardTokens, SwitchyardTurns, SwitchyardCost. Run it once per namespace;
 repeating it is safe. The server of 'starter dev' has them.
 
+With --create-namespace it creates the namespace first, unless it exists. The retention of an
+existing namespace stays.
+
 A server on an SQL database supports few attributes per type. If some cannot be registered, the
 others are, and runs set those; the exit code is 1.
 
 Runs that started earlier, and runs of schedules created earlier, do not set attributes that
 were missing then.`,
 		Example: `  starter setup
-  starter setup --address temporal.example.org:7233 --namespace agents`,
+  starter setup --address temporal.example.org:7233 --namespace agents
+  starter setup --namespace agents --create-namespace --retention 720h`,
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkRetention(cmd, create, retention); err != nil {
+				return err
+			}
 			c, err := a.Connect(cmd.Context(), cmd.Flags())
 			if err != nil {
 				return err
 			}
 			defer c.Close()
+			if create {
+				if err := createNamespace(cmd.Context(), a, c, retention); err != nil {
+					return err
+				}
+			}
 			return register(cmd.Context(), a, c)
 		},
 	}
+	cmd.Flags().BoolVar(&create, "create-namespace", false,
+		"create the namespace unless it exists")
+	cmd.Flags().DurationVar(&retention, "retention", defaultRetention,
+		"`duration` for which a created namespace keeps the histories of closed runs, such as 720h")
+	return cmd
 }
 
 func register(ctx context.Context, a *cli.App, c client.Client) error {

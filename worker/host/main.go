@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/buildinfo"
+	"github.com/switchyard/switchyard/internal/healthcheck"
 	"github.com/switchyard/switchyard/payloads"
 )
 
@@ -53,9 +55,12 @@ func main(ctx context.Context, c Config, args []string, stdout, stderr io.Writer
 		}
 		return exitUsage
 	}
-	if f.version {
+	switch {
+	case f.version:
 		fmt.Fprintln(stdout, "worker", buildinfo.Read())
 		return exitOK
+	case f.health:
+		return f.checkHealth(ctx, c, stdout, stderr)
 	}
 	c, err := f.apply(c, stderr)
 	if err != nil {
@@ -72,6 +77,21 @@ func main(ctx context.Context, c Config, args []string, stdout, stderr io.Writer
 		fmt.Fprintln(stderr, "worker:", err)
 		return exitCode(err)
 	}
+	return exitOK
+}
+
+// checkHealth asks the worker at the address of metrics whether it is ready.
+func (f *flags) checkHealth(ctx context.Context, c Config, stdout, stderr io.Writer) int {
+	address := cmp.Or(f.metricsAddress, c.MetricsAddress)
+	if address == "" {
+		fmt.Fprintln(stderr, "worker: --health needs the --metrics-address of the worker to ask")
+		return exitUsage
+	}
+	if err := healthcheck.Ask(ctx, address, "/readyz"); err != nil {
+		fmt.Fprintln(stderr, "worker:", err)
+		return exitFailed
+	}
+	fmt.Fprintln(stdout, "ready")
 	return exitOK
 }
 
@@ -117,7 +137,7 @@ type flags struct {
 	parentPID                   int
 	stickyCache                 int
 	lenient, skipInvalid        bool
-	version                     bool
+	version, health             bool
 	reload                      bool
 	payloads                    payloads.Config
 	stopTimeout, reloadInterval time.Duration
@@ -179,7 +199,14 @@ func (f *flags) register(set *flag.FlagSet) {
 	set.BoolVar(&f.otlpContent, "otlp-content", false,
 		"include redacted arguments, results and texts in traces")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error (default info)")
+	f.registerProcess(set)
+}
+
+// registerProcess defines the flags of the process itself.
+func (f *flags) registerProcess(set *flag.FlagSet) {
 	set.BoolVar(&f.version, "version", false, "print the version and exit")
+	set.BoolVar(&f.health, "health", false,
+		"ask the worker that serves --metrics-address whether it is ready, and exit with 0 or 1")
 	set.IntVar(&f.parentPID, "parent-pid", 0, "exit when the parent process, which must have "+
 		"this `PID`, exits")
 }

@@ -130,8 +130,8 @@ func (a *App) explain(err error) (code int, message string) {
 	}
 	if ns, ok := errors.AsType[*serviceerror.NamespaceNotFound](err); ok {
 		return ExitUsage, fmt.Sprintf(
-			"the server has no namespace %q: pass another with --namespace, or create it",
-			ns.Namespace)
+			"the server has no namespace %q: pass another with --namespace, or create it: %s",
+			ns.Namespace, a.Connection.Invocation().Command("setup", "--create-namespace"))
 	}
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return ExitFailed, fmt.Sprintf("not found on the server: %v\nList the runs: %s", err,

@@ -1,0 +1,85 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+const (
+	// defaultRetention is the time for which created namespaces keep closed runs. Records, reports
+	// and conversations read histories, so it is longer than the 3 days of Temporal's CLI.
+	defaultRetention = 30 * 24 * time.Hour
+	leastRetention   = 24 * time.Hour
+	// visible bounds the wait until all parts of the server know a new namespace. They read the
+	// list of namespaces every 2 to 10 s.
+	visible      = 60 * time.Second
+	visibleAgain = 500 * time.Millisecond
+)
+
+// checkRetention returns the fault of --retention.
+func checkRetention(cmd *cobra.Command, create bool, retention time.Duration) error {
+	switch {
+	case !create && cmd.Flags().Changed("retention"):
+		return cli.UsageError(cmd, "--retention is for namespaces that are created: add --create-namespace")
+	case retention < leastRetention:
+		return cli.UsageError(cmd, "--retention %s: the server keeps histories for at least %s",
+			retention, leastRetention)
+	}
+	return nil
+}
+
+// createNamespace creates the namespace of the connection unless it exists, and returns once it can
+// be used.
+func createNamespace(ctx context.Context, a *cli.App, c client.Client,
+	retention time.Duration) error {
+	name := a.Connection.ResolvedNamespace
+	_, err := c.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
+		Namespace: name, WorkflowExecutionRetentionPeriod: durationpb.New(retention)})
+	if _, exists := errors.AsType[*serviceerror.NamespaceAlreadyExists](err); exists {
+		return nil
+	}
+	if err != nil {
+		return cli.Errorf(cli.ExitFailed, "cannot create namespace %q: %w", name, err)
+	}
+	if err := awaitNamespace(ctx, c, name); err != nil {
+		return cli.Errorf(cli.ExitFailed,
+			"namespace %q was created and cannot be used yet: %w\nRun setup again.", name, err)
+	}
+	if a.Format.JSON() {
+		return nil
+	}
+	return a.Println("created namespace " + name)
+}
+
+// awaitNamespace waits until the server finds a namespace that was just created.
+func awaitNamespace(ctx context.Context, c client.Client, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, visible)
+	defer cancel()
+	tick := time.NewTicker(visibleAgain)
+	defer tick.Stop()
+	for {
+		_, err := c.WorkflowService().CountWorkflowExecutions(ctx,
+			&workflowservice.CountWorkflowExecutionsRequest{Namespace: name})
+		if err == nil {
+			_, err = c.OperatorService().ListSearchAttributes(ctx,
+				&operatorservice.ListSearchAttributesRequest{Namespace: name})
+		}
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-tick.C:
+		}
+	}
+}

@@ -71,6 +71,19 @@ func codecFor(t *testing.T) (endpoint string, sealed []byte) {
 	return endpoint, sealed
 }
 
+func TestCodec_HealthAsksTheServerWithoutAToken(t *testing.T) {
+	endpoint, _ := codecFor(t)
+	serving := strings.TrimPrefix(endpoint, "http://")
+	for address, want := range map[string]int{serving: cli.ExitDone, "127.0.0.1:1": cli.ExitFailed} {
+		var out, errs strings.Builder
+		code := operateProgram.Run(t.Context(), []string{"codec", "--health", "--listen", address},
+			cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &errs})
+		if code != want || (out.String() == "ready\n") != (want == cli.ExitDone) {
+			t.Errorf("%s: exit code %d, %q, %q", address, code, out.String(), errs.String())
+		}
+	}
+}
+
 // The token is accepted in each form, only pages of the Web UI may call the server, and it does not
 // encode.
 func TestCodec_DecodesWithTheTokenOnly(t *testing.T) {

@@ -31,8 +31,8 @@ func checkRetention(cmd *cobra.Command, create bool, retention time.Duration) er
 	case !create && cmd.Flags().Changed("retention"):
 		return cli.UsageError(cmd, "--retention is for namespaces that are created: add --create-namespace")
 	case retention < leastRetention:
-		return cli.UsageError(cmd, "--retention %s: the server keeps histories for at least %s",
-			retention, leastRetention)
+		return cli.UsageError(cmd, "--retention %s: the server keeps histories for at least 24h",
+			retention)
 	}
 	return nil
 }

@@ -95,6 +95,29 @@ func TestHealth_SeparatesLivenessFromReadiness(t *testing.T) {
 	none.close()
 }
 
+// --health asks the worker that serves an address, and needs no Temporal server.
+func TestMain_HealthAsksTheWorkerThatServes(t *testing.T) {
+	h := serve(t, prometheus.NewRegistry())
+	for _, c := range []struct {
+		name    string
+		address string
+		ready   bool
+		code    int
+	}{
+		{"starting", h.address, false, exitFailed},
+		{"ready", h.address, true, exitOK},
+		{"no worker", closedPort(t), true, exitFailed},
+		{"no address", "", true, exitUsage},
+	} {
+		h.setReady(c.ready)
+		code, stdout, stderr := runMain(t, "--health", "--metrics-address", c.address)
+		if code != c.code || (stdout == "ready\n") != (code == exitOK) ||
+			(stderr == "") != (code == exitOK) {
+			t.Errorf("%s: exit code %d, %q, %q", c.name, code, stdout, stderr)
+		}
+	}
+}
+
 func TestHealth_IsNotReadyWhileTheServerIsGone(t *testing.T) {
 	h := serve(t, prometheus.NewRegistry())
 	h.setReady(true)

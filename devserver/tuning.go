@@ -20,8 +20,8 @@ type tunedValue struct {
 	local bool
 }
 
-// tunedValues returns what devserver changes, in the order of the file. Every figure was measured on
-// two cores.
+// tunedValues returns what devserver changes, in the order of the file. Every figure was measured
+// on two cores.
 func tunedValues() []tunedValue {
 	const (
 		polls = "A shard reads its tasks at most 20 times a second by default. Each activity " +

@@ -166,7 +166,8 @@ func registerTasks(client *mcp.Client) {
 
 // requestsTask reports whether a call is to ask for a task: the server requires it, or allows it
 // and a worker that is lost can leave the task behind. A server that is a program ends with its
-// worker. In newer versions of the protocol the server decides.
+// worker.
+// In newer versions of the protocol the server decides.
 func requestsTask(c *Connection, support TaskSupport) bool {
 	return c.takesTasks && (support == TaskRequired ||
 		support == TaskOptional && c.serverProcess == nil)

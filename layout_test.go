@@ -21,7 +21,7 @@ const (
 
 // rootFiles are the files that the root of the repository may hold, folders aside.
 var rootFiles = []string{
-	".dockerignore", ".env.example", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md",
+	".dockerignore", ".env", ".env.example", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md",
 	"Dockerfile", "LICENSE",
 	"Makefile", "README.md", "SECURITY.md",
 	"docker-compose.yml", "go.mod", "go.sum", "staticcheck.conf",

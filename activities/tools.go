@@ -50,15 +50,19 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 		a.ended(t, api.CallOutcome{ID: t.id, Result: &result})
 		return result, nil
 	}
+	return api.Result{}, t.failed(ctx, a, failure)
+}
+
+// failed returns the error of a call's activity.
+func (t attempt) failed(ctx context.Context, a *Activities, failure *api.Error) error {
 	if failure.Type == api.ErrCancelled && ctx.Err() != nil {
-		return api.Result{}, temporal.NewCanceledError(failure.Message)
+		return temporal.NewCanceledError(failure.Message)
 	}
 	task := leftTask(ctx)
 	if !failure.Retryable && task == nil {
 		a.ended(t, api.CallOutcome{ID: t.id, Error: failure})
 	}
-	return api.Result{}, executor.FailureAfter(failure, t.retryWait(failure),
-		append(t.spent(), task...)...)
+	return executor.FailureAfter(failure, t.retryWait(failure), append(t.spent(), task...)...)
 }
 
 func (a *Activities) ended(t attempt, whole api.CallOutcome) {

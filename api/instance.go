@@ -181,21 +181,26 @@ const MaxFollows = 20
 // there is none. e is the error of the attempt, earlier the task that the attempt got. An attempt
 // that never reported leaves the task as it was.
 func (f ActivityFailure) RemoteTask(e *Error, earlier *RemoteTask) *RemoteTask {
-	var last Heartbeat
 	var left RemoteTask
 	switch {
 	case f.Timeout != "":
-		if f.LastHeartbeat != nil && f.LastHeartbeat(&last) == nil &&
-			(last.Task != nil || last.TaskOver) {
-			return last.Task
-		}
-		return earlier
+		return f.reportedTask(earlier)
 	case e.BeforeStart():
 		return earlier
 	case f.Left != nil && f.Left(&left) == nil && left.ID != "":
 		return &left
 	}
 	return nil
+}
+
+// reportedTask returns the task that the last heartbeat reported; earlier if none did.
+func (f ActivityFailure) reportedTask(earlier *RemoteTask) *RemoteTask {
+	var last Heartbeat
+	if f.LastHeartbeat != nil && f.LastHeartbeat(&last) == nil &&
+		(last.Task != nil || last.TaskOver) {
+		return last.Task
+	}
+	return earlier
 }
 
 // Follows reports whether a run schedules a call again that failed with e and left a task, to wait

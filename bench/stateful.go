@@ -40,11 +40,7 @@ func measureStateful(ctx context.Context, l *lab) (map[string]float64, error) {
 
 // replayCases replays one of every few cases.
 func replayCases(ctx context.Context, l *lab, every int) (map[string]float64, error) {
-	corpus, err := casesPath(bfcl.File)
-	if err != nil {
-		return nil, err
-	}
-	all, err := bfcl.Load(corpus)
+	corpus, chosen, err := chosenCases(every)
 	if err != nil {
 		return nil, err
 	}
@@ -54,10 +50,7 @@ func replayCases(ctx context.Context, l *lab, every int) (map[string]float64, er
 	}
 	defer y.close()
 	replay := &bfcl.Replay{Client: l.client, TaskQueue: yardQueue, AtOnce: statefulRuns,
-		Ledger: filepath.Join(y.dir, "ledger")}
-	for i := 0; i < len(all); i += every {
-		replay.Cases = append(replay.Cases, all[i])
-	}
+		Cases: chosen, Ledger: filepath.Join(y.dir, "ledger")}
 	if err := importMCP(ctx, filepath.Join(l.bin, "starter"), filepath.Join(y.dir, "tools"),
 		bfcl.Argv(corpus, replay.Ledger, statefulCall)); err != nil {
 		return nil, err
@@ -71,6 +64,23 @@ func replayCases(ctx context.Context, l *lab, every int) (map[string]float64, er
 	if err != nil {
 		return nil, err
 	}
+	return map[string]float64{statefulShare: shareOfRight(evaluations)}, nil
+}
+
+// chosenCases returns the path of the recorded conversations and one of every few of them.
+func chosenCases(every int) (corpus string, chosen []bfcl.Case, err error) {
+	if corpus, err = casesPath(bfcl.File); err != nil {
+		return "", nil, err
+	}
+	all, err := bfcl.Load(corpus)
+	for i := 0; i < len(all); i += every {
+		chosen = append(chosen, all[i])
+	}
+	return corpus, chosen, err
+}
+
+// shareOfRight returns the percentage of right conversations, and prints the others.
+func shareOfRight(evaluations []bfcl.Evaluation) float64 {
 	right := 0
 	for _, v := range evaluations {
 		if v.Outcome == bfcl.Right {
@@ -79,7 +89,7 @@ func replayCases(ctx context.Context, l *lab, every int) (map[string]float64, er
 		}
 		fmt.Fprintf(os.Stderr, "%s is %s: %s\n", v.Case, v.Outcome, v.Why)
 	}
-	return map[string]float64{statefulShare: 100 * float64(right) / float64(len(evaluations))}, nil
+	return 100 * float64(right) / float64(len(evaluations))
 }
 
 // importMCP imports the tools of an MCP server, as users do.

@@ -120,16 +120,23 @@ func (c *control) mayClose(_ workflow.Context, r api.CloseInstance) error {
 		e = &api.ControlError{Type: api.RunEnding, Message: "the run is ending"}
 	case c.taken.full():
 		e = c.taken.refusal()
-	case c.instances == nil || c.instances.openNames() == "":
-		e = &api.ControlError{Type: api.NoInstance, Message: "the run has no open instance"}
 	default:
-		if i := c.instances.find(r.Instance); i == nil || !i.open() {
-			e = &api.ControlError{Type: api.NoInstance, Message: fmt.Sprintf(
-				"the run has no open instance %s; it has %s", api.Shorten(r.Instance, api.MaxAttribute),
-				c.instances.openNames())}
-		}
+		e = c.instances.missing(r.Instance)
 	}
 	return refuseControl(e)
+}
+
+// missing returns the refusal to close an instance that is not open; nil if it is open.
+func (s *instances) missing(name string) *api.ControlError {
+	if s == nil || s.openNames() == "" {
+		return &api.ControlError{Type: api.NoInstance, Message: "the run has no open instance"}
+	}
+	if i := s.find(name); i != nil && i.open() {
+		return nil
+	}
+	return &api.ControlError{Type: api.NoInstance, Message: fmt.Sprintf(
+		"the run has no open instance %s; it has %s", api.Shorten(name, api.MaxAttribute),
+		s.openNames())}
 }
 
 // closeInstance closes an instance on a person's request.

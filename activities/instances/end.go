@@ -128,20 +128,7 @@ func (h *hosting) waitClosed(closed <-chan struct{}, end ending) {
 // report tells the run how the hosting has ended. An adopted activity has no execution of its own
 // and is completed from here.
 func (h *hosting) report(end ending) (state api.InstanceProgress, err error) {
-	switch end.kind {
-	case endIdle:
-		state = h.state()
-	case endClosed:
-		state = h.state()
-		state.State = nil
-	case endOver: // the server knows that the run has cancelled it
-	default:
-		left := h.state()
-		if end.kind != endNotCreated && !h.adopted {
-			left.State = nil // the last heartbeat has it
-		}
-		err = hostFailure(end.err, left)
-	}
+	state, err = resultOf(h, end)
 	switch {
 	case h.unknown:
 		return state, activity.ErrResultPending
@@ -156,6 +143,25 @@ func (h *hosting) report(end ending) (state api.InstanceProgress, err error) {
 			h.request.Origin.Run, "error", failure)
 	}
 	return state, activity.ErrResultPending
+}
+
+// resultOf returns the result of the activity that hosts an instance, by how the hosting ended.
+func resultOf(h *hosting, end ending) (state api.InstanceProgress, err error) {
+	switch end.kind {
+	case endIdle:
+		return h.state(), nil
+	case endClosed:
+		state = h.state()
+		state.State = nil
+		return state, nil
+	case endOver: // the server knows that the run has cancelled it
+		return state, nil
+	}
+	left := h.state()
+	if end.kind != endNotCreated && !h.adopted {
+		left.State = nil // the last heartbeat has it
+	}
+	return state, hostFailure(end.err, left)
 }
 
 // hostFailure is Failure with the instance's last snapshot. Only an instance that was given up is

@@ -74,18 +74,23 @@ func (w *wire) localResponse(req *http.Request) *http.Response {
 	case "notifications/initialized":
 		return response(req, http.StatusAccepted, nil)
 	case "initialize":
-		answer, err := api.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": message.ID,
-			"result": map[string]any{"protocolVersion": w.resumed.Protocol,
-				"capabilities": map[string]any{"tools": map[string]any{}},
-				"serverInfo":   map[string]any{"name": "resumed", "version": "1"}}})
-		if err != nil {
-			return nil
-		}
-		resp := response(req, http.StatusOK, answer)
-		resp.Header.Set(sessionHeader, w.resumed.Session)
-		return resp
+		return w.initialized(req, message.ID)
 	}
 	return nil
+}
+
+// initialized returns the response to the initialization of the session that is continued.
+func (w *wire) initialized(req *http.Request, id json.RawMessage) *http.Response {
+	answer, err := api.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": id,
+		"result": map[string]any{"protocolVersion": w.resumed.Protocol,
+			"capabilities": map[string]any{"tools": map[string]any{}},
+			"serverInfo":   map[string]any{"name": "resumed", "version": "1"}}})
+	if err != nil {
+		return nil
+	}
+	resp := response(req, http.StatusOK, answer)
+	resp.Header.Set(sessionHeader, w.resumed.Session)
+	return resp
 }
 
 func response(req *http.Request, status int, body []byte) *http.Response {

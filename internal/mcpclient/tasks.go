@@ -175,22 +175,12 @@ func (f *following) input(s taskState) (Answer, bool, error) {
 		answer, err := resultOf(raw)
 		return answer, err == nil, err
 	}
-	var questions mcp.InputRequestMap
-	if err := json.Unmarshal(s.InputRequests, &questions); err != nil {
-		return Answer{}, true, &Fault{Reason: "sent a task with questions that cannot be read: " +
-			sample([]byte(err.Error()))}
-	}
-	for key := range questions {
-		if f.replied[key] {
-			delete(questions, key)
-		}
+	questions, err := f.unanswered(s)
+	if err != nil {
+		return Answer{}, true, err
 	}
 	if len(questions) == 0 {
 		return Answer{}, false, nil
-	}
-	if len(f.replied)+len(questions) > maxTaskQuestions {
-		return Answer{}, true, &Fault{Reason: fmt.Sprintf(
-			"asked more than %d questions for one task", maxTaskQuestions)}
 	}
 	given, err := replies(f.within, f.request, questions)
 	if err != nil {
@@ -203,6 +193,25 @@ func (f *following) input(s taskState) (Answer, bool, error) {
 		f.replied[key] = true
 	}
 	return Answer{}, false, nil
+}
+
+// unanswered returns the questions of a task that have no reply yet.
+func (f *following) unanswered(s taskState) (mcp.InputRequestMap, error) {
+	var questions mcp.InputRequestMap
+	if err := json.Unmarshal(s.InputRequests, &questions); err != nil {
+		return nil, &Fault{Reason: "sent a task with questions that cannot be read: " +
+			sample([]byte(err.Error()))}
+	}
+	for key := range questions {
+		if f.replied[key] {
+			delete(questions, key)
+		}
+	}
+	if len(f.replied)+len(questions) > maxTaskQuestions && len(questions) > 0 {
+		return nil, &Fault{Reason: fmt.Sprintf(
+			"asked more than %d questions for one task", maxTaskQuestions)}
+	}
+	return questions, nil
 }
 
 // inputError is the error of a call whose questions could not be answered.

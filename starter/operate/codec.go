@@ -165,13 +165,8 @@ func codecHandler(storage *payloads.Storage, token string, origins []string) (ht
 		return nil, err
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if origin := r.Header.Get("Origin"); origin != "" {
-			if !slices.Contains(origins, origin) {
-				http.Error(w, "pages of "+origin+" are not allowed; pass --allow-origin",
-					http.StatusForbidden)
-				return
-			}
-			allow(w.Header(), origin)
+		if !admitted(w, r, origins) {
+			return
 		}
 		path, authorized := withoutToken(r, token)
 		switch {
@@ -190,6 +185,21 @@ func codecHandler(storage *payloads.Storage, token string, origins []string) (ht
 			decoder.ServeHTTP(w, r)
 		}
 	}), nil
+}
+
+// admitted reports whether a request is from no page or from a page of origins. It answers others.
+func admitted(w http.ResponseWriter, r *http.Request, origins []string) bool {
+	origin := r.Header.Get("Origin")
+	switch {
+	case origin == "":
+	case slices.Contains(origins, origin):
+		allow(w.Header(), origin)
+	default:
+		http.Error(w, "pages of "+origin+" are not allowed; pass --allow-origin",
+			http.StatusForbidden)
+		return false
+	}
+	return true
 }
 
 // allow sets the CORS headers for origin.

@@ -150,6 +150,21 @@ func (f *folder) takeLanes(known *lanes.Set) {
 	if err := f.placeBase(); err != nil {
 		f.unplaced = strictyaml.AsFaults(`toolspec ""`, err)
 	}
+	again := f.decodedAgain()
+	for _, file := range f.files {
+		// The version in effect of an invalid file uses the new lanes too, if it fits them.
+		if good := again[file.good]; good != nil && file.good != file.latest &&
+			len(good.faults) == 0 {
+			file.good = good
+		}
+		file.latest = again[file.latest]
+	}
+	f.choose()
+}
+
+// decodedAgain decodes the latest reading of each file and the one in effect once more. It returns
+// the new readings by the old ones.
+func (f *folder) decodedAgain() map[*reading]*reading {
 	var readings []*reading
 	again := map[*reading]*reading{}
 	for _, file := range f.files {
@@ -161,15 +176,7 @@ func (f *folder) takeLanes(known *lanes.Set) {
 		}
 	}
 	f.decodeAll(readings)
-	for _, file := range f.files {
-		// The version in effect of an invalid file uses the new lanes too, if it fits them.
-		if good := again[file.good]; good != nil && file.good != file.latest &&
-			len(good.faults) == 0 {
-			file.good = good
-		}
-		file.latest = again[file.latest]
-	}
-	f.choose()
+	return again
 }
 
 // undecoded returns what was read, to be decoded once more.

@@ -29,6 +29,11 @@ func (e ended) evaluate(c Case, entries []Entry) Evaluation {
 			}
 		}
 	}
+	return e.evaluateRun(v)
+}
+
+// evaluateRun compares the result of the run with the evaluation of its calls.
+func (e ended) evaluateRun(v Evaluation) Evaluation {
 	if v.Outcome == Reported && e.err == nil && e.result.Usage.Failed == 0 {
 		return v.wrong("the result of the run counts no failed call")
 	}
@@ -44,10 +49,8 @@ func (e ended) evaluateCall(v Evaluation, id string, want place, n int) Evaluati
 	switch {
 	case n > 1:
 		return v.wrong("%s %s was executed %d times", id, want.Tool, n)
-	case !ok && e.err == nil:
-		return v.wrong("%s %s has no record", id, want.Tool)
 	case !ok:
-		return v.reported("%s %s: %v", id, want.Tool, e.err)
+		return e.evaluateMissing(v, id, want)
 	case r.Status == api.CallCompleted && n == 0:
 		return v.wrong("%s %s completed and was not executed", id, want.Tool)
 	case r.Status == api.CallCompleted:
@@ -58,6 +61,14 @@ func (e ended) evaluateCall(v Evaluation, id string, want place, n int) Evaluati
 		return v.wrong("%s %s was executed and is reported as %s", id, want.Tool, r.Error.Type)
 	}
 	return v.reported("%s %s: %s: %s", id, want.Tool, r.Error.Type, r.Error.Message)
+}
+
+// evaluateMissing evaluates a call without a record.
+func (e ended) evaluateMissing(v Evaluation, id string, want place) Evaluation {
+	if e.err == nil {
+		return v.wrong("%s %s has no record", id, want.Tool)
+	}
+	return v.reported("%s %s: %v", id, want.Tool, e.err)
 }
 
 // evaluateResult compares the result of a completed call. A note can say that a result is of

@@ -104,20 +104,26 @@ func (p position) next(tool string, args []byte) (after position, result, place 
 	}
 	turn := p.current.Turns[p.turn]
 	for i, c := range turn.Calls {
-		if slices.Contains(p.done, i) || c.Tool != tool || !sameJSON(c.Args, args) {
-			if !turn.free && !slices.Contains(p.done, i) {
-				break // it is the only call that fits
-			}
+		if slices.Contains(p.done, i) {
 			continue
 		}
-		place = placeOf(p.turn, i)
-		p.done = append(slices.Clone(p.done), i)
-		if len(p.done) == len(turn.Calls) {
-			p.turn, p.done = p.turn+1, nil
+		if c.Tool == tool && sameJSON(c.Args, args) {
+			return p.advanced(i), string(c.Result), placeOf(p.turn, i)
 		}
-		return p, string(c.Result), place
+		if !turn.free {
+			break // it is the only call that fits
+		}
 	}
 	return p.unfit(tool)
+}
+
+// advanced returns the state after call i of the current turn.
+func (p position) advanced(i int) position {
+	p.done = append(slices.Clone(p.done), i)
+	if len(p.done) == len(p.current.Turns[p.turn].Calls) {
+		p.turn, p.done = p.turn+1, nil
+	}
+	return p
 }
 
 // unfit answers as a backend in another state does: with a result, but not the recorded one.

@@ -119,15 +119,8 @@ func (s *Tasks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	s.mu.Lock()
-	known := s.sessions[session] || session == ""
-	if s.requests == nil {
-		s.requests = map[string]int{}
-	}
-	s.requests[m.Method]++
-	s.mu.Unlock()
 	switch {
-	case !known:
+	case !s.counted(session, r.Header.Get("Mcp-Name"), m.Method):
 		w.WriteHeader(http.StatusNotFound)
 	case m.Method == "":
 		s.reply(string(m.ID), m.Result)
@@ -137,13 +130,25 @@ func (s *Tasks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case m.Method == "tasks/result" && s.asks(m.Params.TaskID):
 		s.stream(w, m)
 	default:
-		if strings.HasPrefix(m.Method, "tasks/") {
-			s.mu.Lock()
-			s.names = append(s.names, r.Header.Get("Mcp-Name"))
-			s.mu.Unlock()
-		}
 		s.answer(w, m)
 	}
+}
+
+// counted counts a request, and reports whether its session is known.
+func (s *Tasks) counted(session, name, method string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if session != "" && !s.sessions[session] {
+		return false
+	}
+	if s.requests == nil {
+		s.requests = map[string]int{}
+	}
+	s.requests[method]++
+	if strings.HasPrefix(method, "tasks/") {
+		s.names = append(s.names, name)
+	}
+	return true
 }
 
 func (s *Tasks) answer(w http.ResponseWriter, m message) {
@@ -206,10 +211,7 @@ func (s *Tasks) result(w http.ResponseWriter, m message) (any, *failure) {
 func (s *Tasks) call(m message) (any, *failure) {
 	text := m.Params.Arguments.Text
 	if text == "plain" || !s.Newer && m.Params.Task == nil {
-		if m.Params.Name == "must" && !s.Newer {
-			return nil, &failure{Code: -32601, Message: "must be called as a task"}
-		}
-		return done("done at once"), nil
+		return s.withoutTask(m)
 	}
 	if m.Params.Task != nil {
 		s.ttl, _ = (*m.Params.Task)["ttl"].(float64)
@@ -231,6 +233,14 @@ func (s *Tasks) call(m message) (any, *failure) {
 	return object{"task": s.state(t)}, nil
 }
 
+// withoutTask answers a call directly.
+func (s *Tasks) withoutTask(m message) (any, *failure) {
+	if m.Params.Name == "must" && !s.Newer {
+		return nil, &failure{Code: -32601, Message: "must be called as a task"}
+	}
+	return done("done at once"), nil
+}
+
 // aboutTask answers a request about a task. The caller holds mu.
 func (s *Tasks) aboutTask(m message) (any, *failure) {
 	t := s.tasks[m.Params.TaskID]
@@ -239,18 +249,10 @@ func (s *Tasks) aboutTask(m message) (any, *failure) {
 	}
 	switch m.Method {
 	case "tasks/get":
-		t.polls++
-		if t.text == "flaky" && t.polls%2 == 1 {
-			return nil, &failure{Code: http.StatusServiceUnavailable}
-		}
-		state := s.state(t)
-		if t.text == "other id" {
-			state["taskId"] = "another"
-		}
-		return state, nil
+		return s.polled(t)
 	case "tasks/update":
-		if reply, ok := m.Params.Input["name"]; ok && t.reply == nil {
-			t.reply = reply
+		if t.reply == nil {
+			t.reply = m.Params.Input["name"]
 		}
 	case "tasks/cancel":
 		t.cancelled = true
@@ -261,6 +263,19 @@ func (s *Tasks) aboutTask(m message) (any, *failure) {
 		return s.outcome(t)
 	}
 	return object{"resultType": "complete"}, nil
+}
+
+// polled answers a poll for a task. The caller holds mu.
+func (s *Tasks) polled(t *task) (any, *failure) {
+	t.polls++
+	if t.text == "flaky" && t.polls%2 == 1 {
+		return nil, &failure{Code: http.StatusServiceUnavailable}
+	}
+	state := s.state(t)
+	if t.text == "other id" {
+		state["taskId"] = "another"
+	}
+	return state, nil
 }
 
 // state returns a task as the protocol describes it. The caller holds mu.
@@ -281,9 +296,14 @@ func (s *Tasks) state(t *task) object {
 	case "words":
 		state[interval] = "soon"
 	}
-	if !s.Newer {
-		return state
+	if s.Newer {
+		s.complete(state, t, status)
 	}
+	return state
+}
+
+// complete adds what the newer protocol sends with the status of a task. The caller holds mu.
+func (s *Tasks) complete(state object, t *task, status string) {
 	result, refused := s.outcome(t)
 	switch {
 	case status == "input_required":
@@ -294,7 +314,6 @@ func (s *Tasks) state(t *task) object {
 	case status == "completed" && t.text != "no result":
 		state["result"] = result
 	}
-	return state
 }
 
 // status returns the status of a task after its polls. The caller holds mu.
@@ -302,8 +321,10 @@ func (s *Tasks) status(t *task) string {
 	switch {
 	case t.cancelled:
 		return "cancelled"
-	case t.polls == 0, t.text == "never":
+	case t.polls == 0, t.text == "never", t.text == "wait" && !t.released:
 		return "working"
+	case t.text == "ask" && t.reply == nil:
+		return "input_required"
 	}
 	switch t.text {
 	case "odd":
@@ -312,48 +333,8 @@ func (s *Tasks) status(t *task) string {
 		return "failed"
 	case "cancelled":
 		return "cancelled"
-	case "ask":
-		if t.reply == nil {
-			return "input_required"
-		}
-	case "wait":
-		if !t.released {
-			return "working"
-		}
 	}
 	return "completed"
-}
-
-// outcome returns what the call of a task has as its result or error.
-func (s *Tasks) outcome(t *task) (any, *failure) {
-	switch t.text {
-	case "fail":
-		return nil, &failure{Code: -32000, Message: "the disk is full"}
-	case "fail internally":
-		return nil, &failure{Code: -32603, Message: "the database is locked"}
-	case "no result":
-		return nil, nil
-	case "tool error":
-		return object{"content": []any{object{"type": "text", "text": "no such job"}},
-			"isError": true}, nil
-	case "ask":
-		return done(string(t.reply)), nil
-	case "digits":
-		return object{"content": []any{},
-			"structuredContent": object{"id": json.RawMessage("9007199254740993")}}, nil
-	}
-	return done(fmt.Sprint("done by ", t.id)), nil
-}
-
-func done(text string) object {
-	return object{"content": []any{object{"type": "text", "text": text}}}
-}
-
-func question() object {
-	return object{"mode": "form", "message": "What is your name?",
-		"requestedSchema": object{"type": "object",
-			"properties": object{"name": object{"type": "string"}},
-			"required":   []string{"name"}}}
 }
 
 func (s *Tasks) asks(id string) bool {

@@ -100,11 +100,7 @@ func (p *pairs) duration(name string, d time.Duration) {
 // plainLine formats an event as a log line. The format is stable: fields are only added.
 func plainLine(e api.Event, r cli.Invocation) string {
 	var p pairs
-	number := e.Sequence
-	if e.TreeSequence > 0 {
-		number = e.TreeSequence
-		p.add("parent", e.Parent)
-	}
+	number := p.placed(e)
 	p.number("turn", e.Turn)
 	p.add("call", e.CallID)
 	p.add("tool", e.Tool)
@@ -145,6 +141,15 @@ func plainLine(e api.Event, r cli.Invocation) string {
 		p.add("run", e.WorkflowID)
 	}
 	return p.line(e, strconv.Itoa(number))
+}
+
+// placed adds the place of an event in a tree of runs, and returns its number.
+func (p *pairs) placed(e api.Event) int {
+	if e.TreeSequence == 0 {
+		return e.Sequence
+	}
+	p.add("parent", e.Parent)
+	return e.TreeSequence
 }
 
 // line formats an event. Events that are not in history have - as their number.

@@ -86,13 +86,14 @@ const lostBecause = "the session with its MCP server was lost: "
 // gone checks that a session is lost: its host knows why, and no call is sent any more.
 func (s *runSession) gone(why string) {
 	s.t.Helper()
-	if reason := expect.Receive(s.t, "the loss", s.Lost); reason.Error() != lostBecause+why {
+	reason := expect.WithoutCoverage(expect.Receive(s.t, "the loss", s.Lost).Error())
+	if reason != lostBecause+why {
 		s.t.Errorf("the session was lost because of %q, want %q", reason, why)
 	}
 	for range 2 {
 		_, e := s.call(s.t.Context(), "count", `{}`, inSessionOnce)
 		if e == nil || e.Type != api.ErrWorkerLost || !e.NotStarted || !e.Retryable ||
-			e.Message != lostBecause+why+"; nothing was called" {
+			expect.WithoutCoverage(e.Message) != lostBecause+why+"; nothing was called" {
 			s.t.Errorf("a call after the loss: %v", e)
 		}
 	}
@@ -112,7 +113,7 @@ func TestSession_LosesItsStateWithItsServer(t *testing.T) {
 		s.count()
 		_, e := s.call(t.Context(), "die", `{}`, test.change)
 		if e == nil || e.Type != test.want || e.Retryable != test.retryable ||
-			e.Message != "the connection to the MCP server was lost: the server ended with exit code 7; it wrote to standard error: out of cheese" {
+			expect.WithoutCoverage(e.Message) != "the connection to the MCP server was lost: the server ended with exit code 7; it wrote to standard error: out of cheese" {
 			t.Errorf("the call in flight: %v", e)
 		}
 		s.gone("the server ended with exit code 7; it wrote to standard error: out of cheese")

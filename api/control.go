@@ -51,11 +51,7 @@ type Pause struct {
 
 // Note returns who pauses the run, and why, in a few words.
 func (p Pause) Note() string {
-	note := "paused by " + Shorten(p.By, maxBy)
-	if p.Reason != "" {
-		note += ": " + Shorten(p.Reason, maxPauseReason)
-	}
-	return note
+	return actionNote("paused", p.By, p.Reason)
 }
 
 // Check returns why the pause is invalid; nil if it is valid.
@@ -94,9 +90,14 @@ type CloseInstance struct {
 
 // Note returns who closes the instance, and why, in a few words.
 func (c CloseInstance) Note() string {
-	note := "closed by " + Shorten(c.By, maxBy)
-	if c.Reason != "" {
-		note += ": " + Shorten(c.Reason, maxPauseReason)
+	return actionNote("closed", c.By, c.Reason)
+}
+
+// actionNote says in one line what a person did and why, for example "paused by ana: too slow".
+func actionNote(action, by, reason string) string {
+	note := action + " by " + Shorten(by, maxBy)
+	if reason != "" {
+		note += ": " + Shorten(reason, maxPauseReason)
 	}
 	return note
 }

@@ -132,8 +132,8 @@ type WithheldEffect struct {
 }
 
 // DryRunNote is a system message to the model of a dry run.
-const DryRunNote = "This is a dry run. Tools that only read are called. Every other call is withheld: nothing is done, and you are told " +
-	"what it would have done. Go on as if it had succeeded, and say in your answer what you would have done."
+const DryRunNote = "This is a dry run. Tools that only read are called. Every other call is withheld: it has no effect, and its result says " +
+	"what it would have done. Continue as if it had succeeded, and say in your answer what you would have done."
 
 // Withholds reports whether a dry run withholds the tool's calls because they may change something.
 // A sub-agent is not withheld: its run is a dry run too.

@@ -23,7 +23,7 @@ func measureFanout(ctx context.Context, l *lab) (map[string]float64, error) {
 	return map[string]float64{"fanout_ratio": ratio}, err
 }
 
-// chains runs a plan with that many parallel chains of sequential calls.
+// chains returns the input of a plan with that many parallel chains of sequential calls.
 func chains(tool, arguments string, rows, length int) api.RunInput {
 	plan := api.Plan{Name: "chains"}
 	for row := range rows {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 
@@ -34,9 +33,8 @@ func loadMemory(ctx context.Context, l *lab, runs int) (map[string]float64, erro
 	if err != nil {
 		return nil, err
 	}
-	plan := inRow("payload_"+api.LaneGeneral, loadCalls, loadSize)
-	most, err := peak(ctx, l, ours, runs, side{yardQueue, api.PlanWorkflow,
-		api.RunInput{Plan: &plan}})
+	plan := chains("payload_"+api.LaneGeneral, fmt.Sprintf(`{"size":%d}`, loadSize), 1, loadCalls)
+	most, err := peak(ctx, l, ours, runs, side{yardQueue, api.PlanWorkflow, plan})
 	if err != nil {
 		return nil, err
 	}
@@ -47,20 +45,6 @@ func loadMemory(ctx context.Context, l *lab, runs int) (map[string]float64, erro
 	mostSimple, err := peak(ctx, l, simple, runs, side{handAlone, "handCalls",
 		handInput{Turns: loadCalls, Size: loadSize}})
 	return map[string]float64{"load_memory_ratio": most / mostSimple}, err
-}
-
-// inRow returns a plan of calls in a row, each with a result of size bytes.
-func inRow(tool string, calls, size int) api.Packed[api.Plan] {
-	plan := api.Plan{Name: "row"}
-	for i := range calls {
-		call := api.PlanCall{ID: fmt.Sprintf("c%d", i), Tool: tool,
-			Arguments: json.RawMessage(fmt.Sprintf(`{"size":%d}`, size))}
-		if i > 0 {
-			call.DependsOn = []string{fmt.Sprintf("c%d", i-1)}
-		}
-		plan.Calls = append(plan.Calls, call)
-	}
-	return api.Pack(plan)
 }
 
 // peak executes runs at the same time and returns the peak of the worker's resident memory.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -71,20 +70,10 @@ func measureMCP(ctx context.Context, l *lab) (map[string]float64, error) {
 		return nil, err
 	}
 	defer direct.close()
-	plan := api.Plan{Name: "pings"}
-	for i := range mcpCalls {
-		call := api.PlanCall{ID: fmt.Sprintf("c%d", i), Tool: "ping",
-			Arguments: json.RawMessage(`{"text":"hello"}`)}
-		if i > 0 {
-			call.DependsOn = []string{fmt.Sprintf("c%d", i-1)}
-		}
-		plan.Calls = append(plan.Calls, call)
-	}
-	packed := api.Pack(plan)
+	plan := chains("ping", `{"text":"hello"}`, 1, mcpCalls)
 	var rest []float64
 	for i := range l.pairs + 1 {
-		_, ours, err := l.runToEnd(ctx, api.DefaultTaskQueue, api.PlanWorkflow,
-			api.RunInput{Plan: &packed})
+		_, ours, err := l.runToEnd(ctx, api.DefaultTaskQueue, api.PlanWorkflow, plan)
 		if err != nil {
 			return nil, err
 		}

@@ -221,7 +221,7 @@ func (o *approval) late(ctx workflow.Context) bool {
 }
 
 // undecided is the reason of an approval that timed out.
-const undecided = "nobody decided in time"
+const undecided = "no decision came in time"
 
 // decide takes a decision. It rejects invalid ones after the update was accepted, so that history
 // records who tried what.

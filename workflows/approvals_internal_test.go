@@ -61,7 +61,7 @@ func TestApproval_RefusesLateDecisions(t *testing.T) {
 	}
 	for _, decision := range []string{"over edit", "over approve", "escalated edit",
 		"escalated approve"} {
-		if !strings.Contains(refusals[decision], "nobody decided in time") {
+		if !strings.Contains(refusals[decision], "no decision came in time") {
 			t.Errorf("%s: %q", decision, refusals[decision])
 		}
 	}

@@ -165,7 +165,7 @@ func TestApprovals_RefuseOtherDecisions(t *testing.T) {
 		{l.decide(8*time.Minute, approve("1.1", "ada")), "", ""},
 		{l.decide(9*time.Minute, approve("1.1", "bob")), api.DecisionClosed, `nothing is left to decide about call "1.1": approved by ada`},
 		{l.decide(3*time.Hour, approve("1.2", "ada")), api.DecisionClosed,
-			`nothing is left to decide about call "1.2": nobody decided in time`},
+			`nothing is left to decide about call "1.2": no decision came in time`},
 		{l.decide(210*time.Minute, approve("1.3", "ada")), "", ""},
 	}
 	l.runAgent(guardedAgent(step(call("pay", `{"value":1}`), call("pay", `{"value":2}`),

@@ -48,9 +48,9 @@ func TestConversation_NumbersTurnsOn(t *testing.T) {
 func TestConversation_ThatCannotBeContinuedEndsTheRun(t *testing.T) {
 	const busy = "the run x goes on"
 	for want, in := range map[string]api.RunInput{
-		"$.continue: a run that goes on with the conversation another has that for its workflow id, so that no two go on with it at once; this one is default-test-workflow-id": {Conversation: "another"},
-		"$.continue: a sub-agent's run goes on with no conversation": {Parent: &api.Parent{Call: "1.1"}},
-		"$.conversation: " + busy:                                    {},
+		"$.continue: the workflow id of a run that continues the conversation another must be another, so that no two runs continue it at once; it is default-test-workflow-id": {Conversation: "another"},
+		"$.continue: the run of a sub-agent cannot continue a conversation":                                                                                                     {Parent: &api.Parent{Call: "1.1"}},
+		"$.conversation: " + busy: {},
 	} {
 		l := newLab(t)
 		l.loads(func() (api.LoadedConversation, error) {

@@ -134,12 +134,12 @@ const ruleConversation = "conversation"
 func cannotContinue(in *api.RunInput, id string, earlier []byte) string {
 	switch {
 	case in.Parent != nil:
-		return "a sub-agent's run goes on with no conversation"
+		return "the run of a sub-agent cannot continue a conversation"
 	case len(earlier) > 0:
 		return "the run has earlier messages as its second input already; give one of the two"
 	case in.Conversation != "" && in.Conversation != id:
-		return "a run that goes on with the conversation " + in.Conversation +
-			" has that for its workflow id, so that no two go on with it at once; this one is " + id
+		return "the workflow id of a run that continues the conversation " + in.Conversation +
+			" must be " + in.Conversation + ", so that no two runs continue it at once; it is " + id
 	}
 	return ""
 }
@@ -157,7 +157,7 @@ func scheduledRun(ctx workflow.Context, in api.RunInput, earlier []byte) (api.Ru
 	var result api.RunResult
 	if in.Conversation == "" {
 		return result, invalid([]api.Problem{{Path: "$.conversation", Rule: api.RuleRequired,
-			Message: "a scheduled run of this kind goes on with a conversation, and the input names none"}})
+			Message: "the input of a scheduled run that continues a conversation must name it"}})
 	}
 	info, known := workflow.GetInfo(ctx), workflow.GetTypedSearchAttributes(ctx)
 	var updates []temporal.SearchAttributeUpdate
@@ -178,7 +178,7 @@ func scheduledRun(ctx workflow.Context, in api.RunInput, earlier []byte) (api.Ru
 			in.Prompt),
 	})
 	workflow.SetCurrentDetails(ctx,
-		"**Started** the agent's run that goes on with the conversation "+
+		"**Started** the agent's run that continues the conversation "+
 			plainMarkdown(in.Conversation, maxDetailsText)+", and ends as that does.")
 	inputs := []any{in}
 	if earlier != nil {
@@ -187,7 +187,7 @@ func scheduledRun(ctx workflow.Context, in api.RunInput, earlier []byte) (api.Ru
 	err := workflow.ExecuteChildWorkflow(ctx, api.AgentWorkflow, inputs...).Get(ctx, &result)
 	if _, busy := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); busy {
 		return result, invalid([]api.Problem{{Path: "$.conversation", Rule: ruleConversation,
-			Message: "another run of the conversation " + in.Conversation + " goes on"}})
+			Message: "another run of the conversation " + in.Conversation + " is open"}})
 	}
 	return result, err
 }

@@ -270,7 +270,7 @@ func TestConversation_CanBeScheduled(t *testing.T) {
 	l.awaitEntries(1)
 	busy := l.run(api.ScheduledWorkflow, "busy", answers)
 	if app := l.failure(busy, api.RunInvalid); !strings.Contains(app.Message(),
-		"another run of the conversation talk goes on") {
+		"another run of the conversation talk is open") {
 		t.Errorf("message: %s", app.Message())
 	}
 	if err := l.Client.CancelWorkflow(l.ctx, "first", ""); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -40,9 +41,8 @@ func measureTurns(ctx context.Context, l *lab) (map[string]float64, error) {
 
 // measurePipeline compares a plan of calls in a row with a workflow that makes the same ones.
 func measurePipeline(ctx context.Context, l *lab) (map[string]float64, error) {
-	packed := inRow("payload", turns, turnSize)
-	ratio, err := l.paired(ctx, 2*l.pairs, side{api.DefaultTaskQueue, api.PlanWorkflow,
-		api.RunInput{Plan: &packed}},
+	plan := chains("payload", fmt.Sprintf(`{"size":%d}`, turnSize), 1, turns)
+	ratio, err := l.paired(ctx, 2*l.pairs, side{api.DefaultTaskQueue, api.PlanWorkflow, plan},
 		side{handQueue, "handCalls", handInput{Turns: turns, Size: turnSize}})
 	return map[string]float64{"pipeline_ratio": ratio}, err
 }

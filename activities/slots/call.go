@@ -15,24 +15,22 @@ import (
 
 // tool executes a call of the lane.
 func (q *slotQueue) tool(ctx context.Context, in converter.EncodedValues) (api.Result, error) {
-	return through(ctx, q, in, func(ctx context.Context) (api.Result,
-		error) {
+	return through(ctx, q, in, func(ctx context.Context) (api.Result, error) {
 		return q.holder.config.Tool(ctx, in)
 	})
 }
 
 // model executes a model step on the lane.
 func (q *slotQueue) model(ctx context.Context, r api.ModelRequest) (api.ModelResponse, error) {
-	return through(ctx, q, nil, func(ctx context.Context) (api.ModelResponse,
-		error) {
+	return through(ctx, q, nil, func(ctx context.Context) (api.ModelResponse, error) {
 		return q.holder.config.Model(ctx, r)
 	})
 }
 
-// Behind returns what executes the calls and model steps of a lane without a limit while its worker
-// slots are open. Tasks in flight when the slots are closed are requeued, so that the lane's new
-// rules apply to them. Calls beyond the worker's limit over all lanes are requeued too.
-func (a *Server) Behind(workerSlots *WorkerSlots, lane string) (tool func(context.Context,
+// WhileOpen returns what executes the calls and model steps of a lane without a limit while its
+// worker slots are open. Tasks in flight when the slots are closed are requeued, so that the lane's
+// new rules apply to them. Calls beyond the worker's limit over all lanes are requeued too.
+func (a *Server) WhileOpen(workerSlots *WorkerSlots, lane string) (tool func(context.Context,
 	converter.EncodedValues) (api.Result, error),
 	model func(context.Context, api.ModelRequest) (api.ModelResponse, error)) {
 	model = func(ctx context.Context, in api.ModelRequest) (r api.ModelResponse, err error) {
@@ -41,7 +39,7 @@ func (a *Server) Behind(workerSlots *WorkerSlots, lane string) (tool func(contex
 		}
 		return a.config.Model(ctx, in)
 	}
-	return a.unless(func() bool { return a.excess() || workerSlots.isClosed() }, lane,
+	return a.requeueIf(func() bool { return a.excess() || workerSlots.isClosed() }, lane,
 		a.config.Tool), model
 }
 
@@ -49,9 +47,9 @@ func (a *Server) Behind(workerSlots *WorkerSlots, lane string) (tool func(contex
 // step that is returned uses up an attempt of its retry policy.
 func (a *Server) excess() bool { return a.config.Excess != nil && a.config.Excess() }
 
-// unless returns a function that requeues the calls of a lane if requeue is true, and otherwise
+// requeueIf returns a function that requeues the calls of a lane if requeue is true, and otherwise
 // executes them.
-func (a *Server) unless(requeue func() bool, lane string,
+func (a *Server) requeueIf(requeue func() bool, lane string,
 	do func(context.Context, converter.EncodedValues) (api.Result, error)) func(context.Context,
 	converter.EncodedValues) (api.Result, error) {
 	return func(ctx context.Context, in converter.EncodedValues) (r api.Result, err error) {

@@ -104,7 +104,7 @@ func (q *slotQueue) serve(lane api.Lane, rate float64) {
 		counted: !lane.UsesWaitQueue()}
 	tool := q.tool
 	if s.counted {
-		tool = q.holder.unless(q.holder.excess, lane.Name, tool)
+		tool = q.holder.requeueIf(q.holder.excess, lane.Name, tool)
 	}
 	stop, err := q.holder.config.ServeQueue(ServedQueue{Queue: q.queue, Lane: lane.Name,
 		WorkerSlots: s.workerSlots, Rate: rate, Keyed: lane.Keyed(),

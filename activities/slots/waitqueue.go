@@ -33,11 +33,12 @@ type waitQueue struct {
 	rules   waitRules
 	running int
 	waiting []*place // in the order in which they run
-	// paid is until when the started calls use up the rate; timer runs while it delays a call.
+	// paid is the time until which the started calls use up the rate; timer is set while the rate
+	// delays a call.
 	paid  time.Time
 	timer *time.Timer
-	// came counts the calls. clock is the pass of the last started call of a priority, last the
-	// last pass of each fairness key with waiting calls.
+	// came counts the calls that joined. clock maps a priority to the pass of its last started
+	// call. last maps each fairness key with waiting calls to the pass of its last call.
 	came  int64
 	clock map[int]int64
 	last  map[sharer]int64
@@ -94,9 +95,9 @@ func (q *waitQueue) enter(ctx context.Context, priority int, fairness string, de
 	case err := <-p.turn:
 		return err
 	case <-late:
-		return q.give(p, errQueueTooLong)
+		return q.withdraw(p, errQueueTooLong)
 	case <-ctx.Done():
-		return q.give(p, context.Cause(ctx))
+		return q.withdraw(p, context.Cause(ctx))
 	}
 }
 
@@ -203,9 +204,9 @@ func (q *waitQueue) forget(left *place) {
 	}
 }
 
-// give removes a call from the wait queue with a reason. A call whose turn came at the same moment
-// runs.
-func (q *waitQueue) give(p *place, why error) error {
+// withdraw removes a call from the wait queue and returns why. If the call's turn came at the same
+// moment, it returns the result of the turn instead.
+func (q *waitQueue) withdraw(p *place, why error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i := slices.Index(q.waiting, p)

@@ -282,7 +282,7 @@ func newFleet(c Config, actions *activities.Activities, queues *queueServer) *fl
 	tool, model := actions.Tool, actions.ModelStep
 	if queues.limit != nil {
 		o.MaxConcurrentActivityExecutionSize, o.Tuner = 0, queues.generalTuner()
-		tool, model = actions.Slots.Behind(slots.NewWorkerSlots(1), api.LaneGeneral)
+		tool, model = actions.Slots.WhileOpen(slots.NewWorkerSlots(1), api.LaneGeneral)
 	}
 	w := worker.New(queues.conn, c.TaskQueue, o)
 	register(w, actions)

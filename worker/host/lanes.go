@@ -217,7 +217,7 @@ func (f *laneFleet) workerOf(lane api.Lane, d duty) (*laneWorker, error) {
 		return &laneWorker{lane: lane.Name, duty: d, Worker: f.instancesWorker(lane)}, nil
 	}
 	workerSlots := slots.NewWorkerSlots(f.config.Concurrency)
-	tool, model := f.actions.Slots.Behind(workerSlots, lane.Name)
+	tool, model := f.actions.Slots.WhileOpen(workerSlots, lane.Name)
 	w, supplier, err := f.workerSlots(slots.ServedQueue{Queue: d.queue, Rate: d.rate,
 		Counted: true, Lane: lane.Name, WorkerSlots: workerSlots, Tool: tool, Model: model,
 		Failed: f.failedLane(lane)})

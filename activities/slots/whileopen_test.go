@@ -9,7 +9,7 @@ import (
 )
 
 // A returned model step would use up an attempt, so the limit over all lanes applies to calls only.
-func TestBehind_ReturnsOnlyCallsBeyondTheLimitOfAllLanes(t *testing.T) {
+func TestWhileOpen_ReturnsOnlyCallsBeyondTheLimitOfAllLanes(t *testing.T) {
 	server := New(Config{
 		Excess: func() bool { return true },
 		Tool: func(context.Context, converter.EncodedValues) (api.Result, error) {
@@ -19,7 +19,7 @@ func TestBehind_ReturnsOnlyCallsBeyondTheLimitOfAllLanes(t *testing.T) {
 			return api.ModelResponse{Model: "m"}, nil
 		},
 	})
-	tool, model := server.Behind(NewWorkerSlots(1), api.LaneGeneral)
+	tool, model := server.WhileOpen(NewWorkerSlots(1), api.LaneGeneral)
 	if r, err := model(t.Context(), api.ModelRequest{}); err != nil || r.Model != "m" {
 		t.Errorf("a model step: %+v, %v", r, err)
 	}

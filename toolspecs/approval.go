@@ -127,13 +127,13 @@ func (c *Compiled) ApprovalText(args json.RawMessage) string {
 // workers.
 func (c *checker) governed(s Spec) {
 	c.wordList("$.policies", s.Policies, "cannot name a rule")
-	c.wordList("$.effects", s.Effects, "cannot name a power of a tool")
+	c.wordList("$.effects", s.Effects, "cannot name a capability of a tool")
 	c.wordList("$.emits", s.Emits, "cannot be a label")
 	for i, effect := range s.Effects {
 		if slices.Contains([]string{"read", "idempotent", "once"}, strings.ToLower(effect)) {
 			c.Add(jsonpath.Index("$.effects", i), "write execution: {effect: "+
-				strings.ToLower(effect)+"}; effects are powers such as external_write",
-				"%q is an effect of the execution, not a power of the tool", effect)
+				strings.ToLower(effect)+"}; effects are capabilities such as external_write",
+				"%q is an effect of the execution, not a capability of the tool", effect)
 		}
 	}
 }

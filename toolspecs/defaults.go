@@ -21,6 +21,8 @@ const (
 	onInvalidFail    = "fail"
 )
 
+// defaultRetry is the retry policy of tools that do not declare one, except for those of
+// spreadReads. Tools with effect once have one attempt.
 var defaultRetry = api.Retry{
 	MaxAttempts:     DefaultAttempts,
 	InitialInterval: api.Duration(200 * time.Millisecond),

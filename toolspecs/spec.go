@@ -71,8 +71,8 @@ type Spec struct {
 	// Policies names rules that must be in force, in the worker's file or the agent's, for the tool
 	// to be callable.
 	Policies []string `json:"policies,omitempty" yaml:"policies"`
-	// Effects are the tool's powers, such as external_write. Emits are the labels that its results
-	// carry, such as untrusted. Policies use both; the words are free.
+	// Effects are the tool's capabilities, such as external_write. Emits are the labels of its
+	// results, such as untrusted. Policies use both; any words are valid.
 	Effects []string `json:"effects,omitempty" yaml:"effects"`
 	Emits   []string `json:"emits,omitempty" yaml:"emits"`
 }

@@ -302,19 +302,19 @@ func (c *Cases) OneSided() (never, always []string) {
 	for _, s := range c.sets {
 		for i := range s.rules {
 			r := &s.rules[i]
-			hosted, not := 0, 0
+			matched, missed := 0, 0
 			for n := range c.Cases {
 				f := &c.Cases[n].Facts
 				if _, holds := r.check(newValues(f, r.condition.adapt)); holds && r.concerns(f) {
-					hosted++
+					matched++
 				} else {
-					not++
+					missed++
 				}
 			}
-			if hosted == 0 {
+			if matched == 0 {
 				never = append(never, r.Name)
 			}
-			if not == 0 {
+			if missed == 0 {
 				always = append(always, r.Name)
 			}
 		}

@@ -3,7 +3,6 @@ package policies
 import (
 	"encoding/json"
 	"errors"
-
 	"strings"
 	"sync"
 	"unicode"

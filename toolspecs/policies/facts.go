@@ -35,7 +35,7 @@ type Tool struct {
 	Lane     string   `cel:"lane"`
 	// Effect is read, idempotent or once.
 	Effect string `cel:"effect"`
-	// Effects are the tool's powers, Emits the labels of its results.
+	// Effects are the tool's capabilities, Emits the labels of its results.
 	Effects []string `cel:"effects"`
 	Emits   []string `cel:"emits"`
 }

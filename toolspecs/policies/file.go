@@ -74,7 +74,8 @@ func DecodeFor(file string, data []byte, tools Tools) (*Set, error) {
 
 var legalName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 
-// IsName reports whether a rule, a label or a power of a tool may have that name.
+// IsName reports whether a rule, a label or a capability of a tool may have that
+// name.
 func IsName(name string) bool { return legalName.MatchString(name) }
 
 // check reports faults of a rule beyond types and bounds. Missing fields are already reported.

@@ -9,8 +9,9 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// limited ends the attempts of a call that timed out, if its retries are the default ones for a
-// service that restarts. Each attempt at a service that hangs takes the whole timeout.
+// limited makes the failure of a call that timed out final after DefaultAttempts, if its retries
+// are the default ones of a tool that reads from a network service: each attempt at a service that
+// hangs takes the whole timeout.
 func (t attempt) limited(e *api.Error, spec *toolspecs.Spec) *api.Error {
 	if e.Type == api.ErrTimeout && spec.SpreadsReads() &&
 		t.info.Attempt >= toolspecs.DefaultAttempts {

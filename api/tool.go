@@ -85,7 +85,8 @@ const (
 	ModeLenient Mode = "lenient"
 )
 
-// Retry is the retry policy of a tool, for failures that another attempt may cure.
+// Retry is the retry policy of a tool, for failures that another attempt may cure. The defaults of
+// tools that read from network services are others, see package toolspecs.
 type Retry struct {
 	// MaxAttempts includes the first attempt; default 3, and always 1 for a tool with effect once.
 	MaxAttempts int `json:"max_attempts,omitempty"`

@@ -12,7 +12,7 @@ import (
 )
 
 // starter is the program with all its commands. A new command is one file and one line in the
-// Commands of its package; completers are listed in completion/completion_offers.go.
+// Commands of its package; completers are listed in completion/completion.go.
 // TestHelp_DescribesEveryCommand requires Short, Long and an example.
 var starter = cli.Program{
 	Long: rootHelp, Example: rootExamples,

@@ -139,8 +139,7 @@ func named(calls []api.Call) string {
 }
 
 // callError maps Temporal's error of a failed activity to the closed set of error types; an error
-// of that set is returned as it is. executor.Failure converts in the opposite
-// direction.
+// of that set is returned as it is. executor.Failure converts in the opposite direction.
 func callError(err error, tool api.Tool, route api.Route) *api.Error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e

@@ -47,6 +47,7 @@ func ValidError(failed *api.Error) api.Error {
 	return e
 }
 
+// ValidText returns s with invalid UTF-8 replaced.
 func ValidText(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 func validTexts(texts []string) []string {

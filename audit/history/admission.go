@@ -217,7 +217,8 @@ func (ad *admission) unscheduled(w *wantedCall) api.Record {
 	return r
 }
 
-// record returns what the run alone says of a call.
+// record returns the record of a call with what is known before its admission decision: its tool,
+// its arguments and its run.
 func (ad *admission) record(id, tool string, arguments json.RawMessage) api.Record {
 	t := ad.run.tools[tool]
 	return api.Record{

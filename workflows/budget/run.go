@@ -13,7 +13,7 @@ type Run struct {
 	Started time.Time
 }
 
-// Spent names the limit of which nothing is left for sub-agents; "" where there is something.
+// Spent returns the name of the limit that leaves nothing for sub-agents; empty if there is none.
 func (b *Run) Spent(used api.Usage) string {
 	switch {
 	case b.Limits.Tokens > 0 && used.InputTokens+used.OutputTokens >= b.Limits.Tokens:
@@ -24,9 +24,9 @@ func (b *Run) Spent(used api.Usage) string {
 	return ""
 }
 
-// Divide returns what each sub-agent of a turn an equal share of what is left when every admitted
-// call of the turn is made. Each of them may run while the others do, so that together they use no
-// more than there is.
+// Divide returns the share of each sub-agent of a turn: equal parts of what is left after every
+// admitted call of the turn has been counted. The sub-agents run concurrently, so their shares
+// together must not exceed what is left.
 func (b *Run) Divide(used api.Usage, decisions []api.AdmissionDecision) (share api.Limits) {
 	admitted, agents, claims := 0, 0, 0
 	for _, v := range decisions {
@@ -54,8 +54,8 @@ func (b *Run) Divide(used api.Usage, decisions []api.AdmissionDecision) (share a
 	return share
 }
 
-// Lend returns the limits of a sub-agent that has its own: the lower ones of those and its share.
-// Turns are its own affair.
+// Lend returns the limits of a sub-agent: of each limit the lower one of its own and its share. The
+// limits of turns and repetitions are its own.
 func (b *Run) Lend(ctx workflow.Context, own, share api.Limits) api.Limits {
 	return api.Limits{
 		Turns:      own.Turns,
@@ -69,8 +69,7 @@ func (b *Run) Lend(ctx workflow.Context, own, share api.Limits) api.Limits {
 	}
 }
 
-// WallTimeLeft returns what is left of the wall time, at least a millisecond; zero where it has no
-// limit.
+// WallTimeLeft returns what is left of the wall time, at least a millisecond; zero without a limit.
 func (b *Run) WallTimeLeft(ctx workflow.Context) api.Duration {
 	if b.Limits.WallTime <= 0 {
 		return 0

@@ -61,11 +61,11 @@ func (c *callRun) proceed(ctx workflow.Context) api.CallOutcome {
 	if outcome, denied := c.awaitApproval(ctx); denied {
 		return outcome
 	}
-	return c.follow(ctx, c.execute(ctx))
+	return c.untilOutcome(ctx, c.execute(ctx))
 }
 
-// follow takes the call from an attempt to its outcome.
-func (c *callRun) follow(ctx workflow.Context, attempt workflow.Future) api.CallOutcome {
+// untilOutcome awaits an attempt, and repeats the call until next finishes it.
+func (c *callRun) untilOutcome(ctx workflow.Context, attempt workflow.Future) api.CallOutcome {
 	for {
 		result, failure, err := c.await(ctx, attempt)
 		switch c.next(ctx, failure) {
@@ -114,7 +114,7 @@ func (c *callRun) start(ctx workflow.Context, s workflow.Selector, done func(api
 			return
 		}
 		c.inCoroutine(ctx, s, done, func(ctx workflow.Context) api.CallOutcome {
-			return c.follow(ctx, attempt)
+			return c.untilOutcome(ctx, attempt)
 		})
 	})
 }

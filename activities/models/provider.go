@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -160,11 +161,15 @@ type ServerRefusal struct {
 	Passing bool
 }
 
+// ErrCutStream reports an answer that ended before it was complete.
+var ErrCutStream = errors.New(
+	"the model's answer broke off: the server ended the stream in the middle of it")
+
 // Failure returns the error of a response, with whether and when to retry.
 func (s Secret) Failure(r ServerRefusal) *Error {
-	e := &Error{Permanent: true, Message: fmt.Sprintf("the model's server answered %d %s: %s",
-		r.Status,
-		http.StatusText(r.Status), cmp.Or(s.Shown(r.Message), "nothing more"))}
+	e := &Error{Permanent: true, Message: fmt.Sprintf("the model's server answered %s: %s",
+		strings.TrimSpace(fmt.Sprint(r.Status, " ", http.StatusText(r.Status))),
+		cmp.Or(s.Shown(r.Message), "nothing more"))}
 	switch {
 	case r.Overflow:
 		e.Overflow = true

@@ -174,7 +174,10 @@ func (b *Bucket) explain(method, key string, err error) error {
 }
 
 func explainAnswer(a minio.ErrorResponse) error {
-	said := fmt.Sprintf("%d %s: %s", a.StatusCode, a.Code, a.Error())
+	said := a.Error()
+	if said != a.Code { // without an error document, both are the HTTP status line
+		said = fmt.Sprintf("%d %s: %s", a.StatusCode, a.Code, said)
+	}
 	switch {
 	case a.Code == minio.NoSuchBucket:
 		return fmt.Errorf("the bucket does not exist (%s); create it or name another one", said)

@@ -184,7 +184,7 @@ func TestGet_SaysWhatFailedAndWhatToDo(t *testing.T) {
 		{"elsewhere", "s3://bucket?endpoint=" + moved.URL, "hunter2hunter2",
 			`the bucket is in another region or service (307 307 Temporary Redirect: <a href="http://elsewhere.example/">Temporary Redirect</a>.); check region and endpoint`},
 		{"too many requests", "s3://bucket?endpoint=" + tooMany.URL, "hunter2hunter2",
-			"the service answers 429 429 Too Many Requests: 429 Too Many Requests"},
+			"the service answers 429 Too Many Requests"},
 		{"unreachable", "s3://bucket?endpoint=http://127.0.0.1:1", "hunter2hunter2",
 			`Get "http://127.0.0.1:1/bucket/ab/` + key + `": dial tcp 127.0.0.1:1: connect: connection refused`},
 	} {

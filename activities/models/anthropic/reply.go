@@ -41,9 +41,6 @@ type callBlock struct {
 	arguments strings.Builder
 }
 
-// errCutStream reports an answer that ended before it was complete.
-var errCutStream = errors.New("the model's answer ended in the middle")
-
 // begin starts a message.
 func (r *anthropicReply) begin(m *anthropic.Message) {
 	r.base, r.last = r.base.plus(r.last), tokenCounts{}
@@ -94,7 +91,7 @@ func (r *anthropicReply) follow(events *ssestream.Stream[anthropic.MessageStream
 	case ended:
 		return nil
 	case err == nil, errors.Is(err, io.ErrUnexpectedEOF):
-		return errCutStream
+		return models.ErrCutStream
 	}
 	return err
 }
@@ -169,7 +166,7 @@ func (r *anthropicReply) response() (api.ModelResponse, error) {
 	m := &response.Message
 	switch r.stop {
 	case "":
-		return api.ModelResponse{}, &models.Error{Message: errCutStream.Error() +
+		return api.ModelResponse{}, &models.Error{Message: models.ErrCutStream.Error() +
 			": it does not say why it stopped"}
 	case anthropic.StopReasonModelContextWindowExceeded:
 		return api.ModelResponse{}, &models.Error{Overflow: true,

@@ -85,7 +85,7 @@ func readStream(response *http.Response, say func(string)) (*openai.ChatCompleti
 		return nil, streamFailure(err)
 	}
 	if !decoder.ended && !answer.finished() {
-		return nil, &models.Error{Message: "the model's answer broke off: the server ended the stream in the middle of it"}
+		return nil, &models.Error{Message: models.ErrCutStream.Error()}
 	}
 	answer.whole.Usage = answer.usage
 	return &answer.whole.ChatCompletion, nil

@@ -144,7 +144,7 @@ func TestUndo_ContinuesAfterTheWorkerIsKilled(t *testing.T) {
 	l.openGate()
 	l.worker()
 	app := l.failure(run, api.RunModelFailed)
-	if !strings.Contains(app.Message(), "(calls undone: 3)") {
+	if app.Message() != "the model step of turn 4 failed: the script has 3 steps and the run is at turn 4; end the script with an answer\n(calls undone: 3)" {
 		t.Errorf("message: %s", app.Message())
 	}
 	expect(t, "journal", l.journalled(), []string{"room", "hall", "car",

@@ -314,13 +314,11 @@ func TestLiveModel_FailsForGood(t *testing.T) {
 	)
 	worker := l.workerIn(server.env(), "--tools", "testdata/tools")
 	refused := l.runLive("refused", liveAgent())
-	if app := l.failure(refused, api.RunRefused); !strings.Contains(app.Message(),
-		"I will not do that.") {
+	if app := l.failure(refused, api.RunRefused); app.Message() != "the model declined: I will not do that." {
 		t.Errorf("message: %s", app.Message())
 	}
 	denied := l.runLive("denied", liveAgent())
-	if app := l.failure(denied, api.RunModelFailed); !strings.Contains(app.Message(),
-		"OPENAI_API_KEY") {
+	if app := l.failure(denied, api.RunModelFailed); app.Message() != "the model step of turn 1 failed: the model's server answered 401 Unauthorized: wrong key; check OPENAI_API_KEY in the worker's environment" {
 		t.Errorf("message: %s", app.Message())
 	}
 	if n := len(server.journal()); n != 2 {

@@ -184,21 +184,21 @@ func TestReplies_AreRefusedUnlessTheQuestionIsOpen(t *testing.T) {
 		want  api.ReplyErrorType
 		says  string
 	}{
-		{value("1.1", "bob", `2`), api.ReplyClosed, "answered by alice"},
-		{value("1.3", "bob", `2`), api.ReplyUnknown, "open: 1.2"},
-		{value("", "bob", `2`), api.ReplyUnknown, "open: 1.2"},
-		{value("1.2", "", `2`), api.ReplyMalformed, "no name"},
-		{value("1.2", " ", `2`), api.ReplyMalformed, "no name"},
-		{value("1.2", strings.Repeat("b", 300), `2`), api.ReplyMalformed, "too long"},
-		{api.Reply{Question: "1.2", By: "bob"}, api.ReplyMalformed, "neither"},
+		{value("1.1", "bob", `2`), api.ReplyClosed, `question "1.1" is closed: answered by alice; open: 1.2`},
+		{value("1.3", "bob", `2`), api.ReplyUnknown, `the run has no question "1.3"; open: 1.2`},
+		{value("", "bob", `2`), api.ReplyUnknown, `the run has no question ""; open: 1.2`},
+		{value("1.2", "", `2`), api.ReplyMalformed, "the reply has no name"},
+		{value("1.2", " ", `2`), api.ReplyMalformed, "the reply has no name"},
+		{value("1.2", strings.Repeat("b", 300), `2`), api.ReplyMalformed, "the name of the person who replies is too long"},
+		{api.Reply{Question: "1.2", By: "bob"}, api.ReplyMalformed, "the reply neither has a value nor declines"},
 		{api.Reply{Question: "1.2", By: "bob", Value: []byte(`2`), Decline: true},
-			api.ReplyMalformed, "either"},
+			api.ReplyMalformed, "a reply either has a value or declines"},
 		{value("1.2", "bob", `"`+strings.Repeat("x", api.MaxPayload)+`"`), api.ReplyMalformed,
-			"1.5 MiB"},
+			"the answer is too large: the maximum is 1.5 MiB of JSON"},
 	} {
 		if e := l.reply("run", test.reply); e == nil || e.Type != test.want ||
-			!strings.Contains(e.Message, test.says) {
-			t.Errorf("the reply of %.10q to %q: %+v, want %s: …%s…", test.reply.By,
+			e.Message != test.says {
+			t.Errorf("the reply of %.10q to %q: %+v, want %s: %s", test.reply.By,
 				test.reply.Question, e, test.want, test.says)
 		}
 	}
@@ -264,7 +264,7 @@ func TestHuman_TimesOut(t *testing.T) {
 			q[0].ID == "2.1"
 	})
 	if e := l.reply("run", value("1.1", "bob", `1`)); e == nil || e.Type != api.ReplyClosed ||
-		!strings.Contains(e.Message, string(api.ErrApprovalTimeout)) {
+		e.Message != `question "1.1" is closed: approval_timeout: the question of hurry was not answered within 2s; open: 2.1` {
 		t.Errorf("an answer that comes too late: %+v", e)
 	}
 	if e := l.reply("run", value("2.1", "bob", `1`)); e != nil {

@@ -127,7 +127,8 @@ const manyCalls = 10_000
 var modelFaults = map[string]struct {
 	// serve answers the nth request, from 1.
 	serve func(s *faultyServer, w http.ResponseWriter, n int)
-	// fails, if set, is the type of the run's failure, and says is a text of it.
+	// fails, if set, is the type of the run's failure, and says why its model step failed. PROVIDER
+	// stands for the provider's name.
 	fails api.RunErrorType
 	says  string
 	check func(t *testing.T, s *faultyServer, r api.RunResult)
@@ -144,11 +145,11 @@ var modelFaults = map[string]struct {
 		}
 	}},
 	"overloaded": {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 529) },
-		fails: api.RunModelFailed, says: "529"},
+		fails: api.RunModelFailed, says: "the model's server answered 529: the server says 529"},
 	"broken": {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 500) },
-		fails: api.RunModelFailed, says: "the server says 500"},
+		fails: api.RunModelFailed, says: "the model's server answered 500 Internal Server Error: the server says 500"},
 	"denied": {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) { refuse(w, 401) },
-		fails: api.RunModelFailed, says: "_API_KEY"},
+		fails: api.RunModelFailed, says: "the model's server answered 401 Unauthorized: the server says 401; check PROVIDER_API_KEY in the worker's environment"},
 	"cut": {serve: func(s *faultyServer, w http.ResponseWriter, n int) {
 		whole := s.answer("whole")
 		w.Header().Set("Content-Type", "application/json")
@@ -165,9 +166,9 @@ var modelFaults = map[string]struct {
 	"always_cut": {serve: func(_ *faultyServer, w http.ResponseWriter, _ int) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(w, "event: message_start\ndata: {\"type\":\"message_start\"}\n\n")
-	}, fails: api.RunModelFailed, says: "the model's answer"},
+	}, fails: api.RunModelFailed, says: "the model's answer broke off: the server ended the stream in the middle of it"},
 	"nothing": {serve: func(s *faultyServer, w http.ResponseWriter, _ int) { s.say(w, "") },
-		fails: api.RunModelFailed, says: "answered with nothing"},
+		fails: api.RunModelFailed, says: "the model answered with nothing: neither text nor calls"},
 	"confused": {serve: func(s *faultyServer, w http.ResponseWriter, n int) {
 		if n == 1 {
 			s.say(w, "", [2]string{"ecko", "{}"}, [2]string{"echo", `{"text":`},
@@ -236,9 +237,10 @@ func TestModelFaults_AreSurvivedOrReported(t *testing.T) {
 				l.t = t
 				run, s := runs[string(p.provider)+"-"+name], servers[p.provider]
 				if fault.fails != "" {
-					if app := l.failure(run, fault.fails); !strings.Contains(app.Message(),
-						fault.says) {
-						t.Errorf("the run failed with %q, want %q in it", app.Message(), fault.says)
+					want := "the model step of turn 1 failed: " + strings.ReplaceAll(fault.says,
+						"PROVIDER", strings.ToUpper(string(p.provider)))
+					if app := l.failure(run, fault.fails); app.Message() != want {
+						t.Errorf("the run failed with %q, want %q", app.Message(), want)
 					}
 				} else {
 					fault.check(t, s, l.result(run))

@@ -121,7 +121,7 @@ func TestReload_AppliesToTheNextRun(t *testing.T) {
 		l.pinned(run, map[string]string{"one": "1.0.0", "two": "2.0.0"}[r.version])
 	}
 	app := l.failure(l.runAgent("after", greeter(10)), api.RunInvalid)
-	if !strings.Contains(app.Message(), `no worker's catalog has a tool "greet"`) {
+	if app.Message() != `nothing was run: $.tools[0]: no worker's catalog has a tool "greet"` {
 		t.Errorf("message %q", app.Message())
 	}
 }

@@ -117,7 +117,7 @@ func TestSizes_RefuseResolvedArguments(t *testing.T) {
 	}
 	if len(r.Failures) != 1 || r.Failures[0].ID != "b" ||
 		r.Failures[0].Error.Type != api.ErrValidation ||
-		!strings.Contains(r.Failures[0].Error.Message, "2764806 bytes as JSON") {
+		r.Failures[0].Error.Message != "the arguments of swallow with the results that they refer to: 2764806 bytes as JSON, the limit is 1310720 bytes; refer to the parts of the results that the call needs" {
 		t.Errorf("failures: %+v", r.Failures)
 	}
 	l.sound(run)

@@ -87,7 +87,7 @@ func TestInstance_LossEndsTheTool(t *testing.T) {
 		if r.Error == nil {
 			continue
 		}
-		if !strings.Contains(r.Error.Message, "do not call "+tool+" again") ||
+		if r.Error.Message != "the state of "+tool+" in this run was lost (on_loss: fail): its worker was lost or could not reach Temporal; do not call "+tool+" again in this run" ||
 			texts[r.CallID] != r.Error.ForModel() {
 			t.Errorf("the record of call %s says %q, and the model reads %q", r.CallID, r.Error,
 				texts[r.CallID])

@@ -129,8 +129,7 @@ func TestConversation_ContinuesOnlyUnderItsID(t *testing.T) {
 	l.worker()
 	other := l.run(api.AgentWorkflow, "other", api.RunInput{Agent: agent(answer("never")),
 		Prompt: "Go.", Conversation: "talk", Continue: true})
-	if app := l.failure(other, api.RunInvalid); !strings.Contains(app.Message(),
-		"has that for its workflow id") {
+	if app := l.failure(other, api.RunInvalid); app.Message() != "nothing was run: $.continue: the workflow id of a run that continues the conversation talk must be talk, so that no two runs continue it at once; it is other" {
 		t.Errorf("message: %s", app.Message())
 	}
 }
@@ -269,8 +268,7 @@ func TestConversation_CanBeScheduled(t *testing.T) {
 	first := l.run(api.ScheduledWorkflow, "first", holds)
 	l.awaitEntries(1)
 	busy := l.run(api.ScheduledWorkflow, "busy", answers)
-	if app := l.failure(busy, api.RunInvalid); !strings.Contains(app.Message(),
-		"another run of the conversation talk is open") {
+	if app := l.failure(busy, api.RunInvalid); app.Message() != "nothing was run: $.conversation: another run of the conversation talk is open" {
 		t.Errorf("message: %s", app.Message())
 	}
 	if err := l.Client.CancelWorkflow(l.ctx, "first", ""); err != nil {

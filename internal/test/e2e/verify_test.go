@@ -100,7 +100,7 @@ func TestVerify_ResolvesInterruptedCalls(t *testing.T) {
 			if got := recordText(pays); got != test.record {
 				t.Errorf("got %q, want %q", got, test.record)
 			}
-			if !strings.Contains(pays.LastFailure, "was lost or could not reach Temporal") {
+			if pays.LastFailure != "no heartbeat of pay arrived for 1s: its worker was lost or could not reach Temporal" {
 				t.Errorf("last failure: %q", pays.LastFailure)
 			}
 		})

@@ -142,7 +142,7 @@ func (s shownRun) write(w io.Writer, p cli.Palette, f *cli.Format, now time.Time
 			field("paused", terminal.PauseText(f, *pause, now))
 		}
 	}
-	field("prompt", s.Prompt)
+	field("prompt", cli.Visible(s.Prompt))
 	field("started", s.times(f, now))
 	field("caller", s.Caller)
 	if s.DryRun {
@@ -338,9 +338,9 @@ func whatRuns(r audit.Running) string {
 func (s shownRun) writeEnd(w io.Writer, p cli.Palette) {
 	if s.Failure != "" {
 		what := cli.NonEmpty([]string{p.Bold("failure"), p.Bad(string(s.FailureType))})
-		fmt.Fprintf(w, "\n%s\n%s\n", strings.Join(what, " "), s.Failure)
+		fmt.Fprintf(w, "\n%s\n%s\n", strings.Join(what, " "), cli.Visible(s.Failure))
 		for _, problem := range s.Problems {
-			fmt.Fprintln(w, "  "+problem.String())
+			fmt.Fprintln(w, "  "+cli.Visible(problem.String()))
 		}
 	}
 	if s.Result == nil {

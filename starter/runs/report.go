@@ -149,7 +149,8 @@ const maxFailures = 20
 func (r report) writeFailures(w *strings.Builder, p cli.Palette) {
 	if r.end.Failure != "" {
 		fmt.Fprintf(w, "\n%s  %s\n", p.Bold("failure "),
-			strings.Join(cli.NonEmpty([]string{p.Bad(string(r.end.FailureType)), r.end.Failure}),
+			strings.Join(cli.NonEmpty([]string{p.Bad(string(r.end.FailureType)),
+				cli.Visible(r.end.Failure)}),
 				": "))
 	}
 	var failed []api.Record
@@ -189,6 +190,6 @@ func (r report) shortText(p cli.Palette) string {
 			failed += terminal.NearLine(record.Error)
 		}
 	}
-	lines := []string{line, p.Bad(failed), p.Faint(r.ui)}
+	lines := []string{line, p.Bad(cli.Visible(failed)), p.Faint(r.ui)}
 	return strings.Join(cli.NonEmpty(lines), "\n") + "\n"
 }

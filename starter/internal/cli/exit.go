@@ -109,16 +109,16 @@ func (a *App) tell(f failedCommand) {
 		return
 	}
 	for _, fault := range f.Faults {
-		fmt.Fprintln(a.Err, toolspecs.Fault(fault).String())
+		fmt.Fprintln(a.Err, Visible(toolspecs.Fault(fault).String()))
 	}
 	if len(f.Faults) == 0 {
-		fmt.Fprintln(a.Err, "starter: "+f.Error)
+		fmt.Fprintln(a.Err, "starter: "+Visible(f.Error))
 	}
 	for _, line := range f.lines {
-		fmt.Fprintln(a.Err, line)
+		fmt.Fprintln(a.Err, Visible(line))
 	}
 	if f.Hint != "" {
-		fmt.Fprintln(a.Err, f.Hint)
+		fmt.Fprintln(a.Err, Visible(f.Hint))
 	}
 }
 

@@ -50,6 +50,6 @@ func (a *App) PaletteFor(w io.Writer) Palette {
 }
 
 func IsTerminal(w any) bool {
-	f, ok := w.(*os.File)
+	f, ok := FileOf(w)
 	return ok && term.IsTerminal(f.Fd())
 }

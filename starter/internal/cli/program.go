@@ -31,6 +31,7 @@ func (p Program) Run(ctx context.Context, args []string, stdio Stdio) int {
 
 func (p Program) execute(ctx context.Context, a *App, args []string) int {
 	a.Connection.program = a.Program
+	a.Out, a.Err = visibleTo(a.Out, a), visibleTo(a.Err, a)
 	root := p.Root(a)
 	root.SetArgs(args)
 	root.SetIn(a.In)

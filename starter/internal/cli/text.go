@@ -16,9 +16,10 @@ func PlainText(line string) string { return api.Shorten(line, len(line)) }
 // OneLine joins the lines of a text into one line.
 func OneLine(text string) string { return PlainText(strings.Join(strings.Fields(text), " ")) }
 
-// ReadableJSON formats a JSON value for text output: strings unquoted, other values indented.
+// ReadableJSON formats a JSON value for text output: strings unquoted, other values indented. The
+// text is Visible.
 func ReadableJSON(output json.RawMessage) string {
-	text := api.PlainText(output)
+	text := Visible(api.PlainText(output))
 	var b bytes.Buffer
 	if len(output) > 0 && output[0] != '"' && json.Indent(&b, []byte(text), "", "  ") == nil {
 		return b.String()

@@ -92,7 +92,7 @@ func UsageText(u api.Usage) string {
 // ResultText formats a run's answer or output as text.
 func ResultText(r api.RunResult) string {
 	if r.Answer != "" {
-		return r.Answer
+		return cli.Visible(r.Answer)
 	}
 	return cli.ReadableJSON(r.Output)
 }

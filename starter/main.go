@@ -18,7 +18,7 @@ func main() {
 	interrupts := make(chan os.Signal, 3)
 	signal.Notify(interrupts, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	os.Exit(starter.Run(context.Background(), os.Args[1:], cli.Stdio{In: os.Stdin, Out: os.Stdout,
-		Err: os.Stderr, Interrupts: interrupts,
+		Err: os.Stderr, Interrupts: interrupts, Exit: os.Exit,
 		Program: typedAs(os.Args[0])}))
 }
 

@@ -20,7 +20,7 @@ func (v *lanesView) watch(ctx context.Context, interval time.Duration) error {
 	show, end := v.print, func() {}
 	switch {
 	case v.app.Format.JSON():
-	case cli.IsTerminal(v.app.Out):
+	case cli.IsTerminal(v.app.Out) && terminal.Drawable(v.app.Out):
 		screen := newLanesScreen(v)
 		show, end = screen.show, screen.close
 	default:
@@ -101,14 +101,15 @@ type lanesScreen struct {
 }
 
 func newLanesScreen(v *lanesView) *lanesScreen {
-	out := v.app.Out.(*os.File)
+	out, _ := cli.FileOf(v.app.Out)
 	return &lanesScreen{view: v, out: out, ended: make(chan struct{}),
 		restore: terminal.HideControlEcho(out)}
 }
 
 func (s *lanesScreen) show(r lanesReport) error {
 	s.last = &r
-	text := lanesText{strings.TrimSuffix(s.view.text(r, s.view.app.PaletteFor(s.out)), "\n")}
+	p := s.view.app.PaletteFor(s.out)
+	text := lanesText{strings.TrimSuffix(p.Visible(s.view.text(r, p)), "\n")}
 	if s.program != nil {
 		s.program.Send(text)
 		return nil
@@ -130,7 +131,7 @@ func (s *lanesScreen) close() {
 		return
 	}
 	s.program.Send(lanesText{})
-	<-s.ended
+	terminal.AwaitEnd(s.ended)
 	if err := s.view.print(*s.last); err != nil && !errors.Is(err, os.ErrClosed) {
 		fmt.Fprintln(s.view.app.Err, "starter:", err)
 	}

@@ -18,6 +18,8 @@ type Stdio struct {
 	// Interrupts carries signals. The first one cancels the command's context, further ones arrive
 	// on App.Again. May be nil.
 	Interrupts <-chan os.Signal
+	// Exit ends the process with an exit code if a command ignores a second signal. May be nil.
+	Exit func(code int)
 	// Program is how starter was called, for printed command lines. Empty means starter.
 	Program string
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -59,8 +58,12 @@ func asksJSON(args []string) bool {
 	return false
 }
 
+// takeAgain bounds the time in which a command has to receive a further signal.
+const takeAgain = 500 * time.Millisecond
+
 // relayInterrupts cancels ctx on the first signal and sends the causes of further ones to
-// App.Again. Without a receiver, the next signal has its default effect and ends the process.
+// App.Again. A command that does not receive one is still ending, or hangs: the process then ends
+// at once.
 func relayInterrupts(ctx context.Context, a *App, cancel context.CancelCauseFunc) {
 	select {
 	case s := <-a.Interrupts:
@@ -71,8 +74,11 @@ func relayInterrupts(ctx context.Context, a *App, cancel context.CancelCauseFunc
 	for s := range a.Interrupts {
 		select {
 		case a.Again <- meaning(s):
-		case <-time.After(100 * time.Millisecond):
-			signal.Reset()
+		case <-time.After(takeAgain):
+			if a.Exit != nil {
+				a.Exit(ExitCancelled)
+			}
+			return
 		}
 	}
 }

@@ -31,6 +31,14 @@ const defaultWidth = 80
 // defaultHeight is the assumed height of a terminal that does not report its own.
 const defaultHeight = 24
 
+// minWidth and minHeight are the size of the smallest terminal that is drawn on. The library draws
+// nothing on smaller ones.
+const minWidth, minHeight = 20, 4
+
+// drawWithin bounds the waits for the library, which stops answering if the terminal takes no more
+// output.
+const drawWithin = 2 * time.Second
+
 // liveView draws the open turn at the bottom of the terminal. Finished lines scroll into normal
 // output.
 type liveView struct {
@@ -45,7 +53,8 @@ type liveView struct {
 }
 
 func NewLiveView(w io.Writer, p cli.Palette, r cli.Invocation) *liveView {
-	v := &liveView{out: w.(*os.File), tracker: &Tracker{Palette: p, invocation: r},
+	out, _ := cli.FileOf(w)
+	v := &liveView{out: out, tracker: &Tracker{Palette: p, invocation: r},
 		ended: make(chan struct{})}
 	v.restore = HideControlEcho(v.out)
 	return v
@@ -53,7 +62,7 @@ func NewLiveView(w io.Writer, p cli.Palette, r cli.Invocation) *liveView {
 
 // start starts drawing and returns when the first frame is on the terminal.
 func (v *liveView) start(first frame) {
-	screen := &drawing{File: v.out, started: make(chan struct{})}
+	screen := &drawingOutput{File: v.out, started: make(chan struct{})}
 	width, height := v.size()
 	v.program = QuietProgram(&liveModel{frame: first, width: width, height: height}, screen, width,
 		height)
@@ -64,6 +73,27 @@ func (v *liveView) start(first frame) {
 	select {
 	case <-screen.started:
 	case <-v.ended:
+	case <-time.After(drawWithin): // the terminal became too small, or takes no output
+	}
+}
+
+// Drawable reports whether a terminal is large enough to draw on. Some, as in CI systems and
+// containers, have no columns or rows. Files without a size count as large enough.
+func Drawable(out io.Writer) bool {
+	f, ok := cli.FileOf(out)
+	if !ok {
+		return false
+	}
+	width, height, err := term.GetSize(f.Fd())
+	return err != nil || width >= minWidth && height >= minHeight
+}
+
+// AwaitEnd waits until a program has ended that was told to. It gives up if the terminal takes no
+// more output.
+func AwaitEnd(ended <-chan struct{}) {
+	select {
+	case <-ended:
+	case <-time.After(drawWithin):
 	}
 }
 
@@ -71,18 +101,28 @@ func (v *liveView) start(first frame) {
 // Ctrl-Z keep their meaning, and the terminal mode does not change.
 func QuietProgram(m tea.Model, out io.Writer, width, height int) *tea.Program {
 	return tea.NewProgram(m, tea.WithOutput(out), tea.WithInput(nil), tea.WithoutSignalHandler(),
-		tea.WithEnvironment(quietEnvironment()),
+		tea.WithEnvironment(quietEnvironment()), tea.WithFilter(usableSize),
 		tea.WithWindowSize(width, height))
 }
 
-// drawing is the program's output. begun is closed with the first write.
-type drawing struct {
+// usableSize replaces a window size that is too small to draw on. Parts of the drawing are then
+// outside the window.
+func usableSize(_ tea.Model, msg tea.Msg) tea.Msg {
+	if size, ok := msg.(tea.WindowSizeMsg); ok {
+		return tea.WindowSizeMsg{Width: max(size.Width, minWidth),
+			Height: max(size.Height, minHeight)}
+	}
+	return msg
+}
+
+// drawingOutput is the program's output. started is closed with the first write.
+type drawingOutput struct {
 	*os.File
 	once    sync.Once
 	started chan struct{}
 }
 
-func (d *drawing) Write(data []byte) (int, error) {
+func (d *drawingOutput) Write(data []byte) (int, error) {
 	n, err := d.File.Write(data)
 	if strings.TrimSpace(ansi.Strip(string(data))) != "" {
 		d.once.Do(func() { close(d.started) })
@@ -119,10 +159,20 @@ func (v *liveView) Close() {
 	v.tracker.clear()
 	if v.program != nil {
 		v.draw()
-		v.program.Send(frame{})
-		<-v.ended
+		v.send(frame{})
+		AwaitEnd(v.ended)
 	}
 	v.restore()
+}
+
+// send hands a message to the program. It gives up if the terminal takes no more output.
+func (v *liveView) send(msg tea.Msg) {
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		v.program.Send(msg)
+	}()
+	AwaitEnd(sent)
 }
 
 func (v *liveView) size() (width, height int) { return TerminalSize(v.out) }
@@ -140,13 +190,24 @@ func TerminalSize(f *os.File) (width, height int) {
 func (v *liveView) print(lines ...string) {
 	width, _ := v.size()
 	for _, line := range lines {
-		for row := range strings.SplitSeq(ansi.Wrap(line, width, " "), "\n") {
-			if v.program == nil {
-				fmt.Fprintln(v.out, row)
+		line = v.tracker.Palette.Visible(line)
+		for row := range strings.SplitSeq(ansi.Wrap(line, max(width, minWidth), " "), "\n") {
+			if v.drawing() {
+				v.send(tea.Println(row)())
 			} else {
-				v.program.Println(row)
+				fmt.Fprintln(v.out, row)
 			}
 		}
+	}
+}
+
+// drawing reports whether the program draws. It ends early if it loses the terminal.
+func (v *liveView) drawing() bool {
+	select {
+	case <-v.ended:
+		return false
+	default:
+		return v.program != nil
 	}
 }
 
@@ -160,9 +221,11 @@ func (v *liveView) draw() {
 	}
 	switch next := (frame{tracker: &t}); {
 	case v.program != nil:
-		v.program.Send(next)
+		v.send(next)
 	case t.header != "" || len(t.calls)+len(t.others)+len(t.paused) > 0:
-		v.start(next)
+		if Drawable(v.out) {
+			v.start(next)
+		}
 	}
 }
 
@@ -202,10 +265,11 @@ func (m *liveModel) View() tea.View {
 	if m.frame.tracker == nil {
 		return tea.NewView("")
 	}
-	m.frame.tracker.width = max(m.width, 20)
+	m.frame.tracker.width = max(m.width, minWidth)
 	lines := m.frame.tracker.live(time.Now(), string(spinnerFrames[m.turn]), max(m.height-2, 1))
 	for i, line := range lines {
-		lines[i] = ansi.Truncate(line, max(m.width, 20), "…")
+		line = m.frame.tracker.Palette.Visible(line)
+		lines[i] = ansi.Truncate(line, max(m.width, minWidth), "…")
 	}
 	if len(lines) == 0 {
 		lines = []string{" "} // above an empty frame the library inserts one line too low

@@ -61,3 +61,18 @@ func TestLiveModel_FitsTheWindow(t *testing.T) {
 		t.Errorf("without a run %q is drawn", content)
 	}
 }
+
+func TestLiveView_EscapesTextOfToolsAndModels(t *testing.T) {
+	write, drawn := clitest.Terminal(t)
+	v := NewLiveView(write, cli.Palette{}, cli.Invocation{})
+	v.Note("the server says \x1b]0;title\a")
+	v.Close()
+	if got, want := drawn(), `! the server says \u001b]0;title\u0007`+"\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	tr := &Tracker{header: "turn 1 · \x1b[2J"}
+	got := (&liveModel{frame: frame{tracker: tr}, width: 80, height: 24}).View().Content
+	if want := `turn 1 · \u001b[2J`; got != want {
+		t.Errorf("drawn: got %q, want %q", got, want)
+	}
+}

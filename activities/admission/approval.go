@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -120,9 +121,12 @@ const maxEditor = 100
 // changed returns arguments with changes applied: named fields are replaced, and fields that are
 // null are removed.
 func changed(arguments, changes json.RawMessage) (json.RawMessage, error) {
-	value, err := api.DecodeJSON(changes)
+	value, fault := jsontext.Parse(string(changes))
+	if fault != nil && fault.Rule == jsontext.RuleDuplicate {
+		return nil, fmt.Errorf("the changed arguments: %w", fault)
+	}
 	patch, ok := value.(map[string]any)
-	if err != nil || !ok {
+	if fault != nil || !ok {
 		return nil, fmt.Errorf(
 			"the changed arguments must be an object, such as {\"path\": \"a.md\"}")
 	}

@@ -54,3 +54,20 @@ func TestEdit_HidesSensitiveArguments(t *testing.T) {
 		t.Errorf("notes: %s", notes)
 	}
 }
+
+// Clients other than starter can send any text.
+func TestEdit_RefusesDuplicateKeys(t *testing.T) {
+	catalog := payCatalog(t)
+	b := setUp(t, catalog, nil)
+	r := api.AdmissionRequest{Run: "run-1", Tools: toolsOf(catalog), Known: []string{"pay"},
+		Calls: []api.Call{{ID: "1.1", Tool: "pay", Arguments: `{"text":"a"}`}}}
+	v, err := b.Edit(t.Context(), api.EditRequest{Admit: r, Decision: api.Decision{Call: "1.1",
+		Kind: api.DecisionEdit, By: "ada", Arguments: json.RawMessage(`{"text":"b","text":"c"}`)}})
+	if err != nil || v.Error == nil {
+		t.Fatal(err, v)
+	}
+	const want = "the changed arguments: the key \"text\" is given twice, at byte 12"
+	if v.Error.Type != api.ErrValidation || v.Error.Message != want {
+		t.Errorf("got %s: %s, want %s", v.Error.Type, v.Error.Message, want)
+	}
+}

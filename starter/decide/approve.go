@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,13 +39,15 @@ func approveCommand(a *cli.App) *cobra.Command {
 		Use: "approve RUN [CALL]", GroupID: cli.GroupRuns,
 		Short: "Approve a waiting call, unchanged or with edited arguments",
 		Long: `Approves a call of a run, or of a sub-agent below it, that waits for approval. CALL is the ID
-that 'starter approvals' prints; it can be left out if only one call waits. On a terminal the
-command shows the call and asks for confirmation. Elsewhere pass --yes, or --digest with the
-digest of the reviewed call. The decision applies to exactly that call, once.
+that 'starter approvals' prints, or the path that 'starter audit --tree' prints; it can be left
+out if only one call waits. On a terminal the command shows the call and asks for confirmation.
+Elsewhere pass --yes, or --digest with the digest of the reviewed call. The decision applies to
+exactly that call, once.
 
 With --edit the call runs with changed arguments: keys of the JSON object replace the call's
-arguments, null removes one, and all others stay. Edited arguments are validated like those of
-any call; if they are invalid, all problems are listed and the call keeps waiting.
+arguments, null removes one, and all others stay. The command shows what changes. Edited
+arguments are validated like those of any call; if they are invalid, all problems are listed and
+the call keeps waiting.
 
 A run that reached a limit and asks for more waits as a call named limit. --grant sets the
 additional amount.`,
@@ -161,34 +162,6 @@ func parseGrant(text string) (*api.Grant, error) {
 	return g, nil
 }
 
-// changes reads the changed arguments from JSON or a file.
-func (f *decisionFlags) changes(a *cli.App) (json.RawMessage, error) {
-	text := f.edit
-	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
-		if _, err := os.Stat(text); err != nil && text != "-" {
-			return nil, fmt.Errorf(
-				"%s is neither a JSON object with the changed arguments, such as --edit '{\"amount\": 80}', nor a file with one",
-				api.Shorten(text, 80))
-		}
-		data, err := answerFile(text, a.In)
-		if err != nil {
-			return nil, err
-		}
-		text = string(data)
-	}
-	var object map[string]json.RawMessage
-	if _, err := api.DecodeJSON([]byte(text)); err != nil {
-		return nil, fmt.Errorf(
-			"the changed arguments are not JSON: %w; write a JSON object, such as --edit '{\"amount\": 80}'",
-			err)
-	}
-	if json.Unmarshal([]byte(text), &object) != nil {
-		return nil, fmt.Errorf(
-			"the changed arguments must be a JSON object, such as {\"amount\": 80}")
-	}
-	return json.RawMessage(text), nil
-}
-
 // decide sends a decision about a call of the run or one of its sub-agents.
 func decide(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, d api.Decision,
 	yes bool) error {
@@ -196,7 +169,9 @@ func decide(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, d
 	if err != nil {
 		return a.LookupError(run.WorkflowID, run.RunID, err)
 	}
-	target, err := meant(a, run, open, &d, yes)
+	look := seeing{app: a, yes: yes,
+		arguments: func(o audit.RunApproval) json.RawMessage { return waitingCall(ctx, c, o) }}
+	target, err := look.meant(run, open, &d)
 	if err != nil {
 		return err
 	}
@@ -217,12 +192,21 @@ func decide(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, d
 		cli.PlainText(d.Note())))
 }
 
+// seeing shows calls to the person who decides. With yes the person is not asked.
+type seeing struct {
+	app *cli.App
+	yes bool
+	// arguments returns the arguments of a waiting call, with sensitive values redacted; nil if
+	// they are not known.
+	arguments func(audit.RunApproval) json.RawMessage
+}
+
 // meant selects the call and its run, shows the call, and binds the decision to it. Calls that are
 // not waiting are passed to the run, which knows their state.
-func meant(a *cli.App, run *cli.RunRef, open []audit.RunApproval, d *api.Decision,
-	yes bool) (*cli.RunRef, error) {
+func (s seeing) meant(run *cli.RunRef, open []audit.RunApproval,
+	d *api.Decision) (*cli.RunRef, error) {
 	fits := fitting(run, open, *d)
-	inv := a.Connection.Invocation()
+	inv := s.app.Connection.Invocation()
 	switch {
 	case len(fits) == 0 && d.Call != "":
 		return run, nil
@@ -240,7 +224,7 @@ func meant(a *cli.App, run *cli.RunRef, open []audit.RunApproval, d *api.Decisio
 	}
 	o := fits[0]
 	d.Call = o.Call
-	if err := seen(a, inv, o, d, yes); err != nil {
+	if err := s.seen(inv, o, d); err != nil {
 		return nil, err
 	}
 	if o.WorkflowID == run.WorkflowID {
@@ -249,14 +233,15 @@ func meant(a *cli.App, run *cli.RunRef, open []audit.RunApproval, d *api.Decisio
 	return &cli.RunRef{WorkflowID: o.WorkflowID}, nil
 }
 
-// fitting returns the calls that a decision can refer to. Of two with the same ID it prefers the
-// run's own.
+// fitting returns the calls that a decision can refer to, by ID or by the path below the run. Of
+// two with the same ID it prefers the run's own.
 func fitting(run *cli.RunRef, open []audit.RunApproval, d api.Decision) []audit.RunApproval {
 	fits := slices.DeleteFunc(slices.Clone(open), func(o audit.RunApproval) bool {
 		if d.Call == "" {
 			return d.Digest != "" && o.Digest != d.Digest
 		}
-		return o.Call != d.Call
+		path := api.CallPath(run.WorkflowID, d.Call)
+		return o.Call != d.Call && api.CallPath(o.WorkflowID, o.Call) != path
 	})
 	if own := slices.IndexFunc(fits,
 		func(o audit.RunApproval) bool { return o.WorkflowID == run.WorkflowID }); own >= 0 &&
@@ -272,7 +257,8 @@ var deciding = map[api.DecisionKind]string{api.DecisionApprove: "approve",
 
 // seen shows the call, asks for confirmation unless the decision names its digest, and binds the
 // decision to it.
-func seen(a *cli.App, inv cli.Invocation, o audit.RunApproval, d *api.Decision, yes bool) error {
+func (s seeing) seen(inv cli.Invocation, o audit.RunApproval, d *api.Decision) error {
+	a := s.app
 	if d.Digest != "" {
 		return nil
 	}
@@ -286,10 +272,11 @@ func seen(a *cli.App, inv cli.Invocation, o audit.RunApproval, d *api.Decision, 
 	}
 	question := "Approve this call?"
 	if d.Kind == api.DecisionEdit {
-		question = "Approve this call with " + api.Shorten(string(d.Arguments), 300) + "?"
+		question = "Approve this call as edited?"
+		s.showEdit(o, d.Arguments)
 	}
 	switch {
-	case yes:
+	case s.yes:
 		return nil
 	case a.Format.JSON() || !cli.IsTerminal(a.In):
 		return cli.Errorf(cli.ExitUsage,

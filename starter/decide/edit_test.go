@@ -1,0 +1,61 @@
+package decide
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+func TestApprove_RefusesEditsThatAreNoObject(t *testing.T) {
+	for edit, want := range map[string]string{
+		`{"amount": 80, "amount": 800}`: "the changed arguments: the key \"amount\" is given twice, at byte 15",
+		`{"to": {"a": 1, "a": 2}}`:      "the changed arguments: the key \"a\" is given twice, at byte 16",
+	} {
+		f := decisionFlags{edit: edit}
+		if _, err := f.changes(&cli.App{}); err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", edit, err, want)
+		}
+	}
+	f := decisionFlags{edit: "-"}
+	_, err := f.changes(&cli.App{Stdio: cli.Stdio{In: strings.NewReader("[1]")}})
+	if want := `the changed arguments must be a JSON object, such as {"amount": 80}`; err == nil ||
+		err.Error() != want {
+		t.Errorf("a list: got %v, want %s", err, want)
+	}
+}
+
+func TestEdit_ShowsWhatChanges(t *testing.T) {
+	const edit = `{"amount":80,"note":null,"to":{"name":"Ada"}}`
+	for before, want := range map[string]string{
+		`{"amount":100,"note":"all","from":"x"}`: "    amount: 100 → 80\n    note: \"all\" → (absent)\n    to: (absent) → {\"name\":\"Ada\"}\n",
+		"":                                       "    amount: 80\n    note: (absent)\n    to: {\"name\":\"Ada\"}\n",
+	} {
+		var b strings.Builder
+		writeEdit(&b, json.RawMessage(before), json.RawMessage(edit))
+		if b.String() != want {
+			t.Errorf("before %q:\n got %q\nwant %q", before, b.String(), want)
+		}
+	}
+}
+
+func TestFitting_FindsCallsByTheirPath(t *testing.T) {
+	open := []audit.RunApproval{
+		{WorkflowID: "demo", Approval: api.Approval{Call: "2.1"}},
+		{WorkflowID: "demo/1.6", Approval: api.Approval{Call: "2.1"}},
+		{WorkflowID: "demo/1.6/1.1", Approval: api.Approval{Call: "3.1"}},
+	}
+	for call, want := range map[string]string{"2.1": "demo", "1.6/2.1": "demo/1.6",
+		"1.6/1.1/3.1": "demo/1.6/1.1", "3.1": "demo/1.6/1.1", "1.7/2.1": ""} {
+		found := ""
+		for _, o := range fitting(&cli.RunRef{WorkflowID: "demo"}, open, api.Decision{Call: call}) {
+			found += o.WorkflowID
+		}
+		if found != want {
+			t.Errorf("%s: got %q, want %q", call, found, want)
+		}
+	}
+}

@@ -1,7 +1,10 @@
 package payloads
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -28,6 +31,9 @@ type codec struct {
 	ring *Keys
 	// least is the minimum size of compressed payloads, in bytes; zero for no compression.
 	least int
+	// most bounds the decompressed payloads of one Decode together, in bytes; zero for maxPlain
+	// each.
+	most int
 }
 
 var _ converter.PayloadCodec = (*codec)(nil)
@@ -39,7 +45,15 @@ func (c *codec) Encode(list []*commonpb.Payload) ([]*commonpb.Payload, error) {
 
 // Decode implements converter.PayloadCodec. Its errors wrap errPayload.
 func (c *codec) Decode(list []*commonpb.Payload) ([]*commonpb.Payload, error) {
-	return each(list, c.decode)
+	left := c.most
+	return each(list, func(p *commonpb.Payload) (*commonpb.Payload, error) {
+		if c.most == 0 {
+			return c.decode(p, maxPlain)
+		}
+		plain, err := c.decode(p, left)
+		left -= proto.Size(plain)
+		return plain, err
+	})
 }
 
 func each(list []*commonpb.Payload, do func(*commonpb.Payload) (*commonpb.Payload,
@@ -88,7 +102,8 @@ func (c *codec) compress(p *commonpb.Payload) (*commonpb.Payload, error) {
 		encodingCompressed)}, Data: small}, nil
 }
 
-func (c *codec) decode(p *commonpb.Payload) (*commonpb.Payload, error) {
+// decode returns the decoded payload. most bounds its size if it is compressed, in bytes.
+func (c *codec) decode(p *commonpb.Payload, most int) (*commonpb.Payload, error) {
 	if isEncoded(p, encodingEncrypted) {
 		if used := string(p.GetMetadata()[metadataCipher]); used != cipherName {
 			return nil, fmt.Errorf("%w: it was encrypted by another program with the cipher %q",
@@ -103,7 +118,7 @@ func (c *codec) decode(p *commonpb.Payload) (*commonpb.Payload, error) {
 		}
 	}
 	if isEncoded(p, encodingCompressed) {
-		plain, err := decoder().DecodeAll(p.GetData(), nil)
+		plain, err := decompress(p.GetData(), most)
 		if err != nil {
 			return nil, fmt.Errorf("%w: it cannot be decompressed: %w", errPayload, err)
 		}
@@ -111,6 +126,39 @@ func (c *codec) decode(p *commonpb.Payload) (*commonpb.Payload, error) {
 	}
 	return p, nil
 }
+
+// decompress returns at most so many bytes, or an error if there are more. Below maxPlain it needs
+// no more memory than a small multiple of them, whatever the data expands to.
+func decompress(data []byte, most int) ([]byte, error) {
+	if most >= maxPlain {
+		return decoder().DecodeAll(data, nil)
+	}
+	if most <= 0 {
+		return nil, errTooLarge
+	}
+	r, err := zstd.NewReader(bytes.NewReader(data), zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxPlain),
+		zstd.WithDecoderMaxWindow(maxWindow))
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	plain, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(plain) > most {
+		return nil, errTooLarge
+	}
+	return plain, nil
+}
+
+// maxWindow is the window of the encoder, which is the memory that a decoder needs beside its
+// output.
+const maxWindow = 8 << 20
+
+// errTooLarge is the error of a payload that is larger than a reader accepts.
+var errTooLarge = errors.New("it is larger than this program reads at once")
 
 // KeyOf returns the ID of the key that a payload is encrypted with; false if it is not encrypted.
 func KeyOf(p *commonpb.Payload) (id string, encrypted bool) {

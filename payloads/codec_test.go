@@ -3,6 +3,7 @@ package payloads
 import (
 	"bytes"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -93,6 +94,56 @@ func TestCodec_RejectsAlteredPayloads(t *testing.T) {
 	} {
 		if _, err := c.Decode([]*commonpb.Payload{p}); !errors.Is(err, errPayload) {
 			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// Decoding within a limit needs little memory, whatever a payload expands to.
+func TestCodec_DecodesWithinALimit(t *testing.T) {
+	const most = 1 << 20
+	encoded := func(size int) *commonpb.Payload {
+		list, err := (&codec{least: 1}).Encode([]*commonpb.Payload{{Data: make([]byte, size)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list[0]
+	}
+	var bomb bytes.Buffer
+	w, err := zstd.NewWriter(&bomb) // such a frame does not declare its size
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 256 {
+		if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	exploding := &commonpb.Payload{Data: bomb.Bytes(),
+		Metadata: map[string][]byte{converter.MetadataEncoding: []byte(encodingCompressed)}}
+	half := encoded(most / 2)
+	for name, c := range map[string]struct {
+		list []*commonpb.Payload
+		fits bool
+	}{
+		"one":         {[]*commonpb.Payload{half}, true},
+		"together":    {[]*commonpb.Payload{half, half, half}, false},
+		"one, large":  {[]*commonpb.Payload{encoded(most + 1)}, false},
+		"a bomb":      {[]*commonpb.Payload{exploding}, false},
+		"after a fit": {[]*commonpb.Payload{half, exploding}, false},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := (&codec{most: most}).Decode(c.list)
+		runtime.ReadMemStats(&after)
+		if (err == nil) != c.fits || !c.fits && (!errors.Is(err, errTooLarge) ||
+			!errors.Is(err, errPayload)) {
+			t.Errorf("%s: %v, fits: %t", name, err, c.fits)
+		}
+		if used := after.TotalAlloc - before.TotalAlloc; used > 48<<20 {
+			t.Errorf("%s: decoding allocates %d bytes", name, used)
 		}
 	}
 }

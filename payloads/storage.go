@@ -63,8 +63,14 @@ func (s *Storage) External() converter.ExternalStorage {
 		PayloadSizeThreshold: s.threshold}
 }
 
-// Codecs returns the codecs that encode payloads before they are stored.
-func (s *Storage) Codecs() []converter.PayloadCodec { return []converter.PayloadCodec{&s.codec} }
+// CodecsWithin returns the codecs that encode payloads before they are stored, for a reader with
+// little memory. The payloads of one decoding have at most so many bytes together when they are
+// decompressed. Of larger ones it returns an error.
+func (s *Storage) CodecsWithin(most int) []converter.PayloadCodec {
+	limited := s.codec
+	limited.most = most
+	return []converter.PayloadCodec{&limited}
+}
 
 // Stores reports whether there is a store.
 func (s *Storage) Stores() bool { return s.store != nil }
@@ -113,6 +119,6 @@ func (s *Storage) resolve(ctx context.Context, list []*commonpb.Payload) ([]*com
 				return nil, err
 			}
 		}
-		return s.codec.decode(p)
+		return s.codec.decode(p, maxPlain)
 	})
 }

@@ -1,11 +1,13 @@
 package operate
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -17,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/internal/healthcheck"
+	"github.com/switchyard/switchyard/internal/httpserver"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/sdk/converter"
@@ -26,11 +29,16 @@ import (
 const codecVariable = "SWITCHYARD_CODEC_TOKEN"
 
 const (
-	// codecHeaders bounds the wait for request headers, codecGrace the completion of open requests.
-	codecHeaders = 10 * time.Second
-	codecGrace   = 3 * time.Second
-	// maxCodecBody bounds a request body in bytes.
-	maxCodecBody = 64 << 20
+	// codecRead bounds the arrival of a request, codecWrite the time until it is answered,
+	// codecGrace the completion of open requests.
+	codecRead  = 30 * time.Second
+	codecWrite = 2 * time.Minute
+	codecGrace = 3 * time.Second
+	// maxCodecBody bounds a request body, maxCodecAnswer the payloads of an answer, in bytes.
+	maxCodecBody   = 32 << 20
+	maxCodecAnswer = 32 << 20
+	// maxDecodings bounds the requests that are decoded at the same time. Others wait.
+	maxDecodings = 4
 	// leastToken is the minimum token length.
 	leastToken = 16
 )
@@ -114,7 +122,8 @@ func serveCodec(ctx context.Context, a *cli.App, listen string, handler http.Han
 		return cli.Errorf(cli.ExitUsage, "--listen %s: %s", listen, cannotListen(listen, err))
 	}
 	ready.Endpoint = "http://" + listener.Addr().String() + "/" + ready.Endpoint
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: codecHeaders}
+	server := httpserver.New(handler, httpserver.Limits{Read: codecRead, Write: codecWrite,
+		Body: maxCodecBody})
 	defer context.AfterFunc(ctx, func() {
 		grace, cancel := context.WithTimeout(context.Background(), codecGrace)
 		defer cancel()
@@ -159,11 +168,12 @@ func tellCodec(a *cli.App, ready codecReady) error {
 // codecHandler requires the token. Browsers are admitted from origins only.
 func codecHandler(storage *payloads.Storage, token string, origins []string) (http.Handler, error) {
 	decoder, err := converter.NewPayloadHTTPHandler(
-		converter.PayloadHTTPHandlerOptions{PreStorageCodecs: storage.Codecs(),
+		converter.PayloadHTTPHandlerOptions{PreStorageCodecs: storage.CodecsWithin(maxCodecAnswer),
 			ExternalStorage: storage.External()})
 	if err != nil {
 		return nil, err
 	}
+	decoding := make(semaphore, maxDecodings)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !admitted(w, r, origins) {
 			return
@@ -181,10 +191,33 @@ func codecHandler(storage *payloads.Storage, token string, origins []string) (ht
 			http.NotFound(w, r)
 		default:
 			r.URL.Path = path
-			r.Body = http.MaxBytesReader(w, r.Body, maxCodecBody)
-			decoder.ServeHTTP(w, r)
+			decoding.serve(w, r, decoder)
 		}
 	}), nil
+}
+
+// semaphore bounds how many requests are served at the same time.
+type semaphore chan struct{}
+
+// serve passes a request to next once its body has arrived and fewer than the maximum are served.
+func (s semaphore) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	body, err := io.ReadAll(r.Body)
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		http.Error(w, "the request is too large", http.StatusRequestEntityTooLarge)
+		return
+	}
+	if err != nil {
+		http.Error(w, "the request has not arrived: "+err.Error(), http.StatusBadRequest)
+		return
+	}
+	select {
+	case s <- struct{}{}:
+		defer func() { <-s }()
+	case <-r.Context().Done():
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	next.ServeHTTP(w, r)
 }
 
 // admitted reports whether a request is from no page or from a page of origins. It answers others.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/switchyard/switchyard/internal/httpserver"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc/codes"
@@ -23,6 +24,10 @@ const (
 	// one request. A worker is not ready once no answer has come for serverGone.
 	serverCheck = 3 * time.Second
 	serverGone  = 10 * time.Second
+	// metricsRead bounds the arrival of a request for metrics or health, metricsWrite the time
+	// until it is answered.
+	metricsRead  = 5 * time.Second
+	metricsWrite = 30 * time.Second
 )
 
 // health serves /metrics, /healthz (the process runs) and /readyz (every lane is polled, the
@@ -64,7 +69,7 @@ func serveHealth(address string, registry *prometheus.Registry, logger *slog.Log
 		}
 		fmt.Fprintln(w, "ready")
 	})
-	h.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	h.server = httpserver.New(mux, httpserver.Limits{Read: metricsRead, Write: metricsWrite})
 	go func() {
 		if err := h.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			logger.Error("the metrics server stopped", "error", err)

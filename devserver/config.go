@@ -34,6 +34,7 @@ type settings struct {
 	tuning       dynamicconfig.StaticClient
 	searchAttrs  map[string]enumspb.IndexedValueType
 	uiPortChosen bool
+	uiHosts      []string // names of this machine in requests of browsers
 }
 
 // flagValues are the flags as they were typed.
@@ -53,6 +54,8 @@ func newFlags(v *flagValues) *pflag.FlagSet {
 	f.IntVar(&v.uiPort, "ui-port", 0,
 		"`port` of the Web UI; 0 selects a free one (default: --port + 1000)")
 	f.BoolVar(&v.headless, "headless", false, "no Web UI")
+	f.StringSliceVar(&v.uiHosts, "ui-host", nil,
+		"`name` of this machine in requests of browsers, beside localhost and its own; repeatable")
 	f.StringVarP(&v.dbFilename, "db-filename", "f", "",
 		"SQLite `file` that stores the runs, created with its folder if missing (default: in memory)")
 	f.StringSliceVarP(&v.namespaces, "namespace", "n", []string{"default"},
@@ -108,7 +111,7 @@ func parseConfig(args []string) (*settings, error) {
 	v.uiPortChosen = flags.Changed("ui-port")
 	for _, check := range []func(*flagValues) error{
 		checkIP, checkPorts, checkNamespaces, checkLogLevel, checkParent, checkDynamicConfig,
-		checkSearchAttributes,
+		checkSearchAttributes, checkUIHosts,
 	} {
 		if err := check(&v); err != nil {
 			return nil, err

@@ -26,6 +26,12 @@ const (
 	retention = 30 * 24 * time.Hour
 )
 
+// privateFile and privateFolder are the modes of new files and folders.
+const (
+	privateFile   = 0o600
+	privateFolder = 0o700
+)
+
 // firstTable and lastTable are the first and the last table of the server's schema. A file with
 // only one of them is incomplete.
 const firstTable, lastTable = "namespaces", "executions_visibility"
@@ -61,13 +67,16 @@ func openDatabase(ctx context.Context, filename string, namespaces []string) (*d
 }
 
 func (db *database) openFile(filename string) (err error) {
-	if err := os.MkdirAll(filepath.Dir(filename), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(filename), privateFolder); err != nil {
 		return fmt.Errorf("--db-filename %s: cannot make the folder: %w", filename, err)
 	}
 	if db.file, err = realPath(filename); err != nil {
 		return fmt.Errorf("--db-filename %s: %w", filename, err)
 	}
 	if db.lock, err = lockFile(db.file + ".lock"); err != nil {
+		return fmt.Errorf("--db-filename %s: %w", filename, err)
+	}
+	if err := createPrivate(db.file); err != nil {
 		return fmt.Errorf("--db-filename %s: %w", filename, err)
 	}
 	db.sql.DatabaseName = uriPath(db.file)
@@ -91,6 +100,20 @@ func (db *database) openFile(filename string) (err error) {
 		return fmt.Errorf("--db-filename %s: cannot make the tables: %w", filename, err)
 	}
 	return nil
+}
+
+// createPrivate creates an empty file that only its owner can read, if there is none: the database
+// holds the arguments and results of calls. SQLite gives its other files the same mode. An existing
+// file keeps its mode.
+func createPrivate(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, privateFile)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 // realPath is the absolute path of a file that may not exist yet, without symbolic links, so that

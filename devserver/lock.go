@@ -15,7 +15,7 @@ var errLocked = errors.New("locked")
 // lockFile locks a file, or returns which process has locked it. The lock ends with the process.
 // The file is never removed, because two processes could then lock two files with one name.
 func lockFile(path string) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, privateFile)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the lock file: %w", err)
 	}

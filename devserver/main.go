@@ -31,6 +31,7 @@ func main() {
 	// error.
 	stdout := os.Stdout
 	os.Stdout = os.Stderr
+	nameUser()
 	os.Exit(run(os.Args[1:], stdout, os.Stderr))
 }
 

@@ -107,6 +107,13 @@ func (r *reservation) release() {
 	}
 }
 
+// handOver returns the listener to its real owner.
+func (r *reservation) handOver() net.Listener {
+	listener := r.listener
+	r.listener = nil
+	return listener
+}
+
 func (r *reservation) port() int { return int(r.addr.Port()) }
 
 // reachable is the address under which a listener on this machine is called: the loopback one when

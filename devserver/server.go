@@ -70,7 +70,9 @@ func (s *server) start(ctx context.Context) error {
 	}
 	s.temporal = created
 	if !s.cfg.headless {
-		s.ui = startUI(s.cfg, s.ports)
+		if s.ui, err = startUI(s.cfg, s.ports); err != nil {
+			return fmt.Errorf("cannot start the Web UI: %w", err)
+		}
 	}
 	return s.awaitReady(ctx)
 }

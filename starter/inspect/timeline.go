@@ -110,7 +110,7 @@ func writePage(a *cli.App, flag, file string, write func(io.Writer) error,
 		return cmp.Or(err, missing.Err())
 	}
 	size := page.Len()
-	err := cli.StreamWhole(flag, file, 0o644, func(w io.Writer) error {
+	err := cli.StreamWhole(flag, file, 0o600, func(w io.Writer) error {
 		_, err := page.WriteTo(w)
 		return err
 	})

@@ -51,7 +51,7 @@ func (c *child) relaunch() (*child, error) {
 
 func launchInto(how int, logPath, name, path string, args []string) (*child, error) {
 	c := &child{name: name, log: logPath, first: make(chan []byte, 1), ended: make(chan struct{})}
-	log, err := os.OpenFile(logPath, os.O_WRONLY|os.O_CREATE|how, 0o666)
+	log, err := os.OpenFile(logPath, os.O_WRONLY|os.O_CREATE|how, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -248,7 +248,7 @@ func (s *devStack) openLogs(dir string) (err error) {
 	if s.logs, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	return os.MkdirAll(s.logs, 0o755)
+	return os.MkdirAll(s.logs, 0o700)
 }
 
 // up starts the server and then the worker, and returns when both are ready.

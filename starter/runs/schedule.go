@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -340,11 +341,19 @@ func schedulePauseCommand(a *cli.App, name, short, long string, pause bool) *cob
 }
 
 func scheduleDeleteCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	yes := false
+	cmd := &cobra.Command{
 		Use: "delete NAME", Short: "Delete a schedule",
-		Long:    `Deletes a schedule. Runs that it started are not affected.`,
-		Example: "  starter schedule delete nightly", Args: cli.Arguments(1, "NAME"),
+		Long: `Deletes a schedule. Runs that it started are not affected. On a terminal the command asks for
+confirmation, unless --yes is passed.`,
+		Example: `  starter schedule delete nightly
+  starter schedule delete nightly --yes`,
+		Args: cli.Arguments(1, "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if !yes && cli.IsTerminal(a.In) &&
+				!a.Confirmed(fmt.Sprintf("Delete the schedule %q?", args[0])) {
+				return cli.Errorf(cli.ExitCancelled, "nothing was deleted")
+			}
 			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle,
 				_ client.Client) error {
 				if err := h.Delete(ctx); err != nil {
@@ -354,4 +363,6 @@ func scheduleDeleteCommand(a *cli.App) *cobra.Command {
 			})
 		},
 	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "delete without asking")
+	return cmd
 }

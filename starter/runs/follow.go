@@ -173,7 +173,10 @@ func (f *follower) askPending(ctx context.Context) error {
 	for _, note := range f.lanes.check(ctx, running, time.Now()) {
 		f.view.Note(note)
 	}
-	if queue, waits := unserved(running, time.Now()); waits && !f.cancelled.IsZero() &&
+	if f.cancelled.IsZero() {
+		return f.lanes.abandoned(f.id, running, time.Now())
+	}
+	if queue, waits := unserved(running, time.Now()); waits &&
 		time.Since(f.cancelled) >= patience {
 		f.view.Note(endsLater(f.app.Connection.Invocation(), queue))
 		f.detached = true

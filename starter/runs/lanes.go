@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,8 @@ type laneWatch struct {
 	invocation cli.Invocation
 	checked    map[string]time.Time
 	reported   map[string]bool
+	// timeout is how long a run may wait for a worker; zero for any time.
+	timeout time.Duration
 }
 
 func newLaneWatch(c client.Client, namespace, queue string, inv cli.Invocation) *laneWatch {
@@ -60,6 +63,32 @@ func (l *laneWatch) check(ctx context.Context, running []audit.Running, now time
 		}
 	}
 	return notes
+}
+
+// abandoned returns an error if nothing of a run happens and a task has waited for the timeout on a
+// queue that no worker served at the last check.
+func (l *laneWatch) abandoned(id string, running []audit.Running, now time.Time) error {
+	waits := func(r audit.Running) bool { return r.State == audit.StateWaiting }
+	if l.timeout == 0 || slices.ContainsFunc(running, func(r audit.Running) bool {
+		return !waits(r)
+	}) {
+		return nil
+	}
+	for _, r := range running {
+		if !l.reported[r.Queue] || now.Sub(r.Since) < l.timeout {
+			continue
+		}
+		what, lane := "", ""
+		if r.Kind != audit.KindRun {
+			lane = r.Lane
+			what = fmt.Sprintf("the lane %q, ", cli.LaneName(r.Lane))
+		}
+		return cli.Errorf(cli.ExitFailed,
+			"no worker has served %stask queue %q for %s (--worker-timeout); the run %s stays on the server and goes on when a worker starts\n  start one: %s\n  cancel it: %s",
+			what, r.Queue, l.timeout, id, l.invocation.WorkerCommand(l.queue, lane),
+			l.invocation.Command("cancel", id))
+	}
+	return nil
 }
 
 func (l *laneWatch) note(r audit.Running, served bool) string {

@@ -218,6 +218,7 @@ func startRun(a *cli.App, cmd *cobra.Command, s *start, flags *startFlags,
 		}
 		f := newFollower(a, c, s.id, runID, s.queue)
 		f.dry = s.input.DryRun
+		f.lanes.timeout = flags.awaitsWorker(a, cmd)
 		f.owned, f.cancelOnInterrupt = true, flags.cancelOnInterrupt
 		return follow(ctx, f)
 	})

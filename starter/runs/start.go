@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
@@ -36,6 +37,7 @@ type startFlags struct {
 	ifBusy                   string
 	detach, dryRun           bool
 	cancelOnInterrupt        bool
+	workerTimeout            time.Duration
 }
 
 // add adds all flags. conversation is the help text of --conversation.
@@ -47,7 +49,23 @@ func (s *startFlags) add(cmd *cobra.Command, conversation string) {
 	f.BoolVar(&s.detach, "detach", false, "print the run's ID and do not wait for its end")
 	f.BoolVar(&s.cancelOnInterrupt, "cancel-on-interrupt", false,
 		"cancel the run at the first Ctrl-C (default: at the second)")
+	f.DurationVar(&s.workerTimeout, workerTimeoutFlag, 0,
+		"stop waiting after this `duration` without a worker for the run; 0 waits forever (default: 0 on a terminal, else 1m0s)")
 	s.addInput(cmd, conversation)
+}
+
+const (
+	workerTimeoutFlag = "worker-timeout"
+	// pipedTimeout is the default of --worker-timeout for programs, which cannot start a worker.
+	pipedTimeout = time.Minute
+)
+
+// awaitsWorker returns how long the command waits for a worker; zero for any time.
+func (s *startFlags) awaitsWorker(a *cli.App, cmd *cobra.Command) time.Duration {
+	if cmd.Flags().Changed(workerTimeoutFlag) || cli.IsTerminal(a.Out) || cli.IsTerminal(a.Err) {
+		return s.workerTimeout
+	}
+	return pipedTimeout
 }
 
 // addInput adds the flags of a run's input.
@@ -104,6 +122,9 @@ func (s *startFlags) newStart(cmd *cobra.Command, kind api.CallerType, workflow,
 	if priority != "" && !slices.Contains(api.Priorities, priority) {
 		return nil, cli.UsageError(cmd, "--priority %q is not one of urgent, high, normal, low",
 			s.priority)
+	}
+	if s.workerTimeout < 0 {
+		return nil, cli.UsageError(cmd, "--%s %s is negative", workerTimeoutFlag, s.workerTimeout)
 	}
 	variables, err := parseVariables(s.variables)
 	if err != nil {

@@ -1,0 +1,50 @@
+package runs
+
+import (
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+func TestLaneWatch_GivesUpOnRunsWithoutWorkers(t *testing.T) {
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	run := audit.Running{Kind: audit.KindRun, State: audit.StateWaiting, Queue: "q",
+		Since: now.Add(-time.Minute)}
+	call := audit.Running{Kind: audit.KindCall, ID: "1.1", State: audit.StateWaiting, Lane: "gpu",
+		Queue: "q/gpu", Since: now.Add(-time.Minute)}
+	busy := audit.Running{Kind: audit.KindCall, ID: "1.2", State: audit.StateRunning, Queue: "q"}
+	const atQueue = `no worker has served task queue "q" for 1m0s (--worker-timeout); the run demo stays on the server and goes on when a worker starts
+  start one: worker --task-queue q
+  cancel it: starter cancel demo`
+	const atLane = `no worker has served the lane "gpu", task queue "q/gpu" for 1m0s (--worker-timeout); the run demo stays on the server and goes on when a worker starts
+  start one: worker --lanes gpu --task-queue q
+  cancel it: starter cancel demo`
+	for _, c := range []struct {
+		name    string
+		timeout time.Duration
+		running []audit.Running
+		served  bool
+		want    string
+	}{
+		{name: "the run", timeout: time.Minute, running: []audit.Running{run}, want: atQueue},
+		{name: "a call", timeout: time.Minute, running: []audit.Running{call}, want: atLane},
+		{name: "not yet", timeout: 2 * time.Minute, running: []audit.Running{run}},
+		{name: "never", running: []audit.Running{run}},
+		{name: "served", timeout: time.Minute, running: []audit.Running{run}, served: true},
+		{name: "something runs", timeout: time.Minute, running: []audit.Running{call, busy}},
+		{name: "nothing waits", timeout: time.Minute},
+	} {
+		l := newLaneWatch(nil, "default", "q", cli.Invocation{})
+		l.timeout = c.timeout
+		l.reported["q"], l.reported["q/gpu"] = !c.served, !c.served
+		got := ""
+		if err := l.abandoned("demo", c.running, now); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}

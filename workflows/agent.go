@@ -232,9 +232,12 @@ func (r *agentRun) nextTurn(ctx, turns workflow.Context, stopTurns func()) (ende
 	return err != nil || done, result, err
 }
 
-// continues reports whether the run rolls over with continue-as-new.
+// continues reports whether the run rolls over with continue-as-new, because its history is long or
+// to move to another version of its deployment.
 func (r *agentRun) continues(ctx workflow.Context) bool {
-	return r.stopped == "" && workflow.GetInfo(ctx).GetContinueAsNewSuggested()
+	info := workflow.GetInfo(ctx)
+	return r.stopped == "" && (info.GetContinueAsNewSuggested() ||
+		info.GetTargetWorkerDeploymentVersionChanged() && r.compactor.movable(ctx))
 }
 
 // takeTurn makes one model step and the calls it asks for. done reports that the step was the final

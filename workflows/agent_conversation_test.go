@@ -129,6 +129,38 @@ func TestAgent_ContinuesAsNew(t *testing.T) {
 	}
 }
 
+// A run moves to another version of its deployment after a turn, as a new execution that starts on
+// that version, unless its conversation would have to be shortened.
+func TestAgent_MovesToAnotherVersionAfterATurn(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		prompt string
+		moves  bool
+	}{{"short", "Go.", true}, {"long", noise(t, 900<<10), false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := newLab(t)
+			l.SetTargetWorkerDeploymentVersionChanged(true)
+			l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: tt.prompt,
+				Agent: agent(step(call("store", `{"text":"a"}`)), answer("done"))})
+			if !tt.moves {
+				if r := l.result(); r.Answer != "done" || r.Usage.Turns != 2 {
+					t.Errorf("result: %+v", r)
+				}
+				return
+			}
+			next, _ := l.continued()
+			if next.State == nil || next.State.Turn != 1 {
+				t.Errorf("the next execution begins with %+v", next.State)
+			}
+			moved, _ := errors.AsType[*workflow.ContinueAsNewError](l.GetWorkflowError())
+			if moved.InitialVersioningBehavior !=
+				workflow.ContinueAsNewVersioningBehaviorAutoUpgrade {
+				t.Errorf("the next execution starts as %v", moved.InitialVersioningBehavior)
+			}
+		})
+	}
+}
+
 // continued returns the inputs of the continuing run.
 func (l *lab) continued() (input api.RunInput, earlier []byte) {
 	l.t.Helper()

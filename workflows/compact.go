@@ -210,8 +210,9 @@ func (r compactor) continuedWindow() *api.Window {
 // leastConversation is what continue-as-new must be able to carry of a conversation, in bytes.
 const leastConversation = 64 << 10
 
-// continueAsNew continues in a new history with the whole state of the run. It ends the run if that
-// state is too large for the input of an execution.
+// continueAsNew continues in a new history with the whole state of the run, on the version that the
+// deployment has for new runs. It ends the run if that state is too large for the input of an
+// execution.
 func (r *agentRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error) {
 	pinned, err := api.Pack(r.pinned).Encoded()
 	if err != nil {
@@ -233,7 +234,21 @@ func (r *agentRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error) {
 	if len(earlier)+encoded(next) > api.MaxInputs {
 		return r.guard.atLimit(ctx, budget.LimitConversation, nil)
 	}
-	return nil, workflow.NewContinueAsNewError(ctx, api.AgentWorkflow, next, earlier)
+	return nil, workflow.NewContinueAsNewErrorWithOptions(ctx, workflow.ContinueAsNewErrorOptions{
+		InitialVersioningBehavior: workflow.ContinueAsNewVersioningBehaviorAutoUpgrade,
+	}, api.AgentWorkflow, next, earlier)
+}
+
+// movable reports whether the next execution can take the conversation as it is. A run that would
+// have to shorten it stays on its version until its history is long.
+func (r compactor) movable(ctx workflow.Context) bool {
+	pinned, err := api.Pack(r.pinned).Encoded()
+	if err != nil {
+		return false
+	}
+	left := api.MaxInputs - encoded(r.nextInput(ctx, pinned)) - leastConversation
+	// Twice, because JSON is longer than the texts in it.
+	return 2*r.conversation.Size() <= left
 }
 
 // nextInput returns the input of the next execution, without the conversation.

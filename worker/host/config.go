@@ -23,6 +23,7 @@ import (
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
+	"github.com/switchyard/switchyard/worker/host/deployment"
 )
 
 // Config configures a worker. The zero value of a field selects its default.
@@ -36,6 +37,11 @@ type Config struct {
 	// TaskQueue is the task queue of workflows. Queues of lanes are derived from it. Default
 	// switchyard.
 	TaskQueue string
+	// DeploymentName and BuildID are the version of this worker for Worker Versioning: the name
+	// that all builds of the application share, and this build. Set both or neither. Runs stay on
+	// the version that they started with until they continue as new. Only workflows and the lane
+	// general are versioned; a worker without that lane ignores both.
+	DeploymentName, BuildID string
 	// Lanes are the lanes to serve; default all. The lane general includes workflows.
 	Lanes []string
 	// LanesFile is the file with the lanes and their rules. Without one there are general, serial
@@ -127,6 +133,9 @@ type Info struct {
 	TaskQueue string   `json:"task_queue"`
 	Lanes     []string `json:"lanes"`
 	Tools     []string `json:"tools"`
+	// DeploymentName and BuildID are the version of a worker of workflows; empty without one.
+	DeploymentName string `json:"deployment_name,omitempty"`
+	BuildID        string `json:"build_id,omitempty"`
 	// Metrics is the address of /metrics; empty if it is not served.
 	Metrics string `json:"metrics,omitempty"`
 }
@@ -185,8 +194,13 @@ func (c Config) validate() error {
 	if _, err := outbound.NewGuard(outbound.Policy{Inside: c.Inside}); err != nil {
 		faults = append(faults, fmt.Errorf("Config.Inside: %w", err))
 	}
-	return errors.Join(append(append(faults, c.webhookFault(), c.endpointFault()),
-		c.laneFaults()...)...)
+	return errors.Join(append(append(faults, c.version().Check(), c.webhookFault(),
+		c.endpointFault()), c.laneFaults()...)...)
+}
+
+// version returns the version of the worker of workflows.
+func (c Config) version() deployment.Version {
+	return deployment.Version{Deployment: c.DeploymentName, Build: c.BuildID}
 }
 
 // numberFaults returns the faults of the numbers of calls and instances.

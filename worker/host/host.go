@@ -30,6 +30,7 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/worker/host/concurrency"
+	"github.com/switchyard/switchyard/worker/host/deployment"
 	"github.com/switchyard/switchyard/worker/host/outage"
 	"github.com/switchyard/switchyard/worker/host/tasksize"
 	"github.com/switchyard/switchyard/worker/host/traffic"
@@ -177,6 +178,7 @@ func (c Config) connect(ctx context.Context, registry *prometheus.Registry,
 	}
 	outage.Endure(&c.Connection.ConnectionOptions)
 	tasksize.Bound(&c.Connection.ConnectionOptions)
+	deployment.ReleaseClosed(&c.Connection.ConnectionOptions)
 	requests.Observe(&c.Connection.ConnectionOptions)
 	conn, err := client.DialContext(ctx, c.Connection)
 	switch {
@@ -192,6 +194,11 @@ func (c Config) connect(ctx context.Context, registry *prometheus.Registry,
 func (c Config) tellReady(catalog *toolspecs.Catalog, lanes []string, metrics string) {
 	info := Info{Namespace: c.Connection.Namespace, TaskQueue: c.TaskQueue, Lanes: lanes,
 		Tools: namesOf(catalog), Metrics: metrics}
+	if v := c.version(); c.decidesRuns() && v != (deployment.Version{}) {
+		info.DeploymentName, info.BuildID = v.Deployment, v.Build
+		c.Logger.Info("runs start on this version once it is the current or ramping one",
+			"deployment_name", v.Deployment, "build_id", v.Build)
+	}
 	c.Logger.Info("worker ready", "namespace", info.Namespace, "task_queue", info.TaskQueue,
 		"lanes", info.Lanes, "tools", len(info.Tools))
 	if c.Ready != nil {
@@ -273,6 +280,7 @@ func newFleet(c Config, actions *activities.Activities, queues *queueServer) *fl
 	o.MaxConcurrentActivityExecutionSize, o.StickyScheduleToStartTimeout = c.Concurrency,
 		stickyTimeout
 	o.DeadlockDetectionTimeout = taskPatience
+	o.DeploymentOptions = c.version().Options()
 	if queues.tracing != nil {
 		o.Interceptors = append(o.Interceptors, queues.tracing)
 	}

@@ -127,6 +127,7 @@ type flags struct {
 	taskQueue, lanes, lanesFile string
 	tools, modelsFile           string
 	policiesFile                string
+	deploymentName, buildID     string
 	webhook, webhookSecret      string
 	dir, files, logins          string
 	metricsAddress, logLevel    string
@@ -204,6 +205,10 @@ func (f *flags) register(set *flag.FlagSet) {
 
 // registerProcess defines the flags of the process itself.
 func (f *flags) registerProcess(set *flag.FlagSet) {
+	set.StringVar(&f.deploymentName, "deployment-name", "", "`name` of the Worker Deployment, with "+
+		"--build-id (TEMPORAL_DEPLOYMENT_NAME; default none: no Worker Versioning)")
+	set.StringVar(&f.buildID, "build-id", "", "`ID` of this build in the Worker Deployment; runs "+
+		"stay on their build until they continue as new (TEMPORAL_WORKER_BUILD_ID)")
 	set.BoolVar(&f.version, "version", false, "print the version and exit")
 	set.BoolVar(&f.health, "health", false,
 		"ask the worker that serves --metrics-address whether it is ready, and exit with 0 or 1")
@@ -272,6 +277,8 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	override(&c.Connection.Namespace, f.namespace)
 	c.Payloads = f.payloads.Or(payloads.FromEnvironment(os.Getenv)).Or(c.Payloads)
 	override(&c.TaskQueue, f.taskQueue)
+	override(&c.DeploymentName, cmp.Or(f.deploymentName, os.Getenv("TEMPORAL_DEPLOYMENT_NAME")))
+	override(&c.BuildID, cmp.Or(f.buildID, os.Getenv("TEMPORAL_WORKER_BUILD_ID")))
 	override(&c.Tools, f.tools)
 	override(&c.SkipInvalid, f.skipInvalid)
 	override(&c.LanesFile, f.lanesFile)

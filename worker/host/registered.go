@@ -19,6 +19,7 @@ import (
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/models"
+	"github.com/switchyard/switchyard/worker/host/deployment"
 	"github.com/switchyard/switchyard/workflows"
 )
 
@@ -80,7 +81,8 @@ func (c Config) executors(r registered) map[string]executor.Executor {
 // register registers the workflows and the activities that accompany them.
 func register(w worker.Worker, actions *activities.Activities) {
 	for name, run := range workflows.All() {
-		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
+		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name,
+			VersioningBehavior: deployment.Behavior(name)})
 	}
 	w.RegisterActivityWithOptions(actions.Pin, activity.RegisterOptions{Name: api.PinActivity})
 	w.RegisterActivityWithOptions(actions.LoadConversation,

@@ -84,9 +84,16 @@ var packageRules = []packageRule{
 	}, std: anything, others: []string{"cel.dev/cel-go", "go.temporal.io",
 		"github.com/prometheus/client_golang", "google.golang.org/grpc",
 		"google.golang.org/protobuf"}},
+	// One command of starter contains the workflows, to replay histories with them. It contains no
+	// activities and no executors.
+	{folder: "starter/replay", ours: []string{"api", "workflows", "audit", "starter"},
+		std: anything, others: []string{
+			apis, sdk + "client", sdk + "log", sdk + "worker", sdk + "workflow",
+			"github.com/spf13/cobra",
+		}},
 	{folder: "starter", ours: []string{
 		".", "api", "toolspecs", "audit", "audit/export", "audit/html", "audit/traces", "payloads",
-		"payloads/s3", "internal",
+		"payloads/s3", "internal", "starter/replay",
 	}, std: anything, others: []string{
 		apis, sdk + "client", sdk + "contrib/envconfig", sdk + "converter", sdk + "log", sdk +
 			"temporal",
@@ -162,7 +169,7 @@ func (r packageRule) faultOfOurs(folder string, test bool) string {
 		return ""
 	case target.folder == "devserver" || target.folder == "bench" || target.folder == "examples":
 		return "is never imported"
-	case target.folder == "starter":
+	case within(target.folder, []string{"starter"}) && !within(r.folder, []string{"starter"}):
 		return "is a program, which no package imports"
 	case test:
 		return ""
@@ -269,6 +276,12 @@ func TestImportRule_RefusesWhatIsNotListed(t *testing.T) {
 		{"worker/host/a.go", module + "/internal/test/e2e", false},
 		{"starter/a.go", module + "/audit", true},
 		{"starter/a.go", module + "/worker/host", false},
+		{"starter/a.go", module + "/starter/replay", true},
+		{"starter/replay/a.go", module + "/workflows", true},
+		{"starter/replay/a.go", module + "/starter/internal/cli", true},
+		{"starter/replay/a.go", "go.temporal.io/sdk/worker", true},
+		{"starter/replay/a.go", module + "/activities", false},
+		{"bench/a.go", module + "/starter/replay", false},
 		{"starter/a.go", module + "/workflows", false},
 		{"starter/a.go", "go.temporal.io/sdk/worker", false},
 		{"devserver/a.go", "go.temporal.io/server/temporal", true},

@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard/switchyard/starter/inspect"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/operate"
+	"github.com/switchyard/switchyard/starter/replay"
 	"github.com/switchyard/switchyard/starter/runs"
 )
 
@@ -17,7 +18,7 @@ import (
 var starter = cli.Program{
 	Long: rootHelp, Example: rootExamples,
 	Commands: []func(*cli.App) []*cobra.Command{runs.Commands, inspect.Commands, decide.Commands,
-		catalog.Commands, operate.Commands, completion.Commands},
+		catalog.Commands, operate.Commands, replay.Commands, completion.Commands},
 	Finish: completion.Add,
 }
 

@@ -11,7 +11,7 @@ DEVSERVER = GOFLAGS='-trimpath -buildvcs=false' $(GO)
 NPM = SWITCHYARD_NPM='$(CURDIR)/bin/npm/bin'
 # Tests on a real server mostly wait, so six of them run at once.
 E2E = SWITCHYARD_E2E=1 SWITCHYARD_BIN='$(CURDIR)/bin' $(NPM) $(GO) test -count=1 -parallel 6 -timeout 10m
-E2E_PACKAGES = ./internal/test/e2e ./starter/... ./audit/... ./bench
+E2E_PACKAGES = ./internal/test/e2e ./internal/test/versioning ./starter/... ./audit/... ./bench
 LINTERS = bin/tools
 # Tests contain deliberate misspellings.
 PROSE = $$(git grep --untracked -lI '' -- '*.go' '*.md' '*.yaml' Makefile ':!*_test.go' ':!**/testdata/**')
@@ -108,6 +108,10 @@ test/faults: bin/devserver bin/toxiproxy ## Cause 1,000 random faults and compar
 test/endurance: bin/starter bin/worker bin/devserver ## Check that long runs survive killed workers, deploys and continue-as-new
 	cd internal/test/e2e && SWITCHYARD_ENDURANCE=1 $(E2E) -parallel 1 -timeout 20m -v -run TestEndurance
 
+.PHONY: test/versioning
+test/versioning: bin/devserver ## Roll out, ramp and roll back builds of workers on a real server while runs are in flight
+	cd internal/test/versioning && $(E2E) -v
+
 .PHONY: pictures
 pictures: build ## Redraw the pictures in docs from runs on a real server; needs Chromium
 	$(E2E) ./internal/test/e2e -run 'TestLanePictures|TestRunPictures' -update-pictures
@@ -148,7 +152,7 @@ test/coverage: bin/devserver npm ## Run all tests, those on a real server in the
 	$(GO) build -cover -o coverage/bin/ ./starter ./worker ./examples/librarian ./examples/kinds
 	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' SWITCHYARD_COVERAGE='$(CURDIR)/coverage/data' $(NPM) SWITCHYARD_E2E=1 \
 		$(GO) test -count=1 -vet=off -short -p 3 -parallel 6 -timeout 10m -coverpkg=$(COVERED) -coverprofile=coverage/e2e.txt \
-		./internal/test/e2e ./audit/... ./starter/... ./toolspecs/lanes ./toolspecs/policies
+		./internal/test/e2e ./internal/test/versioning ./audit/... ./starter/... ./toolspecs/lanes ./toolspecs/policies
 	$(NPM) $(GO) test -count=1 -vet=off -run 'NPM|Prism|Command' -coverpkg=$(COVERED) -coverprofile=coverage/programs.txt ./activities/...
 	$(GO) tool covdata textfmt -i=coverage/data -o=coverage/started.txt
 	$(GO) run ./internal/covergate $(or $(UNIT),coverage/unit.txt) coverage/e2e.txt coverage/started.txt coverage/programs.txt

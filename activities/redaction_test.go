@@ -123,11 +123,11 @@ func TestFunctionSecrets_AreHidden(t *testing.T) {
 		"answers":          `{"leaked":"[secret] 4111-1111-1111"}`,
 		"fails":            "no: [secret] ***",
 		"panics":           "the tool's function panicked: [secret] ***",
-		"asks for another": `"other" is not named by the toolspec`,
+		"asks for another": `secret "other" is not named by the toolspec; add entry.secrets: {other: env:NAME} or file:/path`,
 	} {
 		answer, failure := hidingCall(t, spec, `{"How":"`+how+`","Card":"4111-1111-1111"}`, execute)
 		if got := string(answer.Output); failure != nil {
-			if got = failure.Message; !strings.Contains(got, want) {
+			if got = failure.Message; got != want {
 				t.Errorf("%s: got %s, want %s", how, got, want)
 			}
 		} else if got != want {

@@ -133,5 +133,5 @@ func whySilent(err error) string {
 	if temporal.IsTimeoutError(err) {
 		return "it did not answer: it has been stopped, is cut off, or is of a version that cannot be asked"
 	}
-	return cutText(err.Error())
+	return cutText(activityFailure(err).Message)
 }

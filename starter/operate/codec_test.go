@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -147,21 +148,23 @@ func TestCodec_DecodesWithTheTokenOnly(t *testing.T) {
 // It does not start without keys, with a token that can be guessed, or on an address in use.
 func TestCodec_RefusesUnsafeConfigurations(t *testing.T) {
 	endpoint, _ := codecFor(t)
+	const help = "\nSee 'starter codec --help'."
+	const noToken = "SWITCHYARD_CODEC_TOKEN is not a token: at least 16 characters that are valid in a path" + help
+	used := strings.TrimPrefix(endpoint, "http://")
 	for _, c := range []struct{ args, token, want string }{
-		{"codec", "", "--payload-keys"},
-		{"codec --payload-compression zstd", "short", "SWITCHYARD_CODEC_TOKEN is not a token"},
+		{"codec", "", "no payload codec is set: pass --payload-keys, --payload-store or --payload-compression like the workers" + help},
+		{"codec --payload-compression zstd", "short", noToken},
 		{"codec --payload-compression zstd", "a/token/with/slashes",
-			"SWITCHYARD_CODEC_TOKEN is not a token"},
-		{"codec --payload-compression gzip", "", `"gzip"`},
-		{"codec --payload-compression zstd --listen " + strings.TrimPrefix(endpoint, "http://"), "",
-			"another program uses this port; choose another one"},
+			noToken},
+		{"codec --payload-compression gzip", "", `--payload-compression "gzip": choose zstd or none`},
+		{"codec --payload-compression zstd --listen " + used, "", "--listen " + used +
+			": another program uses this port; choose another one, or 0 for a free one"},
 		{"codec --payload-compression zstd --listen 127.0.0.1:99999", "",
-			"write host:port, with a port from 0 to 65535"},
+			"--listen 127.0.0.1:99999: write host:port, with a port from 0 to 65535, such as 127.0.0.1:8081"},
 	} {
 		t.Setenv(codecVariable, c.token)
 		if code, stdout, stderr := runOperate(t,
-			strings.Fields(c.args)...); code != cli.ExitUsage || !strings.Contains(stderr,
-			c.want) || stdout != "" {
+			strings.Fields(c.args)...); code != cli.ExitUsage || stderr != "starter: "+c.want+"\n" || stdout != "" {
 			t.Errorf("%s: exit code %d, %s%s", c.args, code, stdout, stderr)
 		}
 	}
@@ -187,15 +190,14 @@ func TestPayloadGet_PrintsStoredPayloads(t *testing.T) {
 	}{
 		{"payload get " + reference, cli.ExitDone, "two\nlines\n", ""},
 		{"payload get --output json " + reference, cli.ExitDone, `"two\nlines"` + "\n", ""},
-		{"payload get " + none, cli.ExitFailed, "", "has no file " + filepath.Join(dir, "ab")},
-		{"payload get x", cli.ExitFailed, "", "not a reference"},
-		{"payload get", cli.ExitUsage, "", "REFERENCE is missing"},
-		{"payload fetch", cli.ExitUsage, "", `no command "fetch"`},
+		{"payload get " + none, cli.ExitFailed, "", fmt.Sprintf("starter: a payload cannot be read: payload store file://%s has no file %s: it was removed or is in another store; restore it or name that store\n", dir, filepath.Join(dir, "ab", strings.Repeat("ab", 32)))},
+		{"payload get x", cli.ExitFailed, "", "starter: a payload cannot be read: \"x\" is not a reference to a payload; one is the 64 hex digits of a SHA-256\n"},
+		{"payload get", cli.ExitUsage, "", "starter: REFERENCE is missing\nSee 'starter payload get --help'.\n"},
+		{"payload fetch", cli.ExitUsage, "", "starter: there is no command \"fetch\"\nSee 'starter payload --help'.\n"},
 		{"payload", cli.ExitDone, "", ""},
 	} {
 		code, stdout, stderr := runOperate(t, strings.Fields(c.args)...)
-		if code != c.code || c.stdout != "" && stdout != c.stdout || !strings.Contains(stderr,
-			c.stderr) {
+		if code != c.code || c.stdout != "" && stdout != c.stdout || stderr != c.stderr {
 			t.Errorf("%s: exit code %d, %q, %s", c.args, code, stdout, stderr)
 		}
 	}

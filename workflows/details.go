@@ -45,7 +45,7 @@ func withDetails(ctx workflow.Context) (workflow.Context, *details) {
 }
 
 // showing wraps a workflow of calls so that it keeps its current details.
-func showing(run func(workflow.Context, *api.RunInput) (*api.RunResult, error)) any {
+func showing(run Run) Run {
 	return func(ctx workflow.Context, in *api.RunInput) (*api.RunResult, error) {
 		ctx, d := withDetails(ctx)
 		result, err := run(ctx, given(in))

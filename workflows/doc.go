@@ -20,6 +20,13 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
+// The types of the workflows of runs: those of plans and direct calls, and that of agents, which
+// takes the earlier messages of its conversation as api.EncodeMessages returns them.
+type (
+	Run      = func(workflow.Context, *api.RunInput) (*api.RunResult, error)
+	AgentRun = func(workflow.Context, *api.RunInput, []byte) (*api.RunResult, error)
+)
+
 // All returns the workflows by the name they are registered under.
 func All() map[string]any {
 	return map[string]any{

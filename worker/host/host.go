@@ -34,6 +34,7 @@ import (
 	"github.com/switchyard/switchyard/worker/host/outage"
 	"github.com/switchyard/switchyard/worker/host/tasksize"
 	"github.com/switchyard/switchyard/worker/host/traffic"
+	"github.com/switchyard/switchyard/workflows"
 )
 
 // Run serves what c configures until ctx ends. It then stops gracefully: it takes no new work, and
@@ -275,6 +276,7 @@ func newFleet(c Config, actions *activities.Activities, queues *queueServer) *fl
 	if !c.decidesRuns() {
 		return f
 	}
+	queues.observer.direct = workflows.All()
 	o := queues.options(api.LaneGeneral, f.lanes.failedLane(api.Lane{Name: api.LaneGeneral}))
 	o.DisableWorkflowWorker, o.DisableEagerActivities = false, false
 	o.MaxConcurrentActivityExecutionSize, o.StickyScheduleToStartTimeout = c.Concurrency,

@@ -25,6 +25,8 @@ type observer struct {
 	models, agents, rules, hooks, failed *boundedLabels
 	logger                               *slog.Logger
 	lane                                 string
+	// direct are workflows by name that the observer calls itself; see observedRun.
+	direct map[string]any
 }
 
 func newObserver(r prometheus.Registerer, logger *slog.Logger) *observer {

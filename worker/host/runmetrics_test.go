@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows"
 )
 
 // runAs runs a workflow of that name with the given end and an observer.
@@ -24,8 +25,8 @@ func runAs(t *testing.T, o *observer, name string, in api.RunInput, result api.R
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{o}})
-	env.RegisterWorkflowWithOptions(func(ctx workflow.Context, _ api.RunInput) (api.RunResult,
-		error) {
+	env.RegisterWorkflowWithOptions(func(ctx workflow.Context,
+		_ *api.RunInput) (*api.RunResult, error) {
 		decided := func(_ workflow.Context, d api.Decision) error {
 			if d.By == "" {
 				return errors.New("without a cause")
@@ -37,13 +38,13 @@ func runAs(t *testing.T, o *observer, name string, in api.RunInput, result api.R
 		for update, handler := range map[string]any{api.DecideApprovalUpdate: decided,
 			api.AnswerQuestionUpdate: replied, api.AskQuestionUpdate: asked} {
 			if err := workflow.SetUpdateHandler(ctx, update, handler); err != nil {
-				return result, err
+				return nil, err
 			}
 		}
 		if err := workflow.Sleep(ctx, time.Minute); err != nil {
-			return result, err
+			return nil, err
 		}
-		return result, failure
+		return &result, failure
 	}, workflow.RegisterOptions{Name: name})
 	if in.Call != nil {
 		env.RegisterDelayedCallback(func() {
@@ -95,6 +96,27 @@ func TestRunMetrics_CountStartsEndsLimitsAndDecisions(t *testing.T) {
 		`switchyard_questions_answered_total{outcome="declined"} 1`,
 		`switchyard_questions_answered_total{outcome="answered"} 1`,
 	)
+}
+
+// TestRunMetrics_CountTheWorkflowsOfRuns proves that the observer knows the types of the
+// workflows that workers execute, which it calls itself.
+func TestRunMetrics_CountTheWorkflowsOfRuns(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	o := newObserver(registry, slog.New(slog.DiscardHandler))
+	o.direct = workflows.All()
+	for name := range runKinds {
+		var suite testsuite.WorkflowTestSuite
+		env := suite.NewTestWorkflowEnvironment()
+		env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{o}})
+		env.RegisterWorkflowWithOptions(func(workflow.Context, *api.RunInput) (*api.RunResult,
+			error) {
+			return nil, errors.New("the SDK called the workflow")
+		}, workflow.RegisterOptions{Name: name})
+		env.ExecuteWorkflow(name, api.RunInput{Parent: &api.Parent{}})
+	}
+	serve(t, registry).has(t,
+		`switchyard_runs_started_total{agent="",kind="sub_agent"} 3`,
+		`switchyard_run_failures_total{kind="sub_agent",type="invalid_run"} 3`)
 }
 
 func TestAdmissionMetrics_CountPoliciesApprovalsBatchesAndRejections(t *testing.T) {

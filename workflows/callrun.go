@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -94,32 +95,32 @@ func (c *callRun) untilOutcome(ctx workflow.Context, attempt workflow.Future) ap
 	}
 }
 
-// start begins the call and passes its outcome to done, which is called by the selector. It does
-// the same as run. A call that ends with its first attempt and waits for no approval needs no
+// start begins the call and passes its outcome to done, which is called when f is waited for. It
+// does the same as run. A call that ends with its first attempt and waits for no approval needs no
 // coroutine, which keeps calls that run inline cheap.
-func (c *callRun) start(ctx workflow.Context, s workflow.Selector, done func(api.CallOutcome)) {
+func (c *callRun) start(ctx workflow.Context, f *turn.Futures, done func(api.CallOutcome)) {
 	if outcome, decided := c.decided(); decided {
 		done(outcome)
 		return
 	}
 	c.pipeline.usage.Calls++
 	if c.decision.Approval != nil {
-		c.inCoroutine(ctx, s, done, c.proceed)
+		c.inCoroutine(ctx, f, done, c.proceed)
 		return
 	}
-	s.AddFuture(c.execute(ctx), func(attempt workflow.Future) {
+	f.Add(c.execute(ctx), func(attempt workflow.Future) {
 		result, failure, err := c.await(ctx, attempt)
 		if c.next(ctx, failure) == stepFinish {
 			done(c.finish(ctx, result, err))
 			return
 		}
-		c.inCoroutine(ctx, s, done, func(ctx workflow.Context) api.CallOutcome {
+		c.inCoroutine(ctx, f, done, func(ctx workflow.Context) api.CallOutcome {
 			return c.untilOutcome(ctx, attempt)
 		})
 	})
 }
 
-func (c *callRun) inCoroutine(ctx workflow.Context, s workflow.Selector, done func(api.CallOutcome),
+func (c *callRun) inCoroutine(ctx workflow.Context, f *turn.Futures, done func(api.CallOutcome),
 	run func(workflow.Context) api.CallOutcome) {
 	ended, end := workflow.NewFuture(ctx)
 	var outcome api.CallOutcome
@@ -127,7 +128,7 @@ func (c *callRun) inCoroutine(ctx workflow.Context, s workflow.Selector, done fu
 		outcome = run(ctx)
 		end.SetValue(nil)
 	})
-	s.AddFuture(ended, func(workflow.Future) { done(outcome) })
+	f.Add(ended, func(workflow.Future) { done(outcome) })
 }
 
 // decided returns the outcome of a call that is not executed: admission rejected it, or a hook or a

@@ -37,11 +37,11 @@ type dispatcher struct {
 // prepare, after which no more calls start.
 func (d *dispatcher) run(ctx workflow.Context) error {
 	q := turn.NewQueue(d.waits)
-	selector := workflow.NewSelector(ctx)
+	var running turn.Futures
 	var failure error
 	for {
-		for ready := d.take(ctx, selector, q); len(ready) > 0; ready = d.take(ctx, selector, q) {
-			if err := d.start(ctx, selector, q, ready); err != nil {
+		for ready := d.take(ctx, &running, q); len(ready) > 0; ready = d.take(ctx, &running, q) {
+			if err := d.start(ctx, &running, q, ready); err != nil {
 				failure = err
 				q.Abandon(len(ready))
 				break
@@ -51,12 +51,12 @@ func (d *dispatcher) run(ctx workflow.Context) error {
 			return failure
 		}
 		d.pipeline.changed(ctx)
-		selector.Select(ctx)
+		running.Wait(ctx)
 	}
 }
 
 // take returns calls that are ready; none while the run is paused.
-func (d *dispatcher) take(ctx workflow.Context, s workflow.Selector, q *turn.Queue) []int {
+func (d *dispatcher) take(ctx workflow.Context, f *turn.Futures, q *turn.Queue) []int {
 	if ctx.Err() != nil || d.full {
 		return q.Take(maxInFlight)
 	}
@@ -66,7 +66,7 @@ func (d *dispatcher) take(ctx workflow.Context, s workflow.Selector, q *turn.Que
 	}
 	if !d.resuming {
 		d.resuming = true
-		s.AddFuture(control.resumed(ctx), func(workflow.Future) { d.resuming = false })
+		f.Add(control.resumed(ctx), func(workflow.Future) { d.resuming = false })
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (d *dispatcher) takeFitting(ctx workflow.Context, q *turn.Queue) []int {
 
 // start starts calls, unless they exceed the history budget or the context is cancelled, even
 // during their admission: otherwise a worker would execute a call that no run waits for.
-func (d *dispatcher) start(ctx workflow.Context, s workflow.Selector, q *turn.Queue,
+func (d *dispatcher) start(ctx workflow.Context, f *turn.Futures, q *turn.Queue,
 	ready []int) error {
 	calls, err := d.admitted(ctx, ready)
 	if err != nil && ctx.Err() == nil {
@@ -102,7 +102,7 @@ func (d *dispatcher) start(ctx workflow.Context, s workflow.Selector, q *turn.Qu
 			done(d.pipeline.refused(d.calls.at([]int{i})[0].call, api.CancelledBeforeStart()))
 			continue
 		}
-		calls[n].start(ctx, s, done)
+		calls[n].start(ctx, f, done)
 	}
 	return nil
 }

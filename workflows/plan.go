@@ -62,7 +62,7 @@ func runPlan(ctx workflow.Context, in *api.RunInput, plan api.Plan) (*pipeline, 
 	err = run.pipeline.dispatch(ctx, run.waits(), run)
 	var result *api.RunResult
 	if err = stopped(ctx, err); err == nil {
-		result, err = run.pipeline.callsResult(run.outcomes, run.output)
+		result, err = run.pipeline.callsResult(run.results.Outcomes, run.output)
 	}
 	err = run.pipeline.end(ctx, err)
 	run.pipeline.instances.close(ctx)
@@ -88,31 +88,28 @@ func toolsOf(plan api.Plan) []string {
 type planRun struct {
 	plan     api.Plan
 	pipeline *pipeline
-	// calls are the plan's, sorted by their dependencies; the other slices have the same indices.
-	calls    []api.PlanCall
-	runs     []*callRun
-	admitted []bool
-	outcomes []api.CallOutcome
-	needs    [][]string
-	index    map[string]int
-	// values are the decoded results that were referred to.
-	values map[string]any
+	// calls are the plan's, sorted by their dependencies; the others have the same indices. runs is
+	// nil for calls that have ended, withheld is set for those that were dry runs.
+	calls              []api.PlanCall
+	runs               []*callRun
+	admitted, withheld []bool
+	needs              [][]string
+	results            *turn.Results
 }
 
 func newPlanRun(plan api.Plan, p *pipeline) *planRun {
-	r := &planRun{plan: plan, pipeline: p, calls: plan.Sorted(), index: map[string]int{},
-		values: map[string]any{}}
+	r := &planRun{plan: plan, pipeline: p, calls: plan.Sorted()}
 	r.runs = make([]*callRun, len(r.calls))
-	r.admitted = make([]bool, len(r.calls))
-	r.outcomes = make([]api.CallOutcome, len(r.calls))
+	r.admitted, r.withheld = make([]bool, len(r.calls)), make([]bool, len(r.calls))
 	r.needs = make([][]string, len(r.calls))
 	for i, c := range r.calls {
 		r.needs[i] = c.Needs()
-		r.index[c.ID] = i
 		r.runs[i] = p.newCall(api.Call{ID: c.ID, Tool: c.Tool, Arguments: literal(c),
 			Priority: c.Priority,
 			Ask:      c.Ask}, api.AdmissionDecision{})
 	}
+	output, _ := r.template() // the run's output reports the error
+	r.results = turn.NewResults(r.calls, output)
 	return r
 }
 
@@ -201,7 +198,7 @@ func (r *planRun) waits() [][]int {
 		}
 		slots[i] = turn.NewSlot(tool, key)
 		for _, need := range r.needs[i] {
-			needs[i] = append(needs[i], r.index[need])
+			needs[i] = append(needs[i], r.results.Index[need])
 		}
 	}
 	return turn.PlanWaits(slots, needs)
@@ -228,6 +225,7 @@ func (r *planRun) prepare(ctx workflow.Context, ready []int) ([]*callRun, error)
 		} else if !r.admitted[i] {
 			late = append(late, i)
 		}
+		r.results.Resolved(i)
 	}
 	if err := r.admit(ctx, late); err != nil {
 		return nil, err
@@ -238,7 +236,7 @@ func (r *planRun) prepare(ctx workflow.Context, ready []int) ([]*callRun, error)
 // ready checks that the calls that call i needs have succeeded, and resolves its arguments.
 func (r *planRun) ready(i int) *api.Error {
 	for _, need := range r.needs[i] {
-		if r.outcomes[r.index[need]].Error != nil {
+		if r.results.Outcomes[r.results.Index[need]].Error != nil {
 			return notRun("it needs call %q, which did not succeed", need)
 		}
 	}
@@ -252,10 +250,10 @@ func (r *planRun) ready(i int) *api.Error {
 func (r *planRun) resolve(i int) *api.Error {
 	c := r.calls[i]
 	for _, ref := range c.References() {
-		if r.runs[r.index[ref.ID]].decision.DryRun {
+		if r.withheld[r.results.Index[ref.ID]] {
 			return notRun("it refers to the result of call %q, which was a dry run", ref.ID)
 		}
-		if result := r.outcomes[r.index[ref.ID]].Result; result != nil && result.Cut > 0 {
+		if result := r.results.Of(ref.ID); result != nil && result.Cut > 0 {
 			return notRun("it refers to the result of call %q, of which %d bytes were cut; raise that tool's max_result, or ask it for less",
 				ref.ID, result.Cut)
 		}
@@ -264,11 +262,11 @@ func (r *planRun) resolve(i int) *api.Error {
 	if err != nil {
 		return notRun("its arguments are not JSON: %v", err)
 	}
-	if size := r.resolvedSize(value); size > api.MaxArguments {
+	if size := r.results.Size(value); size > api.MaxArguments {
 		return api.TooLarge("the arguments of "+c.Tool+" with the results that they refer to", size,
 			api.MaxArguments, "refer to the parts of the results that the call needs")
 	}
-	resolved, err := api.Resolve(value, r.lookup)
+	resolved, err := api.Resolve(value, r.results.Lookup)
 	if err != nil {
 		return notRun("%v", err)
 	}
@@ -280,53 +278,10 @@ func (r *planRun) resolve(i int) *api.Error {
 	return nil
 }
 
-// resolvedSize returns about how many bytes a value has once its references are resolved. It
-// encodes parts of results only if the whole results would be too large.
-func (r *planRun) resolvedSize(value any) int {
-	whole := api.ResolvedSize(value, func(ref api.Reference) int {
-		if i, ok := r.index[ref.ID]; ok && r.outcomes[i].Result != nil {
-			return len(r.outcomes[i].Result.Output)
-		}
-		return 0
-	})
-	if whole <= api.MaxArguments {
-		return whole
-	}
-	sizes := map[string]int{}
-	return api.ResolvedSize(value, func(ref api.Reference) int {
-		size, known := sizes[ref.String()]
-		if !known {
-			part, _ := api.Resolve(ref.String(), r.lookup)
-			data, _ := api.EncodeJSON(part)
-			size = len(data)
-			sizes[ref.String()] = size
-		}
-		return size
-	})
-}
-
 func notRun(format string, args ...any) *api.Error {
 	e := api.Errorf(api.ErrPreconditionFailed, format, args...)
 	e.Phase = api.PhasePreValidation
 	return e
-}
-
-// lookup returns the result of a call in the form that references resolve.
-func (r *planRun) lookup(id string) (any, bool) {
-	if v, ok := r.values[id]; ok {
-		return v, true
-	}
-	i, ok := r.index[id]
-	if !ok || r.outcomes[i].Result == nil {
-		return nil, false
-	}
-	output := r.outcomes[i].Result.Output
-	value, err := api.DecodeJSON(output)
-	if err != nil {
-		value = string(output)
-	}
-	r.values[id] = value
-	return value, true
 }
 
 // at returns calls with those indices. For a call that is not admitted, it sets the size of the
@@ -338,7 +293,7 @@ func (r *planRun) at(indices []int) []*callRun {
 			continue // known: the results that a ready call needs do not change
 		}
 		for _, ref := range r.calls[i].References() {
-			if result := r.outcomes[r.index[ref.ID]].Result; result != nil {
+			if result := r.results.Of(ref.ID); result != nil {
 				calls[n].referenced += len(result.Output)
 			}
 		}
@@ -347,40 +302,51 @@ func (r *planRun) at(indices []int) []*callRun {
 }
 
 // end takes the outcome of call i.
-func (r *planRun) end(i int, out api.CallOutcome) { r.outcomes[i] = out }
+func (r *planRun) end(i int, out api.CallOutcome) {
+	r.withheld[i] = r.runs[i].decision.DryRun
+	r.runs[i] = nil
+	r.results.End(i, out)
+}
 
-// output returns what the plan declares, or the results of the calls that no other call needs.
+// output returns the run's output as JSON.
 func (r *planRun) output() ([]byte, error) {
-	var template any
-	if len(r.plan.Output) > 0 {
-		declared, err := api.DecodeJSON(r.plan.Output)
-		if err != nil {
-			return nil, fmt.Errorf("the plan's output: %w", err)
-		}
-		template = declared
-	} else {
-		needed := map[string]bool{}
-		for _, needs := range r.needs {
-			for _, n := range needs {
-				needed[n] = true
-			}
-		}
-		last := map[string]any{}
-		for _, c := range r.calls {
-			if !needed[c.ID] {
-				last[c.ID] = "${" + c.ID + "}"
-			}
-		}
-		template = last
+	template, err := r.template()
+	if err != nil {
+		return nil, err
 	}
-	if size := r.resolvedSize(template); size > api.MaxPayload {
+	if size := r.results.Size(template); size > api.MaxPayload {
 		return nil, fmt.Errorf("every call completed, but the run's output has %d bytes as JSON and the limit is %d; declare a smaller output",
 			size, api.MaxPayload)
 	}
-	value, err := api.Resolve(template, r.lookup)
+	value, err := api.Resolve(template, r.results.Lookup)
 	if err != nil {
 		return nil, fmt.Errorf("the plan's output: %w", err)
 	}
 	data, err := api.EncodeJSON(value)
 	return json.RawMessage(data), err
+}
+
+// template returns what the plan declares as its output, or references to the calls that no other
+// call needs.
+func (r *planRun) template() (any, error) {
+	if len(r.plan.Output) > 0 {
+		declared, err := api.DecodeJSON(r.plan.Output)
+		if err != nil {
+			return nil, fmt.Errorf("the plan's output: %w", err)
+		}
+		return declared, nil
+	}
+	needed := map[string]bool{}
+	for _, needs := range r.needs {
+		for _, n := range needs {
+			needed[n] = true
+		}
+	}
+	last := map[string]any{}
+	for _, c := range r.calls {
+		if !needed[c.ID] {
+			last[c.ID] = "${" + c.ID + "}"
+		}
+	}
+	return last, nil
 }

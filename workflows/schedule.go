@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -175,7 +176,9 @@ func (c *callRun) execution() api.Execution {
 
 // describe returns the summary of the call's activity, and the path of the parent call.
 func (c *callRun) describe() (summary, parent string) {
-	summary, parent = c.tool.Summary(c.arguments()), c.pipeline.parent.Call
+	// The Web UI shows the summary beside the activity's type, which is the tool's name.
+	summary = strings.TrimSpace(api.Summary("", c.tool.Redact(c.arguments()), nil))
+	summary, parent = cmp.Or(summary, "no arguments"), c.pipeline.parent.Call
 	switch target := c.call.TargetCallID; c.call.Purpose {
 	case api.PurposeUndo, api.PurposeVerify:
 		return string(c.call.Purpose) + " " + target + ": " + summary, api.CallPath(parent, target)

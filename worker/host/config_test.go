@@ -163,6 +163,8 @@ func TestMain_ExitsWith2OnInvalidUsage(t *testing.T) {
 		{"unknown flag", []string{"--nope"}, []string{"unknown flag --nope", "--help"}},
 		{"no number", []string{"--concurrency", "many"}, []string{"concurrency", "many"}},
 		{"argument", []string{"serve"}, []string{`"serve"`, "--help"}},
+		{"log format", []string{"--log-format", "xml"}, []string{`--log-format "xml"`,
+			"text or json"}},
 		{"log level", []string{"--log-level", "loud"}, []string{`--log-level "loud"`,
 			"debug, info, warn or error"}},
 		{"lane", []string{"--lanes", "general,a b"}, []string{`"a b"`}},
@@ -317,6 +319,9 @@ func TestFlags_OverrideEnvironmentAndConfig(t *testing.T) {
 	if c = apply("--log-level", "error"); c.Logger.Enabled(t.Context(), slog.LevelWarn) ||
 		!c.Logger.Enabled(t.Context(), slog.LevelError) {
 		t.Error("--log-level error logs warnings, or no errors")
+	}
+	if _, isJSON := apply("--log-format", "json").Logger.Handler().(*slog.JSONHandler); !isJSON {
+		t.Error("--log-format json does not log JSON")
 	}
 	if err := new(flags).parse([]string{"-h"}, io.Discard); !errors.Is(err, flag.ErrHelp) {
 		t.Errorf("got %v", err)

@@ -39,7 +39,8 @@ const (
 // or toolspecs, 4 no server. It finds the server as the Temporal CLI does: by TEMPORAL_* variables
 // and the profiles of its configuration file. If c has no Logger, it logs to stderr at --log-level.
 //
-// When every lane is polled, Main prints an Info as one line of JSON to stdout.
+// When every lane is polled, Main prints an Info as one line of JSON to stdout, for the program
+// that started it, unless stdout is a terminal.
 func Main(c Config) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -74,10 +75,19 @@ func main(ctx context.Context, c Config, args []string, stdout, stderr io.Writer
 		go endWithParent(ctx, f.parentPID, cancel)
 	}
 	if err := Run(ctx, c); err != nil && !errors.Is(err, context.Canceled) {
-		fmt.Fprintln(stderr, "worker:", err)
+		f.reportFailure(c, err, stderr)
 		return exitCode(err)
 	}
 	return exitOK
+}
+
+// reportFailure prints why the worker ends, in the format of its log.
+func (f *flags) reportFailure(c Config, err error, stderr io.Writer) {
+	if f.logFormat == formatJSON {
+		c.Logger.Error("worker failed", "error", err)
+		return
+	}
+	fmt.Fprintln(stderr, "worker:", err)
 }
 
 // checkHealth asks the worker at the address of metrics whether it is ready.
@@ -95,12 +105,44 @@ func (f *flags) checkHealth(ctx context.Context, c Config, stdout, stderr io.Wri
 	return exitOK
 }
 
-// printing returns a Ready that also prints the Info.
+// The values of --log-format.
+const (
+	formatText = "text"
+	formatJSON = "json"
+)
+
+// logHandler returns the handler of the log in the format of --log-format.
+func (f *flags) logHandler(w io.Writer, level slog.Level) (slog.Handler, error) {
+	options := &slog.HandlerOptions{Level: level}
+	switch f.logFormat {
+	case formatText:
+		return slog.NewTextHandler(w, options), nil
+	case formatJSON:
+		return slog.NewJSONHandler(w, options), nil
+	}
+	return nil, fmt.Errorf("--log-format %q: choose text or json", f.logFormat)
+}
+
+// isTerminal reports whether people read the output, and no program does.
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// printing returns a Ready that also prints the Info, unless it is a terminal: the log says the
+// same there.
 func (c Config) printing(stdout io.Writer) func(Info) {
 	own := c.Ready
 	return func(info Info) {
 		if own != nil {
 			own(info)
+		}
+		if isTerminal(stdout) {
+			return
 		}
 		if err := json.NewEncoder(stdout).Encode(info); err != nil {
 			c.Logger.Warn("ready line not printed", "error", err)
@@ -130,7 +172,8 @@ type flags struct {
 	deploymentName, buildID     string
 	webhook, webhookSecret      string
 	dir, files, logins          string
-	metricsAddress, logLevel    string
+	metricsAddress              string
+	logLevel, logFormat         string
 	otlpEndpoint                string
 	otlpContent                 bool
 	concurrency, maxConcurrent  int
@@ -200,6 +243,8 @@ func (f *flags) register(set *flag.FlagSet) {
 	set.BoolVar(&f.otlpContent, "otlp-content", false,
 		"include redacted arguments, results and texts in traces")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error (default info)")
+	set.StringVar(&f.logFormat, "log-format", formatText,
+		"`format` of the log on standard error: text or json (default text)")
 	f.registerProcess(set)
 }
 
@@ -264,8 +309,12 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return c, fmt.Errorf("--log-level %q: choose debug, info, warn or error", f.logLevel)
 	}
+	handler, err := f.logHandler(stderr, level)
+	if err != nil {
+		return c, err
+	}
 	if c.Logger == nil {
-		c.Logger = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: level}))
+		c.Logger = slog.New(handler)
 	}
 	connection, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{
 		ConfigFileProfile: f.profile})

@@ -94,6 +94,12 @@ type WorkerSettings struct {
 	ShortHeartbeats []ToolHeartbeat `json:"short_heartbeats,omitempty"`
 	// Shortest is the tool with the shortest heartbeat timeout; nil without tools.
 	Shortest *ToolHeartbeat `json:"shortest_heartbeat,omitempty"`
+	// Version is the version of the worker's program, and Payloads describes how it encodes and
+	// stores payloads, without secrets.
+	Version  string `json:"version"`
+	Payloads string `json:"payloads"`
+	// ClockAhead is how far the worker's clock is ahead of the server's; negative if it is behind.
+	ClockAhead Duration `json:"clock_ahead"`
 }
 
 // RejectedRequests counts the requests of one worker that exceeded a limit of the server.

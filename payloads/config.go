@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 
 	"go.temporal.io/sdk/converter"
@@ -115,6 +116,7 @@ func Open(c Config) (*Storage, error) {
 		if s.store, err = openStore(c.Store); err != nil {
 			faults = append(faults, fmt.Errorf("--%s: %w", flagStore, err))
 		}
+		s.place = placeOf(c.Store)
 	}
 	if c.Keys != "" {
 		if s.codec.ring, err = loadKeys(c.Keys); err != nil {
@@ -129,6 +131,15 @@ func Open(c Config) (*Storage, error) {
 	}
 	s.converter = converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), &s.codec)
 	return s, nil
+}
+
+// placeOf returns the address of a store without user and query.
+func placeOf(store string) string {
+	u, err := url.Parse(store)
+	if err != nil {
+		return "the store" // openStore reports it
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 func threshold(text string) (int, error) {

@@ -20,6 +20,8 @@ type Storage struct {
 	codec     codec
 	store     store // nil for none
 	threshold int
+	// place is the address of the store without user and query, which can hold secrets.
+	place     string
 	recent    *recent
 	converter converter.DataConverter
 
@@ -61,6 +63,24 @@ func (s *Storage) External() converter.ExternalStorage {
 	}
 	return converter.ExternalStorage{Drivers: []converter.StorageDriver{driver{s}},
 		PayloadSizeThreshold: s.threshold}
+}
+
+// Describe returns how payloads are encoded and stored, in one line without secrets.
+func (s *Storage) Describe() string {
+	var parts []string
+	if s.codec.ring.encrypts() {
+		parts = append(parts, "encrypted with the key "+s.codec.ring.active)
+	}
+	if s.codec.least > 0 {
+		parts = append(parts, fmt.Sprintf("compressed from %d bytes", s.codec.least))
+	}
+	if s.store != nil {
+		parts = append(parts, fmt.Sprintf("stored in %s from %d bytes", s.place, s.threshold))
+	}
+	if parts == nil {
+		return "as they are"
+	}
+	return strings.Join(parts, ", ")
 }
 
 // CodecsWithin returns the codecs that encode payloads before they are stored, for a reader with

@@ -46,6 +46,8 @@ type doctor struct {
 	failed bool
 	// heartbeat is the duration of the slowest of some heartbeats; zero if it is unknown.
 	heartbeat time.Duration
+	// ahead is how far the clock of this machine is ahead of the server's.
+	ahead time.Duration
 	// unusable is set if no further check is possible.
 	unusable bool
 }
@@ -61,7 +63,8 @@ func doctorCommand(a *cli.App) *cobra.Command {
 exist, which lanes have no worker, who holds the slots of lanes with a limit, and whether
 waiting calls are served by priority and fairly between conversations. Asks every worker for
 faults in its folder of toolspecs, for its policies, and for settings that do not fit the
-server: leases, heartbeat timeouts and the number of polls.
+server: leases, heartbeat timeouts and the number of polls. Compares versions, payload settings
+and clocks.
 
 Server settings cannot be read by clients. The order and the duration of a heartbeat are measured
 within a fraction of a second by a workflow on a task queue of its own, which is removed
@@ -106,8 +109,8 @@ The exit code is 1 if there is a problem and 4 if no server answers.`,
 
 // examine prints findings as they arrive. The exit code is 1 if one is a problem.
 func (d *doctor) examine(ctx context.Context, probe bool) error {
-	steps := []func(context.Context) ([]finding, error){d.files, d.server, d.namespaces,
-		d.attributes, d.latency, d.order, d.workers, d.laneStates, d.hosted}
+	steps := []func(context.Context) ([]finding, error){d.files, d.server, d.codec,
+		d.namespaces, d.attributes, d.latency, d.order, d.workers, d.laneStates, d.hosted}
 	if probe {
 		steps = append(steps, d.probe)
 	}

@@ -94,8 +94,24 @@ func (d *doctor) namespaces(ctx context.Context) ([]finding, error) {
 		return nil, err
 	}
 	kept := answer.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
-	return []finding{{markGood, fmt.Sprintf("namespace %s, finished runs are retained for %s",
-		d.namespace, days(kept)), ""}}, nil
+	return []finding{d.retained(kept)}, nil
+}
+
+// shortRetention is the retention below which doctor warns.
+const shortRetention = 7 * 24 * time.Hour
+
+// retained describes for how long the namespace keeps the histories of closed runs.
+func (d *doctor) retained(kept time.Duration) finding {
+	f := finding{markGood, fmt.Sprintf("namespace %s, finished runs are retained for %s",
+		d.namespace, days(kept)), ""}
+	if kept < shortRetention {
+		f.Mark = markWarn
+		f.Text += "; records, reports and conversations read their histories"
+		f.Remedy = "keep them longer: " + d.app.Connection.Invocation().Command(
+			"setup", "--retention",
+			fmt.Sprintf("%.0fh", defaultRetention.Hours()))
+	}
+	return f
 }
 
 func days(d time.Duration) string {

@@ -121,8 +121,8 @@ func exhausted(err error) string {
 
 // order measures the order in which the server dispatches waiting tasks.
 func (d *doctor) order(ctx context.Context) ([]finding, error) {
-	measured, heartbeat, err := measureOrder(ctx, d.client, d.namespace)
-	d.heartbeat = heartbeat
+	measured, probe, err := measureOrder(ctx, d.client, d.namespace)
+	d.heartbeat, d.ahead = probe.heartbeat, probe.ahead
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

@@ -61,6 +61,8 @@ type orderProbe struct {
 	waiting    int64
 	// heartbeat is the duration of the slowest of some heartbeats.
 	heartbeat time.Duration
+	// ahead is how far this machine's clock is ahead of the server's; negative if it is behind.
+	ahead time.Duration
 }
 
 // servedOrder is what the probe infers from the order of the tasks.
@@ -69,24 +71,24 @@ type servedOrder struct {
 }
 
 // measureOrder runs the probe and removes its workflow. Without permission to delete, a closed
-// workflow remains. heartbeat is the duration of the slowest of some heartbeats.
+// workflow remains. The probe has what else it measured until an error.
 func measureOrder(ctx context.Context, c client.Client, namespace string) (measured servedOrder,
-	heartbeat time.Duration, err error) {
+	p *orderProbe, err error) {
 	// The server logs polls with shorter timeouts.
 	ctx, cancel := context.WithTimeout(ctx, orderExpiry)
 	defer cancel()
 	defer time.AfterFunc(orderTimeout, cancel).Stop()
-	p := &orderProbe{client: c, namespace: namespace, id: "doctor-" + cli.RandomHex(8)}
+	p = &orderProbe{client: c, namespace: namespace, id: "doctor-" + cli.RandomHex(8)}
 	if _, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: p.id, TaskQueue: p.id,
 		WorkflowExecutionTimeout: orderExpiry}, orderWorkflow); err != nil {
-		return servedOrder{}, 0, err
+		return servedOrder{}, p, err
 	}
 	defer p.remove(context.WithoutCancel(ctx))
 	if err := p.fill(ctx); err != nil {
-		return servedOrder{}, 0, err
+		return servedOrder{}, p, err
 	}
 	order, err := p.drain(ctx)
-	return evaluateOrder(order), p.heartbeat, err
+	return evaluateOrder(order), p, err
 }
 
 // remove deletes the workflow while it runs, which is quick; a closed one would stay for minutes.
@@ -118,6 +120,9 @@ func (p *orderProbe) fill(ctx context.Context) (err error) {
 			Identity: p.id})
 	if err != nil {
 		return err
+	}
+	if started := p.task.GetStartedTime(); started != nil {
+		p.ahead = time.Since(started.AsTime())
 	}
 	token := p.task.GetTaskToken()
 	for _, groups := range [][]orderGroup{{orderMany}, {orderOther, orderUrgent}} {

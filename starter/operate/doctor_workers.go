@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,8 +37,8 @@ func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
 		return []finding{{markWarn, fmt.Sprintf("cannot ask the workers for their tools: %v",
 			err), "check their logs"}}, nil
 	}
-	return append(d.evaluateHosted(report.Workers), d.evaluateSettings(report.Workers,
-		time.Now())...), nil
+	return slices.Concat(d.evaluateHosted(report.Workers), d.evaluateSettings(report.Workers,
+		time.Now()), d.evaluateFleet(report.Workers)), nil
 }
 
 // faultsOf reports faulty files of a worker, which keeps what it loaded before.

@@ -3,10 +3,12 @@ package operate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/starter/internal/cli"
+	namespacepb "go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -26,11 +28,8 @@ const (
 )
 
 // checkRetention returns the fault of --retention.
-func checkRetention(cmd *cobra.Command, create bool, retention time.Duration) error {
-	switch {
-	case !create && cmd.Flags().Changed("retention"):
-		return cli.UsageError(cmd, "--retention is for namespaces that are created: add --create-namespace")
-	case retention < leastRetention:
+func checkRetention(cmd *cobra.Command, retention time.Duration) error {
+	if retention < leastRetention {
 		return cli.UsageError(cmd, "--retention %s: the server keeps histories for at least 24h",
 			retention)
 	}
@@ -58,6 +57,25 @@ func createNamespace(ctx context.Context, a *cli.App, c client.Client,
 		return nil
 	}
 	return a.Println("created namespace " + name)
+}
+
+// setRetention changes for how long the namespace of the connection keeps the histories of closed
+// runs.
+func setRetention(ctx context.Context, a *cli.App, c client.Client,
+	retention time.Duration) error {
+	name := a.Connection.ResolvedNamespace
+	_, err := c.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
+		Namespace: name, Config: &namespacepb.NamespaceConfig{
+			WorkflowExecutionRetentionTtl: durationpb.New(retention)}})
+	if err != nil {
+		return cli.Errorf(cli.ExitFailed, "cannot change the retention of namespace %q: %w", name,
+			err)
+	}
+	if a.Format.JSON() {
+		return nil
+	}
+	return a.Println(fmt.Sprintf("namespace %s retains closed runs for %s", name,
+		days(retention)))
 }
 
 // awaitNamespace waits until the server finds a namespace that was just created.

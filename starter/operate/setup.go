@@ -27,8 +27,8 @@ SwitchyardConversation, SwitchyardKind, SwitchyardOutcome, SwitchyardTools, Swit
 SwitchyardCalls, SwitchyardTokens, SwitchyardTurns, SwitchyardCost. Run it once per namespace;
 repeating it is safe. The server of 'starter dev' has them.
 
-With --create-namespace it creates the namespace first, unless it exists. The retention of an
-existing namespace stays.
+With --create-namespace it creates the namespace first, unless it exists; the retention of an
+existing namespace then stays. With --retention alone it changes the retention of the namespace.
 
 A server on an SQL database supports few attributes per type. If some cannot be registered, the
 others are, and runs set those; the exit code is 1.
@@ -37,10 +37,11 @@ Runs that started earlier, and runs of schedules created earlier, do not set att
 were missing then.`,
 		Example: `  starter setup
   starter setup --address temporal.example.org:7233 --namespace agents
-  starter setup --namespace agents --create-namespace --retention 720h`,
+  starter setup --namespace agents --create-namespace --retention 720h
+  starter setup --retention 2160h`,
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkRetention(cmd, create, retention); err != nil {
+			if err := checkRetention(cmd, retention); err != nil {
 				return err
 			}
 			c, err := a.Connect(cmd.Context(), cmd.Flags())
@@ -48,10 +49,14 @@ were missing then.`,
 				return err
 			}
 			defer c.Close()
-			if create {
-				if err := createNamespace(cmd.Context(), a, c, retention); err != nil {
-					return err
-				}
+			switch {
+			case create:
+				err = createNamespace(cmd.Context(), a, c, retention)
+			case cmd.Flags().Changed("retention"):
+				err = setRetention(cmd.Context(), a, c, retention)
+			}
+			if err != nil {
+				return err
 			}
 			return register(cmd.Context(), a, c)
 		},
@@ -59,7 +64,7 @@ were missing then.`,
 	cmd.Flags().BoolVar(&create, "create-namespace", false,
 		"create the namespace unless it exists")
 	cmd.Flags().DurationVar(&retention, "retention", defaultRetention,
-		"`duration` for which a created namespace keeps the histories of closed runs, such as 720h")
+		"`duration` for which the namespace keeps the histories of closed runs, such as 720h")
 	return cmd
 }
 

@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/buildinfo"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -32,11 +34,14 @@ func (f *fleet) answerFor(c Config, conn client.Client, tools *folder.Watcher,
 			f.fail(fmt.Errorf("the worker that answers questions about this process: %w", err))
 		},
 	})
-	w.RegisterActivityWithOptions(func(context.Context) (api.CatalogAnswer, error) {
+	w.RegisterActivityWithOptions(func(ctx context.Context) (api.CatalogAnswer, error) {
+		ahead := time.Since(activity.GetInfo(ctx).StartedTime) // by the server's clock
 		answer, err := c.catalogAnswer(tools.Status(), f.lanes.names())
 		answer.Policies = own.rules.inForce()
 		answer.Settings = settingsOf(requests, tools.Catalog(), own.lanes.current(),
 			f.lanes.names())
+		answer.Settings.Version, answer.Settings.Payloads = buildinfo.Read().String(), c.stored
+		answer.Settings.ClockAhead = api.Duration(ahead)
 		return answer, err
 	}, activity.RegisterOptions{Name: api.ReportCatalogActivity})
 	w.RegisterActivityWithOptions(func(context.Context) (api.WorkerLanes, error) {

@@ -158,6 +158,7 @@ func (c *Config) openPayloads(ctx context.Context) (keep wholeKeeper, err error)
 	if err != nil {
 		return nil, invalidError{err}
 	}
+	c.stored = storage.Describe()
 	storage.OnUnreadable = func(run string, err error) {
 		c.Logger.Warn("workflow task returned to the server: its payloads are unreadable",
 			"run", run, "error", err)

@@ -50,6 +50,16 @@ func (c *Connection) surroundings() (envconfig.ClientConfigProfile, error) {
 	return profile, nil
 }
 
+// Codec returns the URL of the remote codec that the profile or the environment names, and the
+// Authorization header for it. Empty if there is none.
+func (c *Connection) Codec() (endpoint, authorization string) {
+	profile, err := c.surroundings()
+	if err != nil || profile.Codec == nil {
+		return "", ""
+	}
+	return profile.Codec.Endpoint, profile.Codec.Auth
+}
+
 // profilesFile returns the path of the profiles file.
 func (c *Connection) profilesFile() string {
 	return cmp.Or(c.configFile, os.Getenv(configFileVariable), envconfig.DefaultConfigFilePath())

@@ -80,7 +80,7 @@ var packageRules = []packageRule{
 		}},
 	{folder: "worker", ours: []string{
 		".", "api", "toolspecs", "workflows", "activities", "audit", "audit/traces", "payloads",
-		"payloads/s3", "internal",
+		"payloads/s3", "internal", "internal/connection",
 	}, std: anything, others: []string{"cel.dev/cel-go", "go.temporal.io",
 		"github.com/prometheus/client_golang", "google.golang.org/grpc",
 		"google.golang.org/protobuf"}},
@@ -93,10 +93,9 @@ var packageRules = []packageRule{
 		}},
 	{folder: "starter", ours: []string{
 		".", "api", "toolspecs", "audit", "audit/export", "audit/html", "audit/traces", "payloads",
-		"payloads/s3", "internal", "starter/replay",
+		"payloads/s3", "internal", "internal/connection", "starter/replay",
 	}, std: anything, others: []string{
-		apis, sdk + "client", sdk + "contrib/envconfig", sdk + "converter", sdk + "log", sdk +
-			"temporal",
+		apis, sdk + "client", sdk + "converter", sdk + "log", sdk + "temporal",
 		"charm.land", "github.com/charmbracelet/x", "github.com/spf13",
 		"go.opentelemetry.io/proto/slim/otlp",
 		"golang.org/x/sys", "golang.org/x/term", "google.golang.org/grpc",
@@ -107,6 +106,9 @@ var packageRules = []packageRule{
 	{folder: "internal/covergate", std: anything, others: anything},
 	{folder: "internal/webui", ours: anything, std: anything, others: anything},
 	{folder: "internal/tools", std: anything, others: anything},
+	{folder: "internal/connection", ours: []string{"api"}, std: anything, others: []string{
+		apis, sdk + "client", sdk + "contrib/envconfig", "google.golang.org/grpc",
+	}},
 	{folder: "internal", ours: []string{"api"}, std: anything, others: []string{
 		"github.com/fsnotify/fsnotify", "github.com/jmespath-community/go-jmespath",
 		"github.com/modelcontextprotocol/go-sdk",

@@ -34,7 +34,7 @@ func (a offers) fromServer(cmd *cobra.Command, ask func(context.Context,
 	client.Client) ([]cobra.Completion, error)) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 	defer cancel()
-	c, err := a.Connect(ctx, cmd.Flags())
+	c, err := a.Connect(ctx)
 	if err != nil {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/connection"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/starter/internal/cli"
@@ -115,14 +116,10 @@ func devCommand(a *cli.App) *cobra.Command {
 	return cmd
 }
 
-// notForDev lists the server flags, which do not apply because this command starts its own server.
-var notForDev = []string{"address", "namespace", "api-key", "profile", "config-file", "tls",
-	"tls-cert-path", "tls-key-path", "tls-ca-path",
-	"tls-server-name", "tls-disable-host-verification", "ui-address"}
-
 // check rejects flags that conflict.
 func (f *devFlags) check(cmd *cobra.Command, command []string) error {
-	for _, name := range notForDev {
+	// The flags of the server do not apply, because this command starts its own server.
+	for _, name := range append(connection.Names(), "ui-address") {
 		if cmd.Flags().Changed(name) {
 			return cli.UsageError(cmd,
 				"--%s selects a server, but dev starts its own; remove the flag", name)

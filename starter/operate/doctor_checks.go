@@ -11,6 +11,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/internal/connection"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/runlist"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -52,7 +53,7 @@ func dynamicConfig(scope string, settings ...string) string {
 func (d *doctor) server(ctx context.Context) ([]finding, error) {
 	info, err := d.client.WorkflowService().GetClusterInfo(ctx,
 		&workflowservice.GetClusterInfoRequest{})
-	if err != nil && cli.CodeOf(err) != 0 && cli.Unreachable(err) {
+	if err != nil && connection.CodeOf(err) != 0 && cli.Unreachable(err) {
 		return nil, err
 	}
 	version := info.GetServerVersion()

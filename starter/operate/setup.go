@@ -44,7 +44,7 @@ were missing then.`,
 			if err := checkRetention(cmd, retention); err != nil {
 				return err
 			}
-			c, err := a.Connect(cmd.Context(), cmd.Flags())
+			c, err := a.Connect(cmd.Context())
 			if err != nil {
 				return err
 			}

@@ -18,7 +18,8 @@ type catalogObserver struct {
 	healthy prometheus.Gauge
 }
 
-// observeCatalog logs, counts and forwards catalog events until the watcher is closed.
+// observeCatalog logs, counts and forwards catalog events until the watcher is closed, and warns of
+// tools that outlast the stop timeout.
 func (c Config) observeCatalog(tools *folder.Watcher, registry prometheus.Registerer) {
 	o := &catalogObserver{
 		logger: c.Logger,
@@ -42,6 +43,7 @@ func (c Config) observeCatalog(tools *folder.Watcher, registry prometheus.Regist
 				"effect."},
 			func() float64 { return float64(len(tools.Status().Faults)) }))
 	tools.Subscribe(o.handle)
+	c.warnOutlasting(tools)
 	if c.OnCatalogEvent != nil {
 		tools.Subscribe(c.OnCatalogEvent)
 	}

@@ -185,8 +185,12 @@ func TestMain_ExitsWith2OnInvalidUsage(t *testing.T) {
 			"s3://bucket"}},
 		{"payload keys", []string{"--payload-keys", filepath.Join(folder, "bad.yaml")},
 			[]string{"bad.yaml:1:1", `unknown field "name"`, "active is missing"}},
-		{"profile", []string{"--profile", "missing"}, []string{"Temporal configuration",
-			"missing"}},
+		{"profile", []string{"--profile", "missing"}, []string{"--profile missing: the profiles " +
+			"file"}},
+		{"address", []string{"--address", "nonsense"}, []string{`"nonsense" is not host:port`}},
+		{"CA", []string{"--tls-ca-path", "none.pem"}, []string{"--tls-ca-path none.pem: the " +
+			"file does not exist"}},
+		{"TLS", []string{"--tls=perhaps"}, []string{`--tls "perhaps": use true or false`}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -335,6 +339,7 @@ func TestFlags_ExplainInvalidCommandLines(t *testing.T) {
 		"--lenient --bogus":      "unknown flag --bogus",
 		"--concurrency many":     `--concurrency "many": use a whole number`,
 		"--lenient=perhaps":      `--lenient "perhaps": use true or false`,
+		"--tls=perhaps":          `--tls "perhaps": use true or false`,
 		"--stop-timeout=3":       `--stop-timeout "3": use a number and a unit`,
 		"--lanes serial --tools": "--tools needs a value",
 		"extra":                  `unexpected argument "extra"`,

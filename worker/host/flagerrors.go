@@ -30,15 +30,15 @@ func misread(set *flag.FlagSet, args []string) string {
 		default:
 			value, args = args[0], args[1:]
 		}
-		if f.Value.Set(value) != nil {
-			return fmt.Sprintf("--%s %q: %s", name, value, expected(f.Value))
+		if err := f.Value.Set(value); err != nil {
+			return fmt.Sprintf("--%s %q: %s", name, value, expected(f.Value, err))
 		}
 	}
 	return "invalid arguments"
 }
 
-// expected describes the values of a flag.
-func expected(value flag.Value) string {
+// expected describes the values of a flag that rejected one with an error.
+func expected(value flag.Value, err error) string {
 	if getter, ok := value.(flag.Getter); ok {
 		switch getter.Get().(type) {
 		case int:
@@ -49,7 +49,7 @@ func expected(value flag.Value) string {
 			return "use a number and a unit like 500ms, 30s or 2h"
 		}
 	}
-	return "invalid value"
+	return err.Error()
 }
 
 // printFlags prints the flags with the values they take, in the same form as starter.

@@ -25,6 +25,7 @@ import (
 	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/buildinfo"
+	"github.com/switchyard/switchyard/internal/connection"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
@@ -69,7 +70,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer conn.Close()
-	queues := &queueServer{config: c, conn: conn, canceller: newCanceller(),
+	queues := &queueServer{config: c, conn: conn, canceller: newCanceller(c.StopTimeout),
 		observer: newObserver(registry, c.Logger), limit: concurrency.New(c.MaxConcurrent),
 		catalog: tools.Catalog, keepWarm: own.servers.KeepWarm}
 	actions, err := c.activities(tools, own, queues, keep)
@@ -81,7 +82,7 @@ func Run(ctx context.Context, c Config) error {
 	fleet := newFleet(c, actions, queues)
 	fleet.answerFor(c, conn, tools, own, requests)
 	if err := fleet.start(own.lanes.current()); err != nil {
-		return err
+		return c.explain(ctx, err)
 	}
 	defer fleet.stop()
 	observeInstances(actions.Instances.Live, own.servers.WarmSessions, registry)
@@ -187,10 +188,17 @@ func (c Config) connect(ctx context.Context, registry *prometheus.Registry,
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		return nil, fmt.Errorf("connect to the Temporal server at %s: %w", c.Connection.HostPort,
-			err)
+		return nil, c.explain(ctx, fmt.Errorf("connect to the Temporal server at %s: %w",
+			c.Connection.HostPort, err))
 	}
 	return conn, nil
+}
+
+// explain adds to an error why the server cannot be used, and what to do.
+func (c Config) explain(ctx context.Context, err error) error {
+	return connection.Server{Options: c.Connection, Start: "starter dev",
+		Create: "starter setup --create-namespace --namespace " +
+			api.ShellWord(c.Connection.Namespace)}.Explain(ctx, err)
 }
 
 func (c Config) tellReady(catalog *toolspecs.Catalog, lanes []string, metrics string) {

@@ -85,7 +85,7 @@ func TestFleet_HostsInstancesOnAQueuePerLane(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer tools.Close()
-		queues := &queueServer{config: c, conn: conn, canceller: newCanceller(),
+		queues := &queueServer{config: c, conn: conn, canceller: newCanceller(time.Second),
 			observer: newObserver(prometheus.NewRegistry(), c.Logger)}
 		actions, err := c.activities(tools, own, queues, nil)
 		if err != nil {

@@ -15,13 +15,12 @@ import (
 	"syscall"
 	"time"
 
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/buildinfo"
+	"github.com/switchyard/switchyard/internal/connection"
 	"github.com/switchyard/switchyard/internal/healthcheck"
 	"github.com/switchyard/switchyard/payloads"
 )
@@ -36,8 +35,9 @@ const (
 
 // Main is the main function of a worker program. It applies flags and environment to c, runs until
 // SIGINT or SIGTERM, and returns the exit code: 0 stopped, 1 failed, 2 invalid flags, configuration
-// or toolspecs, 4 no server. It finds the server as the Temporal CLI does: by TEMPORAL_* variables
-// and the profiles of its configuration file. If c has no Logger, it logs to stderr at --log-level.
+// or toolspecs or an unknown namespace, 4 no server or no access. It finds the server as the
+// Temporal CLI does: by TEMPORAL_* variables and the profiles of its configuration file. If c has
+// no Logger, it logs to stderr at --log-level.
 //
 // When every lane is polled, Main prints an Info as one line of JSON to stdout, for the program
 // that started it, unless stdout is a terminal.
@@ -154,8 +154,10 @@ func exitCode(err error) int {
 	if _, ok := errors.AsType[invalidError](err); ok {
 		return exitUsage
 	}
-	_, unavailable := errors.AsType[*serviceerror.Unavailable](err)
-	if unavailable || errors.Is(err, context.DeadlineExceeded) {
+	if fault, ok := errors.AsType[*connection.Fault](err); ok {
+		if fault.NoNamespace {
+			return exitUsage
+		}
 		return exitConnect
 	}
 	return exitFailed
@@ -165,7 +167,7 @@ var errUsage = errors.New("wrong usage")
 
 // flags are the command line of a worker.
 type flags struct {
-	address, namespace, profile string
+	connection                  connection.Flags
 	taskQueue, lanes, lanesFile string
 	tools, modelsFile           string
 	policiesFile                string
@@ -189,12 +191,7 @@ type flags struct {
 
 // register defines the flags.
 func (f *flags) register(set *flag.FlagSet) {
-	set.StringVar(&f.address, "address", "",
-		"host:port of the Temporal server (TEMPORAL_ADDRESS; default localhost:7233)")
-	set.StringVar(&f.namespace, "namespace", "",
-		"namespace (TEMPORAL_NAMESPACE; default \"default\")")
-	set.StringVar(&f.profile, "profile", "", "profile of the Temporal CLI's configuration file "+
-		"(TEMPORAL_PROFILE)")
+	f.connection.Register(set)
 	set.StringVar(&f.taskQueue, "task-queue", "",
 		"task queue of workflows and of the lane general; other lanes use task-queue/lane "+
 			"(default "+api.DefaultTaskQueue+")")
@@ -316,14 +313,11 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(handler)
 	}
-	connection, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{
-		ConfigFileProfile: f.profile})
+	options, err := f.connection.Options(false)
 	if err != nil {
-		return c, fmt.Errorf("read the Temporal configuration: %w", err)
+		return c, err
 	}
-	overrideConnection(&c.Connection, connection)
-	override(&c.Connection.HostPort, f.address)
-	override(&c.Connection.Namespace, f.namespace)
+	overrideConnection(&c.Connection, options)
 	c.Payloads = f.payloads.Or(payloads.FromEnvironment(os.Getenv)).Or(c.Payloads)
 	override(&c.TaskQueue, f.taskQueue)
 	override(&c.DeploymentName, cmp.Or(f.deploymentName, os.Getenv("TEMPORAL_DEPLOYMENT_NAME")))
@@ -369,8 +363,9 @@ func overrideConnection(c *client.Options, environment client.Options) {
 	override(&c.Namespace, environment.Namespace)
 	override(&c.Credentials, environment.Credentials)
 	override(&c.HeadersProvider, environment.HeadersProvider)
-	override(&c.ConnectionOptions.TLS, environment.ConnectionOptions.TLS)
-	override(&c.ConnectionOptions.TLSDisabled, environment.ConnectionOptions.TLSDisabled)
+	if t := environment.ConnectionOptions; t.TLS != nil || t.TLSDisabled {
+		c.ConnectionOptions.TLS, c.ConnectionOptions.TLSDisabled = t.TLS, t.TLSDisabled
+	}
 	override(&c.ConnectionOptions.Authority, environment.ConnectionOptions.Authority)
 }
 

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/connection"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/api/serviceerror"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 // The exit codes (requirement C2).
@@ -128,21 +128,16 @@ func (a *App) explain(err error) (code int, message string) {
 	if errors.Is(err, context.Canceled) {
 		return ExitCancelled, "interrupted"
 	}
-	if ns, ok := errors.AsType[*serviceerror.NamespaceNotFound](err); ok {
-		return ExitUsage, fmt.Sprintf(
-			"the server has no namespace %q: pass another with --namespace, or create it: %s",
-			ns.Namespace, a.Connection.Invocation().Command("setup", "--create-namespace"))
+	err = a.Connection.server().Explain(context.Background(), err)
+	if fault, ok := errors.AsType[*connection.Fault](err); ok {
+		if fault.NoNamespace {
+			return ExitUsage, fault.Error()
+		}
+		return exitNoServer, fault.Error()
 	}
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return ExitFailed, fmt.Sprintf("not found on the server: %v\nList the runs: %s", err,
 			a.Connection.Invocation().Command("list"))
-	}
-	if _, ok := errors.AsType[*serviceerror.PermissionDenied](err); ok {
-		return exitNoServer, fmt.Sprintf(
-			"the server denies access: %v\nCheck --namespace and --api-key, or the profile.", err)
-	}
-	if Unreachable(err) {
-		return exitNoServer, a.Connection.unreachable(err)
 	}
 	return ExitFailed, err.Error()
 }
@@ -152,24 +147,11 @@ func Unreachable(err error) bool {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return true
 	}
-	switch CodeOf(err) {
+	switch connection.CodeOf(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Unauthenticated:
 		return true
 	}
 	return false
-}
-
-func CodeOf(err error) codes.Code {
-	if s, ok := errors.AsType[serviceerror.ServiceError](err); ok {
-		return s.Status().Code()
-	}
-	if s, ok := errors.AsType[interface {
-		error
-		GRPCStatus() *status.Status
-	}](err); ok {
-		return s.GRPCStatus().Code()
-	}
-	return codes.Unknown
 }
 
 // ErrStackLost is the cause of a context that is cancelled because a part of 'starter dev' has

@@ -36,7 +36,7 @@ func TestExitCodes_FollowTheTypeOfTheError(t *testing.T) {
 		{status.Error(codes.Unavailable, "down"), exitNoServer, "starter dev"},
 		{fmt.Errorf("dial: %w", serviceerror.NewDeadlineExceeded("late")), exitNoServer,
 			"starter dev"},
-		{serviceerror.NewPermissionDenied("no", "no"), exitNoServer, "--api-key"},
+		{serviceerror.NewPermissionDenied("no", "no"), exitNoServer, "TEMPORAL_API_KEY"},
 		{serviceerror.NewNamespaceNotFound("nix"), ExitUsage, `no namespace "nix"`},
 		{serviceerror.NewNotFound("gone"), ExitFailed, "starter list"},
 		{serviceerror.NewInvalidArgument("odd"), ExitFailed, "odd"},

@@ -8,7 +8,6 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
-	"go.temporal.io/sdk/client"
 )
 
 // Invocation holds what a printed command line needs, besides its arguments, to connect to the same
@@ -16,9 +15,8 @@ import (
 type Invocation struct {
 	// program is how starter was called.
 	program string
-	// worker is the command for the worker program beside starter. profiles is the profiles file,
-	// if one was named.
-	worker, profiles string
+	// worker is the command for the worker program beside starter.
+	worker string
 	// flags are the given connection flags, each preceded by a space. Environment and profiles
 	// apply to the printed command as well.
 	flags string
@@ -29,24 +27,8 @@ func (c *Connection) Called() string { return cmp.Or(c.program, ProgramName) }
 
 // Invocation returns the connection's invocation without secrets, which must not be printed.
 func (c *Connection) Invocation() Invocation {
-	namespace := c.namespace
-	if namespace == client.DefaultNamespace {
-		namespace = ""
-	}
-	var text strings.Builder
-	for _, flag := range []struct{ name, value string }{
-		{"--address", c.address}, {"--namespace", namespace}, {"--profile", c.profile},
-	} {
-		if flag.value != "" {
-			text.WriteString(" " + flag.name + " " + api.ShellWord(flag.value))
-		}
-	}
-	r := Invocation{program: c.Called(), worker: c.workerProgram(), flags: text.String()}
-	if c.configFile != "" {
-		r.profiles = api.ShellWord(c.configFile)
-	}
-	r.flags += c.Stored()
-	return r
+	return Invocation{program: c.Called(), worker: c.workerProgram(),
+		flags: c.Arguments() + c.Stored()}
 }
 
 // workerName is the default name of the worker program.
@@ -70,9 +52,6 @@ func (c *Connection) workerProgram() string {
 // empty.
 func (r Invocation) WorkerCommand(queue, lane string, more ...string) string {
 	words := []string{cmp.Or(r.worker, workerName)}
-	if r.profiles != "" {
-		words = []string{configFileVariable + "=" + r.profiles, words[0]}
-	}
 	if lane != "" {
 		words = append(words, "--lanes", LaneOf(LaneName(lane)))
 	}
@@ -96,9 +75,6 @@ func (r Invocation) Command(name string, arguments ...string) string {
 	words := []string{cmp.Or(r.program, ProgramName), name}
 	for _, argument := range arguments {
 		words = append(words, api.ShellWord(argument))
-	}
-	if r.profiles != "" {
-		words = append(words, "--config-file", r.profiles)
 	}
 	return strings.Join(words, " ") + r.flags
 }

@@ -5,8 +5,22 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/connection"
 )
+
+// connected returns the connection of a command line of starter in another folder.
+func connected(t *testing.T, args ...string) Connection {
+	t.Helper()
+	c := Connection{program: "nowhere/starter"}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.add(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
 
 // The command uses the worker beside starter if there is one.
 func TestWorkerCommand_ReachesTheSameServer(t *testing.T) {
@@ -21,10 +35,11 @@ func TestWorkerCommand_ReachesTheSameServer(t *testing.T) {
 	}{
 		{Connection{}, api.DefaultTaskQueue, "", "worker"},
 		{Connection{}, "two words", "gpu", "worker --lanes gpu --task-queue 'two words'"},
-		{Connection{program: dir + "/starter", address: "a:1", namespace: "n"}, "q", "", dir +
-			"/worker --task-queue q --address a:1 --namespace n"},
-		{Connection{program: "nowhere/starter", profile: "p", configFile: "f.toml"}, "q", "",
-			"TEMPORAL_CONFIG_FILE=f.toml worker --task-queue q --profile p"},
+		{Connection{program: dir + "/starter", Flags: connection.Flags{Address: "a:1",
+			Namespace: "n"}}, "q", "", dir + "/worker --task-queue q --address a:1 --namespace n"},
+		{connected(t, "--profile", "p", "--config-file", "f.toml", "--tls-ca-path", "ca.pem",
+			"--api-key", "secret"), "q", "",
+			"worker --task-queue q --profile p --config-file f.toml --tls-ca-path ca.pem"},
 	} {
 		if got := c.flags.Invocation().WorkerCommand(c.queue, c.lane); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)

@@ -75,7 +75,7 @@ func (a *App) OnRun(ref *RunRef, f func(context.Context, client.Client,
 // WithClient connects, calls f, and closes the connection.
 func (a *App) WithClient(cmd *cobra.Command, f func(context.Context, client.Client) error) error {
 	ctx := cmd.Context()
-	c, err := a.Connect(ctx, cmd.Flags())
+	c, err := a.Connect(ctx)
 	if err != nil {
 		return err
 	}

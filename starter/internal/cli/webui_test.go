@@ -1,6 +1,10 @@
 package cli
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/switchyard/switchyard/internal/connection"
+)
 
 // The default exists for local servers only.
 func TestRunURL_UsesTheAddressOrTheDefault(t *testing.T) {
@@ -15,7 +19,8 @@ func TestRunURL_UsesTheAddressOrTheDefault(t *testing.T) {
 			"http://127.0.0.1:8233/namespaces/default/workflows/a%2Fb/r/history"},
 		{Connection{ResolvedAddress: "localhost:9999"}, ""},
 		{Connection{ResolvedAddress: "temporal.example:7233"}, ""},
-		{Connection{ResolvedAddress: "127.0.0.1:7233", Local: true}, ""},
+		{Connection{ResolvedAddress: "127.0.0.1:7233",
+			Flags: connection.Flags{Local: true}}, ""},
 		{Connection{ResolvedAddress: "x:1", UI: "http://ui.example/"},
 			"http://ui.example/namespaces/default/workflows/a%2Fb/r/history"},
 	} {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/internal/connection"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -74,7 +74,8 @@ func (t attributeTypes) Text() string {
 func Registered(ctx context.Context, c client.Client, namespace string) (attributeTypes, error) {
 	own, err := c.OperatorService().ListSearchAttributes(ctx,
 		&operatorservice.ListSearchAttributesRequest{Namespace: namespace})
-	if code := cli.CodeOf(err); code != codes.PermissionDenied && code != codes.Unimplemented {
+	code := connection.CodeOf(err)
+	if code != codes.PermissionDenied && code != codes.Unimplemented {
 		return own.GetCustomAttributes(), err
 	}
 	// Hosted servers do not expose the operator service.

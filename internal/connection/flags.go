@@ -1,0 +1,181 @@
+// Package connection connects worker and starter to a Temporal server: flags, variables and
+// profiles with the names of the Temporal CLI, and explanations of failed connections.
+package connection
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// Flags are the connection flags of a program. TEMPORAL_* variables apply to what is not given,
+// then the profile of the configuration file.
+type Flags struct {
+	Address, Namespace string
+	// Local ignores the environment and profiles, for a development server.
+	Local bool
+
+	profile, configFile           string
+	apiKey                        string
+	cert, key, authority, tlsName string
+	noHostCheck                   bool
+	// tls is nil if --tls is not given.
+	tls *bool
+}
+
+// FlagSet is a flag set of the standard library or of pflag.
+type FlagSet interface {
+	StringVar(p *string, name, value, usage string)
+	BoolVar(p *bool, name string, value bool, usage string)
+	BoolFunc(name, usage string, set func(string) error)
+}
+
+// setting is a flag with a text.
+type setting struct {
+	name, usage string
+	of          func(*Flags) *string
+	// secret values never appear in printed commands.
+	secret bool
+}
+
+// The flags with files of TLS.
+const (
+	flagCert      = "tls-cert-path"
+	flagKey       = "tls-key-path"
+	flagAuthority = "tls-ca-path"
+)
+
+var settings = []setting{
+	{name: "address", of: func(f *Flags) *string { return &f.Address },
+		usage: "`host:port` of the server (TEMPORAL_ADDRESS; default " + client.DefaultHostPort +
+			")"},
+	{name: "namespace", of: func(f *Flags) *string { return &f.Namespace },
+		usage: "`name` of the namespace (TEMPORAL_NAMESPACE; default \"" +
+			client.DefaultNamespace + "\")"},
+	{name: "api-key", of: func(f *Flags) *string { return &f.apiKey }, secret: true,
+		usage: "API `key`; enables TLS (TEMPORAL_API_KEY, which hides it from other users)"},
+	{name: "profile", of: func(f *Flags) *string { return &f.profile },
+		usage: "`name` of the profile in the configuration file (TEMPORAL_PROFILE)"},
+	{name: "config-file", of: func(f *Flags) *string { return &f.configFile },
+		usage: "TOML `file` with profiles, in the format of the Temporal CLI " +
+			"(TEMPORAL_CONFIG_FILE)"},
+	{name: flagCert, of: func(f *Flags) *string { return &f.cert },
+		usage: "`file` of the client certificate, read again for each connection " +
+			"(TEMPORAL_TLS_CLIENT_CERT_PATH)"},
+	{name: flagKey, of: func(f *Flags) *string { return &f.key },
+		usage: "`file` of the client key (TEMPORAL_TLS_CLIENT_KEY_PATH)"},
+	{name: flagAuthority, of: func(f *Flags) *string { return &f.authority },
+		usage: "`file` of the CA certificate of the server (TEMPORAL_TLS_SERVER_CA_CERT_PATH)"},
+	{name: "tls-server-name", of: func(f *Flags) *string { return &f.tlsName },
+		usage: "expected `name` in the server's certificate (TEMPORAL_TLS_SERVER_NAME)"},
+}
+
+// Register defines the flags.
+func (f *Flags) Register(set FlagSet) {
+	for _, s := range settings {
+		set.StringVar(s.of(f), s.name, "", s.usage)
+	}
+	set.BoolFunc("tls", "use TLS; --tls=false disables it (TEMPORAL_TLS)", f.setTLS)
+	set.BoolVar(&f.noHostCheck, "tls-disable-host-verification", false,
+		"accept any server certificate (TEMPORAL_TLS_DISABLE_HOST_VERIFICATION)")
+}
+
+func (f *Flags) setTLS(value string) error {
+	switch value {
+	case "true":
+		f.tls = new(true)
+	case "false":
+		f.tls = new(false)
+	default:
+		return errors.New("use true or false")
+	}
+	return nil
+}
+
+// Names returns the names of all flags.
+func Names() []string {
+	names := []string{"tls", "tls-disable-host-verification"}
+	for _, s := range settings {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// Arguments returns the given flags for another program, each preceded by a space and quoted for a
+// shell. The API key is left out, because the text is printed. Environment and profiles apply to
+// the other program as well.
+func (f *Flags) Arguments() string {
+	text := ""
+	for _, s := range settings {
+		value := *s.of(f)
+		if s.secret || value == "" || value == client.DefaultNamespace && s.name == "namespace" {
+			continue
+		}
+		text += " --" + s.name + " " + api.ShellWord(value)
+	}
+	if f.tls != nil {
+		text += fmt.Sprintf(" --tls=%t", *f.tls)
+	}
+	if f.noHostCheck {
+		text += " --tls-disable-host-verification"
+	}
+	return text
+}
+
+// Options merges flags, environment and profile. Address and namespace are empty if nothing names
+// them. With remoteCodec the codec server of the profile decodes payloads. Errors name the setting.
+func (f *Flags) Options(remoteCodec bool) (client.Options, error) {
+	profile, err := f.surroundings()
+	if err != nil {
+		return client.Options{}, err
+	}
+	profile.Address = cmp.Or(f.Address, profile.Address)
+	profile.Namespace = cmp.Or(f.Namespace, profile.Namespace)
+	profile.APIKey = cmp.Or(f.apiKey, profile.APIKey)
+	f.applyTLS(&profile)
+	if _, _, err := net.SplitHostPort(profile.Address); err != nil && profile.Address != "" {
+		return client.Options{}, fmt.Errorf(
+			"the server's address %q is not host:port: correct --address or TEMPORAL_ADDRESS",
+			profile.Address)
+	}
+	if err := f.checkTLS(profile.TLS); err != nil {
+		return client.Options{}, err
+	}
+	options, err := profile.ToClientOptions(
+		envconfig.ToClientOptionsRequest{IncludeRemoteCodec: remoteCodec})
+	if err != nil {
+		return client.Options{}, fmt.Errorf("the connection's settings: %w", err)
+	}
+	reloadCertificate(options.ConnectionOptions.TLS, profile.TLS)
+	return options, nil
+}
+
+// applyTLS adds the TLS flags to a profile.
+func (f *Flags) applyTLS(p *envconfig.ClientConfigProfile) {
+	t := envconfig.ClientConfigTLS{}
+	if p.TLS != nil {
+		t = *p.TLS
+	}
+	if f.cert+f.key != "" { // else the data of the environment would contradict the files
+		t.ClientCertData, t.ClientKeyData = nil, nil
+	}
+	if f.authority != "" {
+		t.ServerCACertData = nil
+	}
+	t.ClientCertPath, t.ClientKeyPath = cmp.Or(f.cert, t.ClientCertPath),
+		cmp.Or(f.key, t.ClientKeyPath)
+	t.ServerCACertPath, t.ServerName = cmp.Or(f.authority, t.ServerCACertPath),
+		cmp.Or(f.tlsName, t.ServerName)
+	t.DisableHostVerification = t.DisableHostVerification || f.noHostCheck
+	if named := f.cert + f.key + f.authority + f.tlsName; named != "" || f.noHostCheck ||
+		f.tls != nil {
+		t.Disabled = f.tls != nil && !*f.tls
+		p.TLS = &t
+	}
+}

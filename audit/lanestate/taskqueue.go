@@ -77,7 +77,7 @@ func PartitionBacklog(
 }
 
 // backlog returns the approximate number of activities that wait in all partitions of a task queue,
-// and its pollers. With several partitions the number is up to 5 s old.
+// and its pollers. With several partitions or versioned workers the number is up to 5 s old.
 func backlog(
 	ctx context.Context,
 	c client.Client,
@@ -95,7 +95,9 @@ func backlog(
 	}
 	waiting := answer.GetStats().GetApproximateBacklogCount()
 	//lint:ignore SA1019 see above
-	if status := answer.GetTaskQueueStatus(); status != nil && partitions <= 1 {
+	status := answer.GetTaskQueueStatus()
+	// The status covers calls of runs without a version only.
+	if status != nil && partitions <= 1 && len(versionsOf(answer).Served) == 0 {
 		waiting = status.GetBacklogCountHint()
 	}
 	return waiting, pollersOf(answer), nil

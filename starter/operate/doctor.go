@@ -110,7 +110,8 @@ The exit code is 1 if there is a problem and 4 if no server answers.`,
 // examine prints findings as they arrive. The exit code is 1 if one is a problem.
 func (d *doctor) examine(ctx context.Context, probe bool) error {
 	steps := []func(context.Context) ([]finding, error){d.files, d.server, d.codec,
-		d.namespaces, d.attributes, d.latency, d.order, d.workers, d.laneStates, d.hosted}
+		d.namespaces, d.attributes, d.latency, d.order, d.workers, d.versions, d.laneStates,
+		d.hosted}
 	if probe {
 		steps = append(steps, d.probe)
 	}

@@ -87,6 +87,60 @@ func (p InstanceProgress) AfterClose(why string) InstanceProgress {
 type CloseInstanceRequest struct {
 	// OnDemand says that the run goes on and reads what the host of the instance reports.
 	OnDemand bool `json:"on_demand,omitempty"`
+	// Why is who closes the instance and for which reason; empty if a call does.
+	Why string `json:"why,omitempty"`
+}
+
+// JoinInstanceRequest is the input of JoinInstanceActivity: a run uses an instance of its
+// conversation from now on.
+type JoinInstanceRequest struct {
+	// HostInstanceRequest says how to host the instance if no worker does yet.
+	HostInstanceRequest
+	// Keeper is the ID of the InstanceWorkflow.
+	Keeper       string       `json:"keeper"`
+	Conversation string       `json:"conversation"`
+	User         InstanceUser `json:"user"`
+}
+
+// InstanceUser is a run that uses an instance of its conversation.
+type InstanceUser struct {
+	WorkflowID string `json:"workflow_id"`
+	// Ticket identifies this use of the instance, for the answer to the run.
+	Ticket string `json:"ticket"`
+}
+
+// InstanceInput is the input of InstanceWorkflow.
+type InstanceInput struct {
+	// Host is the request for the next host. Its origin is that of the run that needed the instance
+	// first, with the workflow in place of the run.
+	Host HostInstanceRequest `json:"host"`
+	// Tool is one of the tools that share the instance.
+	Tool         Tool           `json:"tool"`
+	Conversation string         `json:"conversation"`
+	Variables    map[string]any `json:"variables,omitempty"`
+	// Lost is why the last instance was lost if no run knows it yet.
+	Lost  string         `json:"lost,omitempty"`
+	Users []InstanceUser `json:"users,omitempty"`
+}
+
+// InstanceLeft is the result of InstanceWorkflow: what the next one of the same ID starts with.
+type InstanceLeft struct {
+	Last InstanceProgress `json:"last,omitzero"`
+	// Vanished says that the last instance was lost, Lost why if no run knows it yet.
+	Vanished bool   `json:"vanished,omitempty"`
+	Lost     string `json:"lost,omitempty"`
+}
+
+// InstanceEnded tells a run that no worker hosts an instance of its conversation any more.
+type InstanceEnded struct {
+	Ticket string `json:"ticket"`
+	// Tool is the tool that the run named when it joined.
+	Tool string `json:"tool"`
+	// Last is without a snapshot.
+	Last InstanceProgress `json:"last,omitzero"`
+	// Error is ErrWorkerLost if the instance was lost and is not recreated, another one if it could
+	// not be created, and nil if it was idle or closed.
+	Error *Error `json:"error,omitempty"`
 }
 
 // InstanceState is what a run that continues as new passes on about an instance.
@@ -95,8 +149,10 @@ type InstanceState struct {
 	Instance string           `json:"instance,omitempty"`
 	Tool     string           `json:"tool"`
 	Last     InstanceProgress `json:"last,omitzero"`
-	// Hosted says that a worker hosts the instance; the next execution adopts it.
+	// Hosted says that a worker hosts the instance; the next execution adopts it. Ticket is that of
+	// the run if the conversation has the instance.
 	Hosted bool           `json:"hosted,omitempty"`
+	Ticket string         `json:"ticket,omitempty"`
 	Before []InstanceHost `json:"before,omitempty"`
 	// Vanished says that the last instance was lost. Lost is why, if it is not recreated.
 	Vanished bool   `json:"vanished,omitempty"`
@@ -149,8 +205,9 @@ func InstanceLost(tool Tool, why string) *Error {
 		others = ", or other tools of " + tool.Instance + ","
 	}
 	return &Error{Type: ErrWorkerLost, Phase: PhaseExecution,
-		Message: fmt.Sprintf("the state of %s in this run was lost (on_loss: fail): %s; do not call "+
-			"%s%s again in this run", tool.InstanceName(), why, tool.Name, others)}
+		Message: fmt.Sprintf("the state of %s in this %s was lost (on_loss: fail): %s; do not call "+
+			"%s%s again in this run", tool.InstanceName(), cmp.Or(tool.Scope, ScopeRun), why,
+			tool.Name, others)}
 }
 
 // RemoteTask identifies a task by which a remote server answered a call. The call waits for the

@@ -36,6 +36,8 @@ const (
 	EvaluationWorkflow = "switchyard/run_evaluation"
 	// LaneSlotsWorkflow assigns the slots of a lane to workers. It is not a run.
 	LaneSlotsWorkflow = "switchyard/lane_slots"
+	// InstanceWorkflow hosts an instance for the runs of a conversation. It is not a run.
+	InstanceWorkflow = "switchyard/conversation_instance"
 	// BacklogWorkflow has one worker count the namespace's open runs. It is not a run.
 	BacklogWorkflow = "switchyard/backlog_reader"
 
@@ -52,6 +54,9 @@ const (
 	// run is ending, or closes the instance on demand. Without it the worker would learn of the end
 	// of a run from its next heartbeat only.
 	CloseInstanceActivity = "switchyard/close_instance"
+	// JoinInstanceActivity takes a JoinInstanceRequest of a run to the InstanceWorkflow of its
+	// conversation, and starts that if it does not run.
+	JoinInstanceActivity = "switchyard/join_instance"
 	// ServeSlotsActivity serves one group of a lane's slots for as long as the worker can prove its
 	// lease.
 	ServeSlotsActivity = "switchyard/serve_slots"
@@ -94,6 +99,13 @@ const (
 
 	// ConfigureLaneSignal sends LaneSlotsWorkflow the lane's present configuration, a Lane.
 	ConfigureLaneSignal = "switchyard/configure_lane"
+	// JoinInstanceSignal and LeaveInstanceSignal tell an InstanceWorkflow which run, an
+	// InstanceUser, begins or ends to use its instance.
+	JoinInstanceSignal  = "switchyard/join_instance"
+	LeaveInstanceSignal = "switchyard/leave_instance"
+	// InstanceEndedSignal tells a run, by an InstanceEnded, what became of an instance that its
+	// conversation has.
+	InstanceEndedSignal = "switchyard/instance_ended"
 
 	// AskQuestionUpdate takes a Question of a running call and returns the Reply once a person has
 	// given it.
@@ -110,7 +122,8 @@ const (
 	// PauseUpdate and ResumeUpdate take a Pause: who pauses or resumes the run, and why.
 	PauseUpdate  = "switchyard/pause"
 	ResumeUpdate = "switchyard/resume"
-	// CloseInstanceUpdate takes a CloseInstance: which instance of the run to close.
+	// CloseInstanceUpdate takes a CloseInstance: which instance of the run to close. An
+	// InstanceWorkflow takes it as well.
 	CloseInstanceUpdate = "switchyard/close_instance"
 
 	// PausedMemo is the memo field with the Pause of a paused run.
@@ -251,6 +264,26 @@ const instancePart = "/instance/"
 // hosts the instance polls it. lane is the tool's lane.
 func InstanceQueue(base, lane, run, tool string) string {
 	return Queue(base, lane) + instancePart + run + "/" + tool
+}
+
+// ConversationInstanceQueue returns the task queue of a conversation's instance, as InstanceQueue.
+func ConversationInstanceQueue(base, lane, conversation, tool string) string {
+	return InstanceQueue(base, lane, "conversation-"+Digest([]byte(conversation)), tool)
+}
+
+// InstanceWorkflowPrefix begins the ids of the InstanceWorkflows of a conversation.
+func InstanceWorkflowPrefix(base, conversation string) string {
+	return "switchyard/instance/" + base + "/" + conversation + "/"
+}
+
+// InstanceWorkflowID returns the id of the InstanceWorkflow of a conversation's instance. lane is
+// that of its tools: on another lane it is another instance.
+func InstanceWorkflowID(base, lane, conversation, instance string) string {
+	id := InstanceWorkflowPrefix(base, conversation) + instance
+	if lane == "" || lane == LaneGeneral {
+		return id
+	}
+	return id + "@" + lane
 }
 
 // IsInstanceQueue reports whether a task queue is that of an instance.

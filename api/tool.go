@@ -134,6 +134,8 @@ type Tool struct {
 	// OnLoss and IdleTimeout are for tools with instances.
 	OnLoss      OnLoss   `json:"on_loss,omitempty"`
 	IdleTimeout Duration `json:"idle_timeout,omitzero"`
+	// Scope is ScopeConversation if the instance outlives the run; empty is ScopeRun.
+	Scope Scope `json:"scope,omitempty"`
 	// Closes says that a successful call closes the instance.
 	Closes bool `json:"closes,omitempty"`
 	// Batch declares how calls of a turn are batched; nil if they are not.
@@ -220,6 +222,17 @@ const (
 	OnLossFail OnLoss = "fail"
 	// OnLossRecreate makes a new instance, from the last snapshot if the tool takes snapshots.
 	OnLossRecreate OnLoss = "recreate"
+)
+
+// Scope says which runs use an instance.
+type Scope string
+
+const (
+	// ScopeRun, the default, is an instance of each run, which is closed with it.
+	ScopeRun Scope = "run"
+	// ScopeConversation is an instance that the runs of a conversation use one after the other. It
+	// is closed when no call has used it for its idle timeout.
+	ScopeConversation Scope = "conversation"
 )
 
 // Progress is how far a running call has come, as its tool reports it.

@@ -2,11 +2,16 @@ package audit
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
+	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -22,14 +27,17 @@ type Instance struct {
 	Since time.Time `json:"since,omitzero"`
 	// Calls are the IDs of the calls that run on the instance or wait for it.
 	Calls []string `json:"calls,omitempty"`
+	// Keeper is the ID of the workflow that keeps an instance of the run's conversation; empty for
+	// an instance of the run.
+	Keeper string `json:"keeper,omitempty"`
 }
 
-// Instances returns the instances that a run has now; nothing for a closed run. runID and errors
-// are as for Pending.
+// Instances returns the instances that a run has now, and those of the conversation with its
+// workflow ID, also if the run is closed. runID and errors are as for Pending.
 func Instances(ctx context.Context, c client.Client, workflowID, runID string) ([]Instance, error) {
 	r, err := describeLatest(ctx, c, workflowID, runID)
 	info := r.GetWorkflowExecutionInfo()
-	if err != nil || info.GetCloseTime() != nil {
+	if err != nil {
 		return nil, err
 	}
 	var list []Instance
@@ -38,18 +46,70 @@ func Instances(ctx context.Context, c client.Client, workflowID, runID string) (
 		queue := a.GetActivityOptions().GetTaskQueue().GetName()
 		switch name := a.GetActivityType().GetName(); {
 		case name == api.HostInstanceActivity:
-			i := Instance{Name: api.HostedInstance(a.GetActivityId()),
-				Lane:   api.LaneOfHostQueue(info.GetTaskQueue(), queue),
-				Worker: a.GetLastWorkerIdentity()}
-			i.State, i.Since = activityState(a)
-			list = append(list, i)
+			list = append(list, hosted(a, info.GetTaskQueue()))
 		case history.IsTool(name) && api.IsInstanceQueue(queue):
 			instance := queue[strings.LastIndex(queue, "/")+1:]
 			calls[instance] = append(calls[instance], a.GetActivityId())
 		}
 	}
+	kept, err := keptInstances(ctx, c, info.GetTaskQueue(), workflowID)
+	list = append(list, kept...)
 	for n, i := range list {
 		list[n].Calls = calls[i.Name]
+	}
+	return list, err
+}
+
+// hosted returns the instance that an activity hosts for a workflow with the task queue base.
+func hosted(a *workflowpb.PendingActivityInfo, base string) Instance {
+	queue := a.GetActivityOptions().GetTaskQueue().GetName()
+	i := Instance{Name: api.HostedInstance(a.GetActivityId()),
+		Lane: api.LaneOfHostQueue(base, queue), Worker: a.GetLastWorkerIdentity()}
+	i.State, i.Since = activityState(a)
+	return i
+}
+
+// keptInstances returns the instances that a conversation has now. A new one is listed after a
+// moment.
+func keptInstances(ctx context.Context, c client.Client, base,
+	conversation string) (list []Instance, err error) {
+	prefix := api.InstanceWorkflowPrefix(base, conversation)
+	request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf(
+		"WorkflowType = '%s' AND ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '%s'",
+		api.InstanceWorkflow, strings.ReplaceAll(prefix, "'", "''"))}
+	for {
+		page, err := c.ListWorkflow(ctx, request)
+		if err != nil {
+			return nil, fmt.Errorf("list the conversation's instances: %w", err)
+		}
+		for _, e := range page.GetExecutions() {
+			keeper := e.GetExecution().GetWorkflowId()
+			if name, _, _ := strings.Cut(keeper[len(prefix):], "@"); strings.Contains(name, "/") {
+				continue // of a conversation with a longer name
+			}
+			if list, err = withKept(ctx, c, base, keeper, list); err != nil {
+				return nil, err
+			}
+		}
+		if request.NextPageToken = page.GetNextPageToken(); len(request.NextPageToken) == 0 {
+			return list, nil
+		}
+	}
+}
+
+// withKept adds the instance that a workflow keeps, if there is one.
+func withKept(ctx context.Context, c client.Client, base, keeper string,
+	list []Instance) ([]Instance, error) {
+	r, err := c.DescribeWorkflowExecution(ctx, keeper, "")
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); err != nil && !gone {
+		return nil, err
+	}
+	for _, a := range r.GetPendingActivities() {
+		if a.GetActivityType().GetName() == api.HostInstanceActivity {
+			i := hosted(a, base)
+			i.Keeper = keeper
+			list = append(list, i)
+		}
 	}
 	return list, nil
 }

@@ -91,7 +91,8 @@ func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]
 	}
 	for _, a := range r.GetPendingActivities() {
 		switch a.GetActivityType().GetName() {
-		case api.HostInstanceActivity, api.CloseInstanceActivity, api.NotifyApprovalActivity:
+		case api.HostInstanceActivity, api.CloseInstanceActivity, api.JoinInstanceActivity,
+			api.NotifyApprovalActivity:
 			continue // the run does not wait for it
 		}
 		running = append(running, runningActivity(a, base))

@@ -184,6 +184,9 @@ func (c *Compiled) Tool() api.Tool {
 	}
 	if k := c.Spec.instanced(); k != nil {
 		t.Instance, t.HostWithin = k.instance(&c.Spec), k.hostWithin(e.Lane)
+		if c.Spec.Entry.Scope == api.ScopeConversation {
+			t.Scope = api.ScopeConversation
+		}
 	}
 	if c.mask.Deep() {
 		t.Mask = c.mask

@@ -136,6 +136,9 @@ func (c mcpChecker) session(s Spec) {
 	if e.OnLoss != "" {
 		c.AddKey("$.entry.on_loss", hint, "a shared session has no state to lose")
 	}
+	if e.Scope != "" {
+		c.AddKey("$.entry.scope", hint, "a shared session serves all conversations")
+	}
 	if e.IdleTimeout != 0 {
 		c.AddKey("$.entry.idle_timeout", hint, "idle_timeout is for sessions of runs")
 	}

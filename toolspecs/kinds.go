@@ -137,6 +137,7 @@ func (s Spec) instanceFacts() []instanceFact {
 		{"$.entry.secrets", fmt.Sprint(e.Secrets)},
 		{"$.entry.on_loss", string(e.OnLoss)},
 		{"$.entry.idle_timeout", e.IdleTimeout.String()},
+		{"$.entry.scope", string(cmp.Or(e.Scope, api.ScopeRun))},
 		{"$.entry.warm", strconv.Itoa(e.Warm)},
 		{"$.execution.lane", s.Execution.Lane},
 	}

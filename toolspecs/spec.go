@@ -182,6 +182,9 @@ type Entry struct {
 	// 10m.
 	IdleTimeout api.Duration `json:"idle_timeout,omitzero" yaml:"idle_timeout" rule:"min=1s,max=24h" kinds:"stateful,mcp"`
 
+	// Scope is run (the default) or conversation: whether each run has its own instance or session,
+	// or the runs of a conversation use one after the other.
+	Scope api.Scope `json:"scope,omitempty" yaml:"scope" rule:"enum=run|conversation" kinds:"stateful,mcp"`
 	// Closes says that a successful call closes the instance or session.
 	Closes bool `json:"closes,omitempty" yaml:"closes" kinds:"stateful,mcp"`
 

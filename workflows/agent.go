@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/conversation"
+	"github.com/switchyard/switchyard/workflows/failure"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -333,7 +334,7 @@ func (r *agentRun) step(ctx workflow.Context, s *modelStep) (*api.ModelResponse,
 	}
 	for losses := 0; ; losses++ {
 		err := s.start(ctx).Get(ctx, response)
-		if err == nil || ctx.Err() != nil || !activityFailure(err).RequeuesStep(losses) {
+		if err == nil || ctx.Err() != nil || !failure.Of(err).RequeuesStep(losses) {
 			return response, err
 		}
 		if err := r.pipeline.control.goOnAfter(ctx, requeuePause(losses+1),

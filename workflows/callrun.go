@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/failure"
 	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/workflow"
 )
@@ -234,11 +235,11 @@ func (c *callRun) await(ctx workflow.Context, attempt workflow.Future) (*api.Res
 	if err == nil {
 		return &result, nil, nil
 	}
-	failure := callError(err, c.tool, c.decision.Route)
+	fault := callError(err, c.tool, c.decision.Route)
 	if c.tool.Lane != api.LaneInline {
-		c.task = activityFailure(err).RemoteTask(failure, c.task)
+		c.task = failure.Of(err).RemoteTask(fault, c.task)
 	}
-	return nil, failure, err
+	return nil, fault, err
 }
 
 // callStep is what follows an attempt.

@@ -7,9 +7,68 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/failure"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
+
+const (
+	// closeWithin bounds how long the end of a run waits for its instances to close.
+	closeWithin = 15 * time.Second
+	// announceAfter is how long no call has used an instance before the end of the run is announced
+	// to its host, which then sends few heartbeats. An earlier end shows in the next heartbeat.
+	announceAfter = 10 * time.Second
+)
+
+// close closes the instances at any end of the run and waits until they are closed.
+func (s *instances) close(ctx workflow.Context) {
+	s.closing = true
+	s.notice(ctx)
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	hosted := 0
+	for _, i := range s.list {
+		if i.hostInstance == nil {
+			continue
+		}
+		hosted++
+		if i.member != nil {
+			workflow.Go(ctx, i.leave)
+			continue
+		}
+		i.cancel()
+		i.announceEnd(ctx)
+	}
+	if hosted == 0 {
+		return
+	}
+	_, _ = workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{Timeout: closeWithin,
+		TimerOptions: workflow.TimerOptions{Summary: "instances are closed"}}, func() bool {
+		return !slices.ContainsFunc(s.list, func(i *instance) bool { return i.hostInstance != nil })
+	})
+}
+
+// leave leaves the conversation's instance to later runs.
+func (i *instance) leave(ctx workflow.Context) {
+	i.member.Leave(ctx)
+	i.hostInstance = nil
+}
+
+// announceEnd tells the host of an instance that no call has used lately that the run is ending.
+// Servers need not push cancellation, and the host's next heartbeat can be far away.
+func (i *instance) announceEnd(ctx workflow.Context) {
+	if workflow.Now(ctx).Sub(i.used) < announceAfter {
+		return
+	}
+	workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ActivityID:             "close/" + i.tool.InstanceName(),
+		TaskQueue:              i.queue(),
+		ScheduleToStartTimeout: closeWithin,
+		StartToCloseTimeout:    closeWithin,
+		Summary:                "close the run's instance of " + i.tool.InstanceName(),
+		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+	}), api.CloseInstanceActivity, api.CloseInstanceRequest{})
+}
 
 // closing is that an instance is being closed while its run goes on. Calls that were sent to the
 // instance may end first, and calls after that wait until it is closed. They get a new one.
@@ -97,7 +156,7 @@ func (i *instance) tellHost(ctx workflow.Context) {
 				MaximumInterval: closeWithin},
 		}))
 	workflow.ExecuteActivity(ctx, api.CloseInstanceActivity,
-		api.CloseInstanceRequest{OnDemand: true})
+		api.CloseInstanceRequest{OnDemand: true, Why: i.closing.Why})
 }
 
 // closed ends the closing of an instance that no worker hosts any more. It was asked for, so
@@ -123,7 +182,7 @@ func (c *control) mayClose(_ workflow.Context, r api.CloseInstance) error {
 	default:
 		e = c.instances.missing(r.Instance)
 	}
-	return refuseControl(e)
+	return failure.Refusal(e)
 }
 
 // missing returns the refusal to close an instance that is not open; nil if it is open.

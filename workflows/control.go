@@ -8,7 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/budget"
-	"go.temporal.io/sdk/temporal"
+	"github.com/switchyard/switchyard/workflows/failure"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -85,7 +85,7 @@ func (c *control) mayPause(_ workflow.Context, p api.Pause) error {
 	case c.paused != nil:
 		e = &api.ControlError{Type: api.PauseAlready, Message: "the run is " + c.paused.Note()}
 	}
-	return refuseControl(e)
+	return failure.Refusal(e)
 }
 
 // pause stops the run from starting anything more. A memo shows it in run lists.
@@ -102,7 +102,7 @@ func (c *control) mayResume(_ workflow.Context, p api.Pause) error {
 	if e == nil && c.paused == nil {
 		e = &api.ControlError{Type: api.NotPaused, Message: "the run is not paused"}
 	}
-	return refuseControl(e)
+	return failure.Refusal(e)
 }
 
 func (c *control) resume(ctx workflow.Context, _ api.Pause) error {
@@ -193,15 +193,6 @@ func (r *agentRun) mustGoOn(ctx workflow.Context, stop api.Stop) (bool, error) {
 // busy is the message to a sender whose update does not fit into the current workflow task.
 const busy = "the run takes large updates from others at the moment; send this one again"
 
-// refuseControl returns the error of a refused update, or nil for a nil e.
-func refuseControl(e *api.ControlError) error {
-	if e == nil {
-		return nil
-	}
-	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type),
-		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{*e}})
-}
-
 // maxKnownSent bounds the message IDs that a run remembers to drop duplicates.
 const maxKnownSent = 200
 
@@ -245,7 +236,7 @@ func newInbox(ctx workflow.Context, agent bool, c *controls, sizes *budget.Sizes
 // maySend rejects, without an event in history, messages that the run will not read.
 func (i *inbox) maySend(ctx workflow.Context, s api.Sent) error {
 	if e := s.Check(); e != nil {
-		return refuseControl(e)
+		return failure.Refusal(e)
 	}
 	switch {
 	case !i.agent:
@@ -263,7 +254,7 @@ func (i *inbox) maySend(ctx workflow.Context, s api.Sent) error {
 func (i *inbox) withinBounds(ctx workflow.Context, s api.Sent) error {
 	switch {
 	case i.controls.full():
-		return refuseControl(i.controls.refusal())
+		return failure.Refusal(i.controls.refusal())
 	case !i.sizes.Task.Accepts(ctx, api.TextSize(s.Text)):
 		return refuseSend(api.SendFull, busy)
 	case i.next != nil || !i.fits(s):
@@ -274,7 +265,7 @@ func (i *inbox) withinBounds(ctx workflow.Context, s api.Sent) error {
 }
 
 func refuseSend(t api.ControlErrorType, message string) error {
-	return refuseControl(&api.ControlError{Type: t, Message: message})
+	return failure.Refusal(&api.ControlError{Type: t, Message: message})
 }
 
 // close makes the run reject messages from now on; why is the reason.

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/failure"
+	"github.com/switchyard/switchyard/workflows/keeper"
 	"github.com/switchyard/switchyard/workflows/lanes"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -37,6 +39,7 @@ func All() map[string]any {
 		api.EvaluationWorkflow: evaluationWorkflow,
 		api.CatalogWorkflow:    catalogReport,
 		api.LaneSlotsWorkflow:  lanes.LaneKeeper,
+		api.InstanceWorkflow:   keeper.Instance,
 		api.BacklogWorkflow:    backlogWorkflow,
 	}
 }
@@ -140,5 +143,5 @@ func whySilent(err error) string {
 	if temporal.IsTimeoutError(err) {
 		return "it did not answer: it has been stopped, is cut off, or is of a version that cannot be asked"
 	}
-	return cutText(activityFailure(err).Message)
+	return cutText(failure.Of(err).Message)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/failure"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -173,7 +174,7 @@ func (r runHooks) runHook(ctx workflow.Context, point api.HookPoint, n int, h ap
 
 // hookFailure describes how a run's hook failed.
 func hookFailure(err error, h api.Hook) string {
-	f := activityFailure(err)
+	f := failure.Of(err)
 	if f.Timeout != "" {
 		return fmt.Sprintf("its worker was lost, or it did not end within %s, at every attempt",
 			h.Within())

@@ -2,13 +2,15 @@ package workflows
 
 import (
 	"encoding/base64"
-	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/budget"
+	"github.com/switchyard/switchyard/workflows/failure"
+	"github.com/switchyard/switchyard/workflows/keeper"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -17,6 +19,9 @@ import (
 // instance lives on one worker, its host: a long-running activity creates it and keeps it alive.
 // The instance's calls go to a task queue that only this worker polls. They wait there while an
 // instance is created or recreated. Several tools can share an instance.
+//
+// An instance of a conversation is hosted by a workflow of its own, keeper.Instance. The run joins
+// it, and leaves it at its end.
 type instances struct {
 	base   string
 	origin api.Origin
@@ -27,6 +32,10 @@ type instances struct {
 	list []*instance
 	// closing is set when the run ends. No instance is created after that.
 	closing bool
+	// conversation is that of the run; empty if no other run can use its instances. ends receives
+	// what became of them; nil before the run has joined one.
+	conversation string
+	ends         workflow.ReceiveChannel
 }
 
 type instance struct {
@@ -40,8 +49,10 @@ type instance struct {
 	// execution of the run.
 	hostInstance workflow.Future
 	cancel       func()
-	hostID       string
-	hosts        int
+	// member is set while the run uses an instance of its conversation in place of its own host.
+	member *keeper.Member
+	hostID string
+	hosts  int
 	// adopting is set if the host activity is to adopt a living instance.
 	adopting bool
 	last     api.InstanceProgress
@@ -67,11 +78,6 @@ type instanceCall struct {
 const (
 	// hostTimeout bounds an instance host activity. The server also applies the run's own timeout.
 	hostTimeout = 10 * 365 * 24 * time.Hour
-	// closeWithin bounds how long the end of a run waits for its instances to close.
-	closeWithin = 15 * time.Second
-	// announceAfter is how long no call has used an instance before the end of the run is announced
-	// to its host, which then sends few heartbeats. An earlier end shows in the next heartbeat.
-	announceAfter = 10 * time.Second
 	// maxBefore bounds the remembered instance hosts of earlier executions. More than one is needed
 	// because the newest may not have reported yet.
 	maxBefore = 3
@@ -144,12 +150,25 @@ func (s *instances) of(t api.Tool) *instance {
 	return i
 }
 
+// kept reports whether the conversation has the instance.
+func (i *instance) kept() bool {
+	return i.tool.Scope == api.ScopeConversation && i.run.conversation != ""
+}
+
 func (i *instance) queue() string {
+	if i.kept() {
+		return api.ConversationInstanceQueue(i.run.base, i.tool.Lane, i.run.conversation,
+			i.tool.InstanceName())
+	}
 	return api.InstanceQueue(i.run.base, i.tool.Lane, i.run.origin.Run, i.tool.InstanceName())
 }
 
-// ask requests an instance from the workers of the tool's lane.
+// ask requests an instance from the workers of the tool's lane, or joins that of the conversation.
 func (i *instance) ask(ctx workflow.Context) {
+	if i.kept() {
+		i.join(ctx, "")
+		return
+	}
 	options := i.options()
 	options.TaskQueue = api.InstanceHostQueue(i.run.base, i.tool.Lane)
 	options.ScheduleToStartTimeout = i.tool.HostWithin.Std()
@@ -188,13 +207,22 @@ func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions,
 	r api.HostInstanceRequest) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	hostCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
+	i.describe(&r)
+	i.run.sizes.Task.Add(ctx, base64.StdEncoding.EncodedLen(len(r.Last.State)))
+	i.watch(ctx, workflow.ExecuteActivity(hostCtx, api.HostInstanceActivity, r), cancel)
+}
+
+// describe sets in r which instance is requested.
+func (i *instance) describe(r *api.HostInstanceRequest) {
 	r.Instance, r.Queue, r.Asks = i.tool.Instance, i.queue(), i.asks
 	if i.tool.Instance != "" {
 		r.Heartbeat = i.tool.Heartbeat
 	}
 	r.Tool, r.Digest, r.Origin = i.tool.Name, i.tool.Digest, i.run.origin
-	i.run.sizes.Task.Add(ctx, base64.StdEncoding.EncodedLen(len(r.Last.State)))
-	hostInstance := workflow.ExecuteActivity(hostCtx, api.HostInstanceActivity, r)
+}
+
+// watch sets the future that ends with the instance.
+func (i *instance) watch(ctx workflow.Context, hostInstance workflow.Future, cancel func()) {
 	i.hostInstance, i.cancel = hostInstance, cancel
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		_ = hostInstance.Get(ctx, nil) // it is looked at below, unless it has been
@@ -204,9 +232,51 @@ func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions,
 	})
 }
 
+// join has the run use the conversation's instance. ticket is that of the previous execution; empty
+// if it has not joined.
+func (i *instance) join(ctx workflow.Context, ticket string) {
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	i.run.listen(ctx)
+	id := api.InstanceWorkflowID(i.run.base, i.tool.Lane, i.run.conversation, i.tool.InstanceName())
+	if ticket != "" {
+		i.member = keeper.Resume(ctx, id, ticket)
+	} else {
+		i.hosts++
+		r := api.JoinInstanceRequest{Keeper: id, Conversation: i.run.conversation}
+		i.describe(&r.HostInstanceRequest)
+		i.member = keeper.Join(ctx, r, fmt.Sprint(i.tool.InstanceName(), "/", i.hosts))
+	}
+	i.watch(ctx, i.member.Hosted, func() {})
+}
+
+// listen receives what becomes of the conversation's instances.
+func (s *instances) listen(ctx workflow.Context) {
+	if s.ends != nil {
+		return
+	}
+	s.ends = workflow.GetSignalChannel(ctx, api.InstanceEndedSignal)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		for {
+			var e api.InstanceEnded
+			s.ends.Receive(ctx, &e)
+			s.told(e)
+		}
+	})
+}
+
+func (s *instances) told(e api.InstanceEnded) {
+	for _, i := range s.list {
+		i.member.End(e)
+	}
+}
+
 // notice processes instance hosts that ended in the current workflow task, so that no decision
 // relies on an instance that is already gone.
 func (s *instances) notice(ctx workflow.Context) {
+	var e api.InstanceEnded
+	for ; s.ends != nil && s.ends.ReceiveAsync(&e); e = (api.InstanceEnded{}) {
+		s.told(e)
+	}
 	for _, i := range s.list {
 		if i.hostInstance != nil && i.hostInstance.IsReady() {
 			i.ended(ctx)
@@ -220,11 +290,11 @@ func (i *instance) ended(ctx workflow.Context) {
 	var left api.InstanceProgress
 	err := i.hostInstance.Get(ctx, &left)
 	adopted := i.adopting
-	i.hostInstance, i.cancel, i.adopting = nil, nil, false
+	i.hostInstance, i.cancel, i.adopting, i.member = nil, nil, false, nil
 	if err == nil {
 		i.last, i.before, i.vanished = left, nil, false
-	} else {
-		i.learn(err)
+	} else if left, known := failure.Progress(err); known {
+		i.last, i.before = left, nil
 	}
 	switch {
 	case i.closing != nil && len(i.calls) == 0:
@@ -232,47 +302,29 @@ func (i *instance) ended(ctx workflow.Context) {
 	case err == nil:
 		i.again(ctx)
 	default:
-		i.failed(ctx, activityFailure(err), adopted)
+		i.failed(ctx, failure.Of(err), adopted)
 	}
 }
 
 // failed handles the failure of an instance host.
-func (i *instance) failed(ctx workflow.Context, failure api.ActivityFailure,
-	adopted bool) {
-	if !adopted && failure.HostNeverStarted() {
+func (i *instance) failed(ctx workflow.Context, f api.ActivityFailure, adopted bool) {
+	if !adopted && f.HostNeverStarted() {
 		i.again(ctx)
 		return
 	}
-	fault, lost := failure.InstanceHostError(i.tool, adopted)
+	fault, lost := f.InstanceHostError(i.tool, adopted)
 	i.vanished = i.vanished || lost != ""
 	switch {
 	case fault == nil:
 	case lost != "" && i.tool.OnLoss != api.OnLossRecreate:
 		i.gone = lost
-		i.fail(failure, adopted)
+		i.fail(f, adopted)
 	case lost != "" && adopted:
 		i.again(ctx)
 	default:
 		// A host activity that is retried automatically fails only if an operator ended it. The
 		// next call creates an instance again.
-		i.fail(failure, adopted)
-	}
-}
-
-// learn reads from the error of an instance host what became of the instance.
-func (i *instance) learn(err error) {
-	var left api.InstanceProgress
-	read := errors.New("it tells nothing")
-	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok &&
-		timeout.HasLastHeartbeatDetails() {
-		read = timeout.LastHeartbeatDetails(&left)
-	}
-	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
-		var e api.Error
-		read = app.Details(&e, &left)
-	}
-	if read == nil {
-		i.last, i.before = left, nil
+		i.fail(f, adopted)
 	}
 }
 
@@ -284,50 +336,11 @@ func (i *instance) again(ctx workflow.Context) {
 }
 
 // fail ends the calls that wait for the instance, whose host ended with that failure.
-func (i *instance) fail(failure api.ActivityFailure, adopted bool) {
+func (i *instance) fail(f api.ActivityFailure, adopted bool) {
 	for _, c := range i.calls {
-		c.fault, _ = failure.InstanceHostError(c.tool, adopted)
+		c.fault, _ = f.InstanceHostError(c.tool, adopted)
 		c.cancel()
 	}
-}
-
-// close closes the instances at any end of the run and waits until they are closed.
-func (s *instances) close(ctx workflow.Context) {
-	s.closing = true
-	s.notice(ctx)
-	ctx, stop := workflow.NewDisconnectedContext(ctx)
-	defer stop()
-	hosted := 0
-	for _, i := range s.list {
-		if i.hostInstance != nil {
-			hosted++
-			i.cancel()
-			i.announceEnd(ctx)
-		}
-	}
-	if hosted == 0 {
-		return
-	}
-	_, _ = workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{Timeout: closeWithin,
-		TimerOptions: workflow.TimerOptions{Summary: "instances are closed"}}, func() bool {
-		return !slices.ContainsFunc(s.list, func(i *instance) bool { return i.hostInstance != nil })
-	})
-}
-
-// announceEnd tells the host of an instance that no call has used lately that the run is ending.
-// Servers need not push cancellation, and the host's next heartbeat can be far away.
-func (i *instance) announceEnd(ctx workflow.Context) {
-	if workflow.Now(ctx).Sub(i.used) < announceAfter {
-		return
-	}
-	workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID:             "close/" + i.tool.InstanceName(),
-		TaskQueue:              i.queue(),
-		ScheduleToStartTimeout: closeWithin,
-		StartToCloseTimeout:    closeWithin,
-		Summary:                "close the run's instance of " + i.tool.InstanceName(),
-		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-	}), api.CloseInstanceActivity, api.CloseInstanceRequest{})
 }
 
 // continueState returns what continue-as-new carries of the instances.
@@ -342,7 +355,10 @@ func (s *instances) continueState(ctx workflow.Context) []api.InstanceState {
 		if i.closing != nil {
 			c.Closing = &i.closing.InstanceClosing
 		}
-		if c.Hosted {
+		if i.member != nil {
+			c.Ticket = i.member.Ticket()
+			c.Hosted = c.Ticket != ""
+		} else if c.Hosted {
 			c.Before = append(slices.Clone(c.Before), api.InstanceHost{RunID: runID,
 				ActivityID: i.hostID})
 			c.Before = c.Before[max(0, len(c.Before)-maxBefore):]
@@ -361,7 +377,10 @@ func (s *instances) resume(ctx workflow.Context, continued []api.InstanceState) 
 	for _, c := range continued {
 		i := s.of(s.tools[c.Tool])
 		i.last, i.before, i.vanished, i.gone = c.Last, c.Before, c.Vanished, c.Lost
-		if c.Hosted {
+		switch {
+		case c.Ticket != "":
+			i.join(ctx, c.Ticket)
+		case c.Hosted:
 			i.adopt(ctx)
 		}
 		if c.Closing != nil {

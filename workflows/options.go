@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/failure"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -144,24 +145,7 @@ func callError(err error, tool api.Tool, route api.Route) *api.Error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e
 	}
-	return activityFailure(err).CallError(tool, route)
-}
-
-func activityFailure(err error) api.ActivityFailure {
-	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
-		f := api.ActivityFailure{Timeout: api.TimeoutKind(timeout.TimeoutType().String())}
-		if timeout.HasLastHeartbeatDetails() {
-			f.LastHeartbeat = func(v any) error { return timeout.LastHeartbeatDetails(v) }
-		}
-		return f
-	}
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	if temporal.IsCanceledError(err) || !ok {
-		return api.ActivityFailure{Cancelled: temporal.IsCanceledError(err), Message: err.Error()}
-	}
-	return api.ActivityFailure{Type: app.Type(), Message: app.Message(),
-		Details: func(v any) error { return app.Details(v) },
-		Left:    func(v any) error { return app.Details(&api.Error{}, v) }}
+	return failure.Of(err).CallError(tool, route)
 }
 
 // runError returns the failure of a whole run.

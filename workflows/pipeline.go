@@ -84,7 +84,8 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 	p.Started = workflow.Now(ctx)
 	p.passed = origin.Passed()
 	p.measure()
-	p.instances = &instances{base: p.queue, origin: p.passed, tools: p.tools, sizes: p.sizes}
+	p.instances = &instances{base: p.queue, origin: p.passed, tools: p.tools, sizes: p.sizes,
+		conversation: conversationOf(ctx, in)}
 	c.instances = p.instances
 	c.approvals.edit, c.approvals.notify = p.admitter.editCall, p.notify
 	p.attributes.known = in.Attributes

@@ -11,6 +11,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/budget"
+	"github.com/switchyard/switchyard/workflows/failure"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -82,6 +83,18 @@ func originOf(ctx workflow.Context, in *api.RunInput, caller api.Caller) api.Ori
 	return o
 }
 
+// conversationOf returns the conversation whose later runs can use the instances of a run; empty if
+// there can be none.
+func conversationOf(ctx workflow.Context, in *api.RunInput) string {
+	switch {
+	case in.Parent != nil:
+		return ""
+	case in.Agent != nil:
+		return cmp.Or(in.Conversation, workflow.GetInfo(ctx).WorkflowExecution.ID)
+	}
+	return in.Conversation
+}
+
 // loadTimeout bounds an attempt to load the conversation: the server may list a run that has just
 // ended with a delay, and an earlier run is replayed to answer the query.
 const loadTimeout = time.Minute
@@ -117,7 +130,7 @@ func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byt
 		return nil, err
 	case err != nil:
 		loaded.Problems = []api.Problem{{Path: "$.conversation", Rule: ruleConversation,
-			Message: "the earlier runs cannot be read: " + api.Shorten(activityFailure(err).Message,
+			Message: "the earlier runs cannot be read: " + api.Shorten(failure.Of(err).Message,
 				1000)}}
 	}
 	if len(loaded.Problems) > 0 {

@@ -151,9 +151,7 @@ func resultOf(h *hosting, end ending) (state api.InstanceProgress, err error) {
 	case endIdle:
 		return h.state(), nil
 	case endClosed:
-		state = h.state()
-		state.State = nil
-		return state, nil
+		return h.state().AfterClose(end.why), nil
 	case endOver: // the server knows that the run has cancelled it
 		return state, nil
 	}

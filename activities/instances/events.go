@@ -24,6 +24,8 @@ type ending struct {
 	kind endKind
 	// err is why the instance could not be created or was given up.
 	err *api.Error
+	// why is who closed the instance on demand, for the next one.
+	why string
 }
 
 type endKind string
@@ -69,7 +71,7 @@ func (h *hosting) next(asked context.Context, tick <-chan time.Time) *ending {
 		h.cancellation = nil
 		return h.cancelled(ctx, context.Cause(asked))
 	case <-activity.GetWorkerStopChannel(ctx):
-		return &ending{endStopped, h.lostError("its worker stops")}
+		return &ending{kind: endStopped, err: h.lostError("its worker stops")}
 	case <-h.lease.Lost:
 		return h.lost(h.silence())
 	case c := <-h.created:
@@ -90,7 +92,7 @@ func (h *hosting) next(asked context.Context, tick <-chan time.Time) *ending {
 func stateLost(err error) *ending {
 	e := api.Errorf(api.ErrWorkerLost, "%v", err)
 	e.Phase, e.Retryable = api.PhaseExecution, true
-	return &ending{endState, e}
+	return &ending{kind: endState, err: e}
 }
 
 // silence describes why the lease was not renewed.
@@ -107,7 +109,7 @@ func (h *hosting) unserved(err error) *ending {
 	return h.lost("it cannot serve the instance's queue: " + err.Error())
 }
 
-func (h *hosting) lost(why string) *ending { return &ending{endLost, h.lostError(why)} }
+func (h *hosting) lost(why string) *ending { return &ending{kind: endLost, err: h.lostError(why)} }
 
 // cancelled determines why the first execution's context ended: the run has cancelled it or is
 // closed, the run continues as new, or the worker's stop timeout has passed.
@@ -128,7 +130,7 @@ func (h *hosting) serve(c creation) *ending {
 	case h.lease.IsLost():
 		return h.lost(h.silence())
 	default:
-		return &ending{endNotCreated, c.err}
+		return &ending{kind: endNotCreated, err: c.err}
 	}
 	i := c.instance
 	h.instance.Store(i)
@@ -168,7 +170,7 @@ func (h *hosting) adopt(ctx context.Context, _ api.HostInstanceRequest) (api.Ins
 func (h *hosting) endOnRequest(_ context.Context, r api.CloseInstanceRequest) error {
 	end := &ending{kind: endOver}
 	if r.OnDemand {
-		end.kind = endClosed
+		end.kind, end.why = endClosed, r.Why
 	}
 	h.endings.add(func() *ending { return end })
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -95,12 +96,14 @@ func TestHostInstance_IsClosedOnDemand(t *testing.T) {
 	running := h.start(h.request())
 	s := expect.Receive(t, "the instance", h.served)
 	h.add(s, 1)
-	if err := s.Close(t.Context(), api.CloseInstanceRequest{OnDemand: true}); err != nil {
+	err := s.Close(t.Context(), api.CloseInstanceRequest{OnDemand: true, Why: "closed by ada"})
+	if err != nil {
 		t.Fatal(err)
 	}
+	want := api.InstanceProgress{Generation: 1, Used: true, Ended: "closed by ada", Closed: true}
 	if err := expect.Receive(t, "the end", running.done); err != nil ||
-		running.left.State != nil || !running.left.Used || running.left.Generation != 1 {
-		t.Errorf("%v, left %+v", err, running.left)
+		!reflect.DeepEqual(running.left, want) {
+		t.Errorf("%v, left %+v, want %+v", err, running.left, want)
 	}
 	if got := h.actions(); got != "make1 serve add1/1 snapshot stop close" {
 		t.Errorf("got %s", got)

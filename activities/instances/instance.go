@@ -98,7 +98,8 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
 	}
 	defer i.turns.leave()
 	call, _ := api.ContextOf(ctx)
-	if c, ok := i.snapshot.find(call.CallID); ok {
+	id := snapshotID(call, spec)
+	if c, ok := i.snapshot.find(id); ok {
 		return c.answer()
 	}
 	call.Generation = i.state().Generation
@@ -112,7 +113,7 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
 		return executor.Answer{}, interrupted(cause, spec)
 	}
 	answer = hidden.Answer(answer)
-	ended := snapshotCall{ID: call.CallID, Output: answer.Output, Notes: answer.Notes}
+	ended := snapshotCall{ID: id, Output: answer.Output, Notes: answer.Notes}
 	if err != nil {
 		ended.Error = hidden.Error(executor.CallError(ctx, err, spec))
 	}
@@ -121,6 +122,15 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
 	}
 	answer.Notes = append(answer.Notes, i.notes(err == nil)...)
 	return answer, err
+}
+
+// snapshotID identifies a call among those that use an instance. Runs of a conversation can have
+// calls with equal IDs.
+func snapshotID(call api.CallContext, spec *toolspecs.Spec) string {
+	if spec.Entry.Scope == api.ScopeConversation {
+		return call.Run + "/" + call.CallID
+	}
+	return call.CallID
 }
 
 // begin and end count the running calls.

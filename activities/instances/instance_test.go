@@ -155,6 +155,21 @@ func TestInstance_SnapshotsFinalOutcomes(t *testing.T) {
 	}
 }
 
+// Calls of other runs of the conversation can have the same ID.
+func TestInstance_OfAConversationDistinguishesTheCallsOfItsRuns(t *testing.T) {
+	i := newLive(t, true, func(s *toolspecs.Spec) { s.Entry.Scope = api.ScopeConversation })
+	for n, run := range []string{"first", "second", "second"} {
+		call := api.CallContext{CallID: "1.1", Origin: api.Origin{Run: run}}
+		answer, err := i.execute(api.WithCallContext(t.Context(), call), &i.spec,
+			json.RawMessage(`"go"`))
+		want := []string{"1", "2", "2"}[n]
+		if err != nil || string(answer.Output) != want {
+			t.Errorf("call %d of the run %s returned %s, %v, want %s", n, run, answer.Output, err,
+				want)
+		}
+	}
+}
+
 // A call that only reads changes no state, so nothing is saved or lost with it.
 func TestInstance_TakesNoSnapshotsOfReads(t *testing.T) {
 	i := newLive(t, true, func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectRead })

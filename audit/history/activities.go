@@ -71,6 +71,7 @@ func newActivities(r *run) activities {
 		api.ModelActivity:            &r.steps,
 		api.HookActivity:             &r.hooks,
 		api.HostInstanceActivity:     &r.hosts,
+		api.JoinInstanceActivity:     joins{&r.hosts},
 		api.LoadConversationActivity: loadedConversation{r},
 	}}
 }

@@ -21,12 +21,18 @@ type hostEnd struct {
 	failure api.ActivityFailure
 	// lost is why the instance was lost; empty if it could not be created.
 	lost string
+	// fixed is why an instance of the conversation could not be created; nil for other instances.
+	fixed *api.Error
 }
 
 // fault returns the error of a call of tool that waits for the instance.
 func (end hostEnd) fault(tool api.Tool) *api.Error {
 	if end.lost != "" {
 		return api.InstanceLost(tool, end.lost)
+	}
+	if end.fixed != nil {
+		fault := *end.fixed
+		return &fault
 	}
 	fault, _ := end.failure.InstanceHostError(tool, false) // nothing was lost
 	return fault
@@ -65,6 +71,29 @@ func (h *hosts) failed(_ *historypb.HistoryEvent, a *activity, f api.ActivityFai
 		(lost == "" || t.OnLoss != api.OnLossRecreate) {
 		h.ends[cmp.Or(t.Instance, a.host)] = hostEnd{failure: f, lost: lost}
 	}
+}
+
+// joins are the requests of a run to use an instance of its conversation.
+type joins struct{ *hosts }
+
+// failed does nothing, because the activity does not host the instance.
+func (joins) failed(*historypb.HistoryEvent, *activity, api.ActivityFailure) {}
+
+// ended reads what the run was told of an instance of its conversation.
+func (h *hosts) ended(e *historypb.HistoryEvent) error {
+	var ended api.InstanceEnded
+	input := e.GetWorkflowExecutionSignaledEventAttributes().GetInput()
+	if err := h.run.decodeEvent(e, "end of an instance", input, &ended); err != nil {
+		return err
+	}
+	if fault := ended.Error; fault != nil {
+		end := hostEnd{fixed: fault}
+		if fault.Type == api.ErrWorkerLost {
+			end = hostEnd{lost: fault.Message}
+		}
+		h.ends[cmp.Or(h.run.tools[ended.Tool].Instance, ended.Tool)] = end
+	}
+	return nil
 }
 
 // fault returns why the instance of a tool failed; nil if it did not.

@@ -19,8 +19,9 @@ func instancesCommand(a *cli.App) *cobra.Command {
 		Use: "instances RUN", GroupID: cli.GroupRuns,
 		Short: "List the instances of a run: stateful tools and MCP sessions",
 		Long: `Lists the instances that workers host for a run: those of stateful tools and the sessions with MCP
-servers, each with its worker and the calls that run on it or wait for it. Sub-agents are runs
-with their own instances.`,
+servers, each with its worker and the calls that run on it or wait for it. The list includes the
+instances of the run's conversation (scope: conversation), also when the run has ended. Sub-agents
+are runs with their own instances.`,
 		Example: `  starter instances demo-1a2b3c4d`,
 		Args:    cli.Arguments(0, "RUN"),
 		RunE: a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
@@ -43,10 +44,14 @@ func printInstances(a *cli.App, list []audit.Instance, now time.Time) error {
 		fmt.Fprintln(a.Err, "no open instances")
 		return nil
 	}
-	t := cli.Table{Header: []string{"instance", "lane", "worker", "state", "since", "calls"}}
+	t := cli.Table{Header: []string{"instance", "scope", "lane", "worker", "state", "since", "calls"}}
 	for _, i := range list {
-		t.Add(cli.PlainText(i.Name), i.Lane, cli.PlainText(i.Worker), string(i.State),
-			a.Format.When(i.Since, now), strings.Join(i.Calls, " "))
+		scope := api.ScopeRun
+		if i.Keeper != "" {
+			scope = api.ScopeConversation
+		}
+		t.Add(cli.PlainText(i.Name), string(scope), i.Lane, cli.PlainText(i.Worker),
+			string(i.State), a.Format.When(i.Since, now), strings.Join(i.Calls, " "))
 	}
 	return a.Print(t.Text(a.PaletteFor(a.Out)))
 }
@@ -62,7 +67,8 @@ func closeCommand(a *cli.App) *cobra.Command {
 instance or wait for it end first. Later calls wait until it is closed and get a new instance,
 and the first result says who closed the last one. INSTANCE can also name a tool that uses the
 instance. It can be left out if the run has only one instance. An instance that was lost is
-closed as well, so that its tools can be called again.`,
+closed as well, so that its tools can be called again. An instance of a conversation can be closed
+between its runs, too: RUN is then the conversation.`,
 		Example: `  starter close demo-1a2b3c4d browser --reason "it hangs"`,
 		Args:    cli.Arguments(0, "RUN", "INSTANCE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -88,36 +94,78 @@ closed as well, so that its tools can be called again.`,
 
 func closeInstance(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	closes api.CloseInstance) error {
+	list, err := audit.Instances(ctx, c, run.WorkflowID, run.RunID)
+	if err != nil {
+		return a.LookupError(run.WorkflowID, run.RunID, err)
+	}
 	if _, err := a.Open(ctx, c, run, statusOf); err != nil {
+		if kept := keptInstance(list, closes.Instance); kept != nil {
+			return closeKept(ctx, a, c, run, kept, closes)
+		}
 		return err
 	}
 	if closes.Instance == "" {
-		name, err := onlyInstance(ctx, a, c, run)
-		if err != nil {
+		if closes.Instance, err = onlyInstance(a, run, list); err != nil {
 			return err
 		}
-		closes.Instance = name
 	}
+	return closeOfRun(ctx, a, c, run, closes, list)
+}
+
+// closeOfRun closes an instance by the run, or one of its conversation that it has not used.
+func closeOfRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
+	closes api.CloseInstance, list []audit.Instance) error {
 	err := cli.Control(ctx, c, run, cli.RandomHex(16), api.CloseInstanceUpdate, closes)
+	if refused, ok := cli.ControlRefusal(err); ok && refused.Type == api.NoInstance {
+		if kept := keptInstance(list, closes.Instance); kept != nil {
+			return closeKept(ctx, a, c, run, kept, closes)
+		}
+	}
 	if err != nil {
 		return a.ControlError(run, err)
 	}
+	return printClosed(a, run, closes.Instance)
+}
+
+// closeKept closes an instance of the conversation by its workflow.
+func closeKept(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
+	kept *audit.Instance, closes api.CloseInstance) error {
+	closes.Instance = kept.Name
+	keeper := &cli.RunRef{WorkflowID: kept.Keeper}
+	err := cli.Control(ctx, c, keeper, cli.RandomHex(16), api.CloseInstanceUpdate, closes)
+	if err != nil {
+		return a.ControlError(keeper, err)
+	}
+	return printClosed(a, run, kept.Name)
+}
+
+// keptInstance returns the instance of that name that the conversation has, for an empty name the
+// only one; nil for none.
+func keptInstance(list []audit.Instance, name string) *audit.Instance {
+	var found []*audit.Instance
+	for n, i := range list {
+		if i.Keeper != "" && (name == "" || i.Name == name) {
+			found = append(found, &list[n])
+		}
+	}
+	if len(found) != 1 {
+		return nil
+	}
+	return found[0]
+}
+
+func printClosed(a *cli.App, run *cli.RunRef, instance string) error {
 	if a.Format.JSON() {
 		return cli.WriteJSON(a.Out, map[string]string{"workflow_id": run.WorkflowID,
-			"instance": closes.Instance}, false)
+			"instance": instance}, false)
 	}
 	return a.Println(fmt.Sprintf(
 		"run %s closes its instance %s when the calls on it have ended; the next call gets a new one",
-		run.WorkflowID, closes.Instance))
+		run.WorkflowID, instance))
 }
 
 // onlyInstance returns the name of the only instance of a run.
-func onlyInstance(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef) (string,
-	error) {
-	list, err := audit.Instances(ctx, c, run.WorkflowID, run.RunID)
-	if err != nil {
-		return "", a.LookupError(run.WorkflowID, run.RunID, err)
-	}
+func onlyInstance(a *cli.App, run *cli.RunRef, list []audit.Instance) (string, error) {
 	if len(list) != 1 {
 		return "", cli.Errorf(cli.ExitFailed, "the run %q has %s; name one of them\nSee: %s",
 			run.WorkflowID, api.Plural(len(list), "open instance"),

@@ -201,7 +201,8 @@ func decides(path string) bool {
 	case "name", "version", "description", "parameters", "input_schema", "output",
 		"output_schema":
 		return true
-	case "entry.session", "entry.on_loss", "entry.idle_timeout", "entry.answer_within":
+	case "entry.session", "entry.on_loss", "entry.idle_timeout", "entry.scope",
+		"entry.answer_within":
 		return false
 	}
 	return strings.HasPrefix(path, "entry.")

@@ -123,6 +123,7 @@ var ofRun = map[string]func(*observedActivity, activityEnd){
 	api.PinActivity:              uncounted,
 	api.HostInstanceActivity:     uncounted,
 	api.CloseInstanceActivity:    uncounted,
+	api.JoinInstanceActivity:     uncounted,
 	api.ServeSlotsActivity:       uncounted,
 	api.AdmitEditActivity:        uncounted,
 	api.NotifyApprovalActivity:   uncounted,

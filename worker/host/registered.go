@@ -87,6 +87,8 @@ func register(w worker.Worker, actions *activities.Activities) {
 	w.RegisterActivityWithOptions(actions.Pin, activity.RegisterOptions{Name: api.PinActivity})
 	w.RegisterActivityWithOptions(actions.LoadConversation,
 		activity.RegisterOptions{Name: api.LoadConversationActivity})
+	w.RegisterActivityWithOptions(actions.Instances.Join,
+		activity.RegisterOptions{Name: api.JoinInstanceActivity})
 	w.RegisterActivityWithOptions(actions.Admission.Admit,
 		activity.RegisterOptions{Name: api.AdmitActivity})
 	w.RegisterActivityWithOptions(actions.Admission.Edit,

@@ -137,6 +137,14 @@ func TestMCPSessions_ReportTheirLoss(t *testing.T) {
 		"worker": {worker: true, want: []string{"1.1 remember completed",
 			"2.1 hold_read completed", "3.1 remember failed worker_lost",
 			"4.1 count failed worker_lost"}, words: "its worker was lost"},
+		"conversation": {entry: ", scope: conversation", worker: true, want: []string{
+			"1.1 remember completed", "2.1 hold_read completed",
+			"3.1 remember failed worker_lost", "4.1 count failed worker_lost"},
+			words: "its worker was lost"},
+		"conversation, recreate": {entry: ", scope: conversation, on_loss: recreate",
+			worker: true, want: []string{"1.1 remember completed", "2.1 hold_read completed",
+				"3.1 remember completed", "4.1 count completed"},
+			words: "the worker that hosted the last one was lost"},
 		"server, recreate": {entry: ", on_loss: recreate", want: []string{
 			"1.1 remember completed", "2.1 hold_read completed", "3.1 remember completed",
 			"4.1 count completed"}, words: "signal: killed"},

@@ -1,0 +1,124 @@
+package e2e
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/test/testserver"
+)
+
+// talk has a run of a conversation call remember once. It returns the process of the server, the
+// text of the result with its notes, and the status of the call.
+func (l *lab) talk(conversation, text string) (server int, result, status string) {
+	l.t.Helper()
+	a := agent(step(remember(text)), answer("done"))
+	a.Tools = []string{"remember"}
+	run := l.runAgent(conversation, a)
+	if r := l.result(run); r.Answer != "done" {
+		l.t.Errorf("conversation %s: %+v", conversation, r)
+	}
+	status = strings.Join(l.statuses(run), "; ")
+	if servers, texts := l.remembered(run); len(servers) == 1 {
+		return servers[0], strings.Join(append(texts, l.noted(run)["1.1"]), ""), status
+	}
+	return 0, "", status
+}
+
+const (
+	completed = "1.1 remember completed"
+	newState  = ": this is a new instance of "
+	stateless = ", without the state of the previous one"
+)
+
+// Runs of one conversation use the same session, whose idle timeout bounds it. Another conversation
+// has another session.
+func TestConversationSessions_OutliveTheirRuns(t *testing.T) {
+	l := newLab(t)
+	tools := l.sessionTools(", scope: conversation, idle_timeout: 4s")
+	l.workerIn(nil, "--tools", tools)
+	l.workerIn(nil, "--tools", tools)
+	first, text, status := l.talk("talk", "x")
+	expect(t, "first run", []string{text, status}, []string{"x", completed})
+	second, text, status := l.talk("talk", "y")
+	expect(t, "second run", []string{text, status}, []string{"x y", completed})
+	other, text, status := l.talk("other", "z")
+	expect(t, "other conversation", []string{text, status}, []string{"z", completed})
+	if first != second || first == other {
+		t.Errorf("the servers are %d, %d and %d", first, second, other)
+	}
+	list, err := audit.Instances(t.Context(), l.Client, "talk", "")
+	if err != nil || len(list) != 1 || list[0].Keeper == "" {
+		t.Errorf("the conversation has the instances %+v, %v", list, err)
+	}
+	l.awaitExit(first)
+	third, text, status := l.talk("talk", "w")
+	expect(t, "run after the idle timeout", []string{text, status}, []string{
+		"wthe last one was closed after 4s without a call" + newState + list[0].Name + stateless,
+		completed})
+	if third == first {
+		t.Errorf("the server %d has exited", third)
+	}
+}
+
+// A loss between two runs follows on_loss as one during a run: the next run is told.
+func TestConversationSessions_ReportTheirLossToTheNextRun(t *testing.T) {
+	for onLoss, want := range map[string][]string{
+		"fail":     {"1.1 remember failed worker_lost", completed},
+		"recreate": {completed, completed},
+	} {
+		t.Run(onLoss, func(t *testing.T) {
+			l := newLab(t)
+			tools := l.sessionTools(", scope: conversation, on_loss: " + onLoss)
+			workers := []*testserver.Process{l.workerIn(nil, "--tools", tools),
+				l.workerIn(nil, "--tools", tools)}
+			server, _, _ := l.talk("talk", "x")
+			l.parentOf(server, workers).Kill()
+			var told string
+			for n, text := range []string{"y", "z"} {
+				_, result, status := l.talk("talk", text)
+				status = strings.Replace(status, "refused", "failed", 1)
+				expect(t, "run "+text, []string{status}, want[n:n+1])
+				told += result + "; "
+			}
+			const lost = "the worker that hosted the last one was lost" + newState
+			if strings.Count(told, lost) != 1 || strings.Contains(told, "x ") {
+				t.Errorf("the runs were told %q", told)
+			}
+		})
+	}
+}
+
+// A person closes it between two runs, and the next run is told.
+func TestConversationSession_IsClosedBetweenRuns(t *testing.T) {
+	l := newLab(t)
+	l.workerIn(nil, "--tools", l.sessionTools(", scope: conversation"))
+	server, _, _ := l.talk("talk", "x")
+	list, err := audit.Instances(t.Context(), l.Client, "talk", "")
+	if err != nil || len(list) != 1 {
+		t.Fatalf("the conversation has the instances %+v, %v", list, err)
+	}
+	out, err := exec.CommandContext(l.ctx, testserver.Bin(t, "starter"), "close", "talk", "--by",
+		"ada", "--reason", "it hangs", "--address", l.Address).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	l.awaitExit(server)
+	_, text, status := l.talk("talk", "y")
+	expect(t, "next run", []string{text, status}, []string{
+		"ythe last one was closed by ada: it hangs" + newState + list[0].Name + stateless, completed})
+}
+
+// A plan without a conversation has a session of its own, which is closed with it.
+func TestConversationSessions_AreThoseOfTheRunWithoutAConversation(t *testing.T) {
+	l := newLab(t)
+	l.workerIn(nil, "--tools", l.sessionTools(", scope: conversation"))
+	run := l.runPlan("plan", api.Plan{Calls: []api.PlanCall{
+		{ID: "a", Tool: "remember", Arguments: []byte(`{"text":"x"}`)}}})
+	l.result(run)
+	servers, texts := l.remembered(run)
+	expect(t, "texts", texts, []string{"x"})
+	l.awaitExit(servers[0])
+}

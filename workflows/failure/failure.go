@@ -1,0 +1,52 @@
+// Package failure reads why an activity failed from Temporal's error, and makes the errors of
+// rejected updates.
+package failure
+
+import (
+	"errors"
+
+	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/sdk/temporal"
+)
+
+// Of returns the failure that the error of an activity reports.
+func Of(err error) api.ActivityFailure {
+	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
+		f := api.ActivityFailure{Timeout: api.TimeoutKind(timeout.TimeoutType().String())}
+		if timeout.HasLastHeartbeatDetails() {
+			f.LastHeartbeat = func(v any) error { return timeout.LastHeartbeatDetails(v) }
+		}
+		return f
+	}
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if temporal.IsCanceledError(err) || !ok {
+		return api.ActivityFailure{Cancelled: temporal.IsCanceledError(err), Message: err.Error()}
+	}
+	return api.ActivityFailure{Type: app.Type(), Message: app.Message(),
+		Details: func(v any) error { return app.Details(v) },
+		Left:    func(v any) error { return app.Details(&api.Error{}, v) }}
+}
+
+// Progress returns what the error of an instance's host reports of the instance, and whether it
+// reports anything.
+func Progress(err error) (left api.InstanceProgress, known bool) {
+	read := errors.New("it tells nothing")
+	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok &&
+		timeout.HasLastHeartbeatDetails() {
+		read = timeout.LastHeartbeatDetails(&left)
+	}
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		var e api.Error
+		read = app.Details(&e, &left)
+	}
+	return left, read == nil
+}
+
+// Refusal returns the error by which an update handler rejects a request because of e; nil for nil.
+func Refusal(e *api.ControlError) error {
+	if e == nil {
+		return nil
+	}
+	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type),
+		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{*e}})
+}

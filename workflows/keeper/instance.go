@@ -1,0 +1,281 @@
+// Package keeper hosts instances for the runs of a conversation: the workflow that keeps an
+// instance, and the part of a run that uses it.
+package keeper
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/failure"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// hostTimeout bounds an instance host activity. The server also applies the timeout of the
+	// workflow.
+	hostTimeout = 10 * 365 * 24 * time.Hour
+	// closeWithin bounds an attempt to tell a host to close its instance.
+	closeWithin = 15 * time.Second
+	// maxBefore bounds the remembered instance hosts of earlier executions. More than one is needed
+	// because the newest may not have reported yet.
+	maxBefore = 3
+)
+
+// Instance is the workflow that hosts an instance for the runs of a conversation. A run sends its
+// calls to the queue of the instance, as to an instance of its own. The workflow ends when the
+// instance was idle for its timeout, was closed or lost, or could not be created, and tells the
+// runs that use it. Its result is what the next workflow of the same ID starts with, so that no
+// loss goes unnoticed between two runs.
+func Instance(ctx workflow.Context, in api.InstanceInput) (api.InstanceLeft, error) {
+	info := workflow.GetInfo(ctx)
+	in.Host.Origin.Run = cmp.Or(info.FirstRunID, info.WorkflowExecution.RunID)
+	in.Host.Origin.Conversation = in.Conversation
+	k := &instance{in: in, joins: workflow.GetSignalChannel(ctx, api.JoinInstanceSignal),
+		leaves: workflow.GetSignalChannel(ctx, api.LeaveInstanceSignal)}
+	if err := k.answer(ctx); err != nil {
+		return api.InstanceLeft{}, err
+	}
+	for {
+		fault, err := k.host(ctx)
+		if err != nil {
+			return api.InstanceLeft{}, err
+		}
+		k.tell(ctx, fault)
+		k.learn()
+		if len(k.in.Users) == 0 || ctx.Err() != nil {
+			return api.InstanceLeft{Last: k.in.Host.Last, Vanished: k.in.Host.Lost,
+				Lost: k.in.Lost}, nil
+		}
+	}
+}
+
+// instance is one execution of Instance.
+type instance struct {
+	// in is what continue-as-new carries.
+	in            api.InstanceInput
+	joins, leaves workflow.ReceiveChannel
+	// hosted is the future of the activity with the ID hostID, which ends with the instance. hosts
+	// counts these activities.
+	hosted workflow.Future
+	hostID string
+	hosts  int
+	// closing is set while the instance is being closed on demand; stop ends telling its host.
+	closing *api.InstanceClosing
+	stop    func()
+}
+
+// answer registers the queries of the workers that host the instance, and the request to close it.
+func (k *instance) answer(ctx workflow.Context) error {
+	err := workflow.SetQueryHandler(ctx, api.VariablesQuery,
+		func() (map[string]any, error) { return k.in.Variables, nil })
+	if err != nil {
+		return err
+	}
+	err = workflow.SetQueryHandler(ctx, api.SetupQuery, func() (api.Setup, error) {
+		return api.Setup{Pinned: api.Pack(api.Pinned{
+			Catalog: api.Catalog{Tools: []api.Tool{k.in.Tool}}})}, nil
+	})
+	if err != nil {
+		return err
+	}
+	return workflow.SetUpdateHandlerWithOptions(ctx, api.CloseInstanceUpdate, k.close,
+		workflow.UpdateHandlerOptions{Validator: k.mayClose})
+}
+
+// host has a worker host the instance until it ends. It returns why the instance was lost or not
+// created; nil if it was idle or closed. The error continues the workflow as new.
+func (k *instance) host(ctx workflow.Context) (*api.Error, error) {
+	if k.in.Lost != "" && k.in.Tool.OnLoss != api.OnLossRecreate {
+		return lost(k.in.Lost), nil
+	}
+	for {
+		k.start(ctx)
+		if err := k.await(ctx); err != nil {
+			return nil, err
+		}
+		if fault, again := k.ended(ctx); !again {
+			return fault, nil
+		}
+	}
+}
+
+// lost is the error of an instance that was lost and is not recreated.
+func lost(why string) *api.Error {
+	e := api.Errorf(api.ErrWorkerLost, "%s", why)
+	e.Phase = api.PhaseExecution
+	return e
+}
+
+// start requests a host from the workers of the tool's lane, or the living instance of the previous
+// execution from its worker.
+func (k *instance) start(ctx workflow.Context) {
+	k.hosts++
+	base, tool, request := workflow.GetInfo(ctx).TaskQueueName, k.in.Tool, k.in.Host
+	k.hostID = api.InstanceHostID(request.Name(), k.hosts)
+	options := workflow.ActivityOptions{
+		ActivityID:             k.hostID,
+		TaskQueue:              api.InstanceHostQueue(base, tool.Lane),
+		ScheduleToStartTimeout: tool.HostWithin.Std(),
+		StartToCloseTimeout:    hostTimeout,
+		HeartbeatTimeout:       tool.Heartbeat.Std(),
+		WaitForCancellation:    true,
+		Summary:                "the conversation's instance of " + request.Name(),
+		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+	}
+	switch {
+	case request.Adopt:
+		options.TaskQueue = request.Queue
+		options.ScheduleToStartTimeout = api.AdoptWithin.Std() + api.IdleLease(tool.Heartbeat).Std()
+		request.Last, request.Before = api.InstanceProgress{}, nil
+	case tool.OnLoss == api.OnLossRecreate:
+		options.RetryPolicy = &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond,
+			BackoffCoefficient: 2, MaximumInterval: time.Second}
+	}
+	k.hosted = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options),
+		api.HostInstanceActivity, request)
+}
+
+// await returns when the host has ended. Its error continues the workflow as new, because the
+// history is long.
+func (k *instance) await(ctx workflow.Context) error {
+	patient, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	long := func() bool {
+		return k.closing == nil && ctx.Err() == nil &&
+			workflow.GetInfo(ctx).GetContinueAsNewSuggested()
+	}
+	for {
+		err := workflow.Await(patient, func() bool {
+			return k.hosted.IsReady() || k.joins.Len()+k.leaves.Len() > 0 || long()
+		})
+		k.learn()
+		switch {
+		case err != nil || k.hosted.IsReady():
+			return err
+		case long():
+			return k.continueAsNew(ctx)
+		}
+	}
+}
+
+// continueAsNew continues the workflow, which then adopts the living instance.
+func (k *instance) continueAsNew(ctx workflow.Context) error {
+	next := k.in
+	next.Host.Adopt = true
+	next.Host.Before = append(slices.Clone(next.Host.Before), api.InstanceHost{
+		RunID: workflow.GetInfo(ctx).WorkflowExecution.RunID, ActivityID: k.hostID})
+	next.Host.Before = next.Host.Before[max(0, len(next.Host.Before)-maxBefore):]
+	return workflow.NewContinueAsNewError(ctx, api.InstanceWorkflow, next)
+}
+
+// learn reads which runs use the instance. Runs with one workflow ID follow each other.
+func (k *instance) learn() {
+	var join, leave api.InstanceUser
+	for ; k.joins.ReceiveAsync(&join); join = (api.InstanceUser{}) {
+		k.in.Users = append(slices.DeleteFunc(k.in.Users, func(u api.InstanceUser) bool {
+			return u.WorkflowID == join.WorkflowID
+		}), join)
+	}
+	for ; k.leaves.ReceiveAsync(&leave); leave = (api.InstanceUser{}) {
+		k.in.Users = slices.DeleteFunc(k.in.Users, func(u api.InstanceUser) bool {
+			return u.Ticket == leave.Ticket
+		})
+	}
+}
+
+// ended learns what became of the instance from the end of its host: why it was lost or not
+// created, and whether another host follows at once.
+func (k *instance) ended(ctx workflow.Context) (fault *api.Error, again bool) {
+	var left api.InstanceProgress
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	err := k.hosted.Get(ctx, &left)
+	host := &k.in.Host
+	adopted := host.Adopt
+	host.Adopt = false
+	known := err == nil
+	if err != nil {
+		left, known = failure.Progress(err)
+	}
+	if known {
+		host.Last, host.Before, host.Lost = left, nil, false
+	}
+	if closing := k.closing; closing != nil {
+		k.stop()
+		k.closing, host.Lost = nil, false
+		host.Last = host.Last.AfterClose(closing.Why)
+		return nil, false
+	}
+	if err == nil {
+		return nil, false
+	}
+	return k.failed(failure.Of(err), adopted)
+}
+
+// failed is ended for a host that failed.
+func (k *instance) failed(f api.ActivityFailure, adopted bool) (fault *api.Error, again bool) {
+	if !adopted && f.HostNeverStarted() {
+		return nil, true
+	}
+	fault, why := f.InstanceHostError(k.in.Tool, adopted)
+	if why == "" {
+		return fault, false
+	}
+	k.in.Host.Lost = true
+	if k.in.Tool.OnLoss == api.OnLossRecreate {
+		return fault, adopted
+	}
+	// A snapshot of an instance that is not recreated is older than its last call.
+	k.in.Host.Last.State, k.in.Lost = nil, why
+	return lost(why), false
+}
+
+// tell tells the runs that use the instance that it ended, and why.
+func (k *instance) tell(ctx workflow.Context, fault *api.Error) {
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	users := k.in.Users
+	k.in.Users = nil
+	last := k.in.Host.Last
+	last.State = nil
+	var sent []workflow.Future
+	for _, user := range users {
+		sent = append(sent, workflow.SignalExternalWorkflow(ctx, user.WorkflowID, "",
+			api.InstanceEndedSignal, api.InstanceEnded{Ticket: user.Ticket,
+				Tool: k.in.Host.Tool, Last: last, Error: fault}))
+	}
+	for _, told := range sent {
+		if told.Get(ctx, nil) == nil { // else the run has ended
+			k.in.Lost = ""
+		}
+	}
+}
+
+// mayClose rejects requests to close an instance that no worker hosts.
+func (k *instance) mayClose(_ workflow.Context, r api.CloseInstance) error {
+	e := r.Check()
+	if e == nil && (k.closing != nil || k.hosted == nil || k.hosted.IsReady()) {
+		e = &api.ControlError{Type: api.NoInstance,
+			Message: "the conversation has no open instance of that name"}
+	}
+	return failure.Refusal(e)
+}
+
+// close closes the instance on a person's request.
+func (k *instance) close(ctx workflow.Context, r api.CloseInstance) error {
+	k.closing = &api.InstanceClosing{Why: "the last one was " + r.Note()}
+	ctx, k.stop = workflow.WithCancel(workflow.WithActivityOptions(ctx,
+		workflow.ActivityOptions{
+			TaskQueue:           k.in.Host.Queue,
+			StartToCloseTimeout: closeWithin,
+			Summary:             "close the instance of " + k.in.Host.Name(),
+			RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2,
+				MaximumInterval: closeWithin},
+		}))
+	workflow.ExecuteActivity(ctx, api.CloseInstanceActivity,
+		api.CloseInstanceRequest{OnDemand: true, Why: k.closing.Why})
+	return nil
+}

@@ -1,0 +1,208 @@
+package keeper_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/keeper"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+)
+
+// lab runs the workflow of one instance with scripted hosts.
+type lab struct {
+	*testsuite.TestWorkflowEnvironment
+	// hosts are the ends of the hosts, in order; asked are the requests to them.
+	hosts []func(context.Context) (api.InstanceProgress, error)
+	asked []api.HostInstanceRequest
+	// closed are the requests to close the instance.
+	closed []api.CloseInstanceRequest
+}
+
+func newLab(hosts ...func(context.Context) (api.InstanceProgress, error)) *lab {
+	var suite testsuite.WorkflowTestSuite
+	l := &lab{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), hosts: hosts}
+	l.RegisterWorkflowWithOptions(keeper.Instance,
+		workflow.RegisterOptions{Name: api.InstanceWorkflow})
+	l.RegisterActivityWithOptions(func(ctx context.Context,
+		r api.HostInstanceRequest) (api.InstanceProgress, error) {
+		l.asked = append(l.asked, r)
+		return l.hosts[len(l.asked)-1](ctx)
+	}, activity.RegisterOptions{Name: api.HostInstanceActivity})
+	l.RegisterActivityWithOptions(func(_ context.Context, r api.CloseInstanceRequest) error {
+		l.closed = append(l.closed, r)
+		return nil
+	}, activity.RegisterOptions{Name: api.CloseInstanceActivity})
+	l.SetTestTimeout(20 * time.Second)
+	return l
+}
+
+// tells expects that the run of the workflow ID is told, and answers with err.
+func (l *lab) tells(id string, ended api.InstanceEnded, err error) {
+	l.OnSignalExternalWorkflow("default-test-namespace", id, "", api.InstanceEndedSignal,
+		ended).Return(err).Once()
+}
+
+func (l *lab) left(t *testing.T, in api.InstanceInput) (left api.InstanceLeft) {
+	t.Helper()
+	l.ExecuteWorkflow(api.InstanceWorkflow, in)
+	if err := l.GetWorkflowResult(&left); err != nil {
+		t.Fatal(err)
+	}
+	l.AssertExpectations(t)
+	return left
+}
+
+var (
+	talk = api.InstanceUser{WorkflowID: "talk", Ticket: "1"}
+	used = api.InstanceProgress{Generation: 3, Used: true, State: []byte("state")}
+	// told is what runs are told of used.
+	told = api.InstanceProgress{Generation: 3, Used: true}
+)
+
+func input(onLoss api.OnLoss, users ...api.InstanceUser) api.InstanceInput {
+	return api.InstanceInput{Host: api.HostInstanceRequest{Tool: "counter", Queue: "q"},
+		Tool: api.Tool{Name: "counter", OnLoss: onLoss, Heartbeat: api.Duration(time.Second),
+			Scope: api.ScopeConversation},
+		Conversation: "talk", Users: users}
+}
+
+func ends(p api.InstanceProgress, err error) func(context.Context) (api.InstanceProgress, error) {
+	return func(context.Context) (api.InstanceProgress, error) { return p, err }
+}
+
+func serves(context.Context) (api.InstanceProgress, error) {
+	return api.InstanceProgress{}, activity.ErrResultPending
+}
+
+func expect(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: got %+v, want %+v", what, got, want)
+	}
+}
+
+// The snapshot is for the next workflow of the ID, not for the runs.
+func TestInstance_TellsItsRunsThatItWasIdle(t *testing.T) {
+	l := newLab(ends(used, nil))
+	l.tells("talk", api.InstanceEnded{Ticket: "1", Tool: "counter", Last: told}, nil)
+	expect(t, "left", l.left(t, input(api.OnLossFail, talk)), api.InstanceLeft{Last: used})
+	asked := l.asked[0]
+	if asked.Origin.Run == "" || asked.Origin.Conversation != "talk" || asked.Queue != "q" {
+		t.Errorf("asked for %+v", asked)
+	}
+}
+
+// A loss that no run knows is left to the next run.
+func TestInstance_LeavesALossThatNoRunKnows(t *testing.T) {
+	const why = "its worker was lost or could not reach Temporal"
+	lost := api.InstanceEnded{Ticket: "1", Tool: "counter", Last: told,
+		Error: &api.Error{Type: api.ErrWorkerLost, Phase: api.PhaseExecution, Message: why}}
+	for name, test := range map[string]struct {
+		told error
+		want api.InstanceLeft
+	}{
+		"told":     {nil, api.InstanceLeft{Last: told, Vanished: true}},
+		"not told": {errors.New("it has ended"), api.InstanceLeft{Last: told, Vanished: true, Lost: why}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(ends(used, temporal.NewHeartbeatTimeoutError(used)))
+			l.tells("talk", lost, test.told)
+			expect(t, "left", l.left(t, input(api.OnLossFail, talk)), test.want)
+		})
+	}
+	t.Run("the next run", func(t *testing.T) {
+		l := newLab()
+		in := input(api.OnLossFail, talk)
+		in.Host.Last, in.Host.Lost, in.Lost = told, true, why
+		l.tells("talk", lost, nil)
+		expect(t, "left", l.left(t, in), api.InstanceLeft{Last: told, Vanished: true})
+		expect(t, "hosts", len(l.asked), 0)
+	})
+}
+
+// A run that joins replaces an earlier one with its workflow ID. One that left is not told.
+func TestInstance_KnowsTheRunsThatUseIt(t *testing.T) {
+	l := newLab(serves)
+	other := api.InstanceUser{WorkflowID: "plan", Ticket: "2"}
+	again := api.InstanceUser{WorkflowID: "talk", Ticket: "3"}
+	for n, send := range []func(){
+		func() { l.SignalWorkflow(api.JoinInstanceSignal, other) },
+		func() { l.SignalWorkflow(api.JoinInstanceSignal, again) },
+		func() { l.SignalWorkflow(api.LeaveInstanceSignal, other) },
+		l.CancelWorkflow,
+	} {
+		l.RegisterDelayedCallback(send, time.Duration(n+1)*time.Minute)
+	}
+	l.tells("talk", api.InstanceEnded{Ticket: "3", Tool: "counter"}, nil)
+	l.left(t, input(api.OnLossRecreate, talk))
+}
+
+// An instance that could not be created is none, and is created again for the next run.
+func TestInstance_TellsWhyItWasNotCreated(t *testing.T) {
+	fault := api.Error{Type: api.ErrExecution, Message: "no disk"}
+	l := newLab(ends(used, temporal.NewApplicationErrorWithOptions(fault.Message,
+		string(fault.Type), temporal.ApplicationErrorOptions{NonRetryable: true,
+			Details: []any{fault, api.InstanceProgress{Generation: 1}}})))
+	l.tells("talk", api.InstanceEnded{Ticket: "1", Tool: "counter",
+		Last: api.InstanceProgress{Generation: 1}, Error: &fault}, nil)
+	expect(t, "left", l.left(t, input(api.OnLossFail, talk)),
+		api.InstanceLeft{Last: api.InstanceProgress{Generation: 1}})
+}
+
+// Its next result says who closed it. A closed instance cannot be closed again.
+func TestInstance_IsClosedByAPerson(t *testing.T) {
+	l := newLab(serves)
+	request := api.CloseInstance{Instance: "counter", By: "ada", Reason: "it hangs"}
+	var refused error
+	l.RegisterDelayedCallback(func() {
+		for _, id := range []string{"first", "second"} {
+			l.UpdateWorkflow(api.CloseInstanceUpdate, id, &testsuite.TestUpdateCallback{
+				OnAccept: func() {}, OnReject: func(err error) { refused = err },
+				OnComplete: func(any, error) {}}, request)
+		}
+	}, time.Minute)
+	l.RegisterDelayedCallback(l.CancelWorkflow, time.Hour)
+	left := l.left(t, input(api.OnLossFail))
+	const why = "the last one was closed by ada: it hangs"
+	expect(t, "told to close", l.closed, []api.CloseInstanceRequest{{OnDemand: true, Why: why}})
+	expect(t, "left", left, api.InstanceLeft{Last: api.InstanceProgress{Ended: why, Closed: true}})
+	if refused == nil {
+		t.Error("the second request was accepted")
+	}
+}
+
+// The next execution adopts the living instance and knows where its state is.
+func TestInstance_GoesOnAfterContinueAsNew(t *testing.T) {
+	l := newLab(serves)
+	l.RegisterDelayedCallback(func() { l.SignalWorkflow(api.JoinInstanceSignal, talk) },
+		time.Minute)
+	l.RegisterDelayedCallback(func() { l.SetContinueAsNewSuggested(true) }, 2*time.Minute)
+	l.ExecuteWorkflow(api.InstanceWorkflow, input(api.OnLossRecreate))
+	next, ok := errors.AsType[*workflow.ContinueAsNewError](l.GetWorkflowError())
+	if !ok {
+		t.Fatal(l.GetWorkflowError())
+	}
+	var in api.InstanceInput
+	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &in); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "users", in.Users, []api.InstanceUser{talk})
+	if before := in.Host.Before; !in.Host.Adopt || len(before) != 1 ||
+		before[0].ActivityID != "host_instance/counter" {
+		t.Errorf("continued with %+v", in.Host)
+	}
+	again := newLab(ends(used, nil))
+	again.tells("talk", api.InstanceEnded{Ticket: "1", Tool: "counter", Last: told}, nil)
+	again.left(t, in)
+	if r := again.asked[0]; !r.Adopt || r.Before != nil {
+		t.Errorf("asked for %+v", r)
+	}
+}

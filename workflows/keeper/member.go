@@ -1,0 +1,102 @@
+package keeper
+
+import (
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// joinTimeout bounds an attempt to reach the workflow that keeps an instance.
+	joinTimeout = 30 * time.Second
+	// joinPause bounds the wait between two attempts.
+	joinPause = 10 * time.Second
+)
+
+// Member is that a run uses an instance of its conversation.
+type Member struct {
+	// Hosted is ready when the run can no longer use the instance: with its api.InstanceProgress,
+	// or with an error that failure.Of reads.
+	Hosted workflow.Future
+
+	end workflow.Settable
+	// id is that of the workflow Instance.
+	id   string
+	user api.InstanceUser
+	over bool
+	// joined is the future of the activity that takes the run to the workflow; nil if an earlier
+	// execution of the run joined it.
+	joined workflow.Future
+	cancel func()
+}
+
+// Join has a run use the instance that r describes. name identifies the activity in the run.
+func Join(ctx workflow.Context, r api.JoinInstanceRequest, name string) *Member {
+	info := workflow.GetInfo(ctx)
+	r.User = api.InstanceUser{WorkflowID: info.WorkflowExecution.ID,
+		Ticket: info.WorkflowExecution.RunID + "/" + name}
+	m := resume(ctx, r.Keeper, r.User)
+	ctx, m.cancel = workflow.WithCancel(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ActivityID:          "join/" + name,
+		StartToCloseTimeout: joinTimeout,
+		Summary:             "the conversation's instance of " + r.Name(),
+		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond,
+			BackoffCoefficient: 2, MaximumInterval: joinPause},
+	}))
+	m.joined = workflow.ExecuteActivity(ctx, api.JoinInstanceActivity, r)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		if err := m.joined.Get(ctx, nil); err != nil && !m.over {
+			m.over = true
+			m.end.SetError(err)
+		}
+	})
+	return m
+}
+
+// Resume has the execution that continues a run use the instance that the previous one has joined
+// with that ticket. id is that of the workflow that keeps the instance.
+func Resume(ctx workflow.Context, id, ticket string) *Member {
+	return resume(ctx, id, api.InstanceUser{
+		WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Ticket: ticket})
+}
+
+func resume(ctx workflow.Context, id string, user api.InstanceUser) *Member {
+	m := &Member{user: user, cancel: func() {}, id: id}
+	m.Hosted, m.end = workflow.NewFuture(ctx)
+	return m
+}
+
+// Ticket returns the ticket with which the next execution of the run resumes; empty if the run has
+// not joined yet.
+func (m *Member) Ticket() string {
+	if m == nil || m.joined != nil && !m.joined.IsReady() {
+		return ""
+	}
+	return m.user.Ticket
+}
+
+// End handles that an instance ended, if it is this one.
+func (m *Member) End(e api.InstanceEnded) {
+	switch {
+	case m == nil || m.over || e.Ticket != m.user.Ticket:
+		return
+	case e.Error == nil:
+		m.end.SetValue(e.Last)
+	default:
+		m.end.SetError(temporal.NewApplicationErrorWithOptions(e.Error.Message,
+			string(e.Error.Type), temporal.ApplicationErrorOptions{NonRetryable: true,
+				Details: []any{*e.Error, e.Last}}))
+	}
+	m.over = true
+}
+
+// Leave ends the use of the instance, which goes on without the run. It returns when its workflow
+// knows.
+func (m *Member) Leave(ctx workflow.Context) {
+	m.over = true
+	m.cancel()
+	_ = workflow.SignalExternalWorkflow(ctx, m.id, "", api.LeaveInstanceSignal,
+		m.user).Get(ctx, nil) // a workflow that has ended needs not know
+}

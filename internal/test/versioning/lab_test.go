@@ -32,7 +32,7 @@ const (
 )
 
 // toolsFile declares a tool on the lane general, whose queue is versioned, one on a lane without a
-// limit, and one on the lane serial. None may run twice. The last one is an agent.
+// limit, and one on the lane serial. None may run twice. The last ones are stateful and an agent.
 const toolsFile = `name: own
 version: 1.0.0
 description: Writes to the ledger.
@@ -53,6 +53,13 @@ description: Writes to the ledger.
 parameters: [{name: gate, type: string, default: "", description: What the call waits for.}]
 entry: {type: function, handler: note}
 execution: {lane: serial, effect: once, timeout: 2m}
+---
+name: counter
+version: 1.0.0
+description: Counts the calls of its run.
+parameters: [{name: gate, type: string, default: "", description: What the call waits for.}]
+entry: {type: stateful, on_loss: fail}
+execution: {effect: once, heartbeat: 10s}
 ---
 name: helper
 version: 1.0.0

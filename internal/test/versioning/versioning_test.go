@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
 )
 
@@ -68,6 +69,38 @@ func (l *lab) serveOneLaneWithBoth() {
 	}
 	l.open("wide-gate")
 	l.result(run)
+}
+
+// An agent that moves keeps the instance of its stateful tool on the worker of the old build.
+func TestRollout_KeepsInstances(t *testing.T) {
+	l := newLab(t)
+	l.worker("a")
+	l.current("a")
+	run := l.agent("counting", "counter", "late", "", "")
+	l.started("counting", "1.1")
+	l.worker("b", changed+"=1")
+	l.current("b")
+	l.open("late")
+	l.result(run)
+	if got := fmt.Sprintf("%q", l.builds(run)); got != `[["a"] ["b"]]` {
+		t.Errorf("the executions were on the builds %s", got)
+	}
+	var results []string
+	for r, err := range audit.Records(l.ctx, l.Client, "counting", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, string(r.Result.Output))
+	}
+	if want := []string{"1", "2", "3"}; !slices.Equal(results, want) {
+		t.Errorf("the calls returned %q, want %q", results, want)
+	}
+	for _, call := range []string{"1.1", "2.1", "3.1"} {
+		if build := l.started("counting", call); build != "a" {
+			t.Errorf("the call %s ran on build %s, want a", call, build)
+		}
+	}
+	l.checkLedger(map[string]int{"counting": 3})
 }
 
 // Half of the runs start on a build that ramps with 50 %, and end there.

@@ -43,6 +43,8 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(host.Main(host.Config{Connection: connection, Functions: []switchyard.Function{
 		switchyard.NewFunction("note", note),
+	}, Stateful: []switchyard.Stateful{
+		switchyard.NewStateful("counter", newCounter, switchyard.NewMethod("count", (*counter).count)),
 	}}))
 }
 
@@ -74,6 +76,17 @@ func (i *beginsWithTimer) ExecuteWorkflow(ctx workflow.Context,
 // none.
 type order struct {
 	Gate string `json:"gate"`
+}
+
+// counter is a stateful tool without snapshots: it counts the calls of its run.
+type counter struct{ calls int }
+
+func newCounter(context.Context, switchyard.StartInfo) (*counter, error) { return &counter{}, nil }
+
+func (c *counter) count(ctx context.Context, o order) (int, error) {
+	c.calls++
+	_, err := note(ctx, o)
+	return c.calls, err
 }
 
 // gatePoll is the interval at which calls look for their gate.

@@ -76,6 +76,7 @@ dynamicconfig: ## Write the server's dynamic configuration from devserver's tabl
 
 .PHONY: clean
 clean: ## Remove build results; the demo's databases in .switchyard stay
+	if [ -x bin/compose/podman ]; then bin/compose/podman system reset --force; fi
 	rm -rf bin coverage
 
 ##@ Test
@@ -126,6 +127,13 @@ test/dashboard: build ## Check on a real Prometheus that alerts fire and every p
 .PHONY: pictures/ui
 pictures/ui: bin/starter bin/worker bin/devserver ## Redraw the screenshots of the Web UI in docs/pictures with Chromium, and check what it shows
 	internal/webui/draw docs/pictures
+
+# It needs Debian as root, with the packages that internal/test/compose/install names, and Chromium. The first time it builds
+# images for some minutes; it keeps them in bin/compose and takes everything else down.
+.PHONY: test/compose
+test/compose: npm ## Start docker-compose.yml with stand-in images and try faults, upgrades and backups; prints a table
+	@internal/test/compose/install bin/compose
+	cd internal/test/compose && SWITCHYARD_COMPOSE='$(CURDIR)/bin/compose' $(GO) test -count=1 -timeout 60m -v
 
 # go test prints the log of passing tests only when it runs in their folder.
 .PHONY: conformance

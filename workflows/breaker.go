@@ -131,7 +131,8 @@ func (r breaker) noteSuccess(c api.Call) {
 		return
 	}
 	digest := api.CallDigest(c.Tool, c.Arguments)
-	if r.pipeline.tools[c.Tool].Effect == api.EffectRead || slices.Contains(known.Changed, digest) {
+	if r.pipeline.tools.Of(c.Tool).Effect == api.EffectRead ||
+		slices.Contains(known.Changed, digest) {
 		known.Calls = slices.DeleteFunc(known.Calls,
 			func(failed api.Repeat) bool { return failed.Call == digest })
 		return

@@ -19,7 +19,7 @@ type callRun struct {
 	// decision is that of admission, or that of the approval that changed the call.
 	decision api.AdmissionDecision
 	// tool has the bounds that the call's execution plan sets.
-	tool api.Tool
+	tool *api.Tool
 	// share limits the run of a sub-agent.
 	share api.Limits
 	// parts are the calls that a batched call replaces; place is the index of a call in its turn.
@@ -46,7 +46,7 @@ type callRun struct {
 }
 
 func (p *pipeline) newCall(c api.Call, v api.AdmissionDecision) *callRun {
-	return &callRun{pipeline: p, call: c, decision: v, tool: p.tools[c.Tool].Under(v.Plan)}
+	return &callRun{pipeline: p, call: c, decision: v, tool: p.tools.Under(c.Tool, v.Plan)}
 }
 
 // run takes the call from its admission decision to its outcome.
@@ -142,7 +142,7 @@ func (c *callRun) decided() (out api.CallOutcome, decided bool) {
 	case v.Result != nil:
 		p.usage.Calls++
 		out := api.CallOutcome{ID: c.call.ID, Tool: c.call.Tool, Result: v.Result}
-		p.runFacts.Ended(out, p.tools[c.call.Tool])
+		p.runFacts.Ended(out, p.tools.Of(c.call.Tool))
 		return out, true
 	}
 	return api.CallOutcome{}, false
@@ -162,13 +162,14 @@ func (c *callRun) awaitApproval(ctx workflow.Context) (out api.CallOutcome, deni
 	_ = o.closed.Get(ctx, nil) // has no error
 	paused := p.control.goOn(ctx)
 	c.decision, c.size = o.decision, 0
-	c.tool = p.tools[c.call.Tool].Under(c.decision.Plan)
+	c.tool = p.tools.Under(c.call.Tool, c.decision.Plan)
 	switch {
 	case paused != nil || o.fault != nil && o.fault.Type == api.ErrCancelled:
 		return c.finish(ctx, nil, api.CancelledBeforeStart()), true
 	case o.fault != nil:
 		result, err := c.finalize(ctx, api.FinalizeResultRequest{Call: c.call.ID,
-			Tool: p.tools[c.call.Tool], Origin: p.origin, Notes: c.decision.Notes, Error: o.fault})
+			Tool: p.tools.Of(c.call.Tool), Origin: p.origin, Notes: c.decision.Notes,
+			Error: o.fault})
 		return c.finish(ctx, result, err), true
 	case c.decision.Result != nil:
 		return c.finish(ctx, c.decision.Result, nil), true
@@ -195,7 +196,7 @@ func partIDs(c *callRun) (ids []string) {
 
 // historyNeed returns how many bytes the call may add to the history.
 func (c *callRun) historyNeed() int {
-	return c.pipeline.sizes.History.Need(c.tool, sender{c}.inputSize()) + c.referenced
+	return c.pipeline.sizes.History.Need(*c.tool, sender{c}.inputSize()) + c.referenced
 }
 
 // attempt executes the call: within the workflow task, as the run of a sub-agent, or as an
@@ -235,7 +236,7 @@ func (c *callRun) await(ctx workflow.Context, attempt workflow.Future) (*api.Res
 	if err == nil {
 		return &result, nil, nil
 	}
-	fault := callError(err, c.tool, c.decision.Route)
+	fault := callError(err, *c.tool, c.decision.Route)
 	if c.tool.Lane != api.LaneInline {
 		c.task = failure.Of(err).RemoteTask(fault, c.task)
 	}
@@ -291,7 +292,7 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 	out := api.CallOutcome{ID: id, Tool: c.call.Tool, Result: result}
 	size := 0
 	if err != nil {
-		out.Result, out.Error = nil, callError(err, c.tool, c.decision.Route)
+		out.Result, out.Error = nil, callError(err, *c.tool, c.decision.Route)
 		if ctx.Err() != nil && c.tool.Requeues(out.Error, c.requeues) {
 			out.Error = api.CancelledBeforeStart()
 		}
@@ -305,10 +306,10 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 	p.sizes.History.Leave(id)
 	p.sizes.Task.Leave(ctx, id, size)
 	p.questions.end(out)
-	p.runFacts.Ended(out, p.tools[c.call.Tool])
+	p.runFacts.Ended(out, p.tools.Of(c.call.Tool))
 	if c.decision.Result == nil { // else nothing was executed
 		if err == nil {
-			p.instances.closeAfter(ctx, c.tool)
+			p.instances.closeAfter(ctx, *c.tool)
 		}
 		c.noteUndo(out, err)
 	}
@@ -324,7 +325,7 @@ func (c *callRun) finalize(ctx workflow.Context, r api.FinalizeResultRequest) (*
 	var finalized api.FinalizedResult
 	var err error
 	options := saying(withLocalOptions(ctx, r.Hooks...), "end of call "+r.Call)
-	_ = c.pipeline.sizes.Task.Record(ctx, c.pipeline.sizes.History.MaxResult(c.tool), func() int {
+	_ = c.pipeline.sizes.Task.Record(ctx, c.pipeline.sizes.History.MaxResult(*c.tool), func() int {
 		err = workflow.ExecuteLocalActivity(options, api.FinalizeResultActivity, r).Get(ctx,
 			&finalized)
 		if finalized.Result == nil {
@@ -344,7 +345,7 @@ func (c *callRun) finalize(ctx workflow.Context, r api.FinalizeResultRequest) (*
 // finalizeRequest returns the request to finalize the call, without its result.
 func (c *callRun) finalizeRequest() api.FinalizeResultRequest {
 	p := c.pipeline
-	return api.FinalizeResultRequest{Call: c.call.ID, Tool: c.tool, Origin: p.origin,
+	return api.FinalizeResultRequest{Call: c.call.ID, Tool: *c.tool, Origin: p.origin,
 		Notes: c.decision.Notes, Hooks: api.HooksFor(p.hooks.AfterCall, c.call.Tool),
 		Arguments: c.arguments(), Parent: p.parent.Call}
 }

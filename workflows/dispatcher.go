@@ -195,7 +195,7 @@ func (p *pipeline) unbatch(n int, runs []*callRun, outcomes []api.CallOutcome) [
 func (p *pipeline) countPart(whole, own api.CallOutcome, n int) {
 	if n > 0 {
 		p.usage.Calls++
-		p.runFacts.Ended(own, p.tools[own.Tool])
+		p.runFacts.Ended(own, p.tools.Of(own.Tool))
 	}
 	if own.Error != nil && (n > 0 || whole.Error == nil) {
 		p.usage.Failed++

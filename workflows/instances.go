@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/failure"
 	"github.com/switchyard/switchyard/workflows/keeper"
+	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -26,7 +27,7 @@ type instances struct {
 	base   string
 	origin api.Origin
 	// tools are those of the run, by name.
-	tools map[string]api.Tool
+	tools turn.Tools
 	sizes *budget.Sizes
 	// list is in the order in which the instances were first needed.
 	list []*instance
@@ -137,7 +138,7 @@ func (s *instances) of(t api.Tool) *instance {
 	}
 	i := &instance{run: s, tool: t}
 	for _, name := range slices.Sorted(maps.Keys(s.tools)) {
-		other := s.tools[name]
+		other := s.tools.Of(name)
 		if other.Dispatch == api.DispatchInstance && other.InstanceName() == t.InstanceName() {
 			i.tool.Heartbeat = max(i.tool.Heartbeat, other.Heartbeat)
 			if other.Name != t.Name {
@@ -375,7 +376,7 @@ func (s *instances) continueState(ctx workflow.Context) []api.InstanceState {
 // because they wait only briefly.
 func (s *instances) resume(ctx workflow.Context, continued []api.InstanceState) {
 	for _, c := range continued {
-		i := s.of(s.tools[c.Tool])
+		i := s.of(s.tools.Of(c.Tool))
 		i.last, i.before, i.vanished, i.gone = c.Last, c.Before, c.Vanished, c.Lost
 		switch {
 		case c.Ticket != "":

@@ -18,7 +18,7 @@ import (
 type pipeline struct {
 	origin  api.Origin
 	catalog api.Catalog
-	tools   map[string]api.Tool
+	tools   turn.Tools
 	mode    api.Mode
 	// queue is the workflow's task queue, from which the names of the lanes' queues derive.
 	queue string
@@ -71,12 +71,12 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 		priority: turn.NewPriority(ctx, in, origin), control: c, questions: c.questions,
 		sizes: c.sizes,
 		queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in),
-		tools: make(map[string]api.Tool, len(catalog.Tools)), pinned: pinned}
+		tools: make(turn.Tools, len(catalog.Tools)), pinned: pinned}
 	p.admitter = admitter{p}
-	for _, t := range catalog.Tools {
-		p.tools[t.Name] = t
-		p.inlineOn = p.inlineOn || t.Lane == api.LaneInline
-	}
+	p.need(catalog.Tools)
+	p.inlineOn = slices.ContainsFunc(catalog.Tools, func(t api.Tool) bool {
+		return t.Lane == api.LaneInline
+	})
 	p.policies = in.Policies
 	if in.Agent != nil {
 		p.policies = slices.Concat(in.Policies, in.Agent.Policies)
@@ -102,7 +102,7 @@ func (p admitter) toolsOf(calls []api.Call) (tools []api.Tool) {
 	for _, c := range calls {
 		if t, ok := p.tools[c.Tool]; ok && !named[c.Tool] && (c.OfRun() || p.own(c.Tool)) {
 			named[c.Tool] = true
-			tools = append(tools, t)
+			tools = append(tools, *t)
 		}
 	}
 	return tools
@@ -110,13 +110,7 @@ func (p admitter) toolsOf(calls []api.Call) (tools []api.Tool) {
 
 // need adds the tools of calls that the run or its sub-agents make, unless the run has a tool of
 // that name.
-func (p *pipeline) need(below []api.Tool) {
-	for _, t := range below {
-		if _, own := p.tools[t.Name]; !own {
-			p.tools[t.Name] = t
-		}
-	}
-}
+func (p *pipeline) need(below []api.Tool) { p.tools.Add(below) }
 
 // own reports whether the run's calls may name a tool.
 func (p admitter) own(tool string) bool {
@@ -275,7 +269,7 @@ func (p admitter) admitTurn(ctx workflow.Context, calls []api.Call) (*turnCalls,
 		}
 		p.control.approvals.ask(ctx, c.call, c.decision)
 		t.calls, t.places = append(t.calls, c), append(t.places, i)
-		t.slots = append(t.slots, turn.NewSlot(c.tool, c.decision.Route.Key))
+		t.slots = append(t.slots, turn.NewSlot(*c.tool, c.decision.Route.Key))
 	}
 	return t, nil
 }

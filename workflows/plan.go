@@ -188,11 +188,11 @@ func (r *planRun) waits() [][]int {
 	needs := make([][]int, len(r.calls))
 	unknown := map[string]bool{} // lanes with a call whose key depends on results
 	for i, c := range r.calls {
-		lane := r.pipeline.tools[c.Tool].Lane
+		lane := r.pipeline.tools.Of(c.Tool).Lane
 		unknown[lane] = unknown[lane] || !r.admitted[i]
 	}
 	for i, c := range r.calls {
-		tool, key := r.pipeline.tools[c.Tool], ""
+		tool, key := r.pipeline.tools.Of(c.Tool), ""
 		if !unknown[tool.Lane] {
 			key = r.runs[i].decision.Route.Key
 		}

@@ -112,14 +112,14 @@ func answering[T, Told any](open []T, of func(T) (Told, int)) []Told {
 // begin registers a call that may ask.
 func (q *questions) begin(call *callRun) {
 	if call.tool.AnswerWithin > 0 {
-		q.calls[call.call.ID] = &questionCall{tool: call.tool}
+		q.calls[call.call.ID] = &questionCall{tool: *call.tool}
 	}
 }
 
 // scheduled opens the question of a call of a human tool that is being scheduled. A reply before
 // that could not end the call.
 func (q *questions) scheduled(ctx workflow.Context, call *callRun) {
-	c, t, now := call.call, call.tool, workflow.Now(ctx)
+	c, t, now := call.call, *call.tool, workflow.Now(ctx)
 	if t.Dispatch != api.DispatchQuestion || t.AnswerWithin <= 0 {
 		return
 	}

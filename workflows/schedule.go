@@ -35,7 +35,7 @@ func (c sender) send(ctx workflow.Context,
 func (c sender) unsendable(ctx workflow.Context, fault *api.Error) workflow.Future {
 	future, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
-		_, err := c.finalize(ctx, api.FinalizeResultRequest{Call: c.call.ID, Tool: c.tool,
+		_, err := c.finalize(ctx, api.FinalizeResultRequest{Call: c.call.ID, Tool: *c.tool,
 			Origin: c.pipeline.origin, Notes: c.decision.Notes, Error: fault})
 		end.SetError(err)
 	})
@@ -69,7 +69,7 @@ func (c sender) fitting(ctx workflow.Context, n int, fits func(workflow.Context,
 
 // waits reports whether the call may not start yet: the run is paused, or the instance that served
 // calls before is being closed.
-func (c sender) waits() bool { return c.paused() || c.pipeline.instances.isClosing(c.tool) }
+func (c sender) waits() bool { return c.paused() || c.pipeline.instances.isClosing(*c.tool) }
 
 // paused reports whether the call waits for a paused run. Calls that the run itself makes belong to
 // the end of others, which a pause does not stop.
@@ -93,7 +93,7 @@ func (c sender) inputSize() int {
 	case api.DispatchChildWorkflow:
 		size += p.childSize() + api.JSONSize(c.tool.Spec) + api.TextSize(c.decision.Prompt)
 	case api.DispatchInstance:
-		size += p.instances.hostSize(c.tool)
+		size += p.instances.hostSize(*c.tool)
 	}
 	c.size = size
 	return size
@@ -137,7 +137,7 @@ func (p admitter) pinRules(decisions ...api.AdmissionDecision) {
 
 // schedule schedules the call's activity on its route.
 func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
-	p, t, route := c.pipeline, c.tool, c.decision.Route
+	p, t, route := c.pipeline, *c.tool, c.decision.Route
 	summary, parent := c.describe()
 	options := callOptions(p.queue, c.call.ID, t, route, summary)
 	options.Priority = p.priority.Call(c.call, t, route)
@@ -217,10 +217,10 @@ func (c *callRun) inline(ctx workflow.Context) workflow.Future {
 func (c *callRun) executeInline(ctx workflow.Context) workflow.Future {
 	p := c.pipeline
 	p.sizes.Task.Enter(ctx, c.call.ID, api.MaxInlineRecord)
-	call := &api.InlineCall{ID: c.call.ID, Tool: c.tool, Left: p.WallTimeLeft(ctx),
+	call := &api.InlineCall{ID: c.call.ID, Tool: *c.tool, Left: p.WallTimeLeft(ctx),
 		Apart:     p.origin.Caller.Type == api.CallerAgent && !p.stepsInline,
 		Execution: c.execution()}
-	options := inlineOptions(c.tool, call.Hooks, api.InlineSummary(c.call.ID,
+	options := inlineOptions(*c.tool, call.Hooks, api.InlineSummary(c.call.ID,
 		c.tool.Summary(call.Arguments)))
 	call.Origin = p.origin
 	return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options),

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/turn"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -43,7 +44,7 @@ func (c *callRun) subAgent(ctx workflow.Context) workflow.Future {
 
 // startAgent starts the run of the sub-agent, or returns why it cannot start.
 func (c *callRun) startAgent(ctx workflow.Context) (workflow.ChildWorkflowFuture, *api.Error) {
-	p, v, tool := c.pipeline, c.decision, c.pipeline.tools[c.call.Tool]
+	p, v, tool := c.pipeline, c.decision, c.pipeline.tools.Of(c.call.Tool)
 	agent, err := agentOf(tool)
 	if err != nil {
 		return nil, notStartable(api.ErrExecution, "the pinned toolspec of %s cannot be read: %v",
@@ -245,7 +246,7 @@ func (p *pipeline) emittedBy(t api.Tool) []string {
 		for _, name := range namedBy(p.tools, agent) {
 			if !visited[name] {
 				visited[name] = true
-				next = append(next, p.tools[name])
+				next = append(next, *p.tools[name])
 			}
 		}
 	}
@@ -253,7 +254,7 @@ func (p *pipeline) emittedBy(t api.Tool) []string {
 }
 
 // namedBy returns the pinned tools that an agent names or may select, in a fixed order.
-func namedBy(tools map[string]api.Tool, agent *api.Agent) []string {
+func namedBy(tools turn.Tools, agent *api.Agent) []string {
 	var names []string
 	for _, entry := range agent.Tools {
 		if !api.SelectsTools(entry) {

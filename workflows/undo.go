@@ -55,7 +55,7 @@ func (u *undo) continueState() *api.Packed[[]api.Call] {
 // noteUndo records the undo calls of this call and its parts, if its tool declares undo and it may
 // have taken effect. err is the error of its last attempt.
 func (c *callRun) noteUndo(out api.CallOutcome, err error) {
-	p, t := c.pipeline, c.pipeline.tools[c.call.Tool]
+	p, t := c.pipeline, c.pipeline.tools.Of(c.call.Tool)
 	if !p.undo.on || t.Undo == nil || c.call.Purpose == api.PurposeUndo {
 		return
 	}

@@ -33,7 +33,7 @@ func (c *callRun) verify(ctx workflow.Context, failure *api.Error) (r *api.Resul
 		return nil, true, nil
 	}
 	request := c.finalizeRequest()
-	request.Tool = c.pipeline.tools[c.call.Tool]
+	request.Tool = c.pipeline.tools.Of(c.call.Tool)
 	request.Took = api.Duration(workflow.Now(ctx).Sub(began))
 	switch {
 	case err == nil && done:

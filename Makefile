@@ -140,6 +140,11 @@ test/compose: npm ## Start docker-compose.yml with stand-in images and try fault
 conformance: build npm ## Run the official MCP conformance suite against the orchestrator, and print its table
 	cd internal/test/conformance && $(E2E)
 
+# The types of Kubernetes and kustomize are in a separate module, so that they stay out of ours.
+.PHONY: test/kubernetes
+test/kubernetes: bin/starter bin/worker ## Check manifests and the unit of systemd against Kubernetes' types and our programs
+	cd internal/kubernetes && $(GO) vet . && SWITCHYARD_BIN='$(CURDIR)/bin' $(GO) test -count=1 .
+
 .PHONY: test/devserver
 test/devserver: ## Run devserver's own tests
 	$(DEVSERVER) vet -C devserver .
@@ -170,6 +175,7 @@ check: ## Run every check that a change has to pass
 	$(MAKE) --no-print-directory lint
 	$(MAKE) --no-print-directory test/coverage
 	$(MAKE) --no-print-directory test/devserver
+	$(MAKE) --no-print-directory test/kubernetes
 
 .PHONY: bench
 bench: build ## Measure the figures of docs/performance.md; FIGURE=name measures one

@@ -94,6 +94,11 @@ func TestDependenciesAreExplained(t *testing.T) {
 	}
 	used := directDependencies(t, ".")
 	maps.Copy(used, directDependencies(t, "devserver"))
+	for _, r := range requirementsOf(readText(t, "internal/kubernetes/go.mod")) {
+		if r.direct {
+			used[r.module] = true
+		}
+	}
 	tools := requirementsOf(readText(t, "internal/tools/go.mod"))
 	for line := range strings.SplitSeq(readText(t, "internal/tools/go.mod"), "\n") {
 		if tool := moduleOf(strings.TrimPrefix(strings.TrimSpace(line), "tool "),

@@ -194,19 +194,19 @@ func (r *Report) runCharts() []chart {
 	by := r.byName()
 	times, step := r.byTime()
 	byName := named(chart{Title: "Runs by agent, plan and tool", Of: "run of", Unit: unitCount,
-		BehindOf: "solved share"}, by)
+		BehindOf: "success share"}, by)
 	overTime := named(chart{Title: "Runs over time", Note: "by start time, " + every(step),
 		Of: "from (UTC)", Unit: unitCount, Upright: true}, times)
 	for _, c := range []struct {
 		chart *chart
 		sums  []*sum
 	}{{&byName, by}, {&overTime, times}} {
-		add(c.chart, "solved", "model", c.sums, func(s *sum) float64 { return float64(s.solved) })
+		add(c.chart, "successful", "model", c.sums, func(s *sum) float64 { return float64(s.solved) })
 		add(c.chart, "failed", "failed", c.sums, func(s *sum) float64 { return float64(s.failed) })
 		add(c.chart, "running", "held", c.sums, func(s *sum) float64 { return float64(s.open) })
 	}
 	for _, s := range by {
-		byName.Behind = append(byName.Behind, ratio(s.solved, s.solved+s.failed)+" solved")
+		byName.Behind = append(byName.Behind, ratio(s.solved, s.solved+s.failed)+" successful")
 	}
 	return []chart{byName, overTime}
 }
@@ -224,8 +224,8 @@ func (r *Report) tokenCharts() []chart {
 	by := r.byName()
 	times, step := r.byTime()
 	tokens := named(chart{Title: "Tokens by agent",
-		Note: "beside the bars: tokens per solved run", Of: "run of", Unit: unitCount,
-		BehindOf: "per solved run"}, by)
+		Note: "beside the bars: tokens per successful run", Of: "run of", Unit: unitCount,
+		BehindOf: "per successful run"}, by)
 	cost := named(chart{Title: "Cost by agent", Of: "run of", Unit: unitMoney}, by)
 	tokensOver := named(chart{Title: "Tokens over time", Note: "by start time, " +
 		every(step), Of: "from (UTC)", Unit: unitCount, Upright: true}, times)
@@ -241,9 +241,10 @@ func (r *Report) tokenCharts() []chart {
 	add(&tokensOver, "out", "out", times, out)
 	add(&costOver, "cost", "sum", times, dollars)
 	for _, s := range by {
-		tokensPerSolvedRun := "none solved"
+		tokensPerSolvedRun := "none successful"
 		if s.solved > 0 {
-			tokensPerSolvedRun = figure(unitCount, float64(s.in+s.out)/float64(s.solved)) + " per solved run"
+			tokensPerSolvedRun = figure(unitCount, float64(s.in+s.out)/float64(s.solved)) +
+				" per successful run"
 		}
 		tokens.Behind = append(tokens.Behind, tokensPerSolvedRun)
 	}

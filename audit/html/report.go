@@ -106,7 +106,7 @@ func (r *Report) words() []string {
 // tiles returns the figures of all runs. A new figure is one line.
 func (r *Report) tiles() []tile {
 	f, c := r.Found, r.Found.Calls
-	runs := api.Thousands(f.Runs.Solved) + " solved, " + api.Thousands(f.Runs.Failed) + " failed"
+	runs := api.Thousands(f.Runs.Solved) + " successful, " + api.Thousands(f.Runs.Failed) + " failed"
 	if f.Runs.Open > 0 {
 		runs += ", " + api.Thousands(f.Runs.Open) + " running"
 	}
@@ -117,10 +117,10 @@ func (r *Report) tiles() []tile {
 	}
 	list := []tile{
 		{api.Thousands(f.Runs.All), "runs", runs},
-		{ratio(f.Runs.Solved, f.Runs.Solved+f.Runs.Failed), "solved", "of the finished runs" +
+		{ratio(f.Runs.Solved, f.Runs.Solved+f.Runs.Failed), "successful", "of the finished runs" +
 			byWhom(f.Runs)},
-		{figure(unitCount, f.TokensPerSolvedRun), "tokens per solved run",
-			"all tokens ÷ solved runs"},
+		{figure(unitCount, f.TokensPerSolvedRun), "tokens per successful run",
+			"all tokens ÷ successful runs"},
 		{figure(unitCount, float64(f.Usage.InputTokens+f.Usage.OutputTokens)), "tokens",
 			api.Thousands(f.Usage.InputTokens) + " in, " + api.Thousands(f.Usage.OutputTokens) +
 				" out, " + api.Plural(f.Usage.Turns, "model step")},
@@ -155,6 +155,9 @@ func byWhom(r stats.RunCounts) (text string) {
 	}
 	if r.ByCheckers > 0 {
 		text += "; " + api.Thousands(r.ByCheckers) + " evaluated by checkers"
+	}
+	if r.Mistyped > 0 {
+		text += "; " + api.Plural(r.Mistyped, "mistyped call") + " not counted"
 	}
 	return text
 }

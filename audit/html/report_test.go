@@ -148,7 +148,7 @@ func TestReport_HasTheFiguresOfTheAnalysis(t *testing.T) {
 	r.Found = a.Report()
 	page := reported(t, r)
 	for title, want := range map[string]string{
-		"Runs by agent, plan and tool":        "run of solved failed running solved share agent a 1 1 1 50 % solved agent b 1 0 0 100 % solved",
+		"Runs by agent, plan and tool":        "run of successful failed running success share agent a 1 1 1 50 % successful agent b 1 0 0 100 % successful",
 		"Cost by agent":                       "run of cost agent a $1.50 agent b $0.5000",
 		"Calls by tool":                       "tool completed failed refused cancelled running withheld completed pay 1 0 1 0 0 0 50 % look 0 0 0 0 0 1 –",
 		"Tokens of tools and their estimates": "tool estimated actual accuracy pay 25 50 50 %",
@@ -167,8 +167,8 @@ func TestReport_HasTheFiguresOfTheAnalysis(t *testing.T) {
 		!strings.HasSuffix(got, "02-03 00:00 1,000 10") {
 		t.Errorf("over time: %q", got)
 	}
-	for _, want := range []string{"<b>4</b>runs<span>2 solved, 1 failed, 1 running",
-		"<b>66.7 %</b>solved", "<b>2,020</b>tokens per solved run", "<b>$2.00</b>cost",
+	for _, want := range []string{"<b>4</b>runs<span>2 successful, 1 failed, 1 running",
+		"<b>66.7 %</b>successful", "<b>2,020</b>tokens per successful run", "<b>$2.00</b>cost",
 		"<b>50 %</b>of calls completed", "<b>1</b>violations", "Selected: --agent a.",
 		"longer than 1.00 s", "1 completed, 0 failed, 1 refused, 1 withheld",
 		"<b>25</b>wasted tokens", "<b>50 %</b>accuracy of estimates"} {
@@ -183,7 +183,7 @@ func TestReport_HasTheFiguresOfTheAnalysis(t *testing.T) {
 	}
 	empty := reported(t, &html.Report{Now: noon})
 	if !strings.Contains(empty, "There are no runs") ||
-		!strings.Contains(empty, "<b>–</b>tokens per solved run") {
+		!strings.Contains(empty, "<b>–</b>tokens per successful run") {
 		t.Error("a report without runs has no note")
 	}
 }

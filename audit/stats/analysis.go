@@ -76,6 +76,9 @@ type RunCounts struct {
 	// evaluated.
 	ByPeople   int `json:"by_people,omitempty"`
 	ByCheckers int `json:"by_checkers,omitempty"`
+	// Mistyped counts direct calls of unknown tools or with wrong arguments. Nothing ran, and they
+	// are not part of the other counts.
+	Mistyped int `json:"mistyped,omitempty"`
 }
 
 func (c *RunCounts) add(o RunCounts) {
@@ -85,6 +88,7 @@ func (c *RunCounts) add(o RunCounts) {
 	c.Open += o.Open
 	c.ByPeople += o.ByPeople
 	c.ByCheckers += o.ByCheckers
+	c.Mistyped += o.Mistyped
 }
 
 // AgentStats are the runs and calls of one agent, of one plan, or of the direct calls of one tool.
@@ -128,6 +132,10 @@ func NewAnalysis(t Thresholds) *Analysis {
 // AddRun counts a run with its evaluation. person is the evaluation of a person; nil if there is
 // none. Do not add the runs of sub-agents: their usage is part of that of their callers.
 func (a *Analysis) AddRun(s history.Summary, person *api.RunEvaluation) {
+	if person == nil && mistyped(s) {
+		a.report.Runs.Mistyped++
+		return
+	}
 	one := RunCounts{All: 1}
 	decision, source := audit.Evaluate(s, person)
 	switch decision {
@@ -149,6 +157,16 @@ func (a *Analysis) AddRun(s history.Summary, person *api.RunEvaluation) {
 	of := a.of(starter{s.Kind, s.Name})
 	of.Runs.add(one)
 	addUsage(&of.Usage, s.Usage)
+}
+
+// mistyped reports whether a run is a direct call that was refused because of its tool's name or
+// its arguments.
+func mistyped(s history.Summary) bool {
+	if s.Kind != history.RunCall || s.Result == nil || len(s.Result.Failures) != 1 {
+		return false
+	}
+	e := s.Result.Failures[0].Error
+	return e != nil && (e.Type == api.ErrToolNotFound || e.Type == api.ErrValidation)
 }
 
 func addUsage(u *api.Usage, o api.Usage) {
@@ -196,6 +214,9 @@ func (a *Analysis) AddCall(r api.Record) {
 		a.report.Violations++
 	}
 }
+
+// Runs returns the counts of the runs so far.
+func (a *Analysis) Runs() RunCounts { return a.report.Runs }
 
 // Called reports whether the analysis has a call of a tool.
 func (a *Analysis) Called(tool string) bool { return a.tools[tool] != nil }

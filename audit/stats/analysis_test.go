@@ -288,3 +288,41 @@ func TestAddRun_CountsSourcesOfEvaluations(t *testing.T) {
 		})
 	}
 }
+
+// A run that a person evaluated counts, whatever it is.
+func TestAddRun_DoesNotCountMistypedCalls(t *testing.T) {
+	run := func(kind history.RunKind, failure api.ErrorType) history.Summary {
+		s := history.Summary{Kind: kind, Name: "echo", Status: history.RunFailed,
+			Closed: time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC),
+			Result: &api.RunResult{Failures: []api.CallOutcome{{ID: "1.1"}}}}
+		if failure != "" {
+			s.Result.Failures[0].Error = api.Errorf(failure, "no")
+		}
+		return s
+	}
+	for _, c := range []struct {
+		name   string
+		run    history.Summary
+		person *api.RunEvaluation
+		want   RunCounts
+	}{
+		{"an unknown tool", run(history.RunCall, api.ErrToolNotFound), nil,
+			RunCounts{Mistyped: 1}},
+		{"wrong arguments", run(history.RunCall, api.ErrValidation), nil,
+			RunCounts{Mistyped: 1}},
+		{"a failure", run(history.RunCall, api.ErrExecution), nil,
+			RunCounts{All: 1, Failed: 1}},
+		{"no error", run(history.RunCall, ""), nil, RunCounts{All: 1, Failed: 1}},
+		{"a plan", run(history.RunPlan, api.ErrValidation), nil,
+			RunCounts{All: 1, Failed: 1}},
+		{"evaluated", run(history.RunCall, api.ErrValidation), &api.RunEvaluation{Solved: true},
+			RunCounts{All: 1, Solved: 1, ByPeople: 1}},
+	} {
+		one, all := NewAnalysis(Thresholds{}), NewAnalysis(Thresholds{})
+		one.AddRun(c.run, c.person)
+		all.Add(one)
+		if got := all.Runs(); got != c.want {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}

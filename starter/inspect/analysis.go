@@ -29,13 +29,14 @@ import (
 const readAtOnce = 16
 
 const reportHelp = `Reads the histories of the selected runs and their sub-agents and adds them up: how many runs
-are solved, their usage, tokens per solved run (all input and output tokens divided by the
-number of solved runs), and the results, durations and waiting times of calls by tool, lane and
-agent.
+are successful, their usage, tokens per successful run (all input and output tokens divided by
+the number of successful runs), and the results, durations and waiting times of calls by tool,
+lane and agent.
 
-A run counts as solved by a person's evaluation (starter evaluate), else by the agent's checker,
-else if its agent answered or all of its calls succeeded. A run that failed, was cancelled or
-reached a limit is not solved; its usage is included.
+A run is successful if a person evaluated it as solved (starter evaluate), else if the agent's
+checker did, else if its agent answered or all of its calls succeeded. A run that failed, was
+cancelled or reached a limit is not successful; its usage is included. Direct calls of unknown
+tools or with wrong arguments are not counted as runs.
 
 If a toolspec estimates the tokens of a result (expected_tokens), calls are compared with it:
 wasteful calls exceed the estimate for arguments and result by the factor of --waste; inaccurate
@@ -109,6 +110,9 @@ func analyse(ctx context.Context, c client.Client, list []runlist.Run, tool stri
 	missed, err = readEach(ctx, c, list, t, func(i int, s history.Summary, one *stats.Analysis) {
 		if tool == "" || one.Called(tool) {
 			all.Add(one)
+			if one.Runs().All == 0 { // a mistyped call
+				return
+			}
 			decision, _ := audit.Evaluate(s, list[i].Decision)
 			each(s, decision)
 		}
@@ -190,7 +194,7 @@ func printAnalysis(a *cli.App, r stats.Report, notes []string, missing cli.Unrea
 	if r.Runs.All == 0 && len(missing) > 0 {
 		return missing.Err()
 	}
-	if r.Runs.All == 0 {
+	if r.Runs.All+r.Runs.Mistyped == 0 {
 		fmt.Fprintln(a.Err, "no runs")
 		return nil
 	}
@@ -203,7 +207,7 @@ func writeAnalysis(w io.Writer, p cli.Palette, r stats.Report) {
 		fmt.Fprintf(w, "%s %s\n", p.Bold(fmt.Sprintf("%-8s", name)),
 			text)
 	}
-	runs := fmt.Sprintf("%d: %s solved, %s failed", r.Runs.All, p.Good(strconv.Itoa(r.Runs.Solved)),
+	runs := fmt.Sprintf("%d: %s successful, %s failed", r.Runs.All, p.Good(strconv.Itoa(r.Runs.Solved)),
 		p.Bad(strconv.Itoa(r.Runs.Failed)))
 	if r.Runs.Open > 0 {
 		runs += fmt.Sprintf(", %d running", r.Runs.Open)
@@ -216,7 +220,7 @@ func writeAnalysis(w io.Writer, p cli.Palette, r stats.Report) {
 	}
 	line("tokens", tokens)
 	if r.TokensPerSolvedRun > 0 {
-		line("solved", fmt.Sprintf("%.0f tokens per solved run", r.TokensPerSolvedRun))
+		line("success", fmt.Sprintf("%.0f tokens per successful run", r.TokensPerSolvedRun))
 	}
 	c := r.Calls
 	line("calls", fmt.Sprintf(

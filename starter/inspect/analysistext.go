@@ -26,13 +26,16 @@ func checkThresholds(cmd *cobra.Command, t stats.Thresholds) error {
 }
 
 // evaluatedCounts describes how many runs were evaluated by a person or a checker rather than by
-// their outcome.
+// their outcome, and how many calls are not counted as runs.
 func evaluatedCounts(r stats.RunCounts) (text string) {
 	if r.ByPeople > 0 {
 		text += fmt.Sprintf("; %d evaluated by people", r.ByPeople)
 	}
 	if r.ByCheckers > 0 {
 		text += fmt.Sprintf("; %d evaluated by checkers", r.ByCheckers)
+	}
+	if r.Mistyped > 0 {
+		text += "; " + api.Plural(r.Mistyped, "mistyped call") + " not counted"
 	}
 	return text
 }
@@ -97,8 +100,8 @@ func wasteTable(name string, list []stats.GroupStats) *cli.Table {
 
 // agentTable lists agents, plans or directly called tools with their own runs and all their calls.
 func agentTable(name string, list []stats.AgentStats) *cli.Table {
-	t := &cli.Table{Header: []string{name, "runs", "solved", "failed", "tokens", "tokens/solved", "cost",
-		"calls", "completed", "failed", "refused", "average"},
+	t := &cli.Table{Header: []string{name, "runs", "successful", "failed", "tokens", "tokens/success",
+		"cost", "calls", "completed", "failed", "refused", "average"},
 		Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true,
 			9: true, 10: true, 11: true}}
 	for _, g := range list {
@@ -111,7 +114,7 @@ func agentTable(name string, list []stats.AgentStats) *cli.Table {
 	return t
 }
 
-// perSolved formats the tokens per solved run, or - if no run is solved.
+// perSolved formats the tokens per successful run, or - if there is none.
 func perSolved(g stats.AgentStats) string {
 	if g.Runs.Solved == 0 {
 		return unknown

@@ -13,7 +13,8 @@ import (
 // Zero would be the best possible value.
 func TestTokensPerSolvedRun_AreUnknownWithoutSolvedRuns(t *testing.T) {
 	t.Parallel()
-	r := stats.Report{Runs: stats.RunCounts{All: 3, Solved: 1, Failed: 1, Open: 1},
+	r := stats.Report{Runs: stats.RunCounts{All: 3, Solved: 1, Failed: 1, Open: 1,
+		Mistyped: 1},
 		Usage: api.Usage{Turns: 1, InputTokens: 50}, TokensPerSolvedRun: 50,
 		Agents: []stats.AgentStats{
 			{Name: "lost", Runs: stats.RunCounts{All: 1, Failed: 1},
@@ -23,8 +24,8 @@ func TestTokensPerSolvedRun_AreUnknownWithoutSolvedRuns(t *testing.T) {
 	w := &strings.Builder{}
 	writeAnalysis(w, cli.Palette{}, r)
 	text := strings.Join(strings.Fields(w.String()), " ")
-	for _, want := range []string{"1 solved, 1 failed, 1 running",
-		"50 in, 0 out, in 1 model step solved 50 tokens per solved run", "lost 1 0 1 30 - $0.0000", "free 1 1 0 0 0 $0.0000"} {
+	for _, want := range []string{"1 successful, 1 failed, 1 running; 1 mistyped call not counted",
+		"50 in, 0 out, in 1 model step success 50 tokens per successful run", "lost 1 0 1 30 - $0.0000", "free 1 1 0 0 0 $0.0000"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report does not say %q:\n%s", want, w)
 		}

@@ -58,40 +58,17 @@ func onlyKnownHosts(names []string, next http.Handler) http.Handler {
 	})
 }
 
-// limitHTTPHosts makes the server's HTTP API reject the same requests, unless the setting is given.
-func limitHTTPHosts(tuning dynamicconfig.StaticClient, ip netip.Addr, names []string) {
+// limitHTTPHosts makes the server's HTTP API accept only the address that it listens on, loopback
+// for all addresses, unless the setting is given. The server itself is its only client here. It
+// matches several patterns without anchors between them, so that names that contain one would be
+// accepted: there is one pattern.
+func limitHTTPHosts(tuning dynamicconfig.StaticClient, ip netip.Addr) {
 	key := dynamicconfig.MakeKey(httpHosts)
 	if _, given := tuning[key]; given {
 		return
 	}
-	hosts := slices.Clone(names)
-	for _, addr := range addressesOf(ip) {
-		hosts = append(hosts, strings.TrimSuffix(netip.AddrPortFrom(addr, 0).String(), ":0"))
-	}
-	var patterns []string
-	for _, host := range hosts {
-		patterns = append(patterns, host, host+":*")
-	}
-	tuning[key] = patterns
-}
-
-// addressesOf returns the addresses under which a listener on ip is called: those of this machine,
-// if it listens on all.
-func addressesOf(ip netip.Addr) []netip.Addr {
-	found := []netip.Addr{loopback, netip.IPv6Loopback()}
-	if !ip.IsUnspecified() {
-		return append(found, ip)
-	}
-	local, err := net.InterfaceAddrs()
-	if err != nil {
-		return found // other addresses are then unknown, and rejected
-	}
-	for _, addr := range local {
-		if prefix, err := netip.ParsePrefix(addr.String()); err == nil {
-			found = append(found, prefix.Addr())
-		}
-	}
-	return found
+	address := reachable(netip.AddrPortFrom(ip, 0)).String()
+	tuning[key] = []string{strings.TrimSuffix(address, "0") + "*"}
 }
 
 // checkUIHosts adds the names of this machine to --ui-host.
@@ -103,6 +80,6 @@ func checkUIHosts(v *flagValues) error {
 		}
 	}
 	v.uiHosts = machineNames(v.uiHosts)
-	limitHTTPHosts(v.tuning, v.ip, v.uiHosts)
+	limitHTTPHosts(v.tuning, v.ip)
 	return nil
 }

@@ -67,6 +67,9 @@ func setRetention(ctx context.Context, a *cli.App, c client.Client,
 	_, err := c.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
 		Namespace: name, Config: &namespacepb.NamespaceConfig{
 			WorkflowExecutionRetentionTtl: durationpb.New(retention)}})
+	if _, missing := errors.AsType[*serviceerror.NamespaceNotFound](err); missing {
+		return err
+	}
 	if err != nil {
 		return cli.Errorf(cli.ExitFailed, "cannot change the retention of namespace %q: %w", name,
 			err)

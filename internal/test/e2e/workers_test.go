@@ -67,7 +67,7 @@ func (l *lab) stopping(p *testserver.Process) <-chan int {
 	go func() { code <- p.Stop() }()
 	l.await("for the worker to stop", func() bool {
 		log, err := os.ReadFile(p.Log)
-		return err == nil && strings.Contains(string(log), "worker stops")
+		return err == nil && strings.Contains(string(log), "worker stopping")
 	})
 	return code
 }
@@ -121,7 +121,8 @@ func TestStop_EndsCallsAfterTheTimeout(t *testing.T) {
 		if r.Error != nil {
 			failure = r.Error.Message
 		}
-		if failure != "the call was interrupted while the tool ran: worker is now shutdown" {
+		if failure != "the call was interrupted while the tool ran: the worker stopped, and the "+
+			"call did not end within --stop-timeout 300ms" {
 			t.Errorf("the stopped worker did not report %s: %q", r.CallID, failure)
 		}
 	}

@@ -134,7 +134,7 @@ func (l *lab) stopping(p *testserver.Process) <-chan int {
 	go func() { code <- p.Stop() }()
 	l.until("for the worker to stop", func() bool {
 		log, err := os.ReadFile(p.Log)
-		return err == nil && strings.Contains(string(log), "worker stops")
+		return err == nil && strings.Contains(string(log), "worker stopping")
 	})
 	return code
 }

@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -58,7 +59,10 @@ type importFlags struct {
 	force, dryRun  bool
 	names          []string
 	access, effect string
-	overrides      imports.Overrides
+	heartbeat      time.Duration
+	// part is set if other flags select some of the tools of the source.
+	part      bool
+	overrides imports.Overrides
 	// servers is the file of servers that is written with the tools.
 	servers serversToWrite
 }
@@ -86,6 +90,8 @@ func (f *importFlags) add(flags *pflag.FlagSet, tags string) {
 	flags.StringVar(&f.effect, "effect", "",
 		"`effect` of all tools: read, idempotent or once, where you know it")
 	flags.StringVar(&o.Lane, "lane", "", "`lane` of all tools")
+	flags.DurationVar(&f.heartbeat, "heartbeat", 0,
+		"`time` without a heartbeat after which a worker counts as lost, at least 1s")
 	flags.StringVar(&o.Category, "category", "", "`category` of all tools: "+
 		strings.Join(categories, ", "))
 	flags.StringSliceVar(&o.Emits, "emits", nil,
@@ -128,6 +134,7 @@ are described to the model and not sent. Schemas are shortened to --max-schema b
 				return cli.UsageError(cmd, "--max-schema %d: at least 1 byte", o.MaxSchema)
 			}
 			o.Names = flags.names
+			flags.part = len(o.Tags)+len(o.Paths) > 0
 			return importFile(a, cmd, args[0], &flags, catalog,
 				func(name string, data []byte) (imports.Result, error) {
 					return imports.OpenAPI(name, data, o)
@@ -164,6 +171,10 @@ func (f *importFlags) check(cmd *cobra.Command) error {
 				strings.Join(flag.known, ", "))
 		}
 	}
+	if h := f.heartbeat; h != 0 && (h < time.Second || h > time.Hour) {
+		return cli.UsageError(cmd, "--heartbeat %s: from 1s to 1h", h)
+	}
+	f.overrides.Heartbeat = api.Duration(f.heartbeat)
 	f.overrides.Access, f.overrides.Effect = api.Access(f.access), api.Effect(f.effect)
 	for _, pattern := range f.names {
 		if _, err := path.Match(pattern, ""); err != nil {

@@ -57,6 +57,8 @@ type importReport struct {
 	Notes   []string       `json:"notes,omitempty"`
 	// Servers are the servers that were added to the file of servers.
 	Servers []string `json:"servers,omitempty"`
+	// Left are the files of earlier imports of the source whose tools are not imported any more.
+	Left []string `json:"left,omitempty"`
 }
 
 // writeImported writes the imported tools or reports what it would write.
@@ -127,7 +129,7 @@ func planImport(flags *importFlags, result imports.Result) (*importReport, error
 	for _, w := range toolspecs.Warnings(located) {
 		report.Notes = append(report.Notes, w.String())
 	}
-	return report, nil
+	return report, report.findLeft(flags, located)
 }
 
 // plan determines what becomes of the tool's file.
@@ -249,6 +251,10 @@ func (r *importReport) printNotes(a *cli.App, p cli.Palette) (notes int) {
 	for _, note := range r.noted() {
 		fmt.Fprintln(a.Err, p.Warn("note:"), note.of()+": "+note.text)
 		notes += len(note.sources)
+	}
+	for _, file := range r.Left {
+		fmt.Fprintf(a.Err, "%s %s is from an earlier import of this source, and its tool is not among "+
+			"those of now; delete it if you no longer need it\n", p.Warn("note:"), file)
 	}
 	for _, t := range r.Tools {
 		if len(t.Kept) > 0 {

@@ -24,6 +24,27 @@ var recordLine = regexp.MustCompile(`(?m)^# Imported: ([A-Za-z0-9_-]*)`)
 // headerLine matches the comments that an import writes.
 var headerLine = regexp.MustCompile(`^# (From|Note:|Imported:) `)
 
+// versionPart matches the version at the end of a title.
+var versionPart = regexp.MustCompile(` v?[0-9]\S*$`)
+
+// IsImported reports whether data is a file that an import wrote.
+func IsImported(data []byte) bool {
+	_, imported := recordIn(data)
+	return imported
+}
+
+// Earlier reports whether data is a file that an import of the source with that title wrote, of
+// this version of the source or another one. A source without a title has none.
+func Earlier(data []byte, title string) bool {
+	if !IsImported(data) || title == "" {
+		return false
+	}
+	title = versionPart.ReplaceAllString(title, "")
+	from, _, _ := strings.Cut(string(data), "\n")
+	from = versionPart.ReplaceAllString(strings.TrimSuffix(from, "."), "")
+	return strings.HasPrefix(from, "# From ") && strings.HasSuffix(from, " of "+title)
+}
+
 // digestBytes is the length of the digest of one value in the record.
 const digestBytes = 3
 

@@ -3,7 +3,9 @@ package imports
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -111,5 +113,32 @@ long: the toolspec would be invalid: $.description: the description has 1999999 
 echo: the worker provides a tool of the name echo; pass --prefix`
 	if got := strings.Join(reasons, "\n"); got != want || len(r.Tools) != 1 {
 		t.Errorf("got %d tools and\n%s\nwant\n%s", len(r.Tools), got, want)
+	}
+}
+
+// Versions of a source are not compared. Files that people wrote are never of an import.
+func TestEarlier_RecognizesTheSource(t *testing.T) {
+	const record = "# Imported: AAAA (tells your changes from those of the source; keep this line)\n"
+	for text, want := range map[string]bool{
+		"# From GET /pets of Pets 1.0.0.\n" + record:     true,
+		"# From GET /pets of Pets.\n" + record:           true,
+		"# From GET /pets of Big Pets 1.0.0.\n" + record: false,
+		"# From GET /pets of Petshop 1.0.0.\n" + record:  false,
+		"# From GET /pets of Pets 1.0.0.\nname: pets\n":  false,
+		"name: pets\n": false,
+	} {
+		if got := Earlier([]byte(text), "Pets 2.0.0"); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+	if Earlier([]byte("# From a.\n"+record), "") {
+		t.Error("a source without a title has earlier files")
+	}
+}
+
+func TestOverride_SetsTheHeartbeat(t *testing.T) {
+	file := importedFile(t, "files", "Reads.", Overrides{Heartbeat: api.Duration(5 * time.Second)})
+	if !strings.Contains(file, "heartbeat: 5s") {
+		t.Errorf("the file is %s", file)
 	}
 }

@@ -14,11 +14,13 @@ type Overrides struct {
 	// Prefix is put before every name.
 	Prefix string
 	// Session is for tools of the kind mcp; others keep theirs.
-	Session  string
-	Access   api.Access
-	Effect   api.Effect
-	Lane     string
-	Category string
+	Session string
+	Access  api.Access
+	Effect  api.Effect
+	Lane    string
+	// Heartbeat is the time without a heartbeat after which a worker counts as lost.
+	Heartbeat api.Duration
+	Category  string
 	// Emits replaces the labels of results. Tags are added.
 	Emits, Tags []string
 }
@@ -31,6 +33,7 @@ func (o Overrides) Explicit() []string {
 		set  bool
 	}{{"entry.session", o.Session != ""}, {"execution.access", o.Access != ""},
 		{"execution.effect", o.Effect != ""}, {"execution.lane", o.Lane != ""},
+		{"execution.heartbeat", o.Heartbeat != 0},
 		{"category", o.Category != ""}, {"emits", o.Emits != nil}, {"tags", o.Tags != nil}} {
 		if f.set {
 			paths = append(paths, f.path)
@@ -91,6 +94,7 @@ func (o Overrides) apply(s *toolspecs.Spec, name string) {
 	s.Execution.Access = cmp.Or(o.Access, s.Execution.Access)
 	s.Execution.Effect = cmp.Or(o.Effect, s.Execution.Effect)
 	s.Execution.Lane = cmp.Or(o.Lane, s.Execution.Lane)
+	s.Execution.Heartbeat = cmp.Or(o.Heartbeat, s.Execution.Heartbeat)
 	s.Category = cmp.Or(o.Category, s.Category)
 	if o.Emits != nil {
 		s.Emits = o.Emits

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package activities
+package mcp
 
 // ownFolder accepts any folder: the system's temporary folder belongs to the user.
 func ownFolder(string) error { return nil }

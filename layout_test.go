@@ -31,7 +31,7 @@ var rootFiles = []string{
 	"example_test.go",
 	// The rules of this repository, held by tests.
 	"architecture_test.go", "dependencies_test.go", "layout_test.go", "links_test.go",
-	"repository_test.go",
+	"operations_test.go", "repository_test.go",
 	"requirements_test.go", "usage_test.go",
 	"vocabulary_test.go",
 }

@@ -1,0 +1,124 @@
+package switchyard_test
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	alertRule = regexp.MustCompile(`(?m)^ *- alert: (\w+)$`)
+	runbook   = regexp.MustCompile(`(?m)^ *runbook_url: (\S+)$`)
+)
+
+// alertsPage is the address of docs/alerts.md for people who get an alert.
+const alertsPage = "https://github.com/switchyard/switchyard/blob/main/docs/alerts.md#"
+
+// alertFaults returns the alerts of a rules file without a section and a row on the page, the
+// sections of the page without an alert, and the alerts that do not link their section.
+func alertFaults(rules, page string) (faults []string) {
+	alerts := alertRule.FindAllStringSubmatchIndex(rules, -1)
+	rows := map[string]bool{}
+	for _, r := range tableRows(page, "alert", "severity", "condition") {
+		if m := quoted.FindStringSubmatch(r.cells[0]); m != nil {
+			rows[m[1]] = true
+		}
+	}
+	known := map[string]bool{}
+	for i, at := range alerts {
+		name, end := rules[at[2]:at[3]], len(rules)
+		if i+1 < len(alerts) {
+			end = alerts[i+1][0]
+		}
+		known[name] = true
+		if !anchors(page)[strings.ToLower(name)] {
+			faults = append(faults, fmt.Sprintf("%s has no section", name))
+		}
+		if !rows[name] {
+			faults = append(faults, fmt.Sprintf("%s has no row", name))
+		}
+		want := alertsPage + strings.ToLower(name)
+		if m := runbook.FindStringSubmatch(rules[at[0]:end]); m == nil || m[1] != want {
+			faults = append(faults, fmt.Sprintf("%s needs runbook_url: %s", name, want))
+		}
+	}
+	for _, line := range strings.Split(page, "\n") {
+		if name, ok := strings.CutPrefix(line, "## Switchyard"); ok && !known["Switchyard"+name] {
+			faults = append(faults, fmt.Sprintf("Switchyard%s is no alert", name))
+		}
+	}
+	return faults
+}
+
+func TestAlerts_HaveASectionThatTheirRuleLinks(t *testing.T) {
+	rules := readText(t, "deploy/prometheus/switchyard.rules.yaml")
+	if len(alertRule.FindAllString(rules, -1)) == 0 {
+		t.Error("the rules have no alert")
+	}
+	for _, fault := range alertFaults(rules, readText(t, "docs/alerts.md")) {
+		t.Error(fault)
+	}
+}
+
+func TestAlertFaults_NamesWhatIsMissing(t *testing.T) {
+	rules := "  - alert: A\n    annotations:\n      runbook_url: " + alertsPage + "a\n" +
+		"  - alert: B\n  - alert: C\n    annotations:\n      runbook_url: elsewhere\n"
+	page := "| alert | severity | condition |\n| --- | --- | --- |\n| [`A`](#a) | x | y |\n" +
+		"| [`C`](#c) | x | y |\n\n## A\n\n## C\n\n## SwitchyardGone\n"
+	want := []string{"B has no section", "B has no row", "B needs runbook_url: " + alertsPage + "b",
+		"C needs runbook_url: " + alertsPage + "c", "SwitchyardGone is no alert"}
+	if got := alertFaults(rules, page); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// dynamicKey matches a key of a dynamic configuration file and its value.
+var dynamicKey = regexp.MustCompile(`(?m)^([\w.]+):\n  - value: (\S+)$`)
+
+// dynamicFaults returns the differences between a dynamic configuration file and the table of
+// docs/dynamic-configuration.md.
+func dynamicFaults(file, page string) (faults []string) {
+	documented := map[string]string{}
+	rows := tableRows(page, "key", "value", "default", "cost if it is missing")
+	for _, r := range rows {
+		documented[strings.Trim(r.cells[0], "`")] = strings.Trim(r.cells[1], "`")
+	}
+	known := map[string]bool{}
+	for _, m := range dynamicKey.FindAllStringSubmatch(file, -1) {
+		known[m[1]] = true
+		if got, ok := documented[m[1]]; !ok {
+			faults = append(faults, fmt.Sprintf("%s has no row", m[1]))
+		} else if got != m[2] {
+			faults = append(faults, fmt.Sprintf("%s is %s, the page says %s", m[1], m[2], got))
+		}
+	}
+	for _, r := range rows {
+		if key := strings.Trim(r.cells[0], "`"); !known[key] {
+			faults = append(faults, fmt.Sprintf("%s is not in the file", key))
+		}
+	}
+	return faults
+}
+
+func TestDynamicConfiguration_IsDocumented(t *testing.T) {
+	file := readText(t, "deploy/temporal/dynamicconfig.yaml")
+	if keys, values := len(dynamicKey.FindAllString(file, -1)),
+		strings.Count(file, "- value:"); keys == 0 || keys != values {
+		t.Errorf("the file has %d keys and %d values", keys, values)
+	}
+	for _, fault := range dynamicFaults(file, readText(t, "docs/dynamic-configuration.md")) {
+		t.Error(fault)
+	}
+}
+
+func TestDynamicFaults_NamesDifferences(t *testing.T) {
+	file := "a.x:\n  - value: 1\nb.y:\n  - value: 2\nc.z:\n  - value: 3\n"
+	page := "| key | value | default | cost if it is missing |\n| --- | --- | --- | --- |\n" +
+		"| `a.x` | `1` | 0 | x |\n| `b.y` | `9` | 0 | x |\n| `d.w` | `1` | 0 | x |\n"
+	want := []string{"b.y is 2, the page says 9", "c.z has no row", "d.w is not in the file"}
+	if got := dynamicFaults(file, page); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -16,8 +16,8 @@ import (
 )
 
 // margin is the least time between the stop timeout and the end of the grace period: calls that are
-// cut off have 3 s to report, and the process has to end.
-const margin = 10 * time.Second
+// cut off have 3 s to report, and a worker that cannot reach Temporal waits 10 s for its requests.
+const margin = 30 * time.Second
 
 // workers are the pods of workers with the name of their object.
 func workers(t *testing.T) map[string]core.PodTemplateSpec {

@@ -11,9 +11,12 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG WORKER=./worker
-ENV CGO_ENABLED=0
-RUN go build -trimpath -ldflags='-s -w' -o /out/starter ./starter
-RUN go build -trimpath -ldflags='-s -w' -o /out/worker "$WORKER"
+# The version that starter and worker report; (devel) if it is not set.
+ARG VERSION=
+ENV CGO_ENABLED=0 \
+    LDFLAGS="-s -w -X github.com/switchyard/switchyard/internal/buildinfo.version=$VERSION"
+RUN go build -trimpath -ldflags="$LDFLAGS" -o /out/starter ./starter
+RUN go build -trimpath -ldflags="$LDFLAGS" -o /out/worker "$WORKER"
 
 # The command line and the codec server: no shell, no package manager.
 FROM gcr.io/distroless/static-debian12:nonroot AS starter

@@ -77,7 +77,31 @@ dynamicconfig: ## Write the server's dynamic configuration from devserver's tabl
 .PHONY: clean
 clean: ## Remove build results; the demo's databases in .switchyard stay
 	if [ -x bin/compose/podman ]; then bin/compose/podman system reset --force; fi
-	rm -rf bin coverage
+	rm -rf bin coverage dist
+
+# Release builds carry the version of the tag, which Go takes from git. SBOMs are derived from the binaries.
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+SBOM = $(GO) run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+VULNCHECK = $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0
+
+.PHONY: release
+release: ## Build starter and worker for all PLATFORMS into dist/, with checksums and SBOMs
+	@git diff --quiet HEAD || { echo 'the release needs a commit: there are changes' >&2; exit 1; }
+	rm -rf dist
+	mkdir dist
+	set -eu; for platform in $(PLATFORMS); do for program in starter worker; do \
+		os=$${platform%/*} arch=$${platform#*/}; file=dist/$${program}_$${os}_$$arch; \
+		if [ $$os = windows ]; then file=$$file.exe; fi; \
+		GOOS=$$os GOARCH=$$arch $(GO) build -trimpath -buildvcs=true -ldflags='-s -w' -o $$file ./$$program; \
+		$(SBOM) bin -json -output $$file.cdx.json $$file; \
+	done; done
+	cd dist && sha256sum * >SHA256SUMS
+
+# The database of vulnerabilities is on the internet.
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities in the code that our programs call; needs the internet
+	$(VULNCHECK) ./...
+	$(VULNCHECK) -C devserver ./...
 
 ##@ Test
 

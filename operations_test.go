@@ -2,6 +2,7 @@ package switchyard_test
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -119,6 +120,35 @@ func TestDynamicFaults_NamesDifferences(t *testing.T) {
 		"| `a.x` | `1` | 0 | x |\n| `b.y` | `9` | 0 | x |\n| `d.w` | `1` | 0 | x |\n"
 	want := []string{"b.y is 2, the page says 9", "c.z has no row", "d.w is not in the file"}
 	if got := dynamicFaults(file, page); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// packageFaults returns the Go files, tests aside, whose package differs from that of the first
+// file of their folder. Builds for this system do not notice it in files of another one.
+func packageFaults(sources []source, t *testing.T) (faults []string) {
+	packages := map[string]string{}
+	for _, s := range sources {
+		if s.isTest() {
+			continue
+		}
+		folder, name := path.Dir(s.name), s.parse(t).Name.Name
+		if want, ok := packages[folder]; ok && want != name {
+			faults = append(faults, fmt.Sprintf("%s is of package %s, not %s", s.name, name, want))
+		} else {
+			packages[folder] = name
+		}
+	}
+	return faults
+}
+
+func TestFolders_HaveOnePackageOnEverySystem(t *testing.T) {
+	for _, fault := range packageFaults(goFiles(t), t) {
+		t.Error(fault)
+	}
+	got := packageFaults([]source{{name: "a/x.go", text: []byte("package a\n")},
+		{name: "a/x_windows.go", text: []byte("package b\n")}}, t)
+	if want := []string{"a/x_windows.go is of package b, not a"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -52,7 +52,7 @@ func readText(t *testing.T, name string) string {
 }
 
 // generated are folders at the root that are built, not written.
-var generated = []string{".git", ".switchyard", "bin", "coverage"}
+var generated = []string{".git", ".switchyard", "bin", "coverage", "dist"}
 
 // files returns the files of the repository whose base name keep accepts. A file deleted in the
 // meantime is skipped.

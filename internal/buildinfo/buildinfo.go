@@ -24,6 +24,10 @@ type Info struct {
 // build.
 const module = "github.com/switchyard/switchyard"
 
+// version is set by the linker for builds without version control, such as those of images:
+// -ldflags='-X github.com/switchyard/switchyard/internal/buildinfo.version=v1.2.0'. Empty if unset.
+var version string
+
 // Read returns the description of the running program. In a worker that an application built, the
 // version is that of its Switchyard module, and the revision that of the application.
 func Read() Info {
@@ -31,11 +35,13 @@ func Read() Info {
 	if !ok {
 		return Info{Version: "unknown"}
 	}
-	return of(build)
+	return of(build, version)
 }
 
-func of(build *debug.BuildInfo) Info {
-	info := Info{Version: build.Main.Version, Go: build.GoVersion}
+// of describes a build. A linked version replaces that of the main module, unless an application
+// uses Switchyard as a dependency.
+func of(build *debug.BuildInfo, linked string) Info {
+	info := Info{Version: cmp.Or(linked, build.Main.Version), Go: build.GoVersion}
 	for _, m := range build.Deps {
 		if m.Path == module {
 			info.Version = m.Version

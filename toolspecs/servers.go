@@ -230,9 +230,31 @@ func changes(name string) bool {
 }
 
 // Warnings returns what may be wrong with tools that have no faults: servers that seem to keep
-// state although they are declared to keep none.
+// state although they are declared to keep none, and undo tools whose approval is skipped.
 func Warnings(tools []Located) Faults {
-	var warnings Faults
+	return append(sharedState(tools), unapprovedUndo(tools)...)
+}
+
+// unapprovedUndo returns a warning for each tool whose calls are undone by a tool with an approval:
+// undo calls do not wait for it.
+func unapprovedUndo(tools []Located) (warnings Faults) {
+	asks := map[string]bool{}
+	for _, l := range tools {
+		asks[l.Spec.Name] = l.Spec.Approval != nil && l.Spec.Approval.When != approvalNever
+	}
+	for _, l := range tools {
+		if undo := l.Spec.Undo; undo != nil && asks[undo.Tool] {
+			warnings = append(warnings, l.Fault(fmt.Sprintf(
+				"calls of %s need approval, but not those that undo calls of %s", undo.Tool,
+				l.Spec.Name),
+				"name another tool in undo if these calls need approval too"))
+		}
+	}
+	return warnings
+}
+
+// sharedState returns a warning for each server that seems to keep state and is shared by all runs.
+func sharedState(tools []Located) (warnings Faults) {
 	seen := map[string]bool{}
 	for _, l := range tools {
 		e := l.Spec.Entry

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,5 +184,29 @@ func TestWarnings_NamesSharedServersThatSeemToKeepState(t *testing.T) {
 	if len(warnings) != 1 || warnings[0].File != "tools/create_entities.yaml" ||
 		warnings[0].Message != "the server seems to keep state, as its tool create_entities changes something, but session: shared lets all runs share it" {
 		t.Errorf("got %v", warnings)
+	}
+}
+
+func TestWarnings_NameUndoToolsWhoseApprovalIsSkipped(t *testing.T) {
+	tool := func(name, undo string, approval *Approval) Located {
+		l := Located{File: name + ".yaml", Line: 1, Column: 1, Spec: Spec{Name: name,
+			Approval: approval}}
+		if undo != "" {
+			l.Spec.Undo = &api.Undo{Tool: undo}
+		}
+		return l
+	}
+	got := Warnings([]Located{tool("book", "cancel", nil), tool("rent", "release", nil),
+		tool("pay", "refund", &Approval{When: approvalAlways}), tool("release", "", nil),
+		tool("cancel", "", &Approval{When: "args.amount > 10"}),
+		tool("refund", "", &Approval{When: approvalNever})})
+	want := []string{"book.yaml:1:1: calls of cancel need approval, but not those that undo " +
+		"calls of book (name another tool in undo if these calls need approval too)"}
+	var texts []string
+	for _, w := range got {
+		texts = append(texts, w.String())
+	}
+	if !slices.Equal(texts, want) {
+		t.Errorf("got %q, want %q", texts, want)
 	}
 }

@@ -174,7 +174,7 @@ func (f *follower) askPending(ctx context.Context) error {
 		f.view.Note(note)
 	}
 	if f.cancelled.IsZero() {
-		return f.lanes.abandoned(f.id, running, time.Now())
+		return f.lanes.abandoned(f.id, f.run, running, time.Now())
 	}
 	if queue, waits := unserved(running, time.Now()); waits &&
 		time.Since(f.cancelled) >= patience {

@@ -66,8 +66,8 @@ func (l *laneWatch) check(ctx context.Context, running []audit.Running, now time
 }
 
 // abandoned returns an error if nothing of a run happens and a task has waited for the timeout on a
-// queue that no worker served at the last check.
-func (l *laneWatch) abandoned(id string, running []audit.Running, now time.Time) error {
+// queue that no worker served at the last check. runID may be empty.
+func (l *laneWatch) abandoned(id, runID string, running []audit.Running, now time.Time) error {
 	waits := func(r audit.Running) bool { return r.State == audit.StateWaiting }
 	if l.timeout == 0 || slices.ContainsFunc(running, func(r audit.Running) bool {
 		return !waits(r)
@@ -83,10 +83,10 @@ func (l *laneWatch) abandoned(id string, running []audit.Running, now time.Time)
 			lane = r.Lane
 			what = fmt.Sprintf("the lane %q, ", cli.LaneName(r.Lane))
 		}
-		return cli.Errorf(cli.ExitFailed,
-			"no worker has served %stask queue %q for %s (--worker-timeout); the run %s stays on the server and goes on when a worker starts\n  start one: %s\n  cancel it: %s",
+		return cli.Unserved(id, runID,
+			"no worker has served %stask queue %q for %s (--worker-timeout); the run %s stays open and goes on when a worker starts\n  start one: %s\n  follow the run: %s\n  cancel it: %s",
 			what, r.Queue, l.timeout, id, l.invocation.WorkerCommand(l.queue, lane),
-			l.invocation.Command("cancel", id))
+			l.invocation.Command("watch", id), l.invocation.Command("cancel", id))
 	}
 	return nil
 }

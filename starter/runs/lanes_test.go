@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -15,11 +16,13 @@ func TestLaneWatch_GivesUpOnRunsWithoutWorkers(t *testing.T) {
 	call := audit.Running{Kind: audit.KindCall, ID: "1.1", State: audit.StateWaiting, Lane: "gpu",
 		Queue: "q/gpu", Since: now.Add(-time.Minute)}
 	busy := audit.Running{Kind: audit.KindCall, ID: "1.2", State: audit.StateRunning, Queue: "q"}
-	const atQueue = `no worker has served task queue "q" for 1m0s (--worker-timeout); the run demo stays on the server and goes on when a worker starts
+	const atQueue = `no worker has served task queue "q" for 1m0s (--worker-timeout); the run demo stays open and goes on when a worker starts
   start one: worker --task-queue q
+  follow the run: starter watch demo
   cancel it: starter cancel demo`
-	const atLane = `no worker has served the lane "gpu", task queue "q/gpu" for 1m0s (--worker-timeout); the run demo stays on the server and goes on when a worker starts
+	const atLane = `no worker has served the lane "gpu", task queue "q/gpu" for 1m0s (--worker-timeout); the run demo stays open and goes on when a worker starts
   start one: worker --lanes gpu --task-queue q
+  follow the run: starter watch demo
   cancel it: starter cancel demo`
 	for _, c := range []struct {
 		name    string
@@ -40,8 +43,11 @@ func TestLaneWatch_GivesUpOnRunsWithoutWorkers(t *testing.T) {
 		l.timeout = c.timeout
 		l.reported["q"], l.reported["q/gpu"] = !c.served, !c.served
 		got := ""
-		if err := l.abandoned("demo", c.running, now); err != nil {
+		if err := l.abandoned("demo", "r1", c.running, now); err != nil {
 			got = err.Error()
+			if e, ok := errors.AsType[*cli.ExitError](err); !ok || e.Code != cli.ExitUnserved {
+				t.Errorf("%s: the error is %#v, not one with code %d", c.name, err, cli.ExitUnserved)
+			}
 		}
 		if got != c.want {
 			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)

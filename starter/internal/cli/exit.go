@@ -19,7 +19,8 @@ const (
 	ExitFailed    = 1
 	ExitUsage     = 2
 	ExitCancelled = 3
-	exitNoServer  = 4
+	// ExitUnserved means that no server answers, or that no worker serves a run.
+	ExitUnserved = 4
 )
 
 // ErrInterrupted is the cause of a context that Ctrl-C cancelled, ErrTerminated of one that another
@@ -33,6 +34,8 @@ var (
 type ExitError struct {
 	Code int
 	err  error
+	// workflowID and runID name a run that stays open; empty for none.
+	workflowID, runID string
 }
 
 func (e *ExitError) Error() string {
@@ -56,6 +59,13 @@ func Errorf(code int, format string, args ...any) error {
 	return &ExitError{Code: code, err: fmt.Errorf(format, args...)}
 }
 
+// Unserved returns the error of a command that no longer waits for a run, because no worker serves
+// it. The run stays open. runID is empty if it is not known.
+func Unserved(workflowID, runID, format string, args ...any) error {
+	return &ExitError{Code: ExitUnserved, err: fmt.Errorf(format, args...),
+		workflowID: workflowID, runID: runID}
+}
+
 // UsageError returns an error about a wrong command line.
 func UsageError(cmd *cobra.Command, format string, args ...any) error {
 	return Errorf(ExitUsage, "%s\nSee '%s --help'.", fmt.Sprintf(format, args...),
@@ -75,6 +85,7 @@ func (a *App) Report(err error) int {
 			return own.Code
 		}
 		code, failed.Error = own.Code, own.Error()
+		failed.WorkflowID, failed.RunID = own.workflowID, own.runID
 	} else if faults, ok := errors.AsType[toolspecs.Faults](err); ok {
 		failed.Error = api.Plural(len(faults), "fault")
 		for _, f := range faults {
@@ -95,9 +106,12 @@ func (a *App) Report(err error) int {
 
 // failedCommand is the JSON form of a command's error.
 type failedCommand struct {
-	Error  string  `json:"error"`
-	Faults []Fault `json:"faults,omitempty"`
-	Hint   string  `json:"hint,omitempty"`
+	Error string `json:"error"`
+	// WorkflowID and RunID name a run that stays open.
+	WorkflowID string  `json:"workflow_id,omitempty"`
+	RunID      string  `json:"run_id,omitempty"`
+	Faults     []Fault `json:"faults,omitempty"`
+	Hint       string  `json:"hint,omitempty"`
 	// Unread lists the runs missing from the output. lines holds the same as text.
 	Unread []UnreadRun `json:"unread,omitempty"`
 	lines  []string
@@ -133,7 +147,7 @@ func (a *App) explain(err error) (code int, message string) {
 		if fault.NoNamespace {
 			return ExitUsage, fault.Error()
 		}
-		return exitNoServer, fault.Error()
+		return ExitUnserved, fault.Error()
 	}
 	if _, ok := errors.AsType[*serviceerror.NotFound](err); ok {
 		return ExitFailed, fmt.Sprintf("not found on the server: %v\nList the runs: %s", err,

@@ -31,12 +31,12 @@ func TestExitCodes_FollowTheTypeOfTheError(t *testing.T) {
 		{fmt.Errorf("load: %w", toolspecs.Faults{{File: "a.yaml", Message: "no"}}), ExitUsage,
 			"a.yaml: no"},
 		{context.Canceled, ExitCancelled, "interrupted"},
-		{context.DeadlineExceeded, exitNoServer, "starter dev"},
-		{serviceerror.NewUnavailable("down"), exitNoServer, "starter dev"},
-		{status.Error(codes.Unavailable, "down"), exitNoServer, "starter dev"},
-		{fmt.Errorf("dial: %w", serviceerror.NewDeadlineExceeded("late")), exitNoServer,
+		{context.DeadlineExceeded, ExitUnserved, "starter dev"},
+		{serviceerror.NewUnavailable("down"), ExitUnserved, "starter dev"},
+		{status.Error(codes.Unavailable, "down"), ExitUnserved, "starter dev"},
+		{fmt.Errorf("dial: %w", serviceerror.NewDeadlineExceeded("late")), ExitUnserved,
 			"starter dev"},
-		{serviceerror.NewPermissionDenied("no", "no"), exitNoServer, "TEMPORAL_API_KEY"},
+		{serviceerror.NewPermissionDenied("no", "no"), ExitUnserved, "TEMPORAL_API_KEY"},
 		{serviceerror.NewNamespaceNotFound("nix"), ExitUsage, `no namespace "nix"`},
 		{serviceerror.NewNotFound("gone"), ExitFailed, "starter list"},
 		{serviceerror.NewInvalidArgument("odd"), ExitFailed, "odd"},
@@ -60,7 +60,7 @@ func TestLookupErrors_DifferFromLostConnections(t *testing.T) {
 		{fmt.Errorf("read: %w", audit.ErrNotFound), ExitFailed, "starter: there is no run \"x\", or the server no longer has it\nList the runs: starter list\n"},
 		{serviceerror.NewNotFound("gone"), ExitFailed, "starter: there is no run \"x\", or the server no longer has it\nList the runs: starter list\n"},
 		{history.ErrNotARun, ExitFailed, "starter: the workflow \"x\" is not a run of Switchyard\nList the runs: starter list\n"},
-		{serviceerror.NewUnavailable("down"), exitNoServer, "starter: lost the connection to the server (down); the run is not affected\nFollow it again: starter watch x\n"},
+		{serviceerror.NewUnavailable("down"), ExitUnserved, "starter: lost the connection to the server (down); the run is not affected\nFollow it again: starter watch x\n"},
 	} {
 		var stderr strings.Builder
 		a := &App{Stdio: Stdio{Err: &stderr}}
@@ -69,5 +69,15 @@ func TestLookupErrors_DifferFromLostConnections(t *testing.T) {
 			t.Errorf("%v: exit code %d with %q, want %d with %q", c.err, got, stderr.String(),
 				c.want, c.says)
 		}
+	}
+}
+
+func TestReport_NamesTheOpenRunInJSON(t *testing.T) {
+	var stdout strings.Builder
+	a := &App{Stdio: Stdio{Out: &stdout}, Format: Format{Output: "json"}}
+	code := a.Report(Unserved("demo", "r1", "no worker"))
+	want := `{"error":"no worker","workflow_id":"demo","run_id":"r1"}` + "\n"
+	if code != 4 || stdout.String() != want {
+		t.Errorf("exit code %d with %s, want 4 with %s", code, stdout.String(), want)
 	}
 }

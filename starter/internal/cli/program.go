@@ -19,7 +19,8 @@ type Program struct {
 }
 
 // Run executes one command line and returns its exit code: 0 done, 1 the run failed, 2 usage or bad
-// input, 3 cancelled or interrupted, 4 no connection to the server. It prints errors itself.
+// input, 3 cancelled or interrupted, 4 no connection to the server or no worker for the run. It
+// prints errors itself.
 func (p Program) Run(ctx context.Context, args []string, stdio Stdio) int {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -127,7 +128,7 @@ func (p Program) Root(a *App) *cobra.Command {
 
 const rootExitCodes = `
 Exit codes: 0 done, 1 the run failed, 2 usage or bad input, 3 cancelled or interrupted,
-4 no connection to the server.
+4 no connection to the server, or no worker for the run.
 `
 
 // WithSubcommands returns a command and its subcommands at any depth.

@@ -106,7 +106,7 @@ func (a *App) LookupError(id, runID string, err error) error {
 			id, r.Command("list"))
 	}
 	if Unreachable(err) {
-		return Errorf(exitNoServer,
+		return Errorf(ExitUnserved,
 			"lost the connection to the server (%w); the run is not affected\nFollow it again: %s",
 			err, r.Command("watch", id))
 	}

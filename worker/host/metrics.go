@@ -9,6 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.temporal.io/sdk/client"
+
+	"github.com/switchyard/switchyard/api"
 )
 
 // sdkBuckets are the histogram buckets of the SDK's timers, in seconds.
@@ -152,3 +154,12 @@ func (g gauge) Update(v float64) { g.Set(v) }
 type timer struct{ prometheus.Observer }
 
 func (t timer) Record(d time.Duration) { t.Observe(d.Seconds()) }
+
+// queueLabel returns the label of a task queue in metrics: its name, and one label for the queues
+// of all instances, because these are unbounded.
+func queueLabel(queue string) string {
+	if api.IsInstanceQueue(queue) {
+		return "instance"
+	}
+	return queue
+}

@@ -2,37 +2,9 @@ package toolspecs
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
-)
-
-// Defaults of a spec's execution facts.
-const (
-	defaultTimeout = api.Duration(30 * time.Second)
-	// DefaultHeartbeat is that of calls that are safe to repeat: they resume soon after a crash.
-	DefaultHeartbeat = api.Duration(3 * time.Second)
-	// defaultOnceHeartbeat is that of calls with effect once. A false alarm costs more than a late
-	// one, so it covers thirty seconds without the server, the last heartbeat before and the
-	// reconnection after them.
-	defaultOnceHeartbeat = api.Duration(time.Minute)
-	// DefaultMaxResult bounds a result in bytes: what a model sees and what goes into history.
-	DefaultMaxResult = 32 << 10
-	DefaultSlowAfter = api.Duration(5 * time.Second)
-	// defaultAnswerWithin bounds the wait for a person's answer to a human tool.
-	defaultAnswerWithin = api.Duration(7 * 24 * time.Hour)
-	// defaultStatefulHeartbeat is that of stateful tools whose calls are safe to repeat. A false
-	// alarm loses the instance, and a late one blocks the run.
-	defaultStatefulHeartbeat = api.Duration(15 * time.Second)
-	defaultIdleTimeout       = api.Duration(10 * time.Minute)
-	// defaultAgentTimeout is the timeout of a sub-agent, whose run takes many turns.
-	defaultAgentTimeout = api.Duration(time.Hour)
-	// defaultInlineTimeout and maxInlineTimeout are shorter, because an inline call blocks its
-	// run's workflow task.
-	defaultInlineTimeout  = api.Duration(2 * time.Second)
-	maxInlineTimeout      = api.MaxInlineTimeout
-	defaultAgentSlowAfter = api.Duration(10 * time.Minute)
 )
 
 // Spec is the declaration of one tool, decoded from YAML with all defaults filled in. Runs pin its

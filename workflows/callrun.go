@@ -10,9 +10,9 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// callRun takes one call of a run from its admission decision to its outcome: run reads in that
-// order. The run repeats a call only through attemptAgain. The server repeats an activity by its
-// retry policy.
+// callRun takes one call of a run from its admission decision to its outcome. The method run is the
+// place to start reading: decided, awaitApproval, execute and untilOutcome are its steps. The run
+// repeats a call only through attemptAgain. The server repeats an activity by its retry policy.
 type callRun struct {
 	pipeline *pipeline
 	call     api.Call

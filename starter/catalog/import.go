@@ -36,7 +36,7 @@ cannot be imported is listed with the reason. Read the files, edit them, and che
 'starter tools lint'.
 
 What you know of the tools can be declared at once: --session, --access, --effect, --lane,
---emits, --category and tags. --prefix keeps names of several sources distinct.
+--heartbeat, --emits, --category and tags. --prefix keeps names of several sources distinct.
 
 Toolspecs refer to secrets by name (env:NAME); the command never asks for their values.`,
 		Example: `  starter tools import openapi petstore.yaml --tag pet
@@ -109,10 +109,10 @@ func importOpenAPICommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "openapi FILE|URL|-",
 		Short: "Create REST tools from the operations of an OpenAPI 3 document",
-		Long: `Creates a tool for each operation, or for those that --tag, --path and --name select. GET and
-HEAD get effect: read, PUT and DELETE idempotent, POST and PATCH once. Server and authentication
-come from the document; the secret is named after the API and its security scheme. Default values
-are described to the model and not sent. Schemas are shortened to --max-schema bytes.`,
+		Long: `Creates a tool for each operation, or for those that --tag, --path and --name select. GET, HEAD
+and OPTIONS get effect: read, PUT and DELETE idempotent, POST and PATCH once. Server and
+authentication come from the document; the secret is named after the API and its security scheme.
+Default values are described to the model and not sent. Schemas are shortened to --max-schema bytes.`,
 		Example: `  starter tools import openapi petstore.yaml
   starter tools import openapi https://api.example.com/openapi.json --tag orders --base-url https://staging.example.com
   starter tools import openapi github.json --name 'issues_*' --auth bearer=env:GITHUB_TOKEN --dry-run`,

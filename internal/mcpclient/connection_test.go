@@ -112,6 +112,25 @@ func TestTools_ArePaginated(t *testing.T) {
 	})
 }
 
+// A list without end fails its request, and the connection stays.
+func TestTools_AreBounded(t *testing.T) {
+	for mode, want := range map[string]string{
+		mcpserver.Endless:      "lists more than 10000 tools",
+		mcpserver.EndlessPages: "lists its tools on more than 1000 pages",
+	} {
+		bothWays(t, mode, func(t *testing.T, c *Connection) {
+			_, err := c.Tools(t.Context())
+			fault, ok := errors.AsType[*Fault](err)
+			if !ok || fault.Reason != want {
+				t.Errorf("%s: got %v, not a fault with %q", mode, err, want)
+			}
+			if c.Err() != nil {
+				t.Errorf("%s: the connection ended: %v", mode, c.Err())
+			}
+		})
+	}
+}
+
 // After the server reports that its list changed, the next request reads the change. A removed tool
 // is not found.
 func TestTools_FollowListChanges(t *testing.T) {

@@ -105,13 +105,12 @@ func (c *Connection) list(ctx context.Context) (map[string]Tool, []string, error
 			byName[remote.Name] = tool
 		}
 		if len(order) > maxTools {
-			break
+			return nil, nil, &Fault{Reason: fmt.Sprintf("lists more than %d tools", maxTools)}
 		}
 		if page.NextCursor == "" {
 			return byName, order, nil
 		}
 		params = &mcp.ListToolsParams{Cursor: page.NextCursor}
 	}
-	return nil, nil, &Fault{Reason: fmt.Sprintf(
-		"lists more than %d tools, or more than %d pages of them", maxTools, maxPages)}
+	return nil, nil, &Fault{Reason: fmt.Sprintf("lists its tools on more than %d pages", maxPages)}
 }

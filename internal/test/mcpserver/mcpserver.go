@@ -5,10 +5,12 @@ package mcpserver
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,6 +39,10 @@ const (
 	Dies = "dies"
 	// Huge answers everything with an endless line.
 	Huge = "huge"
+	// Endless lists 5,000 other tools on each page, and has no last page.
+	Endless = "endless"
+	// EndlessPages lists one tool on each page, and has no last page.
+	EndlessPages = "endless pages"
 )
 
 // Argv returns the argv of a server: this test binary.
@@ -101,8 +107,8 @@ func endless(w io.Writer) {
 	}
 }
 
-// New returns a server of one of the modes Good, Many, Older and Broken. args are those of a
-// program.
+// New returns a server of one of the modes Good, Many, Older, Endless, EndlessPages and broken.
+// args are those of a program.
 func New(mode string, args ...string) *mcp.Server {
 	options := &mcp.ServerOptions{PageSize: 10}
 	server := mcp.NewServer(&mcp.Implementation{Name: "test", Version: "1"}, options)
@@ -115,6 +121,10 @@ func New(mode string, args ...string) *mcp.Server {
 		server.AddReceivingMiddleware(noDiscovery)
 	case broken:
 		server.AddReceivingMiddleware(brokenList)
+	case Endless:
+		server.AddReceivingMiddleware(endlessList(5_000))
+	case EndlessPages:
+		server.AddReceivingMiddleware(endlessList(1))
 	}
 	addTools(server, args)
 	return server
@@ -142,6 +152,25 @@ func brokenList(next mcp.MethodHandler) mcp.MethodHandler {
 			return &again, nil
 		}
 		return result, err
+	}
+}
+
+// endlessList replaces the list of tools by one without end, with size tools to a page.
+func endlessList(size int) mcp.Middleware {
+	return func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			list, ok := r.GetParams().(*mcp.ListToolsParams)
+			if !ok {
+				return next(ctx, method, r)
+			}
+			first, _ := strconv.Atoi(list.Cursor)
+			page := &mcp.ListToolsResult{NextCursor: strconv.Itoa(first + size)}
+			for i := range size {
+				page.Tools = append(page.Tools, &mcp.Tool{Name: fmt.Sprint("tool_", first+i),
+					InputSchema: json.RawMessage(schema)})
+			}
+			return page, nil
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -263,17 +264,35 @@ func addFaults(server *mcp.Server) {
 	})
 }
 
-// addChanges adds a tool that changes or removes another one. The environment variable VICTIM is
-// the other tool's initial description.
+// addChanges adds a tool that changes or removes another one, victim, which returns the text once
+// file is removed. The environment variable VICTIM is its initial description.
 func addChanges(server *mcp.Server) {
-	add(server, "victim", cmp.Or(os.Getenv("VICTIM"), "Does no harm."), echo)
+	add(server, "victim", cmp.Or(os.Getenv("VICTIM"), "Does no harm."), untilRemoved)
 	add(server, "change", "Changes the description of victim to text, or removes it.",
 		func(_ context.Context, _ *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
 			if a.Text == "" {
 				server.RemoveTools("victim")
 			} else {
-				add(server, "victim", a.Text, echo)
+				add(server, "victim", a.Text, untilRemoved)
 			}
 			return text("changed"), nil
 		})
+}
+
+// untilRemoved returns the text once the call's file is removed, at once if there is none.
+func untilRemoved(ctx context.Context, r *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult,
+	error) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for a.File != "" {
+		if _, err := os.Stat(a.File); err != nil {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-tick.C:
+		}
+	}
+	return echo(ctx, r, a)
 }

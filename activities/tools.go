@@ -207,9 +207,10 @@ func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.
 		WorkflowID: t.info.WorkflowExecution.ID, RunID: t.info.WorkflowExecution.RunID,
 		ParentCall: t.Parent, Parts: t.Parts,
 		Attempt: int(t.info.Attempt), MaxAttempts: t.maxAttempts(spec),
-		Timeout: spec.Execution.Timeout,
-		Key:     api.IdempotencyKey(t.Origin.Run, t.id),
-		Lane:    lane, Fence: fence,
+		Timeout:   spec.Execution.Timeout,
+		HasErrors: t.HasErrors,
+		Key:       api.IdempotencyKey(t.Origin.Run, t.id),
+		Lane:      lane, Fence: fence,
 	})
 }
 

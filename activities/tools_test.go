@@ -137,7 +137,7 @@ func TestTool_ReadsItsCallFromTheContext(t *testing.T) {
 			return executor.Answer{Output: json.RawMessage("1")}, nil
 		})
 	x := executionOf(compiled)
-	x.Parent = "1.1"
+	x.Parent, x.HasErrors = "1.1", true
 	x.Origin = api.Origin{Run: "run-7", Caller: api.Caller{Type: api.CallerAgent, ID: "me"},
 		Conversation: "talk", Trace: "t",
 		Variables: map[string]any{"project": "p"}}
@@ -146,7 +146,7 @@ func TestTool_ReadsItsCallFromTheContext(t *testing.T) {
 	}
 	if call.Run != "run-7" || call.Caller.ID != "me" || call.Conversation != "talk" ||
 		call.Trace != "t" || call.Variables["project"] != "p" ||
-		call.Tool != "probe" || call.ParentCall != "1.1" || call.Attempt != 1 ||
+		call.Tool != "probe" || call.ParentCall != "1.1" || call.Attempt != 1 || !call.HasErrors ||
 		call.Timeout != 3*second || args != `{"text":"a"}` {
 		t.Errorf("got %+v, %s", call, args)
 	}

@@ -138,6 +138,8 @@ type Execution struct {
 	// Task is the remote task that an earlier attempt of the call waited for. This attempt waits
 	// for its end and does not execute the call again.
 	Task *RemoteTask `json:"remote_task,omitempty"`
+	// HasErrors says that an earlier call of the run had failed.
+	HasErrors bool `json:"has_errors,omitempty"`
 }
 
 // Origin is what all calls of one run share.
@@ -278,6 +280,9 @@ type CallContext struct {
 	Attempt     int
 	MaxAttempts int
 	Timeout     Duration
+	// HasErrors says that when this attempt was scheduled a call of the run had failed or had been
+	// refused. Always false in hooks before calls.
+	HasErrors bool
 	// Key is the idempotency key of the call: stable over attempts, workers and continue-as-new,
 	// different for every call.
 	Key string
@@ -346,39 +351,6 @@ func TurnStepID(turn int) string { return fmt.Sprintf("turn-%d", turn) }
 
 // SummaryStepID is the activity id of the summary step at a limit.
 const SummaryStepID = "summary"
-
-// Purpose says why a run itself makes a call. It is empty for a call that the run's model, plan or
-// caller asked for.
-type Purpose string
-
-// The purposes of calls.
-const (
-	// PurposeUndo is that of a call that undoes its target call.
-	PurposeUndo Purpose = "undo"
-	// PurposeVerify is that of a call that determines whether its target call took effect.
-	PurposeVerify Purpose = "verify"
-	// PurposeCheck is that of a call that evaluates the run's answer. It has no target call.
-	PurposeCheck Purpose = "check"
-)
-
-// CallPurpose is the purpose of a call, with the call that it is about.
-type CallPurpose struct {
-	Purpose Purpose `json:"purpose,omitempty"`
-	// TargetCallID is the ID of the call that is undone or verified, or its path if the run of a
-	// sub-agent made it.
-	TargetCallID string `json:"target_call_id,omitempty"`
-	// TargetTool is the tool of a call that is undone.
-	TargetTool string `json:"target_tool,omitempty"`
-}
-
-// OfRun reports whether the run itself makes the call.
-func (p CallPurpose) OfRun() bool { return p.Purpose != "" }
-
-// Governed reports whether policies and approvals apply to the call. They do not apply to calls
-// that undo or verify another one.
-func (p CallPurpose) Governed() bool {
-	return p.Purpose != PurposeUndo && p.Purpose != PurposeVerify
-}
 
 type progressKey struct{}
 

@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -306,4 +307,25 @@ func TestDirectCall_EndsAsCancelled(t *testing.T) {
 	l.cancelAt("hang")
 	l.runCall(&api.Call{Tool: "hang"})
 	l.cancelled()
+}
+
+// From the first call on that failed or was refused, tools can read that in their context.
+func TestCalls_SeeThatAnEarlierOneFailed(t *testing.T) {
+	for _, bad := range []api.Call{{Tool: "broken"}, {Tool: "store", Arguments: `{"txt":"a"}`}} {
+		l := newLab(t)
+		greet := api.Call{Tool: "greet", Arguments: `{"name":"Ann"}`}
+		l.modelAnswers(api.Message{Calls: []api.Call{greet}}, api.Message{Calls: []api.Call{bad}},
+			api.Message{Calls: []api.Call{greet}}, api.Message{Text: "Done."})
+		l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: listedAgent(), Prompt: "Greet."})
+		l.result()
+		got := map[string]bool{}
+		for _, s := range l.scheduled {
+			if s.tool == "greet" {
+				got[s.id] = s.call.HasErrors
+			}
+		}
+		if want := map[string]bool{"1.1": false, "3.1": true}; !maps.Equal(got, want) {
+			t.Errorf("after %s: got %v, want %v", bad.Tool, got, want)
+		}
+	}
 }

@@ -171,7 +171,8 @@ func (c *callRun) execution() api.Execution {
 	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: p.passed,
 		Notes: c.decision.Notes, Parent: p.parent.Call,
 		Hooks:   api.HooksFor(p.hooks.AfterCall, c.tool.Name),
-		Timeout: c.decision.Plan.ShortestTimeout(), Task: c.task}
+		Timeout: c.decision.Plan.ShortestTimeout(), Task: c.task,
+		HasErrors: p.usage.Failed > 0}
 }
 
 // describe returns the summary of the call's activity, and the path of the parent call.

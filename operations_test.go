@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/switchyard/switchyard/payloads"
+	"gopkg.in/yaml.v3"
 )
 
 var (
@@ -150,5 +153,69 @@ func TestFolders_HaveOnePackageOnEverySystem(t *testing.T) {
 		{name: "a/x_windows.go", text: []byte("package b\n")}}, t)
 	if want := []string{"a/x_windows.go is of package b, not a"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// composeSettings matches the settings that docker-compose.yml takes from .env.
+var composeSettings = regexp.MustCompile(`\$\{(\w+)(:[-?][^}]*)?\}`)
+
+// composeFaults returns the payload settings that a service which reads or writes payloads lacks in
+// a compose file, and the settings of the file that the example of .env does not name.
+func composeFaults(file, example string) (faults []string, err error) {
+	var compose struct {
+		Services map[string]struct{ Environment map[string]string }
+	}
+	if err := yaml.Unmarshal([]byte(file), &compose); err != nil {
+		return nil, err
+	}
+	wanted := []string{"SWITCHYARD_KEY_1", "SWITCHYARD_KEY_2", "AWS_ACCESS_KEY_ID",
+		"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION"}
+	payloads.FromEnvironment(func(name string) string {
+		wanted = append(wanted, name)
+		return ""
+	})
+	for _, service := range []string{"worker", "starter", "codec"} {
+		for _, name := range wanted {
+			if compose.Services[service].Environment[name] == "" {
+				faults = append(faults, fmt.Sprintf("the service %s lacks %s", service, name))
+			}
+		}
+	}
+	for _, m := range composeSettings.FindAllStringSubmatch(file, -1) {
+		if !regexp.MustCompile(`(?m)^#?` + m[1] + `=`).MatchString(example) {
+			faults = append(faults, ".env.example lacks "+m[1])
+		}
+	}
+	slices.Sort(faults)
+	return slices.Compact(faults), nil
+}
+
+// Workers, starter and codec server read each other's payloads only with the same settings.
+func TestCompose_GivesEveryServiceThePayloadSettings(t *testing.T) {
+	faults, err := composeFaults(readText(t, "docker-compose.yml"), readText(t, ".env.example"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, fault := range faults {
+		t.Error(fault)
+	}
+}
+
+func TestComposeFaults_NamesServiceAndSetting(t *testing.T) {
+	file := strings.Replace(readText(t, "docker-compose.yml"), "<<: *payloads",
+		"SWITCHYARD_PAYLOAD_KEYS: k", 1)
+	faults, err := composeFaults(file, strings.Replace(readText(t, ".env.example"), "#RETENTION=", "", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{".env.example lacks RETENTION", "the service codec lacks AWS_ACCESS_KEY_ID",
+		"the service codec lacks AWS_REGION", "the service codec lacks AWS_SECRET_ACCESS_KEY",
+		"the service codec lacks AWS_SESSION_TOKEN", "the service codec lacks SWITCHYARD_KEY_1",
+		"the service codec lacks SWITCHYARD_KEY_2",
+		"the service codec lacks SWITCHYARD_PAYLOAD_COMPRESSION",
+		"the service codec lacks SWITCHYARD_PAYLOAD_STORE",
+		"the service codec lacks SWITCHYARD_PAYLOAD_THRESHOLD"}
+	if !slices.Equal(faults, want) {
+		t.Errorf("the faults are\n%s\nwant\n%s", strings.Join(faults, "\n"), strings.Join(want, "\n"))
 	}
 }

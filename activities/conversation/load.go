@@ -15,6 +15,7 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
 )
 
 const (
@@ -153,14 +154,14 @@ type pastConversation struct {
 	labels   []string
 }
 
-// conversationOf queries a closed run for its conversation, which is empty if the run never
-// started.
+// conversationOf queries a closed run for its conversation, which is empty if the run never started
+// or was refused.
 func (s *Store) conversationOf(ctx context.Context,
 	run *workflowpb.WorkflowExecutionInfo) (pastConversation, error) {
 	var past pastConversation
 	for {
 		page, err := s.pageOf(ctx, run, len(past.messages))
-		if neverStarted(err) {
+		if neverStarted(err) || s.refused(ctx, run, err) {
 			return pastConversation{}, nil
 		}
 		if err != nil {
@@ -183,6 +184,11 @@ func (s *Store) pageOf(ctx context.Context, run *workflowpb.WorkflowExecutionInf
 	if err == nil {
 		err = value.Get(&page)
 	}
+	if _, unread := errors.AsType[*serviceerror.QueryFailed](err); unread {
+		err = fmt.Errorf("a worker of the current build could not replay the run: %w; if another "+
+			"build executed it, make that one current again, or deploy a build that replays it: "+
+			"check with starter replay", err)
+	}
 	if ctx.Err() == context.DeadlineExceeded {
 		err = fmt.Errorf("no worker of its task queue answered within %s; start one: %w", askWithin,
 			err)
@@ -195,6 +201,22 @@ func (s *Store) pageOf(ctx context.Context, run *workflowpb.WorkflowExecutionInf
 func neverStarted(err error) bool {
 	_, ok := errors.AsType[*serviceerror.WorkflowNotReady](err)
 	return ok
+}
+
+// refused reports whether a run whose query failed with err had been refused before it did
+// anything, as the server recorded it. One that could not load the conversation would otherwise be
+// an earlier run that only its own build can replay, and after a rollback none could.
+func (s *Store) refused(ctx context.Context, run *workflowpb.WorkflowExecutionInfo,
+	err error) bool {
+	if _, failed := errors.AsType[*serviceerror.QueryFailed](err); !failed {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	ended := s.client.GetWorkflow(ctx, run.GetExecution().GetWorkflowId(),
+		run.GetExecution().GetRunId()).Get(ctx, nil)
+	application, ok := errors.AsType[*temporal.ApplicationError](ended)
+	return ok && application.Type() == string(api.RunInvalid)
 }
 
 // loaded returns the conversation for the next run: without the agent's instructions and with an

@@ -17,7 +17,9 @@ import (
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
@@ -52,6 +54,24 @@ func (l *listedRuns) QueryWorkflow(ctx context.Context, id, runID, query string,
 	page.Turn, page.Labels = 7, []string{"untrusted"}
 	run := activitytest.Run{Page: func(int) api.Page { return page }}
 	return run.QueryWorkflow(ctx, id, runID, query, args...)
+}
+
+// GetWorkflow returns a run that was refused, if that is its id, and else one that was completed.
+func (l *listedRuns) GetWorkflow(_ context.Context, _, runID string) client.WorkflowRun {
+	return ended{refused: runID == "refused"}
+}
+
+// ended is a run as the server recorded its end.
+type ended struct {
+	client.WorkflowRun
+	refused bool
+}
+
+func (e ended) Get(context.Context, any) error {
+	if e.refused {
+		return temporal.NewNonRetryableApplicationError("", string(api.RunInvalid), nil)
+	}
+	return nil
 }
 
 // past returns a run that ended at that second; zero is one that is listed as running.
@@ -127,6 +147,12 @@ func TestLoad_ReturnsMessagesOfLastRun(t *testing.T) {
 		"deleted": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
 			self()}}, failure: map[string]error{"a": gone},
 			want: "[note: this conversation has earlier runs, which the server has deleted; their content is not known]"},
+		"refused": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+			past("c", "refused", 9), self()}},
+			failure: map[string]error{"refused": serviceerror.NewQueryFailed("x")}, want: "a"},
+		"of another build": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past("c", "a", 5),
+			self()}}, failure: map[string]error{"a": serviceerror.NewQueryFailed("x")},
+			fails: "activity error (type: switchyard/load_conversation, scheduledEventID: 0, startedEventID: 0, identity: ): query the run c (a) for its conversation: a worker of the current build could not replay the run: x; if another build executed it, make that one current again, or deploy a build that replays it: check with starter replay (type: wrapError, retryable: true): a worker of the current build could not replay the run: x; if another build executed it, make that one current again, or deploy a build that replays it: check with starter replay (type: wrapError, retryable: true): x (type: QueryFailed, retryable: true)"},
 		"not listed yet": {lists: [][]*workflowpb.WorkflowExecutionInfo{{},
 			{past("c", "a", 5), self()}}, want: "a"},
 		"not closed yet": {lists: [][]*workflowpb.WorkflowExecutionInfo{{past(

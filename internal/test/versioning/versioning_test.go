@@ -1,6 +1,7 @@
 package versioning
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
 )
 
 // A build with incompatible workflows is rolled out while runs are in flight. Plans and their
@@ -168,6 +170,47 @@ func TestRollback_MovesAgentsBack(t *testing.T) {
 		t.Errorf("the conversation has %d messages, %v", len(page.Messages.Value), err)
 	}
 	l.checkLedger(map[string]int{"plan": 2, "agent": 2, "short": 1, "after": 1})
+}
+
+// A build that does not replay a run that ended cannot continue its conversation, although the old
+// build still has workers: the query of the run goes to the current version. The next run fails
+// with the remedy, and a rollback is one.
+func TestRollout_StopsConversationsOfRunsThatDoNotReplay(t *testing.T) {
+	l := newLab(t)
+	l.worker("a")
+	l.current("a")
+	earlier := l.agent("talk", "wide", "")
+	l.result(earlier)
+	l.worker("b", changed+"=1")
+	l.current("b")
+	var r api.RunResult
+	err := l.reply("talk").Get(l.ctx, &r)
+	refused, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok || refused.Type() != string(api.RunInvalid) {
+		t.Fatalf("the conversation was continued on another build: %+v, %v", r, err)
+	}
+	want := "nothing was run: $.conversation: the earlier runs cannot be read: query the run talk (" +
+		earlier.GetRunID() + ") for its conversation: a worker of the current build could not replay " +
+		"the run: [TMPRL1100] lookup failed for scheduledEventID to activityID: scheduleEventID: 6, " +
+		"activityID: turn-1; if another build executed it, make that one current again, or deploy " +
+		"a build that replays it: check with starter replay"
+	if got := refused.Message(); got != want {
+		t.Errorf("the run failed with %q, want %q", got, want)
+	}
+	l.current("a")
+	if r := l.result(l.reply("talk")); r.Usage.Turns != 1 {
+		t.Errorf("after the rollback the conversation ended as %+v", r)
+	}
+	l.checkLedger(map[string]int{"talk": 1})
+}
+
+// reply starts an agent that continues a conversation and only answers.
+func (l *lab) reply(conversation string) client.WorkflowRun {
+	l.t.Helper()
+	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: "yes"}}})
+	return l.start(conversation, api.AgentWorkflow, api.RunInput{Prompt: "And?", Continue: true,
+		Agent: &api.Agent{Name: "tester", Model: api.Model{Provider: api.ProviderScripted,
+			Script: &script}}})
 }
 
 // Runs of a worker without versioning move to the first version that becomes current.

@@ -12,7 +12,8 @@ import (
 // ReleaseClosed adds a dial option that releases runs from their version as they end. The server
 // sends a query about a closed workflow to the version that it is pinned to, forever: once that
 // version has no workers, the conversation of the run could not be continued, and the server
-// refuses to move a closed workflow. The SDK sets one behaviour per workflow type, so it is changed
+// refuses to move a closed workflow. Released, it is queried on the current version, which has to
+// replay it. The SDK sets one behaviour per workflow type, so it is changed
 // in the request that ends the run.
 func ReleaseClosed(o *client.ConnectionOptions) {
 	o.DialOptions = append([]grpc.DialOption{grpc.WithChainUnaryInterceptor(release)},

@@ -41,7 +41,15 @@ func (p Packed[T]) Encoded() (Packed[T], error) {
 	return p, err
 }
 
-// Size returns the length of the JSON of a value that Encoded returned.
+// Plain returns p with its JSON not compressed, for a size in workflow code: another version of the
+// compression must not lead to another decision.
+func (p Packed[T]) Plain() (Packed[T], error) {
+	data, err := json.Marshal(p.Value)
+	p.encoded = data
+	return p, err
+}
+
+// Size returns the length of the JSON of a value that Encoded or Plain returned.
 func (p Packed[T]) Size() int { return len(p.encoded) }
 
 // MarshalJSON encodes the value, compressed if its JSON has 16 KiB or more. It refuses JSON of more

@@ -135,13 +135,17 @@ func TestAgent_MovesToAnotherVersionAfterATurn(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		prompt string
+		// unused is the rest of the script, which the next execution's input has compressed.
+		unused string
 		moves  bool
-	}{{"short", "Go.", true}, {"long", noise(t, 900<<10), false}} {
+	}{{"short", "Go.", "", true}, {"long", noise(t, 900<<10), "", false},
+		{"compressed", "Go.", strings.Repeat("a", 2<<20), false}} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLab(t)
 			l.SetTargetWorkerDeploymentVersionChanged(true)
 			l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: tt.prompt,
-				Agent: agent(step(call("store", `{"text":"a"}`)), answer("done"))})
+				Agent: agent(step(call("store", `{"text":"a"}`)), answer("done"),
+					answer(tt.unused))})
 			if !tt.moves {
 				if r := l.result(); r.Answer != "done" || r.Usage.Turns != 2 {
 					t.Errorf("result: %+v", r)

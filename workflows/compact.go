@@ -240,15 +240,39 @@ func (r *agentRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error) {
 }
 
 // movable reports whether the next execution can take the conversation as it is. A run that would
-// have to shorten it stays on its version until its history is long.
+// have to shorten it stays on its version until its history is long. Sizes are those without
+// compression, so that every build decides the same on replay.
 func (r compactor) movable(ctx workflow.Context) bool {
-	pinned, err := api.Pack(r.pinned).Encoded()
-	if err != nil {
-		return false
-	}
-	left := api.MaxInputs - encoded(r.nextInput(ctx, pinned)) - leastConversation
+	size, err := r.plainSize(ctx)
 	// Twice, because JSON is longer than the texts in it.
-	return 2*r.conversation.Size() <= left
+	return err == nil && 2*r.conversation.Size() <= api.MaxInputs-size-leastConversation
+}
+
+// plainSize returns the size of the next execution's input without the conversation and without
+// compression.
+func (r compactor) plainSize(ctx workflow.Context) (int, error) {
+	pinned, err := api.Pack(r.pinned).Plain()
+	if err != nil {
+		return 0, err
+	}
+	next := r.nextInput(ctx, pinned)
+	if next.State.Undo, err = plain(next.State.Undo); err != nil {
+		return 0, err
+	}
+	agent := *next.Agent
+	if agent.Model.Script, err = plain(agent.Model.Script); err != nil {
+		return 0, err
+	}
+	next.Agent = &agent
+	return encoded(next), nil
+}
+
+func plain[T any](p *api.Packed[T]) (*api.Packed[T], error) {
+	if p == nil {
+		return nil, nil
+	}
+	q, err := p.Plain()
+	return &q, err
 }
 
 // nextInput returns the input of the next execution, without the conversation.

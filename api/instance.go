@@ -119,8 +119,10 @@ type InstanceInput struct {
 	Conversation string         `json:"conversation"`
 	Variables    map[string]any `json:"variables,omitempty"`
 	// Lost is why the last instance was lost if no run knows it yet.
-	Lost  string         `json:"lost,omitempty"`
-	Users []InstanceUser `json:"users,omitempty"`
+	Lost string `json:"lost,omitempty"`
+	// NotBefore is until when a worker that lost contact can still host the last instance.
+	NotBefore time.Time      `json:"not_before,omitzero"`
+	Users     []InstanceUser `json:"users,omitempty"`
 }
 
 // InstanceLeft is the result of InstanceWorkflow: what the next one of the same ID starts with.
@@ -129,18 +131,29 @@ type InstanceLeft struct {
 	// Vanished says that the last instance was lost, Lost why if no run knows it yet.
 	Vanished bool   `json:"vanished,omitempty"`
 	Lost     string `json:"lost,omitempty"`
+	// Before are hosts that may have more of the last instance than Last, oldest first.
+	Before []InstanceHost `json:"before,omitempty"`
+	// NotBefore is as in InstanceInput.
+	NotBefore time.Time `json:"not_before,omitzero"`
 }
 
 // InstanceEnded tells a run that no worker hosts an instance of its conversation any more.
 type InstanceEnded struct {
 	Ticket string `json:"ticket"`
-	// Tool is the tool that the run named when it joined.
-	Tool string `json:"tool"`
+	// Instance is the name of the instance.
+	Instance string `json:"instance"`
 	// Last is without a snapshot.
 	Last InstanceProgress `json:"last,omitzero"`
 	// Error is ErrWorkerLost if the instance was lost and is not recreated, another one if it could
 	// not be created, and nil if it was idle or closed.
 	Error *Error `json:"error,omitempty"`
+}
+
+// Loses reports whether a run that is told this of another run's use has lost the instance of tool
+// as well.
+func (e InstanceEnded) Loses(tool Tool) bool {
+	return e.Error != nil && e.Error.Type == ErrWorkerLost && tool.Scope == ScopeConversation &&
+		tool.InstanceName() == e.Instance && tool.OnLoss != OnLossRecreate
 }
 
 // InstanceState is what a run that continues as new passes on about an instance.
@@ -189,6 +202,33 @@ func (f ActivityFailure) InstanceHostError(tool Tool, adopts bool) (e *Error, lo
 		lost = cmp.Or(e.Message, lost)
 	}
 	return InstanceLost(tool, lost), lost
+}
+
+// JoinError maps a failure of JoinInstanceActivity to the error of the calls of tool that wait for
+// the instance with that name.
+func (f ActivityFailure) JoinError(tool Tool, instance string) *Error {
+	var e Error
+	if f.Details != nil && f.Details(&e) == nil && e.Type.Known() {
+		return &e
+	}
+	why := f.Message
+	if f.Timeout != "" {
+		why = "no worker of the run answered"
+	}
+	return NotJoined(tool.HostWithin, instance, why)
+}
+
+// NotJoined is the error of a call whose run did not get an instance of its conversation. within is
+// the time that the tool allows; zero for a failure that is not retried.
+func NotJoined(within Duration, instance, why string) *Error {
+	e := Errorf(ErrPreconditionFailed, "the conversation's instance of %s cannot be used: %s",
+		instance, why)
+	if within > 0 {
+		e = Errorf(ErrQueueTimeout, "the conversation's instance of %s could not be used within %s: "+
+			"%s", instance, within, why)
+	}
+	e.Phase = PhasePreExecution
+	return e
 }
 
 // HostNeverStarted reports whether a HostInstanceActivity ended before its worker created an

@@ -232,6 +232,18 @@ func HostedInstance(activityID string) string {
 	return name
 }
 
+// joinPart is the prefix of the ids of JoinInstanceActivity.
+const joinPart = "join/"
+
+// JoinActivityID returns the id of a JoinInstanceActivity. name begins with that of the instance.
+func JoinActivityID(name string) string { return joinPart + name }
+
+// JoinedInstance returns the name of the instance that a JoinInstanceActivity is about.
+func JoinedInstance(activityID string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(activityID, joinPart), "/")
+	return name
+}
+
 // SlotsQueue returns the task queue on which workers of a lane are asked to serve groups of its
 // slots.
 func SlotsQueue(base, lane string) string { return base + "/slots/" + lane }
@@ -273,7 +285,7 @@ func ConversationInstanceQueue(base, lane, conversation, tool string) string {
 
 // InstanceWorkflowPrefix begins the ids of the InstanceWorkflows of a conversation.
 func InstanceWorkflowPrefix(base, conversation string) string {
-	return "switchyard/instance/" + base + "/" + conversation + "/"
+	return "switchyard/instance/" + base + "/" + Digest([]byte(conversation)) + "/"
 }
 
 // InstanceWorkflowID returns the id of the InstanceWorkflow of a conversation's instance. lane is

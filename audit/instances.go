@@ -84,9 +84,6 @@ func keptInstances(ctx context.Context, c client.Client, base,
 		}
 		for _, e := range page.GetExecutions() {
 			keeper := e.GetExecution().GetWorkflowId()
-			if name, _, _ := strings.Cut(keeper[len(prefix):], "@"); strings.Contains(name, "/") {
-				continue // of a conversation with a longer name
-			}
 			if list, err = withKept(ctx, c, base, keeper, list); err != nil {
 				return nil, err
 			}

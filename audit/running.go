@@ -22,6 +22,8 @@ const (
 	KindStep Kind = "model_step"
 	// KindHook is a hook of the run, before it begins or after it ends.
 	KindHook Kind = "hook"
+	// KindInstance is the use of an instance of the conversation that the run does not get.
+	KindInstance Kind = "instance"
 	// KindRun is the next workflow task of the run.
 	KindRun Kind = "run"
 )
@@ -44,7 +46,7 @@ const (
 type Running struct {
 	Kind Kind `json:"kind"`
 	// ID is the ID of the call, of the model step ("turn-3", "summary") or of the hook
-	// ("before_run-1"); empty for the workflow task.
+	// ("before_run-1"), or the name of the instance; empty for the workflow task.
 	ID string `json:"id,omitempty"`
 	// Tool is set for calls.
 	Tool  string `json:"tool,omitempty"`
@@ -91,9 +93,12 @@ func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]
 	}
 	for _, a := range r.GetPendingActivities() {
 		switch a.GetActivityType().GetName() {
-		case api.HostInstanceActivity, api.CloseInstanceActivity, api.JoinInstanceActivity,
-			api.NotifyApprovalActivity:
+		case api.HostInstanceActivity, api.CloseInstanceActivity, api.NotifyApprovalActivity:
 			continue // the run does not wait for it
+		case api.JoinInstanceActivity:
+			if a.GetLastFailure() == nil {
+				continue // it takes a moment
+			}
 		}
 		running = append(running, runningActivity(a, base))
 	}
@@ -132,6 +137,8 @@ func runningActivity(a *workflowpb.PendingActivityInfo, base string) Running {
 	switch {
 	case history.IsTool(r.Tool):
 		r.Progress = progress(a.GetHeartbeatDetails())
+	case r.Tool == api.JoinInstanceActivity:
+		r.Kind, r.Tool, r.ID = KindInstance, "", api.JoinedInstance(r.ID)
 	case r.Tool == api.HookActivity:
 		r.Kind, r.Tool = KindHook, ""
 	default:

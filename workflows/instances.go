@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"encoding/base64"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -92,8 +91,11 @@ const (
 // it.
 func (s *instances) call(ctx workflow.Context, t api.Tool, options workflow.ActivityOptions,
 	x api.Execution) workflow.Future {
-	s.notice(ctx)
 	i := s.of(t)
+	if i.kept() {
+		s.listen(ctx)
+	}
+	s.notice(ctx)
 	future, settable := workflow.NewFuture(ctx)
 	if i.gone != "" {
 		e := api.InstanceLost(t, i.gone)
@@ -233,44 +235,6 @@ func (i *instance) watch(ctx workflow.Context, hostInstance workflow.Future, can
 	})
 }
 
-// join has the run use the conversation's instance. ticket is that of the previous execution; empty
-// if it has not joined.
-func (i *instance) join(ctx workflow.Context, ticket string) {
-	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	i.run.listen(ctx)
-	id := api.InstanceWorkflowID(i.run.base, i.tool.Lane, i.run.conversation, i.tool.InstanceName())
-	if ticket != "" {
-		i.member = keeper.Resume(ctx, id, ticket)
-	} else {
-		i.hosts++
-		r := api.JoinInstanceRequest{Keeper: id, Conversation: i.run.conversation}
-		i.describe(&r.HostInstanceRequest)
-		i.member = keeper.Join(ctx, r, fmt.Sprint(i.tool.InstanceName(), "/", i.hosts))
-	}
-	i.watch(ctx, i.member.Hosted, func() {})
-}
-
-// listen receives what becomes of the conversation's instances.
-func (s *instances) listen(ctx workflow.Context) {
-	if s.ends != nil {
-		return
-	}
-	s.ends = workflow.GetSignalChannel(ctx, api.InstanceEndedSignal)
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		for {
-			var e api.InstanceEnded
-			s.ends.Receive(ctx, &e)
-			s.told(e)
-		}
-	})
-}
-
-func (s *instances) told(e api.InstanceEnded) {
-	for _, i := range s.list {
-		i.member.End(e)
-	}
-}
-
 // notice processes instance hosts that ended in the current workflow task, so that no decision
 // relies on an instance that is already gone.
 func (s *instances) notice(ctx workflow.Context) {
@@ -351,6 +315,7 @@ func (s *instances) continueState(ctx workflow.Context) []api.InstanceState {
 	var continued []api.InstanceState
 	historyBudget := maxContinued
 	for _, i := range s.list {
+		// Not the original run ID: after a reset the host belongs to the current execution.
 		c := api.InstanceState{Instance: i.tool.Instance, Tool: i.tool.Name, Last: i.last,
 			Hosted: i.hostInstance != nil, Before: i.before, Vanished: i.vanished, Lost: i.gone}
 		if i.closing != nil {
@@ -380,6 +345,7 @@ func (s *instances) resume(ctx workflow.Context, continued []api.InstanceState) 
 		i.last, i.before, i.vanished, i.gone = c.Last, c.Before, c.Vanished, c.Lost
 		switch {
 		case c.Ticket != "":
+			s.listen(ctx)
 			i.join(ctx, c.Ticket)
 		case c.Hosted:
 			i.adopt(ctx)

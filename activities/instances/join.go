@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -17,19 +18,26 @@ import (
 
 // Join implements the activity api.JoinInstanceActivity: it tells the workflow that keeps an
 // instance of a conversation that a run uses it. If there is none, Join starts one with what the
-// last one has left. Errors are those of the server, and of the run if it cannot be queried.
+// last one has left. Errors are those of the server. It is not retried if the toolspec cannot be
+// fetched or the server refuses the request.
 func (host *Host) Join(ctx context.Context, r api.JoinInstanceRequest) error {
+	err := host.join(ctx, r)
+	_, invalid := errors.AsType[*serviceerror.InvalidArgument](err)
+	_, denied := errors.AsType[*serviceerror.PermissionDenied](err)
+	if invalid || denied {
+		return executor.Failure(api.NotJoined(0, r.Name(), err.Error()))
+	}
+	return err
+}
+
+func (host *Host) join(ctx context.Context, r api.JoinInstanceRequest) error {
 	id := r.Keeper
 	for ctx.Err() == nil {
 		err := host.config.Client.SignalWorkflow(ctx, id, "", api.JoinInstanceSignal, r.User)
 		if _, none := errors.AsType[*serviceerror.NotFound](err); !none {
 			return err
 		}
-		left, err := host.left(ctx, id, r)
-		if err != nil {
-			return err
-		}
-		err = host.keep(ctx, id, r, left)
+		err = host.keep(ctx, id, r)
 		if !temporal.IsWorkflowExecutionAlreadyStartedError(err) { // by another run
 			return err
 		}
@@ -37,12 +45,14 @@ func (host *Host) Join(ctx context.Context, r api.JoinInstanceRequest) error {
 	return context.Cause(ctx)
 }
 
-// left returns what the last workflow with that ID has left of its instance; zero if there was none
-// or the server no longer has it.
+// left returns what the last workflow with that ID has left of its instance. Of one that the server
+// does not know, only the least generation is left: numbers of generations never decrease, and each
+// second has a larger one.
 func (host *Host) left(ctx context.Context, id string,
-	r api.JoinInstanceRequest) (left api.InstanceLeft, err error) {
+	r api.JoinInstanceRequest, heartbeat api.Duration) (left api.InstanceLeft, err error) {
 	described, err := host.config.Client.DescribeWorkflowExecution(ctx, id, "")
 	if _, none := errors.AsType[*serviceerror.NotFound](err); none {
+		left.Last.Generation = int(time.Now().Unix())
 		return left, nil
 	}
 	info := described.GetWorkflowExecutionInfo()
@@ -56,7 +66,9 @@ func (host *Host) left(ctx context.Context, id string,
 		left.Lost = fmt.Sprintf("the workflow that kept the last instance of %s was ended by an "+
 			"operator", r.Name())
 		left.Vanished = true
-		// Numbers of generations never decrease, and the last one is unknown.
+		// Its worker can still host the instance until its lease has expired.
+		lease := api.IdleLease(max(r.Heartbeat, heartbeat))
+		left.NotBefore = info.GetCloseTime().AsTime().Add(lease.Std())
 		left.Last = api.InstanceProgress{Used: true, Ended: left.Lost,
 			Generation: int(time.Now().Unix())}
 		return left, nil
@@ -64,16 +76,21 @@ func (host *Host) left(ctx context.Context, id string,
 }
 
 // keep starts the workflow that keeps an instance.
-func (host *Host) keep(ctx context.Context, id string, r api.JoinInstanceRequest,
-	left api.InstanceLeft) error {
+func (host *Host) keep(ctx context.Context, id string, r api.JoinInstanceRequest) error {
 	compiled, err := host.config.Spec(ctx, r.Tool, api.Execution{Digest: r.Digest,
 		Origin: r.Origin})
 	if err != nil {
-		return fmt.Errorf("get the pinned toolspec of %s: %w", r.Tool, err)
+		return executor.Failure(api.NotJoined(0, r.Name(),
+			fmt.Sprintf("the worker cannot get the pinned toolspec of %s: %v", r.Tool, err)))
+	}
+	left, err := host.left(ctx, id, r, compiled.Tool().Heartbeat)
+	if err != nil {
+		return err
 	}
 	in := api.InstanceInput{Host: r.HostInstanceRequest, Tool: compiled.Tool(),
 		Conversation: r.Conversation, Lost: left.Lost, Users: []api.InstanceUser{r.User}}
-	in.Host.Last, in.Host.Lost = left.Last, left.Vanished
+	in.Host.Last, in.Host.Lost, in.Host.Before = left.Last, left.Vanished, left.Before
+	in.NotBefore = left.NotBefore
 	in.Tool.Instance = cmp.Or(r.Instance, in.Tool.Instance)
 	in.Tool.Heartbeat = max(in.Tool.Heartbeat, r.Heartbeat)
 	whole := r.Origin

@@ -14,6 +14,8 @@ type hosts struct {
 	run *run
 	// ends are how the last hosts of instances failed, by the instances' names.
 	ends map[string]hostEnd
+	// tickets are those of the last uses of the conversation's instances, by the instances' names.
+	tickets map[string]string
 }
 
 // hostEnd is how an instance ended.
@@ -41,6 +43,7 @@ func (end hostEnd) fault(tool api.Tool) *api.Error {
 // resume takes over the lost instances of the execution before.
 func (h *hosts) resume(continued []api.InstanceState) {
 	for _, c := range continued {
+		h.tickets[cmp.Or(c.Instance, c.Tool)] = c.Ticket
 		if c.Lost != "" {
 			h.ends[cmp.Or(c.Instance, c.Tool)] = hostEnd{lost: c.Lost}
 		}
@@ -76,8 +79,26 @@ func (h *hosts) failed(_ *historypb.HistoryEvent, a *activity, f api.ActivityFai
 // joins are the requests of a run to use an instance of its conversation.
 type joins struct{ *hosts }
 
-// failed does nothing, because the activity does not host the instance.
-func (joins) failed(*historypb.HistoryEvent, *activity, api.ActivityFailure) {}
+// scheduled reads that the run asks for the use of an instance.
+func (j joins) scheduled(e *historypb.HistoryEvent, a *activity) (*activity, error) {
+	var request api.JoinInstanceRequest
+	input := e.GetActivityTaskScheduledEventAttributes().GetInput()
+	if err := j.run.decodeEvent(e, "instance request", input, &request); err != nil {
+		return nil, err
+	}
+	a.host = request.Tool
+	delete(j.ends, request.Name())
+	j.tickets[request.Name()] = request.User.Ticket
+	return a, nil
+}
+
+// failed keeps why the run could not use the instance.
+func (j joins) failed(_ *historypb.HistoryEvent, a *activity, f api.ActivityFailure) {
+	if t := j.run.tools[a.host]; !f.Cancelled {
+		name := cmp.Or(t.Instance, a.host)
+		j.ends[name] = hostEnd{fixed: f.JoinError(t, name)}
+	}
+}
 
 // ended reads what the run was told of an instance of its conversation.
 func (h *hosts) ended(e *historypb.HistoryEvent) error {
@@ -86,14 +107,25 @@ func (h *hosts) ended(e *historypb.HistoryEvent) error {
 	if err := h.run.decodeEvent(e, "end of an instance", input, &ended); err != nil {
 		return err
 	}
-	if fault := ended.Error; fault != nil {
+	if fault := ended.Error; fault != nil && (h.tickets[ended.Instance] == ended.Ticket ||
+		h.loses(ended)) {
 		end := hostEnd{fixed: fault}
 		if fault.Type == api.ErrWorkerLost {
 			end = hostEnd{lost: fault.Message}
 		}
-		h.ends[cmp.Or(h.run.tools[ended.Tool].Instance, ended.Tool)] = end
+		h.ends[ended.Instance] = end
 	}
 	return nil
+}
+
+// loses reports whether the run lost an instance of whose loss another run was to be told.
+func (h *hosts) loses(ended api.InstanceEnded) bool {
+	for _, t := range h.run.tools {
+		if ended.Loses(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // fault returns why the instance of a tool failed; nil if it did not.

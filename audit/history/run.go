@@ -61,7 +61,7 @@ func newRun(workflowID, runID string) *run {
 	r.calls = calls{run: r, requeued: map[string]*activity{}, batching: map[string][]api.Record{}}
 	r.steps = steps{run: r}
 	r.hooks = hooks{run: r}
-	r.hosts = hosts{run: r, ends: map[string]hostEnd{}}
+	r.hosts = hosts{run: r, ends: map[string]hostEnd{}, tickets: map[string]string{}}
 	r.children = children{run: r}
 	r.markers = newMarkers(r)
 	r.questions = newQuestions(r)

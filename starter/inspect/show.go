@@ -331,6 +331,8 @@ func whatRuns(r audit.Running) string {
 		return "the model step " + r.ID + " is " + string(r.State)
 	case audit.KindHook:
 		return "the hook " + r.ID + " is " + string(r.State)
+	case audit.KindInstance:
+		return "the request for the conversation's instance of " + r.ID + " is " + string(r.State)
 	}
 	return "the run's next decision is " + string(r.State)
 }

@@ -30,7 +30,7 @@ func Of(err error) api.ActivityFailure {
 // Progress returns what the error of an instance's host reports of the instance, and whether it
 // reports anything.
 func Progress(err error) (left api.InstanceProgress, known bool) {
-	read := errors.New("it tells nothing")
+	read := errors.New("the error has no progress")
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok &&
 		timeout.HasLastHeartbeatDetails() {
 		read = timeout.LastHeartbeatDetails(&left)

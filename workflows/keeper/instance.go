@@ -19,6 +19,8 @@ const (
 	hostTimeout = 10 * 365 * 24 * time.Hour
 	// closeWithin bounds an attempt to tell a host to close its instance.
 	closeWithin = 15 * time.Second
+	// leastWait bounds the wait for a host from below.
+	leastWait = time.Minute
 	// maxBefore bounds the remembered instance hosts of earlier executions. More than one is needed
 	// because the newest may not have reported yet.
 	maxBefore = 3
@@ -46,10 +48,15 @@ func Instance(ctx workflow.Context, in api.InstanceInput) (api.InstanceLeft, err
 		k.tell(ctx, fault)
 		k.learn()
 		if len(k.in.Users) == 0 || ctx.Err() != nil {
-			return api.InstanceLeft{Last: k.in.Host.Last, Vanished: k.in.Host.Lost,
-				Lost: k.in.Lost}, nil
+			return k.left(), nil
 		}
 	}
+}
+
+// left is what the next workflow of the ID starts with.
+func (k *instance) left() api.InstanceLeft {
+	return api.InstanceLeft{Last: k.in.Host.Last, Vanished: k.in.Host.Lost, Lost: k.in.Lost,
+		Before: k.in.Host.Before, NotBefore: k.in.NotBefore}
 }
 
 // instance is one execution of Instance.
@@ -91,6 +98,10 @@ func (k *instance) host(ctx workflow.Context) (*api.Error, error) {
 	if k.in.Lost != "" && k.in.Tool.OnLoss != api.OnLossRecreate {
 		return lost(k.in.Lost), nil
 	}
+	// A cancelled workflow does not wait for a last instance, and hosts no other one.
+	if wait := k.in.NotBefore.Sub(workflow.Now(ctx)); wait > 0 {
+		_ = workflow.Sleep(ctx, wait)
+	}
 	for {
 		k.start(ctx)
 		if err := k.await(ctx); err != nil {
@@ -118,7 +129,7 @@ func (k *instance) start(ctx workflow.Context) {
 	options := workflow.ActivityOptions{
 		ActivityID:             k.hostID,
 		TaskQueue:              api.InstanceHostQueue(base, tool.Lane),
-		ScheduleToStartTimeout: tool.HostWithin.Std(),
+		ScheduleToStartTimeout: k.hostWithin(),
 		StartToCloseTimeout:    hostTimeout,
 		HeartbeatTimeout:       tool.Heartbeat.Std(),
 		WaitForCancellation:    true,
@@ -136,6 +147,12 @@ func (k *instance) start(ctx workflow.Context) {
 	}
 	k.hosted = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options),
 		api.HostInstanceActivity, request)
+}
+
+// hostWithin bounds the wait for a host. Without a bound of the tool another host is requested
+// after that time if runs still use the instance.
+func (k *instance) hostWithin() time.Duration {
+	return cmp.Or(k.in.Tool.HostWithin.Std(), max(k.in.Tool.IdleTimeout.Std(), leastWait))
 }
 
 // await returns when the host has ended. Its error continues the workflow as new, because the
@@ -215,10 +232,15 @@ func (k *instance) ended(ctx workflow.Context) (fault *api.Error, again bool) {
 	return k.failed(failure.Of(err), adopted)
 }
 
-// failed is ended for a host that failed.
+// failed is ended for a host that failed. Another host follows only for runs that wait for it.
 func (k *instance) failed(f api.ActivityFailure, adopted bool) (fault *api.Error, again bool) {
+	waiting := len(k.in.Users) > 0
 	if !adopted && f.HostNeverStarted() {
-		return nil, true
+		return nil, waiting
+	}
+	if !adopted && f.Timeout == api.TimeoutScheduleToStart && k.in.Tool.HostWithin == 0 {
+		k.in.Host.Lost = k.in.Host.Lost || f.LastHeartbeat != nil
+		return nil, waiting
 	}
 	fault, why := f.InstanceHostError(k.in.Tool, adopted)
 	if why == "" {
@@ -226,7 +248,7 @@ func (k *instance) failed(f api.ActivityFailure, adopted bool) (fault *api.Error
 	}
 	k.in.Host.Lost = true
 	if k.in.Tool.OnLoss == api.OnLossRecreate {
-		return fault, adopted
+		return fault, adopted && waiting
 	}
 	// A snapshot of an instance that is not recreated is older than its last call.
 	k.in.Host.Last.State, k.in.Lost = nil, why
@@ -245,7 +267,7 @@ func (k *instance) tell(ctx workflow.Context, fault *api.Error) {
 	for _, user := range users {
 		sent = append(sent, workflow.SignalExternalWorkflow(ctx, user.WorkflowID, "",
 			api.InstanceEndedSignal, api.InstanceEnded{Ticket: user.Ticket,
-				Tool: k.in.Host.Tool, Last: last, Error: fault}))
+				Instance: k.in.Host.Name(), Last: last, Error: fault}))
 	}
 	for _, told := range sent {
 		if told.Get(ctx, nil) == nil { // else the run has ended

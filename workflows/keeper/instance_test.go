@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/keeper"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -92,7 +93,7 @@ func expect(t *testing.T, what string, got, want any) {
 // The snapshot is for the next workflow of the ID, not for the runs.
 func TestInstance_TellsItsRunsThatItWasIdle(t *testing.T) {
 	l := newLab(ends(used, nil))
-	l.tells("talk", api.InstanceEnded{Ticket: "1", Tool: "counter", Last: told}, nil)
+	l.tells("talk", api.InstanceEnded{Ticket: "1", Instance: "counter", Last: told}, nil)
 	expect(t, "left", l.left(t, input(api.OnLossFail, talk)), api.InstanceLeft{Last: used})
 	asked := l.asked[0]
 	if asked.Origin.Run == "" || asked.Origin.Conversation != "talk" || asked.Queue != "q" {
@@ -103,7 +104,7 @@ func TestInstance_TellsItsRunsThatItWasIdle(t *testing.T) {
 // A loss that no run knows is left to the next run.
 func TestInstance_LeavesALossThatNoRunKnows(t *testing.T) {
 	const why = "its worker was lost or could not reach Temporal"
-	lost := api.InstanceEnded{Ticket: "1", Tool: "counter", Last: told,
+	lost := api.InstanceEnded{Ticket: "1", Instance: "counter", Last: told,
 		Error: &api.Error{Type: api.ErrWorkerLost, Phase: api.PhaseExecution, Message: why}}
 	for name, test := range map[string]struct {
 		told error
@@ -141,7 +142,7 @@ func TestInstance_KnowsTheRunsThatUseIt(t *testing.T) {
 	} {
 		l.RegisterDelayedCallback(send, time.Duration(n+1)*time.Minute)
 	}
-	l.tells("talk", api.InstanceEnded{Ticket: "3", Tool: "counter"}, nil)
+	l.tells("talk", api.InstanceEnded{Ticket: "3", Instance: "counter"}, nil)
 	l.left(t, input(api.OnLossRecreate, talk))
 }
 
@@ -151,7 +152,7 @@ func TestInstance_TellsWhyItWasNotCreated(t *testing.T) {
 	l := newLab(ends(used, temporal.NewApplicationErrorWithOptions(fault.Message,
 		string(fault.Type), temporal.ApplicationErrorOptions{NonRetryable: true,
 			Details: []any{fault, api.InstanceProgress{Generation: 1}}})))
-	l.tells("talk", api.InstanceEnded{Ticket: "1", Tool: "counter",
+	l.tells("talk", api.InstanceEnded{Ticket: "1", Instance: "counter",
 		Last: api.InstanceProgress{Generation: 1}, Error: &fault}, nil)
 	expect(t, "left", l.left(t, input(api.OnLossFail, talk)),
 		api.InstanceLeft{Last: api.InstanceProgress{Generation: 1}})
@@ -200,9 +201,45 @@ func TestInstance_GoesOnAfterContinueAsNew(t *testing.T) {
 		t.Errorf("continued with %+v", in.Host)
 	}
 	again := newLab(ends(used, nil))
-	again.tells("talk", api.InstanceEnded{Ticket: "1", Tool: "counter", Last: told}, nil)
+	again.tells("talk", api.InstanceEnded{Ticket: "1", Instance: "counter", Last: told}, nil)
 	again.left(t, in)
 	if r := again.asked[0]; !r.Adopt || r.Before != nil {
 		t.Errorf("asked for %+v", r)
+	}
+}
+
+// A workflow without runs ends, and keeps where the state of the last instance is.
+func TestInstance_EndsIfNoWorkerHostsItAndNoRunNeedsIt(t *testing.T) {
+	before := []api.InstanceHost{{RunID: "old", ActivityID: "host_instance/counter"}}
+	for name, fault := range map[string]error{
+		"never started": temporal.NewHeartbeatTimeoutError(),
+		"no worker":     temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil),
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(ends(api.InstanceProgress{}, fault), ends(used, nil))
+			in := input(api.OnLossFail)
+			in.Host.Before = before
+			expect(t, "left", l.left(t, in), api.InstanceLeft{Before: before})
+			l = newLab(ends(api.InstanceProgress{}, fault), ends(used, nil))
+			l.tells("talk", api.InstanceEnded{Ticket: "1", Instance: "counter", Last: told}, nil)
+			l.left(t, input(api.OnLossFail, talk))
+			expect(t, "hosts", len(l.asked), 2)
+		})
+	}
+}
+
+// The worker of a terminated workflow can have the instance until then.
+func TestInstance_IsNotHostedBeforeTheLastLeaseExpired(t *testing.T) {
+	var started time.Time
+	var l *lab
+	l = newLab(func(context.Context) (api.InstanceProgress, error) {
+		started = l.Now()
+		return used, nil
+	})
+	in := input(api.OnLossRecreate)
+	in.NotBefore = l.Now().Add(time.Hour)
+	l.left(t, in)
+	if started.Before(in.NotBefore) {
+		t.Errorf("hosted at %s, want not before %s", started, in.NotBefore)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/failure"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -32,24 +33,26 @@ type Member struct {
 	cancel func()
 }
 
-// Join has a run use the instance that r describes. name identifies the activity in the run.
-func Join(ctx workflow.Context, r api.JoinInstanceRequest, name string) *Member {
+// Join has a run use the instance of tool that r describes. name identifies the activity in the
+// run. If the tool has HostWithin, joining fails after that time.
+func Join(ctx workflow.Context, tool api.Tool, r api.JoinInstanceRequest, name string) *Member {
 	info := workflow.GetInfo(ctx)
+	// A reset run has the original run ID of the run before, and the instance knows its ticket.
 	r.User = api.InstanceUser{WorkflowID: info.WorkflowExecution.ID,
-		Ticket: info.WorkflowExecution.RunID + "/" + name}
+		Ticket: info.OriginalRunID + "/" + name}
 	m := resume(ctx, r.Keeper, r.User)
 	ctx, m.cancel = workflow.WithCancel(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID:          "join/" + name,
-		StartToCloseTimeout: joinTimeout,
-		Summary:             "the conversation's instance of " + r.Name(),
+		ActivityID:             api.JoinActivityID(name),
+		ScheduleToCloseTimeout: tool.HostWithin.Std(),
+		StartToCloseTimeout:    joinTimeout,
+		Summary:                "the conversation's instance of " + r.Name(),
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond,
 			BackoffCoefficient: 2, MaximumInterval: joinPause},
 	}))
 	m.joined = workflow.ExecuteActivity(ctx, api.JoinInstanceActivity, r)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		if err := m.joined.Get(ctx, nil); err != nil && !m.over {
-			m.over = true
-			m.end.SetError(err)
+			m.fail(failure.Of(err).JoinError(tool, r.Name()), api.InstanceProgress{})
 		}
 	})
 	return m
@@ -77,19 +80,26 @@ func (m *Member) Ticket() string {
 	return m.user.Ticket
 }
 
-// End handles that an instance ended, if it is this one.
+// Holds reports whether the run uses the instance with that ticket.
+func (m *Member) Holds(ticket string) bool { return m != nil && m.user.Ticket == ticket }
+
+// End handles that the instance ended.
 func (m *Member) End(e api.InstanceEnded) {
 	switch {
-	case m == nil || m.over || e.Ticket != m.user.Ticket:
-		return
+	case m.over:
 	case e.Error == nil:
+		m.over = true
 		m.end.SetValue(e.Last)
 	default:
-		m.end.SetError(temporal.NewApplicationErrorWithOptions(e.Error.Message,
-			string(e.Error.Type), temporal.ApplicationErrorOptions{NonRetryable: true,
-				Details: []any{*e.Error, e.Last}}))
+		m.fail(e.Error, e.Last)
 	}
+}
+
+// fail ends the use of the instance with an error.
+func (m *Member) fail(e *api.Error, last api.InstanceProgress) {
 	m.over = true
+	m.end.SetError(temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type),
+		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{*e, last}}))
 }
 
 // Leave ends the use of the instance, which goes on without the run. It returns when its workflow
@@ -98,5 +108,5 @@ func (m *Member) Leave(ctx workflow.Context) {
 	m.over = true
 	m.cancel()
 	_ = workflow.SignalExternalWorkflow(ctx, m.id, "", api.LeaveInstanceSignal,
-		m.user).Get(ctx, nil) // a workflow that has ended needs not know
+		m.user).Get(ctx, nil) // a workflow that has ended has no users
 }

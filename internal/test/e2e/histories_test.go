@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/test/histories"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
@@ -78,6 +79,15 @@ var behaviours = []behaviour{
 			step(call("append", `{"text":"again ${a.text}"}`)),
 			answer("done"),
 		), "append store broken flaky"))
+	}},
+	{name: "conversation_instance", run: func(l *lab) client.WorkflowRun {
+		l.workerIn(nil, "--tools", l.sessionTools(", scope: conversation, idle_timeout: 2s"))
+		l.talk("talk", "x")
+		list, err := audit.Instances(l.ctx, l.Client, "talk", "")
+		if err != nil || len(list) != 1 {
+			l.t.Fatalf("the conversation has the instances %+v, %v", list, err)
+		}
+		return l.Client.GetWorkflow(l.ctx, list[0].Keeper, "")
 	}},
 	{name: "agent_checked", run: func(l *lab) client.WorkflowRun {
 		l.worker()

@@ -286,6 +286,8 @@ func (t *Tracker) otherLine(r audit.Running, now time.Time, spinner string) stri
 		}
 	case r.Kind == audit.KindHook:
 		what = "hook " + r.ID
+	case r.Kind == audit.KindInstance:
+		what = "instance of " + r.ID
 	case waitsLong(r, now):
 		what = "the run waits for a worker"
 	}

@@ -80,15 +80,17 @@ func (v Version) Options() worker.DeploymentOptions {
 	}
 }
 
-// Behavior returns on which version a workflow goes on after its start. Runs stay on theirs until
-// they continue as new. The other workflows move with the deployment: the workflow of a lane and
-// the one that elects the reader of the backlog never end, the one of a schedule ends with the run
-// that it starts, and a report has to be answered by the workers that are there. Pinned, they would
-// keep an old version from draining.
+// Behavior returns whether a workflow stays on the version on which it started. Runs stay on theirs
+// until they continue as new. The other workflows move with the deployment: the workflow of a lane
+// and the one that elects the reader of the backlog never end, the one of a conversation's instance
+// outlives its runs, the one of a schedule ends with the run that it starts, and a report has to be
+// answered by the workers that are there. Pinned, they would keep an old version from draining.
 func Behavior(workflowType string) workflow.VersioningBehavior {
 	switch workflowType {
 	case api.AgentWorkflow, api.PlanWorkflow, api.CallWorkflow:
 		return workflow.VersioningBehaviorPinned
+	case api.InstanceWorkflow: // its runs can be on several versions
+		return workflow.VersioningBehaviorAutoUpgrade
 	}
 	return workflow.VersioningBehaviorAutoUpgrade
 }

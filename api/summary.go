@@ -172,3 +172,9 @@ func ShellWord(word string) string {
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
+
+// QueryText quotes text for a visibility query. The server reads backslashes as escapes, so that
+// doubling the quotes is not enough.
+func QueryText(text string) string {
+	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
+}

@@ -141,7 +141,7 @@ func decisionsOn(
 ) error {
 	quoted := make([]string, len(runIDs))
 	for i, id := range runIDs {
-		quoted[i] = "'" + api.EvaluationWorkflowID(strings.ReplaceAll(id, "'", "''")) + "'"
+		quoted[i] = api.QueryText(api.EvaluationWorkflowID(id))
 	}
 	query := fmt.Sprintf(
 		"WorkflowType = '%s' AND WorkflowId IN (%s)",

@@ -32,8 +32,8 @@ type Instance struct {
 	Keeper string `json:"keeper,omitempty"`
 }
 
-// Instances returns the instances that a run has now, and those of the conversation with its
-// workflow ID, also if the run is closed. runID and errors are as for Pending.
+// Instances returns the instances that a run has now, and those of its conversation, also
+// if the run is closed. runID and errors are as for Pending.
 func Instances(ctx context.Context, c client.Client, workflowID, runID string) ([]Instance, error) {
 	r, err := describeLatest(ctx, c, workflowID, runID)
 	info := r.GetWorkflowExecutionInfo()
@@ -52,7 +52,14 @@ func Instances(ctx context.Context, c client.Client, workflowID, runID string) (
 			calls[instance] = append(calls[instance], a.GetActivityId())
 		}
 	}
-	kept, err := keptInstances(ctx, c, info.GetTaskQueue(), workflowID)
+	start, err := startOf(ctx, c, workflowID, info.GetExecution().GetRunId())
+	if err != nil {
+		return nil, err
+	}
+	var kept []Instance
+	if start.Parent == nil { // a sub-agent uses none of a conversation
+		kept, err = keptInstances(ctx, c, info.GetTaskQueue(), start.Conversation)
+	}
 	list = append(list, kept...)
 	for n, i := range list {
 		list[n].Calls = calls[i.Name]
@@ -74,9 +81,11 @@ func hosted(a *workflowpb.PendingActivityInfo, base string) Instance {
 func keptInstances(ctx context.Context, c client.Client, base,
 	conversation string) (list []Instance, err error) {
 	prefix := api.InstanceWorkflowPrefix(base, conversation)
+	// Servers with SQLite or PostgreSQL find no ID by a text with a backslash.
+	listed, _, _ := strings.Cut(prefix, `\`)
 	request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf(
-		"WorkflowType = '%s' AND ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH '%s'",
-		api.InstanceWorkflow, strings.ReplaceAll(prefix, "'", "''"))}
+		"WorkflowType = '%s' AND ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH %s",
+		api.InstanceWorkflow, api.QueryText(listed))}
 	for {
 		page, err := c.ListWorkflow(ctx, request)
 		if err != nil {
@@ -84,6 +93,9 @@ func keptInstances(ctx context.Context, c client.Client, base,
 		}
 		for _, e := range page.GetExecutions() {
 			keeper := e.GetExecution().GetWorkflowId()
+			if !strings.HasPrefix(keeper, prefix) {
+				continue // of another task queue
+			}
 			if list, err = withKept(ctx, c, base, keeper, list); err != nil {
 				return nil, err
 			}

@@ -32,18 +32,25 @@ func Root(ctx context.Context, c client.Client, s history.Summary) (run string, 
 
 // parentOf reads the parent of a run from the start of its history.
 func parentOf(ctx context.Context, c client.Client, of api.Parent) (*api.Parent, error) {
+	s, err := startOf(ctx, c, of.WorkflowID, of.Run)
+	return s.Parent, err
+}
+
+// startOf reads what the first event of an execution says of its run.
+func startOf(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary,
+	error) {
 	pages := c.GetWorkflowHistory(
 		ctx,
-		of.WorkflowID,
-		of.Run,
+		workflowID,
+		runID,
 		false,
 		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT,
 	)
 	event, err := pages.Next()
 	if err != nil {
-		return nil, ReadError(ctx, err, of.WorkflowID, of.Run)
+		return history.Summary{}, ReadError(ctx, err, workflowID, runID)
 	}
-	d := history.NewDeriver(of.WorkflowID, of.Run)
+	d := history.NewDeriver(workflowID, runID)
 	_, err = d.Add(event)
-	return d.Summary().Parent, err
+	return d.Summary(), err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -137,9 +136,8 @@ func otherRuns(runs []*workflowpb.WorkflowExecutionInfo,
 // listConversation lists the newest runs of a conversation, which have its id.
 func (s *Store) listConversation(ctx context.Context,
 	conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
-	id := "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(conversation) + "'"
 	page, err := s.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		PageSize: recentRuns, Query: "WorkflowId = " + id + " AND WorkflowType = '" +
+		PageSize: recentRuns, Query: "WorkflowId = " + api.QueryText(conversation) + " AND WorkflowType = '" +
 			api.AgentWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"})
 	if err != nil {
 		return nil, fmt.Errorf("list the runs of the conversation: %w", err)

@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/test/testserver"
+	"go.temporal.io/api/workflowservice/v1"
 )
 
 // talk has a run of a conversation call remember once. It returns the process of the server, the
@@ -88,6 +89,38 @@ func TestConversationSessions_ReportTheirLossToTheNextRun(t *testing.T) {
 				t.Errorf("the runs were told %q", told)
 			}
 		})
+	}
+}
+
+// A plan of a conversation lists the conversation's instances, not those of its workflow ID. The ID
+// has characters that queries escape.
+func TestConversationSession_IsListedByThePlansThatUseIt(t *testing.T) {
+	l := newLab(t)
+	l.workerIn(nil, "--tools", l.sessionTools(", scope: conversation"))
+	const conversation = `it's C:\talk %_`
+	plan := api.Pack(api.Plan{Calls: []api.PlanCall{
+		{ID: "a", Tool: "remember", Arguments: []byte(`{"text":"x"}`)}}})
+	const id = "ada's plan"
+	run := l.run(api.PlanWorkflow, id, api.RunInput{Plan: &plan, Conversation: conversation})
+	l.result(run)
+	var list []audit.Instance
+	err := until(l.ctx, func() (listed bool) {
+		found, err := l.Client.CountWorkflow(l.ctx, &workflowservice.CountWorkflowExecutionsRequest{
+			Query: "WorkflowId = " + api.QueryText(id)})
+		l.must(err)
+		list, err = audit.Instances(l.ctx, l.Client, id, "")
+		l.must(err)
+		return found.GetCount() == 1 && len(list) > 0
+	})
+	want := api.InstanceWorkflowPrefix(api.DefaultTaskQueue, conversation)
+	if err != nil || len(list) != 1 || !strings.HasPrefix(list[0].Keeper, want) {
+		t.Errorf("the plan has the instances %+v, %v", list, err)
+	}
+	other := l.runPlan("talk", api.Plan{Calls: []api.PlanCall{
+		{ID: "a", Tool: "count", Arguments: []byte(`{}`)}}})
+	l.result(other)
+	if list, err = audit.Instances(t.Context(), l.Client, "talk", ""); err != nil || len(list) > 0 {
+		t.Errorf("a plan of no conversation has the instances %+v, %v", list, err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
 	"go.temporal.io/api/workflowservice/v1"
@@ -37,7 +38,7 @@ func awaitBelow(ctx context.Context, c client.Client, namespace string, runs []R
 	for i, r := range runs {
 		if r.mayAwaitBelow() {
 			tops[r.ID] = &runs[i]
-			roots = append(roots, quoted(r.ID))
+			roots = append(roots, api.QueryText(r.ID))
 		}
 	}
 	for some := range slices.Chunk(roots, maxRoots) {

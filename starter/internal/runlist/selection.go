@@ -109,7 +109,7 @@ func (s *Selection) condition(roots []string) string {
 		{api.AttributeAgent, s.agent}, {api.AttributeCaller, s.caller},
 	} {
 		if one.value != "" {
-			conditions = append(conditions, one.attribute+" = "+quoted(one.value))
+			conditions = append(conditions, one.attribute+" = "+api.QueryText(one.value))
 		}
 	}
 	conditions = append(conditions, s.outcomeCondition(), s.toolCondition(), s.statusCondition(),
@@ -136,11 +136,11 @@ func (s *Selection) outcomeCondition() string {
 	if s.outcome == "" {
 		return ""
 	}
-	told := api.AttributeOutcome + " = " + quoted(s.outcome)
+	told := api.AttributeOutcome + " = " + api.QueryText(s.outcome)
 	var ends []string
 	for _, status := range RunStatuses {
 		if untold[status] == api.Outcome(s.outcome) {
-			ends = append(ends, quoted(statusNames[status]))
+			ends = append(ends, api.QueryText(statusNames[status]))
 		}
 	}
 	if len(ends) == 0 {
@@ -156,9 +156,9 @@ func (s *Selection) toolCondition() string {
 		return ""
 	case s.Maybe:
 		return fmt.Sprintf("(%[1]s IN (%[2]s, %[3]s) OR %[1]s IS NULL OR CloseTime IS NULL)",
-			api.AttributeTools, quoted(s.Tool), quoted(api.OtherTools))
+			api.AttributeTools, api.QueryText(s.Tool), api.QueryText(api.OtherTools))
 	}
-	return api.AttributeTools + " = " + quoted(s.Tool)
+	return api.AttributeTools + " = " + api.QueryText(s.Tool)
 }
 
 // statusCondition does not separate running and paused runs. keeps does, from the memo.
@@ -169,7 +169,7 @@ func (s *Selection) statusCondition() string {
 	case history.RunRunning, history.RunPaused:
 		return "CloseTime IS NULL"
 	}
-	return "ExecutionStatus = " + quoted(statusNames[history.RunStatus(s.status)])
+	return "ExecutionStatus = " + api.QueryText(statusNames[history.RunStatus(s.status)])
 }
 
 // statusNames maps closed states to the server's names.
@@ -267,7 +267,7 @@ func waitingBelow(ctx context.Context, c client.Client, namespace string) ([]str
 	}
 	var roots []string
 	for _, e := range page.GetExecutions() {
-		roots = append(roots, quoted(cmp.Or(e.GetRootExecution().GetWorkflowId(),
+		roots = append(roots, api.QueryText(cmp.Or(e.GetRootExecution().GetWorkflowId(),
 			e.GetParentExecution().GetWorkflowId())))
 	}
 	slices.Sort(roots)

@@ -92,15 +92,9 @@ func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]
 		running = append(running, runningDecision(task, base))
 	}
 	for _, a := range r.GetPendingActivities() {
-		switch a.GetActivityType().GetName() {
-		case api.HostInstanceActivity, api.CloseInstanceActivity, api.NotifyApprovalActivity:
-			continue // the run does not wait for it
-		case api.JoinInstanceActivity:
-			if a.GetLastFailure() == nil {
-				continue // it takes a moment
-			}
+		if waitsFor(a) {
+			running = append(running, runningActivity(a, base))
 		}
-		running = append(running, runningActivity(a, base))
 	}
 	for _, c := range r.GetPendingChildren() {
 		if child, ours := runningChild(workflowID, c); ours {
@@ -108,6 +102,18 @@ func Pending(ctx context.Context, c client.Client, workflowID, runID string) ([]
 		}
 	}
 	return running, nil
+}
+
+// waitsFor reports whether the run waits for the activity. To join an instance takes a moment, so
+// it is reported only if it failed.
+func waitsFor(a *workflowpb.PendingActivityInfo) bool {
+	switch a.GetActivityType().GetName() {
+	case api.HostInstanceActivity, api.CloseInstanceActivity, api.NotifyApprovalActivity:
+		return false
+	case api.JoinInstanceActivity:
+		return a.GetLastFailure() != nil
+	}
+	return true
 }
 
 func runningDecision(t *workflowpb.PendingWorkflowTaskInfo, base string) Running {

@@ -263,6 +263,12 @@ func TestClientCertificate_IsReadForEachConnection(t *testing.T) {
 	if before != "CN=first, issued by CN=Team CA" || after != "CN=second, issued by CN=Team CA" {
 		t.Errorf("the certificate is of %s, then of %s", before, after)
 	}
+	if err := os.WriteFile(cert, []byte("half of a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := subject(server.clientCertificate()); got != after {
+		t.Errorf("while the file is unreadable, the certificate is of %s", got)
+	}
 	options.ConnectionOptions.TLS.GetClientCertificate = func(*tls.CertificateRequestInfo) (
 		*tls.Certificate, error) {
 		return new(tls.Certificate), nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 
 	"go.temporal.io/sdk/contrib/envconfig"
 )
@@ -83,18 +84,21 @@ func checkAuthority(file tlsFile) error {
 }
 
 // reloadCertificate makes each new connection read the client certificate again, so that a program
-// survives the rotation of its files. If they cannot be read, the last certificate is used.
+// survives the rotation of its files. If they cannot be read, the certificate that was read last is
+// used.
 func reloadCertificate(config *tls.Config, t *envconfig.ClientConfigTLS) {
 	if config == nil || t == nil || t.ClientCertPath == "" || len(config.Certificates) == 0 {
 		return
 	}
-	last := config.Certificates[0]
+	var last atomic.Pointer[tls.Certificate]
+	last.Store(&config.Certificates[0])
 	certPath, keyPath := t.ClientCertPath, t.ClientKeyPath
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		current, err := tls.LoadX509KeyPair(certPath, keyPath)
 		if err != nil {
-			return &last, nil
+			return last.Load(), nil
 		}
+		last.Store(&current)
 		return &current, nil
 	}
 }

@@ -235,11 +235,7 @@ func (k *instance) ended(ctx workflow.Context) (fault *api.Error, again bool) {
 // failed is ended for a host that failed. Another host follows only for runs that wait for it.
 func (k *instance) failed(f api.ActivityFailure, adopted bool) (fault *api.Error, again bool) {
 	waiting := len(k.in.Users) > 0
-	if !adopted && f.HostNeverStarted() {
-		return nil, waiting
-	}
-	if !adopted && f.Timeout == api.TimeoutScheduleToStart && k.in.Tool.HostWithin == 0 {
-		k.in.Host.Lost = k.in.Host.Lost || f.LastHeartbeat != nil
+	if !adopted && k.notHosted(f) {
 		return nil, waiting
 	}
 	fault, why := f.InstanceHostError(k.in.Tool, adopted)
@@ -253,6 +249,18 @@ func (k *instance) failed(f api.ActivityFailure, adopted bool) (fault *api.Error
 	// A snapshot of an instance that is not recreated is older than its last call.
 	k.in.Host.Last.State, k.in.Lost = nil, why
 	return lost(why), false
+}
+
+// notHosted reports whether no worker has taken the host that failed.
+func (k *instance) notHosted(f api.ActivityFailure) bool {
+	if f.HostNeverStarted() {
+		return true
+	}
+	waited := f.Timeout == api.TimeoutScheduleToStart && k.in.Tool.HostWithin == 0
+	if waited && f.LastHeartbeat != nil {
+		k.in.Host.Lost = true
+	}
+	return waited
 }
 
 // tell tells the runs that use the instance that it ended, and why.

@@ -31,7 +31,7 @@ type codec struct {
 	ring *Keys
 	// least is the minimum size of compressed payloads, in bytes; zero for no compression.
 	least int
-	// most bounds the decompressed payloads of one Decode together, in bytes; zero for maxPlain
+	// most bounds the decoded payloads of one Decode together, in bytes; zero for maxPlain
 	// each.
 	most int
 }
@@ -51,7 +51,9 @@ func (c *codec) Decode(list []*commonpb.Payload) ([]*commonpb.Payload, error) {
 			return c.decode(p, maxPlain)
 		}
 		plain, err := c.decode(p, left)
-		left -= proto.Size(plain)
+		if left -= proto.Size(plain); err == nil && left < 0 { // it was not compressed
+			err = fmt.Errorf("%w: %w", errPayload, errTooLarge)
+		}
 		return plain, err
 	})
 }

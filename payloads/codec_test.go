@@ -128,11 +128,13 @@ func TestCodec_DecodesWithinALimit(t *testing.T) {
 		list []*commonpb.Payload
 		fits bool
 	}{
-		"one":         {[]*commonpb.Payload{half}, true},
-		"together":    {[]*commonpb.Payload{half, half, half}, false},
-		"one, large":  {[]*commonpb.Payload{encoded(most + 1)}, false},
-		"a bomb":      {[]*commonpb.Payload{exploding}, false},
-		"after a fit": {[]*commonpb.Payload{half, exploding}, false},
+		"one":          {[]*commonpb.Payload{half}, true},
+		"together":     {[]*commonpb.Payload{half, half, half}, false},
+		"one, large":   {[]*commonpb.Payload{encoded(most + 1)}, false},
+		"a bomb":       {[]*commonpb.Payload{exploding}, false},
+		"after a fit":  {[]*commonpb.Payload{half, exploding}, false},
+		"plain":        {[]*commonpb.Payload{{Data: make([]byte, most/2)}}, true},
+		"plain, large": {[]*commonpb.Payload{{Data: make([]byte, most)}}, false},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

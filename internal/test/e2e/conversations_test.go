@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -8,6 +9,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/test/testserver"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 )
 
@@ -154,4 +157,53 @@ func TestConversationSessions_AreThoseOfTheRunWithoutAConversation(t *testing.T)
 	servers, texts := l.remembered(run)
 	expect(t, "texts", texts, []string{"x"})
 	l.awaitExit(servers[0])
+}
+
+// A run that was reset is told that its instance ended, although it has another run ID than when it
+// joined.
+func TestConversationSession_EndsForARunThatWasReset(t *testing.T) {
+	l := newLab(t)
+	l.workerIn(nil, "--tools", l.sessionTools(", scope: conversation, idle_timeout: 2s"))
+	a := agent(step(remember("x")), step(call("hold_read", `{}`)), step(remember("y")),
+		answer("done"))
+	a.Tools = []string{"remember", "hold_read"}
+	run := l.runAgent("talk", a)
+	l.atGate(run)
+	var decided int64
+	events := l.Client.GetWorkflowHistory(l.ctx, run.GetID(), run.GetRunID(), false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		e, err := events.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			decided = e.GetEventId()
+		}
+	}
+	reset, err := l.Client.ResetWorkflowExecution(l.ctx,
+		&workflowservice.ResetWorkflowExecutionRequest{Namespace: "default",
+			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.GetID(),
+				RunId: run.GetRunID()},
+			Reason: "again", RequestId: "reset", WorkflowTaskFinishEventId: decided})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run = l.Client.GetWorkflow(l.ctx, run.GetID(), reset.GetRunId())
+	servers, _ := l.remembered(run)
+	l.awaitExit(servers[0])
+	l.openGate()
+	if r := l.result(run); r.Answer != "done" || r.Usage.Failed != 0 {
+		t.Errorf("the run ended with %+v", r)
+	}
+	// The records of a run end with its first reset, so the conversation has to tell.
+	again := ""
+	for _, m := range l.conversation(run) {
+		if m.CallID == "3.1" {
+			again = m.Text
+		}
+	}
+	if server, _, _ := strings.Cut(again, " "); again == "" || server == fmt.Sprint(servers[0]) {
+		t.Errorf("the model reads %q, want the answer of another server than %d", again, servers[0])
+	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/mcpclient"
-	"github.com/switchyard/switchyard/internal/test/expect"
+	expected "github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 )
 
@@ -143,7 +143,7 @@ func TestMCP_ServerDiesDuringACall(t *testing.T) {
 	}
 	records := l.records(run)
 	if records[0].Attempts != 2 || records[1].Attempts != 1 ||
-		expect.WithoutCoverage(records[0].Error.Message) != "the connection to the MCP server was lost: the server ended with exit code 7; it wrote to standard error: out of cheese" {
+		expected.WithoutCoverage(records[0].Error.Message) != "the connection to the MCP server was lost: the server ended with exit code 7; it wrote to standard error: out of cheese" {
 		t.Errorf("%d and %d attempts: %v", records[0].Attempts, records[1].Attempts,
 			records[0].Error)
 	}

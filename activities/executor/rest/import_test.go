@@ -221,7 +221,7 @@ func TestImportedStripe_PassesStripesMock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("BEARER_AUTH", "sk_test_123")
+	t.Setenv("STRIPE_API_BEARER_AUTH", "sk_test_123")
 	base := apiServer(t, program, "-http-addr", "127.0.0.1:PORT")
 	// If a schema is shortened, a sample lacks information to be valid.
 	tools := importedTools(t, "stripe.json", data, imports.Options{BaseURL: base, Output: true,
@@ -249,8 +249,8 @@ func TestImportedStripe_PassesStripesMock(t *testing.T) {
 // request: a small real document, and one with every place and style of parameter.
 func TestImportedOnPrism_PassesItsChecks(t *testing.T) {
 	prism := testserver.NPM(t, "prism")
-	for variable, secret := range map[string]string{"PETSTORE_AUTH": "secret", "API_KEY": "secret",
-		"KEY": "secret", "BASIC": "user:secret"} {
+	for variable, secret := range map[string]string{"SWAGGER_PETSTORE_PETSTORE_AUTH": "secret",
+		"SWAGGER_PETSTORE_API_KEY": "secret", "STYLES_KEY": "secret", "STYLES_BASIC": "user:secret"} {
 		t.Setenv(variable, secret)
 	}
 	styles, err := os.ReadFile(filepath.Join("testdata", "styles.yaml"))
@@ -329,7 +329,7 @@ func TestPrism_RefusesWrongRequests(t *testing.T) {
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("PETSTORE_AUTH", "secret")
+	t.Setenv("SWAGGER_PETSTORE_PETSTORE_AUTH", "secret")
 	base := apiServer(t, prism, "mock", "--errors", "-h", "127.0.0.1", "-p", "PORT", file)
 	for _, tool := range importedTools(t, "petstore.yaml", data, imports.Options{BaseURL: base,
 		Names: []string{"addPet"}}) {

@@ -149,8 +149,8 @@ type InstanceEnded struct {
 	Error *Error `json:"error,omitempty"`
 }
 
-// Loses reports whether a run that is told this of another run's use has lost the instance of tool
-// as well.
+// Loses reports whether the instance of tool is lost for a run that receives e although it is
+// addressed to another run of the conversation.
 func (e InstanceEnded) Loses(tool Tool) bool {
 	return e.Error != nil && e.Error.Type == ErrWorkerLost && tool.Scope == ScopeConversation &&
 		tool.InstanceName() == e.Instance && tool.OnLoss != OnLossRecreate

@@ -29,7 +29,7 @@ func ask[T any](t *testing.T, request api.CatalogRequest, question string,
 	answers ...func() (T, error)) (api.CatalogReport, error) {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(quiet{})
+	suite.SetLogger(discard)
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute)
 	env.RegisterWorkflowWithOptions(workflows.All()[api.CatalogWorkflow],
@@ -151,7 +151,7 @@ func TestCatalogReport_CanBeCancelled(t *testing.T) {
 	for question, lanes := range map[string]bool{api.ReportCatalogActivity: false,
 		api.ReportLanesActivity: true} {
 		var suite testsuite.WorkflowTestSuite
-		suite.SetLogger(quiet{})
+		suite.SetLogger(discard)
 		env := suite.NewTestWorkflowEnvironment()
 		env.RegisterActivityWithOptions(func(ctx context.Context) error {
 			<-ctx.Done()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -96,7 +97,7 @@ func newLab(t *testing.T) *lab { return newLabOf(t, 1) }
 func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(quiet{})
+	suite.SetLogger(discard)
 	l := &lab{t: t, TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(),
 		queries: map[string]int{}, lanes: lanes.Of()}
 	specs, err := toolspecs.Decode("catalog.yaml", []byte(catalog), toolspecs.Options{})
@@ -444,11 +445,5 @@ func expect[T comparable](t *testing.T, what string, got, want []T) {
 	}
 }
 
-type quiet struct{}
-
-var _ log.Logger = quiet{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}
+// discard is a logger that discards everything.
+var discard = log.NewStructuredLogger(slog.New(slog.DiscardHandler))

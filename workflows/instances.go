@@ -76,11 +76,6 @@ type instanceCall struct {
 }
 
 const (
-	// hostTimeout bounds an instance host activity. The server also applies the run's own timeout.
-	hostTimeout = 10 * 365 * 24 * time.Hour
-	// maxBefore bounds the remembered instance hosts of earlier executions. More than one is needed
-	// because the newest may not have reported yet.
-	maxBefore = 3
 	// maxContinued bounds the state of instances without a host that continue-as-new carries, in
 	// bytes.
 	maxContinued = 512 << 10
@@ -172,42 +167,23 @@ func (i *instance) ask(ctx workflow.Context) {
 		i.join(ctx, "")
 		return
 	}
-	options := i.options()
-	options.TaskQueue = api.InstanceHostQueue(i.run.base, i.tool.Lane)
-	options.ScheduleToStartTimeout = i.tool.HostWithin.Std()
-	if i.tool.OnLoss == api.OnLossRecreate {
-		options.RetryPolicy = &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond,
-			BackoffCoefficient: 2, MaximumInterval: time.Second}
-	}
-	i.start(ctx, options, api.HostInstanceRequest{Last: i.last, Lost: i.vanished, Before: i.before})
+	i.start(ctx, keeper.HostOptions(i.tool, i.run.base),
+		api.HostInstanceRequest{Last: i.last, Lost: i.vanished, Before: i.before})
 }
 
 // adopt requests the living instance of the previous execution from its worker.
 func (i *instance) adopt(ctx workflow.Context) {
-	options := i.options()
-	options.TaskQueue = i.queue()
-	options.ScheduleToStartTimeout = api.AdoptWithin.Std() + api.IdleLease(i.tool.Heartbeat).Std()
 	i.adopting = true
-	i.start(ctx, options, api.HostInstanceRequest{Adopt: true})
-}
-
-func (i *instance) options() workflow.ActivityOptions {
-	i.hosts++
-	i.hostID = api.InstanceHostID(i.tool.InstanceName(), i.hosts)
-	return workflow.ActivityOptions{
-		ActivityID:          i.hostID,
-		StartToCloseTimeout: hostTimeout,
-		HeartbeatTimeout:    i.tool.Heartbeat.Std(),
-		WaitForCancellation: true,
-		Summary:             "the run's instance of " + i.tool.InstanceName(),
-		RetryPolicy:         &temporal.RetryPolicy{MaximumAttempts: 1},
-	}
+	i.start(ctx, keeper.AdoptOptions(i.tool, i.queue()), api.HostInstanceRequest{Adopt: true})
 }
 
 // start starts an instance host activity. It is not cancelled with the run, because the instance
 // must be closed.
 func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions,
 	r api.HostInstanceRequest) {
+	i.hosts++
+	i.hostID = api.InstanceHostID(i.tool.InstanceName(), i.hosts)
+	options.ActivityID, options.Summary = i.hostID, "the run's instance of "+i.tool.InstanceName()
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	hostCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
 	i.describe(&r)
@@ -311,11 +287,9 @@ func (i *instance) fail(f api.ActivityFailure, adopted bool) {
 // continueState returns what continue-as-new carries of the instances.
 func (s *instances) continueState(ctx workflow.Context) []api.InstanceState {
 	s.notice(ctx)
-	runID := workflow.GetInfo(ctx).WorkflowExecution.RunID
 	var continued []api.InstanceState
 	historyBudget := maxContinued
 	for _, i := range s.list {
-		// Not the original run ID: after a reset the host belongs to the current execution.
 		c := api.InstanceState{Instance: i.tool.Instance, Tool: i.tool.Name, Last: i.last,
 			Hosted: i.hostInstance != nil, Before: i.before, Vanished: i.vanished, Lost: i.gone}
 		if i.closing != nil {
@@ -325,9 +299,7 @@ func (s *instances) continueState(ctx workflow.Context) []api.InstanceState {
 			c.Ticket = i.member.Ticket()
 			c.Hosted = c.Ticket != ""
 		} else if c.Hosted {
-			c.Before = append(slices.Clone(c.Before), api.InstanceHost{RunID: runID,
-				ActivityID: i.hostID})
-			c.Before = c.Before[max(0, len(c.Before)-maxBefore):]
+			c.Before = keeper.WithHost(ctx, c.Before, i.hostID)
 		}
 		if historyBudget -= len(c.Last.State); historyBudget < 0 {
 			c.Last.State = nil

@@ -27,7 +27,7 @@ type keeperLab struct {
 
 func newKeeperLab() *keeperLab {
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(quiet{})
+	suite.SetLogger(discard)
 	l := &keeperLab{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
 	l.RegisterWorkflowWithOptions(lanes.LaneKeeper,
 		workflow.RegisterOptions{Name: api.LaneSlotsWorkflow})

@@ -231,7 +231,7 @@ func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error
 		q.close(o, "the run was cancelled")
 		return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyClosed, Message: q.closed[o.ID]})
 	}
-	q.close(o, "nobody answered in time")
+	q.close(o, "no answer came in time")
 	return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyTimeout, Message: q.closed[o.ID]})
 }
 

@@ -3,6 +3,7 @@
 package replay
 
 import (
+	"log/slog"
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
@@ -107,24 +108,10 @@ func (r recorded) replayWith(kind string, run any) error {
 		return err
 	}
 	replayer.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: kind})
-	return replayer.ReplayWorkflowHistoryWithOptions(quiet{}, r.history,
+	return replayer.ReplayWorkflowHistoryWithOptions(silent, r.history,
 		worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: r.workflowID,
 			RunID: startOf(r.history).GetOriginalExecutionRunId()}})
 }
 
-// quiet discards the log of the replayer, which repeats its errors.
-type quiet struct{}
-
-var _ log.Logger = quiet{}
-
-// Debug implements log.Logger.
-func (quiet) Debug(string, ...any) {}
-
-// Info implements log.Logger.
-func (quiet) Info(string, ...any) {}
-
-// Warn implements log.Logger.
-func (quiet) Warn(string, ...any) {}
-
-// Error implements log.Logger.
-func (quiet) Error(string, ...any) {}
+// silent discards the log of the replayer, which repeats its errors.
+var silent = log.NewStructuredLogger(slog.New(slog.DiscardHandler))

@@ -8,8 +8,8 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/clitest"
 )
 
-// On a terminal nothing is deleted without a confirmation. Elsewhere, and with --yes, nobody is
-// asked: the command goes on and finds no server.
+// On a terminal nothing is deleted without a confirmation. Elsewhere, and with --yes, the
+// command does not ask: it continues and finds no server.
 func TestScheduleDelete_AsksOnATerminalOnly(t *testing.T) {
 	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
 	for _, c := range []struct {

@@ -14,16 +14,10 @@ import (
 )
 
 const (
-	// hostTimeout bounds an instance host activity. The server also applies the timeout of the
-	// workflow.
-	hostTimeout = 10 * 365 * 24 * time.Hour
 	// closeWithin bounds an attempt to tell a host to close its instance.
 	closeWithin = 15 * time.Second
 	// leastWait bounds the wait for a host from below.
 	leastWait = time.Minute
-	// maxBefore bounds the remembered instance hosts of earlier executions. More than one is needed
-	// because the newest may not have reported yet.
-	maxBefore = 3
 )
 
 // Instance is the workflow that hosts an instance for the runs of a conversation. A run sends its
@@ -126,25 +120,13 @@ func (k *instance) start(ctx workflow.Context) {
 	k.hosts++
 	base, tool, request := workflow.GetInfo(ctx).TaskQueueName, k.in.Tool, k.in.Host
 	k.hostID = api.InstanceHostID(request.Name(), k.hosts)
-	options := workflow.ActivityOptions{
-		ActivityID:             k.hostID,
-		TaskQueue:              api.InstanceHostQueue(base, tool.Lane),
-		ScheduleToStartTimeout: k.hostWithin(),
-		StartToCloseTimeout:    hostTimeout,
-		HeartbeatTimeout:       tool.Heartbeat.Std(),
-		WaitForCancellation:    true,
-		Summary:                "the conversation's instance of " + request.Name(),
-		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-	}
-	switch {
-	case request.Adopt:
-		options.TaskQueue = request.Queue
-		options.ScheduleToStartTimeout = api.AdoptWithin.Std() + api.IdleLease(tool.Heartbeat).Std()
+	options := HostOptions(tool, base)
+	options.ScheduleToStartTimeout = k.hostWithin()
+	if request.Adopt {
+		options = AdoptOptions(tool, request.Queue)
 		request.Last, request.Before = api.InstanceProgress{}, nil
-	case tool.OnLoss == api.OnLossRecreate:
-		options.RetryPolicy = &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond,
-			BackoffCoefficient: 2, MaximumInterval: time.Second}
 	}
+	options.ActivityID, options.Summary = k.hostID, "the conversation's instance of "+request.Name()
 	k.hosted = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options),
 		api.HostInstanceActivity, request)
 }
@@ -182,9 +164,7 @@ func (k *instance) await(ctx workflow.Context) error {
 func (k *instance) continueAsNew(ctx workflow.Context) error {
 	next := k.in
 	next.Host.Adopt = true
-	next.Host.Before = append(slices.Clone(next.Host.Before), api.InstanceHost{
-		RunID: workflow.GetInfo(ctx).WorkflowExecution.RunID, ActivityID: k.hostID})
-	next.Host.Before = next.Host.Before[max(0, len(next.Host.Before)-maxBefore):]
+	next.Host.Before = WithHost(ctx, next.Host.Before, k.hostID)
 	return workflow.NewContinueAsNewError(ctx, api.InstanceWorkflow, next)
 }
 

@@ -45,7 +45,7 @@ func newLab(hosts ...func(context.Context) (api.InstanceProgress, error)) *lab {
 	return l
 }
 
-// tells expects that the run of the workflow ID is told, and answers with err.
+// tells expects a signal to the run of the workflow ID, and answers it with err.
 func (l *lab) tells(id string, ended api.InstanceEnded, err error) {
 	l.OnSignalExternalWorkflow("default-test-namespace", id, "", api.InstanceEndedSignal,
 		ended).Return(err).Once()

@@ -33,7 +33,7 @@ const (
 	// anthropicAnswer is how many tokens an answer may have where the agent does not say: the
 	// protocol wants a number.
 	anthropicAnswer = 8192
-	// longAnswer is from where on an answer is streamed although nobody follows: servers cut
+	// longAnswer is from where on an answer is streamed although no reader follows: servers cut
 	// connections that are silent for as long as such an answer may take.
 	longAnswer = 16 << 10
 	// maxPauses is how often a model may pause in an answer and be asked to go on.

@@ -186,7 +186,8 @@ func TestAsk_ReportsOtherEnds(t *testing.T) {
 			q[0].ID == "2.1"
 	})
 	if e := l.reply("late", value("1.1/1", "bob", `"yes"`)); e == nil ||
-		e.Type != api.ReplyClosed || e.Message != `question "1.1/1" is closed: nobody answered in time; open: 2.1` {
+		e.Type != api.ReplyClosed ||
+		e.Message != `question "1.1/1" is closed: no answer came in time; open: 2.1` {
 		t.Errorf("a reply that comes too late: %+v", e)
 	}
 	if e := l.reply("late", value("2.1", "bob", `"yes"`)); e != nil {

@@ -67,7 +67,7 @@ func TestConversationSessions_OutliveTheirRuns(t *testing.T) {
 	}
 }
 
-// A loss between two runs follows on_loss as one during a run: the next run is told.
+// A loss between two runs follows on_loss as one during a run, and the next run reports it.
 func TestConversationSessions_ReportTheirLossToTheNextRun(t *testing.T) {
 	for onLoss, want := range map[string][]string{
 		"fail":     {"1.1 remember failed worker_lost", completed},
@@ -127,7 +127,7 @@ func TestConversationSession_IsListedByThePlansThatUseIt(t *testing.T) {
 	}
 }
 
-// A person closes it between two runs, and the next run is told.
+// A person closes it between two runs, and the next run gets a note.
 func TestConversationSession_IsClosedBetweenRuns(t *testing.T) {
 	l := newLab(t)
 	l.workerIn(nil, "--tools", l.sessionTools(", scope: conversation"))
@@ -159,7 +159,7 @@ func TestConversationSessions_AreThoseOfTheRunWithoutAConversation(t *testing.T)
 	l.awaitExit(servers[0])
 }
 
-// A run that was reset is told that its instance ended, although it has another run ID than when it
+// A run that was reset learns that its instance ended, although it has another run ID than when it
 // joined.
 func TestConversationSession_EndsForARunThatWasReset(t *testing.T) {
 	l := newLab(t)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -123,18 +124,12 @@ func Replay(workflows map[string]any, h *historypb.History,
 		replayer.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name})
 	}
 	start := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
-	return replayer.ReplayWorkflowHistoryWithOptions(quiet{}, h,
+	return replayer.ReplayWorkflowHistoryWithOptions(silent, h,
 		worker.ReplayWorkflowHistoryOptions{
 			OriginalExecution: workflow.Execution{ID: start.GetWorkflowId(),
 				RunID: start.GetOriginalExecutionRunId()},
 		})
 }
 
-type quiet struct{}
-
-var _ log.Logger = quiet{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}
+// silent discards the log of the replayer, which repeats its errors.
+var silent = log.NewStructuredLogger(slog.New(slog.DiscardHandler))

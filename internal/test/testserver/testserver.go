@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -163,11 +164,4 @@ func NewServer(t testing.TB, args ...string) *Server {
 }
 
 // Quiet is a logger for the SDK that discards everything.
-var Quiet log.Logger = quiet{}
-
-type quiet struct{}
-
-func (quiet) Debug(string, ...any) {}
-func (quiet) Info(string, ...any)  {}
-func (quiet) Warn(string, ...any)  {}
-func (quiet) Error(string, ...any) {}
+var Quiet = log.NewStructuredLogger(slog.New(slog.DiscardHandler))

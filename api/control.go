@@ -113,9 +113,9 @@ func (c CloseInstance) Check() *ControlError {
 	return checkBy(c.By)
 }
 
-// ControlErrorType says why a run rejected a message, a pause, a resume or the close of an
-// instance. It is the failure type of SendMessageUpdate, PauseUpdate, ResumeUpdate and
-// CloseInstanceUpdate.
+// ControlErrorType says why a run rejected a message, a pause, a resume, the close of an instance,
+// or a request to a session. It is the failure type of SendMessageUpdate, PauseUpdate,
+// ResumeUpdate, CloseInstanceUpdate, SubmitCallUpdate, CancelCallUpdate and EndSessionUpdate.
 type ControlErrorType string
 
 const (
@@ -136,6 +136,13 @@ const (
 	NotPaused ControlErrorType = "not_paused"
 	// NoInstance: the run has no such instance that is open.
 	NoInstance ControlErrorType = "no_instance"
+	// SessionBusy: the session is about to continue in a new history, or takes large calls of
+	// others. The call was not made; send it again.
+	SessionBusy ControlErrorType = "session_busy"
+	// SessionFull: the session has MaxSessionInFlight calls that have not ended.
+	SessionFull ControlErrorType = "session_full"
+	// NoCall: the session has no such call.
+	NoCall ControlErrorType = "no_call"
 )
 
 // ControlError says why a run rejected an update that controls it.

@@ -26,6 +26,8 @@ const (
 	PlanWorkflow = "switchyard/plan_run"
 	// CallWorkflow runs one call of one tool.
 	CallWorkflow = "switchyard/direct_call"
+	// SessionWorkflow makes the calls that a client submits, one by one, until the session ends.
+	SessionWorkflow = "switchyard/session_run"
 	// ScheduledWorkflow starts a run in an existing conversation for a schedule, because a schedule
 	// cannot choose the workflow id of what it starts. It is not a run.
 	ScheduledWorkflow = "switchyard/scheduled_run"
@@ -96,6 +98,8 @@ const (
 	QuestionsQuery = "switchyard/open_questions"
 	// ApprovalsQuery returns the calls that wait for approval, an []Approval, oldest first.
 	ApprovalsQuery = "switchyard/open_approvals"
+	// CallStatusQuery takes the ID of a session's call and returns its SessionCallStatus.
+	CallStatusQuery = "switchyard/call_status"
 
 	// ConfigureLaneSignal sends LaneSlotsWorkflow the lane's present configuration, a Lane.
 	ConfigureLaneSignal = "switchyard/configure_lane"
@@ -125,6 +129,11 @@ const (
 	// CloseInstanceUpdate takes a CloseInstance: which instance of the run to close. An
 	// InstanceWorkflow takes it as well.
 	CloseInstanceUpdate = "switchyard/close_instance"
+	// SubmitCallUpdate takes a SessionCall to a session and returns its SessionCallStatus.
+	SubmitCallUpdate = "switchyard/submit_call"
+	// CancelCallUpdate takes a CancelCall of a session's call, EndSessionUpdate an EndSession.
+	CancelCallUpdate = "switchyard/cancel_call"
+	EndSessionUpdate = "switchyard/end_session"
 
 	// PausedMemo is the memo field with the Pause of a paused run.
 	PausedMemo = "SwitchyardPaused"

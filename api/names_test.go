@@ -14,6 +14,10 @@ import (
 func TestNames_AreFrozen(t *testing.T) {
 	frozen := []struct{ got, want string }{
 		{AgentWorkflow, "switchyard/agent_run"}, {PlanWorkflow, "switchyard/plan_run"},
+		{SessionWorkflow, "switchyard/session_run"},
+		{SubmitCallUpdate, "switchyard/submit_call"},
+		{CancelCallUpdate, "switchyard/cancel_call"},
+		{EndSessionUpdate, "switchyard/end_session"}, {CallStatusQuery, "switchyard/call_status"},
 		{CallWorkflow, "switchyard/direct_call"}, {CatalogWorkflow, "switchyard/catalog_report"},
 		{ReportCatalogActivity, "switchyard/report_catalog"},
 		{WorkerQueue("q", "1@host"), "q/worker/1@host"},

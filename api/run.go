@@ -5,13 +5,15 @@ import (
 	"time"
 )
 
-// RunInput is the input of every kind of run; the workflow type says whether Agent, Plan or Call is
-// set. An agent run may have a second input, by EncodeMessages: the conversation before the prompt,
-// without the agent's instructions.
+// RunInput is the input of every kind of run; the workflow type says whether Agent, Plan, Call or
+// Session is set. An agent run may have a second input, by EncodeMessages: the conversation before
+// the prompt, without the agent's instructions.
 type RunInput struct {
 	Agent *Agent        `json:"agent,omitempty"`
 	Plan  *Packed[Plan] `json:"plan,omitempty"`
 	Call  *Call         `json:"call,omitempty"`
+	// Session is set for a session run, whose calls arrive as updates.
+	Session *Session `json:"session,omitempty"`
 	// Prompt is the user's message that starts an agent run.
 	Prompt string `json:"prompt,omitempty"`
 	// Conversation groups runs; empty makes the run its own conversation.
@@ -51,8 +53,8 @@ type RunInput struct {
 	State *ContinueState `json:"continue_state,omitempty"`
 }
 
-// ContinueState is the state of an agent run that crosses continue-as-new. The conversation, from
-// its first message on, is the run's second input.
+// ContinueState is the state of an agent or session run that crosses continue-as-new. The
+// conversation of an agent run, from its first message on, is the run's second input.
 type ContinueState struct {
 	Run     string    `json:"run_id"`
 	Started time.Time `json:"started"`
@@ -86,6 +88,8 @@ type ContinueState struct {
 	// the questions.
 	Limits *Limits `json:"limits,omitempty"`
 	Grants int     `json:"grants,omitempty"`
+	// Session is set for a session run.
+	Session *SessionState `json:"session,omitempty"`
 }
 
 // Window describes the model's window.
@@ -184,6 +188,8 @@ func (p Pinned) Find(name string) (Tool, bool) {
 type Setup struct {
 	Agent  *Agent         `json:"agent,omitempty"`
 	Pinned Packed[Pinned] `json:"pinned"`
+	// Grows says that the run pins tools while it runs, as a session does.
+	Grows bool `json:"grows,omitempty"`
 }
 
 // PinRequest asks for a run's tools to be pinned.
@@ -220,6 +226,9 @@ type AdmissionRequest struct {
 	Allow *int `json:"allow,omitempty"`
 	// Full, if set, says why the run's history cannot take the calls, which are all refused.
 	Full string `json:"full,omitempty"`
+	// Unpinned, if set, says why the run could not pin the tools of the calls, which are all
+	// refused.
+	Unpinned string `json:"unpinned,omitempty"`
 	// Depth is the run's depth; sub-agents are one deeper.
 	Depth int `json:"depth,omitempty"`
 	// Spent names the limit, tokens or cost, of which nothing is left for sub-agents; empty if

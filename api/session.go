@@ -1,0 +1,162 @@
+package api
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Session is what the input of a session run has instead of an agent, a plan or a call. The calls
+// of the run arrive as SubmitCallUpdate.
+type Session struct {
+	// Client is the program that has the session, as "claude-code 2.1.0"; empty if it is unknown.
+	Client string `json:"client,omitempty"`
+	// IdleTimeout ends the session when no call has run for that long; zero is
+	// DefaultSessionIdleTimeout.
+	IdleTimeout Duration `json:"idle_timeout,omitzero"`
+	// Limits bound the whole session, over all its executions. Turns, Repeats, OnReached and
+	// AskTimeout do not apply.
+	Limits Limits `json:"limits,omitzero"`
+}
+
+// DefaultSessionIdleTimeout is the default of Session.IdleTimeout.
+const DefaultSessionIdleTimeout = Duration(30 * time.Minute)
+
+// Bounds of a session.
+const (
+	// MaxSessionInFlight bounds the calls of a session that have not ended.
+	MaxSessionInFlight = 500
+	// maxSessionKey bounds SessionCall.Key, in bytes.
+	maxSessionKey = 256
+	// maxSessionWait bounds SessionCall.Wait.
+	maxSessionWait = Duration(10 * time.Minute)
+)
+
+// SessionCall is the argument of SubmitCallUpdate.
+type SessionCall struct {
+	// ID identifies the call in its session: 1 to 64 letters, digits, "-" and "_". A call whose ID
+	// the session knows is not made again.
+	ID string `json:"call_id"`
+	// Tool and Arguments are those of a Call.
+	Tool      string `json:"tool"`
+	Arguments string `json:"arguments"`
+	// Key is an idempotency key that the client chose. A call with the key of an earlier one of the
+	// session is that call.
+	Key string `json:"key,omitempty"`
+	// Wait is how long the update waits for the end of the call, at most 10 minutes; zero returns
+	// at once. The update returns earlier while many others of the session wait.
+	Wait Duration `json:"wait,omitzero"`
+	// Trace is the W3C traceparent of the request.
+	Trace string `json:"trace,omitempty"`
+}
+
+// sessionCallID is what the IDs of session calls match. IDs of activities of the run itself have a
+// slash, a dot, or are those of steps.
+var sessionCallID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// Check returns why the call is invalid for any session; nil if it is valid.
+func (c SessionCall) Check() *ControlError {
+	switch {
+	case !sessionCallID.MatchString(c.ID) || c.ID == SummaryStepID || c.ID == LimitCall ||
+		StepTurn(c.ID) > 0:
+		return malformed(fmt.Sprintf("the call id %q is invalid: use 1 to 64 letters, digits, "+
+			"- and _, and none of summary, limit and turn-N", Shorten(c.ID, 100)))
+	case strings.TrimSpace(c.Tool) == "":
+		return malformed("the tool of the call is missing")
+	case len(c.Arguments) > MaxArguments:
+		return malformed(fmt.Sprintf("the arguments have %d bytes; the maximum is %d",
+			len(c.Arguments), MaxArguments))
+	case len(c.Key) > maxSessionKey:
+		return malformed(fmt.Sprintf("the key has %d bytes; the maximum is %d", len(c.Key),
+			maxSessionKey))
+	case c.Wait < 0 || c.Wait > maxSessionWait:
+		return malformed(fmt.Sprintf("the wait of %s is not between 0s and %s", c.Wait,
+			maxSessionWait))
+	}
+	return nil
+}
+
+// SessionCallState is the state of a call of a session.
+type SessionCallState string
+
+// The states of a call of a session.
+const (
+	SessionCallRunning SessionCallState = "running"
+	// SessionCallAwaitsApproval and SessionCallAwaitsAnswer are running calls that wait for a
+	// person.
+	SessionCallAwaitsApproval SessionCallState = "awaits_approval"
+	SessionCallAwaitsAnswer   SessionCallState = "awaits_answer"
+	SessionCallEnded          SessionCallState = "ended"
+	// SessionCallUnknown: the execution that was asked does not know the call.
+	SessionCallUnknown SessionCallState = "unknown"
+)
+
+// SessionCallStatus answers SubmitCallUpdate and CallStatusQuery.
+type SessionCallStatus struct {
+	// ID is that of the call, which is an earlier one if Attached is set.
+	ID    string           `json:"call_id"`
+	State SessionCallState `json:"state"`
+	// Attached says that the submitted call repeats an earlier one: the same key, or the same tool
+	// and arguments as a once call that has not ended or whose outcome is unknown.
+	Attached bool `json:"attached,omitempty"`
+	// RunID is the execution of the session that makes the call. It answers CallStatusQuery with
+	// the outcome for as long as the server keeps its history. Empty for an unknown call.
+	RunID string `json:"run_id,omitempty"`
+	// Outcome is set if the call has ended, and the one who answers has its outcome: an update if
+	// the outcome is small, a query of a later execution than RunID for some recent calls.
+	Outcome *CallOutcome `json:"outcome,omitempty"`
+	// Approval or Question is what the call waits for.
+	Approval *Approval `json:"approval,omitempty"`
+	Question *Question `json:"question,omitempty"`
+}
+
+// CancelCall is the argument of CancelCallUpdate. It returns at once; the call ends when its tool
+// has stopped. Cancelling a call that has ended has no effect.
+type CancelCall struct {
+	ID     string `json:"call_id"`
+	By     string `json:"by"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Check returns why the request is invalid; nil if it is valid.
+func (c CancelCall) Check() *ControlError { return Pause{By: c.By, Reason: c.Reason}.Check() }
+
+// Note returns who cancelled the call, and why, in a few words.
+func (c CancelCall) Note() string { return actionNote("cancelled", c.By, c.Reason) }
+
+// EndSession is the argument of EndSessionUpdate. The session takes no more calls from then on.
+// Calls that have not ended after Grace are cancelled; zero cancels them at once.
+type EndSession struct {
+	By     string   `json:"by"`
+	Reason string   `json:"reason,omitempty"`
+	Grace  Duration `json:"grace,omitzero"`
+}
+
+// Check returns why the request is invalid; nil if it is valid.
+func (e EndSession) Check() *ControlError {
+	if e.Grace < 0 {
+		return malformed("the grace is negative")
+	}
+	return Pause{By: e.By, Reason: e.Reason}.Check()
+}
+
+// SessionState is the part of a ContinueState that only sessions have.
+type SessionState struct {
+	// Calls are the newest calls of the session that have ended, in the order in which they were
+	// submitted.
+	Calls []SessionRecord `json:"calls,omitempty"`
+}
+
+// SessionRecord is what a session remembers of a call that has ended.
+type SessionRecord struct {
+	ID  string `json:"call_id"`
+	Key string `json:"key,omitempty"`
+	// Digest is the CallDigest of a once call whose outcome is unknown; empty for others.
+	Digest string `json:"digest,omitempty"`
+	// Attached is the ID of the earlier call that this one repeats; empty for most.
+	Attached string `json:"attached,omitempty"`
+	// RunID is the execution that made the call.
+	RunID   string       `json:"run_id,omitempty"`
+	Outcome *CallOutcome `json:"outcome,omitempty"`
+}

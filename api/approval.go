@@ -128,9 +128,10 @@ type Decision struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Grant is how much more a run at a limit may use.
 	Grant *Grant `json:"grant,omitempty"`
-	// By identifies who decides and must not be blank.
-	By     string `json:"by,omitempty"`
-	Reason string `json:"reason,omitempty"`
+	// By identifies who decides and must not be blank. Auth is how By was authenticated.
+	By     string     `json:"by,omitempty"`
+	Auth   AuthMethod `json:"auth,omitempty"`
+	Reason string     `json:"reason,omitempty"`
 }
 
 // Check returns why a decision is invalid for any approval; nil if it is valid. A blank identity is
@@ -144,6 +145,7 @@ func (d Decision) Check() *ReplyError {
 		replyFault{len(d.By) > maxBy, "the name of the person who decides is too long"},
 		replyFault{d.Named() && IsBlankIdentity(d.By),
 			"the name of the person who decides has neither letter nor digit"},
+		replyFault{!d.Auth.known(), noAuthMethod},
 		replyFault{len(d.Reason) > maxReason, "the reason is too long"},
 		replyFault{len(d.Call) > maxReason, "the call's id is too long"},
 		replyFault{len(d.Digest) > maxBy, "the digest is too long"},
@@ -159,6 +161,35 @@ func (d Decision) Check() *ReplyError {
 // Named reports whether the decision has an identity.
 func (d Decision) Named() bool { return strings.TrimSpace(d.By) != "" }
 
+// AuthMethod is how an identity was established. Empty means that a program on the Temporal server
+// named itself.
+type AuthMethod string
+
+// The methods of the gateway.
+const (
+	// AuthToken is a signed token (JWT) of a trusted issuer.
+	AuthToken AuthMethod = "jwt"
+	// AuthKey is an API key.
+	AuthKey AuthMethod = "api_key"
+	// AuthLoopback is a gateway without authentication, which serves only its own machine.
+	AuthLoopback AuthMethod = "loopback"
+)
+
+// noAuthMethod refuses an AuthMethod that is not known.
+const noAuthMethod = "the method of authentication must be jwt, api_key or loopback, or empty"
+
+// note returns the method in brackets, to follow a name; empty for none.
+func (m AuthMethod) note() string {
+	if m == "" {
+		return ""
+	}
+	return " (" + string(m) + ")"
+}
+
+func (m AuthMethod) known() bool {
+	return m == "" || m == AuthToken || m == AuthKey || m == AuthLoopback
+}
+
 // Decided is how an approval ended. It is part of the call's record.
 type Decided struct {
 	// Asked is since when the call waited, Why the reason it was asked for, and Rule the policy
@@ -170,8 +201,10 @@ type Decided struct {
 	// Decision is approve, deny, edit, timeout or withdrawn; empty while the call waits.
 	Decision DecisionKind `json:"decision,omitempty"`
 	By       string       `json:"by,omitempty"`
-	Reason   string       `json:"reason,omitempty"`
-	At       time.Time    `json:"at,omitzero"`
+	// Auth is how By was authenticated; empty if the name is what the deciding program said.
+	Auth   AuthMethod `json:"auth,omitempty"`
+	Reason string     `json:"reason,omitempty"`
+	At     time.Time  `json:"at,omitzero"`
 	// Escalated is when the approval was escalated; zero if it was not.
 	Escalated time.Time `json:"escalated,omitzero"`
 	// Edited has the arguments after an edit, with sensitive ones redacted.
@@ -190,7 +223,7 @@ var decisionText = map[DecisionKind]string{DecisionApprove: "approved", Decision
 func (d Decided) Note() string {
 	note := decisionText[d.Decision]
 	if d.By != "" {
-		note += " by " + Shorten(d.By, maxBy)
+		note += " by " + Shorten(d.By, maxBy) + d.Auth.note()
 	}
 	if d.Reason != "" {
 		note += ": " + Shorten(d.Reason, maxReason)
@@ -200,7 +233,7 @@ func (d Decided) Note() string {
 
 // Note returns the decision in a few words.
 func (d Decision) Note() string {
-	return Decided{Decision: d.Kind, By: d.By, Reason: d.Reason}.Note()
+	return Decided{Decision: d.Kind, By: d.By, Auth: d.Auth, Reason: d.Reason}.Note()
 }
 
 // Denied is the error of a call that a person denied.
@@ -288,6 +321,7 @@ type Notice struct {
 type NoticeDecision struct {
 	Decision DecisionKind `json:"decision"`
 	By       string       `json:"by,omitempty"`
+	Auth     AuthMethod   `json:"auth,omitempty"`
 	Reason   string       `json:"reason,omitempty"`
 }
 

@@ -37,6 +37,10 @@ const (
 type Caller struct {
 	Type CallerType `json:"type"`
 	ID   string     `json:"id,omitempty"`
+	// Auth is how the one who started the run was authenticated, and Claims are the claims of that
+	// identity, as JSON values. The callers of all calls of a run have those of the run's caller.
+	Auth   AuthMethod     `json:"auth,omitempty"`
+	Claims map[string]any `json:"claims,omitempty"`
 }
 
 // Call is one request to one tool before admission.
@@ -165,6 +169,7 @@ const maxPassedVariables = 4 << 10
 // Passed returns the origin for the inputs of activities: with the digest of the variables in their
 // place if they are large.
 func (o Origin) Passed() Origin {
+	o.Caller.Claims = nil // which only admission reads
 	data, err := json.Marshal(o.Variables)
 	if err == nil && len(data) > maxPassedVariables {
 		o.Variables, o.VariablesDigest = nil, Digest(data)

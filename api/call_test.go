@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -117,7 +118,7 @@ func TestContextOf_ReturnsTheCall(t *testing.T) {
 		Origin: Origin{Run: "r", Caller: Caller{Type: CallerAgent, ID: "a"}}}
 	got, ok := ContextOf(WithCallContext(WithCallContext(t.Context(), CallContext{CallID: "outer"}),
 		want))
-	if !ok || got.CallID != want.CallID || got.Run != "r" || got.Caller != want.Caller ||
+	if !ok || got.CallID != want.CallID || got.Run != "r" || !reflect.DeepEqual(got.Caller, want.Caller) ||
 		got.Attempt != 2 || got.Key != want.Key {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -45,9 +45,10 @@ type Reply struct {
 	Value json.RawMessage `json:"value,omitempty"`
 	// Decline says that the person gives no answer.
 	Decline bool `json:"decline,omitempty"`
-	// By identifies who answers and must not be blank.
-	By     string `json:"by"`
-	Reason string `json:"reason,omitempty"`
+	// By identifies who answers and must not be blank. Auth is how By was authenticated.
+	By     string     `json:"by"`
+	Auth   AuthMethod `json:"auth,omitempty"`
+	Reason string     `json:"reason,omitempty"`
 }
 
 // Note returns who replied, and why, in a few words.
@@ -56,7 +57,7 @@ func (r Reply) Note() string {
 	if r.Decline {
 		what = "declined by "
 	}
-	note := what + Shorten(r.By, maxBy)
+	note := what + Shorten(r.By, maxBy) + r.Auth.note()
 	if r.Reason != "" {
 		note += ": " + Shorten(r.Reason, maxReason)
 	}
@@ -88,6 +89,7 @@ func (r Reply) Check() *ReplyError {
 	return malformedReply(
 		replyFault{IsBlankIdentity(r.By), "the reply has no name"},
 		replyFault{len(r.By) > maxBy, "the name of the person who replies is too long"},
+		replyFault{!r.Auth.known(), noAuthMethod},
 		replyFault{len(r.Reason) > maxReason, "the reason is too long"},
 		replyFault{r.Decline && len(r.Value) > 0, "a reply either has a value or declines"},
 		replyFault{!r.Decline && len(r.Value) == 0, "the reply neither has a value nor declines"},

@@ -107,7 +107,7 @@ func TestAgent_PassesSmallInputs(t *testing.T) {
 	}
 	o := needy.Origin
 	if o.Conversation != "talk" || o.Trace != "trace-1" ||
-		o.Caller != (api.Caller{Type: api.CallerAgent, ID: "tester"}) ||
+		o.Caller.Type != api.CallerAgent || o.Caller.ID != "tester" ||
 		o.Variables["project"] != "apollo" {
 		t.Errorf("origin: %+v", o)
 	}

@@ -246,7 +246,8 @@ func (a *approvals) decide(ctx workflow.Context, d api.Decision) error {
 		o.fault = d.Denied()
 	}
 	o.grant = d.Grant
-	a.close(ctx, o, d.Note(), api.NoticeDecision{Decision: d.Kind, By: d.By, Reason: d.Reason})
+	a.close(ctx, o, d.Note(), api.NoticeDecision{Decision: d.Kind, By: d.By, Auth: d.Auth,
+		Reason: d.Reason})
 	return nil
 }
 

@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -50,7 +51,7 @@ output: {all: "${end}", first: "${end.0}"}
 		t.Errorf("executed %v", l.executed)
 	}
 	for _, s := range l.scheduled {
-		if s.call.Origin.Caller != (api.Caller{Type: api.CallerPlan, ID: "diamond"}) {
+		if c := s.call.Origin.Caller; c.Type != api.CallerPlan || c.ID != "diamond" {
 			t.Errorf("call %s has the caller %+v", s.id, s.call.Origin.Caller)
 		}
 	}
@@ -233,6 +234,32 @@ func (l *lab) runCall(c *api.Call) {
 	l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{Call: c, Caller: api.Caller{ID: "someone"}})
 }
 
+// Policies read how the run's caller was authenticated and its claims. The inputs of tool calls do
+// not have the claims.
+func TestCaller_HasItsClaimsForPoliciesOnly(t *testing.T) {
+	for _, tt := range []struct {
+		group string
+		calls int
+	}{{"ops", 1}, {"dev", 0}} {
+		l := newLab(t)
+		l.rules = []api.PolicyRule{{Name: "ops-only", Then: api.PolicyDeny, Message: "ops only",
+			When: "caller.auth != 'jwt' || !('ops' in caller.claims.groups)"}}
+		l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{
+			Call: &api.Call{Tool: "greet", Arguments: `{"name":"Ann"}`},
+			Caller: api.Caller{ID: "ada", Auth: api.AuthToken,
+				Claims: map[string]any{"groups": []any{tt.group}}}})
+		if len(l.scheduled) != tt.calls {
+			t.Fatalf("%s made %d calls, want %d", tt.group, len(l.scheduled), tt.calls)
+		}
+		for _, s := range l.scheduled {
+			if got, want := s.call.Origin.Caller, (api.Caller{Type: api.CallerDirect, ID: "ada",
+				Auth: api.AuthToken}); !reflect.DeepEqual(got, want) {
+				t.Errorf("the call has the caller %+v, want %+v", got, want)
+			}
+		}
+	}
+}
+
 func TestDirectCall_ReturnsTheOutput(t *testing.T) {
 	l := newLab(t)
 	l.runCall(&api.Call{Tool: "greet", Arguments: `{"name":"Ann"}`})
@@ -240,8 +267,8 @@ func TestDirectCall_ReturnsTheOutput(t *testing.T) {
 		r.Usage.Calls != 1 {
 		t.Errorf("result: %+v", r)
 	}
-	if o := l.scheduled[0].call.Origin; o.Caller != (api.Caller{Type: api.CallerDirect,
-		ID: "someone"}) || l.scheduled[0].id != "1.1" {
+	if o := l.scheduled[0].call.Origin; o.Caller.Type != api.CallerDirect ||
+		o.Caller.ID != "someone" || l.scheduled[0].id != "1.1" {
 		t.Errorf("call %s of %+v", l.scheduled[0].id, o)
 	}
 	named := newLab(t)

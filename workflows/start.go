@@ -75,6 +75,7 @@ func answerSetup(ctx workflow.Context, in *api.RunInput, pinned *api.Pinned) (*c
 
 func originOf(ctx workflow.Context, in *api.RunInput, caller api.Caller) api.Origin {
 	info := workflow.GetInfo(ctx)
+	caller.Auth, caller.Claims = in.Caller.Auth, in.Caller.Claims
 	o := api.Origin{Run: cmp.Or(info.FirstRunID, info.WorkflowExecution.RunID), Caller: caller,
 		Conversation: in.Conversation, Trace: in.Trace, Variables: in.Variables, DryRun: in.DryRun}
 	if in.State != nil {

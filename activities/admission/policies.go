@@ -193,9 +193,10 @@ func factsOf(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool a
 	compiled *toolspecs.Compiled) *policies.Facts {
 	now := time.Now()
 	f := &policies.Facts{
-		Tool:   compiled.PolicyTool(tool),
-		Plan:   policies.PlanOf(v.Plan),
-		Caller: policies.Caller{Type: string(r.Caller.Type), ID: r.Caller.ID},
+		Tool: compiled.PolicyTool(tool),
+		Plan: policies.PlanOf(v.Plan),
+		Caller: policies.Caller{Type: string(r.Caller.Type), ID: r.Caller.ID,
+			Auth: string(r.Caller.Auth), Claims: r.Caller.Claims},
 		Run: policies.Run{ID: r.Facts.Run, Conversation: r.Facts.Conversation,
 			Depth: int64(r.Depth), Turn: int64(r.Facts.Turn),
 			Variables: append([]string{}, r.Variables...)},

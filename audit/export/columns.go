@@ -75,6 +75,8 @@ var columns = []column{
 	{"actual_tokens", integer, func(r *api.Record) any { return r.ActualTokens }},
 	{"caller_type", keyword, func(r *api.Record) any { return string(r.Caller.Type) }},
 	{"caller", keyword, func(r *api.Record) any { return r.Caller.ID }},
+	{"caller_auth", keyword, func(r *api.Record) any { return string(r.Caller.Auth) }},
+	{"caller_claims", document, func(r *api.Record) any { return r.Caller.Claims }},
 	{"conversation", keyword, func(r *api.Record) any { return r.Conversation }},
 	{"arguments", document, func(r *api.Record) any { return r.Arguments }},
 	{"result", document, func(r *api.Record) any { return r.Result }},

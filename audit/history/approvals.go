@@ -130,6 +130,7 @@ func (ap *approvals) decisionTaken(e *historypb.HistoryEvent, updateID, failure 
 	decided := api.Decided{
 		Decision: decision.Kind,
 		By:       decision.By,
+		Auth:     decision.Auth,
 		Reason:   decision.Reason,
 		Grant:    decision.Grant,
 	}

@@ -138,6 +138,7 @@ func (r *run) introduce(kind RunKind, started time.Time) {
 		s.Name = in.Call.Tool
 		r.caller = api.Caller{Type: api.CallerDirect, ID: in.Caller.ID}
 	}
+	r.caller.Auth, r.caller.Claims = in.Caller.Auth, in.Caller.Claims
 }
 
 // part returns the execution that is being read.

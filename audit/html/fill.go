@@ -190,6 +190,7 @@ var markReaders = map[api.EventType]func(*Run, api.Event){
 			"rejected decision",
 			line("call", e.CallID),
 			line("by", e.Decided.By),
+			line("authenticated", string(e.Decided.Auth)),
 			line("reason", e.Failure),
 		)
 	},

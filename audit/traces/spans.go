@@ -278,6 +278,7 @@ func (t *tree) approval(d *api.Decided) []*tracepb.Span_Event {
 	a := attributes{}
 	a.text("switchyard.approval.decision", string(d.Decision))
 	a.text("switchyard.approval.by", d.By)
+	a.text("switchyard.approval.auth", string(d.Auth))
 	if t.Content {
 		a.text("switchyard.approval.reason", d.Reason)
 	}

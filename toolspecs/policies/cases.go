@@ -87,6 +87,16 @@ func (f *planFile) plan() Plan {
 type callerFile struct {
 	Type string `yaml:"type" rule:"enum=agent|plan|session|direct"`
 	ID   string `yaml:"id"`
+	Auth string `yaml:"auth" rule:"enum=jwt|api_key|loopback"`
+	// Claims is a mapping.
+	Claims json.RawMessage `yaml:"claims"`
+}
+
+// caller returns the caller. Claims that are no mapping count as none; read reports them.
+func (f callerFile) caller() Caller {
+	c := Caller{Type: f.Type, ID: f.ID, Auth: f.Auth}
+	_ = json.Unmarshal(f.Claims, &c.Claims)
+	return c
 }
 
 type runFile struct {
@@ -186,6 +196,9 @@ func (c *Cases) read(doc *strictyaml.Document, at string, f caseFile) Case {
 	if args := one.Facts.Arguments; len(args) > 0 && args[0] != '{' {
 		doc.Report(at+".args", "the arguments of a call must be a mapping", "")
 	}
+	if claims := f.Caller.Claims; len(claims) > 0 && claims[0] != '{' {
+		doc.Report(at+".caller.claims", "the claims of a caller must be a mapping", "")
+	}
 	switch {
 	case f.Rule == "":
 	case f.Want == allow:
@@ -202,7 +215,7 @@ func (c *Cases) read(doc *strictyaml.Document, at string, f caseFile) Case {
 }
 
 func (f caseFile) facts() Facts {
-	facts := Facts{Tool: Tool(f.Tool), Caller: Caller(f.Caller), Run: f.Run.run(),
+	facts := Facts{Tool: Tool(f.Tool), Caller: f.Caller.caller(), Run: f.Run.run(),
 		Arguments: f.Args, Plan: f.Plan.plan(), Labels: f.Labels, Now: noon}
 	facts.Caller.Type = cmp.Or(facts.Caller.Type, string(api.CallerAgent))
 	if facts.Caller.Type == string(api.CallerAgent) {

@@ -202,7 +202,7 @@ func (p pastCalls) Get(key ref.Val) ref.Val {
 // fields lists all field names, so that error messages can suggest similar ones. A new field is
 // added here.
 var fields = []string{"name", "version", "category", "tags", "lane", "effect", "effects", "emits",
-	"type", "id", "agent", "conversation", "depth", "turn", "variables",
+	"type", "id", "auth", "claims", "agent", "conversation", "depth", "turn", "variables",
 	"calls", "tokens", "cost", "wall_time", "used", "left", "completed", "failed", "refused",
 	"running", "made",
 	"given", "intent", "dry_run", "rollback", "preconditions", "expected_outcomes"}

@@ -66,6 +66,10 @@ type Caller struct {
 	// Type is agent, plan, session or direct.
 	Type string `cel:"type"`
 	ID   string `cel:"id"`
+	// Auth is how the caller of the run was authenticated; empty if a program named itself. Claims
+	// are the claims of that identity.
+	Auth   string         `cel:"auth"`
+	Claims map[string]any `cel:"claims"`
 }
 
 // Run is the run that makes the call.

@@ -16,7 +16,8 @@ func sending() *Facts {
 		Tool: Tool{Name: "send_file", Version: "1.2.0", Category: "http",
 			Tags: []string{"mail"}, Lane: "http", Effect: "once",
 			Effects: []string{"external_write"}, Emits: []string{"receipt"}},
-		Caller: Caller{Type: "agent", ID: "clerk"},
+		Caller: Caller{Type: "agent", ID: "clerk", Auth: "jwt", Claims: map[string]any{
+			"groups": []any{"dev", "ops"}, "level": 3.0, "org": map[string]any{"id": "acme"}}},
 		Run: Run{ID: "r1", Agent: "clerk", Conversation: "c1", Depth: 1, Turn: 3,
 			Variables: []string{"project"}},
 		Arguments: []byte(`{"to":"eve@example.com","size":12345678901,"ratio":0.5,"huge":1e400,"tags":["a","b"],"note":null,"deep":{"x":[1,{"y":"z"}]}}`),
@@ -35,10 +36,13 @@ func sending() *Facts {
 // as false.
 func TestExpressions_ReadEveryDocumentedFact(t *testing.T) {
 	for expression, want := range map[string]string{
-		`tool.name == 'send_file' && tool.version == '1.2.0' && tool.category == 'http' && tool.lane == 'http' && tool.effect == 'once'`:                              "true",
-		`'mail' in tool.tags && 'external_write' in tool.effects && 'receipt' in tool.emits`:                                                                          "true",
-		`'untrusted' in labels && !('private' in labels) && labels.exists(l, l.startsWith('un'))`:                                                                     "true",
-		`caller.type == 'agent' && caller.id == run.agent && run.id == 'r1' && run.conversation == 'c1'`:                                                              "true",
+		`tool.name == 'send_file' && tool.version == '1.2.0' && tool.category == 'http' && tool.lane == 'http' && tool.effect == 'once'`: "true",
+		`'mail' in tool.tags && 'external_write' in tool.effects && 'receipt' in tool.emits`:                                             "true",
+		`'untrusted' in labels && !('private' in labels) && labels.exists(l, l.startsWith('un'))`:                                        "true",
+		`caller.type == 'agent' && caller.id == run.agent && run.id == 'r1' && run.conversation == 'c1'`:                                 "true",
+		`caller.auth == 'jwt' && 'ops' in caller.claims.groups && caller.claims.level > 2 && caller.claims.org.id == 'acme'`:             "true",
+		`'dev' in caller.claims[?'teams'].orValue([])`:                                                                                   "false",
+		`'dev' in caller.claims.teams`:                                                                                                                                "no such key: teams",
 		`run.depth == 1 && run.turn > 2 && 'project' in run.variables`:                                                                                                "true",
 		`args.to.endsWith('@example.com') && args.size > 12345678900 && args.ratio < 1`:                                                                               "true",
 		`args.tags.size() == 2 && args.deep.x[1].y == 'z' && args.note == null && args.huge == '1e400'`:                                                               "true",

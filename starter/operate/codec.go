@@ -1,13 +1,11 @@
 package operate
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -29,16 +27,21 @@ import (
 const codecVariable = "SWITCHYARD_CODEC_TOKEN"
 
 const (
-	// codecRead bounds the arrival of a request, codecWrite the time until it is answered,
-	// codecGrace the completion of open requests.
+	// codecRead bounds the arrival of a request until its body is read, codecWrite the time until
+	// it is answered, codecGrace the completion of open requests.
 	codecRead  = 30 * time.Second
 	codecWrite = 2 * time.Minute
 	codecGrace = 3 * time.Second
 	// maxCodecBody bounds a request body, maxCodecAnswer the payloads of an answer, in bytes.
 	maxCodecBody   = 32 << 20
 	maxCodecAnswer = 32 << 20
-	// maxDecodings bounds the requests that are decoded at the same time. Others wait.
+	// maxBodies bounds the requests whose bodies are in memory, maxDecodings those of them that are
+	// decoded at the same time. Others wait, up to codecPlace each.
+	maxBodies    = 8
 	maxDecodings = 4
+	codecPlace   = 30 * time.Second
+	// codecStretch bounds the arrival of each MiB of a body, and of its rest.
+	codecStretch = 5 * time.Second
 	// leastToken is the minimum token length.
 	leastToken = 16
 )
@@ -173,7 +176,7 @@ func codecHandler(storage *payloads.Storage, token string, origins []string) (ht
 	if err != nil {
 		return nil, err
 	}
-	decoding := make(semaphore, maxDecodings)
+	requests := newIntake(maxBodies, maxDecodings, codecPlace, codecStretch)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !admitted(w, r, origins) {
 			return
@@ -191,33 +194,9 @@ func codecHandler(storage *payloads.Storage, token string, origins []string) (ht
 			http.NotFound(w, r)
 		default:
 			r.URL.Path = path
-			decoding.serve(w, r, decoder)
+			requests.serve(w, r, decoder)
 		}
 	}), nil
-}
-
-// semaphore bounds how many requests are served at the same time.
-type semaphore chan struct{}
-
-// serve passes a request to next once its body has arrived and fewer than the maximum are served.
-func (s semaphore) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
-	body, err := io.ReadAll(r.Body)
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		http.Error(w, "the request is too large", http.StatusRequestEntityTooLarge)
-		return
-	}
-	if err != nil {
-		http.Error(w, "the request has not arrived: "+err.Error(), http.StatusBadRequest)
-		return
-	}
-	select {
-	case s <- struct{}{}:
-		defer func() { <-s }()
-	case <-r.Context().Done():
-		return
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	next.ServeHTTP(w, r)
 }
 
 // admitted reports whether a request is from no page or from a page of origins. It answers others.

@@ -68,6 +68,10 @@ func listWorkerTools(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, que
 			return err
 		}
 		report, err := cli.AskWorkers(ctx, c, queue, api.CatalogRequest{Workers: workers})
+		if silent, ok := errors.AsType[*cli.NoAnswerError](err); ok {
+			return cli.Errorf(cli.ExitFailed, "%w\nStart one: %s", silent,
+				a.Connection.Invocation().WorkerCommand(queue, api.LaneGeneral))
+		}
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,8 @@ package inspect
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -23,13 +25,7 @@ const (
 	minInterval = 100 * time.Millisecond
 )
 
-func lanesCommand(a *cli.App) *cobra.Command {
-	v := &lanesView{app: a}
-	var watch bool
-	interval := time.Second
-	cmd := &cobra.Command{
-		Use: "lanes [NAME…]", GroupID: cli.GroupServer, Short: "Show lanes: limits, holders, running and waiting calls",
-		Long: `Shows the lanes of the lanes file, the lanes whose slots workers hold, and the named lanes, each
+const lanesHelp = `Shows the lanes of the lanes file, the lanes whose slots workers hold, and the named lanes, each
 with its limit, the holders of its slots, running and waiting calls, and counters:
 
   holders    slot groups of the lane that a worker holds; for a lane without a limit, its workers
@@ -39,13 +35,26 @@ with its limit, the holders of its slots, running and waiting calls, and counter
   acquired   attempts that got a slot
   rejected   calls rejected because the wait queue was full
   timed out  calls that waited too long with the holder
+  avg wait   time from the scheduling of an attempt until it gets a slot; retries count as 0
+  avg execution
+             time of an attempt with its slot, by the worker's clock. Records and reports show
+             a call's last attempt as wait and duration, by the server's clock; their duration
+             includes the way of the result to the server
 
 Counters of a lane with a limit belong to its holder and survive a change of the holder.
 Counters of a lane without a limit come from its workers since their start; timed-out calls are
 not counted there. At most 200 keys of a keyed lane are asked for their waiting calls.
 
 With --watch the table is updated until Ctrl-C: in place on a terminal, elsewhere as one table
-after the other. Workers are then asked every 5s.`,
+after the other. Workers are then asked every 5s.`
+
+func lanesCommand(a *cli.App) *cobra.Command {
+	v := &lanesView{app: a}
+	var watch bool
+	interval := time.Second
+	cmd := &cobra.Command{
+		Use: "lanes [NAME…]", GroupID: cli.GroupServer, Short: "Show lanes: limits, holders, running and waiting calls",
+		Long: lanesHelp,
 		Example: `  starter lanes
   starter lanes android http --watch
   starter lanes --verbose --output json | jq '.lanes[] | select(.waiting > 0)'`,
@@ -267,6 +276,12 @@ func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (co
 	slices.Sort(workers)
 	report, err := cli.AskWorkers(ctx, v.client, v.queue,
 		api.CatalogRequest{Workers: slices.Compact(workers), Lanes: true})
+	if silent, ok := errors.AsType[*cli.NoAnswerError](err); ok {
+		counts.notes = []string{fmt.Sprintf(
+			"the counters of lanes without a limit are unknown: %v\n  start one: %s", silent,
+			v.flags.WorkerCommand(v.app.Connection.Invocation(), v.queue, api.LaneGeneral))}
+		return counts, nil
+	}
 	if err != nil {
 		return counts, err
 	}

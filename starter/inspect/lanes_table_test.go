@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -197,5 +198,17 @@ func TestCounts_WaitForSilentWorkersOnce(t *testing.T) {
 	cancel()
 	if err := v.refreshCounts(ended, states, time.Now()); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted before the first answer: %v", err)
+	}
+}
+
+// The table has a name for each of its columns that the help explains.
+func TestLanesHelp_ExplainsTheColumns(t *testing.T) {
+	v, _ := someLanes()
+	header, _, _ := strings.Cut(v.text(lanesReport{Lanes: []laneLine{{}}}, cli.Palette{}), "\n")
+	help := lanesCommand(v.app).Long
+	for _, column := range regexp.MustCompile(` {2,}`).Split(header, -1)[3:] {
+		if !strings.Contains(help, "\n  "+column+" ") && !strings.Contains(help, "\n  "+column+"\n") {
+			t.Errorf("the help does not explain the column %q", column)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,6 +34,10 @@ func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
 		return nil, nil // other checks report missing workers
 	}
 	report, err := cli.AskWorkers(ctx, d.client, d.queue, api.CatalogRequest{Workers: workers})
+	if silent, ok := errors.AsType[*cli.NoAnswerError](err); ok {
+		return []finding{{markBad, silent.Error(), "start one: " +
+			d.app.Connection.Invocation().WorkerCommand(d.queue, api.LaneGeneral)}}, nil
+	}
 	if err != nil {
 		return []finding{{markWarn, fmt.Sprintf("cannot ask the workers for their tools: %v",
 			err), "check their logs"}}, nil

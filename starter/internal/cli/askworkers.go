@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -14,7 +15,28 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// AskWorkers runs a report workflow in which a worker queries all workers.
+const (
+	// ReportTimeout bounds querying all workers.
+	ReportTimeout = 15 * time.Second
+	// answeredWithin bounds the wait for a worker's report about all workers. Workers that do not
+	// answer delay a report by up to 7 s.
+	answeredWithin = 10 * time.Second
+)
+
+// NoAnswerError says that no worker answered that serves runs on a task queue. The server lists
+// workers that were killed as present for a while.
+type NoAnswerError struct {
+	Queue string
+}
+
+// Error implements error.
+func (e *NoAnswerError) Error() string {
+	return fmt.Sprintf("no worker serves runs on the task queue %s: none answered within %s; "+
+		"killed workers are listed for up to %s", e.Queue, answeredWithin, lanestate.PollerAge)
+}
+
+// AskWorkers runs a report workflow in which a worker queries all workers. Errors: NoAnswerError,
+// those of ctx and of the server.
 func AskWorkers(ctx context.Context, c client.Client, queue string,
 	request api.CatalogRequest) (api.CatalogReport, error) {
 	var report api.CatalogReport
@@ -29,16 +51,22 @@ func AskWorkers(ctx context.Context, c client.Client, queue string,
 	if err != nil {
 		return report, err
 	}
-	err = run.Get(ctx, &report)
+	waiting, cancel := context.WithTimeout(ctx, answeredWithin)
+	defer cancel()
+	err = run.Get(waiting, &report)
 	if failed, ok := errors.AsType[*temporal.WorkflowExecutionError](err); ok {
 		return report, Errorf(ExitFailed, "the workers of the task queue %s could not be asked: %w",
 			queue, failed)
 	}
-	return report, err
+	if err == nil || ctx.Err() != nil || waiting.Err() == nil {
+		return report, err
+	}
+	// If the server does not answer either, the error is its own.
+	if _, err := c.DescribeWorkflowExecution(ctx, run.GetID(), run.GetRunID()); err != nil {
+		return report, err
+	}
+	return report, &NoAnswerError{Queue: queue}
 }
-
-// ReportTimeout bounds querying all workers.
-const ReportTimeout = 15 * time.Second
 
 // WorkersOf returns the sorted identities of the workers that recently polled for runs or for one
 // of the lanes.

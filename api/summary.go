@@ -173,8 +173,47 @@ func ShellWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
+// QueryOneOf returns a visibility condition for the executions whose attribute, a keyword or an ID,
+// is one of texts. Servers with SQLite or PostgreSQL escape backslashes, double quotes and some
+// control characters as MySQL needs it, and then find nothing. For texts with these the condition
+// admits all values that begin like them, so callers have to compare the values of what is found.
+func QueryOneOf(attribute string, texts ...string) string {
+	var exact, conditions []string
+	for _, text := range texts {
+		if strings.ContainsAny(text, wronglyEscaped) {
+			conditions = append(conditions, QueryPrefix(attribute, text))
+		} else {
+			exact = append(exact, QueryText(text))
+		}
+	}
+	switch len(exact) {
+	case 0:
+	case 1:
+		conditions = append(conditions, attribute+" = "+exact[0])
+	default:
+		conditions = append(conditions, attribute+" IN ("+strings.Join(exact, ", ")+")")
+	}
+	if len(conditions) == 1 {
+		return conditions[0]
+	}
+	return "(" + strings.Join(conditions, " OR ") + ")"
+}
+
+// QueryPrefix returns a visibility condition for the executions whose attribute, a keyword or an
+// ID, begins with text. As with QueryOneOf, callers have to compare the values of what is found.
+func QueryPrefix(attribute, text string) string {
+	if i := strings.IndexAny(text, wronglyEscaped); i >= 0 {
+		text = text[:i]
+	}
+	return attribute + " STARTS_WITH " + QueryText(text)
+}
+
+// wronglyEscaped are the characters that servers with SQLite or PostgreSQL search together with a
+// backslash.
+const wronglyEscaped = "\\\"\b\n\r\t"
+
 // QueryText quotes text for a visibility query. The server reads backslashes as escapes, so that
-// doubling the quotes is not enough.
+// doubling the quotes is not enough. Use QueryOneOf for texts that people or programs choose.
 func QueryText(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
 }

@@ -81,11 +81,9 @@ func hosted(a *workflowpb.PendingActivityInfo, base string) Instance {
 func keptInstances(ctx context.Context, c client.Client, base,
 	conversation string) (list []Instance, err error) {
 	prefix := api.InstanceWorkflowPrefix(base, conversation)
-	// Servers with SQLite or PostgreSQL find no ID by a text with a backslash.
-	listed, _, _ := strings.Cut(prefix, `\`)
 	request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf(
-		"WorkflowType = '%s' AND ExecutionStatus = 'Running' AND WorkflowId STARTS_WITH %s",
-		api.InstanceWorkflow, api.QueryText(listed))}
+		"WorkflowType = '%s' AND ExecutionStatus = 'Running' AND %s",
+		api.InstanceWorkflow, api.QueryPrefix("WorkflowId", prefix))}
 	for {
 		page, err := c.ListWorkflow(ctx, request)
 		if err != nil {

@@ -133,16 +133,29 @@ func otherRuns(runs []*workflowpb.WorkflowExecutionInfo,
 	return others, current
 }
 
-// listConversation lists the newest runs of a conversation, which have its id.
+// listConversation lists the newest runs of a conversation, which have its id: recentRuns or a few
+// more.
 func (s *Store) listConversation(ctx context.Context,
 	conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
-	page, err := s.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		PageSize: recentRuns, Query: "WorkflowId = " + api.QueryText(conversation) + " AND WorkflowType = '" +
-			api.AgentWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"})
-	if err != nil {
-		return nil, fmt.Errorf("list the runs of the conversation: %w", err)
+	request := &workflowservice.ListWorkflowExecutionsRequest{PageSize: recentRuns,
+		Query: api.QueryOneOf("WorkflowId", conversation) + " AND WorkflowType = '" +
+			api.AgentWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"}
+	var runs []*workflowpb.WorkflowExecutionInfo
+	for {
+		page, err := s.client.ListWorkflow(ctx, request)
+		if err != nil {
+			return nil, fmt.Errorf("list the runs of the conversation: %w", err)
+		}
+		for _, run := range page.GetExecutions() {
+			if run.GetExecution().GetWorkflowId() == conversation {
+				runs = append(runs, run)
+			}
+		}
+		request.NextPageToken = page.GetNextPageToken()
+		if len(runs) >= recentRuns || len(request.NextPageToken) == 0 {
+			return runs, nil
+		}
 	}
-	return page.GetExecutions(), nil
 }
 
 // pastConversation is the conversation of an earlier run.

@@ -4,5 +4,5 @@ import "github.com/switchyard/switchyard/api"
 
 // conversationCondition returns the query condition for runs of a conversation.
 func conversationCondition(id string) string {
-	return api.AttributeConversation + " = " + api.QueryText(id)
+	return api.QueryOneOf(api.AttributeConversation, id)
 }

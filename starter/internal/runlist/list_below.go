@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -38,14 +37,14 @@ func awaitBelow(ctx context.Context, c client.Client, namespace string, runs []R
 	for i, r := range runs {
 		if r.mayAwaitBelow() {
 			tops[r.ID] = &runs[i]
-			roots = append(roots, api.QueryText(r.ID))
+			roots = append(roots, r.ID)
 		}
 	}
 	for some := range slices.Chunk(roots, maxRoots) {
 		page, err := c.ListWorkflow(ctx,
 			&workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, PageSize: MaxPage,
-				Query: "ExecutionStatus = 'Running' AND ParentWorkflowId IS NOT NULL AND RootWorkflowId IN (" +
-					strings.Join(some, ", ") + ")"})
+				Query: "ExecutionStatus = 'Running' AND ParentWorkflowId IS NOT NULL AND " +
+					api.QueryOneOf("RootWorkflowId", some...)})
 		if err != nil {
 			return err
 		}

@@ -102,14 +102,14 @@ func (s *Selection) checkTimes(cmd *cobra.Command, now time.Time) error {
 }
 
 // condition returns the query of a checked selection, as far as visibility supports it. roots are
-// quoted runs whose sub-agents wait for people.
+// runs whose sub-agents wait for people. More runs meet it than keeps admits.
 func (s *Selection) condition(roots []string) string {
 	conditions := []string{Condition(s.query, s.Conversation, s.All)}
 	for _, one := range []struct{ attribute, value string }{
 		{api.AttributeAgent, s.agent}, {api.AttributeCaller, s.caller},
 	} {
 		if one.value != "" {
-			conditions = append(conditions, one.attribute+" = "+api.QueryText(one.value))
+			conditions = append(conditions, api.QueryOneOf(one.attribute, one.value))
 		}
 	}
 	conditions = append(conditions, s.outcomeCondition(), s.toolCondition(), s.statusCondition(),
@@ -183,13 +183,28 @@ func (s *Selection) waitingCondition(roots []string) string {
 	}
 	condition := api.AttributeWaiting + " = true"
 	if len(roots) > 0 {
-		condition = "(" + condition + " OR WorkflowId IN (" + strings.Join(roots, ", ") + "))"
+		condition = "(" + condition + " OR " + api.QueryOneOf("WorkflowId", roots...) + ")"
 	}
 	return condition + " AND CloseTime IS NULL"
 }
 
-// keeps reports whether a run that matches the condition is, or may be, selected.
-func (s *Selection) keeps(r Run) bool {
+// hasTexts reports whether a run has the texts of the selection.
+func (s *Selection) hasTexts(r Run) bool {
+	for _, one := range []struct{ want, is string }{
+		{s.Conversation, r.Conversation}, {s.agent, r.Agent}, {s.caller, r.Caller},
+	} {
+		if one.want != "" && one.want != one.is {
+			return false
+		}
+	}
+	return true
+}
+
+// keeps reports whether a run that meets the condition for roots is, or may be, selected.
+func (s *Selection) keeps(r Run, roots []string) bool {
+	if !s.hasTexts(r) || s.waiting && !r.Waiting && !slices.Contains(roots, r.ID) {
+		return false
+	}
 	return s.status == "" || string(r.Status) == s.status || r.Unread != "" &&
 		s.status == string(history.RunPaused)
 }
@@ -235,7 +250,8 @@ func findSelected(ctx context.Context, a *cli.App, c client.Client, s *Selection
 			return nil, err
 		}
 	}
-	return List(ctx, c, namespace, s.condition(roots), s.Limit, s.keeps)
+	return List(ctx, c, namespace, s.condition(roots), s.Limit,
+		func(r Run) bool { return s.keeps(r, roots) })
 }
 
 // lackingAttributes names the selection's search attributes that the namespace lacks. Empty if that
@@ -256,7 +272,7 @@ func lackingAttributes(ctx context.Context, a *cli.App, c client.Client,
 	return names
 }
 
-// waitingBelow returns the quoted roots of the trees in which sub-agents wait for people.
+// waitingBelow returns the roots of the trees in which sub-agents wait for people.
 func waitingBelow(ctx context.Context, c client.Client, namespace string) ([]string, error) {
 	page, err := c.ListWorkflow(ctx,
 		&workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, PageSize: MaxPage,
@@ -267,8 +283,8 @@ func waitingBelow(ctx context.Context, c client.Client, namespace string) ([]str
 	}
 	var roots []string
 	for _, e := range page.GetExecutions() {
-		roots = append(roots, api.QueryText(cmp.Or(e.GetRootExecution().GetWorkflowId(),
-			e.GetParentExecution().GetWorkflowId())))
+		roots = append(roots, cmp.Or(e.GetRootExecution().GetWorkflowId(),
+			e.GetParentExecution().GetWorkflowId()))
 	}
 	slices.Sort(roots)
 	return slices.Compact(roots), nil

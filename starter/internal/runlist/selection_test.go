@@ -33,7 +33,12 @@ func TestSelection_BuildsTheQueryOfItsFlags(t *testing.T) {
 		{"--status cancelled", false, nil, top + " AND ExecutionStatus = 'Canceled'"},
 		{"--status paused", false, nil, top + " AND CloseTime IS NULL"},
 		{"--waiting", false, nil, top + " AND SwitchyardWaiting = true AND CloseTime IS NULL"},
-		{"--waiting", false, []string{"'a'", "'b'"}, top +
+		{`--conversation a\b --caller CORP\ada --agent "x`, false, nil, top +
+			` AND SwitchyardConversation STARTS_WITH 'a' AND SwitchyardAgent STARTS_WITH ''` +
+			` AND SwitchyardCaller STARTS_WITH 'CORP'`},
+		{"--waiting", false, []string{`a\b`, "c", "d"}, top +
+			" AND (SwitchyardWaiting = true OR (WorkflowId STARTS_WITH 'a' OR WorkflowId IN ('c', 'd'))) AND CloseTime IS NULL"},
+		{"--waiting", false, []string{"a", "b"}, top +
 			" AND (SwitchyardWaiting = true OR WorkflowId IN ('a', 'b')) AND CloseTime IS NULL"},
 		{"--since 2026-01-31T08:00:00Z --until 2026-02-01T09:00:00+01:00", false, nil, top +
 			" AND StartTime >= '2026-01-31T08:00:00Z' AND StartTime < '2026-02-01T08:00:00Z'"},
@@ -53,8 +58,31 @@ func TestSelection_BuildsTheQueryOfItsFlags(t *testing.T) {
 		}
 	}
 	running := Selection{status: "running"}
-	if !running.keeps(Run{Status: history.RunRunning}) ||
-		running.keeps(Run{Status: history.RunPaused}) {
+	if !running.keeps(Run{Status: history.RunRunning}, nil) ||
+		running.keeps(Run{Status: history.RunPaused}, nil) {
 		t.Error("a paused run counts as running")
+	}
+}
+
+// Queries for some texts find runs that have others.
+func TestSelection_KeepsRunsWithItsTextsOnly(t *testing.T) {
+	of := func(conversation, agent, caller string) Run {
+		return Run{ID: conversation, Conversation: conversation, Agent: agent, Caller: caller}
+	}
+	s := Selection{Conversation: `a\b`, agent: "x", caller: `CORP\ada`}
+	for r, want := range map[*Run]bool{
+		new(of(`a\b`, "x", `CORP\ada`)): true,
+		new(of(`a\c`, "x", `CORP\ada`)): false,
+		new(of(`a\b`, "y", `CORP\ada`)): false,
+		new(of(`a\b`, "x", `CORP\bob`)): false,
+	} {
+		if s.keeps(*r, nil) != want {
+			t.Errorf("%+v is kept: %t", r, !want)
+		}
+	}
+	waiting, roots := Selection{waiting: true}, []string{`a\b`}
+	if !waiting.keeps(Run{ID: "c", Waiting: true}, roots) ||
+		!waiting.keeps(Run{ID: `a\b`}, roots) || waiting.keeps(Run{ID: "ab"}, roots) {
+		t.Error("the runs that wait differ")
 	}
 }

@@ -2,14 +2,12 @@ package workflows
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/failure"
-	"github.com/switchyard/switchyard/workflows/keeper"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -205,65 +203,4 @@ func (c *control) closeInstance(ctx workflow.Context, r api.CloseInstance) error
 	*c.taken++
 	c.instances.find(r.Instance).closeOnDemand(ctx, "the last one was "+r.Note())
 	return nil
-}
-
-// join has the run use the conversation's instance. ticket is that of the previous execution; empty
-// if it has not joined.
-func (i *instance) join(ctx workflow.Context, ticket string) {
-	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	id := api.InstanceWorkflowID(i.run.base, i.tool.Lane, i.run.conversation, i.tool.InstanceName())
-	if ticket != "" {
-		i.member = keeper.Resume(ctx, id, ticket)
-	} else {
-		i.hosts++
-		r := api.JoinInstanceRequest{Keeper: id, Conversation: i.run.conversation}
-		i.describe(&r.HostInstanceRequest)
-		i.member = keeper.Join(ctx, i.tool, r, fmt.Sprint(i.tool.InstanceName(), "/", i.hosts))
-	}
-	i.watch(ctx, i.member.Hosted, func() {})
-}
-
-// listen receives what becomes of the conversation's instances.
-func (s *instances) listen(ctx workflow.Context) {
-	if s.ends != nil {
-		return
-	}
-	ctx, _ = workflow.NewDisconnectedContext(ctx)
-	s.ends = workflow.GetSignalChannel(ctx, api.InstanceEndedSignal)
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		for {
-			var e api.InstanceEnded
-			s.ends.Receive(ctx, &e)
-			s.told(e)
-		}
-	})
-}
-
-// told handles the end of an instance of the conversation. The runs of an agent's conversation have
-// one workflow ID, so a loss can reach another run than the one with its ticket. The run that is
-// told of it has lost the instance.
-func (s *instances) told(e api.InstanceEnded) {
-	for _, i := range s.list {
-		if i.member.Holds(e.Ticket) {
-			i.member.End(e)
-			return
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.tools)) {
-		if t := s.tools.Of(name); e.Loses(t) {
-			s.of(t).lost(e)
-			return
-		}
-	}
-}
-
-// lost handles the loss of the conversation's instance of which another run was to be told.
-func (i *instance) lost(e api.InstanceEnded) {
-	switch {
-	case !i.kept():
-	case i.member != nil:
-		i.member.End(e)
-	default:
-		i.gone, i.vanished = e.Error.Message, true
-	}
 }

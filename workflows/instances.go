@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"encoding/base64"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -325,5 +326,66 @@ func (s *instances) resume(ctx workflow.Context, continued []api.InstanceState) 
 		if c.Closing != nil {
 			i.closeOnDemand(ctx, c.Closing.Why)
 		}
+	}
+}
+
+// join has the run use the conversation's instance. ticket is that of the previous execution; empty
+// if it has not joined.
+func (i *instance) join(ctx workflow.Context, ticket string) {
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	id := api.InstanceWorkflowID(i.run.base, i.tool.Lane, i.run.conversation, i.tool.InstanceName())
+	if ticket != "" {
+		i.member = keeper.Resume(ctx, id, ticket)
+	} else {
+		i.hosts++
+		r := api.JoinInstanceRequest{Keeper: id, Conversation: i.run.conversation}
+		i.describe(&r.HostInstanceRequest)
+		i.member = keeper.Join(ctx, i.tool, r, fmt.Sprint(i.tool.InstanceName(), "/", i.hosts))
+	}
+	i.watch(ctx, i.member.Hosted, func() {})
+}
+
+// listen receives what becomes of the conversation's instances.
+func (s *instances) listen(ctx workflow.Context) {
+	if s.ends != nil {
+		return
+	}
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
+	s.ends = workflow.GetSignalChannel(ctx, api.InstanceEndedSignal)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		for {
+			var e api.InstanceEnded
+			s.ends.Receive(ctx, &e)
+			s.told(e)
+		}
+	})
+}
+
+// told handles the end of an instance of the conversation. The runs of an agent's conversation have
+// one workflow ID, so a loss can reach another run than the one with its ticket. The run that is
+// told of it has lost the instance.
+func (s *instances) told(e api.InstanceEnded) {
+	for _, i := range s.list {
+		if i.member.Holds(e.Ticket) {
+			i.member.End(e)
+			return
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.tools)) {
+		if t := s.tools.Of(name); e.Loses(t) {
+			s.of(t).lost(e)
+			return
+		}
+	}
+}
+
+// lost handles the loss of the conversation's instance of which another run was to be told.
+func (i *instance) lost(e api.InstanceEnded) {
+	switch {
+	case !i.kept():
+	case i.member != nil:
+		i.member.End(e)
+	default:
+		i.gone, i.vanished = e.Error.Message, true
 	}
 }

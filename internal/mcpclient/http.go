@@ -131,7 +131,7 @@ func (b *wholeBody) Read(p []byte) (int, error) {
 			}
 		}
 		b.x.note(func(s *seen) { s.answered = true })
-		b.read = bytes.NewReader(forwardMessage(b.w.hide(data)))
+		b.read = bytes.NewReader(forwardMessage(b.w.hide(withoutDeepTools(data))))
 	}
 	return b.read.Read(p)
 }
@@ -195,7 +195,7 @@ func (b *eventBody) line() ([]byte, error) {
 }
 
 func (b *eventBody) message(message []byte) []byte {
-	message = b.w.hide(bytes.TrimSpace(message))
+	message = b.w.hide(withoutDeepTools(bytes.TrimSpace(message)))
 	var envelope struct {
 		Method *string         `json:"method"`
 		ID     json.RawMessage `json:"id"`

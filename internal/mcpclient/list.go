@@ -47,8 +47,8 @@ func (c *Connection) Tools(ctx context.Context) ([]Tool, error) {
 	return tools, nil
 }
 
-// Tool returns one tool of the server, and whether it exists. A tool that the server lists twice,
-// with different descriptions or schemas, is an error.
+// Tool returns one tool of the server, and whether it exists. An unusable tool is an error of the
+// type precondition_failed.
 func (c *Connection) Tool(ctx context.Context, name string) (Tool, bool, error) {
 	l := &c.tools
 	l.mu.Lock()
@@ -57,10 +57,9 @@ func (c *Connection) Tool(ctx context.Context, name string) (Tool, bool, error) 
 		return Tool{}, false, err
 	}
 	tool, ok := l.byName[name]
-	if tool.Ambiguous {
+	if reason := tool.Unusable(); reason != "" {
 		return Tool{}, false, api.Errorf(api.ErrPreconditionFailed,
-			"the MCP server %s lists different tools of the name %q, so that it is unclear which "+
-				"one would run; correct the server", c.name, name)
+			"the tool %q of the MCP server %s cannot be called: %s", name, c.name, reason)
 	}
 	return tool, ok, nil
 }

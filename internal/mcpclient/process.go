@@ -150,7 +150,7 @@ func (p *serverProcess) read() (jsonrpc.Message, error) {
 		if err != nil {
 			return nil, p.readError(err)
 		}
-		line = p.hidden(line)
+		line = p.hidden(withoutDeepTools(line))
 		message, err := jsonrpc.DecodeMessage(line)
 		switch {
 		case err == nil:

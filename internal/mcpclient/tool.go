@@ -28,6 +28,8 @@ type Tool struct {
 	Ambiguous bool `json:"ambiguous,omitempty"`
 
 	digest string
+	// tooDeep is set if a schema of the tool is too deep to be read.
+	tooDeep bool
 }
 
 func newTool(remote *mcp.Tool) Tool {
@@ -37,7 +39,7 @@ func newTool(remote *mcp.Tool) Tool {
 	if a := remote.Annotations; a != nil {
 		t.ReadOnly, t.Idempotent = a.ReadOnlyHint, a.IdempotentHint
 	}
-	t.digest = digestOf(t)
+	t.digest, t.tooDeep = digestOf(t), isCut(t.InputSchema) || isCut(t.OutputSchema)
 	return t
 }
 

@@ -69,6 +69,7 @@ const (
 	acceptNew         = "new"
 	acceptGone        = "gone"
 	acceptUnreachable = "unreachable"
+	acceptUnusable    = "unusable"
 )
 
 // acceptedTool is the JSON form of an MCP server's tool and its toolspec.
@@ -76,7 +77,7 @@ type acceptedTool struct {
 	Tool   string `json:"tool"`
 	File   string `json:"file"`
 	Remote string `json:"remote"`
-	// State is unchanged, changed, new (never accepted), gone or unreachable.
+	// State is unchanged, changed, new (never accepted), gone, unreachable or unusable.
 	State   string   `json:"state"`
 	Changes []string `json:"changes,omitempty"`
 	Problem string   `json:"problem,omitempty"`
@@ -192,6 +193,9 @@ func (c *comparer) compare(path string, spec *toolspecs.Spec, pinned bool) accep
 	}
 	t.now = listed[i]
 	switch {
+	case t.now.Unusable() != "":
+		t.State, t.Problem = acceptUnusable, t.now.Unusable()
+		return t
 	case !pinned:
 		t.State = acceptNew
 	case t.now.Digest() != spec.Entry.Pin:
@@ -298,7 +302,8 @@ func overwrite(path string, data []byte) error {
 	return writeWhole(path, data, info.Mode().Perm())
 }
 
-// report prints the state of every tool. Tools that are gone or unreachable give exit code 1.
+// report prints the state of every tool. Tools that are gone, unreachable or unusable give exit
+// code 1.
 func (c *comparer) report() error {
 	counts := map[string]int{}
 	for _, t := range c.tools {
@@ -316,14 +321,14 @@ func (c *comparer) report() error {
 	if !c.app.Format.JSON() {
 		var parts []string
 		for _, state := range []string{"accepted", acceptNew, acceptChanged, acceptSame, acceptGone,
-			acceptUnreachable} {
+			acceptUnreachable, acceptUnusable} {
 			if n := counts[state]; n > 0 {
 				parts = append(parts, fmt.Sprintf("%d %s", n, state))
 			}
 		}
 		fmt.Fprintln(c.app.Err, strings.Join(parts, ", "))
 	}
-	if counts[acceptGone]+counts[acceptUnreachable] > 0 {
+	if counts[acceptGone]+counts[acceptUnreachable]+counts[acceptUnusable] > 0 {
 		return cli.Exit(cli.ExitFailed)
 	}
 	return nil

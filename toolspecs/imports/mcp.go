@@ -40,8 +40,8 @@ func MCP(entry toolspecs.Entry, listed []mcpclient.Tool, o MCPOptions) Result {
 		case remote.Name == "":
 			r.refuse(fmt.Sprintf("tool %d of the server", i+1),
 				"it has no name, so that it cannot be called")
-		case remote.Ambiguous:
-			r.refuse(remote.Name, "the server lists different tools of this name; correct the server")
+		case remote.Unusable() != "":
+			r.refuse(remote.Name, "%s", remote.Unusable())
 		default:
 			tools = append(tools, mcpTool(name, entry, remote, o))
 		}

@@ -92,39 +92,39 @@ func TestGet_NamesTheMissingOrAlteredBlob(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := files(t, dir)[0]
-	expect := func(c Config, ref string, want ...string) {
+	expect := func(c Config, ref, want string) {
 		t.Helper()
 		_, err := open(t, c).Get(t.Context(), ref)
-		if !errors.Is(err, errPayload) {
-			t.Errorf("got %v", err)
-			return
-		}
-		for _, w := range want {
-			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%v does not say %q", err, w)
-			}
+		if !errors.Is(err, errPayload) || err.Error() != "a payload cannot be read: "+want {
+			t.Errorf("got %v\nwant %s", err, want)
 		}
 	}
 	store := Config{Store: "file://" + dir}
-	expect(Config{}, ref, "--payload-store", strings.TrimPrefix(ref, referencePrefix))
-	expect(store, "sha256:../../etc/passwd", "not a reference", "64 hex digits")
-	expect(store, "", "not a reference")
+	digest := strings.TrimPrefix(ref, referencePrefix)
+	expect(Config{}, ref, "it is in a payload store, as "+digest+
+		", and none is configured; set --payload-store URL or SWITCHYARD_PAYLOAD_STORE")
+	const noReference = " is not a reference to a payload; one is the 64 hex digits of a SHA-256"
+	expect(store, "sha256:../../etc/passwd", `"../../etc/passwd"`+noReference)
+	expect(store, "", `""`+noReference)
 	if err := os.WriteFile(path, []byte("something else"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	expect(store, ref, "was altered", "backup", dir)
+	expect(store, ref, digest+" in the payload store file://"+dir+
+		" was altered or is damaged: its SHA-256 is "+
+		"f41f3fa625ff120ddca7ef456bf66371ecea23c129f4e4c32367101edb516cf8; restore it from a backup")
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	expect(store, ref, path, "restore it", "file://"+dir)
+	expect(store, ref, "payload store file://"+dir+" has no file "+path+
+		": it was removed or is in another store; restore it or name that store")
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check(t.Context()); err == nil || !strings.Contains(err.Error(),
-		"not usable") || !strings.Contains(err.Error(), dir) {
+	if err := s.Check(t.Context()); err == nil || err.Error() !=
+		"payload store not usable: payload store file://"+dir+": mkdir "+dir+": not a directory" {
 		t.Errorf("a store that cannot be written: %v", err)
 	}
 	if err := open(t, Config{}).Check(t.Context()); err != nil {

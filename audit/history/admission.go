@@ -77,19 +77,9 @@ func (ad *admission) decided(e *historypb.HistoryEvent, l local) error {
 // pin takes the tools of the run. The calls of a plan and a direct call exist from here on, unless
 // the run cannot start.
 func (ad *admission) pin(pinned api.Pinned) {
-	for _, t := range pinned.Catalog.Tools {
-		t.Spec = nil // large and not needed
-		ad.run.tools[t.Name] = t
-		ad.run.summary.Tools = append(
-			ad.run.summary.Tools,
-			PinnedTool{Name: t.Name, Version: t.Version, Digest: t.Digest, Lane: t.Lane,
-				Access: t.Access, Effect: t.Effect},
-		)
-	}
-	for _, t := range pinned.DescendantTools {
-		t.Spec = nil
-		ad.run.tools[t.Name] = t
-	}
+	s := &ad.run.summary
+	s.Tools = append(s.Tools, ad.pinTools(pinned.Catalog.Tools)...)
+	s.DescendantTools = append(s.DescendantTools, ad.pinTools(pinned.DescendantTools)...)
 	if len(pinned.Problems) > 0 {
 		return
 	}
@@ -114,6 +104,17 @@ func (ad *admission) pin(pinned api.Pinned) {
 		}
 		ad.wanted.add(c)
 	}
+}
+
+// pinTools keeps pinned tools for the calls of the run.
+func (ad *admission) pinTools(tools []api.Tool) (pinned []PinnedTool) {
+	for _, t := range tools {
+		t.Spec = nil // large and not needed
+		ad.run.tools[t.Name] = t
+		pinned = append(pinned, PinnedTool{Name: t.Name, Version: t.Version, Digest: t.Digest,
+			Lane: t.Lane, Access: t.Access, Effect: t.Effect})
+	}
+	return pinned
 }
 
 // admit takes admission decisions. A refused call is over.

@@ -67,6 +67,9 @@ type Summary struct {
 	// Usage counts what the run has used so far.
 	Usage api.Usage    `json:"usage"`
 	Tools []PinnedTool `json:"tools,omitempty"`
+	// DescendantTools are pinned too: the tools of its sub-agents, and those that undo or verify
+	// calls.
+	DescendantTools []PinnedTool `json:"descendant_tools,omitempty"`
 	// Paused says who paused the run, PausedOnServer who paused it on the server. Both may be set.
 	Paused         *api.Pause `json:"paused,omitempty"`
 	PausedOnServer *api.Pause `json:"paused_on_server,omitempty"`

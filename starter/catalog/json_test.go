@@ -8,6 +8,6 @@ import (
 )
 
 func TestJSONFields_AreDocumented(t *testing.T) {
-	clitest.CheckDocumented(t, "../..", listedTool{}, shownTool{}, api.PoliciesInForce{},
+	clitest.CheckDocumented(t, "../..", listedTool{}, shownTool{}, api.PoliciesInForce{}, pinnedRun{},
 		api.WorkerCatalog{})
 }

@@ -18,11 +18,12 @@ func toolsCommand(a *cli.App) *cobra.Command {
 		Use: "tools", GroupID: cli.GroupServer,
 		Short: "List, show, check, import and accept toolspecs",
 		Long: `Reads the toolspecs of a folder together with the tools of the worker, creates toolspecs from
-existing descriptions (import), and accepts changes of MCP tools (accept). Only list --workers
-needs a Temporal server.`,
+existing descriptions (import), and accepts changes of MCP tools (accept). Only pinned and list
+--workers need a Temporal server.`,
 		Example: `  starter tools list
   starter tools show calculator
   starter tools lint ./tools
+  starter tools pinned refund@1.4.0
   starter tools import openapi petstore.yaml --tag pet
   starter tools accept ./tools`,
 		Args: a.UnknownCommand,
@@ -30,7 +31,7 @@ needs a Temporal server.`,
 	}
 	var catalog specfiles.Flags
 	catalog.Add(cmd.PersistentFlags(), "(default ./tools where it holds some)")
-	cmd.AddCommand(toolsListCommand(a, &catalog), toolsShowCommand(a, &catalog),
+	cmd.AddCommand(toolsListCommand(a, &catalog), toolsShowCommand(a, &catalog), pinnedCommand(a),
 		lintCommand(a, &catalog),
 		importCommand(a, &catalog), acceptCommand(a, &catalog))
 	return cmd

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/switchyard/switchyard/activities/executor"
@@ -193,7 +194,7 @@ func (q *slotQueue) startCall(ctx context.Context, info activity.Info,
 	t.queue = t.of.use(t.key)
 	var err error
 	if t.waits {
-		err = q.awaitTurn(ctx, info, x, t.queue)
+		err = q.awaitTurn(ctx, info, x, t)
 	} else if !t.queue.begin() {
 		err = errQueueClosed
 	}
@@ -208,7 +209,7 @@ func (q *slotQueue) startCall(ctx context.Context, info activity.Info,
 // queue timeout from its scheduling, a later one from its arrival at this worker, because its due
 // time is not known here.
 func (q *slotQueue) awaitTurn(ctx context.Context, info activity.Info, x api.Execution,
-	queue *waitQueue) error {
+	t turn) error {
 	var deadline time.Time
 	if timeout := x.QueueTimeout.Std(); timeout > 0 {
 		deadline = info.StartedTime.Add(timeout)
@@ -220,13 +221,20 @@ func (q *slotQueue) awaitTurn(ctx context.Context, info activity.Info, x api.Exe
 	defer cancel(nil)
 	w := &waiter{queue: q, info: info, told: info.Attempt > 1, cancel: cancel}
 	defer w.end()
-	if err := queue.enter(ctx, levelOf(info), cmp.Or(x.Fairness, info.Priority.FairnessKey),
-		deadline, w.begin); err != nil {
+	e := entrant{deadline: deadline, stays: x.Requeues >= maxReturns,
+		sharer: sharer{levelOf(info), cmp.Or(x.Fairness, info.Priority.FairnessKey)}}
+	if err := t.queue.enter(ctx, e, func(waits bool) {
+		if waits {
+			w.begin()
+		}
+		found, crowded := t.of.returnSurplus(t.queue)
+		q.semaphore.probed(found, crowded, time.Now())
+	}); err != nil {
 		return err
 	}
 	err := w.started()
 	if err != nil {
-		queue.leave()
+		t.queue.leave()
 	}
 	return err
 }
@@ -250,6 +258,11 @@ func (q *slotQueue) refusal(err error, in converter.EncodedValues, timeout api.D
 		e := api.Errorf(api.ErrQueueTimeout, "the lane %s had no free slot for the call within %s",
 			q.lane(""), timeout)
 		e.Phase = api.PhasePreExecution
+		return executor.Failure(e)
+	case errors.Is(err, errQueueCrowded):
+		e := requeued(q.lane(""), in)
+		e.Message = fmt.Sprintf("the worker of the lane %s has too many calls with the same key, "+
+			"and returned this one before it started; nothing ran", q.lane(""))
 		return executor.Failure(e)
 	case temporal.IsCanceledError(err):
 		return temporal.NewCanceledError(

@@ -44,8 +44,14 @@ const (
 	// them.
 	spare = 32
 	// keyedCalls is how many calls of one task queue of a keyed lane a worker has at a time,
-	// running and waiting ones. Further calls wait at the server, whatever their keys.
+	// running and waiting ones. For each further call it returns the last one of the key with the
+	// most waiting calls, so that calls of other keys do not wait at the server behind them.
 	keyedCalls = 1000
+	// keyedSpare is how many calls beyond keyedCalls it may have while none can be returned.
+	keyedSpare = 250
+	// maxReturns bounds how often a call is returned for that reason: each time adds events to the
+	// history of its run.
+	maxReturns = 3
 )
 
 // start starts to serve a task queue. The caller holds mu.
@@ -69,6 +75,7 @@ func (q *slotQueue) configure(lane api.Lane) {
 	rules, permits := rulesOf(lane, q.holder.share(lane))
 	q.semaphore.queues.configure(rules)
 	q.semaphore.resize(permits)
+	q.semaphore.probeFrom(rules.most)
 	current, rate := q.current, lane.Rate
 	q.mu.Unlock()
 	if lane.Keyed() {
@@ -85,10 +92,11 @@ func rulesOf(lane api.Lane, share int) (r waitRules, permits int) {
 	r = waitRules{limit: share, space: lane.WaitCapacity(), strategy: lane.Strategy}
 	switch {
 	case lane.Keyed():
-		r.rate, permits = lane.Rate, keyedCalls+share+spare
+		r.rate, r.most = lane.Rate, keyedCalls+share
 		if r.space < api.UnboundedWait {
-			permits += r.space
+			r.most += r.space
 		}
+		permits = r.most + keyedSpare
 	case lane.UsesWaitQueue():
 		permits = share + r.space + spare
 	default:

@@ -283,7 +283,7 @@ func TestKeys_KeepTheirRateWithoutCalls(t *testing.T) {
 	s := newWaitQueues()
 	s.configure(waitRules{limit: 10, space: 10, strategy: api.StrategyFIFO, rate: 0.5})
 	first := s.use("a")
-	if _, waiting := first.join(1, ""); waiting {
+	if _, waiting := first.join(entrant{}); waiting {
 		t.Fatal("the first call waits")
 	}
 	first.leave()
@@ -292,7 +292,7 @@ func TestKeys_KeepTheirRateWithoutCalls(t *testing.T) {
 	if second != first {
 		t.Fatal("the key has another wait queue")
 	}
-	if _, waiting := second.join(1, ""); !waiting {
+	if _, waiting := second.join(entrant{}); !waiting {
 		t.Error("the second call does not wait for the rate")
 	}
 	second.turnAway(errQueueClosed)

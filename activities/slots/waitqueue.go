@@ -14,6 +14,7 @@ var (
 	errQueueFull    = errors.New("the queue of the lane is full")
 	errQueueTooLong = errors.New("the call has waited too long for its turn")
 	errQueueClosed  = errors.New("this worker no longer serves the lane")
+	errQueueCrowded = errors.New("too many calls of the key wait on this worker")
 )
 
 // waitRules are the rules of a wait queue.
@@ -23,6 +24,9 @@ type waitRules struct {
 	strategy     api.Strategy
 	// rate bounds the starts per second, with bursts of one second's worth; zero is no bound.
 	rate float64
+	// most is how many calls the wait queues of all keys of a task queue have before one is
+	// returned for each further call; zero is no bound.
+	most int
 }
 
 // waitQueue has the calls that were taken from a task queue, on a keyed lane those of one key: it
@@ -54,9 +58,19 @@ type sharer struct {
 	fairness string
 }
 
+// entrant is a call that enters a wait queue.
+type entrant struct {
+	sharer
+	// deadline is when the call stops to wait; zero means never.
+	deadline time.Time
+	// stays means that the call is not returned for the sake of other keys.
+	stays bool
+}
+
 // place is a call's place in the wait queue.
 type place struct {
 	sharer
+	stays bool
 	// pass orders the calls of one priority so that fairness keys take turns; came breaks ties.
 	pass, came int64
 	// turn receives nil when the call may run, or why it may not.
@@ -77,17 +91,15 @@ func (q *waitQueue) configure(r waitRules) {
 }
 
 // enter waits until the call may run; the caller must then call leave. It returns errQueueFull,
-// errQueueTooLong when deadline has passed (zero means no deadline), or the cause of ctx's end. It
-// calls waits before the call has to wait.
-func (q *waitQueue) enter(ctx context.Context, priority int, fairness string, deadline time.Time,
-	waits func()) error {
-	p, waiting := q.join(priority, fairness)
-	if waiting {
-		waits()
-	}
+// errQueueTooLong when the deadline has passed, errQueueCrowded or errQueueClosed when the call is
+// to be requeued, or the cause of ctx's end. It calls joined when the call has its place, with
+// whether it has to wait.
+func (q *waitQueue) enter(ctx context.Context, e entrant, joined func(waits bool)) error {
+	p, waits := q.join(e)
+	joined(waits)
 	var late <-chan time.Time
-	if !deadline.IsZero() {
-		timer := time.NewTimer(time.Until(deadline))
+	if !e.deadline.IsZero() {
+		timer := time.NewTimer(time.Until(e.deadline))
 		defer timer.Stop()
 		late = timer.C
 	}
@@ -114,14 +126,14 @@ func (q *waitQueue) begin() bool {
 
 // join adds a call to the wait queue, and reports whether it has to wait. If the queue is full, it
 // rejects the last call in the lane's order, which may be another one.
-func (q *waitQueue) join(priority int, fairness string) (p *place, waiting bool) {
+func (q *waitQueue) join(e entrant) (p *place, waiting bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.came++
-	p = &place{came: q.came, turn: make(chan error, 1)}
+	p = &place{came: q.came, stays: e.stays, turn: make(chan error, 1)}
 	if q.rules.strategy == api.StrategyPriority {
-		p.sharer = sharer{priority, fairness}
-		p.pass = max(q.clock[priority], q.last[p.sharer]) + 1
+		p.sharer = e.sharer
+		p.pass = max(q.clock[p.priority], q.last[p.sharer]) + 1
 		q.last[p.sharer] = p.pass
 	}
 	at, _ := slices.BinarySearchFunc(q.waiting, p, func(a, b *place) int { return a.compare(b) })
@@ -235,6 +247,34 @@ func (q *waitQueue) turnAway(why error) {
 	}
 	q.waiting = nil
 	clear(q.last)
+}
+
+// returnLast requeues the last waiting call that does not stay, and reports whether there is one.
+func (q *waitQueue) returnLast() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, p := range slices.Backward(q.waiting) {
+		if p.stays {
+			continue
+		}
+		p.turn <- errQueueCrowded
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+		q.forget(p)
+		return true
+	}
+	return false
+}
+
+// returnable returns the number of waiting calls that do not stay.
+func (q *waitQueue) returnable() (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, p := range q.waiting {
+		if !p.stays {
+			n++
+		}
+	}
+	return n
 }
 
 // length returns the number of waiting calls.

@@ -35,7 +35,8 @@ func queueOf(t *testing.T, limit, space int, strategy api.Strategy) (*waitQueue,
 		stands := make(chan struct{})
 		stand := sync.OnceFunc(func() { close(stands) })
 		go func() {
-			err := l.enter(ctx, level, from, deadline, stand)
+			err := l.enter(ctx, entrant{sharer: sharer{level, from}, deadline: deadline},
+				func(bool) { stand() })
 			s.ended <- err
 			stand()
 		}()
@@ -202,7 +203,7 @@ func TestWaitQueue_KeepsItsRate(t *testing.T) {
 	for i := range 12 {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		if err := q.enter(ctx, 1, "", time.Time{}, func() {}); err != nil {
+		if err := q.enter(ctx, entrant{}, func(bool) {}); err != nil {
 			t.Fatal(err)
 		}
 		// Ten calls start at once, and the next ones at intervals of a tenth of a second.
@@ -247,7 +248,7 @@ func TestWaitQueues_StartOneTimerForEachQueue(t *testing.T) {
 	s := newWaitQueues()
 	s.configure(waitRules{limit: 1, rate: 0.01})
 	q := s.use("k")
-	if err := q.enter(t.Context(), 0, "", time.Time{}, func() {}); err != nil {
+	if err := q.enter(t.Context(), entrant{}, func(bool) {}); err != nil {
 		t.Fatal(err)
 	}
 	q.leave()

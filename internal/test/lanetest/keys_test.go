@@ -79,6 +79,40 @@ func TestKeys_ThousandAtOnceBesideASlowOne(t *testing.T) {
 	l.report(Regressions(spans))
 }
 
+// One key has more waiting calls than a worker takes from a task queue. The calls of other keys on
+// the same queue run nevertheless.
+func TestKeys_CrowdedKeyDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	const plans, each, others = 12, 100, 100
+	l := newLab(t, `lanes: {device: {key: "{{args.key}}"}}`, tool{name: "touch", lane: "device"})
+	l.worker()
+	var crowd []client.WorkflowRun
+	for p := range plans {
+		crowd = append(crowd, l.plan(fmt.Sprint("crowd-", p), many(each, "touch",
+			order{Key: "slow", Gate: "end"})...))
+	}
+	l.until("for as many calls as a worker takes",
+		func() bool { return l.total("device").Waiting >= 1000 })
+	began := l.Now()
+	var calls []api.PlanCall
+	for i := range others {
+		calls = append(calls, planCall(fmt.Sprint("c", i), "touch", order{Key: fmt.Sprint(i)}))
+	}
+	l.result(l.plan("others", calls...))
+	t.Logf("%d calls with other keys took %s", others, l.Now()-began)
+	l.Open("end")
+	for _, run := range crowd {
+		l.result(run)
+	}
+	t.Logf("all calls took %s", l.Now()-began)
+	spans, _ := l.Spans()
+	if want := plans*each + others; len(spans) != want {
+		t.Errorf("%d calls ran, want %d", len(spans), want)
+	}
+	l.report(Excesses(spans, limits(map[string]int{"device": 1})))
+	l.report(Regressions(spans))
+}
+
 // A call that waits on a worker for its key has not started: if the worker is killed, it runs on
 // the next one, also if its effect is once, and before its heartbeat timeout.
 func TestKeys_WaitingCallsRunOnTheNextHolder(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 )
@@ -16,9 +17,13 @@ const (
 	loadSize  = 5 << 10
 )
 
-// measureLoadMemory compares the peak of the resident memory of a worker that executes plans with
+// sampling is the time between two readings of a process's memory.
+const sampling = 10 * time.Millisecond
+
+// measureLoadMemory compares the peak of the anonymous memory of a worker that executes plans with
 // that of a worker that executes the same calls by hand-written workflows: of the whole process,
-// including the histories and results in flight, the cached runs, and garbage.
+// including the histories and results in flight, the cached runs, and garbage. Pages of the program
+// file do not count: how many are in memory depends on the file cache of the machine.
 func measureLoadMemory(ctx context.Context, l *lab) (map[string]float64, error) {
 	return loadMemory(ctx, l, loadRuns)
 }
@@ -47,17 +52,47 @@ func loadMemory(ctx context.Context, l *lab, runs int) (map[string]float64, erro
 	return map[string]float64{"load_memory_ratio": most / mostSimple}, err
 }
 
-// peak executes runs at the same time and returns the peak of the worker's resident memory.
-func peak(ctx context.Context, l *lab, p *process, runs int,
-	s side) (bytes float64, err error) {
+// peak executes runs at the same time and returns the peak of the worker's anonymous memory. The
+// kernel records no peak of it, so it is read every 10 ms.
+func peak(ctx context.Context, l *lab, p *process, runs int, s side) (bytes float64, err error) {
+	over, most := make(chan struct{}), make(chan sampled, 1)
+	go func() { most <- p.sample(over) }()
 	err = each(ctx, runs, runs, func(ctx context.Context, _ int) error {
 		_, _, err := l.runToEnd(ctx, s.queue, s.kind, s.input)
 		return err
 	})
-	if err != nil {
-		return 0, err
+	close(over)
+	top := <-most
+	if err == nil {
+		err = top.err
 	}
-	most, err := p.memory("VmHWM")
-	fmt.Fprintf(os.Stderr, "  %s: at most %.1f MB resident\n", s.kind, float64(most)/1e6)
-	return float64(most), err
+	fmt.Fprintf(os.Stderr, "  %s: at most %.1f MB anonymous in %d readings\n", s.kind,
+		float64(top.bytes)/1e6, top.readings)
+	return float64(top.bytes), err
+}
+
+// sampled is the highest of several readings of a process's anonymous memory.
+type sampled struct {
+	bytes    uint64
+	readings int
+	err      error
+}
+
+// sample reads the anonymous memory of the process until over is closed.
+func (p *process) sample(over <-chan struct{}) (s sampled) {
+	tick := time.NewTicker(sampling)
+	defer tick.Stop()
+	for {
+		bytes, err := p.memory("RssAnon")
+		if err != nil {
+			s.err = err
+			return s
+		}
+		s.bytes, s.readings = max(s.bytes, bytes), s.readings+1
+		select {
+		case <-over:
+			return s
+		case <-tick.C:
+		}
+	}
 }

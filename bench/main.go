@@ -52,8 +52,8 @@ var figures = []figure{
 		measureMemory},
 	{"pipeline_memory_ratio", "memory per open run in a worker's cache, agent run ÷ " +
 		"hand-written workflow", 1.10, measurePipelineMemory},
-	{"load_memory_ratio", "peak memory of a worker that executes 200 plans at a time ÷ " +
-		"hand-written workflows", 1.10, measureLoadMemory},
+	{"load_memory_ratio", "peak of the anonymous memory of a worker that executes 200 plans at a " +
+		"time ÷ hand-written workflows", 1.10, measureLoadMemory},
 	{tokenAccuracy, "accuracy of token counts, the lowest over languages and families of models, %",
 		85, measureTokens},
 	{"mcp_overhead_ms", "time of a call of an MCP tool beyond an empty activity and the SDK's " +

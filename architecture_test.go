@@ -42,7 +42,10 @@ var (
 // packageRules is the import rule. docs/architecture.md describes each row. The
 // first row that matches applies.
 var packageRules = []packageRule{
-	{folder: ".", ours: []string{"api"}, std: anything},
+	{folder: ".", ours: []string{"api", "audit", "payloads", "toolspecs", "internal",
+		"internal/connection", "internal/runstart"}, std: anything, others: []string{
+		apis, sdk + "client", sdk + "log", sdk + "temporal", "google.golang.org/grpc/codes",
+	}},
 	{folder: "api", std: slices.Concat(pure, []string{
 		"compress/gzip", "context", "crypto/sha256", "hash", "hash/fnv", "io", "net/url",
 	})},
@@ -93,7 +96,7 @@ var packageRules = []packageRule{
 		}},
 	{folder: "starter", ours: []string{
 		".", "api", "toolspecs", "audit", "audit/export", "audit/html", "audit/traces", "payloads",
-		"payloads/s3", "internal", "internal/connection", "starter/replay",
+		"payloads/s3", "internal", "internal/connection", "internal/runstart", "starter/replay",
 	}, std: anything, others: []string{
 		apis, sdk + "client", sdk + "converter", sdk + "log", sdk + "temporal",
 		"charm.land", "github.com/charmbracelet/x", "github.com/spf13",
@@ -109,6 +112,9 @@ var packageRules = []packageRule{
 	{folder: "internal/connection", ours: []string{"api"}, std: anything, others: []string{
 		apis, sdk + "client", sdk + "contrib/envconfig", "google.golang.org/grpc",
 	}},
+	{folder: "internal/runstart", ours: []string{"api", "internal/connection"}, std: anything,
+		others: []string{apis, sdk + "client", sdk + "converter", sdk + "temporal",
+			"google.golang.org/grpc/codes", "google.golang.org/protobuf/proto"}},
 	{folder: "internal", ours: []string{"api"}, std: anything, others: []string{
 		"github.com/fsnotify/fsnotify", "github.com/jmespath-community/go-jmespath",
 		"github.com/modelcontextprotocol/go-sdk",
@@ -241,7 +247,10 @@ func TestImportRule_RefusesWhatIsNotListed(t *testing.T) {
 		{"internal/strictyaml/a.go", module + "/internal/spelling", true},
 		{"internal/strictyaml/a.go", module + "/toolspecs", false},
 		{"ask.go", module + "/api", true},
-		{"ask.go", module + "/toolspecs", false},
+		{"ask.go", module + "/toolspecs", true},
+		{"client.go", module + "/audit", true},
+		{"client.go", module + "/workflows", false},
+		{"client.go", module + "/activities", false},
 		{"ask.go", "gopkg.in/yaml.v3", false},
 		{"toolspecs/a.go", "go.temporal.io/sdk/client", false},
 		{"toolspecs/a.go", module + "/workflows", false},

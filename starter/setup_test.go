@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/switchyard/switchyard/internal/runstart/attributes"
 	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/starter/internal/cli"
-	"github.com/switchyard/switchyard/starter/internal/runlist"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 )
@@ -60,7 +60,7 @@ func TestSetup_RegistersMissingSearchAttributes(t *testing.T) {
 			}
 		}
 	}
-	all := runlist.AttributeNames(runlist.RunAttributes)
+	all := attributes.Names(attributes.Run)
 	remove(all...)
 	run("call echo text=hello --id without", cli.ExitDone, "starter setup", "hello")
 	run("list --tool echo --outcome completed", cli.ExitFailed,

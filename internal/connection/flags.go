@@ -21,12 +21,13 @@ type Flags struct {
 	// Local ignores the environment and profiles, for a development server.
 	Local bool
 
-	profile, configFile           string
-	apiKey                        string
-	cert, key, authority, tlsName string
-	noHostCheck                   bool
-	// tls is nil if --tls is not given.
-	tls *bool
+	Profile, ConfigFile string
+	APIKey              string
+	// The files of TLS, and the name expected in the server's certificate.
+	TLSCertPath, TLSKeyPath, TLSCAPath, TLSServerName string
+	TLSDisableHostVerification                        bool
+	// TLS is nil if --tls is not given.
+	TLS *bool
 }
 
 // FlagSet is a flag set of the standard library or of pflag.
@@ -58,21 +59,21 @@ var settings = []setting{
 	{name: "namespace", of: func(f *Flags) *string { return &f.Namespace },
 		usage: "`name` of the namespace (TEMPORAL_NAMESPACE; default \"" +
 			client.DefaultNamespace + "\")"},
-	{name: "api-key", of: func(f *Flags) *string { return &f.apiKey }, secret: true,
+	{name: "api-key", of: func(f *Flags) *string { return &f.APIKey }, secret: true,
 		usage: "API `key`; enables TLS (TEMPORAL_API_KEY, which hides it from other users)"},
-	{name: "profile", of: func(f *Flags) *string { return &f.profile },
+	{name: "profile", of: func(f *Flags) *string { return &f.Profile },
 		usage: "`name` of the profile in the configuration file (TEMPORAL_PROFILE)"},
-	{name: "config-file", of: func(f *Flags) *string { return &f.configFile },
+	{name: "config-file", of: func(f *Flags) *string { return &f.ConfigFile },
 		usage: "TOML `file` with profiles, in the format of the Temporal CLI " +
 			"(TEMPORAL_CONFIG_FILE)"},
-	{name: flagCert, of: func(f *Flags) *string { return &f.cert },
+	{name: flagCert, of: func(f *Flags) *string { return &f.TLSCertPath },
 		usage: "`file` of the client certificate, read again for each connection " +
 			"(TEMPORAL_TLS_CLIENT_CERT_PATH)"},
-	{name: flagKey, of: func(f *Flags) *string { return &f.key },
+	{name: flagKey, of: func(f *Flags) *string { return &f.TLSKeyPath },
 		usage: "`file` of the client key (TEMPORAL_TLS_CLIENT_KEY_PATH)"},
-	{name: flagAuthority, of: func(f *Flags) *string { return &f.authority },
+	{name: flagAuthority, of: func(f *Flags) *string { return &f.TLSCAPath },
 		usage: "`file` of the CA certificate of the server (TEMPORAL_TLS_SERVER_CA_CERT_PATH)"},
-	{name: "tls-server-name", of: func(f *Flags) *string { return &f.tlsName },
+	{name: "tls-server-name", of: func(f *Flags) *string { return &f.TLSServerName },
 		usage: "expected `name` in the server's certificate (TEMPORAL_TLS_SERVER_NAME)"},
 }
 
@@ -82,16 +83,16 @@ func (f *Flags) Register(set FlagSet) {
 		set.StringVar(s.of(f), s.name, "", s.usage)
 	}
 	set.BoolFunc("tls", "use TLS; --tls=false disables it (TEMPORAL_TLS)", f.setTLS)
-	set.BoolVar(&f.noHostCheck, "tls-disable-host-verification", false,
+	set.BoolVar(&f.TLSDisableHostVerification, "tls-disable-host-verification", false,
 		"accept any server certificate (TEMPORAL_TLS_DISABLE_HOST_VERIFICATION)")
 }
 
 func (f *Flags) setTLS(value string) error {
 	switch value {
 	case "true":
-		f.tls = new(true)
+		f.TLS = new(true)
 	case "false":
-		f.tls = new(false)
+		f.TLS = new(false)
 	default:
 		return errors.New("use true or false")
 	}
@@ -119,10 +120,10 @@ func (f *Flags) Arguments() string {
 		}
 		text += " --" + s.name + " " + api.ShellWord(value)
 	}
-	if f.tls != nil {
-		text += fmt.Sprintf(" --tls=%t", *f.tls)
+	if f.TLS != nil {
+		text += fmt.Sprintf(" --tls=%t", *f.TLS)
 	}
-	if f.noHostCheck {
+	if f.TLSDisableHostVerification {
 		text += " --tls-disable-host-verification"
 	}
 	return text
@@ -137,7 +138,7 @@ func (f *Flags) Options(remoteCodec bool) (client.Options, error) {
 	}
 	profile.Address = cmp.Or(f.Address, profile.Address)
 	profile.Namespace = cmp.Or(f.Namespace, profile.Namespace)
-	profile.APIKey = cmp.Or(f.apiKey, profile.APIKey)
+	profile.APIKey = cmp.Or(f.APIKey, profile.APIKey)
 	f.applyTLS(&profile)
 	if _, _, err := net.SplitHostPort(profile.Address); err != nil && profile.Address != "" {
 		return client.Options{}, fmt.Errorf(
@@ -162,20 +163,20 @@ func (f *Flags) applyTLS(p *envconfig.ClientConfigProfile) {
 	if p.TLS != nil {
 		t = *p.TLS
 	}
-	if f.cert+f.key != "" { // else the data of the environment would contradict the files
+	if f.TLSCertPath+f.TLSKeyPath != "" { // the data of the environment would contradict the files
 		t.ClientCertData, t.ClientKeyData = nil, nil
 	}
-	if f.authority != "" {
+	if f.TLSCAPath != "" {
 		t.ServerCACertData = nil
 	}
-	t.ClientCertPath, t.ClientKeyPath = cmp.Or(f.cert, t.ClientCertPath),
-		cmp.Or(f.key, t.ClientKeyPath)
-	t.ServerCACertPath, t.ServerName = cmp.Or(f.authority, t.ServerCACertPath),
-		cmp.Or(f.tlsName, t.ServerName)
-	t.DisableHostVerification = t.DisableHostVerification || f.noHostCheck
-	if named := f.cert + f.key + f.authority + f.tlsName; named != "" || f.noHostCheck ||
-		f.tls != nil {
-		t.Disabled = f.tls != nil && !*f.tls
+	t.ClientCertPath, t.ClientKeyPath = cmp.Or(f.TLSCertPath, t.ClientCertPath),
+		cmp.Or(f.TLSKeyPath, t.ClientKeyPath)
+	t.ServerCACertPath, t.ServerName = cmp.Or(f.TLSCAPath, t.ServerCACertPath),
+		cmp.Or(f.TLSServerName, t.ServerName)
+	t.DisableHostVerification = t.DisableHostVerification || f.TLSDisableHostVerification
+	named := f.TLSCertPath + f.TLSKeyPath + f.TLSCAPath + f.TLSServerName
+	if named != "" || f.TLSDisableHostVerification || f.TLS != nil {
+		t.Disabled = f.TLS != nil && !*f.TLS
 		p.TLS = &t
 	}
 }

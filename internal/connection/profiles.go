@@ -24,23 +24,23 @@ func (f *Flags) surroundings() (profile envconfig.ClientConfigProfile, err error
 	if f.Local {
 		return profile, nil
 	}
-	if f.configFile != "" {
-		if _, err := os.Stat(f.configFile); err != nil {
-			return profile, fmt.Errorf("--config-file %s: %w", f.configFile, fileError(err))
+	if f.ConfigFile != "" {
+		if _, err := os.Stat(f.ConfigFile); err != nil {
+			return profile, fmt.Errorf("--config-file %s: %w", f.ConfigFile, fileError(err))
 		}
 	}
 	config, err := envconfig.LoadClientConfig(
-		envconfig.LoadClientConfigOptions{ConfigFilePath: f.configFile})
+		envconfig.LoadClientConfigOptions{ConfigFilePath: f.ConfigFile})
 	if err != nil {
 		return profile, fmt.Errorf("cannot read the profiles file %s: %w", f.profilesFile(),
 			cmp.Or(errors.Unwrap(err), err))
 	}
-	name := cmp.Or(f.profile, os.Getenv(profileVariable))
+	name := cmp.Or(f.Profile, os.Getenv(profileVariable))
 	if name != "" && config.Profiles[name] == nil {
 		return profile, f.noProfile(name, slices.Sorted(maps.Keys(config.Profiles)))
 	}
 	profile, err = envconfig.LoadClientConfigProfile(envconfig.LoadClientConfigProfileOptions{
-		ConfigFilePath: f.configFile, ConfigFileProfile: f.profile,
+		ConfigFilePath: f.ConfigFile, ConfigFileProfile: f.Profile,
 	})
 	if err != nil {
 		return profile, fmt.Errorf("the connection's settings: %w", err)
@@ -60,13 +60,13 @@ func (f *Flags) Codec() (endpoint, authorization string) {
 
 // profilesFile returns the path of the profiles file.
 func (f *Flags) profilesFile() string {
-	return cmp.Or(f.configFile, os.Getenv(configFileVariable), envconfig.DefaultConfigFilePath())
+	return cmp.Or(f.ConfigFile, os.Getenv(configFileVariable), envconfig.DefaultConfigFilePath())
 }
 
 // noProfile returns the error that the profile is unknown, with the existing names.
 func (f *Flags) noProfile(name string, names []string) error {
 	source := "--profile"
-	if f.profile == "" {
+	if f.Profile == "" {
 		source = profileVariable
 	}
 	file := f.profilesFile()

@@ -33,9 +33,9 @@ func (f *Flags) checkTLS(t *envconfig.ClientConfigTLS) error {
 	if t == nil || t.Disabled {
 		return nil
 	}
-	cert := tlsFile{flagCert, "TEMPORAL_TLS_CLIENT_CERT_PATH", f.cert, t.ClientCertPath}
-	key := tlsFile{flagKey, "TEMPORAL_TLS_CLIENT_KEY_PATH", f.key, t.ClientKeyPath}
-	authority := tlsFile{flagAuthority, "TEMPORAL_TLS_SERVER_CA_CERT_PATH", f.authority,
+	cert := tlsFile{flagCert, "TEMPORAL_TLS_CLIENT_CERT_PATH", f.TLSCertPath, t.ClientCertPath}
+	key := tlsFile{flagKey, "TEMPORAL_TLS_CLIENT_KEY_PATH", f.TLSKeyPath, t.ClientKeyPath}
+	authority := tlsFile{flagAuthority, "TEMPORAL_TLS_SERVER_CA_CERT_PATH", f.TLSCAPath,
 		t.ServerCACertPath}
 	for _, file := range []tlsFile{cert, key, authority} {
 		if file.path == "" {

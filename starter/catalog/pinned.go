@@ -14,7 +14,6 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/starter/internal/cli"
-	"github.com/switchyard/switchyard/starter/internal/runlist"
 	"go.temporal.io/sdk/client"
 )
 
@@ -57,14 +56,16 @@ pinned and not listed.`,
 
 // listPinned prints the open runs that are pinned to a tool. An empty version is any.
 func listPinned(ctx context.Context, a *cli.App, c client.Client, tool, version string) error {
-	list, missing, err := runlist.CollectOpen(ctx, a, c, func(ctx context.Context,
-		c client.Client, workflowID, runID string) ([]pinnedRun, error) {
+	read := func(ctx context.Context, c client.Client, workflowID,
+		runID string) ([]pinnedRun, error) {
 		s, err := audit.Describe(ctx, c, workflowID, runID)
 		if err != nil && !errors.Is(err, audit.ErrIncomplete) { // each history names the tools
 			return nil, err
 		}
 		return pinnedIn(s, runID, tool, version), nil
-	})
+	}
+	list, err := audit.OfOpenRuns(ctx, c, a.Connection.ResolvedNamespace, read)
+	missing, err := cli.UnreadOf(err)
 	if err != nil {
 		return err
 	}

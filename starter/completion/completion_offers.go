@@ -113,7 +113,8 @@ func (a offers) approvals(of func(audit.RunApproval) string, inAll bool) complet
 			c client.Client) (offered []cobra.Completion, err error) {
 			var open []audit.RunApproval
 			if inAll {
-				open, _, err = runlist.CollectOpen(ctx, a.App, c, audit.Approvals)
+				open, err = a.Client(c).Approvals(ctx)
+				_, err = cli.UnreadOf(err)
 			} else {
 				open, err = audit.Approvals(ctx, c, runNamed(cmd, args), "")
 			}
@@ -145,7 +146,8 @@ func (a offers) openDigests(cmd *cobra.Command, args []string) []cobra.Completio
 func (a offers) questionRuns(cmd *cobra.Command, _ []string) []cobra.Completion {
 	return a.fromServer(cmd, func(ctx context.Context, c client.Client) (offered []cobra.Completion,
 		err error) {
-		open, _, err := runlist.CollectOpen(ctx, a.App, c, audit.Questions)
+		open, err := a.Client(c).Questions(ctx)
+		_, err = cli.UnreadOf(err)
 		for _, q := range open {
 			offered = append(offered, cobra.CompletionWithDesc(q.WorkflowID, about(q.Text)))
 		}

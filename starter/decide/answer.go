@@ -12,12 +12,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 )
 
 // replyFlags hold the reply to a question.
@@ -148,7 +148,7 @@ func answer(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, r
 			return err
 		}
 	}
-	err = sendReply(ctx, c, target, r)
+	err = a.Handle(c, target).Answer(ctx, r)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return cli.Errorf(cli.ExitCancelled,
@@ -198,25 +198,12 @@ func choose(run *cli.RunRef, open []audit.RunQuestion, r *api.Reply,
 		strings.Join(lines, ""))
 }
 
-func sendReply(ctx context.Context, c client.Client, run *cli.RunRef, r api.Reply) error {
-	ctx, cancel := context.WithTimeout(ctx, cli.ReplyWithin)
-	defer cancel()
-	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: run.WorkflowID,
-		RunID: run.RunID, UpdateID: cli.RandomHex(16),
-		UpdateName: api.AnswerQuestionUpdate, Args: []any{r},
-		WaitForStage: client.WorkflowUpdateStageCompleted})
-	if err != nil {
-		return err
-	}
-	return handle.Get(ctx, nil)
-}
-
 // replyError explains why a reply was not accepted.
 func replyError(a *cli.App, id string, r api.Reply, err error) error {
 	if _, late := errors.AsType[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err); late {
 		return cli.Errorf(cli.ExitFailed,
 			"no worker of the run %q accepted the answer within %s; a worker that starts later may still accept it\nCheck: %s",
-			id, cli.ReplyWithin, a.Connection.Invocation().Command("questions", id))
+			id, switchyard.ReplyWithin, a.Connection.Invocation().Command("questions", id))
 	}
 	if cli.IsNotFound(err) { // it was there a moment ago
 		return cli.Errorf(cli.ExitFailed,
@@ -247,7 +234,9 @@ func replyError(a *cli.App, id string, r api.Reply, err error) error {
 
 // refusal returns the run's own reason for rejecting a reply or a decision.
 func refusal(err error) (refused api.ReplyError, ok bool) {
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	ok = ok && app.Details(&refused) == nil
+	e, ok := errors.AsType[*api.ReplyError](err)
+	if ok {
+		refused = *e
+	}
 	return refused, ok
 }

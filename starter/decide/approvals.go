@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
@@ -22,7 +23,7 @@ exactly this call, and a decision is bound to it.`,
   starter approvals --output json | jq -r '[.workflow_id, .call_id, .digest] | @tsv'`,
 		Args: cli.Arguments(0, "RUN"),
 		RunE: openList[audit.RunApproval]{read: audit.Approvals, print: printApprovals,
-			asked: func(o audit.RunApproval) time.Time { return o.Asked }}.run(a, &ref),
+			all: (*switchyard.Client).Approvals}.run(a, &ref),
 	}
 	ref.Add(cmd.Flags())
 	return cmd

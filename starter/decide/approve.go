@@ -175,7 +175,7 @@ func decide(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, d
 	if err != nil {
 		return err
 	}
-	err = cli.Control(ctx, c, target, cli.RandomHex(16), api.DecideApprovalUpdate, d)
+	err = a.Handle(c, target).Decide(ctx, d)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return cli.Errorf(cli.ExitCancelled,

@@ -2,13 +2,14 @@ package decide
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/starter/internal/cli"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -57,31 +58,20 @@ retention period. It takes effect at once and needs no worker.`,
 // evaluateRun stores an evaluation of a finished run.
 func evaluateRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	v api.RunEvaluation) error {
-	last, err := audit.Last(ctx, c, run.WorkflowID, run.RunID)
-	if err != nil {
+	evaluated, err := a.Handle(c, run).Evaluate(ctx, v)
+	switch {
+	case errors.Is(err, &switchyard.RequestError{Type: switchyard.RequestRefused}):
+		return cli.Errorf(cli.ExitFailed, "%w\nWait for its end: %s", err,
+			a.Connection.Invocation().Command("watch", run.WorkflowID))
+	case err != nil:
 		return a.LookupError(run.WorkflowID, run.RunID, err)
-	}
-	if !last.Over {
-		return cli.Errorf(cli.ExitFailed,
-			"the run %q is still running and cannot be evaluated\nWait for its end: %s",
-			run.WorkflowID, a.Connection.Invocation().Command("watch", run.WorkflowID))
 	}
 	what := string(audit.SolvedNo)
 	if v.Solved {
 		what = string(audit.SolvedYes)
 	}
-	_, err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: api.EvaluationWorkflowID(last.RunID), TaskQueue: last.TaskQueue,
-		Memo:                     map[string]any{api.EvaluationMemo: v},
-		StaticSummary:            api.Shorten(what+" by "+v.By+": "+run.WorkflowID, 200),
-		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
-	}, api.EvaluationWorkflow)
-	if err != nil {
-		return err
-	}
 	if a.Format.JSON() {
-		return cli.WriteJSON(a.Out, evaluationOf{run.WorkflowID, last.RunID, v}, false)
+		return cli.WriteJSON(a.Out, evaluationOf{run.WorkflowID, evaluated.RunID(), v}, false)
 	}
 	return a.Println("run " + run.WorkflowID + " is marked as " + what + " by " + cli.PlainText(v.By))
 }

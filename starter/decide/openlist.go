@@ -3,20 +3,19 @@ package decide
 import (
 	"cmp"
 	"context"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/starter/internal/cli"
-	"github.com/switchyard/switchyard/starter/internal/runlist"
 	"go.temporal.io/sdk/client"
 )
 
 // openList lists what waits for a person: approvals or questions.
 type openList[T any] struct {
 	// read returns those of a run and its sub-agents.
-	read  func(ctx context.Context, c client.Client, workflowID, runID string) ([]T, error)
-	asked func(T) time.Time
+	read func(ctx context.Context, c client.Client, workflowID, runID string) ([]T, error)
+	// all returns those of all runs, oldest first.
+	all   func(*switchyard.Client, context.Context) ([]T, error)
 	print func(*cli.App, []T) error
 }
 
@@ -40,10 +39,10 @@ func (l openList[T]) run(a *cli.App, ref *cli.RunRef) func(*cobra.Command, []str
 }
 
 func (l openList[T]) ofAll(ctx context.Context, a *cli.App, c client.Client) error {
-	open, missing, err := runlist.CollectOpen(ctx, a, c, l.read)
+	open, err := l.all(a.Client(c), ctx)
+	missing, err := cli.UnreadOf(err)
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(open, func(x, y T) int { return l.asked(x).Compare(l.asked(y)) })
 	return cmp.Or(missing.Or(len(open), func() error { return l.print(a, open) }), missing.Err())
 }

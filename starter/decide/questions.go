@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
@@ -22,7 +23,7 @@ needs to stay connected.`,
   starter questions --output json | jq -r .command`,
 		Args: cli.Arguments(0, "RUN"),
 		RunE: openList[audit.RunQuestion]{read: audit.Questions, print: printQuestions,
-			asked: func(o audit.RunQuestion) time.Time { return o.Asked }}.run(a, &ref),
+			all: (*switchyard.Client).Questions}.run(a, &ref),
 	}
 	ref.Add(cmd.Flags())
 	return cmd

@@ -12,8 +12,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/internal/connection"
+	"github.com/switchyard/switchyard/internal/runstart/attributes"
 	"github.com/switchyard/switchyard/starter/internal/cli"
-	"github.com/switchyard/switchyard/starter/internal/runlist"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -123,7 +123,7 @@ func days(d time.Duration) string {
 }
 
 func (d *doctor) attributes(ctx context.Context) ([]finding, error) {
-	missing, taken, err := runlist.Unregistered(ctx, d.client, d.namespace)
+	missing, taken, err := attributes.Unregistered(ctx, d.client, d.namespace)
 	if err != nil {
 		return []finding{{markWarn, fmt.Sprintf("cannot list the search attributes: %v", err),
 			"check the permissions with the server's operator"}}, nil
@@ -131,7 +131,7 @@ func (d *doctor) attributes(ctx context.Context) ([]finding, error) {
 	var findings []finding
 	if len(missing) > 0 {
 		findings = append(findings, finding{markWarn, "search attributes are missing: " +
-			strings.Join(runlist.AttributeNames(missing), ", "),
+			strings.Join(attributes.Names(missing), ", "),
 			d.app.Connection.Invocation().Command("setup")})
 	}
 	if len(taken) > 0 {

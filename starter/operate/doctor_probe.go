@@ -7,11 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/starter/internal/cli"
-	"github.com/switchyard/switchyard/starter/runs"
 	enumspb "go.temporal.io/api/enums/v1"
 )
 
@@ -35,9 +34,10 @@ func (d *doctor) probe(ctx context.Context) ([]finding, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
+	c := d.app.Client(d.client)
 	var walls, waits []time.Duration
 	for range probeRuns {
-		wall, wait, err := d.probeOnce(ctx)
+		wall, wait, err := d.probeOnce(ctx, c)
 		if err != nil {
 			return []finding{{markBad, fmt.Sprintf("the probe call of %s failed: %v", probeTool,
 					err), "inspect it: " +
@@ -65,19 +65,20 @@ func evaluate(wall, wait time.Duration) finding {
 		"; expect about 6ms on a tuned server and 100ms on an untuned one", tuning}
 }
 
-func (d *doctor) probeOnce(ctx context.Context) (wall, wait time.Duration, err error) {
+func (d *doctor) probeOnce(ctx context.Context, c *switchyard.Client) (wall, wait time.Duration,
+	err error) {
 	id := "doctor-" + cli.RandomHex(4)
 	began := time.Now()
-	runID, err := runs.StartCallOnce(ctx, d.app, d.client, d.queue, id, api.Call{Tool: probeTool,
-		Arguments: `{"text":"doctor"}`})
+	run, err := c.Call(ctx, probeTool, map[string]string{"text": "doctor"},
+		switchyard.StartOptions{ID: id, TaskQueue: d.queue})
 	if err != nil {
 		return 0, 0, err
 	}
-	if err := d.client.GetWorkflow(ctx, id, runID).Get(ctx, nil); err != nil {
+	if _, err := run.Result(ctx); err != nil {
 		return 0, 0, err
 	}
 	wall = time.Since(began)
-	for r, err := range audit.Records(ctx, d.client, id, runID) {
+	for r, err := range run.Records(ctx) {
 		if err != nil {
 			return 0, 0, err
 		}

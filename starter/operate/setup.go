@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/internal/runstart/attributes"
 	"github.com/switchyard/switchyard/starter/internal/cli"
-	"github.com/switchyard/switchyard/starter/internal/runlist"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
@@ -69,14 +69,14 @@ were missing then.`,
 }
 
 func register(ctx context.Context, a *cli.App, c client.Client) error {
-	missing, taken, err := runlist.Unregistered(ctx, c, a.Connection.ResolvedNamespace)
+	missing, taken, err := attributes.Unregistered(ctx, c, a.Connection.ResolvedNamespace)
 	if err != nil {
 		return err
 	}
 	refused, err := add(ctx, a, c, missing)
 	added := slices.DeleteFunc(missing,
-		func(one runlist.SearchAttribute) bool { return slices.Contains(refused, one) })
-	if told := tellSetup(a, runlist.AttributeNames(added), len(refused)+
+		func(one attributes.Attribute) bool { return slices.Contains(refused, one) })
+	if told := tellSetup(a, attributes.Names(added), len(refused)+
 		len(taken) == 0); told != nil {
 		return told
 	}
@@ -84,7 +84,7 @@ func register(ctx context.Context, a *cli.App, c client.Client) error {
 	case err != nil:
 		return cli.Errorf(cli.ExitFailed,
 			"cannot register %s: %w\nAsk the server's operator to add them or to free attribute slots. Until then runs do not set them.",
-			runlist.TypedNames(refused), err)
+			attributes.TypedNames(refused), err)
 	case len(taken) > 0:
 		return cli.Errorf(cli.ExitFailed,
 			"search attributes exist with other types than Switchyard's: %s\nAsk the server's operator to remove them, and run setup again. Until then runs do not set them.",
@@ -96,14 +96,14 @@ func register(ctx context.Context, a *cli.App, c client.Client) error {
 // add registers attributes, one by one if the server rejects the batch. It returns the rejected
 // ones and the reason.
 func add(ctx context.Context, a *cli.App, c client.Client,
-	attributes []runlist.SearchAttribute) (refused []runlist.SearchAttribute, why error) {
-	if len(attributes) == 0 {
+	list []attributes.Attribute) (refused []attributes.Attribute, why error) {
+	if len(list) == 0 {
 		return nil, nil
 	}
 	request := &operatorservice.AddSearchAttributesRequest{
 		Namespace:        a.Connection.ResolvedNamespace,
 		SearchAttributes: map[string]enumspb.IndexedValueType{}}
-	for _, one := range attributes {
+	for _, one := range list {
 		request.SearchAttributes[one.Name] = one.Values
 	}
 	_, err := c.OperatorService().AddSearchAttributes(ctx, request)
@@ -111,11 +111,11 @@ func add(ctx context.Context, a *cli.App, c client.Client,
 		return nil, nil
 	}
 	if _, invalid := errors.AsType[*serviceerror.InvalidArgument](err); !invalid ||
-		len(attributes) == 1 {
-		return attributes, err
+		len(list) == 1 {
+		return list, err
 	}
-	for i := range attributes {
-		if r, err := add(ctx, a, c, attributes[i:i+1]); err != nil {
+	for i := range list {
+		if r, err := add(ctx, a, c, list[i:i+1]); err != nil {
 			refused, why = append(refused, r...), err
 		}
 	}
@@ -127,7 +127,7 @@ func tellSetup(a *cli.App, added []string, all bool) error {
 	switch {
 	case a.Format.JSON():
 		return cli.WriteJSON(a.Out, map[string]any{"namespace": a.Connection.ResolvedNamespace,
-			"attributes": runlist.AttributeNames(runlist.RunAttributes),
+			"attributes": attributes.Names(attributes.Run),
 			"registered": append([]string{}, added...)}, false)
 	case len(added) > 0:
 		return a.Println("registered " + strings.Join(added, ", "))

@@ -14,7 +14,6 @@ import (
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
 	"github.com/switchyard/switchyard/toolspecs"
-	"go.temporal.io/sdk/client"
 )
 
 func callCommand(a *cli.App) *cobra.Command {
@@ -233,14 +232,4 @@ func typeHint(pairs []string, records []api.Record) string {
 func baseName(path string) string {
 	name := filepath.Base(path)
 	return strings.TrimSuffix(name, filepath.Ext(name))
-}
-
-// StartCallOnce starts a direct call with a given run ID and returns its execution ID.
-func StartCallOnce(ctx context.Context, a *cli.App, c client.Client, queue, id string,
-	call api.Call) (runID string, err error) {
-	s := &start{kind: api.CallerDirect, workflow: api.CallWorkflow, name: call.Tool, queue: queue,
-		id: id}
-	s.input.Caller = api.Caller{Type: api.CallerDirect, ID: cli.CurrentUser()}
-	s.input.Call = &call
-	return beginRun(ctx, a, c, s)
 }

@@ -13,9 +13,7 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
-	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
@@ -62,7 +60,7 @@ func cancelRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef
 			summary.Status)
 	}
 	run.UseLatest(summary)
-	if err := requestCancel(ctx, a, c, run, reason); err != nil {
+	if err := a.Handle(c, run).Cancel(ctx, cli.UserHere(), reason); err != nil {
 		return a.LookupError(run.WorkflowID, run.RunID, err)
 	}
 	if noWait {
@@ -142,23 +140,4 @@ func unreadableEnd(err error) bool {
 func endedCancelled(err error) bool {
 	_, ok := errors.AsType[*temporal.CanceledError](err)
 	return ok
-}
-
-// requestCancel requests cancellation of a run, with the reason in its history. It also unpauses
-// the run and its sub-agents' runs on the server, because a run paused there processes no requests.
-func requestCancel(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
-	reason string) error {
-	by := cli.UserHere()
-	_, err := c.WorkflowService().RequestCancelWorkflowExecution(ctx,
-		&workflowservice.RequestCancelWorkflowExecutionRequest{
-			Namespace: a.Connection.ResolvedNamespace,
-			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: run.WorkflowID,
-				RunId: run.RunID},
-			Identity: by, Reason: reason, RequestId: cli.RandomHex(16),
-		})
-	if err != nil {
-		return err
-	}
-	_, err = resumeTree(ctx, a, c, run, api.Pause{By: by, Reason: "the run is cancelled"}, false)
-	return err
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/starter/internal/cli"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -107,8 +106,12 @@ func pauseRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 		return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is already paused, "+
 			before.Note())
 	}
-	if err := pauseTree(ctx, a, c, run, p, onServer); err != nil {
-		return err
+	pause := a.Handle(c, run).Pause
+	if onServer {
+		pause = a.Handle(c, run).PauseOnServer
+	}
+	if err := pause(ctx, p.By, p.Reason); err != nil {
+		return a.ControlError(run, err)
 	}
 	return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is "+p.Note())
 }
@@ -136,110 +139,19 @@ func statusOf(ctx context.Context, c client.Client, workflowID, runID string) (h
 	return summary, err
 }
 
-// pauseTree pauses a run first, so that it starts no further sub-agents, and then its sub-agents'
-// runs.
-func pauseTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause,
-	onServer bool) error {
-	var err error
-	if onServer {
-		_, err = c.WorkflowService().PauseWorkflowExecution(ctx,
-			&workflowservice.PauseWorkflowExecutionRequest{
-				Namespace:  a.Connection.ResolvedNamespace,
-				WorkflowId: run.WorkflowID, RunId: run.RunID, Identity: p.By, Reason: p.Reason,
-				RequestId: cli.RandomHex(16)})
-	} else {
-		err = cli.Control(ctx, c, run, cli.RandomHex(16), api.PauseUpdate, p)
-	}
-	if err != nil {
-		return a.ControlError(run, err)
-	}
-	return eachChildRun(ctx, a, c, run, func(child *cli.RunRef) error {
-		summary, err := statusOf(ctx, c, child.WorkflowID, child.RunID)
-		if err != nil || !summary.Closed.IsZero() || currentPause(summary, onServer) != nil {
-			return a.LookupError(child.WorkflowID, child.RunID, err)
-		}
-		return pauseTree(ctx, a, c, child, p, onServer)
-	})
-}
-
-// eachChildRun calls f with the run of each sub-agent that currently works for the run. Runs that
-// have ended meanwhile are skipped.
-func eachChildRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
-	f func(*cli.RunRef) error) error {
-	running, err := audit.Pending(ctx, c, run.WorkflowID, run.RunID)
-	if err != nil {
-		return a.LookupError(run.WorkflowID, run.RunID, err)
-	}
-	for _, r := range running {
-		if r.Child == nil || r.Child.RunID == "" {
-			continue
-		}
-		child := &cli.RunRef{WorkflowID: r.Child.WorkflowID}
-		if err := f(child); err != nil {
-			if summary, gone := statusOf(ctx, c, child.WorkflowID, ""); gone == nil &&
-				!summary.Closed.IsZero() {
-				continue
-			}
-			return err
-		}
-	}
-	return nil
-}
-
 func resumeRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	p api.Pause) error {
 	if _, err := a.Open(ctx, c, run, statusOf); err != nil {
 		return err
 	}
-	resumed, err := resumeTree(ctx, a, c, run, p, true)
-	switch {
-	case err != nil:
-		return err
-	case !resumed:
+	err := a.Handle(c, run).Resume(ctx, p.By, p.Reason)
+	if refused, ok := cli.ControlRefusal(err); ok && refused.Type == api.NotPaused {
 		return tellStatus(a, run.WorkflowID, string(history.RunRunning), "is not paused")
 	}
+	if err != nil {
+		return a.ControlError(run, err)
+	}
 	return tellStatus(a, run.WorkflowID, string(history.RunRunning), "is resumed")
-}
-
-// resumeTree ends the server-side pauses of a run and its sub-agents' runs, and if own is set also
-// the pauses of the runs themselves. It reports whether there was a pause.
-func resumeTree(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause,
-	own bool) (resumed bool, err error) {
-	summary, err := statusOf(ctx, c, run.WorkflowID, run.RunID)
-	if err != nil {
-		return false, a.LookupError(run.WorkflowID, run.RunID, err)
-	}
-	if summary.PausedOnServer != nil {
-		resumed = true
-		_, err = c.WorkflowService().UnpauseWorkflowExecution(ctx,
-			&workflowservice.UnpauseWorkflowExecutionRequest{
-				Namespace:  a.Connection.ResolvedNamespace,
-				WorkflowId: run.WorkflowID, RunId: run.RunID, Identity: p.By, Reason: p.Reason,
-				RequestId: cli.RandomHex(16)})
-	}
-	if err == nil && own && summary.Paused != nil {
-		var was bool
-		was, err = resumeOwn(ctx, c, run, p)
-		resumed = resumed || was
-	}
-	if err != nil {
-		return resumed, a.ControlError(run, err)
-	}
-	return resumed, eachChildRun(ctx, a, c, run, func(child *cli.RunRef) error {
-		also, err := resumeTree(ctx, a, c, child, p, own)
-		resumed = resumed || also
-		return err
-	})
-}
-
-// resumeOwn ends a run's own pause. It reports false if there was none, which cannot be read of
-// every run.
-func resumeOwn(ctx context.Context, c client.Client, run *cli.RunRef, p api.Pause) (bool, error) {
-	err := cli.Control(ctx, c, run, cli.RandomHex(16), api.ResumeUpdate, p)
-	if refused, ok := cli.ControlRefusal(err); ok && refused.Type == api.NotPaused {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // tellStatus prints a run's status after a command.

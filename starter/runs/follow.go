@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/starter/internal/cli"
@@ -100,17 +101,22 @@ func (f *follower) follow(ctx context.Context) error {
 
 func (f *follower) read(ctx context.Context, arrivals chan<- arrival) {
 	defer close(arrivals)
-	events := audit.Follow
+	run := f.handle()
+	events := run.Follow(ctx, 0)
 	if f.tree {
-		events = audit.FollowTree
+		events = run.FollowTree(ctx)
 	}
-	for event, err := range events(ctx, f.client, f.id, f.run) {
+	for event, err := range events {
 		select {
 		case arrivals <- arrival{event, err}:
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+func (f *follower) handle() *switchyard.Run {
+	return f.app.Handle(f.client, &cli.RunRef{WorkflowID: f.id, RunID: f.run})
 }
 
 func (f *follower) take(a arrival) error {
@@ -285,8 +291,7 @@ func (f *follower) interruptAgain(ctx context.Context, cause error) {
 func (f *follower) cancel(ctx context.Context) {
 	f.view.Note("cancelling the run and its running calls")
 	f.cancelled = time.Now()
-	if err := requestCancel(ctx, f.app, f.client, &cli.RunRef{WorkflowID: f.id, RunID: f.run},
-		"interrupted at the terminal"); err != nil {
+	if err := f.handle().Cancel(ctx, cli.UserHere(), "interrupted at the terminal"); err != nil {
 		f.view.Note(fmt.Sprintf("cannot cancel the run: %v", err))
 		f.detached = true
 	}

@@ -115,7 +115,7 @@ func closeInstance(ctx context.Context, a *cli.App, c client.Client, run *cli.Ru
 // closeOfRun closes an instance by the run, or one of its conversation that it has not used.
 func closeOfRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	closes api.CloseInstance, list []audit.Instance) error {
-	err := cli.Control(ctx, c, run, cli.RandomHex(16), api.CloseInstanceUpdate, closes)
+	err := a.Handle(c, run).CloseInstance(ctx, closes)
 	if refused, ok := cli.ControlRefusal(err); ok && refused.Type == api.NoInstance {
 		if kept := keptInstance(list, closes.Instance); kept != nil {
 			return closeKept(ctx, a, c, run, kept, closes)
@@ -132,7 +132,7 @@ func closeKept(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef
 	kept *audit.Instance, closes api.CloseInstance) error {
 	closes.Instance = kept.Name
 	keeper := &cli.RunRef{WorkflowID: kept.Keeper}
-	err := cli.Control(ctx, c, keeper, cli.RandomHex(16), api.CloseInstanceUpdate, closes)
+	err := a.Handle(c, keeper).CloseInstance(ctx, closes)
 	if err != nil {
 		return a.ControlError(keeper, err)
 	}

@@ -107,7 +107,7 @@ func agentStart(a *cli.App, cmd *cobra.Command, flags *agentFlags, path string,
 	if err != nil {
 		return nil, err
 	}
-	s.input.Agent, s.prompt, s.input.Prompt = agent, prompt, prompt
+	s.input.Agent, s.input.Prompt, s.messages = agent, prompt, earlier
 	if s.earlier, err = api.EncodeMessages(earlier); err != nil {
 		return nil, cli.Errorf(cli.ExitUsage, "--messages %s: %w", flags.messages, err)
 	}

@@ -71,8 +71,8 @@ func TestStart_PassesFlagsToTheRun(t *testing.T) {
 		s.input.Caller.ID != "ada" {
 		t.Errorf("input %+v", s.input)
 	}
-	s.prompt = strings.Repeat("ü😀", 500)
-	if got := s.summary(); len(got) > 400 || !strings.HasPrefix(got, "agent librarian: ü😀") {
+	s.input.Prompt = strings.Repeat("ü😀", 500)
+	if got := s.request().Summary(); len(got) > 400 || !strings.HasPrefix(got, "agent librarian: ü😀") {
 		t.Errorf("summary of %d bytes: %q", len(got), got)
 	}
 	s.input.Prompt = strings.Repeat("x", maxInput)
@@ -95,7 +95,7 @@ func TestStart_PassesThePriority(t *testing.T) {
 			temporal.Priority{FairnessKey: api.Digest([]byte(strings.Repeat("x", 65)))}},
 	} {
 		s := start{input: api.RunInput{Priority: c.priority, Conversation: c.conversation}}
-		if got := s.rank(); got != c.want {
+		if got := s.request().Priority(); got != c.want {
 			t.Errorf("priority %q in conversation %.10q: %+v, want %+v", c.priority, c.conversation,
 				got, c.want)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/runstart/attributes"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -225,20 +226,23 @@ func createSchedule(ctx context.Context, a *cli.App, c client.Client, n *newSche
 	if err := s.checkSize(maxScheduled); err != nil {
 		return err
 	}
-	if s.input.Conversation == "" {
-		s.ownConversation = true
-	}
-	attributes, err := searchAttributes(ctx, a, c, s)
+	request := s.request()
+	request.OwnConversation = s.input.Conversation == ""
+	known, err := attributes.Registered(ctx, c, a.Connection.ResolvedNamespace)
 	if err != nil {
 		return err
 	}
+	set, missing := request.Attributes(known)
+	tellMissing(a, missing)
 	workflow := s.workflow
 	if s.exclusive {
 		workflow = api.ScheduledWorkflow
 	}
 	n.options.Action = &client.ScheduleWorkflowAction{ID: s.id, Workflow: workflow,
-		Args: s.inputs(), TaskQueue: s.queue, WorkflowTaskTimeout: api.WorkflowTaskTimeout,
-		TypedSearchAttributes: attributes, StaticSummary: s.summary(), Priority: s.rank()}
+		Args: request.Arguments(), TaskQueue: s.queue,
+		WorkflowTaskTimeout:   api.WorkflowTaskTimeout,
+		TypedSearchAttributes: set, StaticSummary: request.Summary(),
+		Priority: request.Priority()}
 	_, err = c.ScheduleClient().Create(ctx, n.options)
 	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
 		return cli.Errorf(cli.ExitUsage,

@@ -74,8 +74,7 @@ func messageText(arg string, stdin io.Reader) (string, error) {
 	return text, nil
 }
 
-// send sends a message by update, which the run answers. To a run that the server has paused it
-// sends a signal, which the run reads after it resumes.
+// send sends a message, which the run answers.
 func send(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, s api.Sent) error {
 	summary, err := a.Open(ctx, c, run, audit.Describe)
 	if err != nil {
@@ -86,16 +85,10 @@ func send(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, s a
 	case summary.Kind != history.RunAgent:
 		return cli.Errorf(cli.ExitFailed, "the run %q has no agent; only agents accept messages",
 			run.WorkflowID)
-	case summary.PausedOnServer != nil:
+	case summary.PausedOnServer != nil || summary.Paused != nil:
 		what = "the agent reads it after the run is resumed"
-		err = c.SignalWorkflow(ctx, run.WorkflowID, run.RunID, api.SendMessageSignal, s)
-	default:
-		if summary.Paused != nil {
-			what = "the agent reads it after the run is resumed"
-		}
-		err = cli.Control(ctx, c, run, s.ID, api.SendMessageUpdate, s)
 	}
-	if err != nil {
+	if err := a.Handle(c, run).Send(ctx, s); err != nil {
 		return a.ControlError(run, err)
 	}
 	if a.Format.JSON() {

@@ -10,14 +10,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/runstart"
 	"github.com/switchyard/switchyard/starter/internal/cli"
-	"github.com/switchyard/switchyard/starter/internal/runlist"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 )
 
 const (
@@ -91,22 +89,19 @@ const conversationOfAny = "`ID` of the run's conversation (default: its own)"
 
 // start is a run to be started.
 type start struct {
-	// earlier is the encoded conversation before the prompt.
+	// messages are the conversation before the prompt, earlier the same encoded.
+	messages []api.Message
 	earlier  []byte
 	kind     api.CallerType
 	workflow string
 	// exclusive gives the run its conversation's workflow ID, which admits one run at a time. wait
 	// makes it wait until no other run is open.
 	exclusive, wait bool
-	// ownConversation is set if the run's ID, and with it its own conversation's ID, is assigned at
-	// the start.
-	ownConversation bool
 	// name is the agent's, plan's or tool's name.
-	name   string
-	prompt string
-	input  api.RunInput
-	id     string
-	queue  string
+	name  string
+	input api.RunInput
+	id    string
+	queue string
 	// pairs are a direct call's arguments as typed.
 	pairs []string
 }
@@ -170,21 +165,52 @@ func beginRun(ctx context.Context, a *cli.App, c client.Client, s *start) (runID
 	if err := s.checkSize(maxInput); err != nil {
 		return "", err
 	}
-	if err := checkReadable(ctx, a, c, s.queue); err != nil {
-		return "", err
-	}
-	attributes, err := searchAttributes(ctx, a, c, s)
+	run, err := a.Client(c).Start(ctx, s.described(a))
 	if err != nil {
-		return "", err
+		return "", s.startError(ctx, a, err)
 	}
-	if s.exclusive {
-		return beginInTurn(ctx, a, c, s, attributes)
+	tellMissing(a, run.MissingAttributes())
+	return run.RunID(), nil
+}
+
+// described returns the run as the API for applications describes it.
+func (s *start) described(a *cli.App) switchyard.Start {
+	in := s.input
+	d := switchyard.Start{Agent: in.Agent, Prompt: in.Prompt, Messages: s.messages,
+		StartOptions: switchyard.StartOptions{ID: s.id, RefuseExisting: true,
+			Conversation: in.Conversation, Caller: in.Caller.ID, TaskQueue: s.queue,
+			Variables: in.Variables, Mode: in.Mode, Priority: in.Priority, DryRun: in.DryRun,
+			FromDryRun: in.FromDryRun, Wait: s.wait, OnWait: func(open switchyard.OpenRun) {
+				fmt.Fprintf(a.Err, "waiting for the conversation %q: %s\n", s.id,
+					aboutRun(open, time.Now()))
+			}}}
+	if in.Plan != nil {
+		d.Plan = &in.Plan.Value
 	}
-	runID, err = s.execute(ctx, c, attributes)
-	if _, taken := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); taken {
-		return "", s.taken(a.Connection.Invocation().Command("show", s.id))
+	if in.Call != nil {
+		d.Tool, d.Arguments = in.Call.Tool, json.RawMessage(in.Call.Arguments)
 	}
-	return runID, err
+	return d
+}
+
+// startError explains why a run was not started.
+func (s *start) startError(ctx context.Context, a *cli.App, err error) error {
+	if s.wait && ctx.Err() != nil {
+		return cli.Errorf(cli.ExitCancelled,
+			"interrupted while waiting for the conversation %q; nothing was started", s.id)
+	}
+	refused, ok := errors.AsType[*switchyard.RequestError](err)
+	switch {
+	case !ok:
+		return err
+	case refused.Type == switchyard.RunExists:
+		return s.taken(a.Connection.Invocation().Command("show", s.id))
+	case refused.Type == switchyard.ConversationBusy:
+		return busy(a, s, *refused.Open)
+	case refused.Type == switchyard.RunUnreadable:
+		return cli.Errorf(cli.ExitUsage, "%w", err)
+	}
+	return err
 }
 
 // taken returns an error that a run with the ID exists. show is the command that shows it.
@@ -199,102 +225,24 @@ func (s *start) taken(show string) error {
 		s.id, show)
 }
 
-// execute sends one start request to the server.
-func (s *start) execute(ctx context.Context, c client.Client,
-	attributes temporal.SearchAttributes) (runID string, err error) {
-	// A run ID is never reused, so that records stay findable. A conversation's ID names one open
-	// run at a time.
-	reuse := enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
-	if s.exclusive {
-		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
-	}
-	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: s.id, TaskQueue: s.queue, StaticSummary: s.summary(), TypedSearchAttributes: attributes,
-		Priority:                                 s.rank(),
-		WorkflowTaskTimeout:                      api.WorkflowTaskTimeout,
-		WorkflowIDReusePolicy:                    reuse,
-		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
-		WorkflowExecutionErrorWhenAlreadyStarted: true,
-	}, s.workflow, s.inputs()...)
-	if err != nil {
-		return "", err
-	}
-	return run.GetRunID(), nil
-}
-
-// inputs returns the workflow's arguments. An agent's earlier messages are a separate argument.
-func (s *start) inputs() []any {
-	if s.earlier == nil {
-		return []any{s.input}
-	}
-	return []any{s.input, s.earlier}
-}
-
-// rank returns the workflow's priority. The server applies it to all activities and child runs
-// without their own.
-func (s *start) rank() temporal.Priority {
-	p := temporal.Priority{FairnessKey: api.FairnessKey(s.input.Conversation)}
-	if s.input.Priority != "" {
-		p.PriorityKey = s.input.Priority.Level()
-	}
-	return p
-}
-
-// summary returns the line that lists and the Web UI show for the run.
-func (s *start) summary() string {
-	what := string(s.kind)
-	if s.kind == api.CallerDirect {
-		what = "call"
-	}
-	return api.RunSummary(what, s.name, s.prompt)
+// request returns the run as the server gets it.
+func (s *start) request() *runstart.Request {
+	return &runstart.Request{Kind: s.kind, Workflow: s.workflow, Name: s.name, ID: s.id,
+		Queue: s.queue, Input: s.input, Earlier: s.earlier}
 }
 
 // checkSize returns an error if the input has more bytes than the limit.
 func (s *start) checkSize(limit int) error {
-	data, err := json.Marshal(s.input)
-	if err != nil {
-		return cli.Errorf(cli.ExitUsage, "the run's input cannot be written as JSON: %w", err)
-	}
-	if len(data)+len(s.earlier) > limit {
-		return cli.Errorf(cli.ExitUsage,
-			"the run's input has %d bytes, its earlier messages %d (compressed); the limit is %d together\nShorten the prompt, the messages, the variables or the file.",
-			len(data), len(s.earlier), limit)
+	if err := s.request().CheckSize(limit); err != nil {
+		return cli.Errorf(cli.ExitUsage, "%w", err)
 	}
 	return nil
 }
 
-// searchAttributes returns the run's attributes that the server has registered and reports how to
-// register the others. The run receives the list of attributes it can set.
-func searchAttributes(ctx context.Context, a *cli.App, c client.Client,
-	s *start) (temporal.SearchAttributes, error) {
-	known, err := runlist.Registered(ctx, c, a.Connection.ResolvedNamespace)
-	if err != nil {
-		return temporal.SearchAttributes{}, err
-	}
-	values := map[string]string{
-		api.AttributeKind:         string(s.kind),
-		api.AttributeCaller:       s.input.Caller.ID,
-		api.AttributeConversation: cmp.Or(s.input.Conversation, s.id),
-	}
-	if s.ownConversation {
-		delete(values, api.AttributeConversation)
-	}
-	if s.kind == api.CallerAgent {
-		values[api.AttributeAgent] = s.name
-	}
-	s.input.Attributes = known.Kept()
-	var updates []temporal.SearchAttributeUpdate
-	missing := false
-	for name, value := range values {
-		if known[name] != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
-			missing = true
-			continue
-		}
-		updates = append(updates, temporal.NewSearchAttributeKeyKeyword(name).ValueSet(value))
-	}
-	if missing {
+// tellMissing reports how to register the search attributes that the namespace lacks.
+func tellMissing(a *cli.App, missing []string) {
+	if len(missing) > 0 {
 		fmt.Fprintln(a.Err, "starter: the namespace lacks Switchyard's search attributes, so runs cannot be searched by agent or conversation; register them once: "+
 			a.Connection.Invocation().Command("setup"))
 	}
-	return temporal.NewSearchAttributes(updates...), nil
 }

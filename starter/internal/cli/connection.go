@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/internal/connection"
 	"github.com/switchyard/switchyard/payloads"
 	"go.temporal.io/sdk/client"
@@ -86,6 +87,17 @@ func (a *App) Connect(ctx context.Context) (client.Client, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// Client returns the client of the API for applications over a connection of this command.
+func (a *App) Client(c client.Client) *switchyard.Client {
+	return switchyard.NewClient(c, switchyard.Options{Caller: CurrentUser(),
+		Namespace: a.Connection.ResolvedNamespace, Storage: a.Connection.Opened})
+}
+
+// Handle returns the handle of the run that the reference names.
+func (a *App) Handle(c client.Client, run *RunRef) *switchyard.Run {
+	return a.Client(c).OpenExecution(run.WorkflowID, run.RunID)
 }
 
 // server returns the server in effect, to explain why it cannot be used.

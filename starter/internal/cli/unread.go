@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
 	"go.temporal.io/api/serviceerror"
@@ -30,6 +31,18 @@ func (u *Unread) Take(id, runID string, err error) bool {
 	}
 	*u = append(*u, UnreadRun{id, runID, UnreadReason(err)})
 	return true
+}
+
+// UnreadOf returns the runs that err says could not be read, and the error if it says more.
+func UnreadOf(err error) (u Unread, _ error) {
+	unread, ok := errors.AsType[*switchyard.UnreadError](err)
+	if !ok {
+		return nil, err
+	}
+	for _, run := range unread.Runs {
+		u = append(u, UnreadRun{run.WorkflowID, run.RunID, UnreadReason(run.Err)})
+	}
+	return u, nil
 }
 
 // UnreadReason returns why a run cannot be read. Runs that miss the same key share a reason.

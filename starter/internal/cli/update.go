@@ -3,28 +3,14 @@ package cli
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/switchyard/switchyard/audit/history"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 )
-
-// Control sends an update and waits until the run has accepted it.
-func Control(ctx context.Context, c client.Client, run *RunRef, id, update string, arg any) error {
-	ctx, cancel := context.WithTimeout(ctx, ReplyWithin)
-	defer cancel()
-	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: run.WorkflowID,
-		RunID: run.RunID, UpdateID: id,
-		UpdateName: update, Args: []any{arg}, WaitForStage: client.WorkflowUpdateStageCompleted})
-	if err != nil {
-		return err
-	}
-	return handle.Get(ctx, nil)
-}
 
 // Open returns the summary, read with describe, of a run that has not ended. It sets the reference
 // to the run's latest execution.
@@ -48,7 +34,7 @@ func (a *App) ControlError(run *RunRef, err error) error {
 	if _, late := errors.AsType[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err); late {
 		return Errorf(ExitFailed,
 			"no worker of the run %q answered within %s; the run may still accept the request when a worker starts\nCheck its status: %s",
-			run.WorkflowID, ReplyWithin, r.Command("show", run.WorkflowID))
+			run.WorkflowID, switchyard.ReplyWithin, r.Command("show", run.WorkflowID))
 	}
 	if IsNotFound(err) {
 		return Errorf(ExitFailed, "the run %q has ended\nSee its outcome: %s", run.WorkflowID,
@@ -69,24 +55,11 @@ func (a *App) ControlError(run *RunRef, err error) error {
 	return Errorf(ExitFailed, "run %s: %s", run.WorkflowID, refused.Message)
 }
 
-// ReplyWithin bounds the wait for the run's workers to accept a reply.
-const ReplyWithin = 15 * time.Second
-
-// ControlRefusal returns why the run rejected an update. The error's type is readable even if the
-// rest is encrypted.
+// ControlRefusal returns why the run rejected an update.
 func ControlRefusal(err error) (refused api.ControlError, ok bool) {
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	if !ok || app.Details(&refused) == nil {
-		return refused, ok
+	e, ok := errors.AsType[*api.ControlError](err)
+	if ok {
+		refused = *e
 	}
-	kind := api.ControlErrorType(app.Type())
-	text, known := refusals[kind]
-	return api.ControlError{Type: kind, Message: text}, known
+	return refused, ok
 }
-
-// refusals maps the error types of runs with unreadable payloads to messages.
-var refusals = map[api.ControlErrorType]string{api.PauseAlready: "the run is already paused",
-	api.NotPaused:   "the run is not paused",
-	api.RunEnding:   "the run is ending",
-	api.NoInstance:  "the run has no open instance of that name",
-	api.ControlFull: "the run has received too many messages, pauses and resumptions"}

@@ -80,12 +80,9 @@ var runTypes = map[string]history.RunKind{
 // Condition returns the query for runs that match a condition and belong to a conversation, either
 // of which may be empty. all includes sub-agents' runs.
 func Condition(query, conversation string, all bool) string {
-	// Exclude all but the last execution of a chain, so that a run is listed once.
-	condition := fmt.Sprintf("WorkflowType IN ('%s', '%s', '%s') AND ExecutionStatus != 'ContinuedAsNew'",
-		api.AgentWorkflow, api.PlanWorkflow, api.CallWorkflow)
-	if !all {
-		// A schedule starts the runs of a conversation as children of a workflow that is not a run.
-		condition += " AND (ParentWorkflowId IS NULL OR TemporalScheduledById IS NOT NULL)"
+	condition := history.TopRuns()
+	if all {
+		condition = history.AllRuns()
 	}
 	if conversation != "" {
 		condition += " AND " + conversationCondition(conversation)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/runstart/attributes"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -258,12 +259,12 @@ func findSelected(ctx context.Context, a *cli.App, c client.Client, s *Selection
 // is unknown.
 func lackingAttributes(ctx context.Context, a *cli.App, c client.Client,
 	s *Selection) (names []string) {
-	missing, taken, err := Unregistered(ctx, c, a.Connection.ResolvedNamespace)
+	missing, taken, err := attributes.Unregistered(ctx, c, a.Connection.ResolvedNamespace)
 	if err != nil {
 		return nil
 	}
 	condition := s.condition(nil)
-	for _, one := range RunAttributes {
+	for _, one := range attributes.Run {
 		if _, other := taken[one.Name]; (other || slices.Contains(missing, one)) &&
 			strings.Contains(condition, one.Name) {
 			names = append(names, one.Name)

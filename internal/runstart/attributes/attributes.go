@@ -1,4 +1,5 @@
-package runlist
+// Package attributes knows the search attributes of runs, and which of them a namespace has.
+package attributes
 
 import (
 	"context"
@@ -14,18 +15,18 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// SearchAttribute is a search attribute of runs. Kept ones are set by the run itself, the others at
+// Attribute is a search attribute of runs. Kept ones are set by the run itself, the others at
 // its start.
-type SearchAttribute struct {
+type Attribute struct {
 	Name   string
 	Values enumspb.IndexedValueType
 	kept   bool
 }
 
-// RunAttributes are the search attributes of runs, in the order in which they are registered on a
+// Run are the search attributes of runs, in the order in which they are registered on a
 // server with too few free slots. SwitchyardAgent comes first: a run without an agent assumes for
 // its sub-agents that it and the next three are registered.
-var RunAttributes = []SearchAttribute{
+var Run = []Attribute{
 	{api.AttributeAgent, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
 	{api.AttributeCaller, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
 	{api.AttributeConversation, enumspb.INDEXED_VALUE_TYPE_KEYWORD, false},
@@ -39,7 +40,7 @@ var RunAttributes = []SearchAttribute{
 	{api.AttributeCost, enumspb.INDEXED_VALUE_TYPE_DOUBLE, true},
 }
 
-func AttributeNames(attributes []SearchAttribute) []string {
+func Names(attributes []Attribute) []string {
 	names := make([]string, len(attributes))
 	for i, attribute := range attributes {
 		names[i] = attribute.Name
@@ -48,7 +49,7 @@ func AttributeNames(attributes []SearchAttribute) []string {
 }
 
 // TypedNames lists attributes with their types.
-func TypedNames(attributes []SearchAttribute) string {
+func TypedNames(attributes []Attribute) string {
 	names := make([]string, len(attributes))
 	for i, attribute := range attributes {
 		names[i] = attribute.Name + " (" + attribute.Values.String() + ")"
@@ -56,13 +57,13 @@ func TypedNames(attributes []SearchAttribute) string {
 	return strings.Join(names, ", ")
 }
 
-// attributeTypes maps search attribute names to types.
-type attributeTypes map[string]enumspb.IndexedValueType
+// Types maps the names of the search attributes of a namespace to their types.
+type Types map[string]enumspb.IndexedValueType
 
 // Text lists the attributes with their types, and Switchyard's own.
-func (t attributeTypes) Text() string {
+func (t Types) Text() string {
 	var parts []string
-	for _, one := range RunAttributes {
+	for _, one := range Run {
 		if is, ok := t[one.Name]; ok {
 			parts = append(parts, fmt.Sprintf("%s (%s, not %s)", one.Name, is, one.Values))
 		}
@@ -71,7 +72,7 @@ func (t attributeTypes) Text() string {
 }
 
 // Registered returns the custom search attributes of a namespace.
-func Registered(ctx context.Context, c client.Client, namespace string) (attributeTypes, error) {
+func Registered(ctx context.Context, c client.Client, namespace string) (Types, error) {
 	own, err := c.OperatorService().ListSearchAttributes(ctx,
 		&operatorservice.ListSearchAttributesRequest{Namespace: namespace})
 	code := connection.CodeOf(err)
@@ -85,11 +86,11 @@ func Registered(ctx context.Context, c client.Client, namespace string) (attribu
 }
 
 // has reports whether a namespace has an attribute, with its type.
-func (t attributeTypes) has(one SearchAttribute) bool { return t[one.Name] == one.Values }
+func (t Types) has(one Attribute) bool { return t[one.Name] == one.Values }
 
 // Kept returns the attributes that runs set themselves.
-func (t attributeTypes) Kept() (names []string) {
-	for _, one := range RunAttributes {
+func (t Types) Kept() (names []string) {
+	for _, one := range Run {
 		if one.kept && t.has(one) {
 			names = append(names, one.Name)
 		}
@@ -100,13 +101,13 @@ func (t attributeTypes) Kept() (names []string) {
 // Unregistered returns Switchyard's attributes that the server lacks, and those it has with another
 // type.
 func Unregistered(ctx context.Context, c client.Client,
-	namespace string) (missing []SearchAttribute, taken attributeTypes, err error) {
+	namespace string) (missing []Attribute, taken Types, err error) {
 	known, err := Registered(ctx, c, namespace)
 	if err != nil {
 		return nil, nil, err
 	}
-	taken = attributeTypes{}
-	for _, one := range RunAttributes {
+	taken = Types{}
+	for _, one := range Run {
 		switch is, there := known[one.Name]; {
 		case !there:
 			missing = append(missing, one)

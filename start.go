@@ -1,0 +1,237 @@
+package switchyard
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/runstart"
+)
+
+// Types of package api that runs are started with.
+type (
+	// Agent is a model with tools, limits and instructions. Read one from a file with agents.Load.
+	Agent = api.Agent
+	// Plan is a list of calls with dependencies. Read one from a file with plans.Load.
+	Plan = api.Plan
+)
+
+// Start describes a run. Set one of Agent, Plan and Tool.
+type Start struct {
+	// Agent runs with Prompt as its task. Messages are the conversation before the prompt.
+	Agent    *Agent
+	Prompt   string
+	Messages []Message
+	// Plan runs its calls without a model.
+	Plan *Plan
+	// Tool is called once. Arguments is a value that encodes to a JSON object; nil is {}.
+	Tool      string
+	Arguments any
+	StartOptions
+}
+
+// StartOptions are the settings that all kinds of run have. The zero value is valid.
+type StartOptions struct {
+	// ID identifies the run; default is its name and eight random digits. A start with the ID of a
+	// run that was started in the same way, whether it is open or has ended, returns that run and
+	// starts nothing. The settings that count are those of Start and of the options below, apart
+	// from Trace. If any of them differs, the error is run_exists.
+	ID string
+	// RefuseExisting makes the ID of any existing run the error run_exists.
+	RefuseExisting bool
+	// Conversation groups runs. An agent's run continues the conversation: it starts with the
+	// messages of the last run, unless there are Messages, and has the conversation's ID. The
+	// server allows one open run of it at a time; a second one is the error conversation_busy, also
+	// if it is equal.
+	Conversation string
+	// Wait makes an agent's run wait while its conversation is busy. OnWait, if set, is called
+	// before each wait.
+	Wait   bool
+	OnWait func(OpenRun)
+	// Caller and TaskQueue override those of the client.
+	Caller, TaskQueue string
+	// Variables are visible to tools and in policies.
+	Variables map[string]any
+	// Mode overrides how strictly arguments are validated.
+	Mode api.Mode
+	// Priority is that of the run's model steps and calls.
+	Priority api.Priority
+	// DryRun withholds the calls of tools that may change something. FromDryRun is set for the plan
+	// of the calls that a dry run withheld.
+	DryRun     bool
+	FromDryRun *api.FromDryRun
+	// Trace is a W3C traceparent.
+	Trace string
+}
+
+// OpenRun is a run that keeps a conversation busy. Fields besides WorkflowID may be empty.
+type OpenRun struct {
+	WorkflowID, RunID string
+	Agent, Caller     string
+	Started           time.Time
+}
+
+// Run starts the run of an agent.
+//
+// Errors: *Error of type validation_error if the input is wrong or larger than api.MaxInputs,
+// *RequestError of the types run_exists, conversation_busy, run_unreadable, server_unreachable and
+// server_refused, and those of ctx. After an error of ctx or server_unreachable the run may have
+// started: start it again with the same ID.
+func (c *Client) Run(ctx context.Context, a *Agent, prompt string, o StartOptions) (*Run, error) {
+	return c.Start(ctx, Start{Agent: a, Prompt: prompt, StartOptions: o})
+}
+
+// Call starts a direct call of one tool. Arguments encodes to a JSON object; nil is {}. Errors are
+// those of Run. Invalid arguments are an error of the call, which Result returns.
+func (c *Client) Call(ctx context.Context, tool string, arguments any, o StartOptions) (*Run,
+	error) {
+	return c.Start(ctx, Start{Tool: tool, Arguments: arguments, StartOptions: o})
+}
+
+// Plan starts the run of a plan. Errors are those of Run.
+func (c *Client) Plan(ctx context.Context, p *Plan, o StartOptions) (*Run, error) {
+	return c.Start(ctx, Start{Plan: p, StartOptions: o})
+}
+
+// Start starts a run, as Run, Call and Plan do.
+func (c *Client) Start(ctx context.Context, s Start) (*Run, error) {
+	r, err := c.request(s)
+	if err != nil {
+		return nil, err
+	}
+	var onWait func(runstart.OpenRun)
+	if s.OnWait != nil {
+		onWait = func(o runstart.OpenRun) { s.OnWait(OpenRun(o)) }
+	}
+	started, err := c.namespace.Start(ctx, r, onWait)
+	run := &Run{client: c, id: r.ID, runID: started.RunID, first: started.RunID,
+		missing: started.Missing}
+	if taken, ok := errors.AsType[*runstart.ExistsError](err); ok && taken.Equal &&
+		!s.RefuseExisting {
+		run.runID, run.first, run.existed = taken.RunID, taken.RunID, true
+		return run, nil
+	}
+	if err != nil {
+		return nil, startError(ctx, r.ID, err)
+	}
+	return run, nil
+}
+
+// request builds and checks the request of a start.
+func (c *Client) request(s Start) (*runstart.Request, error) {
+	r := &runstart.Request{Queue: cmp.Or(s.TaskQueue, c.taskQueue), Wait: s.Wait,
+		Input: api.RunInput{Conversation: s.Conversation, Variables: s.Variables, Mode: s.Mode,
+			Priority: s.Priority, DryRun: s.DryRun, FromDryRun: s.FromDryRun, Trace: s.Trace,
+			Caller: api.Caller{Type: api.CallerDirect, ID: cmp.Or(s.Caller, c.caller)}}}
+	if err := s.fill(r); err != nil {
+		return nil, err
+	}
+	if r.Exclusive = s.Agent != nil && s.Conversation != ""; r.Exclusive {
+		r.ID = s.Conversation
+		r.Input.Continue = r.Earlier == nil
+	} else {
+		r.ID = cmp.Or(s.ID, r.Name+"-"+randomHex(4))
+	}
+	return r, s.check(r)
+}
+
+// fill sets what the run executes.
+func (s Start) fill(r *runstart.Request) (err error) {
+	given := 0
+	if s.Agent != nil {
+		given++
+		r.Kind, r.Workflow, r.Name = api.CallerAgent, api.AgentWorkflow, s.Agent.Name
+		r.Input.Agent, r.Input.Prompt = s.Agent, s.Prompt
+		r.Earlier, err = api.EncodeMessages(s.Messages)
+	}
+	if s.Plan != nil {
+		given++
+		r.Kind, r.Workflow, r.Name = api.CallerPlan, api.PlanWorkflow, cmp.Or(s.Plan.Name, "plan")
+		packed := api.Pack(*s.Plan)
+		r.Input.Plan = &packed
+	}
+	if s.Tool != "" {
+		given++
+		r.Kind, r.Workflow, r.Name = api.CallerDirect, api.CallWorkflow, s.Tool
+		r.Input.Call, err = s.call()
+	}
+	if given != 1 {
+		return invalid("$", api.RuleRequired, "set exactly one of Agent, Plan and Tool")
+	}
+	return err
+}
+
+// call returns the direct call.
+func (s Start) call() (*api.Call, error) {
+	if err := api.CheckToolName(s.Tool); err != nil {
+		return nil, invalid("$.tool", api.RuleType, err.Error())
+	}
+	if s.Arguments == nil {
+		return &api.Call{Tool: s.Tool, Arguments: "{}"}, nil
+	}
+	text, written := s.Arguments.(json.RawMessage)
+	if !written {
+		var err error
+		if text, err = api.EncodeJSON(s.Arguments); err != nil {
+			return nil, invalid("$.arguments", api.RuleType, err.Error())
+		}
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(text, &object); err != nil || object == nil {
+		return nil, invalid("$.arguments", api.RuleType,
+			"a "+fmt.Sprintf("%T", s.Arguments)+" does not encode to a JSON object")
+	}
+	return &api.Call{Tool: s.Tool, Arguments: string(text)}, nil
+}
+
+// check rejects settings that cannot be sent or searched.
+func (s Start) check(r *runstart.Request) error {
+	for _, one := range []struct{ field, value string }{{"id", r.ID},
+		{"conversation", s.Conversation}, {"caller", r.Input.Caller.ID}} {
+		if len(one.value) > api.MaxAttribute {
+			return invalid("$."+one.field, api.RuleType, fmt.Sprintf(
+				"it has %d bytes; at most %d are searchable", len(one.value), api.MaxAttribute))
+		}
+	}
+	if s.Mode != "" && s.Mode != api.ModeStrict && s.Mode != api.ModeLenient {
+		return invalid("$.mode", api.RuleType, "use strict or lenient")
+	}
+	if s.Priority != "" && !slices.Contains(api.Priorities, s.Priority) {
+		return invalid("$.priority", api.RuleType, "use urgent, high, normal or low")
+	}
+	return s.checkID(r)
+}
+
+// checkID rejects IDs that the server or the run cannot have.
+func (s Start) checkID(r *runstart.Request) error {
+	switch {
+	case !api.Sendable(r.ID):
+		return invalid("$.id", api.RuleType, fmt.Sprintf(
+			"%q is not valid: use letters, digits and _ - . : /", r.ID))
+	case r.Exclusive && s.ID != "" && s.ID != s.Conversation:
+		return invalid("$.id", api.RuleType,
+			"an agent's runs of a conversation have its ID; leave out ID")
+	}
+	return nil
+}
+
+// invalid returns the error of a wrong input, with which nothing was sent.
+func invalid(path, rule, message string) *Error {
+	e := api.Errorf(api.ErrValidation, "the run is not valid; nothing was started")
+	e.Problems, e.Phase = []api.Problem{{Path: path, Rule: rule, Message: message}},
+		api.PhasePreValidation
+	return e
+}
+
+func randomHex(bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}

@@ -83,8 +83,7 @@ func (p *pinning) selectable() []api.ToolFacts {
 	p.facts = []api.ToolFacts{}
 	for _, c := range all {
 		if s := c.Spec; s.Status != api.StatusDisabled {
-			p.facts = append(p.facts, api.ToolFacts{Name: s.Name, Category: s.Category,
-				Server: s.Entry.Server, Instance: s.InstanceName(), Tags: s.Tags})
+			p.facts = append(p.facts, s.Facts())
 		}
 	}
 	slices.SortFunc(p.facts,

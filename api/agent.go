@@ -315,6 +315,29 @@ func (f ToolFacts) Selects(entry string) bool {
 	return matches(entry, f.Name)
 }
 
+// Values returns the values with which an entry of the prefix tag:, category:, server: or instance:
+// selects the tool.
+func (f ToolFacts) Values(prefix string) []string {
+	switch prefix {
+	case selectTag:
+		return f.Tags
+	case selectCategory:
+		return unlessEmpty(f.Category)
+	case selectServer:
+		return unlessEmpty(f.Server)
+	case selectInstance:
+		return unlessEmpty(f.Instance)
+	}
+	return nil
+}
+
+func unlessEmpty(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}
+
 // matches reports whether a name matches a pattern, in which * is any text.
 func matches(pattern, name string) bool {
 	segments := strings.Split(pattern, "*")

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs/agents"
 )
 
@@ -106,27 +107,77 @@ func TestCheckAgents_ReportsUnknownToolsInTheAgentFile(t *testing.T) {
 		tool+"---\nname: look\n"+strings.Replace(tool, "agent, agent: ../agents/lead.yaml",
 		"function", 1))
 	specs, known := decodeFileOf(t, filepath.Join(dir, "tools", "a.yaml"))
-	err := CheckAgents(specs, known)
+	err := CheckAgents(specs, agents.Known{Names: known})
 	if want := file + `:3:15: there is no tool "serch" (known: lead, lead_too, look)`; err == nil ||
 		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	var faults Faults
 	err = CheckAgents([]Spec{agentSpec("sub", "x", "look", "lok"), {Name: "look"}},
-		[]string{"look", "sub"})
+		agents.Known{Names: []string{"look", "sub"}})
 	if !errors.As(err, &faults) ||
 		err.Error() != `toolspec "sub": its agent one names the tool "lok", and there is none (did you mean "look"?)` {
 		t.Errorf("got %v", err)
 	}
-	if err := CheckAgents([]Spec{agentSpec("sub", "x", "sub")}, []string{"sub"}); err != nil {
+	if err := CheckAgents([]Spec{agentSpec("sub", "x", "sub")},
+		agents.Known{Names: []string{"sub"}}); err != nil {
 		t.Errorf("an agent that calls itself: %v", err)
+	}
+}
+
+// Every entry that selects no tool is reported at its place, with the nearest that would. Disabled
+// tools are not selected.
+func TestCheckAgents_ReportsEntriesThatSelectNoTool(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "lead.yaml")
+	write(t, file, `name: lead
+model: {provider: openai, name: gpt}
+tools:
+  - tag:payments
+  - tag:paymnts
+  - category:web
+  - server:githb
+  - server:github
+  - instance:shell
+  - git_hub*
+  - github_*
+  - zzz*
+  - off_*
+  - tag:off
+`)
+	write(t, filepath.Join(dir, "a.yaml"), "name: lead\nversion: 1.0.0\ndescription: Leads.\n"+
+		"entry: {type: agent, agent: lead.yaml}\n")
+	specs, _ := decodeFileOf(t, filepath.Join(dir, "a.yaml"))
+	all := append([]Spec{{Name: "github_pay", Tags: []string{"payments"}, Category: "http",
+		Entry: Entry{Type: KindMCP, Server: "github", Session: SessionShared}},
+		{Name: "browser", Entry: Entry{Type: KindStateful}},
+		{Name: "off_one", Tags: []string{"off"}, Status: api.StatusDisabled}}, specs...)
+	err := CheckAgents(specs, Known(all))
+	var got []string
+	for _, f := range strictyaml.AsFaults(file, err) {
+		got = append(got, strings.TrimPrefix(f.String(), file))
+	}
+	want := `:5:5: no tool has the tag "paymnts" (did you mean "payments"?)
+:6:5: no tool has the category "web" (known: http)
+:7:5: no tool belongs to the server "githb" (did you mean "github"?)
+:9:5: no tool uses the instance "shell" (known: browser)
+:10:5: no tool has a name like "git_hub*" (did you mean "github_*"?)
+:12:5: no tool has a name like "zzz*"
+:13:5: no tool has a name like "off_*"
+:14:5: no tool has the tag "off" (known: payments)`
+	if text := strings.Join(got, "\n"); text != want {
+		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+	named := agents.Known{Names: []string{"git_hub_pay", "github_pay", "zzz", "off_one"}}
+	if err := CheckAgents(specs, named); err != nil {
+		t.Errorf("tags are checked although only names are known: %v", err)
 	}
 }
 
 // An agent has the hooks of its file, by point and in order. A name alone has all defaults: a hook
 // before a step blocks if it fails, a hook after it does not.
 func TestAgentHooks_KeepOrderAndDefaults(t *testing.T) {
-	agent, err := agents.Load("testdata/agents/hooks_good.yaml", nil)
+	agent, err := agents.Load("testdata/agents/hooks_good.yaml", agents.Known{})
 	if err != nil {
 		t.Fatal(err)
 	}

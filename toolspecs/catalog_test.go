@@ -251,12 +251,13 @@ func TestShippedTools_Compile(t *testing.T) {
 
 // Agent, plan and script files decode to the values that start runs.
 func TestRunFiles_DecodeToInputsOfRuns(t *testing.T) {
-	agent, err := agents.Load("testdata/agents/scripted_good.yaml", []string{"search", "read"})
+	agent, err := agents.Load("testdata/agents/scripted_good.yaml",
+		agents.Known{Names: []string{"search", "read"}})
 	compareJSON(t, agent, err,
 		`{"name":"docs","description":"Answers questions.","instructions":"Be brief.","model":{"provider":"scripted",`+
 			`"script":{"steps":[{"calls":[{"id":"a","tool":"search","arguments":{"query":"x"}}]},{"answer":"found ${a}"}]}},"tools":["search","read"],`+
 			`"order":"parallel_first","mode":"lenient","limits":{"turns":5,"calls":10,"tokens":1000,"cost":0.5,"wall_time":"1m0s"}}`)
-	agent, err = agents.Load("testdata/agents/openai_good.yaml", nil)
+	agent, err = agents.Load("testdata/agents/openai_good.yaml", agents.Known{})
 	compareJSON(t, agent, err, `{"name":"docs","model":{"provider":"openai","name":"gpt",`+
 		`"script":{"steps":[{"calls":[{"id":"a","tool":"search","arguments":{"query":"x"}}]},{"answer":"found ${a}"}]},"temperature":0,"max_tokens":100,`+
 		`"timeout":"1m0s","lane":"model","max_attempts":2,"price":{"input":0.1,"output":0.2}},"tools":["search"]}`)
@@ -275,7 +276,7 @@ func TestRunFiles_DecodeToInputsOfRuns(t *testing.T) {
 			`{"tool":"search","arguments_text":"{broken","repeat":3}]},{"calls":[{"id":"text","tool":"read","arguments":{"path":"${found.0.path}"}}]},`+
 			`{"answer":"It says ${text}, for $${PRICE}.","delay":"2s"}],"summary":"So far: ${found}"}`)
 	for name, load := range map[string]func(string) error{
-		"agent": func(path string) error { _, err := agents.Load(path, nil); return err },
+		"agent": func(path string) error { _, err := agents.Load(path, agents.Known{}); return err },
 		"plan":  func(path string) error { _, err := plans.Load(path, nil); return err },
 	} {
 		if err := load("testdata/none.yaml"); err == nil ||

@@ -61,7 +61,7 @@ func decodeBlock(t *testing.T, block string) error {
 			toolspecs.Options{})
 	case strings.Contains(block, "\nmodel:"):
 		_, err = agents.Decode(beside(t, "blocks/script.yaml", "steps: [{answer: done}]\n"),
-			[]byte(block), nil)
+			[]byte(block), agents.Known{})
 	case strings.HasPrefix(block, "lanes:"):
 		_, err = lanes.Decode("block.yaml", []byte(block))
 	case strings.Contains(block, "\ncases:"):

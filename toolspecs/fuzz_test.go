@@ -32,7 +32,7 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		// The folder does not exist, so that no agent file can name a script.
-		_, err = agents.Decode("none/f.yaml", data, nil)
+		_, err = agents.Decode("none/f.yaml", data, agents.Known{})
 		placed(t, err)
 		_, err = plans.Decode("f.yaml", data, nil)
 		placed(t, err)

@@ -44,7 +44,7 @@ func TestDecode_ReportsTheFaultsOfGoldenFiles(t *testing.T) {
 			if strings.Contains(file, "alone") {
 				names = nil
 			}
-			_, err := agents.Decode(file, data, names)
+			_, err := agents.Decode(file, data, agents.Known{Names: names})
 			return err
 		},
 		"plans": func(file string, data []byte) error {

@@ -11,7 +11,6 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
-	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/internal/templates"
 	"github.com/switchyard/switchyard/toolspecs/agents"
@@ -76,10 +75,28 @@ func (c *checker) shownToAgent(s Spec) {
 	}
 }
 
-// CheckAgents returns faults for unknown tools that the agents of specs may call; known are the
-// names of all tools. The error is Faults, each at its place in the agent's file if the agent comes
+// Facts returns the facts by which agents select the tool.
+func (s Spec) Facts() api.ToolFacts {
+	return api.ToolFacts{Name: s.Name, Category: s.Category, Server: s.Entry.Server,
+		Instance: s.InstanceName(), Tags: s.Tags}
+}
+
+// Known returns the tools as the agents' lists see them. Disabled ones can be named, not selected.
+func Known(specs []Spec) agents.Known {
+	known := agents.Known{Names: []string{}, Selectable: []api.ToolFacts{}}
+	for _, s := range specs {
+		known.Names = append(known.Names, s.Name)
+		if s.Status != api.StatusDisabled {
+			known.Selectable = append(known.Selectable, s.Facts())
+		}
+	}
+	return known
+}
+
+// CheckAgents returns faults for entries of the agents' lists that name or select no tool. The
+// error is Faults, each at its place in the agent's file if the agent comes
 // from a file.
-func CheckAgents(specs []Spec, known []string) error {
+func CheckAgents(specs []Spec, known agents.Known) error {
 	var faults Faults
 	for _, s := range specs {
 		if s.Entry.Agent != nil {
@@ -102,15 +119,13 @@ func toolsOf(a *api.Agent) []string {
 	return append(a.Tools[:len(a.Tools):len(a.Tools)], a.Checker.Tool)
 }
 
-func missingTools(s Spec, known []string) Faults {
+func missingTools(s Spec, known agents.Known) Faults {
 	var faults Faults
 	for _, name := range toolsOf(s.Entry.Agent) {
-		if !slices.ContainsFunc(known, func(tool string) bool {
-			return tool == name || api.SelectsTools(name) && api.MaySelect(name, tool)
-		}) {
+		if !known.Selects(name) {
 			faults = append(faults, Fault{File: fmt.Sprintf("toolspec %q", s.Name),
 				Message: fmt.Sprintf("its agent %s names the tool %q, and there is none",
-					s.Entry.Agent.Name, name), Hint: spelling.Hint(name, known)})
+					s.Entry.Agent.Name, name), Hint: known.Hint(name)})
 		}
 	}
 	if len(faults) == 0 || s.Entry.AgentFile == "" {
@@ -143,7 +158,7 @@ func (agentKind) readFiles(e *Entry, doc *strictyaml.Document, file string, o Op
 		doc.Report("$.entry.agent", err.Error(), "paths are relative to the toolspec's file")
 		return nil
 	}
-	if e.Agent, err = agents.DecodeWith(e.AgentFile, data, nil, o.read); err != nil {
+	if e.Agent, err = agents.DecodeWith(e.AgentFile, data, agents.Known{}, o.read); err != nil {
 		doc.Report("$.entry.agent", "the agent file has faults", "correct them there")
 		return strictyaml.AsFaults(e.AgentFile, err)
 	}

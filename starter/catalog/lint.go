@@ -33,8 +33,9 @@ The kind of a file is detected from its keys; --kind sets it. Without a path the
 the folder of --tools (default ./tools).
 
 Tools that agents, plans and scripts name are looked up in the folder of --tools (default
-./tools if it holds toolspecs) and among the tools of the worker. Without a folder every valid
-name is accepted. Lanes are looked up in the file of --lanes-file (default ./lanes.yaml if it
+./tools if it holds toolspecs) and among the tools of the worker, and so are the tags,
+categories, servers, instances and patterns of agents. Without a folder every valid name is
+accepted. Lanes are looked up in the file of --lanes-file (default ./lanes.yaml if it
 exists), which is checked as well.`,
 		Example: `  starter tools lint
   starter tools lint ./tools
@@ -147,7 +148,7 @@ func (l *linter) path(path string) error {
 			return err
 		}
 		l.warn(located)
-		return checkNamed(specsOf(located), nil)
+		return checkNamed(specsOf(located), agents.Known{})
 	}
 	return l.file(path)
 }
@@ -186,9 +187,9 @@ func (l *linter) caller(path string, kind string, data []byte) (err error) {
 	case specfiles.KindAgent:
 		_, err = agents.Decode(path, data, known)
 	case specfiles.KindPlan:
-		_, err = plans.Decode(path, data, known)
+		_, err = plans.Decode(path, data, known.Names)
 	default:
-		_, err = plans.DecodeScript(path, data, known, "")
+		_, err = plans.DecodeScript(path, data, known.Names, "")
 	}
 	return specfiles.AllFaults(err, wrong)
 }
@@ -267,7 +268,7 @@ func (l *linter) tool(path string, data []byte) error {
 		return err
 	}
 	known, err := specfiles.KnownTools(l.app, l.catalog)
-	if err != nil || known == nil {
+	if err != nil || known.Names == nil {
 		return err
 	}
 	return checkNamed(specs, known)
@@ -275,12 +276,14 @@ func (l *linter) tool(path string, data []byte) error {
 
 // checkNamed looks up the tools that agents and undo and verify entries name, among specs, the
 // built-in tools, and known.
-func checkNamed(specs []toolspecs.Spec, known []string) error {
-	for _, s := range append(toolspecs.Shipped(), specs...) {
-		known = append(known, s.Name)
+func checkNamed(specs []toolspecs.Spec, known agents.Known) error {
+	own := toolspecs.Known(append(toolspecs.Shipped(), specs...))
+	if known.Names == nil || known.Selectable != nil {
+		known.Selectable = slices.Concat(known.Selectable, own.Selectable)
 	}
+	known.Names = slices.Concat(known.Names, own.Names)
 	if err := toolspecs.CheckAgents(specs, known); err != nil {
 		return err
 	}
-	return toolspecs.CheckCalls(specs, known)
+	return toolspecs.CheckCalls(specs, known.Names)
 }

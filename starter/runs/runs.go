@@ -123,7 +123,7 @@ func loadAgent(a *cli.App, c *specfiles.Flags, path string) (*api.Agent, error) 
 	agent, err := agents.Load(path, known)
 	if err != nil {
 		return nil, specfiles.CannotRun(a, path, specfiles.KindAgent, c, err,
-			func(known []string) error {
+			func(known agents.Known) error {
 				_, err := agents.Load(path, known)
 				return err
 			})
@@ -177,11 +177,11 @@ func planStart(a *cli.App, cmd *cobra.Command, flags *startFlags, path string) (
 	if err != nil {
 		return nil, err
 	}
-	plan, err := plans.Load(path, known)
+	plan, err := plans.Load(path, known.Names)
 	if err != nil {
 		return nil, specfiles.CannotRun(a, path, specfiles.KindPlan, &flags.catalog, err,
-			func(known []string) error {
-				_, err := plans.Load(path, known)
+			func(known agents.Known) error {
+				_, err := plans.Load(path, known.Names)
 				return err
 			})
 	}

@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/jsonpath"
-	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs/plans"
 )
@@ -82,15 +80,15 @@ type limitsFile struct {
 }
 
 // Decode reads an agent file. file is its path: scripts that it names are read relative to it.
-// known are the names of the tools there are; nil leaves them unchecked. The error is Faults.
-func Decode(file string, data []byte, known []string) (*api.Agent, error) {
+// The error is Faults.
+func Decode(file string, data []byte, known Known) (*api.Agent, error) {
 	return DecodeWith(file, data, known, strictyaml.ReadFile)
 }
 
 // Reader is strictyaml.ReadFile, or a variant that records what was read.
 type Reader func(path string, limit int) ([]byte, error)
 
-func DecodeWith(file string, data []byte, known []string, read Reader) (*api.Agent, error) {
+func DecodeWith(file string, data []byte, known Known, read Reader) (*api.Agent, error) {
 	doc, faults := strictyaml.ParseOne(file, data, maxBytes)
 	if err := faults.Err(); err != nil {
 		return nil, err
@@ -104,7 +102,7 @@ func DecodeWith(file string, data []byte, known []string, read Reader) (*api.Age
 	}
 	checkToolNames(doc, "$.tools", f.Tools, known)
 	f.checkModel(doc)
-	f.checkChecker(doc, known)
+	f.checkChecker(doc, known.Names)
 	checkHooks(doc, f.Hooks.hooks(), f.callable())
 	script, scriptFaults := f.script(doc, file, read)
 	rules, ruleFaults := f.rules(doc, file, read)
@@ -117,11 +115,11 @@ func DecodeWith(file string, data []byte, known []string, read Reader) (*api.Age
 }
 
 // Load is Decode for a file.
-func Load(path string, known []string) (*api.Agent, error) {
+func Load(path string, known Known) (*api.Agent, error) {
 	return loadAgent(path, known, strictyaml.ReadFile)
 }
 
-func loadAgent(path string, known []string, read Reader) (*api.Agent, error) {
+func loadAgent(path string, known Known, read Reader) (*api.Agent, error) {
 	data, err := read(path, maxBytes)
 	if err != nil {
 		return nil, err
@@ -183,24 +181,4 @@ func (f agentFile) callable() []string {
 		names = append(names, api.FindTools)
 	}
 	return names
-}
-
-// checkToolNames reports entries in a list that are repeated, that no tool has as its name, or that
-// select no tools.
-func checkToolNames(doc *strictyaml.Document, path string, names, known []string) {
-	for i, name := range names {
-		at := jsonpath.Index(path, i)
-		if slices.Contains(names[:i], name) {
-			doc.Report(at, "the tool is in the list already", "remove it")
-		}
-		if err := api.CheckToolEntry(name); err != nil {
-			doc.Report(at, err.Error(), "")
-		}
-		if !api.SelectsTools(name) {
-			plans.CheckToolName(doc, at, name, known, "there is no tool")
-		} else if known != nil && !slices.ContainsFunc(known,
-			func(tool string) bool { return api.MaySelect(name, tool) }) {
-			doc.Report(at, "no tool has a name like "+jsontext.Shorten(name), "")
-		}
-	}
 }

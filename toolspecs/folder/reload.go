@@ -5,11 +5,13 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/agents"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
@@ -295,24 +297,25 @@ func (c *choice) resolveAgents() (fallen bool) {
 	return fallen
 }
 
-// known returns the names of all tools after the change, sorted.
-func (c *choice) known() []string {
-	known := c.base.Names()
+// known returns all tools after the change, sorted by name.
+func (c *choice) known() agents.Known {
+	specs := c.base.Specs()
 	for _, name := range c.names {
 		r := c.chosen[name]
 		if r == nil {
 			continue
 		}
 		for _, l := range r.specs {
-			known = append(known, l.Spec.Name)
+			specs = append(specs, l.Spec)
 		}
 	}
-	slices.Sort(known)
-	return known
+	slices.SortFunc(specs,
+		func(a, b toolspecs.Spec) int { return strings.Compare(a.Name, b.Name) })
+	return toolspecs.Known(specs)
 }
 
-// lacking returns as faults the tools that a file's agents name but that do not exist.
-func lacking(r *reading, known []string) toolspecs.Faults {
+// lacking returns as faults the entries of a file's agents that name or select no tool.
+func lacking(r *reading, known agents.Known) toolspecs.Faults {
 	if r == nil {
 		return nil
 	}

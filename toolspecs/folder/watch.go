@@ -115,7 +115,7 @@ func newWatcher(c WatchConfig) (*Watcher, error) {
 		w.status.Failed = now
 	}
 	specs, names := w.status.Catalog.Specs(), w.status.Catalog.Names()
-	if err := toolspecs.CheckAgents(specs, names); err != nil {
+	if err := toolspecs.CheckAgents(specs, toolspecs.Known(specs)); err != nil {
 		return nil, err
 	}
 	// otherwise referenced tools may be among the invalid ones

@@ -16,7 +16,7 @@ func TestLibrarian_AnswersFromDocuments(t *testing.T) {
 	l := newLab(t)
 	l.program(program, []string{"LIBRARY=../../.."}, "--tools", "../../../examples/librarian/tools",
 		"--dir", "../../..")
-	agent, err := agents.Load("../../../examples/librarian/agent.yaml", nil)
+	agent, err := agents.Load("../../../examples/librarian/agent.yaml", agents.Known{})
 	if err != nil {
 		t.Fatal(err)
 	}

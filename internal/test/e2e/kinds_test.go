@@ -27,7 +27,7 @@ func (l *lab) shop() *testserver.Process {
 // order starts the run that uses a tool of every kind.
 func (l *lab) order(id string) client.WorkflowRun {
 	l.t.Helper()
-	agent, err := agents.Load("../../../examples/kinds/together/agent.yaml", nil)
+	agent, err := agents.Load("../../../examples/kinds/together/agent.yaml", agents.Known{})
 	if err != nil {
 		l.t.Fatal(err)
 	}

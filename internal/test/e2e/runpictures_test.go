@@ -46,7 +46,7 @@ func TestRunPictures_AreRedrawn(t *testing.T) {
 	pages := t.TempDir()
 	librarian := l.program(testserver.Bin(t, "librarian"), []string{"LIBRARY=../../.."}, "--tools",
 		"../../../examples/librarian/tools", "--dir", "../../..")
-	agent, err := agents.Load("../../../examples/librarian/agent.yaml", nil)
+	agent, err := agents.Load("../../../examples/librarian/agent.yaml", agents.Known{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/agents"
 	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
@@ -215,30 +216,26 @@ func (c *Flags) LoadFolder(mode api.Mode) (*toolspecs.Catalog, error) {
 	return folder.Load(c.Dir, o)
 }
 
-// KnownTools returns the names of the folder's tools and the built-in ones. Without a folder it
-// returns the tools that the worker of 'starter dev' serves, or else nil, and names are checked
-// when the run starts. The same applies, with a warning, if an unnamed default folder or lanes file
-// has faults.
-func KnownTools(a *cli.App, c *Flags) ([]string, error) {
+// KnownTools returns the folder's tools and the built-in ones. Without a folder it returns the
+// names of the tools that the worker of 'starter dev' serves, or else the zero value, and entries
+// are checked when the run starts. The same applies, with a warning, if an unnamed default folder
+// or lanes file has faults.
+func KnownTools(a *cli.App, c *Flags) (agents.Known, error) {
 	if c.Dir == "" && a.Served != nil {
-		return a.Served, nil
+		return agents.Known{Names: a.Served}, nil
 	}
 	if c.UseDefault(); c.Dir == "" {
-		return nil, nil
+		return agents.Known{}, nil
 	}
 	catalog, err := c.Load()
 	if faults, ok := errors.AsType[toolspecs.Faults](err); ok && c.Assumed && c.LanesFile == "" {
 		warnFaults(a, faults, c, "tool names are not checked here; the workers check them")
-		return nil, nil
+		return agents.Known{}, nil
 	}
 	if err != nil {
-		return nil, err
+		return agents.Known{}, err
 	}
-	var names []string
-	for _, tool := range catalog.All() {
-		names = append(names, tool.Spec.Name)
-	}
-	return names, nil
+	return toolspecs.Known(catalog.Specs()), nil
 }
 
 // warnFaults warns of faults in optional files and describes the consequence.

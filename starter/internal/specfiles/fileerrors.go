@@ -9,6 +9,7 @@ import (
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/agents"
 )
 
 // runnable maps the kinds of file that can be run to their commands.
@@ -17,7 +18,7 @@ var runnable = map[string]string{KindAgent: "run", KindPlan: "plan"}
 // CannotRun explains why a file does not load as an agent or a plan: its kind differs, or tools
 // were not found where they were looked up. load loads it again with the given tool names.
 func CannotRun(a *cli.App, path, kind string, c *Flags, err error,
-	load func(known []string) error) error {
+	load func(known agents.Known) error) error {
 	err = cli.FileError(path, err)
 	faults, ok := errors.AsType[toolspecs.Faults](err)
 	if !ok {
@@ -28,7 +29,7 @@ func CannotRun(a *cli.App, path, kind string, c *Flags, err error,
 			return otherKind(a, path, kind, other)
 		}
 	}
-	without, _ := errors.AsType[toolspecs.Faults](load(nil))
+	without, _ := errors.AsType[toolspecs.Faults](load(agents.Known{}))
 	if len(without) == len(faults) { // none is about the name of a tool
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -234,4 +235,68 @@ func randomHex(bytes int) string {
 	b := make([]byte, bytes)
 	_, _ = rand.Read(b) // never fails
 	return hex.EncodeToString(b)
+}
+
+// Ended is the end of one run of RunAll.
+type Ended struct {
+	// Run is nil if the run was not started.
+	Run    *Run
+	Result RunResult
+	// Err is the error of Start or of Result.
+	Err error
+}
+
+// RunAll starts runs, at most atOnce of them at a time, and yields the index and the end of each as
+// they end. atOnce below 1 is 1. If the loop ends early or ctx ends, RunAll starts no more runs;
+// those that are open go on. With an ID for each run, RunAll can be called again, in another
+// process as well: it starts what is missing and yields the results of all.
+func (c *Client) RunAll(ctx context.Context, starts []Start, atOnce int) iter.Seq2[int, Ended] {
+	type end struct {
+		index int
+		Ended
+	}
+	return func(yield func(int, Ended) bool) {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		ends := make(chan end)
+		next := make(chan int)
+		for range min(max(atOnce, 1), len(starts)) {
+			go func() {
+				for i := range next {
+					one := end{index: i}
+					if one.Run, one.Err = c.Start(ctx, starts[i]); one.Err == nil {
+						one.Result, one.Err = one.Run.Result(ctx)
+					}
+					select {
+					case ends <- one:
+					case <-ctx.Done():
+						return
+					}
+				}
+			}()
+		}
+		go feed(ctx, next, len(starts))
+		for range starts {
+			select {
+			case one := <-ends:
+				if !yield(one.index, one.Ended) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// feed sends the numbers below n until ctx ends.
+func feed(ctx context.Context, next chan<- int, n int) {
+	defer close(next)
+	for i := range n {
+		select {
+		case next <- i:
+		case <-ctx.Done():
+			return
+		}
+	}
 }

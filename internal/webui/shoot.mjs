@@ -11,7 +11,8 @@ const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
   args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
 });
-const columns = ['Status', 'Workflow ID', 'Type', 'SwitchyardAgent', 'SwitchyardCaller', 'SwitchyardKind'];
+const columns = ['Status', 'Workflow ID', 'SwitchyardAgent', 'SwitchyardCaller', 'SwitchyardKind'];
+const runs = '?query=' + encodeURIComponent('SwitchyardKind IS NOT NULL'); // hides the workflows of lanes
 
 // page opens a path of the default namespace, with settings in the page's store, and waits for a text.
 async function page(path, settings, text, height = 900) {
@@ -53,7 +54,7 @@ await find(waits, 'starter approve waits 2.1');
 await waits.mouse.move(0, 0);
 await waits.screenshot({ path: `${folder}/ui-approval.png` });
 
-const done = await page('/done', decoded, 'read_invoice number=4711', 1330);
+const done = await page('/done', decoded, 'number=4711', 1330);
 await done.screenshot({ path: `${folder}/ui-timeline.png`, clip: { x: 257, y: 712, width: 1023, height: 618 } });
 await tab(done, 'User Metadata', 'Answered');
 
@@ -61,6 +62,6 @@ const failed = await page('/failed', decoded, 'month-end');
 await tab(failed, 'User Metadata', 'calls_failed');
 await tab(failed, /Event History/, 'Workflow Execution Failed');
 
-const list = await page('', { ...decoded, 'namespace-workflow-table-columns': { default: columns.map((label) => ({ label })) } }, 'bookkeeper', 560);
+const list = await page(runs, { ...decoded, 'namespace-workflow-table-columns': { default: columns.map((label) => ({ label })) } }, 'bookkeeper', 560);
 await list.screenshot({ path: `${folder}/ui-runs.png` });
 await browser.close();

@@ -13,6 +13,8 @@ function options(of, wide) {
 	const names = of.names.slice(0, of.upright ? undefined : mostBars), unit = units[of.unit], used = of.series.filter((s) => s.values.some((v) => v !== 0));
 	const text = {color: colour('quiet'), fontSize: 11};
 	const left = wide < 420 ? 110 : 170;
+	// Beside the longest bar is room for the longest text, at some 6 pixels for each character.
+	const beside = of.behind ? Math.min(Math.max(92, 14 + 6 * Math.max(...of.behind.map((t) => t.length))), wide / 3) : 64;
 	const category = {type: 'category', data: names, inverse: !of.upright, axisTick: {show: false}, axisLine: {lineStyle: {color: colour('line')}},
 		axisLabel: of.upright ? {...text, hideOverlap: true} : {color: colour('ink'), fontSize: 12, width: left - 14, overflow: 'truncate', interval: 0}};
 	const value = {type: 'value', minInterval: of.unit === 'count' ? 1 : 0, splitNumber: 4, axisLabel: {...text, formatter: unit, hideOverlap: true}, splitLine: {lineStyle: {color: colour('line'), opacity: .6}}};
@@ -21,7 +23,7 @@ function options(of, wide) {
 	const behind = of.behind && !of.apart && {name: '', type: 'bar', stack: 'all', silent: true, data: names.map(() => 0), tooltip: {show: false}, label: {show: true, position: 'right', color: colour('quiet'), fontSize: 11, formatter: ({dataIndex}) => of.behind[dataIndex]}};
 	return {
 		animation: false, backgroundColor: colour('ground'), textStyle: {fontFamily: font, color: colour('ink')},
-		grid: {left: of.upright ? 52 : left, right: of.upright ? 16 : of.behind ? 92 : 64, top: 10, bottom: used.length > 1 ? 52 : 28},
+		grid: {left: of.upright ? 52 : left, right: of.upright ? 16 : beside, top: 10, bottom: used.length > 1 ? 52 : 28},
 		legend: {show: used.length > 1, bottom: 0, itemWidth: 14, itemHeight: 9, textStyle: {color: colour('quiet'), fontSize: 12}, data: used.map((s) => s.name)},
 		tooltip: {...tooltip(), trigger: 'axis', axisPointer: {type: 'shadow', shadowStyle: {opacity: .5}}, formatter: (list) => {
 			const n = list[0].dataIndex;

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 )
@@ -35,8 +36,8 @@ func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
 	}
 	report, err := cli.AskWorkers(ctx, d.client, d.queue, api.CatalogRequest{Workers: workers})
 	if silent, ok := errors.AsType[*cli.NoAnswerError](err); ok {
-		return []finding{{markBad, silent.Error(), "start one: " +
-			d.app.Connection.Invocation().WorkerCommand(d.queue, api.LaneGeneral)}}, nil
+		v, err := lanestate.VersionsOf(ctx, d.client, d.namespace, d.queue)
+		return d.unanswered(silent, v), err
 	}
 	if err != nil {
 		return []finding{{markWarn, fmt.Sprintf("cannot ask the workers for their tools: %v",
@@ -44,6 +45,17 @@ func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
 	}
 	return slices.Concat(d.evaluateHosted(report.Workers), d.evaluateSettings(report.Workers,
 		time.Now()), d.evaluateFleet(report.Workers)), nil
+}
+
+// unanswered reports that no worker answers, unless the versions of new runs explain it, which
+// another check reports.
+func (d *doctor) unanswered(silent *cli.NoAnswerError, v lanestate.Versions) []finding {
+	if slices.ContainsFunc(versionFindings(v, d.queue),
+		func(f finding) bool { return f.Mark == markBad }) {
+		return nil
+	}
+	return []finding{{markBad, silent.Error(), "start one: " +
+		d.app.Connection.Invocation().WorkerCommand(d.queue, api.LaneGeneral)}}
 }
 
 // faultsOf reports faulty files of a worker, which keeps what it loaded before.

@@ -87,6 +87,12 @@ var packageRules = []packageRule{
 	}, std: anything, others: []string{"cel.dev/cel-go", "go.temporal.io",
 		"github.com/prometheus/client_golang", "google.golang.org/grpc",
 		"google.golang.org/protobuf"}},
+	{folder: "gateway", ours: []string{
+		".", "api", "toolspecs", "audit", "payloads", "internal", "internal/runstart",
+	}, std: anything, others: []string{
+		apis, sdk + "client", sdk + "converter", sdk + "temporal",
+		"github.com/modelcontextprotocol/go-sdk",
+	}},
 	// One command of starter contains the workflows, to replay histories with them. It contains no
 	// activities and no executors.
 	{folder: "starter/replay", ours: []string{"api", "workflows", "audit", "starter"},
@@ -95,8 +101,9 @@ var packageRules = []packageRule{
 			"github.com/spf13/cobra",
 		}},
 	{folder: "starter", ours: []string{
-		".", "api", "toolspecs", "audit", "audit/export", "audit/html", "audit/traces", "payloads",
-		"payloads/s3", "internal", "internal/connection", "internal/runstart", "starter/replay",
+		".", "api", "toolspecs", "audit", "gateway", "audit/export", "audit/html", "audit/traces",
+		"payloads", "payloads/s3", "internal", "internal/connection", "internal/runstart",
+		"starter/replay",
 	}, std: anything, others: []string{
 		apis, sdk + "client", sdk + "converter", sdk + "log", sdk + "temporal",
 		"charm.land", "github.com/charmbracelet/x", "github.com/spf13",

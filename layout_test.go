@@ -340,24 +340,8 @@ func cutLast(s string) (before, after string) {
 // exportedForOthers are exported names that nothing in the repository uses from outside their
 // package, each with its reason.
 var exportedForOthers = map[string]string{
-	"audit/html.NewRun":             "tests of the package make runs of recorded histories with it",
-	"api.CallStatusQuery":           "session runs use it soon",
-	"api.CancelCall":                "session runs use it soon",
-	"api.CancelCallUpdate":          "session runs use it soon",
-	"api.DefaultSessionIdleTimeout": "session runs use it soon",
-	"api.EndSession":                "session runs use it soon",
-	"api.EndSessionUpdate":          "session runs use it soon",
-	"api.MaxSessionInFlight":        "session runs use it soon",
-	"api.SessionCall":               "session runs use it soon",
-	"api.SessionCallAwaitsAnswer":   "session runs use it soon",
-	"api.SessionCallAwaitsApproval": "session runs use it soon",
-	"api.SessionCallEnded":          "session runs use it soon",
-	"api.SessionCallRunning":        "session runs use it soon",
-	"api.SessionCallState":          "session runs use it soon",
-	"api.SessionCallStatus":         "session runs use it soon",
-	"api.SessionCallUnknown":        "session runs use it soon",
-	"api.SessionWorkflow":           "session runs use it soon",
-	"api.SubmitCallUpdate":          "session runs use it soon",
+	"audit/html.NewRun":      "tests of the package make runs of recorded histories with it",
+	"api.MaxSessionInFlight": "session runs use it soon",
 }
 
 // publicFolders hold packages whose users are programs outside this repository.

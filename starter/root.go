@@ -5,6 +5,7 @@ import (
 	"github.com/switchyard/switchyard/starter/catalog"
 	"github.com/switchyard/switchyard/starter/completion"
 	"github.com/switchyard/switchyard/starter/decide"
+	"github.com/switchyard/switchyard/starter/gateway"
 	"github.com/switchyard/switchyard/starter/inspect"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/operate"
@@ -18,7 +19,7 @@ import (
 var starter = cli.Program{
 	Long: rootHelp, Example: rootExamples,
 	Commands: []func(*cli.App) []*cobra.Command{runs.Commands, inspect.Commands, decide.Commands,
-		catalog.Commands, operate.Commands, replay.Commands, completion.Commands},
+		catalog.Commands, operate.Commands, gateway.Commands, replay.Commands, completion.Commands},
 	Finish: completion.Add,
 }
 

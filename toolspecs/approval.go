@@ -33,6 +33,9 @@ type Approval struct {
 	// Ask is the template of the text that people see; default the tool's description and all
 	// arguments.
 	Ask string `json:"ask,omitempty" yaml:"ask"`
+	// ByCaller lets whoever makes a call through the gateway approve it. By default another person
+	// has to.
+	ByCaller bool `json:"by_caller,omitempty" yaml:"by_caller"`
 }
 
 // withDefaults returns nil if no call waits.
@@ -42,7 +45,7 @@ func (a *Approval) withDefaults() *Approval {
 	}
 	return &Approval{When: cmp.Or(a.When, approvalAlways), Timeout: cmp.Or(a.Timeout,
 		api.DefaultApprovalTimeout),
-		OnTimeout: cmp.Or(a.OnTimeout, api.ApprovalDenies), Ask: a.Ask}
+		OnTimeout: cmp.Or(a.OnTimeout, api.ApprovalDenies), Ask: a.Ask, ByCaller: a.ByCaller}
 }
 
 // approval checks the approval section of a spec.

@@ -1,0 +1,290 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+const (
+	// firstPoll and lastPoll are the first and the longest wait between two looks at a call.
+	firstPoll = 20 * time.Millisecond
+	lastPoll  = time.Second
+	// progressEvery is how often a client hears that its call still runs.
+	progressEvery = 5 * time.Second
+	// cancelWithin bounds the request that cancels a call.
+	cancelWithin = 10 * time.Second
+)
+
+// openCall is a call that a message waits for.
+type openCall struct {
+	*request
+	// session is where the call was made, which is an earlier one of the caller for get_result.
+	session Session
+	id      string
+	// execution is the one that makes the call; empty if it is unknown.
+	execution string
+	// tool is nil if the catalog no longer has it.
+	tool   *toolspecs.Compiled
+	status api.SessionCallStatus
+	began  time.Time
+	// told is when the client last heard of the call.
+	told time.Time
+	// asked are the questions and approvals that the client was asked about.
+	asked map[string]bool
+	// requestDigest identifies the request; empty for one that cannot be repeated with an answer.
+	requestDigest string
+}
+
+// handle names the call in any session of the caller.
+func (c *openCall) handle() string {
+	return strings.TrimSuffix(c.session.key+"."+c.id+"."+c.execution, ".")
+}
+
+// parseHandle returns the call that a caller names.
+func (r *request) parseHandle(handle string) (*openCall, bool) {
+	key, rest, _ := strings.Cut(handle, ".")
+	id, execution, _ := strings.Cut(rest, ".")
+	if !sessionKey.MatchString(key) || !sessionKey.MatchString(id) ||
+		execution != "" && !sessionKey.MatchString(execution) {
+		return nil, false
+	}
+	s := r.run
+	s.key = key
+	return &openCall{request: r, session: s, id: id, execution: execution,
+		began: time.Now()}, true
+}
+
+// call serves tools/call.
+func (r *request) call(p *mcp.CallToolParamsRaw) (mcp.Result, error) {
+	name, args := p.Name, p.Arguments
+	switch {
+	case p.RequestState != "":
+		return r.replied(p)
+	case name == getResult:
+		return r.getResult(args)
+	case name == findTools:
+		return r.findTools(args)
+	case name == callTool:
+		var fault *api.Error
+		if name, args, fault = inner(args); fault != nil {
+			return r.failure(fault), nil
+		}
+	}
+	return r.submit(p, name, args)
+}
+
+// submit makes a call of a tool and returns its result.
+func (r *request) submit(p *mcp.CallToolParamsRaw, name string, args json.RawMessage) (mcp.Result,
+	error) {
+	tool, err := r.find(name)
+	if err != nil {
+		return nil, err
+	}
+	if len(args) == 0 {
+		args = json.RawMessage(`{}`)
+	}
+	submitted := api.SessionCall{ID: rand.Text(), Tool: name, Arguments: string(args),
+		Wait: api.Duration(r.config.Direct), Trace: r.trace()}
+	submitted.Key, _ = r.meta[idempotencyKey].(string)
+	c := &openCall{request: r, session: r.run, id: submitted.ID, tool: tool, began: time.Now(),
+		requestDigest: requestDigest(p)}
+	if fault := submitted.Check(); fault != nil {
+		return nil, invalid(fault.Error())
+	}
+	c.status, err = r.config.Sessions.Submit(r.ctx, r.run, submitted)
+	if err != nil {
+		return c.refused(err)
+	}
+	c.id, c.execution = c.status.ID, c.status.RunID
+	return c.follow()
+}
+
+// refused returns what a client gets whose call was not accepted.
+func (c *openCall) refused(err error) (mcp.Result, error) {
+	if c.ctx.Err() != nil {
+		c.abandon()
+		return nil, c.ctx.Err()
+	}
+	refusal, ok := errors.AsType[*api.ControlError](err)
+	if !ok {
+		return nil, c.unavailable(err)
+	}
+	fault := api.Errorf(api.ErrQueueFull, "%s", refusal.Message)
+	fault.Retryable, fault.NotStarted = true, true
+	return c.failure(fault), nil
+}
+
+// follow returns the result of a call, or what the client can do until there is one.
+func (c *openCall) follow() (mcp.Result, error) {
+	if res, err := c.endedOrAsked(); res != nil || err != nil {
+		return res, err
+	}
+	if err := c.await(c.config.Direct - time.Since(c.began)); err != nil {
+		return nil, err
+	}
+	if res, err := c.endedOrAsked(); res != nil || err != nil {
+		return res, err
+	}
+	if c.follows() {
+		return c.createTask(), nil
+	}
+	if err := c.await(c.config.Wait - time.Since(c.began)); err != nil {
+		return nil, err
+	}
+	if c.status.State == api.SessionCallEnded {
+		return c.ended()
+	}
+	return c.pending(c.tool, c.handle(), c.status), nil
+}
+
+// endedOrAsked returns the result of a call that has ended, or the question to a client that can
+// answer it; nil if there is neither.
+func (c *openCall) endedOrAsked() (mcp.Result, error) {
+	if c.status.State == api.SessionCallEnded {
+		return c.ended()
+	}
+	return c.ask()
+}
+
+// ended returns the result of a call that has ended.
+func (c *openCall) ended() (mcp.Result, error) {
+	if c.status.Outcome == nil {
+		var err error
+		c.status, err = c.config.Sessions.Status(c.ctx, c.session, c.id, c.execution)
+		if err != nil {
+			return nil, c.unavailable(err)
+		}
+	}
+	if c.status.Outcome == nil {
+		return c.failure(api.Errorf(api.ErrOutcomeUnknown,
+			"the result of the call is no longer available")), nil
+	}
+	return c.outcome(c.tool, c.handle(), c.status.Outcome), nil
+}
+
+// await waits until a call has ended, asks something that the client has not been asked, or d has
+// passed. It tells the client of progress. If the client cancels, so does await.
+func (c *openCall) await(d time.Duration) error {
+	ctx, cancel := c.within(c.ctx, d)
+	defer cancel()
+	for pause := firstPoll; c.status.State != api.SessionCallEnded && !c.hasQuestion(); {
+		if c.told.IsZero() || time.Since(c.told) >= progressEvery {
+			c.told = time.Now()
+			c.notify(stateText(c.status), c.began)
+		}
+		if !sleep(ctx, pause) {
+			break
+		}
+		pause = min(2*pause, lastPoll)
+		status, err := c.config.Sessions.Status(ctx, c.session, c.id, c.execution)
+		if err != nil {
+			if ctx.Err() != nil {
+				break
+			}
+			return c.unavailable(err)
+		}
+		c.status = status
+	}
+	if c.ctx.Err() != nil {
+		c.abandon()
+		return c.ctx.Err()
+	}
+	return nil
+}
+
+// abandon cancels a call whose client has cancelled it or is gone. A once call of a client that is
+// gone goes on: the client is likely to repeat it, and then gets its result.
+func (c *openCall) abandon() {
+	if c.hungUp() && (c.tool == nil || c.tool.Tool().Effect == api.EffectOnce) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), cancelWithin)
+	defer cancel()
+	if err := c.cancel(ctx); err != nil {
+		c.config.Logger.Info("a call was not cancelled", "call", c.id, "error", err)
+	}
+}
+
+func (c *openCall) cancel(ctx context.Context) error {
+	return c.config.Sessions.Cancel(ctx, c.session, api.CancelCall{ID: c.id, By: c.caller.ID,
+		Reason: "the client cancelled it"})
+}
+
+// sleep waits for d and reports whether ctx has not ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// getResult serves the tool get_result.
+func (r *request) getResult(args json.RawMessage) (mcp.Result, error) {
+	var in struct {
+		Call string `json:"call_id"`
+	}
+	c, ok := (*openCall)(nil), json.Unmarshal(args, &in) == nil
+	if ok {
+		c, ok = r.parseHandle(in.Call)
+	}
+	if !ok {
+		return r.failure(api.Errorf(api.ErrValidation,
+			"call_id is not the call_id of a pending call")), nil
+	}
+	if err := c.load(); err != nil {
+		return nil, err
+	}
+	if c.status.State == api.SessionCallUnknown {
+		return r.failure(api.Errorf(api.ErrValidation, "there is no call %s", in.Call)), nil
+	}
+	return c.followResult()
+}
+
+// followResult waits for a call that an earlier request made. A client that stops to wait does not
+// cancel it.
+func (c *openCall) followResult() (mcp.Result, error) {
+	ctx, cancel := c.within(c.ctx, c.config.Wait)
+	defer cancel()
+	for pause := firstPoll; c.status.State != api.SessionCallEnded && sleep(ctx, pause); {
+		pause = min(2*pause, lastPoll)
+		if time.Since(c.told) >= progressEvery {
+			c.told = time.Now()
+			c.notify(stateText(c.status), c.began)
+		}
+		status, err := c.config.Sessions.Status(ctx, c.session, c.id, c.execution)
+		if err != nil && ctx.Err() == nil {
+			return nil, c.unavailable(err)
+		}
+		if err == nil {
+			c.status = status
+		}
+	}
+	if c.status.State == api.SessionCallEnded {
+		return c.ended()
+	}
+	return c.pending(c.tool, c.handle(), c.status), nil
+}
+
+// load reads the status of a call that is known by its id.
+func (c *openCall) load() error {
+	var err error
+	if c.status, err = c.config.Sessions.Status(c.ctx, c.session, c.id, c.execution); err != nil {
+		return c.unavailable(err)
+	}
+	if o := c.status.Outcome; o != nil {
+		c.tool, _ = c.config.Catalog().Get(o.Tool)
+	}
+	return nil
+}

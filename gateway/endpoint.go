@@ -1,0 +1,210 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	sessionHeader  = "Mcp-Session-Id"
+	versionHeader  = "Mcp-Protocol-Version"
+	stateless      = "2026-07-28" // the first revision without sessions
+	sessionTimeout = 10 * time.Minute
+)
+
+// endpoint serves one URL in all revisions of the protocol. Sessions of older revisions are in
+// memory only as long as they are in use. A request of a session that is not, because it has been
+// idle or was begun on another replica, begins it again from what its id contains.
+type endpoint struct {
+	requests *requests
+	config   Config
+	// newServer returns a server whose sessions have that id.
+	newServer func(session string) *mcp.Server
+	// shared serves the revision without sessions. It also stands for servers of sessions that
+	// exist already.
+	shared             *mcp.Server
+	modern, sessionful http.Handler
+
+	mu sync.Mutex
+	// servers are those of the sessions in memory, by Mcp-Session-Id, and ended the sessions that
+	// clients ended, with the time.
+	servers map[string]*mcp.Server
+	ended   map[string]time.Time
+	swept   time.Time
+}
+
+func newEndpoint(requests *requests, c Config, newServer func(string) *mcp.Server) *endpoint {
+	e := &endpoint{requests: requests, config: c, newServer: newServer, shared: newServer(""),
+		servers: map[string]*mcp.Server{}, ended: map[string]time.Time{}, swept: time.Now()}
+	e.modern = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return e.shared },
+		&mcp.StreamableHTTPOptions{Stateless: true, Logger: c.Logger,
+			PropagateRequestCancellation: true})
+	e.sessionful = mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
+		if h := requests.of(r.Header); h != nil && h.connect != nil {
+			return h.connect
+		}
+		return e.shared
+	}, &mcp.StreamableHTTPOptions{Logger: c.Logger, SessionTimeout: sessionTimeout})
+	return e
+}
+
+// serve serves one HTTP request for a virtual server, if any.
+func (e *endpoint) serve(w http.ResponseWriter, r *http.Request, server string) {
+	h := &httpRequest{ctx: r.Context(), caller: e.config.Caller(r), server: server}
+	defer e.requests.begin(r, h)()
+	if r.Header.Get(versionHeader) >= stateless {
+		e.modern.ServeHTTP(w, r)
+		return
+	}
+	if h.session = r.Header.Get(sessionHeader); h.session == "" {
+		e.begin(w, r, h)
+		return
+	}
+	id, ok := parseSessionID(h.session, h.caller.ID)
+	if !ok || !e.resume(r, h, id) {
+		http.Error(w, "there is no such session; begin one with initialize", http.StatusNotFound)
+		return
+	}
+	e.sessionful.ServeHTTP(w, r)
+	if r.Method == http.MethodDelete {
+		e.end(h, id)
+	}
+}
+
+// begin serves a request without a session, which has to begin one.
+func (e *endpoint) begin(w http.ResponseWriter, r *http.Request, h *httpRequest) {
+	if r.Method != http.MethodPost {
+		http.Error(w, "the header "+sessionHeader+" is missing", http.StatusBadRequest)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mcp.DefaultMaxRequestBodyBytes))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		http.Error(w, "the request is too large", http.StatusRequestEntityTooLarge)
+		return
+	}
+	if err != nil {
+		http.Error(w, "the request could not be read", http.StatusBadRequest)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	params, ok := initializeParams(body)
+	if !ok { // the SDK says what is wrong with it
+		if _, err := jsonrpc.DecodeMessage(body); err == nil {
+			http.Error(w, "the header "+sessionHeader+" is missing: begin a session with initialize",
+				http.StatusBadRequest)
+			return
+		}
+		e.sessionful.ServeHTTP(w, r)
+		return
+	}
+	if h.session, err = mintSessionID(h.caller.ID, params); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	h.connect = e.newServer(h.session)
+	e.keep(h.session, h.connect)
+	e.sessionful.ServeHTTP(w, r)
+}
+
+// initializeParams returns the parameters of a message if it is an initialize request.
+func initializeParams(body []byte) (*mcp.InitializeParams, bool) {
+	m, err := jsonrpc.DecodeMessage(body)
+	if err != nil {
+		return nil, false
+	}
+	r, ok := m.(*jsonrpc.Request)
+	if !ok || r.Method != "initialize" || !r.IsCall() {
+		return nil, false
+	}
+	var p mcp.InitializeParams
+	if json.Unmarshal(r.Params, &p) != nil {
+		return nil, false
+	}
+	return &p, true
+}
+
+// resume makes sure that a session is in memory, and reports false if its client has ended it.
+func (e *endpoint) resume(r *http.Request, h *httpRequest, id sessionID) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, ended := e.ended[h.session]; ended {
+		return false
+	}
+	if s := e.servers[h.session]; s != nil && connected(s) {
+		return true
+	}
+	s := e.newServer(h.session)
+	if !e.replay(r, h, s, id) {
+		return false
+	}
+	e.servers[h.session] = s
+	e.sweep()
+	return true
+}
+
+// replay begins a session with the messages with which its client began it.
+func (e *endpoint) replay(r *http.Request, h *httpRequest, s *mcp.Server, id sessionID) bool {
+	params, err := json.Marshal(id.Initialize)
+	if err != nil {
+		return false
+	}
+	first := &httpRequest{ctx: h.ctx, caller: h.caller, server: h.server, session: h.session,
+		connect: s}
+	number, err := jsonrpc.MakeID("resume")
+	if err != nil {
+		return false
+	}
+	for _, m := range []*jsonrpc.Request{{ID: number, Method: "initialize", Params: params},
+		{Method: "notifications/initialized", Params: json.RawMessage(`{}`)}} {
+		body, err := jsonrpc.EncodeMessage(m)
+		if err != nil {
+			return false
+		}
+		// The context has no end: the session outlives the request.
+		again, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()),
+			http.MethodPost, r.URL.String(), bytes.NewReader(body))
+		if err != nil {
+			return false
+		}
+		again.Host = r.Host
+		again.Header.Set("Content-Type", "application/json")
+		again.Header.Set("Accept", "application/json, text/event-stream")
+		if !m.IsCall() {
+			again.Header.Set(sessionHeader, h.session)
+		}
+		end := e.requests.begin(again, first)
+		w := &statusWriter{status: http.StatusOK}
+		e.sessionful.ServeHTTP(w, again)
+		end()
+		if w.status >= http.StatusBadRequest {
+			return false
+		}
+	}
+	return true
+}
+
+// statusWriter notes the status of a response and drops its body.
+type statusWriter struct {
+	header http.Header
+	status int
+}
+
+func (w *statusWriter) Header() http.Header {
+	if w.header == nil {
+		w.header = http.Header{}
+	}
+	return w.header
+}
+
+func (w *statusWriter) Write(p []byte) (int, error) { return len(p), nil }
+func (w *statusWriter) WriteHeader(status int)      { w.status = status }
+func (w *statusWriter) Flush()                      {}

@@ -1,0 +1,137 @@
+// Package gateway serves tools to MCP clients over HTTP and standard streams. Each call of a client
+// is a call of a durable session run, so that a replica of the gateway keeps nothing that must not
+// be lost: any replica can continue the session of another.
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// Paths of the gateway. Below Path are the virtual servers, by name.
+const (
+	Path         = "/mcp"
+	OperatorPath = "/operator"
+)
+
+// Defaults of a Config.
+const (
+	DefaultDirect    = 2 * time.Second
+	DefaultWait      = 50 * time.Second
+	DefaultMaxListed = 200
+)
+
+// Config describes a gateway.
+type Config struct {
+	// Sessions makes the calls; required.
+	Sessions Sessions
+	// Catalog returns the tools to offer, which may change over time; required.
+	Catalog func() *toolspecs.Catalog
+	// Select returns those of the tools that a caller may use on a virtual server; the name is
+	// empty for Path itself. Nil offers all tools there, and no virtual servers.
+	Select func(server string, caller api.Caller, tools []*toolspecs.Compiled) (
+		[]*toolspecs.Compiled, error)
+	// Caller returns who sent a request; required.
+	Caller func(*http.Request) api.Caller
+	// Operates reports whether the sender of a request may decide about approvals; nil allows it
+	// to everyone.
+	Operates func(*http.Request) bool
+	// Direct is how long a request waits for the result of its call before the client gets a task
+	// or progress; default DefaultDirect.
+	Direct time.Duration
+	// Wait is how long a request waits at most before it returns that the call is pending; default
+	// DefaultWait.
+	Wait time.Duration
+	// MaxListed is the number of tools above which clients get find_tools and call_tool in place
+	// of the list; default DefaultMaxListed.
+	MaxListed int
+	// StateKey signs the state of open questions that clients return. All replicas need the same
+	// key. Default is a random one, for a single replica.
+	StateKey []byte
+	// Version is reported to clients.
+	Version string
+	// Logger gets what goes wrong with requests; default none.
+	Logger *slog.Logger
+}
+
+// Gateway serves MCP clients. Create it with New.
+type Gateway struct {
+	config Config
+	state  signer
+	tools  *offers
+	// http are the requests in progress; mcp and operator the endpoints that serve them.
+	requests      requests
+	mcp, operator *endpoint
+
+	// draining is closed by Drain.
+	draining chan struct{}
+	drain    sync.Once
+}
+
+// New returns a gateway. It returns an error if the configuration misses something.
+func New(c Config) (*Gateway, error) {
+	if c.Sessions == nil || c.Catalog == nil || c.Caller == nil {
+		return nil, errors.New("a gateway needs Sessions, Catalog and Caller")
+	}
+	c.Direct = cmp.Or(c.Direct, DefaultDirect)
+	c.Wait = max(cmp.Or(c.Wait, DefaultWait), c.Direct)
+	c.MaxListed = cmp.Or(c.MaxListed, DefaultMaxListed)
+	c.Version = cmp.Or(c.Version, "dev")
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if len(c.StateKey) == 0 {
+		c.StateKey = []byte(rand.Text())
+	}
+	g := &Gateway{config: c, state: signer{key: c.StateKey}, tools: &offers{},
+		draining: make(chan struct{})}
+	g.mcp = newEndpoint(&g.requests, c, g.newServer)
+	g.operator = newEndpoint(&g.requests, c, g.newOperatorServer)
+	return g, nil
+}
+
+// ServeHTTP serves Path, the virtual servers below it, and OperatorPath.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	server, operates, ok := route(r.URL.Path)
+	switch {
+	case !ok || server != "" && g.config.Select == nil:
+		http.NotFound(w, r)
+	case operates && g.config.Operates != nil && !g.config.Operates(r):
+		http.Error(w, "deciding about approvals is not allowed to this identity",
+			http.StatusForbidden)
+	case operates:
+		g.operator.serve(w, r, "")
+	default:
+		g.mcp.serve(w, r, server)
+	}
+}
+
+// CatalogChanged tells connected clients that the list of tools may have changed.
+func (g *Gateway) CatalogChanged() { g.mcp.announceTools() }
+
+// Drain has requests that wait for a call return that it is pending, so that a server that shuts
+// down need not wait for them. The calls go on, and another replica has their results.
+func (g *Gateway) Drain() { g.drain.Do(func() { close(g.draining) }) }
+
+// within returns a context that ends after d, or when the gateway drains.
+func (g *Gateway) within(ctx context.Context, d time.Duration) (context.Context,
+	context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	go func() {
+		select {
+		case <-g.draining:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}

@@ -1,0 +1,195 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"runtime/debug"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/switchyard/switchyard/api"
+)
+
+// anyObject is the schema of arguments that are any object.
+var anyObject = json.RawMessage(`{"type":"object"}`)
+
+// tasksExtension is the extension by which clients declare that they follow tasks.
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
+// Keys of _meta. idempotencyKey and sessionName are set by clients, callKey and errorKey by the
+// gateway. Workers send idempotencyKey to MCP servers as well.
+const (
+	idempotencyKey = "io.github.switchyard/idempotency-key"
+	sessionName    = "io.github.switchyard/session"
+	callKey        = "io.github.switchyard/call"
+	errorKey       = "io.github.switchyard/error"
+)
+
+const instructions = "Calls are durable: a call that takes long answers that it is pending, with " +
+	"a call_id. Pass it to get_result and do not make the call again."
+
+// newServer returns the server of the tools for one session, or for all clients without one.
+func (g *Gateway) newServer(session string) *mcp.Server {
+	caps := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
+	caps.AddExtension(tasksExtension, nil)
+	s := mcp.NewServer(g.implementation(), &mcp.ServerOptions{Instructions: instructions,
+		Logger: g.config.Logger, Capabilities: caps, GetSessionID: constant(session)})
+	s.AddReceivingMiddleware(g.answer)
+	addTaskMethods(s)
+	return s
+}
+
+// answer is the middleware that answers the methods of tools and tasks.
+func (g *Gateway) answer(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
+		defer func() { // a panic would end the process, and with it the requests of others
+			if cause := recover(); cause != nil {
+				g.config.Logger.Error("a request panicked", "method", method, "cause", cause,
+					"stack", string(debug.Stack()))
+				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+					Message: "the request failed inside the gateway"}
+			}
+		}()
+		switch p := req.GetParams().(type) {
+		case *mcp.ListToolsParams:
+			if p == nil { // the message has none
+				p = &mcp.ListToolsParams{}
+			}
+			return g.request(ctx, req, p).listTools(p)
+		case *mcp.CallToolParamsRaw:
+			if p == nil {
+				return nil, invalid("the params are missing")
+			}
+			return g.request(ctx, req, p).call(p)
+		case *taskParams:
+			if p == nil {
+				return nil, invalid("the params are missing")
+			}
+			return g.request(ctx, req, p).task(method, p)
+		}
+		return next(ctx, method, req)
+	}
+}
+
+func (g *Gateway) implementation() *mcp.Implementation {
+	return &mcp.Implementation{Name: "switchyard", Title: "Switchyard", Version: g.config.Version}
+}
+
+func constant(text string) func() string { return func() string { return text } }
+
+// request is one message of a client that expects a result.
+type request struct {
+	*Gateway
+
+	ctx context.Context
+	// http is the HTTP request of the message; over standard streams, an empty one.
+	http    *httpRequest
+	session *mcp.ServerSession
+	client  *mcp.InitializeParams
+	caller  api.Caller
+	meta    map[string]any
+	// run is the session of the caller.
+	run Session
+	// progress is the token for progress; nil if the client wants none.
+	progress any
+	steps    float64
+}
+
+// request returns what a handler knows about a message.
+func (g *Gateway) request(ctx context.Context, req mcp.Request, p mcp.Params) *request {
+	r := &request{Gateway: g, ctx: ctx, meta: p.GetMeta(), http: &httpRequest{ctx: ctx}}
+	r.session, _ = req.GetSession().(*mcp.ServerSession)
+	if r.client = r.session.InitializeParams(); r.client == nil {
+		r.client = &mcp.InitializeParams{}
+	}
+	if extra := req.GetExtra(); extra != nil && extra.Header != nil {
+		if h := g.requests.of(extra.Header); h != nil {
+			r.http = h
+		}
+	}
+	if r.http.header == nil { // standard streams
+		r.caller = g.config.Caller(nil)
+	} else {
+		r.caller = r.http.caller
+	}
+	r.run = Session{Caller: r.caller, Client: clientName(r.client), key: r.sessionKey()}
+	if t, ok := p.(interface{ GetProgressToken() any }); ok {
+		r.progress = t.GetProgressToken()
+	}
+	return r
+}
+
+// sessionKey returns the key of the session: what the client names in _meta, else its
+// Mcp-Session-Id, else the name of the client's program.
+func (r *request) sessionKey() string {
+	if name, ok := r.meta[sessionName].(string); ok && name != "" {
+		return keyOf("named", name)
+	}
+	if id, ok := parseSessionID(r.http.session, r.caller.ID); ok {
+		return id.Key
+	}
+	name := "unknown"
+	if r.client.ClientInfo != nil && r.client.ClientInfo.Name != "" {
+		name = r.client.ClientInfo.Name
+	}
+	return keyOf("client", name)
+}
+
+func clientName(p *mcp.InitializeParams) string {
+	if p.ClientInfo == nil {
+		return ""
+	}
+	return api.Shorten(p.ClientInfo.Name+" "+p.ClientInfo.Version, 100)
+}
+
+// modern reports whether the message is of the revision without sessions.
+func (r *request) modern() bool { return r.client.ProtocolVersion >= stateless }
+
+// hungUp reports whether the HTTP connection of the message has ended, rather than its client
+// having cancelled it.
+func (r *request) hungUp() bool { return r.http.header != nil && r.http.ctx.Err() != nil }
+
+// follows reports whether the client follows tasks.
+func (r *request) follows() bool {
+	c := r.client.Capabilities
+	return r.modern() && c != nil && c.Extensions[tasksExtension] != nil
+}
+
+// asks reports whether the client can ask its user.
+func (r *request) asks() bool {
+	c := r.client.Capabilities
+	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil ||
+		c.Elicitation.URL == nil)
+}
+
+// trace returns the W3C traceparent of the message; empty for none.
+func (r *request) trace() string {
+	if t, ok := r.meta["traceparent"].(string); ok {
+		return t
+	}
+	return r.http.header.Get("Traceparent")
+}
+
+// notify sends progress, if the client wants any.
+func (r *request) notify(message string, since time.Time) {
+	if r.progress == nil {
+		return
+	}
+	r.steps = max(r.steps+1, time.Since(since).Seconds())
+	// A client that is gone is noticed by its context.
+	_ = r.session.NotifyProgress(r.ctx, &mcp.ProgressNotificationParams{ProgressToken: r.progress,
+		Progress: r.steps, Message: message})
+}
+
+// invalid returns the protocol error for parameters that no call can have.
+func invalid(message string) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
+}
+
+// unavailable returns the protocol error for a session that cannot be reached.
+func (r *request) unavailable(err error) error {
+	r.config.Logger.Error("a session cannot be reached", "session", r.run.RunID(), "error", err)
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+		Message: "the orchestrator cannot be reached; try again later"}
+}

@@ -1,0 +1,260 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/user"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway"
+	"github.com/switchyard/switchyard/gateway/runs"
+	"github.com/switchyard/switchyard/internal/buildinfo"
+	"github.com/switchyard/switchyard/internal/httpserver"
+	"github.com/switchyard/switchyard/internal/runstart"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/folder"
+	"go.temporal.io/sdk/client"
+)
+
+// stateKeyVariable is the environment variable with the key that replicas share.
+const stateKeyVariable = "SWITCHYARD_GATEWAY_KEY"
+
+const (
+	// readWithin bounds the arrival of a request. Answers may stream for long.
+	readWithin = 30 * time.Second
+	// maxBody bounds a request body, in bytes.
+	maxBody = 4 << 20
+	// leastStateKey is the minimum length of the key that replicas share.
+	leastStateKey = 16
+)
+
+const gatewayHelp = `Serves tools to MCP clients: agents, editors and SDKs. Each call of a client is a call of a
+durable session run, with the checks, approvals, lanes and records of every other run. A client
+that is cut off, or a gateway that is killed, loses no call and no result.
+
+The tools are those of the folder --tools, which the gateway watches, and the tools that ship with
+the workers. Workers that have the same tools make the calls.
+
+Clients connect to http://HOST:PORT/mcp. Approvals are listed and decided with the tools of
+http://HOST:PORT/operator. With --stdio the gateway serves one client over its standard streams.
+
+Several replicas can serve the same clients. They need the same SWITCHYARD_GATEWAY_KEY, which
+protects the state of open questions.`
+
+// options are the flags of the gateway.
+type options struct {
+	listen, queue string
+	tools         specfiles.Flags
+	direct, wait  time.Duration
+	drain, idle   time.Duration
+	maxListed     int
+	stdio         bool
+}
+
+func gatewayCommand(a *cli.App) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use: "gateway", GroupID: cli.GroupServer,
+		Short: "Serve tools to MCP clients", Long: gatewayHelp,
+		Example: `  starter gateway --tools tools
+  starter gateway --listen 127.0.0.1:9000 --direct 1s
+  starter gateway --stdio`,
+		Args: cli.Arguments(0),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.check(cmd); err != nil {
+				return err
+			}
+			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
+				return o.run(ctx, a, c)
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8090",
+		"`host:port` to listen on; port 0 selects a free port")
+	o.tools.Add(f, "to offer (default ./tools if it contains any)")
+	f.StringVar(&o.queue, "task-queue", api.DefaultTaskQueue, "`task queue` of the workers")
+	f.DurationVar(&o.direct, "direct", gateway.DefaultDirect,
+		"`duration` that a request waits for its result before the client gets a task or progress")
+	f.DurationVar(&o.wait, "wait", gateway.DefaultWait,
+		"`duration` that a request waits before it returns that the call is pending")
+	f.DurationVar(&o.drain, "drain", 10*time.Second,
+		"`duration` that open requests may take when the gateway stops")
+	f.DurationVar(&o.idle, "idle", api.DefaultSessionIdleTimeout.Std(),
+		"`duration` without calls after which a session ends")
+	f.IntVar(&o.maxListed, "max-listed", gateway.DefaultMaxListed,
+		"offer find_tools and call_tool in place of more than this `number` of tools")
+	f.BoolVar(&o.stdio, "stdio", false, "serve one client over standard input and output")
+	return cmd
+}
+
+// check checks the flags.
+func (o *options) check(cmd *cobra.Command) error {
+	if key := os.Getenv(stateKeyVariable); key != "" && len(key) < leastStateKey {
+		return cli.UsageError(cmd, "%s has %d characters; use %d or more", stateKeyVariable,
+			len(key), leastStateKey)
+	}
+	if o.direct <= 0 || o.wait < o.direct || o.wait > 10*time.Minute {
+		return cli.UsageError(cmd, "--direct %s and --wait %s: use times above 0s, --wait not "+
+			"below --direct and at most 10m", o.direct, o.wait)
+	}
+	if o.maxListed <= 0 || o.idle <= 0 || o.drain < 0 {
+		return cli.UsageError(cmd, "--max-listed, --idle and --drain must be above 0")
+	}
+	o.tools.UseDefault()
+	return o.tools.Check(cmd)
+}
+
+// run serves until ctx ends.
+func (o *options) run(ctx context.Context, a *cli.App, c client.Client) error {
+	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	watcher, err := o.watch(log)
+	if err != nil {
+		return err
+	}
+	defer watcher.Close()
+	g, err := gateway.New(gateway.Config{Sessions: o.sessions(a, c), Catalog: watcher.Catalog,
+		Caller: caller, Direct: o.direct, Wait: o.wait, MaxListed: o.maxListed,
+		StateKey: []byte(os.Getenv(stateKeyVariable)), Version: buildinfo.Read().Version,
+		Logger: log})
+	if err != nil {
+		return err
+	}
+	defer watcher.Subscribe(func(e folder.CatalogEvent) {
+		switch e.Type {
+		case folder.ReloadCompleted:
+			g.CatalogChanged()
+		case folder.LoadError:
+			log.Warn("a toolspec is not in effect", "file", e.File, "error", e.Error)
+		}
+	})()
+	if o.stdio {
+		return o.serveStdio(ctx, a, g)
+	}
+	return o.serve(ctx, a, g)
+}
+
+// watch loads the tools and watches their folder.
+func (o *options) watch(log *slog.Logger) (*folder.Watcher, error) {
+	known, err := o.tools.Options()
+	if err != nil {
+		return nil, err
+	}
+	shipped, err := toolspecs.NewCatalog(toolspecs.Shipped())
+	if err != nil {
+		return nil, err
+	}
+	w, err := folder.Watch(folder.WatchConfig{Dir: o.tools.Dir, Options: known, Base: shipped,
+		OnPolling: func(err error) {
+			log.Warn("changes of the folder are found every 5s only", "error", err)
+		}})
+	if err != nil {
+		return nil, cli.Errorf(cli.ExitUsage, "%w", err)
+	}
+	return w, nil
+}
+
+func (o *options) sessions(a *cli.App, c client.Client) *runs.Sessions {
+	own := switchyard.Options{Namespace: a.Connection.ResolvedNamespace, TaskQueue: o.queue,
+		Storage: a.Connection.Opened}
+	n := &runstart.Namespace{Client: c, Name: a.Connection.ResolvedNamespace}
+	if a.Connection.Opened != nil {
+		n.Decode = a.Connection.Opened.Decode
+	}
+	return &runs.Sessions{Client: switchyard.NewClient(c, own), Namespace: n, TaskQueue: o.queue,
+		Session: api.Session{IdleTimeout: api.Duration(o.idle)}}
+}
+
+// caller returns who sends the requests of a gateway without authentication: the user of the
+// process for standard streams, and else anyone on this machine.
+func caller(r *http.Request) api.Caller {
+	c := api.Caller{Type: api.CallerSession, ID: "local", Auth: api.AuthLoopback}
+	if u, err := user.Current(); r == nil && err == nil && u.Username != "" {
+		c.ID = u.Username
+	}
+	return c
+}
+
+// ready is the gateway's output when it is ready.
+type ready struct {
+	Endpoint string `json:"endpoint"`
+	Operator string `json:"operator"`
+}
+
+// serve serves over HTTP. When ctx ends, requests that wait for a call return that it is pending.
+func (o *options) serve(ctx context.Context, a *cli.App, g *gateway.Gateway) error {
+	if !loopback(o.listen) {
+		return cli.Errorf(cli.ExitUsage, "--listen %s: without authentication the gateway serves "+
+			"this machine only; use 127.0.0.1", o.listen)
+	}
+	listener, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return cli.Errorf(cli.ExitUsage, "--listen %s: %w", o.listen, err)
+	}
+	server := httpserver.New(handler(g), httpserver.Limits{Read: readWithin, Write: 0,
+		Body: maxBody})
+	stopped := make(chan struct{})
+	defer context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		g.Drain()
+		grace, cancel := context.WithTimeout(context.Background(), o.drain)
+		defer cancel()
+		if server.Shutdown(grace) != nil {
+			_ = server.Close() // streams that clients keep open
+		}
+	})()
+	url := "http://" + listener.Addr().String()
+	if err := tell(a, ready{url + gateway.Path, url + gateway.OperatorPath}); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return cli.Errorf(cli.ExitFailed, "the gateway: %w", err)
+	}
+	<-stopped
+	return nil
+}
+
+// handler adds the address that load balancers ask.
+func handler(g *gateway.Gateway) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("ok\n"))
+	})
+	mux.Handle("/", g)
+	return mux
+}
+
+// loopback reports whether an address can be reached from this machine only.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
+}
+
+func tell(a *cli.App, r ready) error {
+	if a.Format.JSON() {
+		return cli.WriteJSON(a.Out, r, false)
+	}
+	p := a.PaletteFor(a.Out)
+	return a.Println(p.Bold("MCP endpoint") + "  " + r.Endpoint + "\n" +
+		p.Bold("for operators") + " " + r.Operator + "\n\n" +
+		"Everyone on this machine can call the tools. Ctrl-C stops the gateway.")
+}
+
+// serveStdio serves the client that started this process.
+func (o *options) serveStdio(ctx context.Context, a *cli.App, g *gateway.Gateway) error {
+	err := g.ServeStdio(ctx, os.Stdin, writer{a.Out})
+	if ctx.Err() != nil {
+		return nil // the client has ended the process
+	}
+	return err
+}

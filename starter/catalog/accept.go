@@ -97,10 +97,10 @@ func acceptTools(ctx context.Context, a *cli.App, paths []string, o toolspecs.Op
 		return err
 	}
 	c := &comparer{app: a, options: o, flags: flags, servers: mcpServers{ctx: ctx, dir: flags.dir,
+		note: noteTo(a), logins: loginsIn(flags.logins),
 		login: func(ctx context.Context, address string) (string, error) {
-			return askLogin(ctx, a,
-				address)
-		}, logins: loginsIn(flags.logins)}}
+			return askLogin(ctx, a, address)
+		}}}
 	defer c.servers.close()
 	for _, file := range files {
 		if err := c.file(ctx, file); err != nil {

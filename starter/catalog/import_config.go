@@ -51,7 +51,7 @@ worker, and notes name them. Other values of env are copied.`,
 			if configured, err = pickServers(cmd, configured, only); err != nil {
 				return err
 			}
-			servers := mcpServers{ctx: cmd.Context(), logins: loginsIn(logins),
+			servers := mcpServers{ctx: cmd.Context(), note: noteTo(a), logins: loginsIn(logins),
 				login: func(ctx context.Context, address string) (string, error) {
 					return askLogin(ctx, a, address)
 				}}

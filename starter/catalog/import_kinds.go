@@ -75,7 +75,7 @@ func mcpServersFor(a *cli.App, cmd *cobra.Command, logins string) mcpServers {
 	login := func(ctx context.Context, address string) (string, error) {
 		return askLogin(ctx, a, address)
 	}
-	return mcpServers{ctx: cmd.Context(), login: login, logins: loginsIn(logins)}
+	return mcpServers{ctx: cmd.Context(), note: noteTo(a), login: login, logins: loginsIn(logins)}
 }
 
 func importFunctionsCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
@@ -114,7 +114,7 @@ reaches the servers that the registry names. Without --connect, MCP tools are no
 		Args: cli.Arguments(1, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := imports.RegistryOptions{Names: flags.names}
-			servers := mcpServers{ctx: cmd.Context()}
+			servers := mcpServers{ctx: cmd.Context(), note: noteTo(a)}
 			defer servers.close()
 			if connect {
 				o.Ask = servers.tools

@@ -1,11 +1,14 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpclient"
@@ -23,8 +26,12 @@ type mcpServers struct {
 	// mcpclient.Options.
 	login  func(ctx context.Context, address string) (string, error)
 	logins *mcpclient.Logins
-	known  map[string]askedServer
-	open   []*mcpclient.Connection
+	// note tells the person that a program takes longer to start than quiet, default quietTime. May
+	// be nil.
+	note  func(text string)
+	quiet time.Duration
+	known map[string]askedServer
+	open  []*mcpclient.Connection
 }
 
 // askedServer is a server's answer or error.
@@ -53,10 +60,26 @@ func (s *mcpServers) tools(e toolspecs.Entry) ([]mcpclient.Tool, error) {
 	return asked.tools, asked.err
 }
 
+// noteTo returns a function that prints notes to standard error.
+func noteTo(a *cli.App) func(text string) {
+	return func(text string) { fmt.Fprintln(a.Err, "starter: "+text) }
+}
+
+// installTime is how long a program may take to start for the first time, because programs such as
+// npx install the server first, and some packages are compiled then. Workers wait for less.
+const installTime = 5 * time.Minute
+
+// quietTime is how long a program may take before the person is told.
+const quietTime = 10 * time.Second
+
 func (s *mcpServers) ask(e toolspecs.Entry) ([]mcpclient.Tool, error) {
-	conn, err := mcpclient.Connect(s.ctx, e.MCPServer(), mcpclient.Options{Dir: s.dir,
-		Inside: insideHosts(), Asks: e.AnswerWithin > 0,
-		Login: s.login, Logins: s.logins})
+	o := mcpclient.Options{Dir: s.dir, Inside: insideHosts(), Asks: e.AnswerWithin > 0,
+		Login: s.login, Logins: s.logins}
+	if len(e.Argv) > 0 {
+		o.ConnectTimeout = installTime
+		defer s.noteWait(e.Argv[0]).Stop()
+	}
+	conn, err := mcpclient.Connect(s.ctx, e.MCPServer(), o)
 	if err != nil {
 		return nil, &unlisted{err}
 	}
@@ -66,6 +89,16 @@ func (s *mcpServers) ask(e toolspecs.Entry) ([]mcpclient.Tool, error) {
 		return nil, &unlisted{err}
 	}
 	return listed, nil
+}
+
+// noteWait tells the person after quietTime that a program takes long, until the timer is stopped.
+func (s *mcpServers) noteWait(program string) *time.Timer {
+	return time.AfterFunc(cmp.Or(s.quiet, quietTime), func() {
+		if s.note != nil {
+			s.note(fmt.Sprintf("waiting up to %.0f min for %s, which may install the server first",
+				installTime.Minutes(), program))
+		}
+	})
 }
 
 // unlisted is an error from listing tools, without the type of a call's error.

@@ -241,12 +241,12 @@ func (r *Report) tokenCharts() []chart {
 	add(&tokensOver, "out", "out", times, out)
 	add(&costOver, "cost", "sum", times, dollars)
 	for _, s := range by {
-		tokensPerSolvedRun := "none successful"
+		tokensPerSuccessfulRun := "none successful"
 		if s.solved > 0 {
-			tokensPerSolvedRun = figure(unitCount, float64(s.in+s.out)/float64(s.solved)) +
+			tokensPerSuccessfulRun = figure(unitCount, float64(s.in+s.out)/float64(s.solved)) +
 				" per successful run"
 		}
-		tokens.Behind = append(tokens.Behind, tokensPerSolvedRun)
+		tokens.Behind = append(tokens.Behind, tokensPerSuccessfulRun)
 	}
 	calls := groupChart(chart{Title: "Tokens of tools",
 		Note: "tokens of arguments and results in the models' context", Of: "tool",

@@ -106,7 +106,8 @@ func (r *Report) words() []string {
 // tiles returns the figures of all runs. A new figure is one line.
 func (r *Report) tiles() []tile {
 	f, c := r.Found, r.Found.Calls
-	runs := api.Thousands(f.Runs.Solved) + " successful, " + api.Thousands(f.Runs.Failed) + " failed"
+	runs := api.Thousands(f.Runs.Successful) + " successful, " + api.Thousands(f.Runs.Failed) +
+		" failed"
 	if f.Runs.Open > 0 {
 		runs += ", " + api.Thousands(f.Runs.Open) + " running"
 	}
@@ -117,9 +118,10 @@ func (r *Report) tiles() []tile {
 	}
 	list := []tile{
 		{api.Thousands(f.Runs.All), "runs", runs},
-		{ratio(f.Runs.Solved, f.Runs.Solved+f.Runs.Failed), "successful", "of the finished runs" +
-			byWhom(f.Runs)},
-		{figure(unitCount, f.TokensPerSolvedRun), "tokens per successful run",
+		{ratio(f.Runs.Successful, f.Runs.Successful+f.Runs.Failed), "successful",
+			"of the finished runs" +
+				byWhom(f.Runs)},
+		{figure(unitCount, f.TokensPerSuccessfulRun), "tokens per successful run",
 			"all tokens ÷ successful runs"},
 		{figure(unitCount, float64(f.Usage.InputTokens+f.Usage.OutputTokens)), "tokens",
 			api.Thousands(f.Usage.InputTokens) + " in, " + api.Thousands(f.Usage.OutputTokens) +
@@ -142,7 +144,7 @@ func (r *Report) tiles() []tile {
 				api.Plural(c.Estimated, "call") + "; " + api.Thousands(c.Inaccurate) +
 				" inaccurate"})
 	}
-	if f.TokensPerSolvedRun == 0 {
+	if f.TokensPerSuccessfulRun == 0 {
 		list[2].Figure = "–"
 	}
 	return list

@@ -40,9 +40,9 @@ type Report struct {
 	Thresholds Thresholds `json:"thresholds"`
 	// Usage is the usage of all runs, including their sub-agents.
 	Usage api.Usage `json:"usage"`
-	// TokensPerSolvedRun is the number of input and output tokens of all runs divided by the number
-	// of solved runs; zero if no run is solved.
-	TokensPerSolvedRun float64 `json:"tokens_per_solved_run,omitempty"`
+	// TokensPerSuccessfulRun is the number of input and output tokens of all runs divided by the
+	// number of successful runs; zero if there is none.
+	TokensPerSuccessfulRun float64 `json:"tokens_per_successful_run,omitempty"`
 	// Calls are all calls, including those of sub-agents.
 	Calls CallStats `json:"calls"`
 	// Violations counts the calls that violated a policy, an execution plan, a budget or a hook.
@@ -68,10 +68,13 @@ type Report struct {
 
 // RunCounts counts runs by their evaluation.
 type RunCounts struct {
-	All    int `json:"all"`
-	Solved int `json:"solved"`
-	Failed int `json:"failed"`
-	Open   int `json:"open"`
+	All int `json:"all"`
+	// Successful counts the runs that a person or a checker evaluated as solved, and those without
+	// an evaluation that ended well. Solved counts the former only.
+	Successful int `json:"successful"`
+	Solved     int `json:"solved"`
+	Failed     int `json:"failed"`
+	Open       int `json:"open"`
 	// ByPeople and ByCheckers count the solved and failed runs that a person or a checker
 	// evaluated.
 	ByPeople   int `json:"by_people,omitempty"`
@@ -83,6 +86,7 @@ type RunCounts struct {
 
 func (c *RunCounts) add(o RunCounts) {
 	c.All += o.All
+	c.Successful += o.Successful
 	c.Solved += o.Solved
 	c.Failed += o.Failed
 	c.Open += o.Open
@@ -95,9 +99,10 @@ func (c *RunCounts) add(o RunCounts) {
 type AgentStats struct {
 	Name string    `json:"name"`
 	Runs RunCounts `json:"runs"`
-	// Usage is the usage of these runs. TokensPerSolvedRun counts the solved ones among them.
-	Usage              api.Usage `json:"usage"`
-	TokensPerSolvedRun float64   `json:"tokens_per_solved_run,omitempty"`
+	// Usage is the usage of these runs. TokensPerSuccessfulRun counts the successful ones among
+	// them.
+	Usage                  api.Usage `json:"usage"`
+	TokensPerSuccessfulRun float64   `json:"tokens_per_successful_run,omitempty"`
 	CallStats
 }
 
@@ -140,7 +145,7 @@ func (a *Analysis) AddRun(s history.Summary, person *api.RunEvaluation) {
 	decision, source := audit.Evaluate(s, person)
 	switch decision {
 	case audit.SolvedYes:
-		one.Solved = 1
+		one.Successful = 1
 	case audit.SolvedOpen:
 		one.Open = 1
 	default:
@@ -151,6 +156,9 @@ func (a *Analysis) AddRun(s history.Summary, person *api.RunEvaluation) {
 		one.ByPeople = 1
 	case audit.EvaluatedByChecker:
 		one.ByCheckers = 1
+	}
+	if one.ByPeople+one.ByCheckers > 0 {
+		one.Solved = one.Successful
 	}
 	a.report.Runs.add(one)
 	addUsage(&a.report.Usage, s.Usage)
@@ -225,7 +233,7 @@ func (a *Analysis) Called(tool string) bool { return a.tools[tool] != nil }
 func (a *Analysis) Report() Report {
 	r := a.report
 	r.Thresholds = a.thresholds
-	r.TokensPerSolvedRun = tokensPerSolved(r.Usage, r.Runs)
+	r.TokensPerSuccessfulRun = tokensPerSuccessful(r.Usage, r.Runs)
 	r.Errors = maps.Clone(r.Errors)
 	r.Calls, r.Tools, r.Lanes = r.Calls.done(), groups(a.tools), groups(a.lanes)
 	r.Agents, r.Plans, r.Direct = a.made(
@@ -246,7 +254,8 @@ func (a *Analysis) made(kind history.RunKind) (list []AgentStats) {
 	for of, s := range a.starters {
 		if of.kind == kind {
 			done := *s
-			done.CallStats, done.TokensPerSolvedRun = s.done(), tokensPerSolved(s.Usage, s.Runs)
+			done.CallStats = s.done()
+			done.TokensPerSuccessfulRun = tokensPerSuccessful(s.Usage, s.Runs)
 			list = append(list, done)
 		}
 	}
@@ -259,11 +268,11 @@ func (a *Analysis) made(kind history.RunKind) (list []AgentStats) {
 	return list
 }
 
-func tokensPerSolved(u api.Usage, runs RunCounts) float64 {
-	if runs.Solved == 0 {
+func tokensPerSuccessful(u api.Usage, runs RunCounts) float64 {
+	if runs.Successful == 0 {
 		return 0
 	}
-	return float64(u.InputTokens+u.OutputTokens) / float64(runs.Solved)
+	return float64(u.InputTokens+u.OutputTokens) / float64(runs.Successful)
 }
 
 // AddTree reads a run and the runs of its sub-agents, each history once, adds their calls and model

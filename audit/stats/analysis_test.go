@@ -247,8 +247,8 @@ func TestAnalyses_AddUp(t *testing.T) {
 	if r := sum.Report(); len(r.Direct) != 5 || r.Direct[0].Calls == 0 {
 		t.Errorf("direct calls: %+v", r.Direct)
 	}
-	if r := sum.Report(); r.TokensPerSolvedRun != float64(21000+49)/7 || r.Usage.Turns != 21 {
-		t.Errorf("TPST %v, %d turns", r.TokensPerSolvedRun, r.Usage.Turns)
+	if r := sum.Report(); r.TokensPerSuccessfulRun != float64(21000+49)/7 || r.Usage.Turns != 21 {
+		t.Errorf("TPST %v, %d turns", r.TokensPerSuccessfulRun, r.Usage.Turns)
 	}
 }
 
@@ -262,10 +262,13 @@ func TestAddRun_CountsSourcesOfEvaluations(t *testing.T) {
 		want   RunCounts
 	}{
 		{"a person", history.Summary{Status: history.RunFailed, Closed: over}, yes,
-			RunCounts{All: 1, Solved: 1, ByPeople: 1}},
+			RunCounts{All: 1, Successful: 1, Solved: 1, ByPeople: 1}},
 		{"a checker", history.Summary{Status: history.RunCompleted, Closed: over, Result: checked},
 			nil,
 			RunCounts{All: 1, Failed: 1, ByCheckers: 1}},
+		{"a good end", history.Summary{Status: history.RunCompleted, Closed: over,
+			Result: &api.RunResult{Outcome: api.OutcomeAnswered}}, nil,
+			RunCounts{All: 1, Successful: 1}},
 		{"the end", history.Summary{Status: history.RunTerminated, Closed: over}, nil,
 			RunCounts{All: 1, Failed: 1}},
 		{"an open run", history.Summary{Status: history.RunRunning}, yes,
@@ -281,9 +284,9 @@ func TestAddRun_CountsSourcesOfEvaluations(t *testing.T) {
 			if r.Runs != test.want || len(r.Agents) != 1 || r.Agents[0].Runs != r.Runs {
 				t.Errorf("got %+v of agents %+v, want %+v", r.Runs, r.Agents, test.want)
 			}
-			if r.Agents[0].TokensPerSolvedRun != r.TokensPerSolvedRun {
+			if r.Agents[0].TokensPerSuccessfulRun != r.TokensPerSuccessfulRun {
 				t.Errorf("the agent has %v tokens per solved run, all have %v",
-					r.Agents[0].TokensPerSolvedRun, r.TokensPerSolvedRun)
+					r.Agents[0].TokensPerSuccessfulRun, r.TokensPerSuccessfulRun)
 			}
 		})
 	}
@@ -316,7 +319,7 @@ func TestAddRun_DoesNotCountMistypedCalls(t *testing.T) {
 		{"a plan", run(history.RunPlan, api.ErrValidation), nil,
 			RunCounts{All: 1, Failed: 1}},
 		{"evaluated", run(history.RunCall, api.ErrValidation), &api.RunEvaluation{Solved: true},
-			RunCounts{All: 1, Solved: 1, ByPeople: 1}},
+			RunCounts{All: 1, Successful: 1, Solved: 1, ByPeople: 1}},
 	} {
 		one, all := NewAnalysis(Thresholds{}), NewAnalysis(Thresholds{})
 		one.AddRun(c.run, c.person)

@@ -58,7 +58,7 @@ func reportCommand(a *cli.App) *cobra.Command {
   starter report --caller ada --tool refund --slow 2s
   starter report --since 24h --waste 1.5 --accuracy 0.6
   starter report --since 168h --html week.html
-  starter report --output json | jq .tokens_per_solved_run`,
+  starter report --output json | jq .tokens_per_successful_run`,
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t.Slow = api.Duration(slow)
@@ -207,7 +207,8 @@ func writeAnalysis(w io.Writer, p cli.Palette, r stats.Report) {
 		fmt.Fprintf(w, "%s %s\n", p.Bold(fmt.Sprintf("%-8s", name)),
 			text)
 	}
-	runs := fmt.Sprintf("%d: %s successful, %s failed", r.Runs.All, p.Good(strconv.Itoa(r.Runs.Solved)),
+	runs := fmt.Sprintf("%d: %s successful, %s failed", r.Runs.All,
+		p.Good(strconv.Itoa(r.Runs.Successful)),
 		p.Bad(strconv.Itoa(r.Runs.Failed)))
 	if r.Runs.Open > 0 {
 		runs += fmt.Sprintf(", %d running", r.Runs.Open)
@@ -219,8 +220,8 @@ func writeAnalysis(w io.Writer, p cli.Palette, r stats.Report) {
 		tokens += fmt.Sprintf(", $%.4f", r.Usage.Cost)
 	}
 	line("tokens", tokens)
-	if r.TokensPerSolvedRun > 0 {
-		line("success", fmt.Sprintf("%.0f tokens per successful run", r.TokensPerSolvedRun))
+	if r.TokensPerSuccessfulRun > 0 {
+		line("success", fmt.Sprintf("%.0f tokens per successful run", r.TokensPerSuccessfulRun))
 	}
 	c := r.Calls
 	line("calls", fmt.Sprintf(

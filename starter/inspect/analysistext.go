@@ -105,21 +105,21 @@ func agentTable(name string, list []stats.AgentStats) *cli.Table {
 		Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true,
 			9: true, 10: true, 11: true}}
 	for _, g := range list {
-		t.Add(cli.PlainText(g.Name), strconv.Itoa(g.Runs.All), strconv.Itoa(g.Runs.Solved),
+		t.Add(cli.PlainText(g.Name), strconv.Itoa(g.Runs.All), strconv.Itoa(g.Runs.Successful),
 			strconv.Itoa(g.Runs.Failed), strconv.Itoa(g.Usage.InputTokens+g.Usage.OutputTokens),
-			perSolved(g), fmt.Sprintf("$%.4f", g.Usage.Cost), strconv.Itoa(g.Calls),
+			perSuccessful(g), fmt.Sprintf("$%.4f", g.Usage.Cost), strconv.Itoa(g.Calls),
 			strconv.Itoa(g.Completed), strconv.Itoa(g.Failed),
 			strconv.Itoa(g.Refused), cli.ShortDuration(g.Average.Std()))
 	}
 	return t
 }
 
-// perSolved formats the tokens per successful run, or - if there is none.
-func perSolved(g stats.AgentStats) string {
-	if g.Runs.Solved == 0 {
+// perSuccessful formats the tokens per successful run, or - if there is none.
+func perSuccessful(g stats.AgentStats) string {
+	if g.Runs.Successful == 0 {
 		return unknown
 	}
-	return fmt.Sprintf("%.0f", g.TokensPerSolvedRun)
+	return fmt.Sprintf("%.0f", g.TokensPerSuccessfulRun)
 }
 
 // modelTable compares the estimated tokens of model requests with the providers' counts.

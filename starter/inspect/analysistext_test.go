@@ -11,15 +11,15 @@ import (
 )
 
 // Zero would be the best possible value.
-func TestTokensPerSolvedRun_AreUnknownWithoutSolvedRuns(t *testing.T) {
+func TestTokensPerSuccessfulRun_AreUnknownWithoutSuccessfulRuns(t *testing.T) {
 	t.Parallel()
-	r := stats.Report{Runs: stats.RunCounts{All: 3, Solved: 1, Failed: 1, Open: 1,
+	r := stats.Report{Runs: stats.RunCounts{All: 3, Successful: 1, Failed: 1, Open: 1,
 		Mistyped: 1},
-		Usage: api.Usage{Turns: 1, InputTokens: 50}, TokensPerSolvedRun: 50,
+		Usage: api.Usage{Turns: 1, InputTokens: 50}, TokensPerSuccessfulRun: 50,
 		Agents: []stats.AgentStats{
 			{Name: "lost", Runs: stats.RunCounts{All: 1, Failed: 1},
 				Usage: api.Usage{InputTokens: 30}},
-			{Name: "free", Runs: stats.RunCounts{All: 1, Solved: 1}},
+			{Name: "free", Runs: stats.RunCounts{All: 1, Successful: 1}},
 		}}
 	w := &strings.Builder{}
 	writeAnalysis(w, cli.Palette{}, r)

@@ -95,8 +95,8 @@ func TestReport_EqualsCounting(t *testing.T) {
 		}
 		return got.Runs.All == all && got.Runs.ByPeople == 1 && got.Runs.Open == 0
 	})
-	if want := (stats.RunCounts{All: all, Solved: solved + 2, Failed: all - solved - 2,
-		ByPeople: 1}); got.Runs != want {
+	if want := (stats.RunCounts{All: all, Successful: solved + 2, Solved: 1,
+		Failed: all - solved - 2, ByPeople: 1}); got.Runs != want {
 		t.Errorf("runs %+v, want %+v", got.Runs, want)
 	}
 
@@ -147,9 +147,9 @@ func TestReport_EqualsCounting(t *testing.T) {
 				g.Completed, executed[g.Name], done[g.Name])
 		}
 	}
-	if tokensPerSolvedRun := float64(got.Usage.InputTokens+got.Usage.OutputTokens) / float64(solved+
-		2); math.Abs(tokensPerSolvedRun-got.TokensPerSolvedRun) > 1e-6 || len(got.Agents) != 2 {
-		t.Errorf("TPST %v, want %v; agents %+v", got.TokensPerSolvedRun, tokensPerSolvedRun,
+	if perRun := float64(got.Usage.InputTokens+got.Usage.OutputTokens) / float64(solved+
+		2); math.Abs(perRun-got.TokensPerSuccessfulRun) > 1e-6 || len(got.Agents) != 2 {
+		t.Errorf("TPST %v, want %v; agents %+v", got.TokensPerSuccessfulRun, perRun,
 			got.Agents)
 	}
 }

@@ -251,24 +251,16 @@ type Ended struct {
 // those that are open go on. With an ID for each run, RunAll can be called again, in another
 // process as well: it starts what is missing and yields the results of all.
 func (c *Client) RunAll(ctx context.Context, starts []Start, atOnce int) iter.Seq2[int, Ended] {
-	type end struct {
-		index int
-		Ended
-	}
 	return func(yield func(int, Ended) bool) {
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		ends := make(chan end)
+		ends := make(chan indexed)
 		next := make(chan int)
 		for range min(max(atOnce, 1), len(starts)) {
 			go func() {
 				for i := range next {
-					one := end{index: i}
-					if one.Run, one.Err = c.Start(ctx, starts[i]); one.Err == nil {
-						one.Result, one.Err = one.Run.Result(ctx)
-					}
 					select {
-					case ends <- one:
+					case ends <- indexed{i, c.runToEnd(ctx, starts[i])}:
 					case <-ctx.Done():
 						return
 					}
@@ -279,7 +271,7 @@ func (c *Client) RunAll(ctx context.Context, starts []Start, atOnce int) iter.Se
 		for range starts {
 			select {
 			case one := <-ends:
-				if !yield(one.index, one.Ended) {
+				if !yield(one.index, one.end) {
 					return
 				}
 			case <-ctx.Done():
@@ -287,6 +279,20 @@ func (c *Client) RunAll(ctx context.Context, starts []Start, atOnce int) iter.Se
 			}
 		}
 	}
+}
+
+// indexed is the end of one run of RunAll.
+type indexed struct {
+	index int
+	end   Ended
+}
+
+// runToEnd starts a run and waits for its end.
+func (c *Client) runToEnd(ctx context.Context, s Start) (end Ended) {
+	if end.Run, end.Err = c.Start(ctx, s); end.Err == nil {
+		end.Result, end.Err = end.Run.Result(ctx)
+	}
+	return end
 }
 
 // feed sends the numbers below n until ctx ends.

@@ -56,6 +56,8 @@ var figures = []figure{
 		"time ÷ hand-written workflows", 1.10, measureLoadMemory},
 	{tokenAccuracy, "accuracy of token counts, the lowest over languages and families of models, %",
 		85, measureTokens},
+	{"client_call_ms", "a direct call and its result by the client, beyond the SDK's own start " +
+		"and wait of the same workflow, median, ms", 1, measureClient},
 	{"mcp_overhead_ms", "time of a call of an MCP tool beyond an empty activity and the SDK's " +
 		"own call, ms", 2, measureMCP},
 	{"policy_ms", "time that 100 policies add to the admission of a turn of 10 calls, ms", 2,

@@ -6,7 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/runstart"
+	"github.com/switchyard/switchyard/internal/runstart/attributes"
+	"go.temporal.io/sdk/client"
 )
 
 const (
@@ -106,4 +110,63 @@ func (l *lab) eventsPerTurn(ctx context.Context, queue, kind string,
 		lengths[i] = s.events
 	}
 	return float64(lengths[1]-lengths[0]) / (turns / 2), nil
+}
+
+// clientCalls is the number of pairs of calls behind the median.
+const clientCalls = 200
+
+// measureClient alternates direct calls by the client with starts of the same workflow by the SDK
+// alone, each with the wait for its result, and returns the median of what the client adds. Both
+// have the same input and the same search attributes.
+func measureClient(ctx context.Context, l *lab) (map[string]float64, error) {
+	c := switchyard.NewClient(l.client, switchyard.Options{})
+	known, err := attributes.Registered(ctx, l.client, client.DefaultNamespace)
+	if err != nil {
+		return nil, err
+	}
+	request := runstart.Request{Kind: api.CallerDirect, Name: "payload",
+		Input: api.RunInput{Call: &api.Call{Tool: "payload", Arguments: `{"size":10}`}}}
+	set, _ := request.Attributes(known)
+	options := client.StartWorkflowOptions{TaskQueue: api.DefaultTaskQueue,
+		TypedSearchAttributes: set}
+	ours := func() (time.Duration, error) {
+		began := time.Now()
+		run, err := c.Call(ctx, "payload", payloadInput{Size: 10}, switchyard.StartOptions{})
+		if err == nil {
+			_, err = run.Result(ctx)
+		}
+		return time.Since(began), err
+	}
+	theirs := func() (time.Duration, error) {
+		began := time.Now()
+		run, err := l.client.ExecuteWorkflow(ctx, options, api.CallWorkflow, request.Input)
+		if err == nil {
+			err = run.Get(ctx, nil)
+		}
+		return time.Since(began), err
+	}
+	added, err := difference(clientCalls, ours, theirs)
+	return map[string]float64{"client_call_ms": added}, err
+}
+
+// difference alternates two functions, after one pair to warm up, and returns the median difference
+// of a pair's times, in milliseconds. The order changes from pair to pair.
+func difference(pairs int, first, second timed) (float64, error) {
+	things, differences := [2]timed{first, second}, make([]float64, 0, pairs)
+	for i := range pairs + 1 {
+		var times [2]time.Duration
+		for n := range 2 {
+			which := (i + n) % 2
+			took, err := things[which]()
+			if err != nil {
+				return 0, err
+			}
+			times[which] = took
+		}
+		if i > 0 {
+			differences = append(differences, (times[0]-times[1]).Seconds()*1000)
+		}
+	}
+	slices.Sort(differences)
+	return differences[len(differences)/2], nil
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -409,6 +411,61 @@ func TestClient_KeepsOneRunOfAConversationOpen(t *testing.T) {
 	}
 	if _, err := third.Result(l.ctx); err != nil {
 		t.Error(err)
+	}
+}
+
+// While the server is away, contexts end the wait, and what waits longer goes on when it is back.
+func TestClient_WaitsForARestartOfTheServer(t *testing.T) {
+	database := filepath.Join(t.TempDir(), "server.db")
+	l := newLab(t, "--db-filename", database)
+	l.worker()
+	c := l.dial()
+	run := l.calling(c, "waiting", "hold_read", nil)
+	l.awaitEntries(1)
+	results := make(chan error, 2)
+	go func() {
+		_, err := run.Result(l.ctx)
+		results <- err
+	}()
+	followed := make(chan struct{})
+	go func() {
+		var last error
+		for e, err := range run.Follow(l.ctx, 0) {
+			if last = err; e.Sequence == 1 {
+				close(followed)
+			}
+		}
+		results <- last
+	}()
+	<-followed
+	l.Server.Kill()
+	if _, err := run.Result(l.expired(time.Second)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Result gives %v", err)
+	}
+	for _, err := range run.Follow(l.expired(time.Second), 1) {
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Follow gives %v", err)
+		}
+	}
+	_, err := c.Call(l.expired(time.Second), "append", nil, switchyard.StartOptions{})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Call gives %v", err)
+	}
+	_, err = switchyard.Dial(l.ctx, switchyard.Options{Address: l.Address,
+		Logger: testserver.Quiet})
+	if requestError(err) != switchyard.ServerUnreachable {
+		t.Errorf("Dial gives %v", err)
+	}
+	_, port, err := net.SplitHostPort(l.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Server = testserver.NewServer(t, "--db-filename", database, "--port", port)
+	l.openGate()
+	for range 2 {
+		if err := <-results; err != nil {
+			t.Errorf("what waited for the restart ended with %v", err)
+		}
 	}
 }
 

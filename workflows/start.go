@@ -20,7 +20,7 @@ import (
 // pin fixes the run's tools in one recorded step. No later reload or deployment changes what the
 // run works with.
 func pin(ctx workflow.Context, sizes *budget.Sizes, request api.PinRequest) (api.Pinned, error) {
-	var pinned api.Packed[api.Pinned]
+	var pinned api.Pinned
 	var recorded json.RawMessage
 	var err error
 	cancelled := sizes.Task.Record(ctx, api.MaxPayload, func() int {
@@ -29,15 +29,36 @@ func pin(ctx workflow.Context, sizes *budget.Sizes, request api.PinRequest) (api
 		return len(recorded)
 	})
 	if err = cmp.Or(cancelled, err); err == nil {
-		err = json.Unmarshal(recorded, &pinned)
+		pinned, err = decodePinned(ctx, recorded)
 	}
 	if err != nil {
 		return api.Pinned{}, err
 	}
-	if problems := pinned.Value.Problems; len(problems) > 0 {
+	if problems := pinned.Problems; len(problems) > 0 {
 		return api.Pinned{}, invalid(problems)
 	}
-	return pinned.Value, nil
+	return pinned, nil
+}
+
+// PinnedDecoder returns the setup of a run from the JSON that its history has. It must depend on
+// nothing else. The run does not change the tools and rules.
+type PinnedDecoder func(recorded []byte) (api.Pinned, error)
+
+type pinnedDecoderKey struct{}
+
+// WithPinnedDecoder returns a context whose run decodes its setup with decode. A worker thereby
+// shares equal setups between runs, which workflow code could not do by itself.
+func WithPinnedDecoder(ctx workflow.Context, decode PinnedDecoder) workflow.Context {
+	return workflow.WithValue(ctx, pinnedDecoderKey{}, decode)
+}
+
+func decodePinned(ctx workflow.Context, recorded json.RawMessage) (api.Pinned, error) {
+	if decode, ok := ctx.Value(pinnedDecoderKey{}).(PinnedDecoder); ok {
+		return decode(recorded)
+	}
+	var pinned api.Packed[api.Pinned]
+	err := json.Unmarshal(recorded, &pinned)
+	return pinned.Value, err
 }
 
 // invalid returns the failure of a run that cannot start.

@@ -43,7 +43,7 @@ type runLabels struct {
 func (r *observedRun) ExecuteWorkflow(ctx workflow.Context,
 	in *interceptor.ExecuteWorkflowInput) (any, error) {
 	labels := r.started(ctx, in)
-	result, err := r.execute(ctx, in)
+	result, err := r.execute(workflows.WithPinnedDecoder(ctx, r.decode), in)
 	if labels != nil {
 		r.ended(ctx, labels, result, err)
 	}

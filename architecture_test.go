@@ -91,7 +91,8 @@ var packageRules = []packageRule{
 		".", "api", "toolspecs", "audit", "payloads", "internal", "internal/runstart",
 	}, std: anything, others: []string{
 		apis, sdk + "client", sdk + "converter", sdk + "temporal",
-		"github.com/modelcontextprotocol/go-sdk",
+		"github.com/coreos/go-oidc/v3", "github.com/go-jose/go-jose/v4",
+		"github.com/modelcontextprotocol/go-sdk", "golang.org/x/time",
 	}},
 	// One command of starter contains the workflows, to replay histories with them. It contains no
 	// activities and no executors.

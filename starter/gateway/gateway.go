@@ -14,6 +14,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway"
+	"github.com/switchyard/switchyard/gateway/access"
 	"github.com/switchyard/switchyard/gateway/runs"
 	"github.com/switchyard/switchyard/internal/buildinfo"
 	"github.com/switchyard/switchyard/internal/httpserver"
@@ -31,8 +32,6 @@ const stateKeyVariable = "SWITCHYARD_GATEWAY_KEY"
 const (
 	// readWithin bounds the arrival of a request. Answers may stream for long.
 	readWithin = 30 * time.Second
-	// maxBody bounds a request body, in bytes.
-	maxBody = 4 << 20
 	// leastStateKey is the minimum length of the key that replicas share.
 	leastStateKey = 16
 )
@@ -53,6 +52,7 @@ protects the state of open questions.`
 // options are the flags of the gateway.
 type options struct {
 	listen, queue string
+	config        string
 	tools         specfiles.Flags
 	direct, wait  time.Duration
 	drain, idle   time.Duration
@@ -81,6 +81,8 @@ func gatewayCommand(a *cli.App) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8090",
 		"`host:port` to listen on; port 0 selects a free port")
+	f.StringVar(&o.config, "config", "",
+		"`file` with access, limits and virtual servers, such as gateway.yaml")
 	o.tools.Add(f, "to offer (default ./tools if it contains any)")
 	f.StringVar(&o.queue, "task-queue", api.DefaultTaskQueue, "`task queue` of the workers")
 	f.DurationVar(&o.direct, "direct", gateway.DefaultDirect,
@@ -93,6 +95,7 @@ func gatewayCommand(a *cli.App) *cobra.Command {
 		"`duration` without calls after which a session ends")
 	f.IntVar(&o.maxListed, "max-listed", gateway.DefaultMaxListed,
 		"offer find_tools and call_tool in place of more than this `number` of tools")
+	cmd.AddCommand(keysCommand(a), connectCommand(a))
 	f.BoolVar(&o.stdio, "stdio", false, "serve one client over standard input and output")
 	return cmd
 }
@@ -117,14 +120,19 @@ func (o *options) check(cmd *cobra.Command) error {
 // run serves until ctx ends.
 func (o *options) run(ctx context.Context, a *cli.App, c client.Client) error {
 	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	settings, err := o.settings()
+	if err != nil {
+		return err
+	}
 	watcher, err := o.watch(log)
 	if err != nil {
 		return err
 	}
 	defer watcher.Close()
 	g, err := gateway.New(gateway.Config{Sessions: o.sessions(a, c), Catalog: watcher.Catalog,
-		Caller: caller, Direct: o.direct, Wait: o.wait, MaxListed: o.maxListed,
-		StateKey: []byte(os.Getenv(stateKeyVariable)), Version: buildinfo.Read().Version,
+		Caller: caller, Select: settings.Select, Direct: o.direct, Wait: o.wait,
+		MaxListed: o.maxListed,
+		StateKey:  []byte(os.Getenv(stateKeyVariable)), Version: buildinfo.Read().Version,
 		Logger: log})
 	if err != nil {
 		return err
@@ -140,7 +148,19 @@ func (o *options) run(ctx context.Context, a *cli.App, c client.Client) error {
 	if o.stdio {
 		return o.serveStdio(ctx, a, g)
 	}
-	return o.serve(ctx, a, g)
+	return o.serve(ctx, a, g, settings, log)
+}
+
+// settings reads the file of --config.
+func (o *options) settings() (*access.Settings, error) {
+	if o.config == "" {
+		return access.NewSettings(), nil
+	}
+	s, err := access.Load(o.config)
+	if err != nil {
+		return nil, cli.Errorf(cli.ExitUsage, "%w", err)
+	}
+	return s, nil
 }
 
 // watch loads the tools and watches their folder.
@@ -174,11 +194,14 @@ func (o *options) sessions(a *cli.App, c client.Client) *runs.Sessions {
 		Session: api.Session{IdleTimeout: api.Duration(o.idle)}}
 }
 
-// caller returns who sends the requests of a gateway without authentication: the user of the
-// process for standard streams, and else anyone on this machine.
+// caller returns who sends a request, or the user of the process for standard streams, which have
+// no requests.
 func caller(r *http.Request) api.Caller {
+	if r != nil {
+		return access.CallerOf(r.Context())
+	}
 	c := api.Caller{Type: api.CallerSession, ID: "local", Auth: api.AuthLoopback}
-	if u, err := user.Current(); r == nil && err == nil && u.Username != "" {
+	if u, err := user.Current(); err == nil && u.Username != "" {
 		c.ID = u.Username
 	}
 	return c
@@ -191,17 +214,19 @@ type ready struct {
 }
 
 // serve serves over HTTP. When ctx ends, requests that wait for a call return that it is pending.
-func (o *options) serve(ctx context.Context, a *cli.App, g *gateway.Gateway) error {
-	if !loopback(o.listen) {
-		return cli.Errorf(cli.ExitUsage, "--listen %s: without authentication the gateway serves "+
-			"this machine only; use 127.0.0.1", o.listen)
+func (o *options) serve(ctx context.Context, a *cli.App, g *gateway.Gateway,
+	settings *access.Settings, log *slog.Logger) error {
+	guard, err := access.New(settings, access.Options{Listen: o.listen, Logger: log})
+	if err != nil {
+		return cli.Errorf(cli.ExitUsage, "--listen %s: %w", o.listen, err)
 	}
+	defer guard.Close()
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return cli.Errorf(cli.ExitUsage, "--listen %s: %w", o.listen, err)
 	}
-	server := httpserver.New(handler(g), httpserver.Limits{Read: readWithin, Write: 0,
-		Body: maxBody})
+	server := httpserver.New(handler(guard.Middleware(g)), httpserver.Limits{
+		Read: readWithin, Write: 0, Body: settings.MaxBody()})
 	stopped := make(chan struct{})
 	defer context.AfterFunc(ctx, func() {
 		defer close(stopped)
@@ -213,7 +238,8 @@ func (o *options) serve(ctx context.Context, a *cli.App, g *gateway.Gateway) err
 		}
 	})()
 	url := "http://" + listener.Addr().String()
-	if err := tell(a, ready{url + gateway.Path, url + gateway.OperatorPath}); err != nil {
+	if err := tell(a, ready{url + gateway.Path, url + gateway.OperatorPath},
+		settings.Authenticates()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -224,7 +250,7 @@ func (o *options) serve(ctx context.Context, a *cli.App, g *gateway.Gateway) err
 }
 
 // handler adds the address that load balancers ask.
-func handler(g *gateway.Gateway) http.Handler {
+func handler(g http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("ok\n"))
@@ -233,21 +259,18 @@ func handler(g *gateway.Gateway) http.Handler {
 	return mux
 }
 
-// loopback reports whether an address can be reached from this machine only.
-func loopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	ip := net.ParseIP(host)
-	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
-}
-
-func tell(a *cli.App, r ready) error {
+func tell(a *cli.App, r ready, authenticates bool) error {
 	if a.Format.JSON() {
 		return cli.WriteJSON(a.Out, r, false)
 	}
 	p := a.PaletteFor(a.Out)
+	who := "Everyone on this machine"
+	if authenticates {
+		who = "Clients with a token or an API key"
+	}
 	return a.Println(p.Bold("MCP endpoint") + "  " + r.Endpoint + "\n" +
 		p.Bold("for operators") + " " + r.Operator + "\n\n" +
-		"Everyone on this machine can call the tools. Ctrl-C stops the gateway.")
+		who + " can call the tools. Ctrl-C stops the gateway.")
 }
 
 // serveStdio serves the client that started this process.

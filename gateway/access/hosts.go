@@ -1,0 +1,81 @@
+package access
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// loopbackNames are the names under which a gateway on the loopback interface is addressed.
+var loopbackNames = []string{"localhost", "127.0.0.1", "::1"}
+
+// hosts are the names and the web pages that requests may come by. A web page can make a browser
+// send requests to a server on the user's machine; the header Host then has the page's name, or
+// the header Origin its address.
+type hosts struct {
+	// names are lower-case; none allows every name.
+	names, origins []string
+}
+
+func hostsOf(s *Settings, listen string) hosts {
+	h := hosts{origins: s.origins}
+	if s.publicURL != nil {
+		h.names = append(h.names, strings.ToLower(s.publicURL.Hostname()))
+		h.origins = append(h.origins, originOf(s.publicURL))
+	}
+	h.names = append(h.names, s.hosts...)
+	if len(h.names) > 0 || loopback(listen) {
+		h.names = append(h.names, loopbackNames...)
+	}
+	return h
+}
+
+// originOf returns the origin of an address as browsers write it.
+func originOf(u *url.URL) string { return strings.ToLower(u.Scheme + "://" + u.Host) }
+
+// check refuses requests that are addressed to another name, or that another web page sends.
+func (h hosts) check(r *http.Request) *refusal {
+	name := strings.ToLower(hostname(r.Host))
+	if len(h.names) > 0 && !slices.Contains(h.names, name) {
+		return &refusal{status: http.StatusForbidden, code: "invalid_host",
+			message: "the gateway does not serve the host that the request names; see access.hosts"}
+	}
+	origins := r.Header.Values("Origin")
+	if len(origins) > 1 || len(origins) == 1 && !slices.Contains(h.origins,
+		strings.ToLower(origins[0])) {
+		return &refusal{status: http.StatusForbidden, code: "invalid_origin",
+			message: "web pages of this origin may not send requests; see access.origins"}
+	}
+	return nil
+}
+
+func hostname(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return strings.Trim(hostport, "[]")
+}
+
+// crossOrigin sets the headers with which a browser lets an allowed page read the answer. It
+// answers preflight requests itself and then returns true.
+func (h hosts) crossOrigin(w http.ResponseWriter, r *http.Request) (answered bool) {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	header := w.Header()
+	header.Add("Vary", "Origin")
+	header.Set("Access-Control-Allow-Origin", origin)
+	header.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate, Retry-After")
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	header.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, "+
+		"Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Traceparent")
+	header.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}

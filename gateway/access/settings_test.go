@@ -1,0 +1,188 @@
+package access
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/golden"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// Each fault of gateway.yaml is reported with its place and a remedy.
+func TestLoad_ReportsEveryFault(t *testing.T) {
+	_, err := Load(filepath.Join("testdata", "faults.yaml"))
+	if err == nil {
+		t.Fatal("it was read")
+	}
+	golden.Compare(t, filepath.Join("testdata", "faults.yaml.faults"), err.Error()+"\n")
+}
+
+// The file of docs/gateway-operators.md is valid.
+func TestLoad_ReadsTheDocumentedFile(t *testing.T) {
+	page, err := os.ReadFile("../../docs/gateway-operators.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, _ = strings.Cut(text, "```")
+	if s := loadSettings(t, text); len(s.issuers) != 1 || len(s.servers) != 2 || s.keysPath == "" {
+		t.Errorf("got %+v", s)
+	}
+}
+
+// A virtual server offers the tools that fit one of its selectors, whose claims the caller has.
+func TestSelect_OffersToolsByNameTagCategoryAndClaim(t *testing.T) {
+	s := loadSettings(t, `
+access: {claims: [groups, level]}
+servers:
+  default: {tools: ["read_*"]}
+  billing:
+    claims: {groups: [finance, audit]}
+    tools:
+      - {tag: billing}
+      - {category: database, name: "?ccounts"}
+      - {name: pay, claims: {level: ["3"]}}
+`)
+	var tools []*toolspecs.Compiled
+	for _, spec := range []toolspecs.Spec{{Name: "read_page"}, {Name: "invoice",
+		Tags: []string{"billing"}}, {Name: "accounts", Category: "database"}, {Name: "pay"},
+		{Name: "accounts", Category: "http"}} {
+		tools = append(tools, &toolspecs.Compiled{Spec: spec})
+	}
+	for _, tt := range []struct {
+		server string
+		claims map[string]any
+		want   string
+	}{
+		{"", nil, "read_page"},
+		{"default", nil, "read_page"},
+		{"billing", nil,
+			"the virtual server billing requires claims that the caller does not have"},
+		{"billing", map[string]any{"groups": "finance"}, "invoice accounts"},
+		{"billing", map[string]any{"groups": []any{"x", "audit"}, "level": json.Number("3")},
+			"invoice accounts pay"},
+		{"nowhere", nil, "there is no such virtual server"},
+	} {
+		selected, err := s.Select(tt.server, api.Caller{Claims: tt.claims}, tools)
+		var names []string
+		for _, c := range selected {
+			names = append(names, c.Spec.Name)
+		}
+		if err != nil {
+			names = []string{err.Error()}
+		}
+		if got := strings.Join(names, " "); got != tt.want {
+			t.Errorf("%s with %v: %q, want %q", tt.server, tt.claims, got, tt.want)
+		}
+	}
+	if all, err := NewSettings().Select("", api.Caller{}, tools); err != nil || len(all) != 5 {
+		t.Errorf("without a file: %d, %v", len(all), err)
+	}
+}
+
+// logged gets the messages of a logger.
+type logged chan string
+
+func (l logged) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
+
+// The file has hashes. A gateway that runs takes over new and revoked keys, and keeps the previous
+// ones while the file is invalid.
+func TestKeys_AreHashedAndRevocable(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "gateway-keys.yaml")
+	c := newClock()
+	add := func(k Key) string {
+		t.Helper()
+		secret, err := AddKey(path, k, c.now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return secret
+	}
+	first := add(Key{Name: "ci", Scopes: []string{"tools"}, Claims: []byte(`{"groups":["dev"]}`)})
+	short := add(Key{Name: "short", Expires: c.now().Add(time.Hour).Format(time.RFC3339)})
+	data, err := os.ReadFile(path)
+	if info, _ := os.Stat(path); err != nil || info.Mode() != 0o600 ||
+		strings.Contains(string(data), first) {
+		t.Fatalf("mode %v, %v:\n%s", info.Mode(), err, data)
+	}
+	if _, err := AddKey(path, Key{Name: "ci"}, c.now()); err == nil || err.Error() != path+
+		` has a key "ci" already: choose another name, or revoke that key` {
+		t.Errorf("the name twice: %v", err)
+	}
+	config := filepath.Join(dir, "gateway.yaml")
+	if err := os.WriteFile(config, []byte("access: {api_keys: gateway-keys.yaml}\n"),
+		0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings, err := Load(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := make(logged, 10)
+	h := serving(t, settings, Options{Listen: ":0", now: c.now,
+		Logger: slog.New(slog.NewTextHandler(changes, nil))})
+	const want = `{"type":"session","id":"key:ci","auth":"api_key","claims":{"groups":["dev"]}}` +
+		"\n"
+	if got := posted(h, "/mcp", "Bearer "+first).Body.String(); got != want {
+		t.Errorf("got %s want %s", got, want)
+	}
+	if got := posted(h, "/mcp", "Bearer "+first+"x").Code; got != http.StatusUnauthorized {
+		t.Errorf("a wrong key: %d", got)
+	}
+	c.pass(time.Hour)
+	if got := posted(h, "/mcp", "Bearer "+short).Code; got != http.StatusUnauthorized {
+		t.Errorf("an expired key: %d", got)
+	}
+	second := add(Key{Name: "second"})
+	<-changes
+	if err := RevokeKey(path, "ci"); err != nil {
+		t.Fatal(err)
+	}
+	<-changes
+	if got := posted(h, "/mcp", "Bearer "+first).Code; got != http.StatusUnauthorized {
+		t.Errorf("a revoked key: %d", got)
+	}
+	if err := os.WriteFile(path, []byte("keys: [{name: x}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	<-changes
+	if got := posted(h, "/mcp", "Bearer "+second).Code; got != http.StatusOK {
+		t.Errorf("a key of the previous file: %d", got)
+	}
+	if err := RevokeKey(path, "none"); err == nil {
+		t.Error("an invalid file was changed")
+	}
+}
+
+// A file of keys that others can change, or with faults, is refused.
+func TestKeys_ReportFaultsOfTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+	const text = `keys:
+- {name: a b, hash: secret}
+- {name: ci, hash: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, expires: soon}
+- {name: ci, hash: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, claims: [1]}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	_, err := ReadKeys(path)
+	if err == nil {
+		t.Fatal("it was read")
+	}
+	golden.Compare(t, filepath.Join("testdata", "keys.faults"),
+		strings.ReplaceAll(err.Error(), path, "keys.yaml")+"\n")
+}

@@ -117,7 +117,7 @@ func timer(d time.Duration) string {
 }
 
 func (s *script) scheduled(id int64, a *historypb.ActivityTaskScheduledEventAttributes) string {
-	name := a.GetActivityId() + " " + a.GetActivityType().GetName()
+	name := mask(a.GetActivityId()) + " " + a.GetActivityType().GetName()
 	s.names[id] = name
 	wait := ""
 	if d := a.GetScheduleToStartTimeout().AsDuration(); d > 0 {
@@ -190,6 +190,10 @@ var masks = []struct {
 	{regexp.MustCompile(`,"fairness":"[0-9a-f]{8}"`), ``},
 	// The statistics repeat what other lines show.
 	{regexp.MustCompile(`,"call_stats":\{[^{}]*(\{[^{}]*\}[^{}]*)*\}`), ``},
+	// The name of an MCP session ends with a digest of how its server is reached, such as the path
+	// of the test's binary. Generations in a conversation begin with the time in seconds.
+	{regexp.MustCompile(`(\bmcp-[\w.-]+)-[0-9a-f]{8}\b`), `${1}-…`},
+	{regexp.MustCompile(`"generation":\d{10}`), `"generation":TIME`},
 	{regexp.MustCompile(`"(execution_us|post_us)":\d+`), `"$1":0`},
 	// The number of tokens of a run ID differs from run to run.
 	{regexp.MustCompile(`("RUN/[^{}]*\},"tokens":)\d+`), `${1}0`},

@@ -27,7 +27,8 @@ type attempt struct {
 // tool and ID, except for inline calls, which the SDK numbers.
 func attemptOf(ctx context.Context, input converter.EncodedValues) (attempt, error) {
 	info := activity.GetInfo(ctx)
-	t := attempt{info: info, id: info.ActivityID, tool: info.ActivityType.Name}
+	t := attempt{info: info, id: api.CallOfActivity(info.ActivityID),
+		tool: info.ActivityType.Name}
 	if call, ok := input.(*api.InlineCall); ok {
 		t.Execution, t.id, t.tool, t.inline = call.Execution, call.ID, call.Tool.Name, call
 		return t, nil

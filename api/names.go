@@ -235,6 +235,24 @@ func InstanceHostID(instance string, n int) string {
 	return hostPart + instance + "/" + strconv.Itoa(n)
 }
 
+// attemptMark precedes the number in a CallActivityID. No ID of a call contains it.
+const attemptMark = "~"
+
+// CallActivityID returns the ID of the activity of a call: that of the call, with n unless n is 0.
+// n counts the activities of the call whose IDs the run cannot use again.
+func CallActivityID(callID string, n int) string {
+	if n == 0 {
+		return callID
+	}
+	return callID + attemptMark + strconv.Itoa(n)
+}
+
+// CallOfActivity is the inverse of CallActivityID: the ID of the call.
+func CallOfActivity(activityID string) string {
+	callID, _, _ := strings.Cut(activityID, attemptMark)
+	return callID
+}
+
 // HostedInstance is the inverse of InstanceHostID: the name of the instance.
 func HostedInstance(activityID string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(activityID, hostPart), "/")

@@ -188,3 +188,14 @@ func TestCatalog_FindsToolsByName(t *testing.T) {
 		t.Errorf("names of nothing: %v", got)
 	}
 }
+
+func TestCallOfActivity_ReturnsTheCallOfCallActivityID(t *testing.T) {
+	for n, id := range []string{"1.1", "1.1~1", "1.1~2"} {
+		if got := CallActivityID("1.1", n); got != id {
+			t.Errorf("activity %d has the ID %s, want %s", n, got, id)
+		}
+		if got := CallOfActivity(id); got != "1.1" {
+			t.Errorf("activity %s belongs to call %s", id, got)
+		}
+	}
+}

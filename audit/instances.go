@@ -49,7 +49,8 @@ func Instances(ctx context.Context, c client.Client, workflowID, runID string) (
 			list = append(list, hosted(a, info.GetTaskQueue()))
 		case history.IsTool(name) && api.IsInstanceQueue(queue):
 			instance := queue[strings.LastIndex(queue, "/")+1:]
-			calls[instance] = append(calls[instance], a.GetActivityId())
+			calls[instance] = append(calls[instance],
+				api.CallOfActivity(a.GetActivityId()))
 		}
 	}
 	start, err := startOf(ctx, c, workflowID, info.GetExecution().GetRunId())

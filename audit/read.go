@@ -120,7 +120,7 @@ func (ch *chain) running(ctx context.Context) ([]api.Record, error) {
 	}
 	for _, a := range info.GetPendingActivities() {
 		for i := range records {
-			if r := &records[i]; r.CallID == a.GetActivityId() {
+			if r := &records[i]; r.CallID == api.CallOfActivity(a.GetActivityId()) {
 				r.Attempts, r.Worker = int(a.GetAttempt()), a.GetLastWorkerIdentity()
 				r.LastFailure = pb.FailureMessage(a.GetLastFailure())
 				if started := pb.TimeOf(a.GetLastStartedTime()); !started.IsZero() {

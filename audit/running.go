@@ -142,7 +142,7 @@ func runningActivity(a *workflowpb.PendingActivityInfo, base string) Running {
 		Worker: a.GetLastWorkerIdentity(), LastFailure: pb.FailureMessage(a.GetLastFailure())}
 	switch {
 	case history.IsTool(r.Tool):
-		r.Progress = progress(a.GetHeartbeatDetails())
+		r.ID, r.Progress = api.CallOfActivity(r.ID), progress(a.GetHeartbeatDetails())
 	case r.Tool == api.JoinInstanceActivity:
 		r.Kind, r.Tool, r.ID = KindInstance, "", api.JoinedInstance(r.ID)
 	case r.Tool == api.HookActivity:

@@ -12,7 +12,6 @@ import (
 	"github.com/switchyard/switchyard/workflows/failure"
 	"github.com/switchyard/switchyard/workflows/keeper"
 	"github.com/switchyard/switchyard/workflows/turn"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -37,6 +36,8 @@ type instances struct {
 	// what became of them; nil before the run has joined one.
 	conversation string
 	ends         workflow.ReceiveChannel
+	// blocked counts by call the activities whose IDs cannot be used again, see afterCancel.
+	blocked map[string]int
 }
 
 type instance struct {
@@ -112,8 +113,8 @@ func (s *instances) call(ctx workflow.Context, t api.Tool, options workflow.Acti
 		err := executed.Get(ctx, &r)
 		i.calls = slices.DeleteFunc(i.calls, func(other *instanceCall) bool { return other == c })
 		i.used = workflow.Now(ctx)
-		if c.fault != nil && temporal.IsCanceledError(err) {
-			err = c.fault
+		if c.fault != nil {
+			err = s.afterCancel(options.ActivityID, c.fault, err)
 		}
 		settable.Set(r, err)
 	})

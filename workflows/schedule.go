@@ -139,7 +139,7 @@ func (p admitter) pinRules(decisions ...api.AdmissionDecision) {
 func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
 	p, t, route := c.pipeline, *c.tool, c.decision.Route
 	summary, parent := c.describe()
-	options := callOptions(p.queue, c.call.ID, t, route, summary)
+	options := callOptions(p.queue, p.instances.activityID(c.call.ID), t, route, summary)
 	options.Priority = p.priority.Call(c.call, t, route)
 	execution := c.execution()
 	execution.Parent = parent
@@ -164,6 +164,26 @@ func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
 	}
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), c.call.Tool,
 		execution)
+}
+
+// afterCancel returns the error of a call that the run cancelled because of fault, and whose
+// activity ended with err. The activity of a started call can end otherwise than cancelled: its
+// worker was lost, or reported before it knew. The SDK then keeps the activity's ID, and fails
+// workflow tasks that give it to another activity. The next one of the call has another ID.
+func (s *instances) afterCancel(activityID string, fault *api.Error, err error) error {
+	if temporal.IsCanceledError(err) {
+		return fault
+	}
+	if s.blocked == nil {
+		s.blocked = map[string]int{}
+	}
+	s.blocked[api.CallOfActivity(activityID)]++
+	return err
+}
+
+// activityID returns the ID of the next activity of a call.
+func (s *instances) activityID(callID string) string {
+	return api.CallActivityID(callID, s.blocked[callID])
 }
 
 // execution returns the input of the call's activity, without the lane-specific parts.

@@ -23,6 +23,7 @@ type calls struct {
 
 // scheduled reads the start of a call. A requeued call keeps its record.
 func (c *calls) scheduled(e *historypb.HistoryEvent, call *activity) (*activity, error) {
+	call.id = api.CallOfActivity(call.id)
 	if a := c.requeued[call.id]; a != nil {
 		delete(c.requeued, call.id)
 		return a, nil

@@ -242,6 +242,7 @@ func (a *observedActivity) hooked(ctx context.Context, info activity.Info, args 
 
 func (a *observedActivity) called(ctx context.Context, info activity.Info, result any, err error,
 	took time.Duration) {
+	info.ActivityID = api.CallOfActivity(info.ActivityID)
 	if errors.Is(err, activity.ErrResultPending) {
 		a.metrics.asked.Inc()
 		a.log(ctx, "a person is asked", info, "pending", took, nil, "tool", info.ActivityType.Name,

@@ -67,9 +67,12 @@ func (l *lab) awaitTask(run client.WorkflowRun) {
 }
 
 // A call with effect once whose server answered with a task gets its result from another worker,
-// after a crash and after a deploy, and the tool is executed once.
+// after a crash and after a deploy, and the tool is executed once. Without the workflow cache no
+// workflow task waits for the killed worker. The run then learns of the loss of its session, and
+// cancels the call, before the server times the call out.
 func TestMCPTasks_SurviveTheirWorkers(t *testing.T) {
 	l := newLab(t)
+	l.cacheless = true
 	dir := t.TempDir()
 	servers := map[bool]*mcpserver.Tasks{false: l.taskTools(false, dir),
 		true: l.taskTools(true, dir)}

@@ -156,8 +156,6 @@ func requestError(ctx context.Context, id string, err error) error {
 	case RunUnanswered:
 		e.Message = fmt.Sprintf("no worker of the run %q answered within %s; the run may still "+
 			"accept the request when a worker starts", id, ReplyWithin)
-	case ServerUnreachable:
-		e.Message = fmt.Sprintf("the server does not answer: %v", err)
 	case RunNotFound:
 		if !errors.Is(err, audit.ErrIncomplete) {
 			e.Message = fmt.Sprintf("there is no run %q, or the server no longer has it: %v", id,

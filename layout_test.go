@@ -340,8 +340,7 @@ func cutLast(s string) (before, after string) {
 // exportedForOthers are exported names that nothing in the repository uses from outside their
 // package, each with its reason.
 var exportedForOthers = map[string]string{
-	"audit/html.NewRun":      "tests of the package make runs of recorded histories with it",
-	"api.MaxSessionInFlight": "session runs use it soon",
+	"audit/html.NewRun": "tests of the package make runs of recorded histories with it",
 }
 
 // publicFolders hold packages whose users are programs outside this repository.

@@ -53,7 +53,8 @@ func (a *Activities) parentPinned(ctx context.Context, parent *api.Parent) (api.
 		if err == nil {
 			err = value.Get(setup)
 		}
-		if err == nil && !pinnedTo(setup.Pinned.Value, parent) {
+		if err == nil && !pinnedTo(setup.Pinned.Value, parent) &&
+			!(setup.Grows && setup.Pinned.Value.Policies.Digest == parent.Policies) {
 			err = errors.New("its tools or policies are not those of the calling run")
 		}
 		if err != nil {

@@ -61,6 +61,9 @@ type Call struct {
 	Ask string `json:"ask,omitempty"`
 	// Plan is the call's execution plan if it is no longer among the arguments.
 	Plan *ExecutionPlan `json:"plan,omitempty"`
+	// Trace is the W3C traceparent of the call; empty is that of the run. Only calls of a session
+	// have one.
+	Trace string `json:"trace,omitempty"`
 }
 
 // AdmissionDecision is what admission decided about one call. It is recorded in history.

@@ -240,9 +240,9 @@ func (i *inbox) maySend(ctx workflow.Context, s api.Sent) error {
 	}
 	switch {
 	case !i.agent:
-		return refuseSend(api.SendNoAgent, "the run is not an agent's: only agents read messages")
+		return refuseControl(api.SendNoAgent, "the run is not an agent's: only agents read messages")
 	case i.closed != "" || ctx.Err() != nil:
-		return refuseSend(api.RunEnding, "the run reads no more messages: it "+
+		return refuseControl(api.RunEnding, "the run reads no more messages: it "+
 			cmp.Or(i.closed, "is being cancelled"))
 	case slices.Contains(i.known, sentID(ctx, s)):
 		return nil
@@ -256,15 +256,15 @@ func (i *inbox) withinBounds(ctx workflow.Context, s api.Sent) error {
 	case i.controls.full():
 		return failure.Refusal(i.controls.refusal())
 	case !i.sizes.Task.Accepts(ctx, api.TextSize(s.Text)):
-		return refuseSend(api.SendFull, busy)
+		return refuseControl(api.SendFull, busy)
 	case i.next != nil || !i.fits(s):
-		return refuseSend(api.SendFull, fmt.Sprintf("%d messages with %d bytes wait to be read; "+
+		return refuseControl(api.SendFull, fmt.Sprintf("%d messages with %d bytes wait to be read; "+
 			"the run takes more when it has read them", len(i.sent), i.size))
 	}
 	return nil
 }
 
-func refuseSend(t api.ControlErrorType, message string) error {
+func refuseControl(t api.ControlErrorType, message string) error {
 	return failure.Refusal(&api.ControlError{Type: t, Message: message})
 }
 

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
@@ -13,7 +14,8 @@ import (
 // rewrites them if the run's glance has changed.
 type details struct {
 	pipeline *pipeline
-	agent    bool
+	// agent and session are set for runs of these kinds.
+	agent, session bool
 	// before is the number of turns that earlier runs of the conversation took.
 	before int
 	shown  glance
@@ -71,7 +73,7 @@ func (p *pipeline) follow(ctx workflow.Context, in *api.RunInput) {
 	if !ok {
 		d = &details{}
 	}
-	d.pipeline, d.agent = p, in.Agent != nil
+	d.pipeline, d.agent, d.session = p, in.Agent != nil, in.Session != nil
 	p.details = d
 	p.control.changed, p.control.approvals.changed, p.questions.changed = p.changed, p.changed,
 		p.changed
@@ -142,4 +144,155 @@ func (d *details) ending(result *api.RunResult, err error) string {
 		t.line(d.used())
 	}
 	return t.String()
+}
+
+// maxToolNames bounds the tool names in a search attribute, in bytes as JSON. Servers reject values
+// over 2048 bytes, and the whole workflow task with them.
+const maxToolNames = 1800
+
+// attributes are the search attributes that a run sets. Its input lists those that the namespace
+// has; it sets no others.
+type attributes struct {
+	known []string
+	// waiting is the value set last.
+	waiting bool
+	// over is set when the run has ended. The attributes do not change after that.
+	over bool
+}
+
+// attribute is a new value of a search attribute.
+type attribute struct {
+	name string
+	set  temporal.SearchAttributeUpdate
+}
+
+// set sets those of the attributes that the namespace has, with one command.
+func (a *attributes) set(ctx workflow.Context, all ...attribute) {
+	var updates []temporal.SearchAttributeUpdate
+	for _, one := range all {
+		if slices.Contains(a.known, one.name) {
+			updates = append(updates, one.set)
+		}
+	}
+	if len(updates) == 0 {
+		return
+	}
+	if err := workflow.UpsertTypedSearchAttributes(ctx, updates...); err != nil {
+		workflow.GetLogger(ctx).Warn("the run's search attributes are not up to date", "error", err)
+	}
+}
+
+// updateAttributes updates the attributes if the run has started or stopped waiting for a person.
+// The command goes into a workflow task that happens anyway.
+func (p *pipeline) updateAttributes(ctx workflow.Context) {
+	a := &p.attributes
+	if a.over || a.waiting == p.waits() || !slices.Contains(a.known, api.AttributeWaiting) {
+		return
+	}
+	a.waiting = p.waits()
+	a.set(ctx, p.figures()...)
+}
+
+// waits reports whether the run waits for a person.
+func (p *pipeline) waits() bool { return len(p.control.approvals.open)+len(p.questions.open) > 0 }
+
+// figures returns the run's usage and calls so far, and whether it waits.
+func (p *pipeline) figures() []attribute {
+	u := p.usage
+	whole := func(name string, n int) attribute {
+		return attribute{name, temporal.NewSearchAttributeKeyInt64(name).ValueSet(int64(n))}
+	}
+	all := []attribute{
+		{api.AttributeWaiting,
+			temporal.NewSearchAttributeKeyBool(api.AttributeWaiting).ValueSet(
+				p.attributes.waiting)},
+		whole(api.AttributeTurns, u.Turns),
+		whole(api.AttributeCalls, u.Calls),
+		whole(api.AttributeTokens, u.InputTokens+u.OutputTokens),
+		{api.AttributeCost, temporal.NewSearchAttributeKeyFloat64(api.AttributeCost).ValueSet(
+			u.Cost)},
+	}
+	if names := p.toolNames(); len(names) > 0 {
+		all = append(all, attribute{api.AttributeTools,
+			temporal.NewSearchAttributeKeyKeywordList(api.AttributeTools).ValueSet(names)})
+	}
+	return all
+}
+
+// toolNames returns the names of the tools that were called, as many as fit; api.OtherTools
+// replaces the rest.
+func (p *pipeline) toolNames() (names []string) {
+	b := p.callStats()
+	if b == nil {
+		return nil
+	}
+	size := 0
+	for _, t := range b.Tools {
+		if size += len(t.Tool) + len(`"",`); size > maxToolNames {
+			break
+		}
+		names = append(names, t.Tool)
+	}
+	if _, untold := p.runFacts.DescendantCalls[api.OtherTools]; untold || b.Others > 0 ||
+		len(names) < len(b.Tools) {
+		names = append(names, api.OtherTools)
+	}
+	return names
+}
+
+// ended returns how a run ends, after it has set the final attributes. p is nil if the run did not
+// start.
+func ended(ctx workflow.Context, in *api.RunInput, p *pipeline, result *api.RunResult,
+	failure error) (*api.RunResult, error) {
+	goesOn := workflow.IsContinueAsNewError(failure)
+	a := &attributes{known: in.Attributes}
+	var all []attribute
+	if p != nil {
+		a = &p.attributes
+		a.waiting, a.over = goesOn && p.waits(), true
+		all = p.figures()
+	}
+	if !goesOn {
+		outcome := failedAs(ctx, failure)
+		if failure == nil {
+			outcome = result.Outcome
+		}
+		all = append(all, attribute{api.AttributeOutcome,
+			temporal.NewSearchAttributeKeyKeyword(api.AttributeOutcome).ValueSet(string(outcome))})
+	}
+	a.set(ctx, all...)
+	return result, failure
+}
+
+// failedAs is the outcome of a run that ends with an error.
+func failedAs(ctx workflow.Context, failure error) api.Outcome {
+	if ctx.Err() != nil && temporal.IsCanceledError(failure) {
+		return api.OutcomeCancelled
+	}
+	return api.OutcomeFailed
+}
+
+// tally sets the usage and call statistics of the run in its result, which it returns.
+func (p *pipeline) tally(r *api.RunResult) *api.RunResult {
+	r.Usage, r.CallStats = p.usage, p.callStats()
+	return r
+}
+
+// callStats returns the statistics of the run's calls. It omits names of unknown tools, which come
+// from the model.
+func (p *pipeline) callStats() *api.CallStats {
+	var tools []api.PastCalls
+	for _, t := range p.runFacts.Past("") {
+		if _, known := p.tools[t.Tool]; !known {
+			continue
+		}
+		tools = append(tools, t.Plus(p.runFacts.DescendantCalls[t.Tool]))
+	}
+	for _, t := range p.runFacts.ContinueDescendants() {
+		if t.Tool != api.OtherTools && !slices.ContainsFunc(tools,
+			func(own api.PastCalls) bool { return own.Tool == t.Tool }) {
+			tools = append(tools, t)
+		}
+	}
+	return api.NewCallStats(p.usage, tools)
 }

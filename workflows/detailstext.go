@@ -97,6 +97,8 @@ func (d *details) state() string {
 	case len(parts) > 0:
 	case d.agent && len(p.runFacts.Open) == 0:
 		parts = append(parts, "**Waits for its model**")
+	case d.session && len(p.runFacts.Open) == 0:
+		parts = append(parts, "**Waits for calls** of its client")
 	default:
 		parts = append(parts, "**Checks its calls**")
 	}

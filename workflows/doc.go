@@ -2,8 +2,8 @@
 // and what follows. It only decides: everything that may change between two deployments (schemas,
 // policies, models) is evaluated in an activity, and the result is recorded in the history.
 //
-// A run starts in agent.go, plan.go or direct.go. pipeline.go admits the calls of a turn,
-// dispatcher.go starts them in order, and callrun.go takes one call from its decision to its
+// A run starts in agent.go, plan.go, direct.go or session.go. pipeline.go admits the calls of a
+// turn, dispatcher.go starts them in order, and callrun.go takes one call from its decision to its
 // outcome.
 //
 // A change to this package keeps the histories in testdata/histories replaying; see
@@ -22,8 +22,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// The types of the workflows of runs: those of plans and direct calls, and that of agents, which
-// takes the earlier messages of its conversation as api.EncodeMessages returns them.
+// The types of the workflows of runs: those of plans, direct calls and sessions, and that of
+// agents, which takes the earlier messages of its conversation as api.EncodeMessages returns them.
 type (
 	Run      = func(workflow.Context, *api.RunInput) (*api.RunResult, error)
 	AgentRun = func(workflow.Context, *api.RunInput, []byte) (*api.RunResult, error)
@@ -35,6 +35,7 @@ func All() map[string]any {
 		api.AgentWorkflow:      showingAgent,
 		api.PlanWorkflow:       showing(planWorkflow),
 		api.CallWorkflow:       showing(directCallWorkflow),
+		api.SessionWorkflow:    showing(sessionWorkflow),
 		api.ScheduledWorkflow:  scheduledRun,
 		api.EvaluationWorkflow: evaluationWorkflow,
 		api.CatalogWorkflow:    catalogReport,

@@ -23,6 +23,8 @@ type pipeline struct {
 	// queue is the workflow's task queue, from which the names of the lanes' queues derive.
 	queue string
 	usage api.Usage
+	// uncounted are admitted calls of a session that have not started, so that usage lacks them.
+	uncounted int
 	// Run is the budget of the run's sub-agents; parent is the path of the call that the run works
 	// for, empty for none.
 	budget.Run
@@ -124,7 +126,7 @@ func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.Admission
 	decisions := make([]api.AdmissionDecision, 0, len(calls))
 	decisions, p.admitted = append(decisions, p.admitted...), nil
 	p.runFacts.Admitted(calls, decisions)
-	used := p.usage.Calls + claimed(decisions)
+	used := p.usage.Calls + p.uncounted + claimed(decisions)
 	for calls = calls[len(decisions):]; len(calls) > 0; {
 		n := portion(calls)
 		part, err := p.admitBatch(ctx, calls[:n], used)
@@ -171,7 +173,7 @@ func portion(calls []api.Call) int {
 // far.
 func (p admitter) admission(used int) api.AdmissionRequest {
 	request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Caller: p.origin.Caller,
-		Known: p.catalog.Names(), AnyTool: p.origin.Caller.Type == api.CallerDirect, Mode: p.mode,
+		Known: p.catalog.Names(), AnyTool: p.anyTool(), Mode: p.mode,
 		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth,
 		Spent: p.Spent(p.usage), DryRun: p.origin.DryRun, Blocked: p.blocked,
 		Policies: p.policies, PinnedPolicies: p.pinned.Policies, Facts: p.facts()}
@@ -378,7 +380,10 @@ func unbatched(calls []*callRun) (all []api.Call) {
 func (p *pipeline) fullness(ctx workflow.Context) string {
 	events, bytes := p.written(ctx)
 	what := "Split the plan, or have its tools answer with less"
-	if p.origin.Caller.Type == api.CallerAgent {
+	switch p.origin.Caller.Type {
+	case api.CallerSession:
+		what = "Call it again when the calls that run have ended"
+	case api.CallerAgent:
 		what = "Call it again in the next turn, with fewer calls at a time, or ask for less"
 	}
 	return fmt.Sprintf("the run's history cannot take this call: with those before it, it has %d events and %.1f MiB, and a server ends a run at 51200 events or 50 MiB. %s",

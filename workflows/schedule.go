@@ -189,11 +189,17 @@ func (s *instances) activityID(callID string) string {
 // execution returns the input of the call's activity, without the lane-specific parts.
 func (c *callRun) execution() api.Execution {
 	p := c.pipeline
-	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: p.passed,
+	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: c.of(p.passed),
 		Notes: c.decision.Notes, Parent: p.parent.Call,
 		Hooks:   api.HooksFor(p.hooks.AfterCall, c.tool.Name),
 		Timeout: c.decision.Plan.ShortestTimeout(), Task: c.task,
 		HasErrors: p.usage.Failed > 0}
+}
+
+// of returns an origin as that of the call, which may have a trace of its own.
+func (c *callRun) of(o api.Origin) api.Origin {
+	o.Trace = cmp.Or(c.call.Trace, o.Trace)
+	return o
 }
 
 // describe returns the summary of the call's activity, and the path of the parent call.
@@ -244,7 +250,7 @@ func (c *callRun) executeInline(ctx workflow.Context) workflow.Future {
 		Execution: c.execution()}
 	options := inlineOptions(*c.tool, call.Hooks, api.InlineSummary(c.call.ID,
 		c.tool.Summary(call.Arguments)))
-	call.Origin = p.origin
+	call.Origin = c.of(p.origin)
 	return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options),
 		c.call.Tool, call)
 }

@@ -18,9 +18,19 @@ import (
 )
 
 // pin fixes the run's tools in one recorded step. No later reload or deployment changes what the
-// run works with.
+// run works with. It returns an error if the run cannot start.
 func pin(ctx workflow.Context, sizes *budget.Sizes, request api.PinRequest) (api.Pinned, error) {
-	var pinned api.Pinned
+	pinned, err := pinStep(ctx, sizes, request)
+	if err == nil && len(pinned.Problems) > 0 {
+		err = invalid(pinned.Problems)
+	}
+	return pinned, err
+}
+
+// pinStep is pin for a run that goes on if there are problems.
+func pinStep(ctx workflow.Context, sizes *budget.Sizes,
+	request api.PinRequest) (api.Pinned, error) {
+	var pinned api.Packed[api.Pinned]
 	var recorded json.RawMessage
 	var err error
 	cancelled := sizes.Task.Record(ctx, api.MaxPayload, func() int {
@@ -29,35 +39,8 @@ func pin(ctx workflow.Context, sizes *budget.Sizes, request api.PinRequest) (api
 		return len(recorded)
 	})
 	if err = cmp.Or(cancelled, err); err == nil {
-		pinned, err = decodePinned(ctx, recorded)
+		err = json.Unmarshal(recorded, &pinned)
 	}
-	if err != nil {
-		return api.Pinned{}, err
-	}
-	if problems := pinned.Problems; len(problems) > 0 {
-		return api.Pinned{}, invalid(problems)
-	}
-	return pinned, nil
-}
-
-// PinnedDecoder returns the setup of a run from the JSON that its history has. It must depend on
-// nothing else. The run does not change the tools and rules.
-type PinnedDecoder func(recorded []byte) (api.Pinned, error)
-
-type pinnedDecoderKey struct{}
-
-// WithPinnedDecoder returns a context whose run decodes its setup with decode. A worker thereby
-// shares equal setups between runs, which workflow code could not do by itself.
-func WithPinnedDecoder(ctx workflow.Context, decode PinnedDecoder) workflow.Context {
-	return workflow.WithValue(ctx, pinnedDecoderKey{}, decode)
-}
-
-func decodePinned(ctx workflow.Context, recorded json.RawMessage) (api.Pinned, error) {
-	if decode, ok := ctx.Value(pinnedDecoderKey{}).(PinnedDecoder); ok {
-		return decode(recorded)
-	}
-	var pinned api.Packed[api.Pinned]
-	err := json.Unmarshal(recorded, &pinned)
 	return pinned.Value, err
 }
 
@@ -86,7 +69,7 @@ func answerSetup(ctx workflow.Context, in *api.RunInput, pinned *api.Pinned) (*c
 		return nil, err
 	}
 	err = workflow.SetQueryHandler(ctx, api.SetupQuery, func() (api.Setup, error) {
-		return api.Setup{Agent: agent, Pinned: api.Pack(*pinned)}, nil
+		return api.Setup{Agent: agent, Pinned: api.Pack(*pinned), Grows: in.Session != nil}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -111,7 +94,7 @@ func conversationOf(ctx workflow.Context, in *api.RunInput) string {
 	switch {
 	case in.Parent != nil:
 		return ""
-	case in.Agent != nil:
+	case in.Agent != nil || in.Session != nil:
 		return cmp.Or(in.Conversation, workflow.GetInfo(ctx).WorkflowExecution.ID)
 	}
 	return in.Conversation

@@ -39,8 +39,11 @@ const (
 // decided.
 func (a *Admitter) Admit(ctx context.Context, r api.AdmissionRequest) ([]api.AdmissionDecision,
 	error) {
-	if r.Full != "" {
-		return noHistoryLeft(r), nil
+	switch {
+	case r.Full != "":
+		return refuseAll(r, api.ErrBudgetExceeded, r.Full), nil
+	case r.Unpinned != "":
+		return refuseAll(r, api.ErrPreconditionFailed, r.Unpinned), nil
 	}
 	decisions, err := a.beforeCalls(ctx, r, a.decisionsOn(r))
 	if err != nil {
@@ -66,11 +69,11 @@ func (a *Admitter) decisionsOn(r api.AdmissionRequest) (decisions []api.Admissio
 	return decisions
 }
 
-// noHistoryLeft rejects calls that exceed the run's history budget.
-func noHistoryLeft(r api.AdmissionRequest) []api.AdmissionDecision {
+// refuseAll rejects all calls of a request for a reason that the run knows.
+func refuseAll(r api.AdmissionRequest, t api.ErrorType, why string) []api.AdmissionDecision {
 	decisions := make([]api.AdmissionDecision, len(r.Calls))
 	for i, c := range r.Calls {
-		e := api.Errorf(api.ErrBudgetExceeded, "%s", r.Full)
+		e := api.Errorf(t, "%s", why)
 		e.Phase = api.PhasePreExecution
 		decisions[i] = api.AdmissionDecision{ID: c.ID, Error: e}
 	}

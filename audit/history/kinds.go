@@ -9,9 +9,10 @@ import (
 )
 
 var runKinds = map[string]RunKind{
-	api.AgentWorkflow: RunAgent,
-	api.PlanWorkflow:  RunPlan,
-	api.CallWorkflow:  RunCall,
+	api.AgentWorkflow:   RunAgent,
+	api.PlanWorkflow:    RunPlan,
+	api.CallWorkflow:    RunCall,
+	api.SessionWorkflow: RunSession,
 }
 
 // KindOf returns the kind of the runs of a workflow type. It is empty for workflows that are not

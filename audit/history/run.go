@@ -27,6 +27,7 @@ type run struct {
 	approvals  approvals
 	updates    updates
 	control    control
+	submitted  submitted
 	ending     ending
 
 	workflowID string
@@ -66,6 +67,7 @@ func newRun(workflowID, runID string) *run {
 	r.markers = newMarkers(r)
 	r.questions = newQuestions(r)
 	r.approvals = newApprovals(r)
+	r.submitted = submitted{run: r, known: map[string]bool{}, updates: map[string]string{}}
 	r.updates = newUpdates(r)
 	r.control = control{run: r, sent: map[string]bool{}}
 	r.ending = ending{run: r}
@@ -107,6 +109,7 @@ func (r *run) begin(e *historypb.HistoryEvent) error {
 		r.admission.pin(continueState.Pinned.Value)
 		r.hosts.resume(continueState.Instances)
 		r.summary.Paused = continueState.Paused
+		r.submitted.resume(continueState.Session)
 		r.stand()
 	} else {
 		r.emit(e, api.Event{Type: api.EventRunStarted})
@@ -127,6 +130,13 @@ func (r *run) introduce(kind RunKind, started time.Time) {
 	if s.Caller.ID != "" {
 		s.Caller.Type = cmp.Or(s.Caller.Type, api.CallerDirect)
 	}
+	r.name(kind)
+	r.caller.Auth, r.caller.Claims = in.Caller.Auth, in.Caller.Claims
+}
+
+// name sets the name of the run and the caller of its calls.
+func (r *run) name(kind RunKind) {
+	in, s := &r.input, &r.summary
 	switch {
 	case kind == RunAgent && in.Agent != nil:
 		s.Name, s.Provider, s.Model = in.Agent.Name, in.Agent.Model.Provider, in.Agent.Model.Name
@@ -137,8 +147,10 @@ func (r *run) introduce(kind RunKind, started time.Time) {
 	case kind == RunCall && in.Call != nil:
 		s.Name = in.Call.Tool
 		r.caller = api.Caller{Type: api.CallerDirect, ID: in.Caller.ID}
+	case kind == RunSession && in.Session != nil:
+		s.Name = in.Session.Client
+		r.caller = api.Caller{Type: api.CallerSession, ID: in.Caller.ID}
 	}
-	r.caller.Auth, r.caller.Claims = in.Caller.Auth, in.Caller.Claims
 }
 
 // part returns the execution that is being read.

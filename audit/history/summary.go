@@ -14,6 +14,8 @@ const (
 	RunAgent RunKind = "agent"
 	RunPlan  RunKind = "plan"
 	RunCall  RunKind = "call"
+	// RunSession makes the calls that a client submits one by one.
+	RunSession RunKind = "session"
 )
 
 // RunStatus is the status of a run.
@@ -36,7 +38,7 @@ type Summary struct {
 	// Run is the ID of the first execution of the chain.
 	Run  string  `json:"run_id"`
 	Kind RunKind `json:"kind"`
-	// Name is the name of the agent, the plan or the tool.
+	// Name is the name of the agent, the plan or the tool, or the client of a session.
 	Name         string    `json:"name,omitempty"`
 	Prompt       string    `json:"prompt,omitempty"`
 	Status       RunStatus `json:"status"`

@@ -198,6 +198,8 @@ func starterOf(r api.Record) starter {
 		return starter{history.RunAgent, r.Caller.ID}
 	case api.CallerPlan:
 		return starter{history.RunPlan, r.Caller.ID}
+	case api.CallerSession:
+		return starter{history.RunSession, r.Caller.ID}
 	}
 	return starter{history.RunCall, r.Tool}
 }

@@ -63,6 +63,9 @@ func (r *Request) Arguments() []any {
 // without their own.
 func (r *Request) Priority() temporal.Priority {
 	p := temporal.Priority{FairnessKey: api.FairnessKey(r.Input.Conversation)}
+	if r.Input.Session != nil { // all sessions of a caller share
+		p.FairnessKey = api.FairnessKey(string(r.Kind) + "/" + r.Input.Caller.ID)
+	}
 	if r.Input.Priority != "" {
 		p.PriorityKey = r.Input.Priority.Level()
 	}

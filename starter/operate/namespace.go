@@ -28,10 +28,10 @@ const (
 )
 
 // checkRetention returns the fault of --retention.
-func checkRetention(cmd *cobra.Command, period time.Duration) error {
-	if period < leastRetention {
+func checkRetention(cmd *cobra.Command, retention time.Duration) error {
+	if retention < leastRetention {
 		return cli.UsageError(cmd, "--retention %s: the server keeps histories for at least 24h",
-			period)
+			retention)
 	}
 	return nil
 }
@@ -39,10 +39,10 @@ func checkRetention(cmd *cobra.Command, period time.Duration) error {
 // createNamespace creates the namespace of the connection unless it exists, and returns once it can
 // be used.
 func createNamespace(ctx context.Context, a *cli.App, c client.Client,
-	period time.Duration) error {
+	retention time.Duration) error {
 	name := a.Connection.ResolvedNamespace
 	_, err := c.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
-		Namespace: name, WorkflowExecutionRetentionPeriod: durationpb.New(period)})
+		Namespace: name, WorkflowExecutionRetentionPeriod: durationpb.New(retention)})
 	if _, exists := errors.AsType[*serviceerror.NamespaceAlreadyExists](err); exists {
 		return nil
 	}
@@ -62,11 +62,11 @@ func createNamespace(ctx context.Context, a *cli.App, c client.Client,
 // setRetention changes for how long the namespace of the connection keeps the histories of closed
 // runs.
 func setRetention(ctx context.Context, a *cli.App, c client.Client,
-	period time.Duration) error {
+	retention time.Duration) error {
 	name := a.Connection.ResolvedNamespace
 	_, err := c.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
 		Namespace: name, Config: &namespacepb.NamespaceConfig{
-			WorkflowExecutionRetentionTtl: durationpb.New(period)}})
+			WorkflowExecutionRetentionTtl: durationpb.New(retention)}})
 	if _, missing := errors.AsType[*serviceerror.NamespaceNotFound](err); missing {
 		return err
 	}
@@ -78,7 +78,7 @@ func setRetention(ctx context.Context, a *cli.App, c client.Client,
 		return nil
 	}
 	return a.Println(fmt.Sprintf("namespace %s retains closed runs for %s", name,
-		days(period)))
+		days(retention)))
 }
 
 // awaitNamespace waits until the server finds a namespace that was just created.

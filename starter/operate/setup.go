@@ -18,7 +18,7 @@ import (
 
 func setupCommand(a *cli.App) *cobra.Command {
 	var create bool
-	keep := retention(defaultRetention)
+	var retention time.Duration
 	cmd := &cobra.Command{
 		Use: "setup", GroupID: cli.GroupServer,
 		Short: "Register Switchyard's search attributes on a server",
@@ -37,11 +37,11 @@ Runs that started earlier, and runs of schedules created earlier, do not set att
 were missing then.`,
 		Example: `  starter setup
   starter setup --address temporal.example.org:7233 --namespace agents
-  starter setup --namespace agents --create-namespace --retention 30d
-  starter setup --retention 90d`,
+  starter setup --namespace agents --create-namespace --retention 720h
+  starter setup --retention 2160h`,
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkRetention(cmd, time.Duration(keep)); err != nil {
+			if err := checkRetention(cmd, retention); err != nil {
 				return err
 			}
 			c, err := a.Connect(cmd.Context())
@@ -51,9 +51,9 @@ were missing then.`,
 			defer c.Close()
 			switch {
 			case create:
-				err = createNamespace(cmd.Context(), a, c, time.Duration(keep))
+				err = createNamespace(cmd.Context(), a, c, retention)
 			case cmd.Flags().Changed("retention"):
-				err = setRetention(cmd.Context(), a, c, time.Duration(keep))
+				err = setRetention(cmd.Context(), a, c, retention)
 			}
 			if err != nil {
 				return err
@@ -63,8 +63,8 @@ were missing then.`,
 	}
 	cmd.Flags().BoolVar(&create, "create-namespace", false,
 		"create the namespace unless it exists")
-	cmd.Flags().Var(&keep, "retention",
-		"`time` for which the namespace keeps the histories of closed runs, such as 30d or 720h")
+	cmd.Flags().DurationVar(&retention, "retention", defaultRetention,
+		"`duration` for which the namespace keeps the histories of closed runs, such as 720h")
 	return cmd
 }
 

@@ -14,12 +14,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/worker/host/setups"
-	"github.com/switchyard/switchyard/workflows"
 )
 
-// observer counts and logs the results of activities, and has runs share their setups in memory. It
-// has no influence on what runs do.
+// observer counts and logs the results of activities. It has no influence on runs.
 type observer struct {
 	interceptor.WorkerInterceptorBase
 	metrics *domainMetrics
@@ -30,15 +27,12 @@ type observer struct {
 	lane                                 string
 	// direct are workflows by name that the observer calls itself; see observedRun.
 	direct map[string]any
-	// decode shares the setups of runs.
-	decode workflows.PinnedDecoder
 }
 
 func newObserver(r prometheus.Registerer, logger *slog.Logger) *observer {
 	return &observer{metrics: newDomainMetrics(r), counts: newLaneCounts(),
 		models: newBoundedLabels(), agents: newBoundedLabels(), rules: newBoundedLabels(),
-		hooks: newBoundedLabels(), failed: newBoundedLabels(), logger: logger,
-		decode: new(setups.Shared).Decode}
+		hooks: newBoundedLabels(), failed: newBoundedLabels(), logger: logger}
 }
 
 // boundedLabels returns the first maxLabels values unchanged and "other" for later ones. Providers

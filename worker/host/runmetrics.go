@@ -30,7 +30,7 @@ func (o *observer) InterceptWorkflow(ctx workflow.Context,
 
 // runKinds maps workflows to kinds of runs.
 var runKinds = map[string]string{api.AgentWorkflow: "agent", api.PlanWorkflow: "plan",
-	api.CallWorkflow: "call"}
+	api.CallWorkflow: "call", api.SessionWorkflow: "session"}
 
 // runLabels are the labels of a run, and when it began.
 type runLabels struct {
@@ -43,7 +43,7 @@ type runLabels struct {
 func (r *observedRun) ExecuteWorkflow(ctx workflow.Context,
 	in *interceptor.ExecuteWorkflowInput) (any, error) {
 	labels := r.started(ctx, in)
-	result, err := r.execute(workflows.WithPinnedDecoder(ctx, r.decode), in)
+	result, err := r.execute(ctx, in)
 	if labels != nil {
 		r.ended(ctx, labels, result, err)
 	}

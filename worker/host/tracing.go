@@ -62,7 +62,7 @@ func (t *tracing) InterceptWorkflow(ctx workflow.Context,
 	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
 	info := workflow.GetInfo(ctx)
 	switch info.WorkflowType.Name {
-	case api.AgentWorkflow, api.PlanWorkflow, api.CallWorkflow:
+	case api.AgentWorkflow, api.PlanWorkflow, api.CallWorkflow, api.SessionWorkflow:
 		if t.live != nil {
 			t.live.Saw(info.WorkflowExecution.ID, cmp.Or(info.FirstRunID,
 				info.WorkflowExecution.RunID))

@@ -27,8 +27,11 @@ func NewPriority(ctx workflow.Context, in *api.RunInput, origin api.Origin) Prio
 	own := workflow.GetInfo(ctx).Priority
 	r := Priority{own: own, Run: api.RunPriority(in.Priority, own.PriorityKey),
 		caller: api.FairnessKey(string(origin.Caller.Type) + "/" + origin.Caller.ID)}
-	if in.Parent != nil {
+	switch {
+	case in.Parent != nil:
 		r.Conversation = in.Parent.Fairness
+	case in.Session != nil: // all sessions of a caller share
+		r.Conversation = r.caller
 	}
 	r.Conversation = cmp.Or(r.Conversation, api.FairnessKey(origin.Conversation), own.FairnessKey,
 		origin.Run[:min(shortRun, len(origin.Run))])

@@ -72,9 +72,10 @@ func KindWord(k history.RunKind) history.RunKind {
 
 // runTypes maps workflow types to kinds of run.
 var runTypes = map[string]history.RunKind{
-	api.AgentWorkflow: history.RunAgent,
-	api.PlanWorkflow:  history.RunPlan,
-	api.CallWorkflow:  KindDirect,
+	api.AgentWorkflow:   history.RunAgent,
+	api.PlanWorkflow:    history.RunPlan,
+	api.CallWorkflow:    KindDirect,
+	api.SessionWorkflow: history.RunSession,
 }
 
 // Condition returns the query for runs that match a condition and belong to a conversation, either

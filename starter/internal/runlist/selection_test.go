@@ -10,7 +10,7 @@ import (
 
 // Values may contain quotes.
 func TestSelection_BuildsTheQueryOfItsFlags(t *testing.T) {
-	const base = "WorkflowType IN ('switchyard/agent_run', 'switchyard/direct_call', 'switchyard/plan_run') AND ExecutionStatus != 'ContinuedAsNew'"
+	const base = "WorkflowType IN ('switchyard/agent_run', 'switchyard/direct_call', 'switchyard/plan_run', 'switchyard/session_run') AND ExecutionStatus != 'ContinuedAsNew'"
 	const top = base + " AND (ParentWorkflowId IS NULL OR TemporalScheduledById IS NOT NULL)"
 	for _, test := range []struct {
 		flags string

@@ -87,7 +87,7 @@ func (v Version) Options() worker.DeploymentOptions {
 // answered by the workers that are there. Pinned, they would keep an old version from draining.
 func Behavior(workflowType string) workflow.VersioningBehavior {
 	switch workflowType {
-	case api.AgentWorkflow, api.PlanWorkflow, api.CallWorkflow:
+	case api.AgentWorkflow, api.PlanWorkflow, api.CallWorkflow, api.SessionWorkflow:
 		return workflow.VersioningBehaviorPinned
 	case api.InstanceWorkflow: // its runs can be on several versions
 		return workflow.VersioningBehaviorAutoUpgrade

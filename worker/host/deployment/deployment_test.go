@@ -66,7 +66,8 @@ func TestBehavior_PinsRunsOnly(t *testing.T) {
 			pinned = append(pinned, name)
 		}
 	}
-	want := []string{api.AgentWorkflow, api.CallWorkflow, api.PlanWorkflow}
+	want := []string{api.AgentWorkflow, api.CallWorkflow, api.PlanWorkflow,
+		api.SessionWorkflow}
 	if !slices.Equal(pinned, want) {
 		t.Errorf("pinned workflows are %q, want %q", pinned, want)
 	}

@@ -1,0 +1,87 @@
+package history
+
+import (
+	"slices"
+
+	"github.com/switchyard/switchyard/api"
+	historypb "go.temporal.io/api/history/v1"
+	updatepb "go.temporal.io/api/update/v1"
+)
+
+// submitted are the calls that a session was submitted.
+type submitted struct {
+	run *run
+	// known are the IDs of the calls so far, also of executions before the first one that is read.
+	known map[string]bool
+	// updates has the ID of the call by the ID of its update, until that is answered.
+	updates map[string]string
+}
+
+// resume takes the calls of the executions before the first one that is read.
+func (s *submitted) resume(state *api.SessionState) {
+	if state == nil {
+		return
+	}
+	for _, c := range state.Calls {
+		s.known[c.ID] = true
+	}
+}
+
+// accepted reads that the session takes a call. The same call may come several times.
+func (s *submitted) accepted(e *historypb.HistoryEvent, id string, input *updatepb.Input) error {
+	var call api.SessionCall
+	if err := s.run.decodeEvent(e, "submitted call", input.GetArgs(), &call); err != nil {
+		return err
+	}
+	if !s.known[call.ID] {
+		s.updates[id] = call.ID
+		s.known[call.ID] = true
+		s.run.admission.wanted[call.ID] = &wantedCall{order: len(s.known), Call: api.Call{
+			ID: call.ID, Tool: call.Tool, Arguments: call.Arguments}}
+	}
+	return nil
+}
+
+// answered reads the answer to a submitted call. A call that repeats another one has no record.
+func (s *submitted) answered(e *historypb.HistoryEvent, id string,
+	outcome *updatepb.Outcome) error {
+	call, fresh := s.updates[id]
+	delete(s.updates, id)
+	var status api.SessionCallStatus
+	success := outcome.GetSuccess()
+	if success == nil || !fresh {
+		return nil
+	}
+	if err := s.run.decodeEvent(e, "status of a call", success, &status); err != nil {
+		return err
+	}
+	if status.Attached {
+		delete(s.run.admission.wanted, call)
+	}
+	return nil
+}
+
+// cancelled reads that a client or a person cancels a call. A call that is not scheduled at that
+// time never is.
+func (s *submitted) cancelled(e *historypb.HistoryEvent, _ string, input *updatepb.Input) error {
+	var c api.CancelCall
+	if err := s.run.decodeEvent(e, "request to cancel a call", input.GetArgs(), &c); err != nil {
+		return err
+	}
+	note := "the call was " + c.Note()
+	for _, a := range s.run.activities.open {
+		if a.id == c.ID {
+			a.record.Notes = append(slices.Clone(a.record.Notes), note)
+		}
+	}
+	if s.run.admission.wanted[c.ID] == nil {
+		return nil
+	}
+	w := s.run.admission.wanted.take(c.ID)
+	r := s.run.admission.unscheduled(w)
+	r.Status, r.Error = api.CallCancelled, api.CancelledBeforeStart()
+	r.Error.Phase, r.Notes = r.Phase, append(slices.Clone(r.Notes), note)
+	s.run.summary.Usage.Calls++
+	s.run.calls.end(e, r)
+	return nil
+}

@@ -1,0 +1,287 @@
+package switchyard
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/runstart"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+)
+
+// Types of package api that sessions are used with.
+type (
+	// SessionCall is a call to be made in a session.
+	SessionCall = api.SessionCall
+	// SessionCallStatus says what became of a call of a session.
+	SessionCallStatus = api.SessionCallStatus
+)
+
+// SessionStart describes a session. It counts if the session is not open yet; an open one keeps its
+// own. The zero value is valid.
+type SessionStart struct {
+	// Client is the program that has the session; it is shown in lists.
+	Client string
+	// IdleTimeout ends the session when no call has run for that long; default
+	// api.DefaultSessionIdleTimeout.
+	IdleTimeout time.Duration
+	// Limits bound the whole session. Calls, Tokens, Cost and WallTime apply.
+	Limits api.Limits
+	// Caller is for whom the calls are made; default is the caller of the Client. Its Type is not
+	// used.
+	Caller api.Caller
+	// Conversation groups runs; default is the ID of the session.
+	Conversation string
+	// TaskQueue overrides that of the client.
+	TaskQueue string
+	// Variables are visible to tools and in policies.
+	Variables map[string]any
+	// Mode overrides how strictly arguments are validated, Priority is that of the calls.
+	Mode     api.Mode
+	Priority api.Priority
+}
+
+// Session is a handle of a session run: a run whose calls are submitted one by one. It is safe for
+// concurrent use, also by several processes.
+type Session struct {
+	client *Client
+	start  runstart.Request
+	// submits and waits bound the updates of this process that are in flight: all, and those that
+	// wait for the end of a call. A server allows a run ten.
+	submits, waits chan struct{}
+}
+
+const (
+	maxSubmitsInFlight = 8
+	maxWaitsInFlight   = 4
+	// minPoll and maxPoll are the waits between two queries for the status of a call.
+	minPoll = 20 * time.Millisecond
+	maxPoll = time.Second
+	// queryWithin bounds one attempt of a query, ReplyWithin all attempts.
+	queryWithin = 4 * time.Second
+)
+
+// Session returns a handle of the session with that workflow ID. It does not ask the server: the
+// session begins with its first call, and again with the first call after its end.
+func (c *Client) Session(id string, s SessionStart) *Session {
+	s.Caller.Type = api.CallerDirect
+	s.Caller.ID = cmp.Or(s.Caller.ID, c.caller)
+	return &Session{client: c, submits: make(chan struct{}, maxSubmitsInFlight),
+		waits: make(chan struct{}, maxWaitsInFlight),
+		start: runstart.Request{Kind: api.CallerSession, Workflow: api.SessionWorkflow, ID: id,
+			Name: cmp.Or(s.Client, "session"), Queue: cmp.Or(s.TaskQueue, c.taskQueue),
+			Input: api.RunInput{Caller: s.Caller, Conversation: s.Conversation,
+				Variables: s.Variables, Mode: s.Mode, Priority: s.Priority,
+				Session: &api.Session{Client: s.Client,
+					IdleTimeout: api.Duration(s.IdleTimeout), Limits: s.Limits}}}}
+}
+
+// Run returns the handle of the session's run, for approvals, questions, records and events.
+func (s *Session) Run() *Run { return s.client.Open(s.start.ID) }
+
+// Call makes a call and waits for its end, at most call.Wait. It starts the session if it is not
+// open. An empty ID gets a random one. A call that is repeated with the same ID, also by another
+// process, is made once.
+//
+// Errors: *RequestError of the types invalid_request, for a call that no session takes;
+// request_refused with a *ControlError, if the session has too many open calls; run_unreadable,
+// run_unanswered, server_unreachable and server_refused; and those of ctx. The error of the tool is
+// part of the outcome. After an error of ctx, run_unanswered or server_unreachable, the call may
+// have been made: make it again with the same ID.
+func (s *Session) Call(ctx context.Context, call SessionCall) (SessionCallStatus, error) {
+	call.ID = cmp.Or(call.ID, "c"+randomHex(8))
+	if e := call.Check(); e != nil {
+		return SessionCallStatus{}, malformed(s.start.ID, e)
+	}
+	deadline := time.Now().Add(call.Wait.Std())
+	status, err := s.submit(ctx, call)
+	if err != nil {
+		return status, err
+	}
+	return s.Wait(ctx, status, time.Until(deadline))
+}
+
+// submit submits a call until the session takes it.
+func (s *Session) submit(ctx context.Context, call SessionCall) (SessionCallStatus, error) {
+	select {
+	case s.submits <- struct{}{}:
+		defer func() { <-s.submits }()
+	case <-ctx.Done():
+		return SessionCallStatus{}, ctx.Err()
+	}
+	select {
+	case s.waits <- struct{}{}:
+		defer func() { <-s.waits }()
+	default: // the end is asked for by query
+		call.Wait = 0
+	}
+	waiting, cancel := context.WithTimeout(ctx, call.Wait.Std()+ReplyWithin)
+	defer cancel()
+	for pause := minPoll; ; pause = min(2*pause, maxPoll) {
+		status, err := s.submitOnce(waiting, call)
+		if err == nil || !again(err) {
+			return status, s.refusal(ctx, err)
+		}
+		if wait(waiting, pause) != nil {
+			return SessionCallStatus{}, s.refusal(ctx, err)
+		}
+	}
+}
+
+func (s *Session) submitOnce(ctx context.Context, call SessionCall) (status SessionCallStatus,
+	err error) {
+	handle, err := s.client.namespace.UpdateOrStart(ctx, s.start, client.UpdateWorkflowOptions{
+		WorkflowID: s.start.ID, UpdateID: "call/" + call.ID, UpdateName: api.SubmitCallUpdate,
+		Args: []any{call}, WaitForStage: client.WorkflowUpdateStageCompleted})
+	if err == nil {
+		err = handle.Get(ctx, &status)
+	}
+	return status, err
+}
+
+// again reports whether a call that was not taken can be submitted again: the session is ending or
+// continues in another history, or has too many updates in flight.
+func again(err error) bool {
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		t := api.ControlErrorType(app.Type())
+		return t == api.SessionBusy || t == api.RunEnding
+	}
+	return isA[*serviceerror.ResourceExhausted](err) || isA[*serviceerror.NotFound](err) ||
+		isA[*serviceerror.Aborted](err) || isA[*serviceerror.FailedPrecondition](err)
+}
+
+// refusal maps an error of an update of the session; nil gives nil.
+func (s *Session) refusal(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return ctxOr(ctx, err)
+	}
+	if refusal := refused(s.start.ID, err, refusedControl); refusal != nil {
+		return refusal
+	}
+	return requestError(ctx, s.start.ID, err)
+}
+
+// wait waits for d. Its error is that of ctx.
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Status returns the status of a call, with its outcome if it has ended. runID is the RunID of an
+// earlier status of the call, and empty asks the newest execution of the session. A call that is
+// not known there has the state unknown. The outcome of a call is available for as long as the
+// server keeps the history of its execution.
+//
+// Errors: *RequestError of the types run_not_found, run_unanswered, server_unreachable and
+// server_refused, and those of ctx.
+func (s *Session) Status(ctx context.Context, callID, runID string) (SessionCallStatus, error) {
+	status, err := s.query(ctx, callID, runID)
+	lacks := status.State == api.SessionCallEnded && status.Outcome == nil
+	if err == nil && lacks && status.RunID != runID {
+		attached := status.Attached
+		status, err = s.query(ctx, status.ID, status.RunID)
+		status.Attached = attached
+	}
+	return status, err
+}
+
+// query asks an execution for a call, again while no worker answers: a query can get lost when the
+// session continues as new.
+func (s *Session) query(ctx context.Context, callID, runID string) (SessionCallStatus, error) {
+	waiting, cancel := context.WithTimeout(ctx, ReplyWithin)
+	defer cancel()
+	for {
+		status, err := s.queryOnce(waiting, callID, runID)
+		if err == nil || isA[*serviceerror.NotFound](err) || wait(waiting, minPoll) != nil {
+			return status, requestError(ctx, s.start.ID, err)
+		}
+	}
+}
+
+func (s *Session) queryOnce(ctx context.Context, callID, runID string) (status SessionCallStatus,
+	err error) {
+	ctx, cancel := context.WithTimeout(ctx, queryWithin)
+	defer cancel()
+	value, err := s.client.temporal.QueryWorkflow(ctx, s.start.ID, runID, api.CallStatusQuery,
+		callID)
+	if err == nil {
+		err = value.Get(&status)
+	}
+	return status, err
+}
+
+// Wait waits for the end of a call, at most for d, and returns its status with the outcome if it
+// has ended. It needs a status of the call that Call or Status returned. Errors are those of
+// Status.
+func (s *Session) Wait(ctx context.Context, status SessionCallStatus,
+	d time.Duration) (SessionCallStatus, error) {
+	deadline := time.Now().Add(d)
+	for pause := minPoll; status.Outcome == nil; pause = min(2*pause, maxPoll) {
+		if status.State != api.SessionCallEnded {
+			left := time.Until(deadline)
+			if left <= 0 {
+				break
+			}
+			if err := wait(ctx, min(pause, left)); err != nil {
+				return status, err
+			}
+		}
+		attached := status.Attached
+		now, err := s.latest(ctx, status)
+		if err != nil {
+			return status, err
+		}
+		now.Attached = now.Attached || attached
+		status = now
+		if status.State == api.SessionCallUnknown {
+			break
+		}
+	}
+	return status, nil
+}
+
+// latest asks the newest execution for a call, which is in the memory of a worker and has recent
+// outcomes. If that belongs to a later session, it asks the execution of the call.
+func (s *Session) latest(ctx context.Context, status SessionCallStatus) (SessionCallStatus,
+	error) {
+	now, err := s.Status(ctx, status.ID, "")
+	if err == nil && now.State == api.SessionCallUnknown {
+		return s.Status(ctx, status.ID, status.RunID)
+	}
+	return now, err
+}
+
+// Cancel cancels a call of the session. It returns when the request is recorded; the call ends when
+// its tool has stopped. Cancelling a call that has ended has no effect. Errors are those of
+// Run.Pause.
+func (s *Session) Cancel(ctx context.Context, r api.CancelCall) error {
+	r.By = cmp.Or(r.By, s.start.Input.Caller.ID)
+	if e := r.Check(); e != nil {
+		return malformed(s.start.ID, e)
+	}
+	return s.Run().update(ctx, randomHex(16), api.CancelCallUpdate, r, refusedControl)
+}
+
+// End ends the session. Its calls are cancelled, after r.Grace. A session that is ending already
+// stays so. Errors are those of Run.Pause.
+func (s *Session) End(ctx context.Context, r api.EndSession) error {
+	r.By = cmp.Or(r.By, s.start.Input.Caller.ID)
+	if e := r.Check(); e != nil {
+		return malformed(s.start.ID, e)
+	}
+	err := s.Run().update(ctx, randomHex(16), api.EndSessionUpdate, r, refusedControl)
+	if refusedAs(err, api.RunEnding) {
+		return nil
+	}
+	return err
+}

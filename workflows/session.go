@@ -1,0 +1,322 @@
+package workflows
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/budget"
+	"github.com/switchyard/switchyard/workflows/session"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+const (
+	// manySubmits is the number of submitted calls after which a session continues as new as soon
+	// as no call runs. From maxSubmits on it takes no more calls before that: a server accepts
+	// 2,000 updates of an execution, and people need the rest for approvals and answers.
+	manySubmits = 1000
+	maxSubmits  = 1800
+	// maxWaiting bounds the updates that wait, for the end of calls and for replies to questions. A
+	// server allows a run ten in flight by default.
+	maxWaiting = 8
+	// maxUpdateOutcome bounds the outcome in the answer of an update, in bytes. History has it
+	// twice then. A query answers with larger ones.
+	maxUpdateOutcome = 64 << 10
+	// maxSessionSpecs bounds the toolspecs that one execution pins, in bytes.
+	maxSessionSpecs = 8 << 20
+)
+
+// sessionWorkflow is the workflow of a session: it makes the calls that arrive as updates, until
+// the session is idle, is ended, reaches its wall time or is cancelled. Calls that fail do not make
+// it fail.
+func sessionWorkflow(ctx workflow.Context, in *api.RunInput) (*api.RunResult, error) {
+	if in.Session == nil {
+		return nil, invalid([]api.Problem{{Path: "$.session", Rule: api.RuleRequired,
+			Message: "the input has no session"}})
+	}
+	s := &sessionRun{in: in, session: in.Session}
+	if err := s.start(ctx); err != nil {
+		return nil, err
+	}
+	result, err := s.loop(ctx)
+	if !workflow.IsContinueAsNewError(err) {
+		s.pipeline.instances.close(ctx)
+	}
+	return ended(ctx, in, s.pipeline, result, err)
+}
+
+// sessionRun is the run of a session.
+type sessionRun struct {
+	in       *api.RunInput
+	session  *api.Session
+	pinned   api.Pinned
+	pipeline *pipeline
+	calls    *session.Calls
+	// queue are the submitted calls that are not admitted yet, in order.
+	queue []*sessionCall
+	// specs is the size of the pinned toolspecs in bytes.
+	specs int
+	// all is the context of all calls, and cancel cancels them.
+	all    workflow.Context
+	cancel func()
+	// submits counts the submitted calls of this execution, waiting the updates that wait for the
+	// end of a call.
+	submits, waiting int
+	// used is when the last call ended. idle is set when the session has been idle for its timeout,
+	// timeOver when its wall time has passed.
+	used           time.Time
+	idle, timeOver bool
+	// ending is the request to end the session; closing is why it takes no more calls. Both are nil
+	// while it takes calls.
+	ending  *api.EndSession
+	closing *api.ControlError
+}
+
+// start registers the handlers and restores the state of the previous execution.
+func (s *sessionRun) start(ctx workflow.Context) error {
+	in, state := s.in, s.in.State
+	asked, err := answerSetup(ctx, in, &s.pinned)
+	if err != nil {
+		return err
+	}
+	origin := originOf(ctx, in, api.Caller{Type: api.CallerSession, ID: in.Caller.ID})
+	started := workflow.Now(ctx)
+	if state != nil {
+		s.pinned, started = state.Pinned.Value, state.Started
+		s.calls = session.Restore(state.Session)
+	} else {
+		s.calls = session.Restore(nil)
+	}
+	s.used = workflow.Now(ctx)
+	s.all, s.cancel = workflow.WithCancel(ctx)
+	s.pipeline = newPipeline(ctx, in, origin, &s.pinned, in.Mode, asked)
+	s.pipeline.Run = budget.Run{Limits: s.session.Limits, Started: started}
+	s.pipeline.need(s.pinned.DescendantTools)
+	s.specs = specsSize(s.pinned)
+	if state != nil {
+		s.pipeline.usage = state.Usage
+		asked.restore(state)
+		s.pipeline.instances.resume(ctx, state.Instances)
+	}
+	return s.answer(ctx)
+}
+
+// answer registers the handlers of a session's updates and its query.
+func (s *sessionRun) answer(ctx workflow.Context) error {
+	if err := workflow.SetQueryHandler(ctx, api.CallStatusQuery, s.statusOf); err != nil {
+		return err
+	}
+	if err := workflow.SetUpdateHandlerWithOptions(ctx, api.SubmitCallUpdate, s.submit,
+		workflow.UpdateHandlerOptions{Validator: s.maySubmit,
+			Description: "a call of the session's client"}); err != nil {
+		return err
+	}
+	if err := workflow.SetUpdateHandlerWithOptions(ctx, api.CancelCallUpdate, s.cancelCall,
+		workflow.UpdateHandlerOptions{Validator: s.mayCancel,
+			Description: "a call of the session is cancelled"}); err != nil {
+		return err
+	}
+	return workflow.SetUpdateHandlerWithOptions(ctx, api.EndSessionUpdate, s.endSession,
+		workflow.UpdateHandlerOptions{Validator: s.mayEnd, Description: "the session ends"})
+}
+
+// loop makes calls until the session ends or continues as new.
+func (s *sessionRun) loop(ctx workflow.Context) (*api.RunResult, error) {
+	s.watchIdle(ctx)
+	s.watchWallTime(ctx)
+	for {
+		s.pipeline.changed(ctx)
+		switch err := s.await(ctx); {
+		case err != nil:
+			s.drain(ctx, 0, "is being cancelled")
+			return nil, temporal.NewCanceledError(s.pipeline.usage)
+		case s.timeOver || s.ending != nil:
+			return s.stop(ctx)
+		case s.ready():
+			s.makeCalls(ctx)
+		case s.idle && s.calls.Open() > 0: // a call came when the time was over
+			s.watchIdle(ctx)
+		case s.idle:
+			s.drain(ctx, 0, "was idle and is ending")
+			return s.result(&api.RunResult{Outcome: api.OutcomeCompleted})
+		default:
+			return s.continueAsNew(ctx)
+		}
+	}
+}
+
+// await waits until the session has something to do. Its error is that of a cancelled context.
+func (s *sessionRun) await(ctx workflow.Context) error {
+	return workflow.Await(ctx, func() bool {
+		return s.ready() || s.stops() || s.continues(ctx)
+	})
+}
+
+// stop ends the session at its wall time or on request.
+func (s *sessionRun) stop(ctx workflow.Context) (*api.RunResult, error) {
+	result := &api.RunResult{Outcome: api.OutcomeCompleted}
+	if s.timeOver {
+		result.Outcome, result.Limit = api.OutcomeLimit, budget.LimitWallTime
+		s.drain(ctx, 0, "has reached its limit of wall time")
+	} else {
+		s.drain(ctx, s.ending.Grace.Std(), "is ending")
+	}
+	if ctx.Err() != nil {
+		return nil, temporal.NewCanceledError(s.pipeline.usage)
+	}
+	return s.result(result)
+}
+
+// ready reports whether calls can be admitted.
+func (s *sessionRun) ready() bool { return len(s.queue) > 0 && s.pipeline.control.paused == nil }
+
+func (s *sessionRun) stops() bool { return s.idle || s.timeOver || s.ending != nil }
+
+// continues reports whether the session continues as new, which it does only while no call runs:
+// its history is long, or its deployment has another version.
+func (s *sessionRun) continues(ctx workflow.Context) bool {
+	if s.calls.Open() > 0 {
+		return false
+	}
+	info := workflow.GetInfo(ctx)
+	return s.submits >= manySubmits || info.GetContinueAsNewSuggested() ||
+		info.GetTargetWorkerDeploymentVersionChanged()
+}
+
+func (s *sessionRun) result(r *api.RunResult) (*api.RunResult, error) {
+	r.Labels = s.pipeline.runFacts.Labels
+	return s.pipeline.tally(r), nil
+}
+
+// watchIdle sets idle when no call has run for the session's idle timeout. It has one timer at a
+// time, which calls do not touch.
+func (s *sessionRun) watchIdle(ctx workflow.Context) {
+	s.idle = false
+	timeout := cmp.Or(s.session.IdleTimeout, api.DefaultSessionIdleTimeout).Std()
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		for {
+			if s.pipeline.control.paused != nil {
+				if s.pipeline.control.goOn(ctx) != nil {
+					return
+				}
+				s.used = workflow.Now(ctx)
+			}
+			if workflow.Await(ctx, func() bool { return s.calls.Open() == 0 }) != nil {
+				return
+			}
+			left := timeout - workflow.Now(ctx).Sub(s.used)
+			if left <= 0 {
+				s.idle = true
+				return
+			}
+			options := workflow.TimerOptions{Summary: "idle timeout of the session"}
+			if workflow.NewTimerWithOptions(ctx, left, options).Get(ctx, nil) != nil {
+				return
+			}
+		}
+	})
+}
+
+// watchWallTime sets timeOver when the wall time of the session, counted from the start of its
+// chain, has passed.
+func (s *sessionRun) watchWallTime(ctx workflow.Context) {
+	if s.session.Limits.WallTime <= 0 {
+		return
+	}
+	left := s.pipeline.WallTimeLeft(ctx).Std()
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		options := workflow.TimerOptions{Summary: "wall time of the session"}
+		s.timeOver = workflow.NewTimerWithOptions(ctx, left, options).Get(ctx, nil) == nil
+	})
+}
+
+// drain lets the calls end, cancels those that have not ended after grace, and returns when every
+// call and every update has ended. why is told to clients that submit more.
+func (s *sessionRun) drain(ctx workflow.Context, grace time.Duration, why string) {
+	s.closing = &api.ControlError{Type: api.RunEnding, Message: "the session takes no more calls: it " +
+		why}
+	s.pipeline.control.end()
+	if len(s.queue) > 0 {
+		s.makeCalls(ctx)
+	}
+	none := func() bool { return s.calls.Open() == 0 }
+	if grace > 0 {
+		awaitWithin(ctx, grace, "running calls of an ending session", none)
+	}
+	s.cancel()
+	apart, forget := workflow.NewDisconnectedContext(ctx)
+	defer forget()
+	_ = workflow.Await(apart, none)        // the context is never cancelled
+	_ = s.pipeline.questions.finish(apart) // the same
+}
+
+// awaitWithin waits for a condition, at most for d or until the context is cancelled. It cancels
+// its timer.
+func awaitWithin(ctx workflow.Context, d time.Duration, summary string, condition func() bool) {
+	if condition() {
+		return
+	}
+	timed, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	timer := workflow.NewTimerWithOptions(timed, d, workflow.TimerOptions{Summary: summary})
+	_ = workflow.Await(ctx, func() bool { return condition() || timer.IsReady() }) // see above
+}
+
+// continueAsNew continues in a new history. It ends the session if its state does not fit into the
+// input of an execution.
+func (s *sessionRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error) {
+	s.closing = &api.ControlError{Type: api.SessionBusy,
+		Message: "the session continues in a new history; send the call again"}
+	if err := s.pipeline.questions.finish(ctx); err != nil {
+		return nil, err
+	}
+	for _, shrink := range []func(*api.ContinueState){
+		func(*api.ContinueState) {},
+		func(state *api.ContinueState) { state.Session = s.calls.State(false) },
+		func(state *api.ContinueState) { // the tools of other calls are pinned again
+			state.Session, state.Pinned = s.calls.State(false), api.Pack(s.pinnedToInstances())
+		},
+	} {
+		next, err := s.nextInput(ctx)
+		if err != nil {
+			return nil, err
+		}
+		shrink(next.State)
+		if size := encoded(next); size <= api.MaxInputs {
+			if err := s.pipeline.sizes.Task.Await(ctx, size); err != nil {
+				return nil, err
+			}
+			return nil, workflow.NewContinueAsNewErrorWithOptions(ctx,
+				workflow.ContinueAsNewErrorOptions{
+					InitialVersioningBehavior: workflow.ContinueAsNewVersioningBehaviorAutoUpgrade,
+				}, api.SessionWorkflow, next)
+		}
+	}
+	return s.result(&api.RunResult{Outcome: api.OutcomeLimit, Limit: budget.LimitConversation})
+}
+
+// nextInput returns the input of the next execution.
+func (s *sessionRun) nextInput(ctx workflow.Context) (api.RunInput, error) {
+	p, next := s.pipeline, *s.in
+	pinned, err := api.Pack(s.pinned).Encoded()
+	if err != nil {
+		pinned = api.Pack(s.pinnedToInstances())
+	}
+	next.State = &api.ContinueState{Run: p.origin.Run, Started: p.Started, Usage: p.usage,
+		Pinned: pinned, Instances: p.instances.continueState(ctx), Labels: p.runFacts.Labels,
+		Calls: p.runFacts.Past(""), DescendantCalls: p.runFacts.ContinueDescendants(),
+		Paused: p.control.paused, Session: s.calls.State(true)}
+	return next, nil
+}
+
+// pinnedToInstances returns the rules that the session is pinned to, and of its tools only those
+// that its instances need.
+func (s *sessionRun) pinnedToInstances() api.Pinned {
+	pinned := api.Pinned{Policies: s.pinned.Policies}
+	for _, i := range s.pipeline.instances.list {
+		pinned.Catalog.Tools = append(pinned.Catalog.Tools, s.pipeline.tools.Of(i.tool.Name))
+	}
+	pinned.Catalog.Digest = s.pinned.Catalog.Digest + "/instances"
+	return pinned
+}

@@ -1,0 +1,202 @@
+// Package session keeps what a session run knows of its calls: which one a submitted call repeats,
+// in which order calls start, and what continue-as-new carries of them.
+package session
+
+import (
+	"slices"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/turn"
+)
+
+const (
+	// maxRemembered bounds the calls that continue-as-new carries, maxOutcomes their outcomes
+	// together, in bytes.
+	maxRemembered = 2000
+	maxOutcomes   = 512 << 10
+)
+
+// Call is one call that a session was submitted.
+type Call struct {
+	api.SessionCall
+	// RunID is the execution that makes the call.
+	RunID string
+	// Digest identifies tool and arguments. It is empty for a call that ended, unless its outcome
+	// is unknown.
+	Digest string
+	// Placed is set once the call is admitted, refused or attached.
+	Placed bool
+	// Ended is set once the call has an outcome. Outcome is nil for a call of an earlier execution
+	// that has its outcome, and Size its size in bytes.
+	Ended   bool
+	Outcome *api.CallOutcome
+	Size    int
+	// Cancel cancels the call. It is nil for calls of earlier executions.
+	Cancel func()
+
+	attached *Call
+	slot     turn.Slot
+}
+
+// Target returns the call that this one repeats, else the call itself.
+func (c *Call) Target() *Call {
+	if c.attached != nil {
+		return c.attached
+	}
+	return c
+}
+
+// Request returns the call as the run makes it.
+func (c *Call) Request() api.Call {
+	return api.Call{ID: c.ID, Tool: c.Tool, Arguments: c.Arguments, Trace: c.Trace}
+}
+
+// End takes the outcome of the call, of size bytes.
+func (c *Call) End(out api.CallOutcome, size int) {
+	c.Placed, c.Ended, c.Outcome, c.Size = true, true, &out, size
+	c.Arguments = ""
+	if !unknown(out) {
+		c.Digest = ""
+	}
+}
+
+// unknown reports whether nobody knows if a call took effect.
+func unknown(out api.CallOutcome) bool {
+	return out.Error != nil && out.Error.Type == api.ErrOutcomeUnknown
+}
+
+// Calls are the calls that a session knows.
+type Calls struct {
+	all   []*Call
+	byID  map[string]*Call
+	byKey map[string]*Call
+	// open are the calls that have not ended and repeat no other, started those of them that are
+	// admitted and executed, both in the order in which they were submitted.
+	open, started []*Call
+}
+
+// Restore returns the calls of the earlier executions of a session; nil is a session that begins.
+func Restore(state *api.SessionState) *Calls {
+	c := &Calls{byID: map[string]*Call{}, byKey: map[string]*Call{}}
+	if state == nil {
+		return c
+	}
+	for _, r := range state.Calls {
+		restored := &Call{SessionCall: api.SessionCall{ID: r.ID, Key: r.Key}, RunID: r.RunID,
+			Digest: r.Digest, Placed: true, Ended: true, Outcome: r.Outcome}
+		if r.Attached != "" {
+			restored.attached = c.byID[r.Attached]
+			if restored.attached == nil { // forgotten
+				restored.attached = &Call{SessionCall: api.SessionCall{ID: r.Attached},
+					RunID: r.RunID, Placed: true, Ended: true}
+			}
+		}
+		c.add(restored)
+	}
+	return c
+}
+
+func (c *Calls) add(call *Call) {
+	c.all = append(c.all, call)
+	c.byID[call.ID] = call
+	if call.Key != "" && c.byKey[call.Key] == nil {
+		c.byKey[call.Key] = call.Target()
+	}
+}
+
+// Find returns the call with that ID; nil for none.
+func (c *Calls) Find(id string) *Call { return c.byID[id] }
+
+// Open returns how many calls have not ended.
+func (c *Calls) Open() int { return len(c.open) }
+
+// Submit takes a call that execution runID received. fresh is set if it repeats none that the
+// session knows by ID or key.
+func (c *Calls) Submit(call api.SessionCall, runID string) (submitted *Call, fresh bool) {
+	if known := c.byID[call.ID]; known != nil {
+		return known, false
+	}
+	submitted = &Call{SessionCall: call, RunID: runID}
+	if call.Key != "" && c.byKey[call.Key] != nil {
+		c.attach(submitted, c.byKey[call.Key])
+		c.add(submitted)
+		return submitted, false
+	}
+	submitted.Digest = api.CallDigest(call.Tool, call.Arguments)
+	c.add(submitted)
+	c.open = append(c.open, submitted)
+	return submitted, true
+}
+
+func (c *Calls) attach(call, to *Call) {
+	call.attached, call.Placed, call.Digest, call.Arguments = to, true, "", ""
+}
+
+// AttachOnce attaches an open call of a once tool to an earlier call with the same tool and
+// arguments that has not ended or whose outcome is unknown, and reports whether there is one. A
+// call with a key of its own is another call.
+func (c *Calls) AttachOnce(call *Call) bool {
+	if call.Key != "" {
+		return false
+	}
+	for _, earlier := range c.all {
+		if earlier == call {
+			return false
+		}
+		if earlier.attached == nil && earlier.Digest == call.Digest {
+			c.attach(call, earlier)
+			c.open = without(c.open, call)
+			return true
+		}
+	}
+	return false
+}
+
+// Start takes a call that is admitted and waits for the calls that Before returns. They are those
+// that must end first, because they conflict with it by the access rules of their tools.
+func (c *Calls) Start(call *Call, slot turn.Slot) (before []*Call) {
+	call.Placed, call.slot = true, slot
+	c.started = append(c.started, call)
+	slots := make([]turn.Slot, len(c.started))
+	for i, s := range c.started {
+		slots[i] = s.slot
+	}
+	for _, i := range turn.Waits(slots, api.OrderAsCalled)[len(slots)-1] {
+		before = append(before, c.started[i])
+	}
+	return before
+}
+
+// End takes the outcome of a call, of size bytes.
+func (c *Calls) End(call *Call, out api.CallOutcome, size int) {
+	call.End(out, size)
+	c.open, c.started = without(c.open, call), without(c.started, call)
+}
+
+func without(calls []*Call, call *Call) []*Call {
+	return slices.DeleteFunc(calls, func(other *Call) bool { return other == call })
+}
+
+// State returns what continue-as-new carries: the newest calls, and of these the newest outcomes as
+// far as they fit into maxOutcomes and are wanted. All calls must have ended.
+func (c *Calls) State(outcomes bool) *api.SessionState {
+	newest := c.all[max(len(c.all)-maxRemembered, 0):]
+	state := &api.SessionState{Calls: make([]api.SessionRecord, len(newest))}
+	left := maxOutcomes
+	if !outcomes {
+		left = -1
+	}
+	for i, call := range slices.Backward(newest) {
+		r := api.SessionRecord{ID: call.ID, Key: call.Key, RunID: call.RunID, Digest: call.Digest}
+		if call.attached != nil {
+			r.Attached, r.RunID = call.attached.ID, call.attached.RunID
+		}
+		if left >= 0 && call.Outcome != nil {
+			if left -= call.Size; left >= 0 {
+				r.Outcome = call.Outcome
+			}
+		}
+		state.Calls[i] = r
+	}
+	return state
+}

@@ -1,0 +1,354 @@
+package workflows
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/budget"
+	"github.com/switchyard/switchyard/workflows/failure"
+	"github.com/switchyard/switchyard/workflows/session"
+	"github.com/switchyard/switchyard/workflows/turn"
+	"go.temporal.io/sdk/workflow"
+)
+
+// sessionCall is a submitted call of a session on its way to its outcome. It implements dispatched,
+// so that a dispatcher executes it as it does the calls of a turn.
+type sessionCall struct {
+	*session.Call
+	run *sessionRun
+	// ctx is the context of the call, which its client can cancel.
+	ctx  workflow.Context
+	call *callRun
+	// counted is set once the usage of the run has the call, or will not get it.
+	counted bool
+	out     api.CallOutcome
+}
+
+func (c *sessionCall) at([]int) []*callRun { return []*callRun{c.call} }
+
+func (c *sessionCall) prepare(workflow.Context, []int) ([]*callRun, error) {
+	c.count()
+	return []*callRun{c.call}, nil
+}
+
+func (c *sessionCall) end(_ int, out api.CallOutcome) { c.out = out }
+
+// count releases the place in the run's budget that the call took when it was admitted: the usage
+// has the call as soon as it starts.
+func (c *sessionCall) count() {
+	if !c.counted {
+		c.counted = true
+		c.run.pipeline.uncounted--
+	}
+}
+
+// maySubmit rejects, without an event in history, calls that the session does not take.
+func (s *sessionRun) maySubmit(ctx workflow.Context, call api.SessionCall) error {
+	e := call.Check()
+	switch {
+	case e != nil:
+	case s.ends(ctx) != nil:
+		e = s.ends(ctx)
+	case s.submits >= maxSubmits || !s.fits(ctx, call):
+		e = &api.ControlError{Type: api.SessionBusy, Message: "the history of the session is " +
+			"full; it takes more calls when those that run have ended"}
+	case s.calls.Find(call.ID) != nil:
+	case s.calls.Open() >= api.MaxSessionInFlight:
+		e = &api.ControlError{Type: api.SessionFull,
+			Message: "the session has as many running calls as it may have"}
+	case !s.pipeline.sizes.Task.Accepts(ctx, api.JSONSize([]byte(call.Arguments))):
+		e = &api.ControlError{Type: api.SessionBusy, Message: busy}
+	}
+	return failure.Refusal(e)
+}
+
+// ends returns why the session takes no more calls; nil while it does.
+func (s *sessionRun) ends(ctx workflow.Context) *api.ControlError {
+	if s.closing == nil && (s.ending != nil || ctx.Err() != nil) {
+		return &api.ControlError{Type: api.RunEnding, Message: "the session is ending"}
+	}
+	return s.closing
+}
+
+// fits reports whether the history has room for another call, whose tool may not be known yet.
+func (s *sessionRun) fits(ctx workflow.Context, call api.SessionCall) bool {
+	events, bytes := s.pipeline.written(ctx)
+	size := 2*api.JSONSize([]byte(call.Arguments)) + maxUpdateOutcome
+	return s.pipeline.sizes.History.Fit(events, bytes, 1, func(int) int { return size }) == 1
+}
+
+// submit takes a call and waits for its end, at most as long as the client asks for.
+func (s *sessionRun) submit(ctx workflow.Context, in api.SessionCall) (api.SessionCallStatus,
+	error) {
+	task := &s.pipeline.sizes.Task
+	task.Add(ctx, api.JSONSize([]byte(in.Arguments)))
+	s.submits++
+	c, fresh := s.calls.Submit(in, workflow.GetInfo(ctx).WorkflowExecution.RunID)
+	if fresh {
+		queued := &sessionCall{Call: c, run: s}
+		queued.ctx, c.Cancel = workflow.WithCancel(s.all)
+		s.queue = append(s.queue, queued)
+	}
+	control := s.pipeline.control
+	// A cancelled session ends the call, and its status says so.
+	_ = workflow.Await(ctx, func() bool { return c.Placed || control.paused != nil })
+	s.awaitEnd(ctx, c, in.Wait)
+	status := s.status(c, maxUpdateOutcome)
+	if status.Outcome != nil {
+		task.Add(ctx, c.Target().Size)
+	}
+	return status, nil
+}
+
+// awaitEnd waits for the end of a call, while the server can take the updates of others.
+func (s *sessionRun) awaitEnd(ctx workflow.Context, c *session.Call, wait api.Duration) {
+	target := c.Target()
+	if wait <= 0 || target.Ended {
+		return
+	}
+	s.waiting++
+	defer func() { s.waiting-- }()
+	awaitWithin(ctx, wait.Std(), "wait for call "+target.ID, func() bool {
+		return target.Ended || s.waiting+s.pipeline.questions.openQuestions > maxWaiting
+	})
+}
+
+// statusOf answers the query for a call.
+func (s *sessionRun) statusOf(id string) (api.SessionCallStatus, error) {
+	c := s.calls.Find(id)
+	if c == nil {
+		return api.SessionCallStatus{ID: id, State: api.SessionCallUnknown}, nil
+	}
+	return s.status(c, api.MaxPayload), nil
+}
+
+// status returns the status of a call, with its outcome if that has at most limit bytes.
+func (s *sessionRun) status(c *session.Call, limit int) api.SessionCallStatus {
+	target := c.Target()
+	status := api.SessionCallStatus{ID: target.ID, Attached: target != c, RunID: target.RunID,
+		State: api.SessionCallRunning}
+	if target.Ended {
+		status.State = api.SessionCallEnded
+		if target.Size <= limit {
+			status.Outcome = target.Outcome
+		}
+		return status
+	}
+	if o := s.pipeline.control.approvals.known[target.ID]; o != nil && !o.over {
+		status.State, status.Approval = api.SessionCallAwaitsApproval, &o.Approval
+		return status
+	}
+	asked := s.pipeline.questions.open
+	if i := slices.IndexFunc(asked, func(q *question) bool { return q.Call == target.ID }); i >= 0 {
+		status.State, status.Question = api.SessionCallAwaitsAnswer, &asked[i].Question
+	}
+	return status
+}
+
+// mayCancel rejects requests to cancel a call that the session does not know.
+func (s *sessionRun) mayCancel(_ workflow.Context, r api.CancelCall) error {
+	e := r.Check()
+	if e == nil && s.calls.Find(r.ID) == nil {
+		e = &api.ControlError{Type: api.NoCall, Message: "the session has no call " +
+			api.Shorten(r.ID, 100)}
+	}
+	if e == nil && s.pipeline.control.taken.full() {
+		e = s.pipeline.control.taken.refusal()
+	}
+	return failure.Refusal(e)
+}
+
+// cancelCall cancels a call, or the call that it repeats.
+func (s *sessionRun) cancelCall(ctx workflow.Context, r api.CancelCall) error {
+	*s.pipeline.control.taken++
+	c := s.calls.Find(r.ID).Target()
+	if c.Ended {
+		return nil
+	}
+	s.pipeline.control.approvals.withdraw(ctx, c.ID, "the call was "+r.Note())
+	c.Cancel()
+	return nil
+}
+
+func (s *sessionRun) mayEnd(ctx workflow.Context, r api.EndSession) error {
+	e := r.Check()
+	if e == nil {
+		e = s.ends(ctx)
+	}
+	return failure.Refusal(e)
+}
+
+func (s *sessionRun) endSession(_ workflow.Context, r api.EndSession) error {
+	s.ending = &r
+	return nil
+}
+
+// makeCalls pins the tools of the queued calls, admits the calls in one recorded step, and starts
+// them. Calls of a once tool that repeat one that is open are attached to it instead.
+func (s *sessionRun) makeCalls(ctx workflow.Context) {
+	queue := s.queue
+	s.queue = nil
+	var admitted []*sessionCall
+	var calls []api.Call
+	for _, c := range queue {
+		fault := s.pinTool(ctx, c.Tool)
+		if s.pipeline.tools.Of(c.Tool).Effect == api.EffectOnce && s.calls.AttachOnce(c.Call) {
+			continue
+		}
+		if fault != "" && ctx.Err() == nil {
+			c.refuse(ctx, fault)
+			continue
+		}
+		admitted, calls = append(admitted, c), append(calls, c.Request())
+	}
+	if len(calls) == 0 {
+		return
+	}
+	p := s.pipeline
+	decisions, err := p.admitter.admit(ctx, calls)
+	if err != nil {
+		s.unadmitted(ctx, admitted, err)
+		return
+	}
+	share := p.Divide(p.usage, decisions)
+	for i, c := range admitted {
+		c.call = p.newCall(calls[i], decisions[i])
+		c.call.share = share
+		c.begin()
+	}
+}
+
+// unadmitted ends calls that could not be admitted because of err. That is rare: admission is
+// repeated.
+func (s *sessionRun) unadmitted(ctx workflow.Context, calls []*sessionCall, err error) {
+	for _, c := range calls {
+		fault := api.CancelledBeforeStart()
+		if ctx.Err() == nil {
+			fault = api.Errorf(api.ErrExecution, "the call could not be admitted: %s",
+				cutText(err.Error()))
+			fault.Phase = api.PhasePreExecution
+		}
+		c.ended(ctx, s.pipeline.refused(c.Request(), fault))
+	}
+}
+
+// begin starts a call that is admitted, as soon as those have ended that conflict with it.
+func (c *sessionCall) begin() {
+	s := c.run
+	if out, decided := c.call.decided(); decided {
+		c.ended(c.ctx, out)
+		return
+	}
+	p := s.pipeline
+	p.control.approvals.ask(c.ctx, c.call.call, c.call.decision)
+	before := s.calls.Start(c.Call, turn.NewSlot(*c.call.tool, c.call.decision.Route.Key))
+	p.uncounted++
+	workflow.Go(c.ctx, func(ctx workflow.Context) {
+		// A cancelled call goes on, too: the dispatcher records that it did not start.
+		_ = workflow.Await(ctx, func() bool {
+			return !slices.ContainsFunc(before, func(b *session.Call) bool { return !b.Ended })
+		})
+		d := &dispatcher{pipeline: p, waits: [][]int{nil}, calls: c}
+		err := d.run(ctx)
+		c.count()
+		if c.out.ID == "" {
+			s.unadmitted(ctx, []*sessionCall{c}, err)
+			return
+		}
+		c.ended(ctx, c.out)
+	})
+}
+
+// ended takes the outcome of a call.
+func (c *sessionCall) ended(ctx workflow.Context, out api.CallOutcome) {
+	s := c.run
+	size := 0
+	if out.Result != nil {
+		size = api.JSONSize(out.Result.Output)
+	}
+	s.calls.End(c.Call, out, size)
+	s.used = workflow.Now(ctx)
+	c.Cancel() // releases the context
+	s.pipeline.changed(ctx)
+}
+
+// pinTool pins a tool at its first call, in one recorded step. It returns why that fails; empty if
+// it does not, and for tools that no worker has, which admission reports in more detail.
+func (s *sessionRun) pinTool(ctx workflow.Context, name string) (fault string) {
+	p := s.pipeline
+	if _, known := p.catalog.Find(name); known {
+		return ""
+	}
+	if s.specs > maxSessionSpecs {
+		return "the session has pinned too many tools; end it and begin another one"
+	}
+	pinned, err := pinStep(ctx, p.sizes, api.PinRequest{Run: p.origin.Run, Tools: []string{name}})
+	switch {
+	case err != nil:
+		return "the tool could not be pinned: " + cutText(err.Error())
+	case len(pinned.Problems) > 0:
+		return cutText(pinned.Problems[0].Message)
+	}
+	s.grow(pinned)
+	return ""
+}
+
+// grow adds a pinned tool, with those that its calls may need, to what the session is pinned to.
+func (s *sessionRun) grow(pinned api.Pinned) {
+	p, all := s.pipeline, &s.pinned
+	if len(pinned.Catalog.Tools) == 0 {
+		return
+	}
+	all.Catalog.Digest = api.NextChain(all.Catalog.Digest, pinned.Catalog.Digest)
+	for _, t := range pinned.Catalog.Tools {
+		delete(p.tools, t.Name) // a tool that verifies others has no companions itself
+		p.inlineOn = p.inlineOn || t.Lane == api.LaneInline
+	}
+	p.need(pinned.Catalog.Tools)
+	all.Catalog.Tools = append(all.Catalog.Tools, pinned.Catalog.Tools...)
+	for _, t := range pinned.DescendantTools {
+		if _, known := all.Find(t.Name); !known {
+			all.DescendantTools = append(all.DescendantTools, t)
+			p.need([]api.Tool{t})
+		}
+	}
+	if all.Policies.Digest == "" {
+		all.Policies = pinned.Policies
+	}
+	p.catalog = all.Catalog
+	s.specs += specsSize(pinned)
+}
+
+func specsSize(pinned api.Pinned) (size int) {
+	for _, t := range slices.Concat(pinned.Catalog.Tools, pinned.DescendantTools) {
+		size += len(t.Spec)
+	}
+	return size
+}
+
+// refuse ends a call whose tool cannot be pinned, in one recorded step.
+func (c *sessionCall) refuse(ctx workflow.Context, why string) {
+	s := c.run
+	p, call := s.pipeline, c.Request()
+	request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Calls: []api.Call{call},
+		Unpinned: why}
+	var decisions []api.AdmissionDecision
+	var err error
+	cancelled := p.sizes.Task.Record(ctx, rejectionSize+len(why), func() int {
+		err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, nil),
+			"check of call "+call.ID), api.AdmitActivity, request).Get(ctx, &decisions)
+		return budget.DecisionsSize(decisions)
+	})
+	if err = cmp.Or(cancelled, err); err != nil {
+		s.unadmitted(ctx, []*sessionCall{c}, err)
+		return
+	}
+	c.ended(ctx, p.refused(call, decisions[0].Error))
+}
+
+// anyTool reports whether the run's caller may call every tool: the run pins those that it names.
+func (p admitter) anyTool() bool {
+	caller := p.origin.Caller.Type
+	return caller == api.CallerDirect || caller == api.CallerSession
+}

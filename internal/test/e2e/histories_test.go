@@ -376,6 +376,16 @@ var behaviours = []behaviour{
 		l.worker()
 		return l.runCall("call", "append", `{"text":"a"}`)
 	}},
+	{name: "session", run: func(l *lab) client.WorkflowRun {
+		l.worker()
+		s := l.session("session")
+		l.made(s, api.SessionCall{ID: "a", Tool: "append", Arguments: `{"text":"a"}`})
+		l.made(s, api.SessionCall{ID: "again", Tool: "append", Arguments: `{"text":"a"}`})
+		l.made(s, api.SessionCall{ID: "bad", Tool: "append", Arguments: `{"text":1}`})
+		l.made(s, api.SessionCall{ID: "none", Tool: "absent", Arguments: `{}`})
+		l.must(s.End(l.ctx, api.EndSession{By: "ana", Reason: "done"}))
+		return l.Client.GetWorkflow(l.ctx, "session", "")
+	}},
 	{name: "plan_invalid", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runPlan("plan_invalid", api.Plan{Calls: []api.PlanCall{

@@ -88,9 +88,8 @@ var packageRules = []packageRule{
 		"github.com/prometheus/client_golang", "google.golang.org/grpc",
 		"google.golang.org/protobuf"}},
 	{folder: "gateway", ours: []string{
-		".", "api", "toolspecs", "audit", "payloads", "internal", "internal/runstart",
+		".", "api", "toolspecs", "audit", "payloads", "internal",
 	}, std: anything, others: []string{
-		apis, sdk + "client", sdk + "converter", sdk + "temporal",
 		"github.com/coreos/go-oidc/v3", "github.com/go-jose/go-jose/v4",
 		"github.com/modelcontextprotocol/go-sdk", "golang.org/x/time",
 	}},

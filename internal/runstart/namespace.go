@@ -97,27 +97,6 @@ func (n *Namespace) Start(ctx context.Context, r *Request, onWait func(OpenRun))
 	return Started{RunID: runID, Missing: missing}, err
 }
 
-// SessionOptions returns the options with which the first call of a session starts its run.
-//
-// Errors: *UnreadableError, those of ctx and of the server.
-func (n *Namespace) SessionOptions(ctx context.Context, r *Request) (client.StartWorkflowOptions,
-	error) {
-	if err := n.checkReadable(ctx, r.Queue); err != nil {
-		return client.StartWorkflowOptions{}, err
-	}
-	known, err := n.attributes(ctx)
-	if err != nil {
-		return client.StartWorkflowOptions{}, err
-	}
-	set, _ := r.Attributes(known)
-	options := r.options(set)
-	options.WorkflowIDReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
-	options.WorkflowIDConflictPolicy = enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
-	options.WorkflowExecutionErrorWhenAlreadyStarted = false
-	options.Priority.FairnessKey = api.FairnessKey(r.Input.Caller.ID)
-	return options, nil
-}
-
 // execute sends one start request to the server.
 func (n *Namespace) execute(ctx context.Context, r *Request,
 	options client.StartWorkflowOptions) (runID string, err error) {

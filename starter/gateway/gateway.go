@@ -18,7 +18,6 @@ import (
 	"github.com/switchyard/switchyard/gateway/runs"
 	"github.com/switchyard/switchyard/internal/buildinfo"
 	"github.com/switchyard/switchyard/internal/httpserver"
-	"github.com/switchyard/switchyard/internal/runstart"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -186,12 +185,7 @@ func (o *options) watch(log *slog.Logger) (*folder.Watcher, error) {
 func (o *options) sessions(a *cli.App, c client.Client) *runs.Sessions {
 	own := switchyard.Options{Namespace: a.Connection.ResolvedNamespace, TaskQueue: o.queue,
 		Storage: a.Connection.Opened}
-	n := &runstart.Namespace{Client: c, Name: a.Connection.ResolvedNamespace}
-	if a.Connection.Opened != nil {
-		n.Decode = a.Connection.Opened.Decode
-	}
-	return &runs.Sessions{Client: switchyard.NewClient(c, own), Namespace: n, TaskQueue: o.queue,
-		Session: api.Session{IdleTimeout: api.Duration(o.idle)}}
+	return &runs.Sessions{Client: switchyard.NewClient(c, own), IdleTimeout: o.idle}
 }
 
 // caller returns who sends a request, or the user of the process for standard streams, which have

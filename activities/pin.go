@@ -53,8 +53,7 @@ func (a *Activities) parentPinned(ctx context.Context, parent *api.Parent) (api.
 		if err == nil {
 			err = value.Get(setup)
 		}
-		if err == nil && !pinnedTo(setup.Pinned.Value, parent) &&
-			!(setup.Grows && setup.Pinned.Value.Policies.Digest == parent.Policies) {
+		if err == nil && !servesParent(setup, parent) {
 			err = errors.New("its tools or policies are not those of the calling run")
 		}
 		if err != nil {
@@ -63,6 +62,13 @@ func (a *Activities) parentPinned(ctx context.Context, parent *api.Parent) (api.
 		}
 	}
 	return setup.Pinned.Value, nil
+}
+
+// servesParent reports whether a queried setup has what a parent run was pinned to when it made the
+// call. The tools of a run whose catalog grows may be more by now.
+func servesParent(setup *api.Setup, parent *api.Parent) bool {
+	p := setup.Pinned.Value
+	return pinnedTo(p, parent) || setup.Grows && p.Policies.Digest == parent.Policies
 }
 
 // pinnedTo reports whether p has the tools and policies of a parent run.

@@ -55,11 +55,15 @@ type SessionCall struct {
 // slash, a dot, or are those of steps.
 var sessionCallID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
+func validSessionCallID(id string) bool {
+	return sessionCallID.MatchString(id) && id != SummaryStepID && id != LimitCall &&
+		StepTurn(id) == 0
+}
+
 // Check returns why the call is invalid for any session; nil if it is valid.
 func (c SessionCall) Check() *ControlError {
 	switch {
-	case !sessionCallID.MatchString(c.ID) || c.ID == SummaryStepID || c.ID == LimitCall ||
-		StepTurn(c.ID) > 0:
+	case !validSessionCallID(c.ID):
 		return malformed(fmt.Sprintf("the call id %q is invalid: use 1 to 64 letters, digits, "+
 			"- and _, and none of summary, limit and turn-N", Shorten(c.ID, 100)))
 	case strings.TrimSpace(c.Tool) == "":

@@ -193,12 +193,8 @@ func (c *Cases) read(doc *strictyaml.Document, at string, f caseFile) Case {
 		}
 		one.Facts.Now = now
 	}
-	if args := one.Facts.Arguments; len(args) > 0 && args[0] != '{' {
-		doc.Report(at+".args", "the arguments of a call must be a mapping", "")
-	}
-	if claims := f.Caller.Claims; len(claims) > 0 && claims[0] != '{' {
-		doc.Report(at+".caller.claims", "the claims of a caller must be a mapping", "")
-	}
+	reportUnlessMapping(doc, at+".args", "arguments of a call", one.Facts.Arguments)
+	reportUnlessMapping(doc, at+".caller.claims", "claims of a caller", f.Caller.Claims)
 	switch {
 	case f.Rule == "":
 	case f.Want == allow:
@@ -212,6 +208,13 @@ func (c *Cases) read(doc *strictyaml.Document, at string, f caseFile) Case {
 			f.Rule), "")
 	}
 	return one
+}
+
+// reportUnlessMapping reports a value at a path that is neither absent nor a mapping.
+func reportUnlessMapping(doc *strictyaml.Document, path, what string, value json.RawMessage) {
+	if len(value) > 0 && value[0] != '{' {
+		doc.Report(path, "the "+what+" must be a mapping", "")
+	}
 }
 
 func (f caseFile) facts() Facts {

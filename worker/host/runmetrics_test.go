@@ -115,8 +115,9 @@ func TestRunMetrics_CountTheWorkflowsOfRuns(t *testing.T) {
 		env.ExecuteWorkflow(name, api.RunInput{Parent: &api.Parent{}})
 	}
 	serve(t, registry).has(t,
-		`switchyard_runs_started_total{agent="",kind="sub_agent"} 3`,
-		`switchyard_run_failures_total{kind="sub_agent",type="invalid_run"} 3`)
+		fmt.Sprintf(`switchyard_runs_started_total{agent="",kind="sub_agent"} %d`, len(runKinds)),
+		fmt.Sprintf(`switchyard_run_failures_total{kind="sub_agent",type="invalid_run"} %d`,
+			len(runKinds)))
 }
 
 func TestAdmissionMetrics_CountPoliciesApprovalsBatchesAndRejections(t *testing.T) {

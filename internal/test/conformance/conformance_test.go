@@ -65,21 +65,23 @@ func ask(driver, name, server string) error {
 	return err
 }
 
-// The orchestrator passes the core suite and the requirements of revision 2025-11-25, except for
-// the expected failures, which have to fail.
+// The orchestrator passes the core suite and the requirements of two revisions, except for the
+// expected failures, which have to fail.
 func TestConformance_PassesTheOfficialSuite(t *testing.T) {
 	suite := testserver.NPM(t, "conformance")
 	server := testserver.NewServer(t)
 	known := checkedIn(t)
-	const revision = "2025-11-25"
+	required := func(revision string) func([]outcome) []string {
+		return func([]outcome) []string { return requiredBy(t, suite, revision) }
+	}
 	for _, run := range []struct {
 		name     string
 		flags    []string
 		required func(outcomes []outcome) []string
 	}{
 		{"core", []string{"--suite", "core"}, everyScenario},
-		{revision, []string{"--requirements", revision},
-			func([]outcome) []string { return requiredBy(t, suite, revision) }},
+		{"2025-11-25", []string{"--requirements", "2025-11-25"}, required("2025-11-25")},
+		{"2026-07-28", []string{"--requirements", "2026-07-28"}, required("2026-07-28")},
 	} {
 		t.Run(run.name, func(t *testing.T) {
 			d := &driver{t: t, server: server, queue: run.name}
@@ -87,7 +89,7 @@ func TestConformance_PassesTheOfficialSuite(t *testing.T) {
 			fmt.Printf("\nMCP conformance, %s:\n%s\n", run.name, table)
 			required := run.required(outcomes)
 			if len(required) < 18 {
-				t.Errorf("%d scenarios are required; both sets had 18", len(required))
+				t.Errorf("%d scenarios are required; every set had 18", len(required))
 			}
 			for _, o := range outcomes {
 				if _, known := scenarios[o.scenario]; known && !slices.Contains(required,

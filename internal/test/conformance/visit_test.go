@@ -41,15 +41,16 @@ type scenario struct {
 	// login is set if the server requires one: starter logs in for the import, and the worker for
 	// the run's call, unless shared makes the worker use starter's login.
 	login, shared bool
+	// refused is a part of the message with which the import has to fail; empty if it succeeds.
+	refused string
 }
 
 // scenarios has what each scenario requires. A scenario of the folder auth that is not listed
 // requires what every server with a login does: a call of its tool.
 var scenarios = map[string]scenario{
 	// The server has no tools, so that nothing could be imported and called.
-	"initialize": {calls: []call{{tool: "absent", failure: api.ErrPreconditionFailed}},
-		spec: "{name: absent, version: 1.0.0, description: Is not there., entry: {type: mcp, url: %q, allow: [localhost], pin: \"sha256:" +
-			strings.Repeat("0", 64) + "\"}}"},
+	"initialize":       noTools,
+	"request-metadata": noTools,
 	"tools_call": {calls: []call{{tool: "add_numbers",
 		arguments: `{"a":5,"b":3}`, result: "The sum of 5 and 3 is 8"}}},
 	"elicitation-sep1034-client-defaults": {calls: []call{{tool: "test_client_elicitation_defaults",
@@ -58,6 +59,31 @@ var scenarios = map[string]scenario{
 		result: "Reconnection test completed"}}},
 	"json-schema-2020-12-preservation": {calls: []call{{tool: "json_schema_echo",
 		schemaOf: "json_schema_2020_12_tool", result: "echoed"}}},
+	"sep-2322-client-request-state": {calls: []call{
+		{tool: "test_mrtr_echo_state", reply: `{"confirmed":true}`, result: "echo-state-ok"},
+		{tool: "test_mrtr_unrelated", result: "unrelated-ok"},
+		{tool: "test_mrtr_no_state", reply: `{"confirmed":true}`, result: "no-state-ok"},
+		{tool: "test_mrtr_no_result_type", result: "no-result-type-test-ok"},
+	}},
+	"http-standard-headers": {calls: []call{{tool: "test_headers"}, {tool: "my-hyphenated-tool"}}},
+	"http-custom-headers": {calls: []call{
+		{tool: "test_custom_headers", arguments: customHeaders, result: "completed"},
+		{tool: "test_custom_headers_null", result: "completed",
+			arguments: `{"region":"us-east1","priority":1,"query":"SELECT 1"}`}}},
+	"http-invalid-tool-headers": {calls: []call{{tool: "valid_tool",
+		arguments: `{"region":"us-west1"}`, result: "Tool call received"}}},
+	// The import alone would fetch the reference.
+	"json-schema-ref-no-deref": {},
+
+	// The server offers no way to register; the suite checks that no token is requested.
+	"auth/resource-mismatch": {login: true, refused: "failed to register client"},
+	"auth/iss-supported-missing": {login: true,
+		refused: "none was received in the authorization response"},
+	"auth/iss-wrong-issuer": otherIssuer,
+	"auth/iss-unexpected":   otherIssuer,
+	"auth/iss-normalized":   otherIssuer,
+	"auth/metadata-issuer-mismatch": {login: true,
+		refused: "does not match issuer URL"},
 	// The second login is for the call and requests more scopes.
 	"auth/scope-step-up": {login: true, shared: true, calls: loginCalls},
 	// The server accepts no token, whatever its scopes.
@@ -66,6 +92,21 @@ var scenarios = map[string]scenario{
 		spec: "{name: absent, version: 1.0.0, description: Is out of reach., entry: {type: mcp, url: %q, allow: [localhost], answer_within: 1m, auth: {type: oauth}, pin: \"sha256:" +
 			strings.Repeat("0", 64) + "\"}}"},
 }
+
+// otherIssuer is for an authorization server that answers as another one than the MCP server names.
+var otherIssuer = scenario{login: true, refused: "does not match expected issuer"}
+
+// noTools is for a server without tools, so that nothing can be imported and called.
+var noTools = scenario{calls: []call{{tool: "absent", failure: api.ErrPreconditionFailed}},
+	spec: "{name: absent, version: 1.0.0, description: Is not there., entry: {type: mcp, url: %q, allow: [localhost], pin: \"sha256:" +
+		strings.Repeat("0", 64) + "\"}}"}
+
+// customHeaders are the arguments that the suite wants in headers.
+const customHeaders = `{"region":"us-west1","priority":42,"verbose":false,"debug":true,
+	"empty_val":"","method_val":"test-method","float_val":3.14159,"non_ascii_val":"Hello, 世界",
+	"whitespace_val":" padded ","leading_space_val":" us-west1","trailing_space_val":"us-west1 ",
+	"internal_space_val":"us west 1","control_char_val":"line1\nline2","crlf_val":"line1\r\nline2",
+	"tab_val":"\tindented","query":"SELECT * FROM users"}`
 
 var loginCalls = []call{{tool: "test-tool", result: "test"}}
 
@@ -115,7 +156,14 @@ func (v *visit) make() error {
 	case !known:
 		return fmt.Errorf("scenarios has no entry for %s", v.name)
 	}
-	if err := v.provide(wanted); err != nil {
+	err := v.provide(wanted)
+	if wanted.refused != "" {
+		if err == nil || !strings.Contains(err.Error(), wanted.refused) {
+			return fmt.Errorf("the import ended with %w, want %q", err, wanted.refused)
+		}
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	var ready struct{ Tools []string }

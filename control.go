@@ -98,8 +98,8 @@ func malformed(id string, err error) error {
 }
 
 // Pause pauses the run and the sub-agents below it until Resume: running calls and the current
-// model step finish, and nothing new starts. A run that is paused already stays so. by names who
-// pauses it; reason may be empty. Errors are those of Send.
+// model step finish, and nothing new starts. by names who pauses it; reason may be empty. Errors are
+// those of Send, and a *ControlError of the type paused_already for a run that is paused.
 func (r *Run) Pause(ctx context.Context, by, reason string) error {
 	return r.pause(ctx, api.Pause{By: by, Reason: reason}, false)
 }
@@ -119,17 +119,19 @@ func (r *Run) pause(ctx context.Context, p api.Pause, onServer bool) error {
 		return err
 	}
 	// The run starts no further sub-agents now.
-	return r.eachChild(ctx, func(child *Run) error { return child.pause(ctx, p, onServer) })
+	return r.eachChild(ctx, func(child *Run) error {
+		err := child.pause(ctx, p, onServer)
+		if refusedAs(err, api.PauseAlready) {
+			return nil
+		}
+		return err
+	})
 }
 
 // pauseOne pauses the run without its sub-agents.
 func (r *Run) pauseOne(ctx context.Context, p api.Pause, onServer bool) error {
 	if !onServer {
-		err := r.update(ctx, randomHex(16), api.PauseUpdate, p, refusedControl)
-		if refusedAs(err, api.PauseAlready) {
-			return nil
-		}
-		return err
+		return r.update(ctx, randomHex(16), api.PauseUpdate, p, refusedControl)
 	}
 	o, err := audit.Outline(ctx, r.client.temporal, r.id, r.runID)
 	if err != nil || o.PausedOnServer != nil {

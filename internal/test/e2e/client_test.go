@@ -336,10 +336,12 @@ func TestClient_PausesAndResumesAndSends(t *testing.T) {
 	if err := run.Resume(l.ctx, "ada", ""); !notPaused(err) {
 		t.Errorf("to resume a run that is not paused gives %v", err)
 	}
-	for range 2 {
-		if err := run.Pause(l.ctx, "ada", "wait"); err != nil {
-			t.Error(err)
-		}
+	if err := run.Pause(l.ctx, "ada", "wait"); err != nil {
+		t.Error(err)
+	}
+	paused, _ := errors.AsType[*switchyard.ControlError](run.Pause(l.ctx, "bob", ""))
+	if paused == nil || paused.Type != api.PauseAlready {
+		t.Errorf("to pause a paused run gives %v", paused)
 	}
 	sent := switchyard.Sent{Text: "And?", By: "bob", ID: "one"}
 	for range 2 {

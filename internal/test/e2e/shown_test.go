@@ -381,7 +381,7 @@ func (l *lab) checkTotals(used api.Usage, actions map[string]action) {
 	got := stats.CallStats{Calls: report.Calls.Calls, Completed: report.Calls.Completed,
 		Failed: report.Calls.Failed, Refused: report.Calls.Refused,
 		Batched: report.Calls.Batched, Retries: report.Calls.Retries}
-	if got != want || report.Runs != (stats.RunCounts{All: 1, Solved: 1}) ||
+	if got != want || report.Runs != (stats.RunCounts{All: 1, Successful: 1}) ||
 		report.Violations != 1 {
 		l.t.Errorf("starter report says %+v of %+v with %d violations, want %+v", got, report.Runs,
 			report.Violations, want)

@@ -40,8 +40,8 @@ type Run struct {
 	Unread string `json:"unread,omitempty"`
 	// WaitsFor is what the run or a descendant needs from people, as far as visibility shows it.
 	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
-	// Decision is a person's evaluation of the run, if it was queried.
-	Decision *api.RunEvaluation
+	// Decision is a person's evaluation of the run, if it was queried; lists do not show it.
+	Decision *api.RunEvaluation `json:"-"`
 	// asks is set if the run or a descendant waits for an answer.
 	asks bool
 	// root is the root of the run's tree.

@@ -98,8 +98,8 @@ func malformed(id string, err error) error {
 }
 
 // Pause pauses the run and the sub-agents below it until Resume: running calls and the current
-// model step finish, and nothing new starts. by names who pauses it; reason may be empty. Errors are
-// those of Send, and a *ControlError of the type paused_already for a run that is paused.
+// model step finish, and nothing new starts. by names who pauses it; reason may be empty. Errors
+// are those of Send, and a *ControlError of the type paused_already for a run that is paused.
 func (r *Run) Pause(ctx context.Context, by, reason string) error {
 	return r.pause(ctx, api.Pause{By: by, Reason: reason}, false)
 }

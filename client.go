@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"os"
-	"os/user"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -118,7 +117,7 @@ func dialError(ctx context.Context, options client.Options, err error) error {
 // Namespace, Storage, Caller and TaskQueue. If payloads are encoded, Storage.Apply must have been
 // applied to the options of the connection. Close does not close it.
 func NewClient(c client.Client, o Options) *Client {
-	own := &Client{temporal: c, caller: cmp.Or(o.Caller, currentUser()),
+	own := &Client{temporal: c, caller: cmp.Or(o.Caller, runstart.CurrentUser()),
 		taskQueue: cmp.Or(o.TaskQueue, api.DefaultTaskQueue),
 		namespace: &runstart.Namespace{Client: c,
 			Name: cmp.Or(o.Namespace, client.DefaultNamespace)}}
@@ -126,14 +125,6 @@ func NewClient(c client.Client, o Options) *Client {
 		own.namespace.Decode = o.Storage.Decode
 	}
 	return own
-}
-
-// currentUser returns the name of the user of this process.
-func currentUser() string {
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return u.Username
-	}
-	return cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "unknown")
 }
 
 // Close closes the connection that Dial opened.

@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/runstart"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -70,7 +71,7 @@ func ctxOr(ctx context.Context, err error) error {
 // server_unreachable and server_refused, and that of ctx.
 func (r *Run) Send(ctx context.Context, s Sent) error {
 	if s.ID == "" {
-		s.ID = randomHex(16)
+		s.ID = runstart.RandomHex(16)
 	}
 	if e := s.Check(); e != nil {
 		return malformed(r.id, e)
@@ -131,7 +132,7 @@ func (r *Run) pause(ctx context.Context, p api.Pause, onServer bool) error {
 // pauseOne pauses the run without its sub-agents.
 func (r *Run) pauseOne(ctx context.Context, p api.Pause, onServer bool) error {
 	if !onServer {
-		return r.update(ctx, randomHex(16), api.PauseUpdate, p, refusedControl)
+		return r.update(ctx, runstart.RandomHex(16), api.PauseUpdate, p, refusedControl)
 	}
 	o, err := audit.Outline(ctx, r.client.temporal, r.id, r.runID)
 	if err != nil || o.PausedOnServer != nil {
@@ -140,7 +141,7 @@ func (r *Run) pauseOne(ctx context.Context, p api.Pause, onServer bool) error {
 	_, err = r.client.temporal.WorkflowService().PauseWorkflowExecution(ctx,
 		&workflowservice.PauseWorkflowExecutionRequest{Namespace: r.client.namespace.Name,
 			WorkflowId: r.id, RunId: o.Parts[0].RunID, Identity: p.By, Reason: p.Reason,
-			RequestId: randomHex(16)})
+			RequestId: runstart.RandomHex(16)})
 	return r.ended(ctx, err)
 }
 
@@ -196,14 +197,14 @@ func (r *Run) resume(ctx context.Context, p api.Pause, own bool) (resumed bool, 
 		_, err = r.client.temporal.WorkflowService().UnpauseWorkflowExecution(ctx,
 			&workflowservice.UnpauseWorkflowExecutionRequest{Namespace: r.client.namespace.Name,
 				WorkflowId: r.id, RunId: o.Parts[0].RunID, Identity: p.By, Reason: p.Reason,
-				RequestId: randomHex(16)})
+				RequestId: runstart.RandomHex(16)})
 		if err != nil {
 			return false, r.ended(ctx, err)
 		}
 		resumed = true
 	}
 	if own && o.Paused != nil {
-		switch err := r.update(ctx, randomHex(16), api.ResumeUpdate, p, refusedControl); {
+		switch err := r.update(ctx, runstart.RandomHex(16), api.ResumeUpdate, p, refusedControl); {
 		case err == nil:
 			resumed = true
 		case !refusedAs(err, api.NotPaused):
@@ -223,10 +224,10 @@ func (r *Run) CloseInstance(ctx context.Context, c api.CloseInstance) error {
 	if e := c.Check(); e != nil {
 		return malformed(r.id, e)
 	}
-	return r.update(ctx, randomHex(16), api.CloseInstanceUpdate, c, refusedControl)
+	return r.update(ctx, runstart.RandomHex(16), api.CloseInstanceUpdate, c, refusedControl)
 }
 
-// Cancel asks the run to stop: running calls are told to stop, nothing new starts, and completed
+// Cancel asks the run to stop: running calls are cancelled, nothing new starts, and completed
 // calls whose tools declare undo are undone. It does not wait; Result then returns a *RunError with
 // the status cancelled. It also ends pauses on the server, because a run paused there sees no
 // request. by names who cancels it; reason may be empty. To cancel again changes nothing. Errors
@@ -244,7 +245,7 @@ func (r *Run) Cancel(ctx context.Context, by, reason string) error {
 		&workflowservice.RequestCancelWorkflowExecutionRequest{
 			Namespace:         r.client.namespace.Name,
 			WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: r.id},
-			Identity:          by, Reason: reason, RequestId: randomHex(16),
+			Identity:          by, Reason: reason, RequestId: runstart.RandomHex(16),
 			FirstExecutionRunId: first,
 		})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/runstart"
 )
 
 // Types of what runs ask people, and of what people reply.
@@ -98,7 +99,7 @@ func (r *Run) Decide(ctx context.Context, d Decision) error {
 	if e := d.Check(); e != nil {
 		return malformed(r.id, e)
 	}
-	return r.update(ctx, randomHex(16), api.DecideApprovalUpdate, d, refusedReply)
+	return r.update(ctx, runstart.RandomHex(16), api.DecideApprovalUpdate, d, refusedReply)
 }
 
 // Answer replies to an open question of this run. An answer that does not fit the question's schema
@@ -107,5 +108,5 @@ func (r *Run) Answer(ctx context.Context, reply Reply) error {
 	if e := reply.Check(); e != nil {
 		return malformed(r.id, e)
 	}
-	return r.update(ctx, randomHex(16), api.AnswerQuestionUpdate, reply, refusedReply)
+	return r.update(ctx, runstart.RandomHex(16), api.AnswerQuestionUpdate, reply, refusedReply)
 }

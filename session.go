@@ -93,7 +93,7 @@ func (s *Session) Run() *Run { return s.client.Open(s.start.ID) }
 // part of the outcome. After an error of ctx, run_unanswered or server_unreachable, the call may
 // have been made: make it again with the same ID.
 func (s *Session) Call(ctx context.Context, call SessionCall) (SessionCallStatus, error) {
-	call.ID = cmp.Or(call.ID, "c"+randomHex(8))
+	call.ID = cmp.Or(call.ID, "c"+runstart.RandomHex(8))
 	if e := call.Check(); e != nil {
 		return SessionCallStatus{}, malformed(s.start.ID, e)
 	}
@@ -269,7 +269,7 @@ func (s *Session) Cancel(ctx context.Context, r api.CancelCall) error {
 	if e := r.Check(); e != nil {
 		return malformed(s.start.ID, e)
 	}
-	return s.Run().update(ctx, randomHex(16), api.CancelCallUpdate, r, refusedControl)
+	return s.Run().update(ctx, runstart.RandomHex(16), api.CancelCallUpdate, r, refusedControl)
 }
 
 // End ends the session. Its calls are cancelled, after r.Grace. A session that is ending already
@@ -279,7 +279,7 @@ func (s *Session) End(ctx context.Context, r api.EndSession) error {
 	if e := r.Check(); e != nil {
 		return malformed(s.start.ID, e)
 	}
-	err := s.Run().update(ctx, randomHex(16), api.EndSessionUpdate, r, refusedControl)
+	err := s.Run().update(ctx, runstart.RandomHex(16), api.EndSessionUpdate, r, refusedControl)
 	if refusedAs(err, api.RunEnding) {
 		return nil
 	}

@@ -3,8 +3,6 @@ package switchyard
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -138,7 +136,7 @@ func (c *Client) request(s Start) (*runstart.Request, error) {
 		r.ID = s.Conversation
 		r.Input.Continue = r.Earlier == nil
 	} else {
-		r.ID = cmp.Or(s.ID, r.Name+"-"+randomHex(4))
+		r.ID = cmp.Or(s.ID, r.Name+"-"+runstart.RandomHex(4))
 	}
 	return r, s.check(r)
 }
@@ -229,12 +227,6 @@ func invalid(path, rule, message string) *Error {
 	e.Problems, e.Phase = []api.Problem{{Path: path, Rule: rule, Message: message}},
 		api.PhasePreValidation
 	return e
-}
-
-func randomHex(bytes int) string {
-	b := make([]byte, bytes)
-	_, _ = rand.Read(b) // never fails
-	return hex.EncodeToString(b)
 }
 
 // Ended is the end of one run of RunAll.

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/mcpclient"
 )
 
 // anyObject is the schema of arguments that are any object.
@@ -62,7 +63,7 @@ func (g *Gateway) answer(next mcp.MethodHandler) mcp.MethodHandler {
 				return nil, invalid("the params are missing")
 			}
 			return g.request(ctx, req, p).call(p)
-		case *taskParams:
+		case *mcpclient.TaskParams:
 			if p == nil {
 				return nil, invalid("the params are missing")
 			}

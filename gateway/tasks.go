@@ -6,6 +6,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/mcpclient"
 )
 
 // Methods of the extension for tasks.
@@ -25,13 +26,6 @@ const (
 
 // taskPoll is how often clients are asked to look at a task, in milliseconds.
 const taskPoll = 1000
-
-// taskParams are the parameters of all methods of tasks.
-type taskParams struct {
-	mcp.ParamsBase
-	TaskID         string               `json:"taskId"`
-	InputResponses mcp.InputResponseMap `json:"inputResponses,omitempty"`
-}
 
 // taskResult is a task, as the result of tools/call and of tasks/get.
 type taskResult struct {
@@ -59,7 +53,7 @@ type acknowledged struct {
 func addTaskMethods(s *mcp.Server) {
 	for _, method := range []string{methodTaskGet, methodTaskUpdate, methodTaskCancel} {
 		err := mcp.AddReceivingCustomMethod(s, method, func(context.Context, *mcp.ServerSession,
-			*taskParams) (*acknowledged, error) {
+			*mcpclient.TaskParams) (*acknowledged, error) {
 			return &acknowledged{ResultType: resultComplete}, nil
 		})
 		if err != nil {
@@ -91,7 +85,7 @@ func (c *openCall) taskOf() *taskResult {
 }
 
 // task serves the methods of tasks.
-func (r *request) task(method string, p *taskParams) (mcp.Result, error) {
+func (r *request) task(method string, p *mcpclient.TaskParams) (mcp.Result, error) {
 	c, ok := r.parseHandle(p.TaskID)
 	if !ok {
 		return nil, invalid("task not found")
@@ -135,7 +129,7 @@ func (c *openCall) getTask() (mcp.Result, error) {
 
 // updateTask applies the answers to what a task asks. Answers to what it no longer asks are
 // ignored.
-func (c *openCall) updateTask(p *taskParams) (mcp.Result, error) {
+func (c *openCall) updateTask(p *mcpclient.TaskParams) (mcp.Result, error) {
 	ask := c.askID()
 	if res, ok := p.InputResponses[ask].(*mcp.ElicitResult); ok && ask != "" {
 		if err := c.reply(ask, res); err != nil {

@@ -232,7 +232,8 @@ func (s *sessionRun) watchWallTime(ctx workflow.Context) {
 }
 
 // drain lets the calls end, cancels those that have not ended after grace, and returns when every
-// call and every update has ended. why is told to clients that submit more.
+// call and every update has ended. why is the reason with which
+// it rejects further calls.
 func (s *sessionRun) drain(ctx workflow.Context, grace time.Duration, why string) {
 	s.closing = &api.ControlError{Type: api.RunEnding, Message: "the session takes no more calls: it " +
 		why}

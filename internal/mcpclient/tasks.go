@@ -325,8 +325,8 @@ func (f *following) send(method string, given mcp.InputResponseMap,
 	}
 	ctx, x := withExchange(ctx)
 	x.taskID = f.id
-	result, err := mcp.CallCustomMethod[*taskParams, *taskResult](ctx, f.conn.session, method,
-		&taskParams{TaskID: f.id, InputResponses: given})
+	result, err := mcp.CallCustomMethod[*TaskParams, *taskResult](ctx, f.conn.session, method,
+		&TaskParams{TaskID: f.id, InputResponses: given})
 	switch {
 	case err == nil:
 		return result.raw, nil

@@ -104,8 +104,8 @@ func (s taskState) interval(n int) time.Duration {
 	return wait + time.Duration(rand.Int64N(int64(wait)/5+1))
 }
 
-// taskParams are the parameters of the methods of tasks.
-type taskParams struct {
+// TaskParams are the parameters of the methods of tasks, of clients and of servers.
+type TaskParams struct {
 	mcp.ParamsBase
 	TaskID         string               `json:"taskId"`
 	InputResponses mcp.InputResponseMap `json:"inputResponses,omitempty"`
@@ -159,7 +159,7 @@ func registerTasks(client *mcp.Client) {
 	for _, method := range []string{methodTaskGet, methodTaskResult, methodTaskUpdate,
 		methodTaskCancel} {
 		// It fails only for methods of the protocol that the SDK knows.
-		_ = mcp.AddSendingCustomMethod[*taskParams, *taskResult](client, method)
+		_ = mcp.AddSendingCustomMethod[*TaskParams, *taskResult](client, method)
 	}
 	client.AddSendingMiddleware(requestTasks)
 }

@@ -69,7 +69,7 @@ func noteTo(a *cli.App) func(text string) {
 // npx install the server first, and some packages are compiled then. Workers wait for less.
 const installTime = 5 * time.Minute
 
-// quietTime is how long a program may take before the person is told.
+// quietTime is how long a program may take before starter prints that it waits.
 const quietTime = 10 * time.Second
 
 func (s *mcpServers) ask(e toolspecs.Entry) ([]mcpclient.Tool, error) {

@@ -24,7 +24,7 @@ while read -r line; do
   [ -n "$id" ] && echo '{"jsonrpc":"2.0","id":'"$id"',"result":'$result'}'
 done`
 
-// A program that installs its server first is waited for, and the person is told.
+// Starter waits for a program that installs its server first, and prints that it waits.
 func TestMCPServers_TellThatAProgramStartsSlowly(t *testing.T) {
 	installed := filepath.Join(t.TempDir(), "installed")
 	var told []string

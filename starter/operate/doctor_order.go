@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/internal/runstart"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	commandpb "go.temporal.io/api/command/v1"
 	commonpb "go.temporal.io/api/common/v1"
@@ -89,7 +90,7 @@ func runProbe(ctx context.Context, c client.Client, namespace string) (measured 
 	ctx, cancel := context.WithTimeout(ctx, orderExpiry)
 	defer cancel()
 	defer time.AfterFunc(orderTimeout, cancel).Stop()
-	p = &orderProbe{client: c, namespace: namespace, id: "doctor-" + cli.RandomHex(8)}
+	p = &orderProbe{client: c, namespace: namespace, id: "doctor-" + runstart.RandomHex(8)}
 	if _, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: p.id, TaskQueue: p.id,
 		WorkflowExecutionTimeout: orderExpiry}, orderWorkflow); err != nil {
 		return servedOrder{}, p, err

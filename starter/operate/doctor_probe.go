@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/internal/runstart"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	enumspb "go.temporal.io/api/enums/v1"
 )
@@ -67,7 +68,7 @@ func evaluate(wall, wait time.Duration) finding {
 
 func (d *doctor) probeOnce(ctx context.Context, c *switchyard.Client) (wall, wait time.Duration,
 	err error) {
-	id := "doctor-" + cli.RandomHex(4)
+	id := "doctor-" + runstart.RandomHex(4)
 	began := time.Now()
 	run, err := c.Call(ctx, probeTool, map[string]string{"text": "doctor"},
 		switchyard.StartOptions{ID: id, TaskQueue: d.queue})

@@ -24,7 +24,7 @@ func cancelCommand(a *cli.App) *cobra.Command {
 	var noWait bool
 	cmd := &cobra.Command{
 		Use: "cancel RUN", GroupID: cli.GroupRuns, Short: "Cancel a run",
-		Long: `Cancels a run: running calls are told to stop, nothing new starts, and the run ends as cancelled
+		Long: `Cancels a run: running calls are cancelled, nothing new starts, and the run ends as cancelled
 with complete records. Before it ends, completed calls whose tools declare undo are undone, the
 last call first, unless the agent or plan sets "undo: never". The command prints which calls
 were undone. Cancelling again does not stop the undo.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/runstart"
 	"github.com/switchyard/switchyard/internal/runstart/attributes"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -322,7 +323,7 @@ func schedulePauseCommand(a *cli.App, name, short, long string, pause bool) *cob
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle,
 				_ client.Client) error {
-				note := cmp.Or(reason, done+" by "+cli.CurrentUser())
+				note := cmp.Or(reason, done+" by "+runstart.CurrentUser())
 				change := func() error {
 					return h.Unpause(ctx,
 						client.ScheduleUnpauseOptions{Note: note})

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/runstart"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
@@ -43,7 +44,7 @@ ended or has no agent.`,
 			if err != nil {
 				return err
 			}
-			sent := api.Sent{Text: text, By: by.Name(), ID: cmp.Or(id, cli.RandomHex(16))}
+			sent := api.Sent{Text: text, By: by.Name(), ID: cmp.Or(id, runstart.RandomHex(16))}
 			if e := sent.Check(); e != nil {
 				return cli.UsageError(cmd, "%v", e)
 			}

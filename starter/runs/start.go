@@ -130,11 +130,12 @@ func (s *startFlags) newStart(cmd *cobra.Command, kind api.CallerType, workflow,
 	}
 	return &start{
 		kind: kind, workflow: workflow, name: name, queue: s.queue,
-		id: cmp.Or(s.id, name+"-"+cli.RandomHex(4)),
+		id: cmp.Or(s.id, name+"-"+runstart.RandomHex(4)),
 		input: api.RunInput{
 			Conversation: s.conversation, Variables: variables, Mode: mode, Priority: priority,
 			DryRun: s.dryRun,
-			Caller: api.Caller{Type: api.CallerDirect, ID: cmp.Or(s.caller, cli.CurrentUser())},
+			Caller: api.Caller{Type: api.CallerDirect,
+				ID: cmp.Or(s.caller, runstart.CurrentUser())},
 		},
 	}, nil
 }

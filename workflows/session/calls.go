@@ -60,7 +60,7 @@ func (c *Call) End(out api.CallOutcome, size int) {
 	}
 }
 
-// unknown reports whether nobody knows if a call took effect.
+// unknown reports whether it is unknown if a call took effect.
 func unknown(out api.CallOutcome) bool {
 	return out.Error != nil && out.Error.Type == api.ErrOutcomeUnknown
 }

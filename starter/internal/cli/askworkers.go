@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/internal/runstart"
 
 	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -44,7 +45,7 @@ func AskWorkers(ctx context.Context, c client.Client, queue string,
 		return report, nil
 	}
 	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: "catalog-report-" + RandomHex(4), TaskQueue: queue,
+		ID: "catalog-report-" + runstart.RandomHex(4), TaskQueue: queue,
 		WorkflowExecutionTimeout: ReportTimeout,
 		StaticSummary:            "asks the workers of " + queue + " for their tools and lanes",
 	}, api.CatalogWorkflow, request)

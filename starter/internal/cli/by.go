@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"os"
-	"os/user"
 	"strings"
 
 	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard/internal/runstart"
 )
 
 // ByFlag is the flag that names the person behind an action. The run or the server stores the name.
@@ -39,14 +39,7 @@ const byType = "name"
 func (f *ByFlag) Name() string { return cmp.Or(f.given, UserHere()) }
 
 // UserHere returns the current user and host as user@host.
-func UserHere() string { return CurrentUser() + "@" + hostname() }
-
-func CurrentUser() string {
-	if u, err := user.Current(); err == nil && u.Username != "" {
-		return u.Username
-	}
-	return cmp.Or(os.Getenv("USER"), os.Getenv("USERNAME"), "unknown")
-}
+func UserHere() string { return runstart.CurrentUser() + "@" + hostname() }
 
 func hostname() string {
 	name, err := os.Hostname()

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/internal/connection"
+	"github.com/switchyard/switchyard/internal/runstart"
 	"github.com/switchyard/switchyard/payloads"
 	"go.temporal.io/sdk/client"
 	sdklog "go.temporal.io/sdk/log"
@@ -91,7 +92,7 @@ func (a *App) Connect(ctx context.Context) (client.Client, error) {
 
 // Client returns the client of the API for applications over a connection of this command.
 func (a *App) Client(c client.Client) *switchyard.Client {
-	return switchyard.NewClient(c, switchyard.Options{Caller: CurrentUser(),
+	return switchyard.NewClient(c, switchyard.Options{Caller: runstart.CurrentUser(),
 		Namespace: a.Connection.ResolvedNamespace, Storage: a.Connection.Opened})
 }
 

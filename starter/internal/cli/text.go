@@ -2,8 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"strings"
 
@@ -35,12 +33,6 @@ func NonEmpty(texts []string) []string {
 		}
 	}
 	return kept
-}
-
-func RandomHex(bytes int) string {
-	b := make([]byte, bytes)
-	rand.Read(b) // never fails
-	return hex.EncodeToString(b)
 }
 
 // wantsText reports whether a schema's type accepts a string.

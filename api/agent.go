@@ -251,6 +251,13 @@ const SearchAbove = 64
 // FindTools is the tool with which a model searches for tools.
 const FindTools = "find_tools"
 
+// The other tools of a gateway's own: GetResult returns the result of a pending call, and CallTool
+// calls a tool that FindTools found.
+const (
+	GetResult = "get_result"
+	CallTool  = "call_tool"
+)
+
 // MaxOffered returns how many tools models of a provider accept; zero for no limit.
 func (p Provider) MaxOffered() int {
 	if p == ProviderOpenAI {

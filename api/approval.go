@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -44,6 +46,52 @@ type ApprovalNeed struct {
 	OnTimeout ApprovalTimeout `json:"on_timeout,omitempty"`
 	// Notify has the worker send a Notice to its webhook.
 	Notify bool `json:"notify,omitempty"`
+	// Approvers are who may decide: someone who fits one approver of each rule. Empty is everyone
+	// but the caller.
+	Approvers []ApproverRule `json:"approvers,omitempty"`
+	// ByCaller lets the caller decide.
+	ByCaller bool `json:"by_caller,omitempty"`
+}
+
+// Qualifies returns which approver of each rule the one who decides is, or the first rule of which
+// he is none.
+func (n ApprovalNeed) Qualifies(d Decision) (as []Approver, missing *ApproverRule) {
+	for _, rule := range n.Approvers {
+		i := slices.IndexFunc(rule.Any, func(a Approver) bool { return a.fits(d) })
+		if i < 0 {
+			return nil, &rule
+		}
+		as = append(as, rule.Any[i])
+	}
+	return as, nil
+}
+
+// Refusal returns why a decision about a call of that caller does not count because of who made it;
+// nil if it counts.
+//
+// The caller is known by an authenticated name. Names that programs on the Temporal server give
+// themselves are compared as well if the call has approvers.
+func (n ApprovalNeed) Refusal(d Decision, caller Caller) *ReplyError {
+	who := Shorten(d.By, maxBy) + d.Auth.note()
+	known := caller.Auth != "" || len(n.Approvers) > 0
+	if !n.ByCaller && known && d.By == caller.Identity() {
+		return &ReplyError{Type: DecisionOwnCall, Message: fmt.Sprintf(
+			"%s is the caller of call %q: another person has to decide about it", who, d.Call)}
+	}
+	_, missing := n.Qualifies(d)
+	if missing == nil {
+		return nil
+	}
+	by := "its tool"
+	if missing.Rule != "" {
+		by = fmt.Sprintf("the policy %q", missing.Rule)
+	}
+	message := fmt.Sprintf("%s may not decide about call %q: %s requires %s", who, d.Call, by,
+		missing)
+	if d.Auth == "" {
+		message += "; a name without authentication is not accepted, so decide through the gateway"
+	}
+	return &ReplyError{Type: DecisionNotAllowed, Message: message, Approvers: n.Approvers}
 }
 
 // ApprovalDigest identifies a call of a run. Any other call, other arguments, another execution
@@ -132,7 +180,16 @@ type Decision struct {
 	By     string     `json:"by,omitempty"`
 	Auth   AuthMethod `json:"auth,omitempty"`
 	Reason string     `json:"reason,omitempty"`
+	// Roles and Claims are those of By.
+	Roles  []UserRole     `json:"roles,omitempty"`
+	Claims map[string]any `json:"claims,omitempty"`
 }
+
+// maxClaims bounds the claims of a decision as JSON, in bytes, maxRoles its roles.
+const (
+	maxClaims = 16 << 10
+	maxRoles  = 10
+)
 
 // Check returns why a decision is invalid for any approval; nil if it is valid. A blank identity is
 // left to the run, which records the refusal.
@@ -155,40 +212,18 @@ func (d Decision) Check() *ReplyError {
 		replyFault{d.Grant != nil && d.Kind != DecisionApprove,
 			"only an approval can grant a higher limit"},
 		replyFault{d.Grant.negative(), "granted amounts cannot be negative"},
+		replyFault{len(d.Roles) > maxRoles || len(encodedClaims(d.Claims)) > maxClaims,
+			"the roles and claims of the person who decides are too large"},
 	)
+}
+
+func encodedClaims(claims map[string]any) []byte {
+	data, _ := json.Marshal(claims) // they are JSON values
+	return data
 }
 
 // Named reports whether the decision has an identity.
 func (d Decision) Named() bool { return strings.TrimSpace(d.By) != "" }
-
-// AuthMethod is how an identity was established. Empty means that a program on the Temporal server
-// named itself.
-type AuthMethod string
-
-// The methods of the gateway.
-const (
-	// AuthToken is a signed token (JWT) of a trusted issuer.
-	AuthToken AuthMethod = "jwt"
-	// AuthKey is an API key.
-	AuthKey AuthMethod = "api_key"
-	// AuthLoopback is a gateway without authentication, which serves only its own machine.
-	AuthLoopback AuthMethod = "loopback"
-)
-
-// noAuthMethod refuses an AuthMethod that is not known.
-const noAuthMethod = "the method of authentication must be jwt, api_key or loopback, or empty"
-
-// note returns the method in brackets, to follow a name; empty for none.
-func (m AuthMethod) note() string {
-	if m == "" {
-		return ""
-	}
-	return " (" + string(m) + ")"
-}
-
-func (m AuthMethod) known() bool {
-	return m == "" || m == AuthToken || m == AuthKey || m == AuthLoopback
-}
 
 // Decided is how an approval ended. It is part of the call's record.
 type Decided struct {
@@ -204,7 +239,9 @@ type Decided struct {
 	// Auth is how By was authenticated; empty if the name is what the deciding program said.
 	Auth   AuthMethod `json:"auth,omitempty"`
 	Reason string     `json:"reason,omitempty"`
-	At     time.Time  `json:"at,omitzero"`
+	// As are the approvers that By is, one for each rule that restricts who may decide.
+	As []Approver `json:"as,omitempty"`
+	At time.Time  `json:"at,omitzero"`
 	// Escalated is when the approval was escalated; zero if it was not.
 	Escalated time.Time `json:"escalated,omitzero"`
 	// Edited has the arguments after an edit, with sensitive ones redacted.
@@ -256,6 +293,10 @@ const (
 	DecisionMismatch ReplyErrorType = "approval_mismatch"
 	// DecisionUnnamed: the decision has no identity.
 	DecisionUnnamed ReplyErrorType = "approval_unnamed"
+	// DecisionOwnCall: the caller of the call has decided about it.
+	DecisionOwnCall ReplyErrorType = "approval_own_call"
+	// DecisionNotAllowed: who has decided is none of the approvers.
+	DecisionNotAllowed ReplyErrorType = "approval_not_allowed"
 	// DecisionClosed: the approval has been decided, or its time is over. An approval takes one
 	// decision.
 	DecisionClosed ReplyErrorType = "approval_closed"
@@ -308,13 +349,25 @@ type Notice struct {
 	Reason string `json:"reason"`
 	Rule   string `json:"rule,omitempty"`
 	Digest string `json:"digest"`
+	// Approvers are who may decide; empty is everyone but the caller.
+	Approvers []ApproverRule `json:"approvers,omitempty"`
 	// Until is the end of the time for a decision.
 	Until time.Time `json:"until"`
+	// Links decide in a browser. The worker that sends the notice makes them.
+	Links *NoticeLinks `json:"links,omitempty"`
 	// Decided is set if there is nothing left to decide.
 	Decided *NoticeDecision `json:"decided,omitempty"`
 	// Command is the command line that shows the call and decides it; empty if there is nothing
 	// left to decide.
 	Command string `json:"command,omitempty"`
+}
+
+// NoticeLinks are the addresses of pages that decide about a call. Approve and Deny are signed:
+// whoever has them can decide. Page needs a login.
+type NoticeLinks struct {
+	Approve string `json:"approve,omitempty"`
+	Deny    string `json:"deny,omitempty"`
+	Page    string `json:"page"`
 }
 
 // NoticeDecision is the decision and who made it.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -41,7 +42,12 @@ type Caller struct {
 	// identity, as JSON values. The callers of all calls of a run have those of the run's caller.
 	Auth   AuthMethod     `json:"auth,omitempty"`
 	Claims map[string]any `json:"claims,omitempty"`
+	// Principal is that identity, if ID is not: for calls of agents and plans.
+	Principal string `json:"principal,omitempty"`
 }
+
+// Identity returns the identity that Auth and Claims belong to.
+func (c Caller) Identity() string { return cmp.Or(c.Principal, c.ID) }
 
 // Call is one request to one tool before admission.
 type Call struct {
@@ -175,7 +181,7 @@ const maxPassedVariables = 4 << 10
 // Passed returns the origin for the inputs of activities: with the digest of the variables in their
 // place if they are large.
 func (o Origin) Passed() Origin {
-	o.Caller.Claims = nil // which only admission reads
+	o.Caller.Claims, o.Caller.Principal = nil, "" // which only the run and admission read
 	data, err := json.Marshal(o.Variables)
 	if err == nil && len(data) > maxPassedVariables {
 		o.Variables, o.VariablesDigest = nil, Digest(data)

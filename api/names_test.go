@@ -43,6 +43,7 @@ func TestNames_AreFrozen(t *testing.T) {
 		{SendMessageUpdate, "switchyard/send_message"},
 		{SendMessageSignal, "switchyard/send_message"}, {PauseUpdate, "switchyard/pause"},
 		{ResumeUpdate, "switchyard/resume"}, {PausedMemo, "SwitchyardPaused"},
+		{ForkMemo, "SwitchyardFork"}, {ForkSignal, "switchyard/fork_part"},
 		{AttributeAgent, "SwitchyardAgent"}, {AttributeConversation, "SwitchyardConversation"},
 		{AttributeKind, "SwitchyardKind"}, {AttributeCaller, "SwitchyardCaller"},
 		{AttributeWaiting, "SwitchyardWaiting"},

@@ -146,6 +146,8 @@ type ReplyError struct {
 	Problems []Problem `json:"problems,omitempty"`
 	// Open has the ids of the open questions, if the reply named another.
 	Open []string `json:"open,omitempty"`
+	// Approvers are who may decide, if the person may not.
+	Approvers []ApproverRule `json:"approvers,omitempty"`
 }
 
 func (e *ReplyError) Error() string { return cmp.Or(e.Message, string(e.Type)) }
@@ -181,6 +183,41 @@ func IsBlankIdentity(by string) bool {
 		return unicode.In(r, unicode.L, unicode.N) &&
 			!unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 	})
+}
+
+// AuthMethod is how an identity was established. Empty means that a program on the Temporal server
+// named itself.
+type AuthMethod string
+
+// The methods of the gateway.
+const (
+	// AuthToken is a signed token (JWT) of a trusted issuer.
+	AuthToken AuthMethod = "jwt"
+	// AuthKey is an API key.
+	AuthKey AuthMethod = "api_key"
+	// AuthOIDC is a login in a browser, by OpenID Connect.
+	AuthOIDC AuthMethod = "oidc"
+	// AuthLink is a signed link of a notice: whoever has it.
+	AuthLink AuthMethod = "link"
+	// AuthLoopback is a gateway without authentication, which serves only its own machine.
+	AuthLoopback AuthMethod = "loopback"
+)
+
+// noAuthMethod refuses an AuthMethod that is not known.
+const noAuthMethod = "the method of authentication must be jwt, api_key, oidc, link or loopback, " +
+	"or empty"
+
+// note returns the method in brackets, to follow a name; empty for none.
+func (m AuthMethod) note() string {
+	if m == "" {
+		return ""
+	}
+	return " (" + string(m) + ")"
+}
+
+func (m AuthMethod) known() bool {
+	return m == "" || m == AuthToken || m == AuthKey || m == AuthOIDC || m == AuthLink ||
+		m == AuthLoopback
 }
 
 // Bounds of messages and pauses.

@@ -301,3 +301,98 @@ func (g *planGraph) cycle(component []int) []int {
 	first := slices.Index(trail, slices.Min(trail))
 	return slices.Concat(trail[first:], trail[:first])
 }
+
+// maxFilledPlan bounds a plan with the arguments of a call filled in, in bytes as JSON.
+const maxFilledPlan = 1 << 20
+
+// Filled returns the plan with the placeholders {{args.name}} replaced by the validated arguments
+// of a call. A string that is one placeholder becomes the value itself, of any type; that of an
+// absent argument is left out. Arguments cannot add references to results: those in them become
+// plain text, and text that would complete a reference is a validation_error, as is a plan that
+// becomes too large.
+func (p Plan) Filled(arguments json.RawMessage) (Plan, error) {
+	f, err := newPlanFiller(arguments)
+	if err != nil {
+		return p, err
+	}
+	filled := p
+	filled.Calls = slices.Clone(p.Calls)
+	for i := range filled.Calls {
+		c := &filled.Calls[i]
+		if c.Arguments, err = f.json(c.Arguments, "the arguments of call "+c.ID); err != nil {
+			return p, err
+		}
+		if c.Ask, err = f.plain(c.Ask); err != nil {
+			return p, err
+		}
+	}
+	filled.Output, err = f.json(p.Output, "the output")
+	return filled, err
+}
+
+// planFiller fills the placeholders of one call. values have their references escaped, asWritten
+// has them as the caller wrote them. left is how many bytes the plan may still have.
+type planFiller struct {
+	values, asWritten UndoSource
+	left              int
+}
+
+func newPlanFiller(arguments json.RawMessage) (*planFiller, error) {
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
+	}
+	value, err := DecodeJSON(arguments)
+	if err != nil {
+		return nil, Errorf(ErrValidation, "the arguments are not JSON: %v", err)
+	}
+	return &planFiller{values: UndoSource{decoded: escapeReferences(value)},
+		asWritten: UndoSource{decoded: value}, left: maxFilledPlan}, nil
+}
+
+// json fills a JSON value; what names it in errors. Nothing remains nothing.
+func (f *planFiller) json(data json.RawMessage, what string) (json.RawMessage, error) {
+	if len(data) == 0 {
+		return data, nil
+	}
+	template, err := DecodeJSON(data)
+	if err != nil {
+		return nil, Errorf(ErrValidation, "%s of the plan is not JSON: %v", what, err)
+	}
+	filled, keep, err := f.values.fill(template)
+	if err != nil {
+		return nil, Errorf(ErrValidation, "%s: %v", what, err)
+	}
+	if !keep {
+		filled = nil
+	}
+	if !slices.Equal(referencesAsWritten(template), referencesAsWritten(filled)) {
+		return nil, Errorf(ErrValidation,
+			"an argument would change the references in %s of the plan; pass text without $ at its ends",
+			what)
+	}
+	written, err := EncodeJSON(filled)
+	if err == nil {
+		err = f.take(len(written))
+	}
+	return written, err
+}
+
+// plain fills a text without references.
+func (f *planFiller) plain(text string) (string, error) {
+	value, keep, err := f.asWritten.fill(text)
+	if err != nil || !keep {
+		return "", err
+	}
+	filled := TextOf(value)
+	return filled, f.take(len(filled))
+}
+
+// take counts bytes of the plan.
+func (f *planFiller) take(bytes int) error {
+	if f.left -= bytes; f.left < 0 {
+		return Errorf(ErrValidation,
+			"the plan with these arguments has more than %d bytes; pass less, or a reference to where the data is",
+			maxFilledPlan)
+	}
+	return nil
+}

@@ -2,8 +2,11 @@ package api
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -26,7 +29,10 @@ type PolicyRule struct {
 	Name string `json:"name"`
 	// When is a CEL expression of type bool; docs/policies.md lists its variables.
 	When string `json:"when"`
-	// Then is the effect if When is true.
+	// Unless is the exception: an expression as When. The rule does not match where it is true;
+	// empty for none.
+	Unless string `json:"unless,omitempty"`
+	// Then is the effect if When is true and Unless is not.
 	Then PolicyEffect `json:"then"`
 	// Message is the reason given to the caller.
 	Message string `json:"message"`
@@ -35,6 +41,131 @@ type PolicyRule struct {
 	// Agents are the agents whose calls the rule applies to; empty for the calls of all runs, plans
 	// and direct calls included.
 	Agents []string `json:"agents,omitempty"`
+	// Approvers are who may decide about the calls that the rule asks for; empty for everyone but
+	// their caller.
+	Approvers []Approver `json:"approvers,omitempty"`
+}
+
+// UserRole is what a user of the gateway may do. gateway.yaml gives roles to identities.
+type UserRole string
+
+// The roles.
+const (
+	// RoleViewer sees runs, RoleOperator controls them, and RoleApprover decides about calls.
+	RoleViewer   UserRole = "viewer"
+	RoleOperator UserRole = "operator"
+	RoleApprover UserRole = "approver"
+)
+
+// Approver selects who may decide about a call: identities that fit all of its fields.
+type Approver struct {
+	// Name is that of an identity.
+	Name string   `json:"name,omitempty"`
+	Role UserRole `json:"role,omitempty"`
+	// Claims are claims of the identity: one of the values of each.
+	Claims map[string][]string `json:"claims,omitempty"`
+	// Auth is how the identity was authenticated; default any of oidc, jwt and api_key, which prove
+	// who decides.
+	Auth AuthMethod `json:"auth,omitempty"`
+}
+
+// Fault returns why no identity can fit the approver; empty if one can.
+func (a Approver) Fault() string {
+	known := []UserRole{"", RoleViewer, RoleOperator, RoleApprover}
+	switch {
+	case a.Name+string(a.Role)+string(a.Auth) == "" && len(a.Claims) == 0:
+		return "an approver needs name, role, claims or auth"
+	case !slices.Contains(known, a.Role):
+		return fmt.Sprintf("the role of an approver is viewer, operator or approver, not %.40q",
+			a.Role)
+	case !a.Auth.known():
+		return noAuthMethod
+	case len(a.Name) > maxBy:
+		return fmt.Sprintf("the name of an approver has at most %d bytes", maxBy)
+	}
+	return ""
+}
+
+// MaxApprovers bounds the approvers of one rule.
+const MaxApprovers = 50
+
+// fits reports whether the one who decides is such an approver.
+func (a Approver) fits(d Decision) bool {
+	accepted := d.Auth == AuthOIDC || d.Auth == AuthToken || d.Auth == AuthKey
+	if a.Auth != "" {
+		accepted = d.Auth == a.Auth
+	}
+	return accepted && (a.Name == "" || a.Name == d.By) &&
+		(a.Role == "" || slices.Contains(d.Roles, a.Role)) && HasClaims(d.Claims, a.Claims)
+}
+
+// String describes the approver in a few words.
+func (a Approver) String() string {
+	var words []string
+	if a.Name != "" {
+		words = append(words, a.Name)
+	}
+	if a.Role != "" {
+		words = append(words, "the role "+string(a.Role))
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Claims)) {
+		words = append(words, "the claim "+name+" "+strings.Join(a.Claims[name], " or "))
+	}
+	if a.Auth != "" {
+		words = append(words, "authentication by "+string(a.Auth))
+	}
+	return strings.Join(words, " with ")
+}
+
+// ApproverRule says who may decide about a call by one rule: those that fit one of Any.
+type ApproverRule struct {
+	// Rule is the name of a policy; empty for the toolspec.
+	Rule string     `json:"rule,omitempty"`
+	Any  []Approver `json:"any"`
+}
+
+// String describes who may decide.
+func (r ApproverRule) String() string {
+	words := make([]string, len(r.Any))
+	for i, a := range r.Any {
+		words[i] = a.String()
+	}
+	return strings.Join(words, ", or ")
+}
+
+// HasClaims reports whether claims have one of the wanted values for each name. A claim is a value,
+// or a list of values.
+func HasClaims(claims map[string]any, wanted map[string][]string) bool {
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		values := wanted[name]
+		given, ok := claims[name].([]any)
+		if !ok {
+			given = []any{claims[name]}
+		}
+		if !slices.ContainsFunc(given, func(g any) bool {
+			text := claimText(g)
+			return text != "" && slices.Contains(values, text)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// claimText returns a scalar claim as text; empty for others. Numbers are json.Number where the
+// gateway reads them, and float64 in a history.
+func claimText(claim any) string {
+	switch claim := claim.(type) {
+	case string:
+		return claim
+	case json.Number:
+		return claim.String()
+	case float64:
+		return strconv.FormatFloat(claim, 'f', -1, 64)
+	case bool:
+		return strconv.FormatBool(claim)
+	}
+	return ""
 }
 
 // PolicyAction is what a rule did to a call. It is recorded with the admission decision.

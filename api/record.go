@@ -1,7 +1,11 @@
 package api
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
 	"time"
 )
 
@@ -200,6 +204,10 @@ type Record struct {
 	// ID of the call that it undoes or verifies, or its path if the run of a sub-agent made it.
 	Purpose      Purpose `json:"purpose,omitempty"`
 	TargetCallID string  `json:"target_call_id,omitempty"`
+	// Trace is the W3C traceparent of the request for the call, if that had one of its own. MCP is
+	// set if an MCP client asked for the call, or an MCP server executes it.
+	Trace string      `json:"trace,omitempty"`
+	MCP   *MCPMessage `json:"mcp,omitempty"`
 	// Child is the sub-agent's run that executed the call, and Usage what that run used.
 	Child *ChildRun `json:"child,omitempty"`
 	Usage Usage     `json:"usage,omitzero"`
@@ -235,3 +243,72 @@ type Live struct {
 
 // Until is the offset of the end of the piece.
 func (l Live) Until() int { return l.From + len(l.Text) }
+
+// MCPMessage is what is known of the message tools/call of a call, for traces.
+type MCPMessage struct {
+	// Session identifies the session of the client; empty in revisions without sessions.
+	Session string `json:"session_id,omitempty"`
+	// Protocol is the revision of MCP, such as 2025-11-25; empty if it is unknown.
+	Protocol string `json:"protocol_version,omitempty"`
+	// Transport is tcp for HTTP, pipe for standard streams.
+	Transport string `json:"transport,omitempty"`
+}
+
+// The transports of an MCPMessage.
+const (
+	TransportHTTP  = "tcp"
+	TransportStdio = "pipe"
+)
+
+// SpanContext is the place of a request in a trace.
+type SpanContext struct {
+	// Trace and Span are IDs of 16 and 8 bytes.
+	Trace, Span []byte
+	// Flags are two hexadecimal digits, such as 01 for a trace that is recorded.
+	Flags string
+}
+
+var traceparent = regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$`)
+
+// ParseTraceparent reads a W3C traceparent; false if it is none, or has an ID of zeros.
+func ParseTraceparent(text string) (SpanContext, bool) {
+	m := traceparent.FindStringSubmatch(text)
+	if m == nil || strings.Trim(m[1], "0") == "" || strings.Trim(m[2], "0") == "" {
+		return SpanContext{}, false
+	}
+	c := SpanContext{Flags: m[3]}
+	_, errTrace := fmt.Sscanf(m[1], "%x", &c.Trace)
+	_, errSpan := fmt.Sscanf(m[2], "%x", &c.Span)
+	return c, errTrace == nil && errSpan == nil
+}
+
+// TraceID returns the ID of the trace of a tree of runs without a traceparent. root is the ID of
+// the first execution of the run at the top.
+func TraceID(root string) []byte { return spanDigest("trace", root)[:16] }
+
+// SpanID returns the ID of the span of a part of a run, which is the ID of its first execution. The
+// part of the run itself is empty, that of a call is CallSpan.
+func SpanID(run, part string) []byte { return spanDigest("span", run, part)[:8] }
+
+// CallSpan returns the part of a run that is a call.
+func CallSpan(callID string) string { return "call " + callID }
+
+// spanDigest returns the SHA-256 of texts with their lengths, so that different lists differ.
+func spanDigest(parts ...string) []byte {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p) // a hash never fails
+	}
+	return h.Sum(nil)
+}
+
+// Traceparent returns the W3C traceparent for requests on behalf of a call: in the trace of the
+// call, below its span. It depends on what is recorded only, so that each attempt and each replay
+// has the same.
+func (o Origin) Traceparent(callID string) string {
+	c, ok := ParseTraceparent(o.Trace)
+	if !ok {
+		c = SpanContext{Trace: TraceID(o.Run), Flags: "01"}
+	}
+	return fmt.Sprintf("00-%x-%x-%s", c.Trace, SpanID(o.Run, CallSpan(callID)), c.Flags)
+}

@@ -124,6 +124,41 @@ func parseReference(match, rest string) (Reference, error) {
 	return Reference{ID: parts[0], Path: parts[1:]}, nil
 }
 
+// Strings calls visit for every string that can have placeholders of a plan tool's arguments, with
+// its path in the plan: those in the arguments of calls, in their ask, and in the output. Invalid
+// JSON is skipped, which Check reports.
+func (p Plan) Strings(visit func(path, s string)) {
+	for i, c := range p.Calls {
+		path := fmt.Sprintf("$.calls[%d]", i)
+		visitJSON(c.Arguments, path+".arguments", visit)
+		if c.Ask != "" {
+			visit(path+".ask", c.Ask)
+		}
+	}
+	visitJSON(p.Output, "$.output", visit)
+}
+
+func visitJSON(data json.RawMessage, path string, visit func(path, s string)) {
+	if value, err := DecodeJSON(data); len(data) > 0 && err == nil {
+		walkStrings(value, path, visit)
+	}
+}
+
+// referencesAsWritten returns the references in the strings of a value, in a fixed order, with
+// repetitions and malformed ones.
+func referencesAsWritten(value any) (found []string) {
+	walkStrings(value, "", func(_, s string) {
+		refs, err := referencesIn(s)
+		for _, ref := range refs {
+			found = append(found, ref.String())
+		}
+		if err != nil {
+			found = append(found, err.Error())
+		}
+	})
+	return found
+}
+
 // walkStrings visits the strings of a value with their paths, object members in the order of their
 // keys.
 func walkStrings(value any, path string, visit func(path, s string)) {
@@ -202,8 +237,8 @@ func escapeReferences(value any) any {
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(v))
-		for k, e := range v {
-			out[k] = escapeReferences(e)
+		for _, k := range sortedKeys(v) {
+			out[k] = escapeReferences(v[k])
 		}
 		return out
 	}

@@ -39,8 +39,13 @@ type RunInput struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	// FromDryRun is set for a plan run that makes the calls that a dry run withheld.
 	FromDryRun *FromDryRun `json:"from_dry_run,omitempty"`
-	// Parent is set for a sub-agent's run.
+	// Fork is set for an agent run that takes over the beginning of another one. Its second input
+	// is then the first part of a ForkState.
+	Fork *Fork `json:"fork,omitempty"`
+	// Parent is set for the run of a sub-agent or of a plan tool. Limits are what a plan tool's run
+	// may use of its caller's budget; nil for no limit.
 	Parent *Parent `json:"parent,omitempty"`
+	Limits *Limits `json:"limits,omitempty"`
 	// Policies of a sub-agent's run are the rules of the agents above it, which apply to its calls
 	// too. Labels are those of the run above.
 	Policies []PolicyRule `json:"policies,omitempty"`
@@ -88,6 +93,8 @@ type ContinueState struct {
 	// the questions.
 	Limits *Limits `json:"limits,omitempty"`
 	Grants int     `json:"grants,omitempty"`
+	// Recorded are the calls of a forked run's source that the run has not asked for yet.
+	Recorded *Packed[[]RecordedCall] `json:"recorded,omitempty"`
 	// Session is set for a session run.
 	Session *SessionState `json:"session,omitempty"`
 }

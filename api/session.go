@@ -45,10 +45,12 @@ type SessionCall struct {
 	// session is that call.
 	Key string `json:"key,omitempty"`
 	// Wait is how long the update waits for the end of the call, at most 10 minutes; zero returns
-	// at once. The update returns earlier while many others of the session wait.
+	// at once. The update returns earlier when the call awaits an approval or an answer, and while
+	// many others of the session wait.
 	Wait Duration `json:"wait,omitzero"`
-	// Trace is the W3C traceparent of the request.
-	Trace string `json:"trace,omitempty"`
+	// Trace is the W3C traceparent of the request, MCP the message that asks for the call.
+	Trace string      `json:"trace,omitempty"`
+	MCP   *MCPMessage `json:"mcp,omitempty"`
 }
 
 // sessionCallID is what the IDs of session calls match. IDs of activities of the run itself have a

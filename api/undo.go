@@ -73,6 +73,8 @@ type UndoSource struct {
 	Result *Result
 	// Key is the call's idempotency key.
 	Key string
+	// decoded are the arguments if they are decoded already.
+	decoded any
 }
 
 var undoPlaceholder = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
@@ -226,12 +228,7 @@ func (s UndoSource) lookup(p UndoPlaceholder) (value any, there bool, err error)
 	case p.Source == undoCall:
 		return s.Key, true, nil
 	case p.Source == UndoArguments:
-		value, err = DecodeJSON(s.Arguments)
-		if err != nil {
-			return nil, false, fmt.Errorf("%s: the call's arguments are not JSON: %w", p.Text, err)
-		}
-		value, _, there = walk(value, p.Path)
-		return value, there, nil
+		return s.argument(p)
 	case s.Result == nil:
 		return nil, false, fmt.Errorf(
 			"%s: the result of the call is unknown; it may have taken effect", p.Text)
@@ -249,6 +246,17 @@ func (s UndoSource) lookup(p UndoPlaceholder) (value any, there bool, err error)
 			strings.Join(p.Path[:depth+1], "."))
 	}
 	return value, true, nil
+}
+
+// argument returns the value of a placeholder of an argument.
+func (s UndoSource) argument(p UndoPlaceholder) (value any, there bool, err error) {
+	if value = s.decoded; value == nil {
+		if value, err = DecodeJSON(s.Arguments); err != nil {
+			return nil, false, fmt.Errorf("%s: the call's arguments are not JSON: %w", p.Text, err)
+		}
+	}
+	value, _, there = walk(value, p.Path)
+	return value, there, nil
 }
 
 // MayHaveActed reports whether a failed call may have taken effect: it started and did not clearly

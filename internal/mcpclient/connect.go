@@ -151,6 +151,7 @@ func (c *Connection) client(o Options) *mcp.Client {
 	}
 	options.Capabilities.AddExtension(tasksExtension, nil)
 	client := mcp.NewClient(&mcp.Implementation{Name: "switchyard", Version: version}, options)
+	client.AddReceivingMiddleware(acceptTitles)
 	// It fails only for methods of the protocol.
 	_ = mcp.AddSendingCustomMethod[*mcp.PingParams, *mcp.CallToolResult](client, probeMethod)
 	registerTasks(client)

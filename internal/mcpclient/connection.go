@@ -94,6 +94,8 @@ type Request struct {
 	Arguments json.RawMessage
 	// Meta goes along with the call as its _meta.
 	Meta map[string]any
+	// Traceparent is a header of the HTTP requests of the call; empty for none.
+	Traceparent string
 	// Progress, if set, receives progress reports of the server.
 	Progress func(api.Progress)
 	// Ask, if set, asks a person the server's question during the call. Its ctx ends with the call
@@ -138,6 +140,7 @@ func (c *Connection) Call(ctx context.Context, r Request) (Answer, error) {
 	defer cancel()
 	defer context.AfterFunc(c.ctx, cancel)()
 	sending, x := withExchange(within)
+	x.traceparent = r.Traceparent
 	if requestsTask(c, r.TaskSupport) {
 		sending = asTask(sending, r.KeepTask)
 	}

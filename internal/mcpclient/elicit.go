@@ -31,6 +31,25 @@ func (c *Connection) onElicit(ctx context.Context, r *mcp.ElicitRequest) (*mcp.E
 	return reply(within, request, r.Params), nil
 }
 
+// acceptTitles has the SDK accept lists of choices with titles, which it refuses if the schema of
+// the choices has a type.
+func acceptTitles(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+		if p, ok := r.GetParams().(*mcp.ElicitParams); ok && p != nil {
+			form, _ := p.RequestedSchema.(map[string]any)
+			fields, _ := form["properties"].(map[string]any)
+			for _, field := range fields {
+				list, _ := field.(map[string]any)
+				items, _ := list["items"].(map[string]any)
+				if items["anyOf"] != nil && items["type"] == "string" {
+					delete(items, "type")
+				}
+			}
+		}
+		return next(ctx, method, r)
+	}
+}
+
 func (c *Connection) asker() (*Request, context.Context) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

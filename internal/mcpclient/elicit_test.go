@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 )
 
@@ -76,6 +78,27 @@ func TestElicitation_IsDeclined(t *testing.T) {
 			Ask: asked})
 		if refused, ok := errors.AsType[*Refused](err); !ok || refused.Busy() != busy {
 			t.Errorf("%s: got %v", args, err)
+		}
+	}
+}
+
+// The SDK refuses a list of choices with titles if the choices have a type, which is valid.
+func TestElicitation_MayOfferSeveralChoicesWithTitles(t *testing.T) {
+	const field = `{"properties":{"a":{"items":{"anyOf":[{"const":"x","title":"X"}]%s},"type":"array"}}}`
+	for _, typed := range []string{``, `,"type":"string"`} {
+		p := &mcp.ElicitParams{}
+		if err := json.Unmarshal(fmt.Appendf(nil, `{"requestedSchema":`+field+`}`, typed),
+			p); err != nil {
+			t.Fatal(err)
+		}
+		var got []byte
+		_, err := acceptTitles(func(context.Context, string, mcp.Request) (mcp.Result, error) {
+			var err error
+			got, err = json.Marshal(p.RequestedSchema)
+			return nil, err
+		})(t.Context(), "elicitation/create", &mcp.ElicitRequest{Params: p})
+		if want := fmt.Sprintf(field, ""); err != nil || string(got) != want {
+			t.Errorf("got %s, %v, want %s", got, err, want)
 		}
 	}
 }

@@ -13,6 +13,8 @@ type exchange struct {
 	seen seen
 	// taskID is the id of the task that the request is about; empty for other requests.
 	taskID string
+	// traceparent is that of the call; empty for none.
+	traceparent string
 }
 
 // seen is what an exchange has noted so far.

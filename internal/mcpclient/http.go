@@ -52,6 +52,9 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	x := exchangeOf(req.Context())
 	nameTask(req, x)
+	if x.traceparent != "" {
+		req.Header.Set("Traceparent", x.traceparent)
+	}
 	x.note(func(s *seen) { *s = seen{sent: s.sent} })
 	trace := &httptrace.ClientTrace{WroteHeaders: x.markSent}
 	resp, err := w.base.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -243,6 +244,25 @@ func TestHTTP_SendsAndHidesSecrets(t *testing.T) {
 		Request{Tool: "meta", Meta: map[string]any{"x/y": "second-secret"}})
 	if err != nil || !strings.Contains(textOf(t, repeated), "[secret]") {
 		t.Errorf("got %v, %v", repeated, err)
+	}
+}
+
+// The HTTP requests of a call are in its trace; others are in none.
+func TestHTTP_SendsTheTraceOfACall(t *testing.T) {
+	var got []string
+	entry := interfering(t, func(w http.ResponseWriter, r *http.Request) {
+		got = append(got, r.Header.Get("Traceparent"))
+		http.Error(w, "no", http.StatusForbidden)
+	})
+	c := connect(t, entry, Options{})
+	for _, trace := range []string{"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", ""} {
+		if _, err := c.Call(t.Context(), Request{Tool: "echo", Traceparent: trace}); err == nil {
+			t.Error("a refused call gave an answer")
+		}
+	}
+	want := []string{"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", ""}
+	if !slices.Equal(got, want) {
+		t.Errorf("the server saw %q", got)
 	}
 }
 

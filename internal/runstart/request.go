@@ -121,8 +121,13 @@ func (r *Request) options(set temporal.SearchAttributes) client.StartWorkflowOpt
 	if r.Exclusive {
 		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}
+	var memo map[string]any
+	if r.Input.Fork != nil {
+		memo = map[string]any{api.ForkMemo: r.Input.Fork.Shown()}
+	}
 	return client.StartWorkflowOptions{
-		ID: r.ID, TaskQueue: r.Queue, StaticSummary: r.Summary(), TypedSearchAttributes: set,
+		Memo: memo,
+		ID:   r.ID, TaskQueue: r.Queue, StaticSummary: r.Summary(), TypedSearchAttributes: set,
 		Priority:                                 r.Priority(),
 		WorkflowTaskTimeout:                      api.WorkflowTaskTimeout,
 		WorkflowIDReusePolicy:                    reuse,

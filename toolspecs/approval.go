@@ -33,9 +33,10 @@ type Approval struct {
 	// Ask is the template of the text that people see; default the tool's description and all
 	// arguments.
 	Ask string `json:"ask,omitempty" yaml:"ask"`
-	// ByCaller lets whoever makes a call through the gateway approve it. By default another person
-	// has to.
+	// ByCaller lets whoever makes a call approve it. By default another person has to.
 	ByCaller bool `json:"by_caller,omitempty" yaml:"by_caller"`
+	// Approvers are who may decide; empty for everyone but the caller.
+	Approvers []api.Approver `json:"approvers,omitempty" yaml:"approvers" rule:"min=1,short=name" hint:"omit approvers if everyone but the caller may decide"`
 }
 
 // withDefaults returns nil if no call waits.
@@ -45,7 +46,8 @@ func (a *Approval) withDefaults() *Approval {
 	}
 	return &Approval{When: cmp.Or(a.When, approvalAlways), Timeout: cmp.Or(a.Timeout,
 		api.DefaultApprovalTimeout),
-		OnTimeout: cmp.Or(a.OnTimeout, api.ApprovalDenies), Ask: a.Ask, ByCaller: a.ByCaller}
+		OnTimeout: cmp.Or(a.OnTimeout, api.ApprovalDenies), Ask: a.Ask, ByCaller: a.ByCaller,
+		Approvers: a.Approvers}
 }
 
 // approval checks the approval section of a spec.
@@ -64,6 +66,7 @@ func (c *checker) approval(s Spec) {
 			c.Add("$.approval.when", hint, "%s", message)
 		}
 	}
+	policies.CheckApprovers(&c.Findings, "$.approval.approvers", a.Approvers)
 	c.placeholders("$.approval.ask", a.Ask, s.argumentNames(), false)
 }
 

@@ -57,7 +57,8 @@ func decodeBlock(t *testing.T, block string) error {
 	switch {
 	case strings.Contains(block, "\nentry:"):
 		_, err = toolspecs.Decode(beside(t, "agents/researcher.yaml",
-			"name: researcher\nmodel: {provider: openai, name: any}\n"), []byte(block),
+			"name: researcher\nmodel: {provider: openai, name: any}\n", "plans/delivery.yaml",
+			"calls: [{tool: price, arguments: {item: \"{{args.item}}\"}}]\n"), []byte(block),
 			toolspecs.Options{})
 	case strings.Contains(block, "\nmodel:"):
 		_, err = agents.Decode(beside(t, "blocks/script.yaml", "steps: [{answer: done}]\n"),

@@ -167,26 +167,25 @@ func readPlan(given any) (*api.ExecutionPlan, []api.Problem) {
 // limitsFor returns problems for the bounds in a plan that do not apply to a call of the tool: a
 // bound that cannot be enforced is rejected.
 func (c *Compiled) limitsFor(plan *api.ExecutionPlan) (problems []api.Problem) {
-	agent := c.Dispatch() == api.DispatchChildWorkflow
+	isRun, agent := c.Dispatch() == api.DispatchChildWorkflow, c.Spec.Entry.Agent != nil
 	l := plan.Limits
 	for _, bound := range []struct {
 		name   string
 		set    bool
 		hosted bool
 	}{
-		{"max_attempts", l.MaxAttempts > 0, !agent},
+		{"max_attempts", l.MaxAttempts > 0, !isRun},
 		{"max_turns", l.MaxTurns > 0, agent},
-		{"max_calls", l.MaxCalls > 0, agent},
-		{"max_tokens", l.MaxTokens > 0, agent},
-		{"max_cost", l.MaxCost > 0, agent},
+		{"max_calls", l.MaxCalls > 0, isRun},
+		{"max_tokens", l.MaxTokens > 0, isRun},
+		{"max_cost", l.MaxCost > 0, isRun},
 	} {
 		if bound.set && !bound.hosted {
 			message := fmt.Sprintf("%s bounds agents, but %s is not one; remove it", bound.name,
 				c.Spec.Name)
-			if agent {
-				message = fmt.Sprintf(
-					"%s bounds tools other than agents, but %s is an agent; remove it", bound.name,
-					c.Spec.Name)
+			if isRun {
+				message = fmt.Sprintf("%s does not bound %ss, and %s is one; remove it", bound.name,
+					c.Spec.Entry.Type, c.Spec.Name)
 			}
 			problems = append(problems, api.Problem{Path: planPath + ".limits." + bound.name,
 				Rule: "limit", Message: message})

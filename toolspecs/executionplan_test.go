@@ -88,7 +88,7 @@ func TestTakePlan_ReportsEveryFaultWithItsPath(t *testing.T) {
 		{tool, `{"intent":"a","limits":{"max_calls":3,"max_cost":0.5}}`,
 			"$.execution_plan.limits.max_calls: max_calls bounds agents, but book is not one; remove it\n$.execution_plan.limits.max_cost: max_cost bounds agents, but book is not one; remove it"},
 		{agent, `{"intent":"a","limits":{"max_attempts":3}}`,
-			"$.execution_plan.limits.max_attempts: max_attempts bounds tools other than agents, but book is an agent; remove it"},
+			"$.execution_plan.limits.max_attempts: max_attempts does not bound agents, and book is one; remove it"},
 		{tool, `{"intent":"` + strings.Repeat("x", maxPlanText+1) + `"}`,
 			"$.execution_plan.intent: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… has 2001 of at most 2000 characters"},
 	} {

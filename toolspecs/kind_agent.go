@@ -23,12 +23,7 @@ const KindAgent = "agent"
 // agentKind is the kind of tools that run another agent.
 type agentKind struct{}
 
-func (agentKind) setDefaults(s *Spec) {
-	e := &s.Execution
-	e.Timeout = cmp.Or(e.Timeout, defaultAgentTimeout)
-	e.SlowAfter = cmp.Or(e.SlowAfter, defaultAgentSlowAfter)
-	e.Retry.MaxAttempts = cmp.Or(e.Retry.MaxAttempts, 1)
-}
+func (agentKind) setDefaults(s *Spec) { setChildDefaults(s) }
 
 func (agentKind) dispatch(Entry) api.Dispatch { return api.DispatchChildWorkflow }
 
@@ -44,34 +39,22 @@ func (agentKind) check(c *checker, s Spec) {
 		c.Add("$.entry.agent", "", "the agent's %v", err)
 	}
 	c.placeholders("$.entry.prompt", s.Entry.Prompt, s.argumentNames(), false)
-	if s.Execution.Retry.MaxAttempts > 1 {
-		c.Add("$.execution.retry.max_attempts",
-			"remove it; its model steps and calls are tried again by their own policies",
-			"a sub-agent's run has one attempt, not %d", s.Execution.Retry.MaxAttempts)
-	}
-	if s.Execution.QueueTimeout > 0 {
-		c.AddKey("$.execution.queue_timeout", "write timeout, which bounds the whole of it",
-			"a sub-agent's run is not queued")
-	}
-	if len(s.Requires.Dependencies) > 0 {
-		c.AddKey("$.requires.dependencies", "give them to the tools that the agent calls",
-			"the dependencies of an agent tool are not checked")
-	}
-	c.shownToAgent(s)
+	c.childRun(s, "a sub-agent's run", "the tools that the agent calls",
+		"its model steps and calls are tried again by their own policies")
+	c.notShown(s, "arguments of an agent tool cannot be sensitive: they are shown as its run's prompt",
+		"give the secret to a tool of the agent")
 }
 
-// shownToAgent rejects sensitive arguments.
-func (c *checker) shownToAgent(s Spec) {
-	const message, hint = "arguments of an agent tool cannot be sensitive: they are shown as its run's prompt",
-		"give the secret to a tool of the agent"
+// notShown rejects sensitive arguments.
+func (c *checker) notShown(s Spec, message, hint string) {
 	for i, p := range s.Parameters {
 		if shapeOfParameter(p).Hides() {
-			c.Add(jsonpath.Index("$.parameters", i)+".sensitive", hint, message)
+			c.Add(jsonpath.Index("$.parameters", i)+".sensitive", hint, "%s", message)
 		}
 	}
 	if tree, err := jsontext.ParseOrdered(s.InputSchema); err == nil &&
 		schemas.ShapeOf(tree, "").Hides() {
-		c.AddKey("$.input_schema", hint, message)
+		c.AddKey("$.input_schema", hint, "%s", message)
 	}
 }
 
@@ -137,8 +120,8 @@ func missingTools(s Spec, known agents.Known) Faults {
 	return faults
 }
 
-// agentEndings are the extensions of agent files.
-var agentEndings = []string{".yaml", ".yml", ".json"}
+// fileEndings are the extensions of agent and plan files.
+var fileEndings = []string{".yaml", ".yml", ".json"}
 
 // readFiles implements fileReader: it reads the agent file that an entry names, relative to the
 // toolspec's file. The returned faults are those of the agent file.
@@ -146,23 +129,34 @@ func (agentKind) readFiles(e *Entry, doc *strictyaml.Document, file string, o Op
 	if e.AgentFile == "" {
 		return nil
 	}
-	// Faults quote the file, and no other file may be quoted.
-	if ext := strings.ToLower(filepath.Ext(e.AgentFile)); !slices.Contains(agentEndings, ext) {
-		doc.Report("$.entry.agent", "the file of an agent ends in .yaml, .yml or .json",
-			"name the agent's file, relative to the toolspec's")
+	data, ok := o.beside(&e.AgentFile, doc, "$.entry.agent", "an agent", file)
+	if !ok {
 		return nil
 	}
-	e.AgentFile = strictyaml.Beside(file, e.AgentFile)
-	data, err := o.read(e.AgentFile, MaxFileBytes)
-	if err != nil {
-		doc.Report("$.entry.agent", err.Error(), "paths are relative to the toolspec's file")
-		return nil
-	}
+	var err error
 	if e.Agent, err = agents.DecodeWith(e.AgentFile, data, agents.Known{}, o.read); err != nil {
 		doc.Report("$.entry.agent", "the agent file has faults", "correct them there")
 		return strictyaml.AsFaults(e.AgentFile, err)
 	}
 	return nil
+}
+
+// beside reads the file that an entry names at path, relative to the toolspec's file, and completes
+// its name. It reports why it cannot; what says what the file holds.
+func (o Options) beside(name *string, doc *strictyaml.Document, path, what, file string) ([]byte,
+	bool) {
+	// Faults quote the file, and no other file may be quoted.
+	if ext := strings.ToLower(filepath.Ext(*name)); !slices.Contains(fileEndings, ext) {
+		doc.Report(path, "the file of "+what+" ends in .yaml, .yml or .json",
+			"name its file, relative to the toolspec's")
+		return nil, false
+	}
+	*name = strictyaml.Beside(file, *name)
+	data, err := o.read(*name, MaxFileBytes)
+	if err != nil {
+		doc.Report(path, err.Error(), "paths are relative to the toolspec's file")
+	}
+	return data, err == nil
 }
 
 // promptNames are the arguments used as a sub-agent's prompt if the tool has no template.

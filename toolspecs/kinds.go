@@ -35,6 +35,7 @@ var kinds = map[string]kind{
 	KindMCP:      mcpKind{},
 	KindAgent:    agentKind{},
 	KindHuman:    humanKind{},
+	KindPlan:     planKind{},
 }
 
 // handled is implemented by kinds whose entry names something that programs register.

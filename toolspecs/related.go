@@ -72,6 +72,10 @@ func (s *Spec) keepPlaces(doc *strictyaml.Document, file string) {
 	for _, fact := range s.instanceFacts() {
 		keep(fact.path)
 	}
+	if s.Entry.Plan != nil {
+		keep("$.entry.plan")
+		keep("$.execution.effect")
+	}
 	for _, call := range s.callsByRun() {
 		keep(call.toolPath())
 		keep(call.argumentsPath())

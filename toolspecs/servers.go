@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
@@ -230,9 +231,23 @@ func changes(name string) bool {
 }
 
 // Warnings returns what may be wrong with tools that have no faults: servers that seem to keep
-// state although they are declared to keep none, and undo tools whose approval is skipped.
+// state although they are declared to keep none, undo tools whose approval is skipped, and names
+// that a gateway does not offer.
 func Warnings(tools []Located) Faults {
-	return append(sharedState(tools), unapprovedUndo(tools)...)
+	return slices.Concat(sharedState(tools), unapprovedUndo(tools), namesOfGateway(tools))
+}
+
+// namesOfGateway returns a warning for each tool with the name of one that a gateway has itself.
+func namesOfGateway(tools []Located) (warnings Faults) {
+	for _, l := range tools {
+		switch l.Spec.Name {
+		case api.FindTools, api.GetResult, api.CallTool:
+			warnings = append(warnings, l.Fault(fmt.Sprintf(
+				"starter gateway does not offer %s: it has a tool of that name", l.Spec.Name),
+				"choose another name if MCP clients are to call the tool"))
+		}
+	}
+	return warnings
 }
 
 // unapprovedUndo returns a warning for each tool whose calls are undone by a tool with an approval:

@@ -210,3 +210,13 @@ func TestWarnings_NameUndoToolsWhoseApprovalIsSkipped(t *testing.T) {
 		t.Errorf("got %q, want %q", texts, want)
 	}
 }
+
+func TestWarnings_OfNamesThatGatewaysHaveThemselves(t *testing.T) {
+	got := Warnings([]Located{{File: "a.yaml", Spec: Spec{Name: "get_result"}},
+		{File: "b.yaml", Spec: Spec{Name: "get_results"}}})
+	want := "a.yaml: starter gateway does not offer get_result: it has a tool of that name " +
+		"(choose another name if MCP clients are to call the tool)"
+	if len(got) != 1 || got[0].String() != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

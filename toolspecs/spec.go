@@ -216,6 +216,13 @@ type Entry struct {
 	// one, else all arguments as JSON.
 	Prompt string `json:"prompt,omitempty" yaml:"prompt" kinds:"agent"`
 
+	// Plan is the plan that runs. Strings in the arguments of its calls and in its output can have
+	// placeholders {{args.name}}. In YAML, plan: is the path of its file, relative to the
+	// toolspec's.
+	Plan *api.Plan `json:"plan,omitempty" yaml:"-" kinds:"plan"`
+	// PlanFile is the path of the file that Plan was read from.
+	PlanFile string `json:"-" yaml:"plan" kinds:"plan"`
+
 	// Question is the template of the question to the person; default the argument question if
 	// there is one, else the tool's description and all arguments.
 	Question string `json:"question,omitempty" yaml:"question" kinds:"human"`

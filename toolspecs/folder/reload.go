@@ -11,7 +11,6 @@ import (
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/agents"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
@@ -201,8 +200,9 @@ func (f *folder) placeBase() error {
 }
 
 // choose puts the latest version of a file into effect if it has no fault, uses no tool name of
-// another file, and has no agent that names an unknown tool. Otherwise the version in effect stays.
-// If two changed files claim a name, its previous owner keeps it, else the first by file name.
+// another file, and has no agent or plan that names an unknown tool. Otherwise the version in
+// effect stays. If two changed files claim a name, its previous owner keeps it, else the first by
+// file name.
 func (f *folder) choose() {
 	c := f.beginChoice()
 	// Whatever falls back to an earlier version takes names that others may claim by now, and lacks
@@ -281,8 +281,8 @@ func (c *choice) own(owners map[string]toolspecs.Located, name string, had bool)
 	}
 }
 
-// resolveAgents has the files fall back that are new and have an agent that lacks a tool, and
-// reports whether there were any.
+// resolveAgents has the files fall back that are new and have an agent or plan that lacks a tool,
+// and reports whether there were any.
 func (c *choice) resolveAgents() (fallen bool) {
 	known := c.known()
 	for _, name := range c.names {
@@ -298,7 +298,7 @@ func (c *choice) resolveAgents() (fallen bool) {
 }
 
 // known returns all tools after the change, sorted by name.
-func (c *choice) known() agents.Known {
+func (c *choice) known() []toolspecs.Spec {
 	specs := c.base.Specs()
 	for _, name := range c.names {
 		r := c.chosen[name]
@@ -311,11 +311,12 @@ func (c *choice) known() agents.Known {
 	}
 	slices.SortFunc(specs,
 		func(a, b toolspecs.Spec) int { return strings.Compare(a.Name, b.Name) })
-	return toolspecs.Known(specs)
+	return specs
 }
 
-// lacking returns as faults the entries of a file's agents that name or select no tool.
-func lacking(r *reading, known agents.Known) toolspecs.Faults {
+// lacking returns as faults the entries of a file's agents that name or select no tool, and the
+// calls of its plans that do not fit the tools that they call.
+func lacking(r *reading, all []toolspecs.Spec) toolspecs.Faults {
 	if r == nil {
 		return nil
 	}
@@ -323,11 +324,21 @@ func lacking(r *reading, known agents.Known) toolspecs.Faults {
 	for _, l := range r.specs {
 		specs = append(specs, l.Spec)
 	}
-	if err := toolspecs.CheckAgents(specs, known); err != nil {
-		return strictyaml.AsFaults(r.file, err)
+	if !slices.ContainsFunc(specs, namesTools) {
+		return nil // comparing each file with all tools would cost the square of their number
 	}
-	return nil
+	var faults toolspecs.Faults
+	if err := toolspecs.CheckAgents(specs, toolspecs.Known(all)); err != nil {
+		faults = strictyaml.AsFaults(r.file, err)
+	}
+	if err := toolspecs.CheckPlans(specs, all, nil); err != nil {
+		faults = append(faults, strictyaml.AsFaults(r.file, err)...)
+	}
+	return faults
 }
+
+// namesTools reports whether a tool names others: an agent or a plan.
+func namesTools(s toolspecs.Spec) bool { return s.Entry.Agent != nil || s.Entry.Plan != nil }
 
 // robbed returns as faults the tools of a file whose names other files own.
 func robbed(r *reading, owners map[string]toolspecs.Located) toolspecs.Faults {

@@ -118,6 +118,9 @@ func newWatcher(c WatchConfig) (*Watcher, error) {
 	if err := toolspecs.CheckAgents(specs, toolspecs.Known(specs)); err != nil {
 		return nil, err
 	}
+	if err := toolspecs.CheckPlans(specs, nil, nil); err != nil {
+		return nil, err
+	}
 	// otherwise referenced tools may be among the invalid ones
 	if err := toolspecs.CheckCalls(specs, names); err != nil && len(w.status.Faults) == 0 {
 		return nil, err

@@ -19,6 +19,8 @@ type Condition struct {
 	adapt   types.Adapter
 	// arguments are those that the expression names.
 	arguments []string
+	// reads are the names that it reads, and their fields: tool, tool.effect.
+	reads []string
 }
 
 // Fault is a fault of an expression.
@@ -73,7 +75,35 @@ func Compile(expression string) (*Condition, error) {
 		return nil, &Fault{Line: 1, Column: 1, Message: err.Error()}
 	}
 	return &Condition{program: program, adapt: env.CELTypeAdapter(),
-		arguments: argumentsIn(checked.NativeRep().Expr())}, nil
+		arguments: argumentsIn(checked.NativeRep().Expr()),
+		reads:     readsIn(checked.NativeRep().Expr())}, nil
+}
+
+// readsIn returns the names that an expression reads. A name of which only one field is read is
+// name.field.
+func readsIn(e ast.Expr) (names []string) {
+	var fields []ast.Expr
+	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
+		switch {
+		case e.Kind() == ast.SelectKind && e.AsSelect().Operand().Kind() == ast.IdentKind:
+			operand := e.AsSelect().Operand()
+			fields = append(fields, operand)
+			names = append(names, operand.AsIdent()+"."+e.AsSelect().FieldName())
+		case e.Kind() == ast.IdentKind && !slices.Contains(fields, e):
+			names = append(names, e.AsIdent())
+		}
+	}))
+	return names
+}
+
+// readsAny reports whether the expression reads one of the names, or fields of them.
+func (c *Condition) readsAny(names []string) bool {
+	return slices.ContainsFunc(c.reads, func(read string) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			return read == name || strings.HasPrefix(read, name+".") ||
+				strings.HasPrefix(name, read+".")
+		})
+	})
 }
 
 // argumentsIn returns the names of the arguments that an expression names, each once, in order.

@@ -30,10 +30,13 @@ type rulesFile struct {
 type ruleFile struct {
 	Name    string           `yaml:"name" rule:"required"`
 	When    string           `yaml:"when" rule:"required"`
+	Unless  string           `yaml:"unless"`
 	Then    api.PolicyEffect `yaml:"then" rule:"required,enum=deny|ask|warn"`
 	Message string           `yaml:"message" rule:"required"`
 	Tools   []string         `yaml:"tools" rule:"min=1" hint:"omit tools for a rule that is for all"`
 	Agents  []string         `yaml:"agents" rule:"min=1" hint:"omit agents for a rule that is for all runs"`
+
+	Approvers []api.Approver `yaml:"approvers" rule:"min=1,short=name" hint:"omit approvers if everyone but the caller may decide"`
 }
 
 // rulesPath is where a file's rules are.
@@ -90,9 +93,7 @@ func (s *Set) check(doc *strictyaml.Document, i int) {
 		doc.Report(at+".name", fmt.Sprintf("there is a rule %q already", r.Name),
 			"give each rule its own name, because decisions name the rule")
 	}
-	if f, ok := errors.AsType[*Fault](r.fault); ok && r.When != "" {
-		doc.Report(at+".when", fmt.Sprintf("rule %q, %s%s", r.Name, f.Where(), f.Message), f.Hint)
-	}
+	r.reportExpressions(doc, at)
 	if len(r.Message) > maxMessage {
 		doc.Report(at+".message", fmt.Sprintf("the message has %d bytes; it may have %d",
 			len(r.Message), maxMessage),
@@ -100,6 +101,43 @@ func (s *Set) check(doc *strictyaml.Document, i int) {
 	}
 	checkNames(doc, at+".tools", r.Tools)
 	checkNames(doc, at+".agents", r.Agents)
+	var found strictyaml.Findings
+	r.checkApprovers(&found, at+".approvers")
+	doc.ReportAll(found.All)
+}
+
+// reportExpressions reports the expressions of the rule at a path that do not compile.
+func (r rule) reportExpressions(doc *strictyaml.Document, at string) {
+	report := func(field string, fault error) {
+		if f, ok := errors.AsType[*Fault](fault); ok {
+			doc.Report(at+field, fmt.Sprintf("rule %q, %s%s", r.Name, f.Where(), f.Message), f.Hint)
+		}
+	}
+	if r.When != "" {
+		report(".when", r.fault)
+	}
+	report(".unless", r.unlessFault)
+}
+
+func (r rule) checkApprovers(found *strictyaml.Findings, at string) {
+	if len(r.Approvers) > 0 && r.Then != api.PolicyAsk {
+		found.Add(at, "remove approvers", "only a rule with then: ask has approvers")
+	}
+	CheckApprovers(found, at, r.Approvers)
+}
+
+// CheckApprovers reports faults of the approvers at a path.
+func CheckApprovers(found *strictyaml.Findings, at string, approvers []api.Approver) {
+	for i, a := range approvers {
+		if fault := a.Fault(); fault != "" {
+			found.Add(jsonpath.Index(at, i), "write a name, or {role: approver}, or {claims: "+
+				"{groups: [finance]}}", "%s", fault)
+		}
+	}
+	if len(approvers) > api.MaxApprovers {
+		found.Add(at, "give these people a role or a claim", "there are %d approvers; a rule may "+
+			"have %d", len(approvers), api.MaxApprovers)
+	}
 }
 
 // checkNames reports what cannot be the name of a tool or an agent, or is given twice.

@@ -49,7 +49,8 @@ func TestLoad_KeepsRulesInOrder(t *testing.T) {
 			Then: "deny", Message: "what was read may have been written by anybody"},
 		{Name: "big", When: "has(args.size) &&\nargs.size > 1000\n", Then: "ask",
 			Message: "more than a thousand", Tools: []string{"send_file", "upload"},
-			Agents: []string{"clerk"}},
+			Agents: []string{"clerk"}, Approvers: []api.Approver{{Name: "ada"},
+				{Role: api.RoleApprover, Claims: map[string][]string{"groups": {"finance"}}}}},
 		{Name: "night", When: "now.getHours() < 6", Then: "warn", Message: "it is night"},
 	}
 	if got := set.Rules(); !reflect.DeepEqual(got, want) {

@@ -3,8 +3,10 @@
 package policies
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
@@ -22,6 +24,9 @@ type rule struct {
 	condition *Condition
 	// fault is why the condition is missing.
 	fault error
+	// unless is the exception; nil if there is none, or if unlessFault says why it is missing.
+	unless      *Condition
+	unlessFault error
 }
 
 // Of compiles rules. One that does not compile denies every call that it is for: Decode is what
@@ -31,6 +36,9 @@ func Of(rules ...api.PolicyRule) *Set {
 	for i, r := range rules {
 		s.rules[i].PolicyRule = r
 		s.rules[i].condition, s.rules[i].fault = Compile(r.When)
+		if r.Unless != "" {
+			s.rules[i].unless, s.rules[i].unlessFault = Compile(r.Unless)
+		}
 	}
 	return s
 }
@@ -124,6 +132,34 @@ func Check(f *Facts, sets ...*Set) []api.PolicyAction {
 	return met
 }
 
+// Approvers returns who may decide about a call, by the rules among met that ask and restrict it.
+func Approvers(met []api.PolicyAction, sets ...*Set) []api.ApproverRule {
+	var all []api.ApproverRule
+	for _, action := range met {
+		if action.Effect != api.PolicyAsk {
+			continue
+		}
+		for _, r := range slices.Concat(rulesOf(sets)...) {
+			rule := api.ApproverRule{Rule: r.Name, Any: r.Approvers}
+			known := slices.ContainsFunc(all, func(other api.ApproverRule) bool {
+				return reflect.DeepEqual(other, rule)
+			})
+			if r.Name == action.Rule && r.Then == action.Effect && len(r.Approvers) > 0 && !known {
+				all = append(all, rule)
+			}
+		}
+	}
+	return all
+}
+
+func rulesOf(sets []*Set) [][]api.PolicyRule {
+	rules := make([][]api.PolicyRule, len(sets))
+	for i, s := range sets {
+		rules[i] = s.Rules()
+	}
+	return rules
+}
+
 // concerns reports whether the rule is for the call.
 func (r *rule) concerns(f *Facts) bool {
 	return (len(r.Tools) == 0 || slices.Contains(r.Tools, f.Tool.Name)) && (len(r.Agents) == 0 ||
@@ -132,15 +168,32 @@ func (r *rule) concerns(f *Facts) bool {
 
 func (r *rule) check(v *values) (api.PolicyAction, bool) {
 	action := api.PolicyAction{Rule: r.Name, Effect: r.Then, Message: r.Message}
-	holds, err := false, r.fault
-	if err == nil {
-		holds, err = r.condition.holds(v)
-	}
+	holds, err := r.holds(v)
 	if err != nil {
 		action.Effect, action.Failure = api.PolicyDeny, failureText(err)
 		return action, true
 	}
 	return action, holds
+}
+
+// holds reports whether the condition is true and the exception is not. The exception is evaluated
+// only where the condition is true; one that fails makes the rule fail.
+func (r *rule) holds(v *values) (bool, error) {
+	if err := cmp.Or(r.fault, r.unlessFault); err != nil {
+		return false, err
+	}
+	holds, err := r.condition.holds(v)
+	if err != nil || !holds || r.unless == nil {
+		return holds, err
+	}
+	excepted, err := r.unless.holds(v)
+	return !excepted, err
+}
+
+// readsAny reports whether an expression of the rule reads one of the names, or fields of them.
+func (r *rule) readsAny(names []string) bool {
+	return r.condition != nil && r.condition.readsAny(names) ||
+		r.unless != nil && r.unless.readsAny(names)
 }
 
 // maxFailure bounds the text about an expression that could not be evaluated, in bytes.

@@ -41,11 +41,18 @@ func (t Tools) check(doc *strictyaml.Document, i int, r rule) {
 	if others {
 		return
 	}
-	for _, argument := range r.condition.arguments {
+	reportArguments(doc, at+".when", r.Name, r.condition, taken)
+	if r.unless != nil {
+		reportArguments(doc, at+".unless", r.Name, r.unless, taken)
+	}
+}
+
+// reportArguments reports the arguments that an expression at a path names and no tool takes.
+func reportArguments(doc *strictyaml.Document, at, rule string, c *Condition, taken []string) {
+	for _, argument := range c.arguments {
 		if !slices.Contains(taken, argument) {
-			doc.Report(at+".when",
-				fmt.Sprintf("rule %q reads args.%s, which none of its tools takes", r.Name,
-					argument), spelling.Hint(argument, taken))
+			doc.Report(at, fmt.Sprintf("rule %q reads args.%s, which none of its tools takes", rule,
+				argument), spelling.Hint(argument, taken))
 		}
 	}
 }

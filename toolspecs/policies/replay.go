@@ -1,0 +1,248 @@
+package policies
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// Undecided is the action of rules on a recorded call if they read facts that records do not have.
+const Undecided api.PolicyEffect = "undecided"
+
+// Replay applies rules to recorded calls, to show what the rules would have done (requirement G9).
+// Create it with NewReplay, add all records, then call Results.
+type Replay struct {
+	rules *Set
+	find  func(tool string) (Tool, bool)
+	runs  map[string]*recordedRun
+	// order has the runs in the order of their first record.
+	order []*recordedRun
+	sets  map[missing]decidable
+}
+
+// recordedRun is the calls of the executions of one workflow ID: a run, its continuations and, for
+// a conversation, its next runs.
+type recordedRun struct {
+	executions []*execution
+	byID       map[string]*execution
+	// isChild is set for runs of sub-agents.
+	isChild bool
+}
+
+// execution is the calls of one execution, in order.
+type execution struct{ calls []api.Record }
+
+// Replayed is what the rules would have done to one recorded call.
+type Replayed struct {
+	WorkflowID, Run, Call, Tool string
+	// Was is the action of the rules in force when the call was made: deny, ask, warn or allow.
+	// Would is that of the replayed rules; Undecided if none of them denies it and some cannot be
+	// evaluated.
+	Was, Would api.PolicyEffect
+	// Met are the replayed rules that matched, and Skipped the names of those that could not be
+	// evaluated. Recorded are the rules that matched when the call was made.
+	Met, Recorded []api.PolicyAction
+	Skipped       []string
+}
+
+// missing says which facts of a call are unknown besides budget and variables, which no record has.
+type missing struct{ tool, arguments bool }
+
+// decidable is the rules that read no unknown facts, and the others.
+type decidable struct{ rules, others *Set }
+
+// NewReplay returns a replay of rules. find returns the tool of a name as rules read it, which is
+// not a part of the records.
+func NewReplay(rules *Set, find func(tool string) (Tool, bool)) *Replay {
+	return &Replay{rules: rules, find: find, runs: map[string]*recordedRun{},
+		sets: map[missing]decidable{}}
+}
+
+// Add adds the record of a call. Records of one execution must be in the order of its calls; those
+// of different executions may be mixed. It keeps the record without its result.
+func (r *Replay) Add(record api.Record) {
+	record.Result, record.Notes, record.Phases = nil, nil, nil
+	run := r.runOf(record.WorkflowID)
+	e, known := run.byID[record.Run]
+	if !known {
+		e = &execution{}
+		run.byID[record.Run] = e
+		run.executions = append(run.executions, e)
+	}
+	e.calls = append(e.calls, record)
+	if record.Child != nil {
+		r.runOf(record.Child.WorkflowID).isChild = true
+	}
+}
+
+func (r *Replay) runOf(workflowID string) *recordedRun {
+	run, known := r.runs[workflowID]
+	if !known {
+		run = &recordedRun{byID: map[string]*execution{}}
+		r.runs[workflowID] = run
+		r.order = append(r.order, run)
+	}
+	return run
+}
+
+// Results calls each with every recorded call that rules are for, run by run. Calls that were
+// refused before rules were evaluated, calls that a hook answered and those that a run makes itself
+// are left out.
+func (r *Replay) Results(each func(Replayed)) {
+	for _, run := range r.order {
+		if !run.isChild {
+			r.replayRun(run, nil, each)
+		}
+	}
+}
+
+// began returns when the execution scheduled its first call; zero if it scheduled none.
+func (e *execution) began() time.Time {
+	for _, c := range e.calls {
+		if !c.Scheduled.IsZero() {
+			return c.Scheduled
+		}
+	}
+	return time.Time{}
+}
+
+// replayRun replays the calls of a run and of its sub-agents, and returns the labels of the run at
+// its end. labels are those at its start. Labels stay over continue-as-new and in a conversation.
+func (r *Replay) replayRun(run *recordedRun, labels []string, each func(Replayed)) []string {
+	slices.SortStableFunc(run.executions, func(a, b *execution) int {
+		return a.began().Compare(b.began())
+	})
+	state := &replayedRun{labels: labels}
+	for _, e := range run.executions {
+		state.enter(e)
+		for i := range e.calls {
+			c := &e.calls[i]
+			state.finishBefore(c)
+			if governed(c) {
+				each(r.replayCall(c, state))
+			}
+			after := slices.Clone(r.emits(c))
+			if child := r.childOf(c); child != nil {
+				after = append(after, r.replayRun(child, state.labels, each)...)
+			}
+			state.begin(c, after)
+		}
+		state.finishBefore(nil)
+	}
+	return state.labels
+}
+
+func (r *Replay) childOf(c *api.Record) *recordedRun {
+	if c.Child == nil {
+		return nil
+	}
+	return r.runs[c.Child.WorkflowID]
+}
+
+func (r *Replay) emits(c *api.Record) []string {
+	tool, _ := r.find(c.Tool)
+	return tool.Emits
+}
+
+// governed reports whether rules were evaluated for a call.
+func governed(c *api.Record) bool {
+	if c.Purpose != "" || c.Phase == api.PhasePreExecution && c.Status == api.CallCompleted &&
+		!c.DryRun {
+		return false
+	}
+	if c.Status != api.CallRefused {
+		return true
+	}
+	return len(c.Policies) > 0 || c.Approval != nil
+}
+
+func (r *Replay) replayCall(c *api.Record, state *replayedRun) Replayed {
+	out := Replayed{WorkflowID: c.WorkflowID, Run: c.Run, Call: c.CallID, Tool: c.Tool,
+		Was: actionOf(c.Policies), Recorded: c.Policies}
+	tool, known := r.find(c.Tool)
+	if !known {
+		tool = Tool{Name: c.Tool}
+	}
+	redacted := bytes.Contains(c.Arguments, []byte(`"`+api.Redacted+`"`))
+	sets := r.decidable(missing{tool: !known, arguments: redacted})
+	f := &Facts{Tool: tool, Arguments: c.Arguments, Labels: state.labels, Now: timeOf(c),
+		Calls: state.past(), Plan: PlanOf(c.Plan),
+		Caller: Caller{Type: string(c.Caller.Type), ID: c.Caller.ID,
+			Auth: string(c.Caller.Auth), Claims: c.Caller.Claims},
+		Run: Run{ID: c.WorkflowID, Conversation: c.Conversation, Turn: int64(c.Turn),
+			Depth: int64(depthOf(c))}}
+	f.Tool.Version = cmp.Or(c.Version, f.Tool.Version)
+	if c.Caller.Type == api.CallerAgent {
+		f.Run.Agent = c.Caller.ID
+	}
+	out.Met = Check(f, sets.rules)
+	for _, other := range sets.others.list() {
+		if other.concerns(f) {
+			out.Skipped = append(out.Skipped, other.Name)
+		}
+	}
+	out.Would = actionOf(out.Met)
+	if len(out.Skipped) > 0 && out.Would != api.PolicyDeny {
+		out.Would = Undecided
+	}
+	return out
+}
+
+// depthOf returns the number of runs above the run of a call, from the path of the call: calls of
+// sub-agents follow a slash.
+func depthOf(c *api.Record) int { return strings.Count(c.Path, "/") }
+
+// timeOf returns when the rules were evaluated, as far as the record tells.
+func timeOf(c *api.Record) time.Time {
+	if !c.Scheduled.IsZero() {
+		return c.Scheduled
+	}
+	return c.Closed
+}
+
+// actionOf returns the strictest effect of rules; allow if none matched.
+func actionOf(met []api.PolicyAction) api.PolicyEffect {
+	for _, effect := range severity {
+		if slices.ContainsFunc(met, func(a api.PolicyAction) bool { return a.Effect == effect }) {
+			return effect
+		}
+	}
+	return allow
+}
+
+// decidable divides the rules by whether they read facts that are unknown.
+func (r *Replay) decidable(unknown missing) decidable {
+	if known, ok := r.sets[unknown]; ok {
+		return known
+	}
+	names := []string{nameBudget, nameRun + ".variables"}
+	if unknown.tool {
+		for _, field := range []string{"category", "tags", "lane", "effect", "effects", "emits"} {
+			names = append(names, nameTool+"."+field)
+		}
+	}
+	if unknown.arguments {
+		names = append(names, nameArgs)
+	}
+	d := decidable{rules: &Set{}, others: &Set{}}
+	for _, one := range r.rules.list() {
+		to := d.rules
+		if one.readsAny(names) {
+			to = d.others
+		}
+		to.rules = append(to.rules, one)
+	}
+	r.sets[unknown] = d
+	return d
+}
+
+func (s *Set) list() []rule {
+	if s == nil {
+		return nil
+	}
+	return s.rules
+}

@@ -1,0 +1,102 @@
+package policies
+
+import (
+	"slices"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// replayedRun is the state of a run as the rules saw it, while its records are replayed.
+type replayedRun struct {
+	labels []string
+	counts map[string]*api.PastCalls
+	open   []openCall
+	// turn is that of the last call.
+	turn int
+}
+
+// enter begins an execution. One whose turns go on from those before is a continuation, which keeps
+// the counts of calls; another is the next run of a conversation.
+func (s *replayedRun) enter(e *execution) {
+	first := e.calls[0].Turn
+	if s.counts == nil || first > 0 && first <= s.turn {
+		s.counts = map[string]*api.PastCalls{}
+	}
+	s.turn = e.calls[len(e.calls)-1].Turn
+}
+
+// openCall is a call that had not ended when the last call was checked, with the labels that it
+// adds to the run at its end.
+type openCall struct {
+	*api.Record
+	labels []string
+}
+
+// finishBefore ends the calls that had ended when c was checked; all of them if c is nil.
+func (s *replayedRun) finishBefore(c *api.Record) {
+	s.open = slices.DeleteFunc(s.open, func(one openCall) bool {
+		if c != nil && !endedBefore(one.Record, c) {
+			return false
+		}
+		s.finish(one)
+		return true
+	})
+}
+
+// endedBefore reports whether a call had ended when a later one was checked. A model chooses the
+// calls of a turn after the calls of earlier turns have ended. For calls without turns the times
+// decide.
+func endedBefore(earlier, later *api.Record) bool {
+	switch {
+	case earlier.Status == api.CallRefused:
+		return true
+	case earlier.Turn != later.Turn:
+		return earlier.Turn < later.Turn
+	case later.Turn > 0:
+		return false
+	case earlier.Closed.IsZero():
+		return false
+	}
+	return later.Scheduled.IsZero() || !earlier.Closed.After(later.Scheduled)
+}
+
+// begin adds a call with the labels of its result.
+func (s *replayedRun) begin(c *api.Record, labels []string) {
+	count := s.counts[c.Tool]
+	if count == nil {
+		count = &api.PastCalls{Tool: c.Tool}
+		s.counts[c.Tool] = count
+	}
+	count.Running++
+	s.open = append(s.open, openCall{c, labels})
+}
+
+func (s *replayedRun) finish(c openCall) {
+	count := s.counts[c.Tool]
+	count.Running--
+	switch c.Status {
+	case api.CallCompleted:
+		count.Completed++
+	case api.CallRefused:
+		count.Refused++
+		return // it has no result
+	default:
+		count.Failed++
+	}
+	labels := s.labels
+	for _, label := range c.labels {
+		if !slices.Contains(labels, label) {
+			labels = append(slices.Clone(labels), label)
+		}
+	}
+	s.labels = labels
+}
+
+// past returns the counts of calls by tool.
+func (s *replayedRun) past() []api.PastCalls {
+	past := make([]api.PastCalls, 0, len(s.counts))
+	for _, count := range s.counts {
+		past = append(past, *count)
+	}
+	return past
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/conversation"
 	"github.com/switchyard/switchyard/workflows/failure"
+	"github.com/switchyard/switchyard/workflows/fork"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -82,6 +83,9 @@ type agentRun struct {
 	timeOver bool
 	// stopped names another reason to end before the next turn: the limit conversation or repeats.
 	stopped string
+	// taken is what a forked run took over, pending its calls that it makes first.
+	taken   api.ForkState
+	pending []api.Call
 	// window is how full the model's window is. compacted is set after a compaction until a model
 	// step reports the new size.
 	window    api.Window
@@ -121,6 +125,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	}
 	r.pipeline = newPipeline(ctx, r.in, origin, &r.pinned, r.mode(), asked)
 	r.pipeline.runFacts.Label(r.loaded)
+	r.pipeline.forked.Observer = fork.ObserverOf(ctx)
 	r.pipeline.details.before = r.before
 	r.pipeline.Run = budget.Run{Limits: r.limits, Started: r.started}
 	r.pipeline.stepsInline = r.agent.Model.Lane == api.LaneInline
@@ -132,11 +137,13 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	r.pipeline.need(r.pinned.DescendantTools)
 	if continueState == nil {
 		r.pipeline.undo = newUndo(r.agent.Undo, nil)
+		forker{r}.takeOver(ctx)
 		return r.hooks.beginHooks(ctx)
 	}
 	r.pipeline.admitter.block(r.repeats)
 	r.pipeline.undo = newUndo(r.agent.Undo, continueState.Undo)
 	r.pipeline.usage = continueState.Usage
+	r.pipeline.forked.Resume(continueState.Recorded)
 	r.pipeline.control.restore(continueState)
 	r.pipeline.instances.resume(ctx, continueState.Instances)
 	return nil
@@ -145,13 +152,9 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 // begin fills the conversation before the first turn: instructions, earlier messages, prompt. After
 // continue-as-new the instructions are among the earlier messages.
 func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
-	earlier, err := r.loadConversation(ctx, earlier)
+	messages, err := forker{r}.messagesBefore(ctx, earlier)
 	if err != nil {
 		return err
-	}
-	messages, err := api.DecodeMessages(earlier)
-	if err != nil {
-		return invalid([]api.Problem{{Path: "$.messages", Rule: api.RuleType, Message: err.Error()}})
 	}
 	if r.in.State == nil {
 		r.instruct()
@@ -244,8 +247,8 @@ func (r *agentRun) continues(ctx workflow.Context) bool {
 // takeTurn makes one model step and the calls it asks for. done reports that the step was the final
 // answer.
 func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunResult, err error) {
-	if compacted, err := r.compactor.compactAhead(ctx); compacted || err != nil {
-		return false, result, err // what that used counts for the limits
+	if used, err := (forker{r}).beginTurn(ctx); used || err != nil {
+		return false, result, err
 	}
 	r.turn++
 	r.pipeline.turn = r.turn
@@ -257,6 +260,7 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunRes
 	if err != nil {
 		return false, result, err
 	}
+	r.pipeline.forked.Observer.Asked(r.turn, response.Message)
 	if calls := response.Message.Calls; len(calls) > 0 && response.Stop != api.StopRefusal {
 		return false, result, r.makeCalls(ctx, calls)
 	}
@@ -271,7 +275,9 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunRes
 // makeCalls makes the calls of a turn and adds their outcomes to the conversation.
 func (r *agentRun) makeCalls(ctx workflow.Context, calls []api.Call) error {
 	outcomes, err := r.pipeline.runTurn(ctx, calls, r.agent.Order)
+	before := len(r.conversation.Messages)
 	r.tell(outcomes, r.breaker.noteRepeats(calls, outcomes))
+	r.pipeline.forked.Observer.Told(outcomes, r.conversation.Messages[before:], r.labels())
 	return err
 }
 
@@ -281,6 +287,9 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string,
 	compaction *api.Compaction) (*api.ModelResponse, error) {
 	if err := r.listen(ctx, limit, compaction != nil); err != nil {
 		return nil, err
+	}
+	if compaction == nil {
+		forker{r}.observe(ctx, limit)
 	}
 	if !r.pipeline.stepsInline {
 		r.pipeline.changed(ctx)

@@ -33,6 +33,8 @@ type approvals struct {
 	notify             func(workflow.Context, string, api.Notice)
 	notifying, notices int
 	sizes              *budget.Sizes
+	// caller is the caller of the run's calls.
+	caller api.Caller
 	// changed updates what the run shows about its state.
 	changed func(workflow.Context)
 }
@@ -72,9 +74,27 @@ func newApprovals(ctx workflow.Context, sizes *budget.Sizes) (*approvals, error)
 // list answers the query with the open approvals, as many as fit.
 func (a *approvals) list() ([]api.Approval, error) {
 	return answering(a.open, func(o *approval) (api.Approval, int) {
-		return o.Approval,
-			len(o.Text) + len(o.Reason)
+		return o.Approval, len(o.Text) + len(o.Reason) + encodedSize(o.Approvers)
 	}), nil
+}
+
+// decisionSize returns at most how many bytes a decision adds to a payload.
+func decisionSize(d api.Decision) int {
+	return api.JSONSize(d.Arguments) + encodedSize(d.Claims) + encodedSize(d.Roles)
+}
+
+// encodedSize returns the size of a value as JSON. All values here come from JSON.
+func encodedSize(value any) int {
+	data, _ := api.EncodeJSON(value)
+	return api.JSONSize(data)
+}
+
+// of returns the open approval of a call; nil if there is none.
+func (a *approvals) of(callID string) *api.Approval {
+	if o := a.known[callID]; o != nil && !o.over {
+		return &o.Approval
+	}
+	return nil
 }
 
 // ask opens the approval of an admitted call if its decision requires one and none exists. The
@@ -164,7 +184,7 @@ func (a *approvals) mayDecide(ctx workflow.Context, d api.Decision) error {
 	if o == nil {
 		return refuse(a.unknown(d.Call))
 	}
-	if !a.sizes.Task.Accepts(ctx, api.JSONSize(d.Arguments)) {
+	if !a.sizes.Task.Accepts(ctx, decisionSize(d)) {
 		return refuse(api.ReplyError{Type: api.DecisionBusy, Message: busy})
 	}
 	if o.checking != "" {
@@ -203,6 +223,9 @@ func (a *approvals) fault(o *approval, d api.Decision) *api.ReplyError {
 				"the decision is about another call: its digest is not that of call %q; look at what waits, and decide about that",
 				d.Call)}
 	}
+	if e := o.Refusal(d, a.caller); e != nil {
+		return e
+	}
 	return o.unfit(d)
 }
 
@@ -226,7 +249,7 @@ const undecided = "no decision came in time"
 // decide takes a decision. It rejects invalid ones after the update was accepted, so that history
 // records who tried what.
 func (a *approvals) decide(ctx workflow.Context, d api.Decision) error {
-	a.sizes.Task.Add(ctx, api.JSONSize(d.Arguments))
+	a.sizes.Task.Add(ctx, decisionSize(d))
 	o := a.known[d.Call]
 	e := a.fault(o, d)
 	if e == nil && o.late(ctx) {
@@ -282,7 +305,7 @@ func (p admitter) editCall(ctx workflow.Context, o *approval,
 	request.Admit.Allow, request.Admit.Facts.Calls = nil, p.runFacts.Past(c.ID)
 	request.Admit.Calls = []api.Call{c}
 	request.Admit.Tools = p.toolsOf(request.Admit.Calls)
-	need := admissionSize(request.Admit) + api.JSONSize(d.Arguments)
+	need := admissionSize(request.Admit) + decisionSize(d)
 	cancelled := p.sizes.Task.Record(ctx, need, func() int {
 		err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall),
 			"check of call "+c.ID+" as "+d.By+" changed it"), api.AdmitEditActivity,
@@ -315,7 +338,7 @@ func (a *approvals) tell(ctx workflow.Context, o *approval, event api.NoticeEven
 	}
 	notice := api.Notice{Event: event, At: workflow.Now(ctx), Call: o.Call, Tool: o.Tool,
 		Limit: o.Limit, Text: o.Text, Reason: o.Reason, Rule: o.Rule,
-		Digest: o.Digest, Until: o.Until, Decided: decided}
+		Digest: o.Digest, Approvers: o.Approvers, Until: o.Until, Decided: decided}
 	// The notice is sent in a cancelled run as well.
 	apart, _ := workflow.NewDisconnectedContext(ctx)
 	workflow.Go(apart, func(ctx workflow.Context) {

@@ -22,6 +22,13 @@ parameters: [{name: value, type: integer, required: true, validation: {max: 100}
 entry: {type: function, handler: echo}
 approval: {timeout: 2h, ask: "Pay {{args.value}}?"}
 ---
+name: own
+version: 1.0.0
+description: Pays for its caller.
+parameters: [{name: value, type: integer, required: true}]
+entry: {type: function, handler: echo}
+approval: {by_caller: true}
+---
 name: wire
 version: 1.0.0
 description: Wires.
@@ -420,4 +427,120 @@ undo: {tool: unbook, arguments: {text: "{{args.text}}"}}
 	l.runPlan(`{calls: [{id: a, tool: rent, arguments: {text: car}}, {id: b, tool: book, arguments: {text: "${a}"}}]}`)
 	l.failure(api.RunCallsFailed, nil)
 	expect(t, "executed by the plan", l.executed, nil)
+}
+
+// finance are the approvers of calls over a limit.
+var finance = []api.Approver{{Name: "cfo"}, {Role: api.RoleApprover,
+	Claims: map[string][]string{"groups": {"finance"}}}}
+
+// Whoever started the run of an agent may not decide about its calls, also not those of sub-agents
+// and under a name without authentication. Who approves has to fit an approver of each rule.
+func TestApprovals_AreGivenByOthersAndApprovers(t *testing.T) {
+	l := newGuardedLab(t)
+	l.rules = []api.PolicyRule{
+		{Name: "large", When: "args.value > 50", Then: api.PolicyAsk, Message: "large",
+			Approvers: finance},
+		{Name: "signed", When: "args.value > 50", Then: api.PolicyAsk, Message: "signed",
+			Approvers: []api.Approver{{Auth: api.AuthToken}}}}
+	by := func(name string, auth api.AuthMethod, groups ...any) api.Decision {
+		d := approve("1.1", name)
+		d.Auth, d.Roles = auth, []api.UserRole{api.RoleApprover}
+		d.Claims = map[string]any{"groups": groups}
+		return d
+	}
+	small := by("eve", api.AuthKey)
+	small.Call = "1.2"
+	const needs = `the policy "large" requires cfo, or the role approver with the claim groups finance`
+	tests := []struct {
+		update *update
+		want   api.ReplyErrorType
+		says   string
+	}{
+		{l.decide(1*time.Minute, by("ada", api.AuthToken, "finance")), api.DecisionOwnCall,
+			`ada (jwt) is the caller of call "1.1": another person has to decide about it`},
+		{l.decide(2*time.Minute, by("ada", "")), api.DecisionOwnCall,
+			`ada is the caller of call "1.1": another person has to decide about it`},
+		{l.decide(3*time.Minute, by("cfo", "")), api.DecisionNotAllowed,
+			`cfo may not decide about call "1.1": ` + needs + `; a name without authentication is ` +
+				`not accepted, so decide through the gateway`},
+		{l.decide(4*time.Minute, by("eve", api.AuthToken, "dev")), api.DecisionNotAllowed,
+			`eve (jwt) may not decide about call "1.1": ` + needs},
+		{l.decide(5*time.Minute, by("link", api.AuthLink, "finance")), api.DecisionNotAllowed,
+			`link (link) may not decide about call "1.1": ` + needs},
+		{l.decide(6*time.Minute, by("bob", api.AuthKey, "finance")), api.DecisionNotAllowed,
+			`bob (api_key) may not decide about call "1.1": the policy "signed" requires ` +
+				`authentication by jwt`},
+		{l.decide(7*time.Minute, small), "", ""},
+		{l.decide(8*time.Minute, by("bob", api.AuthToken, "finance")), "", ""},
+	}
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: guardedAgent(step(
+		call("pay", `{"value":60}`), call("pay", `{"value":5}`)), answer("done")), Prompt: "Go.",
+		Caller: api.Caller{Type: api.CallerSession, ID: "ada", Auth: api.AuthToken}})
+	l.result()
+	for i, test := range tests {
+		got := api.ReplyError{}
+		if e := test.update.refused(t); e != nil {
+			got = *e
+		}
+		if got.Type != test.want || got.Message != test.says {
+			t.Errorf("decision %d: %+v", i, got)
+		}
+		if test.want == api.DecisionNotAllowed && len(got.Approvers) != 2 {
+			t.Errorf("decision %d says that these may decide: %+v", i, got.Approvers)
+		}
+	}
+	expect(t, "executed", l.executed, []string{"1.2 pay", "1.1 pay"})
+}
+
+// An edit cannot get a call past approvers whom only the edited call needs.
+func TestApprovals_CheckWhoEditsAgainstTheEditedCall(t *testing.T) {
+	l := newGuardedLab(t)
+	l.rules = []api.PolicyRule{{Name: "large", When: "args.value > 50", Then: api.PolicyAsk,
+		Message: "large", Approvers: finance}}
+	edit := func(d time.Duration, by string, value int) *update {
+		return l.decide(d, api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: by,
+			Auth: api.AuthKey, Arguments: fmt.Appendf(nil, `{"value":%d}`, value)})
+	}
+	refused, accepted := edit(time.Minute, "bob", 60), edit(2*time.Minute, "cfo", 61)
+	l.runAgent(guardedAgent(step(call("pay", `{"value":5}`)), answer("done")), "Go.")
+	l.result()
+	const want = `call "1.1" with the changed arguments is refused (policy_violation): bob ` +
+		`(api_key) may not decide about call "1.1": the policy "large" requires cfo, or the role ` +
+		`approver with the claim groups finance`
+	if e := refused.refused(t); e == nil || e.Type != api.DecisionUnfit || e.Message != want {
+		t.Errorf("the edit is refused as %+v", e)
+	}
+	if e := accepted.refused(t); e != nil {
+		t.Errorf("the edit of an approver is refused: %+v", e)
+	}
+	if text := l.conversation()[3].Text; text != "61\n[note: cfo approved this call with changed "+
+		"arguments: value=61]" {
+		t.Errorf("the model reads %q", text)
+	}
+}
+
+// Names without authentication are those that programs give themselves, so that one person can try
+// everything. With by_caller, a caller may decide in any case.
+func TestApprovals_LetCallersDecideWhereNothingIsProven(t *testing.T) {
+	for _, test := range []struct {
+		tool   string
+		caller api.Caller
+		want   api.ReplyErrorType
+	}{
+		{"pay", api.Caller{ID: "ada"}, ""},
+		{"pay", api.Caller{ID: "ada", Auth: api.AuthLoopback}, api.DecisionOwnCall},
+		{"own", api.Caller{ID: "ada", Auth: api.AuthKey}, ""},
+	} {
+		l := newGuardedLab(t)
+		u := l.decide(time.Minute, approve(test.tool, "ada"))
+		l.ExecuteWorkflow(api.CallWorkflow, api.RunInput{Caller: test.caller,
+			Call: &api.Call{ID: test.tool, Tool: test.tool, Arguments: `{"value":1}`}})
+		got := api.ReplyErrorType("")
+		if e := u.refused(t); e != nil {
+			got = e.Type
+		}
+		if got != test.want {
+			t.Errorf("%+v: refused as %q", test, got)
+		}
+	}
 }

@@ -41,8 +41,9 @@ type callRun struct {
 	// counts how often the call was scheduled again to wait for one.
 	task    *api.RemoteTask
 	follows int
-	// repeated is set if the call was made again because it had no effect.
-	repeated bool
+	// repeated is set if the call was made again because it had no effect, taken if the source of a
+	// forked run had made it, so that it is not executed.
+	repeated, taken bool
 }
 
 func (p *pipeline) newCall(c api.Call, v api.AdmissionDecision) *callRun {
@@ -61,6 +62,9 @@ func (c *callRun) run(ctx workflow.Context) api.CallOutcome {
 // proceed takes a call that is to be executed to its outcome.
 func (c *callRun) proceed(ctx workflow.Context) api.CallOutcome {
 	if outcome, denied := c.awaitApproval(ctx); denied {
+		return outcome
+	}
+	if outcome, taken := (forkedCall{c}).takeOver(ctx); taken {
 		return outcome
 	}
 	return c.untilOutcome(ctx, c.execute(ctx))
@@ -105,7 +109,7 @@ func (c *callRun) start(ctx workflow.Context, f *turn.Futures, done func(api.Cal
 		return
 	}
 	c.pipeline.usage.Calls++
-	if c.decision.Approval != nil {
+	if c.decision.Approval != nil || c.pipeline.forked.Has(*c.tool, c.arguments()) {
 		c.inCoroutine(ctx, f, done, c.proceed)
 		return
 	}
@@ -183,6 +187,7 @@ func (c *callRun) execute(ctx workflow.Context) workflow.Future {
 	p.sizes.History.Enter(c.call.ID, c.historyNeed())
 	p.runFacts.Begin(c.call.ID, partIDs(c))
 	p.questions.begin(c)
+	forkedCall{c}.observe()
 	return c.attempt(ctx)
 }
 
@@ -199,14 +204,14 @@ func (c *callRun) historyNeed() int {
 	return c.pipeline.sizes.History.Need(*c.tool, sender{c}.inputSize()) + c.referenced
 }
 
-// attempt executes the call: within the workflow task, as the run of a sub-agent, or as an
+// attempt executes the call: within the workflow task, as a run below this one, or as an
 // activity. The future has an api.Result.
 func (c *callRun) attempt(ctx workflow.Context) workflow.Future {
 	switch {
 	case c.tool.Lane == api.LaneInline:
 		return c.inline(ctx)
 	case c.tool.Dispatch == api.DispatchChildWorkflow:
-		return sender{c}.send(ctx, c.subAgent)
+		return sender{c}.send(ctx, c.childRun)
 	}
 	return sender{c}.send(ctx, c.schedule)
 }
@@ -307,7 +312,8 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 	p.sizes.Task.Leave(ctx, id, size)
 	p.questions.end(out)
 	p.runFacts.Ended(out, p.tools.Of(c.call.Tool))
-	if c.decision.Result == nil { // else nothing was executed
+	forkedCall{c}.observeEnd(out)
+	if c.decision.Result == nil && !c.taken { // else nothing was executed
 		if err == nil {
 			p.instances.closeAfter(ctx, *c.tool)
 		}

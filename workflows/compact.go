@@ -286,7 +286,7 @@ func (r *agentRun) nextInput(ctx workflow.Context, pinned api.Packed[api.Pinned]
 		Grants: r.asked, Limits: r.guard.continuedLimits(), Window: r.compactor.continuedWindow(),
 		Repeats: r.breaker.continuedRepeats(), Labels: p.runFacts.Labels,
 		Calls: p.runFacts.Past(""), DescendantCalls: p.runFacts.ContinueDescendants(),
-		Paused: p.control.paused, Sent: p.control.inbox.known}
+		Paused: p.control.paused, Sent: p.control.inbox.known, Recorded: p.forked.Continued()}
 	return next
 }
 

@@ -17,6 +17,7 @@ import (
 	agentkind "github.com/switchyard/switchyard/activities/executor/agent"
 	"github.com/switchyard/switchyard/activities/executor/function"
 	"github.com/switchyard/switchyard/activities/executor/human"
+	plankind "github.com/switchyard/switchyard/activities/executor/plan"
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/activities/models/scripted"
 	"github.com/switchyard/switchyard/api"
@@ -118,7 +119,8 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 			Policies: func() *policies.Set { return policies.Of(l.rules...) },
 			Client:   queryClient{lab: l},
 			Executors: map[string]executor.Executor{toolspecs.KindFunction: l.functions(),
-				toolspecs.KindAgent: agentkind.Executor{}, toolspecs.KindHuman: human.Executor{}},
+				toolspecs.KindAgent: agentkind.Executor{}, toolspecs.KindPlan: plankind.Executor{},
+				toolspecs.KindHuman: human.Executor{}},
 			Models: map[api.Provider]models.Model{api.ProviderScripted: scripted.Provider{},
 				listed: l},
 		})

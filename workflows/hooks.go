@@ -193,6 +193,8 @@ func (r runHooks) hookPrompt() string {
 		return r.in.State.Prompt
 	case r.agent.Hooks.NoneOfRun() && r.agent.Checker == nil:
 		return ""
+	case r.in.Fork != nil:
+		return r.in.Fork.Prompt
 	case len(r.in.Prompt) > maxHookPrompt:
 		return strings.ToValidUTF8(r.in.Prompt[:maxHookPrompt], "")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/budget"
+	"github.com/switchyard/switchyard/workflows/fork"
 	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/workflow"
 )
@@ -59,6 +60,7 @@ type pipeline struct {
 	admitted []api.AdmissionDecision
 	// blocked are the calls that are rejected because they failed too often.
 	blocked    []api.Repeat
+	forked     fork.Calls
 	attributes attributes
 	details    *details
 	// stepsInline is set if the run's model steps run inline, inlineOn if they or some calls do.
@@ -71,8 +73,7 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 	c.questions.origin = origin
 	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode,
 		priority: turn.NewPriority(ctx, in, origin), control: c, questions: c.questions,
-		sizes: c.sizes,
-		queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in),
+		sizes: c.sizes, queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in),
 		tools: make(turn.Tools, len(catalog.Tools)), pinned: pinned}
 	p.admitter = admitter{p}
 	p.need(catalog.Tools)
@@ -90,6 +91,7 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 		conversation: conversationOf(ctx, in)}
 	c.instances = p.instances
 	c.approvals.edit, c.approvals.notify = p.admitter.editCall, p.notify
+	c.approvals.caller = origin.Caller
 	p.attributes.known = in.Attributes
 	p.follow(ctx, in)
 	return p
@@ -188,12 +190,11 @@ func (p admitter) admission(used int) api.AdmissionRequest {
 func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call,
 	used int) ([]api.AdmissionDecision, error) {
 	request := p.admission(used)
-	request.Calls = calls
+	request.Calls, request.Tools = calls, p.toolsOf(calls)
 	if calls[0].OfRun() {
 		// Allow does not restrict calls that the run itself makes, such as verify and undo.
 		request.Allow = nil
 	}
-	request.Tools = p.toolsOf(calls)
 	var decisions []api.AdmissionDecision
 	var err error
 	cancelled := p.sizes.Task.Record(ctx, admissionSize(request), func() int {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/workflow"
 )
@@ -44,7 +45,7 @@ func runPlan(ctx workflow.Context, in *api.RunInput, plan api.Plan) (*pipeline, 
 	}
 	origin := originOf(ctx, in, api.Caller{Type: api.CallerPlan, ID: plan.Name})
 	pinned, err = pin(ctx, asked.sizes,
-		api.PinRequest{Run: origin.Run, Plan: &plan, Tools: toolsOf(plan)})
+		api.PinRequest{Run: origin.Run, Parent: in.Parent, Plan: &plan, Tools: toolsOf(plan)})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,6 +54,7 @@ func runPlan(ctx workflow.Context, in *api.RunInput, plan api.Plan) (*pipeline, 
 		mode = plan.Mode
 	}
 	run := newPlanRun(plan, newPipeline(ctx, in, origin, &pinned, mode, asked))
+	run.inherit(ctx, in)
 	run.pipeline.need(pinned.DescendantTools)
 	run.pipeline.undo = newUndo(plan.Undo, nil)
 	if err := run.admitFixed(ctx); err != nil {
@@ -64,9 +66,29 @@ func runPlan(ctx workflow.Context, in *api.RunInput, plan api.Plan) (*pipeline, 
 	if err = stopped(ctx, err); err == nil {
 		result, err = run.pipeline.callsResult(run.results.Outcomes, run.output)
 	}
+	run.leave(in, result)
 	err = run.pipeline.end(ctx, err)
 	run.pipeline.instances.close(ctx)
 	return run.pipeline, result, err
+}
+
+// inherit takes over what the run above leaves to the run of a plan tool: its place in the tree of
+// runs and its part of the budget.
+func (r *planRun) inherit(ctx workflow.Context, in *api.RunInput) {
+	if in.Parent != nil {
+		r.pipeline.parent = *in.Parent
+	}
+	if in.Limits != nil {
+		r.pipeline.Run = budget.Run{Limits: *in.Limits, Started: workflow.Now(ctx)}
+	}
+}
+
+// leave adds to the result of a plan tool's run what the run above needs of it. result is nil if
+// the run failed.
+func (r *planRun) leave(in *api.RunInput, result *api.RunResult) {
+	if in.Parent != nil && result != nil {
+		result.Labels, result.Undo = r.pipeline.runFacts.Labels, r.pipeline.undo.continueState()
+	}
 }
 
 // maxPlanCalls keeps a plan's history below the 51,200 events at which servers end a run; a call

@@ -94,6 +94,16 @@ func (q *questions) list() ([]api.Question, error) {
 	}), nil
 }
 
+// of returns the first open question of a call; nil if there is none.
+func (q *questions) of(callID string) *api.Question {
+	for _, o := range q.open {
+		if o.Call == callID {
+			return &o.Question
+		}
+	}
+	return nil
+}
+
 // answering returns a query's answer from the open items: as many as fit, at least one. of returns
 // an item's answer and its size.
 func answering[T, Told any](open []T, of func(T) (Told, int)) []Told {

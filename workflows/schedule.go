@@ -91,7 +91,8 @@ func (c sender) inputSize() int {
 	}
 	switch c.tool.Dispatch {
 	case api.DispatchChildWorkflow:
-		size += p.childSize() + api.JSONSize(c.tool.Spec) + api.TextSize(c.decision.Prompt)
+		size += p.childSize() + api.JSONSize(c.tool.Spec) + api.TextSize(c.decision.Prompt) +
+			filledSize(c.callRun)
 	case api.DispatchInstance:
 		size += p.instances.hostSize(*c.tool)
 	}

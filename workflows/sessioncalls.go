@@ -78,7 +78,8 @@ func (s *sessionRun) fits(ctx workflow.Context, call api.SessionCall) bool {
 	return s.pipeline.sizes.History.Fit(events, bytes, 1, func(int) int { return size }) == 1
 }
 
-// submit takes a call and waits for its end, at most as long as the client asks for.
+// submit takes a call and waits until it has ended or awaits a person, at most as long as the
+// client asks for.
 func (s *sessionRun) submit(ctx workflow.Context, in api.SessionCall) (api.SessionCallStatus,
 	error) {
 	task := &s.pipeline.sizes.Task
@@ -93,7 +94,7 @@ func (s *sessionRun) submit(ctx workflow.Context, in api.SessionCall) (api.Sessi
 	control := s.pipeline.control
 	// A cancelled session ends the call, and its status says so.
 	_ = workflow.Await(ctx, func() bool { return c.Placed || control.paused != nil })
-	s.awaitEnd(ctx, c, in.Wait)
+	s.awaitOutcome(ctx, c, in.Wait)
 	status := s.status(c, maxUpdateOutcome)
 	if status.Outcome != nil {
 		task.Add(ctx, c.Target().Size)
@@ -101,16 +102,21 @@ func (s *sessionRun) submit(ctx workflow.Context, in api.SessionCall) (api.Sessi
 	return status, nil
 }
 
-// awaitEnd waits for the end of a call, while the server can take the updates of others.
-func (s *sessionRun) awaitEnd(ctx workflow.Context, c *session.Call, wait api.Duration) {
+// awaitOutcome waits until a call has ended or awaits a person, whom its client may have to ask,
+// while the server can take the updates of others.
+func (s *sessionRun) awaitOutcome(ctx workflow.Context, c *session.Call, wait api.Duration) {
 	target := c.Target()
-	if wait <= 0 || target.Ended {
+	answers := func() bool {
+		return target.Ended || s.pipeline.control.approvals.of(target.ID) != nil ||
+			s.pipeline.questions.of(target.ID) != nil
+	}
+	if wait <= 0 || answers() {
 		return
 	}
 	s.waiting++
 	defer func() { s.waiting-- }()
 	awaitWithin(ctx, wait.Std(), "wait for call "+target.ID, func() bool {
-		return target.Ended || s.waiting+s.pipeline.questions.openQuestions > maxWaiting
+		return answers() || s.waiting+s.pipeline.questions.openQuestions > maxWaiting
 	})
 }
 
@@ -135,13 +141,10 @@ func (s *sessionRun) status(c *session.Call, limit int) api.SessionCallStatus {
 		}
 		return status
 	}
-	if o := s.pipeline.control.approvals.known[target.ID]; o != nil && !o.over {
-		status.State, status.Approval = api.SessionCallAwaitsApproval, &o.Approval
-		return status
-	}
-	asked := s.pipeline.questions.open
-	if i := slices.IndexFunc(asked, func(q *question) bool { return q.Call == target.ID }); i >= 0 {
-		status.State, status.Question = api.SessionCallAwaitsAnswer, &asked[i].Question
+	if status.Approval = s.pipeline.control.approvals.of(target.ID); status.Approval != nil {
+		status.State = api.SessionCallAwaitsApproval
+	} else if status.Question = s.pipeline.questions.of(target.ID); status.Question != nil {
+		status.State = api.SessionCallAwaitsAnswer
 	}
 	return status
 }

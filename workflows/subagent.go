@@ -15,21 +15,21 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// subAgent executes the call of an agent tool as a child workflow, with the call's share of this
-// run's limits. The future resolves to an api.Result when the child has ended and its answer has
-// passed the phase post_execution.
-func (c *callRun) subAgent(ctx workflow.Context) workflow.Future {
+// childRun executes the call of an agent tool or a plan tool as a child workflow, with the call's
+// share of this run's limits. The future resolves to an api.Result when the child has ended and its
+// answer has passed the phase post_execution.
+func (c *callRun) childRun(ctx workflow.Context) workflow.Future {
 	future, end := workflow.NewFuture(ctx)
 	request := c.finalizeRequest()
 	began := workflow.Now(ctx)
 	child, stop := workflow.WithCancel(ctx)
-	run, err := c.startAgent(child)
+	run, err := c.startChild(child)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		defer stop()
 		if err != nil {
 			request.Error = err
 		} else {
-			c.pipeline.awaitAgent(ctx, run, stop, &request)
+			c.pipeline.awaitChild(ctx, run, stop, &request)
 		}
 		request.Took = api.Duration(workflow.Now(ctx).Sub(began))
 		result, err := c.finalize(ctx, request)
@@ -42,19 +42,13 @@ func (c *callRun) subAgent(ctx workflow.Context) workflow.Future {
 	return future
 }
 
-// startAgent starts the run of the sub-agent, or returns why it cannot start.
-func (c *callRun) startAgent(ctx workflow.Context) (workflow.ChildWorkflowFuture, *api.Error) {
+// startChild starts the run of the sub-agent or of the plan tool, or returns why it cannot start.
+func (c *callRun) startChild(ctx workflow.Context) (workflow.ChildWorkflowFuture, *api.Error) {
 	p, v, tool := c.pipeline, c.decision, c.pipeline.tools.Of(c.call.Tool)
-	agent, err := agentOf(tool)
-	if err != nil {
-		return nil, notStartable(api.ErrExecution, "the pinned toolspec of %s cannot be read: %v",
-			c.call.Tool, err)
-	}
-	agent.Limits = v.Plan.Bound(p.Lend(ctx, agent.Limits, c.share))
 	info := workflow.GetInfo(ctx).WorkflowExecution
 	id := api.ChildWorkflowID(info.ID, c.call.ID)
-	input := api.RunInput{Agent: agent, Prompt: v.Prompt, Caller: p.origin.Caller,
-		Trace:     p.origin.Trace,
+	input := api.RunInput{Caller: p.origin.Caller,
+		Trace:     traceBelow(c),
 		Variables: p.origin.Variables, DryRun: p.origin.DryRun || v.Plan.IsDryRun(),
 		Mode:     p.override,
 		Priority: cmp.Or(c.call.Priority, p.priority.Run, tool.Priority),
@@ -63,16 +57,58 @@ func (c *callRun) startAgent(ctx workflow.Context) (workflow.ChildWorkflowFuture
 			Call:    api.CallPath(p.parent.Call, c.call.ID),
 			Catalog: p.catalog.Digest, Policies: p.pinned.Policies.Digest,
 			Depth: p.parent.Depth + 1, Fairness: p.priority.Conversation}}
+	run, err := c.takeEntry(ctx, tool, &input)
+	if err != nil {
+		return nil, notStartable(api.ErrExecution, "the pinned toolspec of %s cannot be read: %v",
+			c.call.Tool, err)
+	}
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: id, TaskQueue: p.queue, WaitForCancellation: true,
 		WorkflowTaskTimeout: api.WorkflowTaskTimeout,
 		Priority:            p.priority.Call(c.call, tool, api.Route{}),
 		// A run waits for its sub-agents unless the server ends it; then they are cancelled.
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
-		StaticSummary:         api.RunSummary(string(api.CallerAgent), agent.Name, v.Prompt),
-		TypedSearchAttributes: childAttributes(ctx, p.origin.Caller.ID, id, agent.Name),
+		StaticSummary:         api.RunSummary(string(run.kind), run.name, v.Prompt),
+		TypedSearchAttributes: childAttributes(ctx, p.origin.Caller.ID, id, run),
 	})
-	return workflow.ExecuteChildWorkflow(ctx, api.AgentWorkflow, input), nil
+	return workflow.ExecuteChildWorkflow(ctx, run.workflow, input), nil
+}
+
+// childKind is the kind of a run below a call, with its workflow type and the name of its agent or
+// plan.
+type childKind struct {
+	kind           api.CallerType
+	workflow, name string
+}
+
+// takeEntry puts the agent or the plan of a pinned tool into the input of its run, with the part of
+// this run's limits that the call may use.
+func (c *callRun) takeEntry(ctx workflow.Context, tool api.Tool,
+	input *api.RunInput) (childKind, error) {
+	p, bounds := c.pipeline, c.decision.Plan
+	entry, err := entryOf(tool)
+	if err != nil {
+		return childKind{}, err
+	}
+	if agent := entry.Agent; agent != nil {
+		agent.Limits = bounds.Bound(p.Lend(ctx, agent.Limits, c.share))
+		input.Agent, input.Prompt = agent, c.decision.Prompt
+		return childKind{api.CallerAgent, api.AgentWorkflow, agent.Name}, nil
+	}
+	plan, err := entry.Plan.Filled(c.arguments())
+	if err != nil {
+		return childKind{}, err
+	}
+	plan.Name = cmp.Or(plan.Name, c.call.Tool)
+	packed := api.Pack(plan)
+	input.Plan = &packed
+	share := c.share
+	share.Calls *= c.decision.Claim // the share of one claimed call
+	limits := bounds.Bound(p.Lend(ctx, api.Limits{}, share))
+	if limits.Turns = 0; limits != (api.Limits{}) {
+		input.Limits = &limits
+	}
+	return childKind{api.CallerPlan, api.PlanWorkflow, plan.Name}, nil
 }
 
 func notStartable(kind api.ErrorType, format string, args ...any) *api.Error {
@@ -81,24 +117,37 @@ func notStartable(kind api.ErrorType, format string, args ...any) *api.Error {
 	return e
 }
 
-// agentOf decodes the agent from the pinned toolspec of an agent tool.
-func agentOf(t api.Tool) (*api.Agent, error) {
+// childEntry is the entry of a tool whose calls are runs: either is set.
+type childEntry struct {
+	Agent *api.Agent `json:"agent"`
+	Plan  *api.Plan  `json:"plan"`
+}
+
+// entryOf decodes the agent or the plan from the pinned toolspec of a tool.
+func entryOf(t api.Tool) (childEntry, error) {
 	var spec struct {
-		Entry struct {
-			Agent *api.Agent `json:"agent"`
-		} `json:"entry"`
+		Entry childEntry `json:"entry"`
 	}
 	err := json.Unmarshal(t.Spec, &spec)
-	if err == nil && spec.Entry.Agent == nil {
-		err = errors.New("it has no agent")
+	if err == nil && spec.Entry.Agent == nil && spec.Entry.Plan == nil {
+		err = errors.New("it has neither an agent nor a plan")
 	}
-	return spec.Entry.Agent, err
+	return spec.Entry, err
+}
+
+// run names the run of a call in messages.
+func (e childEntry) run() string {
+	if e.Plan != nil {
+		return "the plan's run"
+	}
+	return "the agent's run"
 }
 
 // childAttributes returns the search attributes of a sub-agent's run, limited to those that this
 // run shows the namespace to have. Only agent runs have AttributeAgent, but a namespace that has
 // all the others has it too, because they are registered together.
-func childAttributes(ctx workflow.Context, caller, id, agent string) temporal.SearchAttributes {
+func childAttributes(ctx workflow.Context, caller, id string,
+	run childKind) temporal.SearchAttributes {
 	known := workflow.GetTypedSearchAttributes(ctx)
 	all := true
 	var updates []temporal.SearchAttributeUpdate
@@ -112,16 +161,18 @@ func childAttributes(ctx workflow.Context, caller, id, agent string) temporal.Se
 			updates = append(updates, key.ValueSet(value))
 		}
 	}
-	add(api.AttributeKind, string(api.CallerAgent))
+	add(api.AttributeKind, string(run.kind))
 	add(api.AttributeCaller, caller)
 	add(api.AttributeConversation, id)
-	add(api.AttributeAgent, agent)
+	if run.kind == api.CallerAgent {
+		add(api.AttributeAgent, run.name)
+	}
 	return temporal.NewSearchAttributes(updates...)
 }
 
-// awaitAgent waits for the end of a sub-agent's run and records its outcome in the request. It
+// awaitChild waits for the end of a run below a call and records its outcome in the request. It
 // cancels a run that exceeds the tool's timeout and waits until that run has ended its calls.
-func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(),
+func (p *pipeline) awaitChild(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(),
 	request *api.FinalizeResultRequest) {
 	clock, forget := workflow.WithCancel(ctx)
 	late := false
@@ -142,8 +193,9 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 	var result api.RunResult
 	if err := run.Get(ctx, &result); err != nil {
 		p.runFacts.Label(p.emittedBy(request.Tool))
+		entry, _ := entryOf(request.Tool) // was decoded to start the run
 		var used api.RunResult
-		request.Error, used = agentFailure(err, request.Tool.Effect)
+		request.Error, used = childFailure(err, entry.run(), request.Tool.Effect)
 		if run.GetChildWorkflowExecution().Get(ctx, nil) != nil {
 			request.Error = neverStarted(request.Error)
 		}
@@ -161,7 +213,7 @@ func (p *pipeline) awaitAgent(ctx workflow.Context, run workflow.ChildWorkflowFu
 		}
 		return
 	}
-	request.Answer, request.Usage = result.Answer, result.Usage
+	request.Answer, request.Output, request.Usage = result.Answer, result.Output, result.Usage
 	p.undo.adopt(request.Call, result.Undo)
 	p.runFacts.Adopt(result.CallStats)
 	p.runFacts.Label(result.Labels)
@@ -184,9 +236,10 @@ func neverStarted(e *api.Error) *api.Error {
 	return e
 }
 
-// agentFailure maps the failure of a sub-agent's run to an error of the call, and returns what is
-// known of that run's result. A run that the server ended may have left calls that nothing undoes.
-func agentFailure(err error, effect api.Effect) (*api.Error, api.RunResult) {
+// childFailure maps the failure of a run below a call to an error of the call, and returns what is
+// known of that run's result. what names the run. A run that the server ended may have left calls
+// that nothing undoes.
+func childFailure(err error, what string, effect api.Effect) (*api.Error, api.RunResult) {
 	var result api.RunResult
 	cause := err
 	if child, ok := errors.AsType[*temporal.ChildWorkflowExecutionError](err); ok {
@@ -195,17 +248,17 @@ func agentFailure(err error, effect api.Effect) (*api.Error, api.RunResult) {
 	e := &api.Error{Type: api.ErrExecution, Phase: api.PhaseExecution}
 	switch cause := cause.(type) {
 	case *temporal.CanceledError:
-		e.Type, e.Message = api.ErrCancelled, "the agent's run was cancelled"
+		e.Type, e.Message = api.ErrCancelled, what+" was cancelled"
 		result.Usage = usageIn(cause.Details)
 	case *temporal.ApplicationError:
-		e.Message = fmt.Sprintf("the agent's run failed (%s): %s", cause.Type(),
+		e.Message = fmt.Sprintf("%s failed (%s): %s", what, cause.Type(),
 			cutText(cause.Message()))
 		result = failedResult(cause)
 	case *temporal.TerminatedError:
-		e.Message = "the agent's run was terminated"
+		e.Message = what + " was terminated"
 		e.SetUnclear(effect)
 	default:
-		e.Message = "the agent's run failed: " + cutText(cause.Error())
+		e.Message = what + " failed: " + cutText(cause.Error())
 		e.SetUnclear(effect)
 	}
 	return e, result
@@ -216,7 +269,7 @@ func failedResult(err *temporal.ApplicationError) (result api.RunResult) {
 	switch api.RunErrorType(err.Type()) {
 	case api.RunModelFailed:
 		result.Usage = usageIn(err.Details)
-	case api.RunRefused, api.RunBlocked:
+	case api.RunRefused, api.RunBlocked, api.RunCallsFailed:
 		if err.Details(&result) != nil {
 			return api.RunResult{}
 		}
@@ -239,11 +292,11 @@ func (p *pipeline) emittedBy(t api.Tool) []string {
 	visited := map[string]bool{}
 	for next := []api.Tool{t}; len(next) > 0; next = next[1:] {
 		labels = append(labels, next[0].Emits...)
-		agent, err := agentOf(next[0])
+		entry, err := entryOf(next[0])
 		if next[0].Dispatch != api.DispatchChildWorkflow || err != nil {
 			continue
 		}
-		for _, name := range namedBy(p.tools, agent) {
+		for _, name := range namedBy(p.tools, entry) {
 			if !visited[name] {
 				visited[name] = true
 				next = append(next, *p.tools[name])
@@ -253,10 +306,16 @@ func (p *pipeline) emittedBy(t api.Tool) []string {
 	return labels
 }
 
-// namedBy returns the pinned tools that an agent names or may select, in a fixed order.
-func namedBy(tools turn.Tools, agent *api.Agent) []string {
-	var names []string
-	for _, entry := range agent.Tools {
+// namedBy returns the pinned tools that an agent names or may select, or that a plan calls, in a
+// fixed order.
+func namedBy(tools turn.Tools, of childEntry) []string {
+	var names, entries []string
+	if of.Agent != nil {
+		entries = of.Agent.Tools
+	} else {
+		entries = toolsOf(*of.Plan)
+	}
+	for _, entry := range entries {
 		if !api.SelectsTools(entry) {
 			if _, ok := tools[entry]; ok {
 				names = append(names, entry)
@@ -270,4 +329,27 @@ func namedBy(tools turn.Tools, agent *api.Agent) []string {
 		}
 	}
 	return names
+}
+
+// filledSize returns how many bytes the arguments of the call add to the plan of a plan tool.
+func filledSize(c *callRun) int {
+	if c.decision.Prompt != "" {
+		return 0 // an agent
+	}
+	entry, err := entryOf(*c.tool)
+	if err != nil || entry.Plan == nil {
+		return 0
+	}
+	filled, err := entry.Plan.Filled(c.arguments())
+	if err != nil {
+		return 0
+	}
+	return encoded(filled)
+}
+
+// traceBelow returns the traceparent of the run below the call, which belongs to the trace of the
+// call.
+func traceBelow(c *callRun) string {
+	o := c.of(c.pipeline.origin)
+	return cmp.Or(o.Trace, o.Traceparent(c.call.ID))
 }

@@ -27,7 +27,7 @@ func TestAgentFailure_TellsUnclearEndsFromClearOnes(t *testing.T) {
 	} {
 		for effect, want := range map[api.Effect]api.ErrorType{api.EffectOnce: test.once,
 			api.EffectRead: clearType(test.once)} {
-			e, _ := agentFailure(test.err, effect)
+			e, _ := childFailure(test.err, "the agent's run", effect)
 			tool := api.Tool{Dispatch: api.DispatchChildWorkflow, Effect: effect}
 			acted := mayHaveActed(tool, api.CallOutcome{Error: e}, test.err)
 			if e.Type != want || acted != (test.unclear && effect == api.EffectOnce) {

@@ -24,32 +24,32 @@ func (b *Run) Spent(used api.Usage) string {
 	return ""
 }
 
-// Divide returns the share of each sub-agent of a turn: equal parts of what is left after every
-// admitted call of the turn has been counted. The sub-agents run concurrently, so their shares
-// together must not exceed what is left.
+// Divide returns the share of each sub-agent and plan tool of a turn: equal parts of what is left
+// after every admitted call of the turn has been counted; of calls, the share of each claimed call.
+// The runs are concurrent, so their shares together must not exceed what is left.
 func (b *Run) Divide(used api.Usage, decisions []api.AdmissionDecision) (share api.Limits) {
-	admitted, agents, claims := 0, 0, 0
+	admitted, runs, claims := 0, 0, 0
 	for _, v := range decisions {
 		if v.Error != nil {
 			continue
 		}
 		admitted++
 		claims += v.Claim
-		if v.Prompt != "" {
-			agents++
+		if v.Prompt != "" || v.Claim > 0 {
+			runs++
 		}
 	}
-	if agents == 0 {
+	if runs == 0 {
 		return share
 	}
 	if l := b.Limits.Calls; l > 0 {
 		share.Calls = max((l-used.Calls-admitted)/max(claims, 1), 1)
 	}
 	if l := b.Limits.Tokens; l > 0 {
-		share.Tokens = max((l-used.InputTokens-used.OutputTokens)/agents, 1)
+		share.Tokens = max((l-used.InputTokens-used.OutputTokens)/runs, 1)
 	}
 	if l := b.Limits.Cost; l > 0 {
-		share.Cost = (l - used.Cost) / float64(agents)
+		share.Cost = (l - used.Cost) / float64(runs)
 	}
 	return share
 }

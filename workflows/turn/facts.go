@@ -43,6 +43,17 @@ func NewFacts(in *api.RunInput) Facts {
 	return s
 }
 
+// TakeOver sets what the source of a forked run has done.
+func (s *Facts) TakeOver(calls, descendants []api.PastCalls) {
+	for _, p := range calls {
+		p.Running = 0 // those that the run makes itself are counted when they are admitted
+		s.calls[p.Tool] = p
+	}
+	for _, p := range descendants {
+		s.DescendantCalls[p.Tool] = p
+	}
+}
+
 // Adopt adds the calls of a sub-agent and of its descendants.
 func (s *Facts) Adopt(b *api.CallStats) {
 	if b == nil {

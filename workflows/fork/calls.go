@@ -1,0 +1,73 @@
+// Package fork has what a forked run takes over of its source. The workflows read it; starter makes
+// it from the source's history, by replaying that with an Observer.
+package fork
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/sdk/workflow"
+)
+
+// Calls are the calls of a forked run's source that are not executed again. The zero value is that
+// of a run that was not forked.
+type Calls struct {
+	// Recorded are those that the run has not asked for yet, in the order of the source.
+	Recorded []api.RecordedCall
+	// Observer is nil unless starter replays the run.
+	Observer *Observer
+}
+
+// Has reports whether the source made an equal call that the run has not asked for yet.
+func (c *Calls) Has(tool api.Tool, arguments json.RawMessage) bool {
+	return c.find(tool, arguments) >= 0
+}
+
+// Take removes and returns the first recorded call that equals a call; false if there is none.
+func (c *Calls) Take(tool api.Tool, arguments json.RawMessage) (api.RecordedCall, bool) {
+	i := c.find(tool, arguments)
+	if i < 0 {
+		return api.RecordedCall{}, false
+	}
+	r := c.Recorded[i]
+	c.Recorded = slices.Delete(slices.Clone(c.Recorded), i, i+1)
+	return r, true
+}
+
+func (c *Calls) find(tool api.Tool, arguments json.RawMessage) int {
+	if len(c.Recorded) == 0 || tool.Effect != api.EffectOnce {
+		return -1
+	}
+	key := api.CallDigest(tool.Name, string(arguments))
+	return slices.IndexFunc(c.Recorded, func(r api.RecordedCall) bool { return r.Key == key })
+}
+
+// Continued returns what continue-as-new carries; nil for nothing.
+func (c *Calls) Continued() *api.Packed[[]api.RecordedCall] {
+	if len(c.Recorded) == 0 {
+		return nil
+	}
+	packed := api.Pack(c.Recorded)
+	return &packed
+}
+
+// Resume sets what the earlier execution of the run carried over, which may be nil.
+func (c *Calls) Resume(continued *api.Packed[[]api.RecordedCall]) {
+	if continued != nil {
+		c.Recorded = continued.Value
+	}
+}
+
+type observerKey struct{}
+
+// With returns a context whose run tells the Observer what it does.
+func With(ctx workflow.Context, o *Observer) workflow.Context {
+	return workflow.WithValue(ctx, observerKey{}, o)
+}
+
+// ObserverOf returns the Observer of a context; nil for none.
+func ObserverOf(ctx workflow.Context) *Observer {
+	o, _ := ctx.Value(observerKey{}).(*Observer)
+	return o
+}

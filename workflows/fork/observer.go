@@ -1,0 +1,125 @@
+package fork
+
+import (
+	"encoding/json"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// Observer collects the states of an agent run at its turns while its histories are replayed. The
+// methods of a nil Observer do nothing.
+type Observer struct {
+	points   map[int]Point
+	answers  map[int]api.Message
+	outcomes map[string]outcome
+	executed []*executed
+	byID     map[string]*executed
+	// left are the recorded calls that a forked run has not asked for.
+	left []api.RecordedCall
+}
+
+// Point is the state of a run before the model step of a turn.
+type Point struct {
+	Turn, Before    int
+	Messages        []api.Message
+	Labels          []string
+	Calls           []api.PastCalls
+	DescendantCalls []api.PastCalls
+	Instances       []Instance
+	// Recorded are the calls of its own source that the run has not asked for yet.
+	Recorded []api.RecordedCall
+}
+
+// Instance is an instance of a run at a point.
+type Instance struct {
+	Name  string
+	State api.InstanceState
+	// Live says that a worker has the instance, so that the history has no snapshot of it.
+	Live bool
+}
+
+// outcome is the outcome of a call, with the message about it and the labels of the run after it.
+type outcome struct {
+	api.CallOutcome
+	message api.Message
+	labels  []string
+}
+
+// executed is a call that left the run.
+type executed struct {
+	call      api.Call
+	tool      api.Tool
+	arguments json.RawMessage
+	// taken is set if the outcome is that of a source of the run.
+	taken *api.RecordedCall
+	// undone says that the run undid the call.
+	undone bool
+}
+
+// NewObserver returns an Observer for the executions of one run, from the first on.
+func NewObserver() *Observer {
+	return &Observer{points: map[int]Point{}, answers: map[int]api.Message{},
+		outcomes: map[string]outcome{}, byID: map[string]*executed{}}
+}
+
+// Reached takes the state of the run before a model step. A repeated step replaces the first one.
+func (o *Observer) Reached(p Point) {
+	if o != nil {
+		o.points[p.Turn], o.left = p, p.Recorded
+	}
+}
+
+// Asked takes the answer of the model step of a turn.
+func (o *Observer) Asked(turn int, m api.Message) {
+	if o != nil {
+		o.answers[turn] = m
+	}
+}
+
+// Began takes a call that the run executes.
+func (o *Observer) Began(c api.Call, tool api.Tool, arguments json.RawMessage) {
+	if o == nil {
+		return
+	}
+	e := &executed{call: c, tool: tool, arguments: arguments}
+	o.byID[c.ID], o.executed = e, append(o.executed, e)
+}
+
+// Took takes a call that the run did not execute, because its own source had made it.
+func (o *Observer) Took(c api.Call, tool api.Tool, r api.RecordedCall, left []api.RecordedCall) {
+	if o == nil {
+		return
+	}
+	o.Began(c, tool, nil)
+	o.byID[c.ID].taken, o.left = &r, left
+}
+
+// Ended takes the outcome of a call and the labels of the run after it.
+func (o *Observer) Ended(c api.Call, out api.CallOutcome, labels []string) {
+	if o == nil {
+		return
+	}
+	o.outcomes[out.ID] = outcome{out, out.Message(), labels}
+	if target := o.byID[c.TargetCallID]; c.Purpose == api.PurposeUndo && out.Error == nil &&
+		target != nil {
+		target.undone = true
+	}
+}
+
+// Told takes the outcomes of a turn's calls, and the messages of the conversation about them.
+func (o *Observer) Told(outcomes []api.CallOutcome, messages []api.Message, labels []string) {
+	if o == nil {
+		return
+	}
+	for _, out := range outcomes {
+		if out.Result != nil || out.Error != nil {
+			o.outcomes[out.ID] = outcome{out, out.Message(), labels}
+		}
+	}
+	for _, m := range messages {
+		if known, ok := o.outcomes[m.CallID]; ok {
+			known.message = m
+			o.outcomes[m.CallID] = known
+		}
+	}
+}

@@ -89,10 +89,10 @@ type pinning struct {
 	facts []api.ToolFacts
 }
 
-// tools pins the tools that the run names, and recursively those of the agents among them.
+// tools pins the tools that the run names, and recursively those of agents and plans among them.
 func (p *pinning) tools(r api.PinRequest) {
 	digests := make([]string, 0, len(r.Tools))
-	var agents []descendantAgent
+	var runs []descendant
 	for _, s := range p.selected(r) {
 		compiled, ok := p.find(s.name)
 		i := s.place
@@ -104,18 +104,18 @@ func (p *pinning) tools(r api.PinRequest) {
 		p.checkDigests(r, compiled)
 		p.Catalog.Tools = append(p.Catalog.Tools, compiled.Tool())
 		digests = append(digests, compiled.Digest)
-		agents = append(agents, agentsIn(compiled, placesOf(r, i))...)
+		runs = append(runs, runsIn(compiled, placesOf(r, i))...)
 	}
 	if r.Agent != nil {
 		digests = append(digests, p.search(r.Agent)...)
-		agents = append(agents, p.checker(r.Agent, []string{"$.checker.tool"},
+		runs = append(runs, p.checker(r.Agent, []string{"$.checker.tool"},
 			func(rule, message string) {
 				p.Problems = append(p.Problems, api.Problem{Path: "$.checker.tool", Rule: rule,
 					Message: message})
 			})...)
 	}
-	for len(agents) > 0 {
-		agents = append(p.pinAgent(agents[0]), agents[1:]...)
+	for len(runs) > 0 {
+		runs = append(p.pinDescendant(runs[0]), runs[1:]...)
 	}
 	p.pinCompanions(r)
 	for _, t := range p.DescendantTools {
@@ -156,31 +156,53 @@ func (p *pinning) find(name string) (*toolspecs.Compiled, bool) {
 	return compiled, ok
 }
 
-// descendantAgent is an agent that is a tool, with the paths in the request through which the run
-// reaches it.
-type descendantAgent struct {
+// descendant is an agent or a plan that is a tool, with the paths in the request through which the
+// run reaches it.
+type descendant struct {
 	tool   string
 	agent  *api.Agent
+	plan   *api.Plan
 	places []string
 }
 
-func agentsIn(c *toolspecs.Compiled, places []string) []descendantAgent {
-	if c.Spec.Entry.Agent == nil {
+func runsIn(c *toolspecs.Compiled, places []string) []descendant {
+	e := c.Spec.Entry
+	if e.Agent == nil && e.Plan == nil {
 		return nil
 	}
-	return []descendantAgent{{tool: c.Spec.Name, agent: c.Spec.Entry.Agent, places: places}}
+	return []descendant{{tool: c.Spec.Name, agent: e.Agent, plan: e.Plan, places: places}}
 }
 
-// pinAgent pins the tools of an agent and returns the agents among them that are new.
-func (p *pinning) pinAgent(a descendantAgent) []descendantAgent {
-	var agents []descendantAgent
+// name names the agent or plan in messages.
+func (d descendant) name() string {
+	if d.agent != nil {
+		return "the agent " + d.agent.Name
+	}
+	return "the plan"
+}
+
+// entries returns the entries of the agent's list of tools, or the tools that the plan calls.
+func (d descendant) entries() (names []string) {
+	if d.agent != nil {
+		return d.agent.Tools
+	}
+	for _, c := range d.plan.Calls {
+		names = append(names, c.Tool)
+	}
+	return names
+}
+
+// pinDescendant pins the tools of an agent or a plan and returns the agents and plans among them
+// that are new.
+func (p *pinning) pinDescendant(d descendant) []descendant {
+	var below []descendant
 	report := func(rule, message string) {
-		for _, place := range a.places {
+		for _, place := range d.places {
 			p.Problems = append(p.Problems, api.Problem{Path: place, Rule: rule,
-				Message: fmt.Sprintf("the agent %s of tool %q: %s", a.agent.Name, a.tool, message)})
+				Message: fmt.Sprintf("%s of tool %q: %s", d.name(), d.tool, message)})
 		}
 	}
-	names, missing := p.expand(a.agent.Tools)
+	names, missing := p.expand(d.entries())
 	for _, entry := range missing {
 		report(api.RuleTool, noneSelected(entry))
 	}
@@ -195,23 +217,26 @@ func (p *pinning) pinAgent(a descendantAgent) []descendantAgent {
 		}
 		p.seen[name] = true
 		p.DescendantTools = append(p.DescendantTools, compiled.Tool())
-		agents = append(agents, agentsIn(compiled, a.places)...)
+		below = append(below, runsIn(compiled, d.places)...)
 	}
-	agents = append(agents, p.checker(a.agent, a.places, report)...)
-	if _, problems := p.activities.provider(a.agent.Model, nil); len(problems) > 0 {
+	if d.agent == nil {
+		return below
+	}
+	below = append(below, p.checker(d.agent, d.places, report)...)
+	if _, problems := p.activities.provider(d.agent.Model, nil); len(problems) > 0 {
 		report(problems[0].Rule, problems[0].Message)
 	}
-	for _, problem := range p.activities.config.Hooks.Missing(a.agent) {
+	for _, problem := range p.activities.config.Hooks.Missing(d.agent) {
 		report(problem.Rule, problem.Message)
 	}
-	return agents
+	return below
 }
 
 // checker pins the tool that evaluates an agent's runs, and returns it if it is an agent. places
 // are the paths in the request through which the run reaches it; report takes a rule and its
 // problem.
 func (p *pinning) checker(a *api.Agent, places []string,
-	report func(rule, message string)) []descendantAgent {
+	report func(rule, message string)) []descendant {
 	if a.Checker == nil || p.seen[a.Checker.Tool] {
 		return nil
 	}
@@ -223,7 +248,7 @@ func (p *pinning) checker(a *api.Agent, places []string,
 	}
 	p.seen[name] = true
 	p.DescendantTools = append(p.DescendantTools, compiled.Tool())
-	return agentsIn(compiled, places)
+	return runsIn(compiled, places)
 }
 
 // pinCompanions pins the tools whose calls the run itself makes: those that undo or verify calls of

@@ -6,7 +6,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,6 +39,13 @@ type Webhook struct {
 	// Secret is a reference, env:NAME or file:/path, to the signing key. It is read for each
 	// request.
 	Secret string
+	// Format is that of the body: json (the default), slack, teams, or template:FILE.
+	Format string
+	// Console is the address of the gateway with the console; empty for notices without links.
+	Console string
+	// LinkKey is a reference to the key that signs links to decisions; empty for none of these.
+	// LinkTo says who reads the notices; default the host of URL.
+	LinkKey, LinkTo string
 }
 
 func (w Webhook) set() bool { return w.URL != "" }
@@ -51,10 +57,12 @@ func (w Webhook) Check() error {
 	switch {
 	case w == Webhook{}:
 		return nil
-	case !w.set():
+	case !w.set() && w.Secret != "":
 		return errors.New("--approval-webhook-secret is given and --approval-webhook is not: name the URL, too")
+	case !w.set():
+		return errors.New("flags about notices are given and --approval-webhook is not: name the URL, too")
 	}
-	var faults [2]error
+	faults := []error{nil, nil, w.checkFormat(), w.checkLinks()}
 	if _, err := w.address(); err != nil {
 		faults[0] = fmt.Errorf("--approval-webhook: %w", err)
 	}
@@ -65,7 +73,7 @@ func (w Webhook) Check() error {
 	} else if _, err := outbound.SecretHere(w.Secret); err != nil {
 		faults[1] = fmt.Errorf("--approval-webhook-secret: %w", err)
 	}
-	return errors.Join(faults[:]...)
+	return errors.Join(faults...)
 }
 
 // address returns the URL, which may come from the environment.
@@ -103,7 +111,11 @@ func (a *Activities) Notify(ctx context.Context, n api.Notice) error {
 		return errors.New("this worker has no webhook; start all workers with the same --approval-webhook")
 	}
 	n.Command = n.CommandOf()
-	body, err := json.Marshal(n)
+	var err error
+	if n.Links, err = w.links(n, time.Now()); err != nil {
+		return err
+	}
+	body, err := w.body(n)
 	if err != nil {
 		return fmt.Errorf("the notice cannot be written: %w", err)
 	}

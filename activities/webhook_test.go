@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -38,7 +39,7 @@ func received(t *testing.T, r *http.Request) api.Notice {
 	mac := hmac.New(sha256.New, []byte(planted))
 	mac.Write([]byte(timestamp + "." + string(body)))
 	if got, want := r.Header.Get("X-Switchyard-Signature"), "sha256="+
-		hex.EncodeToString(mac.Sum(nil)); got != want {
+		hex.EncodeToString(mac.Sum(nil)); !reflect.DeepEqual(got, want) {
 		t.Errorf("the signature is %q, want %q", got, want)
 	}
 	if sent, err := strconv.ParseInt(timestamp, 10, 64); err != nil ||
@@ -97,7 +98,7 @@ func TestNotify_SendsSignedRequests(t *testing.T) {
 			t.Fatalf("%d requests, %v", len(requests), err)
 		}
 		for _, got := range requests {
-			if got != want {
+			if !reflect.DeepEqual(got, want) {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
 		}

@@ -121,11 +121,22 @@ func blockedRepeat(r api.AdmissionRequest, c api.Call) *api.Error {
 func tooMany(allowed int, v api.AdmissionDecision) *api.Error {
 	e := api.Errorf(api.ErrBudgetExceeded,
 		"the run may make %d more calls, and this is one too many", allowed)
-	if v.Claim > 0 {
+	switch {
+	case v.Claim > 0 && v.Prompt != "":
 		e.Message += "; a call of an agent with tools reserves one more"
+	case v.Claim > 0:
+		e.Message += fmt.Sprintf("; the call claims %s", further(v.Claim))
 	}
 	e.Phase = api.PhasePreExecution
 	return e
+}
+
+// further names a number of calls of a plan.
+func further(calls int) string {
+	if calls == 1 {
+		return "1 further call"
+	}
+	return fmt.Sprintf("%d further calls", calls)
 }
 
 // decideOn is preValidate for any call. The decision on a call that the run itself makes includes

@@ -12,12 +12,14 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
 // needApproval marks an admitted call as waiting for a person's approval, which its tool, its plan
-// or a policy rule requires.
+// or a policy rule requires. approvers are those of policy rules.
 func (a *Admitter) needApproval(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision,
-	tool api.Tool, compiled *toolspecs.Compiled, reason, rule string) *api.ApprovalNeed {
+	tool api.Tool, compiled *toolspecs.Compiled, reason, rule string,
+	approvers ...api.ApproverRule) *api.ApprovalNeed {
 	arguments := v.Arguments
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(c.Arguments)
@@ -25,14 +27,29 @@ func (a *Admitter) needApproval(r api.AdmissionRequest, c api.Call, v api.Admiss
 	need := &api.ApprovalNeed{Reason: reason, Rule: rule, Text: compiled.ApprovalText(arguments),
 		Digest: api.ApprovalDigest(rand.Text(), r.Run, c.ID, tool, arguments, v.Plan),
 		Within: api.DefaultApprovalTimeout,
-		Notify: a.config.Notify}
+		Notify: a.config.Notify, Approvers: approvers}
 	if plan := v.Plan.Redacted(tool.ArgumentMask(), arguments); plan != nil {
 		need.Text += "\nintent: " + api.Shorten(plan.Intent, maxIntent)
 	}
 	if declared := compiled.Spec.Approval; declared != nil {
 		need.Within, need.OnTimeout = cmp.Or(declared.Timeout, need.Within), declared.OnTimeout
+		need.ByCaller = declared.ByCaller && rule == ""
+		need.Approvers = append(need.Approvers, approversOf(declared, compiled,
+			factsOf(r, c, v, tool, compiled))...)
 	}
 	return need
+}
+
+// approversOf returns who may decide about a call by its toolspec, if that requires approval.
+func approversOf(declared *toolspecs.Approval, compiled *toolspecs.Compiled,
+	facts *policies.Facts) []api.ApproverRule {
+	if len(declared.Approvers) == 0 {
+		return nil
+	}
+	if _, needs := compiled.NeedsApproval(facts); !needs {
+		return nil
+	}
+	return []api.ApproverRule{{Any: declared.Approvers}}
 }
 
 // maxIntent bounds the intent of an execution plan as shown to people, in characters.
@@ -73,8 +90,9 @@ func asked(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api
 
 // Edit implements the activity api.AdmitEditActivity: it admits a call that waits for approval
 // again, with a person's changes to its arguments. The arguments are validated and checked like
-// those of any other call. The decision requires no approval, because the edit is one. Edit runs as
-// a local activity of the update that contains the edit. Errors are those of Admit.
+// those of any other call. The decision requires no approval, because the edit is one; but who
+// edits has to be an approver of the edited call, too. Edit runs as a local activity of the update
+// that contains the edit. Errors are those of Admit.
 func (a *Admitter) Edit(ctx context.Context, r api.EditRequest) (api.AdmissionDecision, error) {
 	c := r.Admit.Calls[0]
 	tool, _ := toolOf(r.Admit, c.Tool)
@@ -97,6 +115,13 @@ func (a *Admitter) Edit(ctx context.Context, r api.EditRequest) (api.AdmissionDe
 	v := decisions[0]
 	if v.Error != nil {
 		return v, nil
+	}
+	if v.Approval != nil {
+		if refused := v.Approval.Refusal(r.Decision, r.Admit.Caller); refused != nil {
+			v.Error = api.Errorf(api.ErrPolicyViolation, "%s", refused.Message)
+			v.Error.Phase = api.PhasePreExecution
+			return v, nil
+		}
 	}
 	if len(v.Arguments) == 0 {
 		v.Arguments = arguments

@@ -2,12 +2,14 @@ package admission
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
 func payCatalog(t *testing.T) *toolspecs.Catalog {
@@ -69,5 +71,38 @@ func TestEdit_RefusesDuplicateKeys(t *testing.T) {
 	const want = "the changed arguments: the key \"text\" is given twice, at byte 12"
 	if v.Error.Type != api.ErrValidation || v.Error.Message != want {
 		t.Errorf("got %s: %s, want %s", v.Error.Type, v.Error.Message, want)
+	}
+}
+
+// A policy that asks does not replace the approvers of a tool that asks as well, and a tool whose
+// condition does not hold adds none.
+func TestApprovals_HaveTheApproversOfToolAndPolicies(t *testing.T) {
+	owner, boss := []api.Approver{{Name: "owner"}}, []api.Approver{{Name: "boss"}}
+	catalog := catalogOf(t, spec("pay", func(s *toolspecs.Spec) {
+		s.Approval = &toolspecs.Approval{When: "args.text != 'free'", Approvers: owner,
+			ByCaller: true}
+	}))
+	rules := policies.Of(
+		api.PolicyRule{Name: "large", When: "args.text == 'large'", Then: api.PolicyAsk,
+			Message: "m", Approvers: boss},
+		api.PolicyRule{Name: "free", When: "args.text == 'free'", Then: api.PolicyAsk,
+			Message: "m"})
+	b := setUp(t, catalog, func(c *Config) {
+		c.Policies = func() *policies.Set { return rules }
+	})
+	for text, want := range map[string]api.ApprovalNeed{
+		"small": {ByCaller: true, Approvers: []api.ApproverRule{{Any: owner}}},
+		"large": {Rule: "large", Approvers: []api.ApproverRule{{Rule: "large", Any: boss},
+			{Any: owner}}},
+		"free": {Rule: "free"},
+	} {
+		r := api.AdmissionRequest{Run: "run-1", Tools: toolsOf(catalog), Known: []string{"pay"},
+			PinnedPolicies: rules.Pinned(),
+			Calls:          []api.Call{{ID: "1.1", Tool: "pay", Arguments: `{"text":"` + text + `"}`}}}
+		got := b.admit(t, r)[0].Approval
+		if got == nil || got.Rule != want.Rule || got.ByCaller != want.ByCaller ||
+			!reflect.DeepEqual(got.Approvers, want.Approvers) {
+			t.Errorf("%s: %+v", text, got)
+		}
 	}
 }

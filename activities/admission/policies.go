@@ -147,7 +147,7 @@ func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, c 
 		return denied(v)
 	case api.PolicyAsk:
 		v.Approval = a.needApproval(r, c, v, tool, compiled, api.PoliciesSaid(v.Policies,
-			api.PolicyAsk), met[0].Rule)
+			api.PolicyAsk), met[0].Rule, policies.Approvers(met, sets...)...)
 	}
 	return warned(v)
 }

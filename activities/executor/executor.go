@@ -36,6 +36,18 @@ type DecisionPreparer interface {
 		v *api.AdmissionDecision) *api.Error
 }
 
+// TooDeep rejects a call that would start a run below a run that is as deep as runs may be; nil
+// accepts it.
+func TooDeep(r api.AdmissionRequest) *api.Error {
+	if r.Depth < api.MaxDepth {
+		return nil
+	}
+	e := api.Errorf(api.ErrPreconditionFailed,
+		"this run is a sub-agent %d deep already, and none may be deeper", r.Depth)
+	e.Phase = api.PhasePreValidation
+	return e
+}
+
 // EncodedSize returns the size of a text in history, in bytes.
 func EncodedSize(text string) int {
 	data, err := json.Marshal(text)

@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/traces"
@@ -60,6 +59,16 @@ type Config struct {
 	// general need the same values.
 	ApprovalWebhook       string
 	ApprovalWebhookSecret string
+	// ApprovalWebhookFormat is that of notifications: json (the default), slack, teams, or
+	// template:FILE with a text/template.
+	ApprovalWebhookFormat string
+	// ConsoleURL is the address of the gateway with the console, for links in notifications; empty
+	// for none. ApprovalLinkKey, env:NAME or file:/path, signs links that approve and deny; empty
+	// for none of these. The gateway needs the same key. ApprovalLinkTo names who reads the
+	// notifications; default the host of ApprovalWebhook.
+	ConsoleURL      string
+	ApprovalLinkKey string
+	ApprovalLinkTo  string
 	// Tools is a folder of toolspecs; empty for none. Edits apply to runs that start after them.
 	Tools string
 	// ReloadInterval is the interval at which Tools, LanesFile and PoliciesFile are polled for
@@ -223,22 +232,11 @@ func (c Config) numberFaults() (faults []error) {
 	return faults
 }
 
-func (c Config) webhookFault() error {
-	if err := c.webhook().Check(); err != nil {
-		return fmt.Errorf("approval webhook: %w", err)
-	}
-	return nil
-}
-
 func (c Config) endpointFault() error {
 	if _, err := traces.NewEndpoint(c.OTLPEndpoint, os.Getenv); err != nil {
 		return fmt.Errorf("Config.OTLPEndpoint: %w", err)
 	}
 	return nil
-}
-
-func (c Config) webhook() activities.Webhook {
-	return activities.Webhook{URL: c.ApprovalWebhook, Secret: c.ApprovalWebhookSecret}
 }
 
 func (c Config) laneFaults() []error {

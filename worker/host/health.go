@@ -12,11 +12,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/switchyard/switchyard/internal/connection"
 	"github.com/switchyard/switchyard/internal/httpserver"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 const (
@@ -118,19 +116,8 @@ func (h *health) followServer(ctx context.Context, conn client.Client, logger *s
 		ctx, cancel := context.WithTimeout(ctx, serverCheck)
 		defer cancel()
 		_, err := conn.CheckHealth(ctx, &client.CheckHealthRequest{})
-		return silence(err)
+		return connection.Silence(err)
 	}, ticker.C, serverGone, logger)
-}
-
-// silence returns the error of a health check that got no answer. Proxies that do not forward
-// health checks, or that require rights for them, answer.
-func silence(err error) error {
-	_, unimplemented := errors.AsType[*serviceerror.Unimplemented](err)
-	_, denied := errors.AsType[*serviceerror.PermissionDenied](err)
-	if unimplemented || denied || status.Code(err) == codes.Unauthenticated {
-		return nil
-	}
-	return err
 }
 
 func (h *health) close() {

@@ -183,6 +183,7 @@ func (c Config) connect(ctx context.Context, registry *prometheus.Registry,
 	tasksize.Bound(&c.Connection.ConnectionOptions)
 	deployment.ReleaseClosed(&c.Connection.ConnectionOptions)
 	requests.Observe(&c.Connection.ConnectionOptions)
+	connection.SendSmallUncompressed(&c.Connection.ConnectionOptions)
 	conn, err := client.DialContext(ctx, c.Connection)
 	switch {
 	case err != nil && ctx.Err() != nil:

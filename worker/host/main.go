@@ -172,7 +172,7 @@ type flags struct {
 	tools, modelsFile           string
 	policiesFile                string
 	deploymentName, buildID     string
-	webhook, webhookSecret      string
+	webhook                     webhookFlags
 	dir, files, logins          string
 	metricsAddress              string
 	logLevel, logFormat         string
@@ -206,10 +206,7 @@ func (f *flags) register(set *flag.FlagSet) {
 			"start)")
 	set.StringVar(&f.policiesFile, "policies-file", "",
 		"`file` with the policies for all calls, reloaded on change (default none)")
-	set.StringVar(&f.webhook, "approval-webhook", "",
-		"`URL`, or env:NAME, notified of calls waiting for approval (default none)")
-	set.StringVar(&f.webhookSecret, "approval-webhook-secret", "",
-		"`env:NAME` or file:/path of the secret that signs webhook requests")
+	f.webhook.register(set)
 	set.StringVar(&f.modelsFile, "models-file", "", "`file` with the prices and context windows "+
 		"of models (default built in)")
 	set.DurationVar(&f.reloadInterval, "reload-interval", 0,
@@ -326,8 +323,7 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	override(&c.SkipInvalid, f.skipInvalid)
 	override(&c.LanesFile, f.lanesFile)
 	override(&c.PoliciesFile, f.policiesFile)
-	override(&c.ApprovalWebhook, f.webhook)
-	override(&c.ApprovalWebhookSecret, f.webhookSecret)
+	f.webhook.apply(&c)
 	override(&c.ModelsFile, f.modelsFile)
 	override(&c.Dir, f.dir)
 	override(&c.Files, f.files)

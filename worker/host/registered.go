@@ -12,6 +12,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor/function"
 	"github.com/switchyard/switchyard/activities/executor/human"
 	"github.com/switchyard/switchyard/activities/executor/mcp"
+	"github.com/switchyard/switchyard/activities/executor/plan"
 	"github.com/switchyard/switchyard/activities/executor/rest"
 	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/activities/instances"
@@ -75,6 +76,7 @@ func (c Config) executors(r registered) map[string]executor.Executor {
 		toolspecs.KindMCP:   r.servers,
 		toolspecs.KindAgent: agent.Executor{},
 		toolspecs.KindHuman: human.Executor{},
+		toolspecs.KindPlan:  plan.Executor{},
 	}
 }
 

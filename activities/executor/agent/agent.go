@@ -28,10 +28,7 @@ func (Executor) Execute(_ context.Context, spec *toolspecs.Spec,
 // the agent's prompt and the part of the run's budget that the call reserves.
 func (Executor) PrepareDecision(r api.AdmissionRequest, tool *toolspecs.Compiled,
 	args json.RawMessage, v *api.AdmissionDecision) *api.Error {
-	if r.Depth >= api.MaxDepth {
-		e := api.Errorf(api.ErrPreconditionFailed,
-			"this run is a sub-agent %d deep already, and none may be deeper", r.Depth)
-		e.Phase = api.PhasePreValidation
+	if e := executor.TooDeep(r); e != nil {
 		return e
 	}
 	prompt, err := tool.AgentPrompt(args)

@@ -17,6 +17,9 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
+// traceKey is the key of the call's W3C traceparent in the _meta of a call to an MCP server.
+const traceKey = "traceparent"
+
 // metaKey is the key of the call's idempotency key in the _meta of a call to an MCP server.
 const metaKey = "io.github.switchyard/idempotency-key"
 
@@ -148,7 +151,8 @@ func (m *Executor) request(ctx context.Context, spec *toolspecs.Spec,
 	request := mcpclient.Request{Tool: spec.Entry.Tool, Arguments: args,
 		Progress: func(p api.Progress) { api.ReportProgress(ctx, p) }, Note: questions.note}
 	if call, ok := api.ContextOf(ctx); ok {
-		request.Meta = map[string]any{metaKey: call.Key}
+		request.Traceparent = call.Traceparent(call.CallID)
+		request.Meta = map[string]any{metaKey: call.Key, traceKey: request.Traceparent}
 	}
 	if spec.Entry.AnswerWithin > 0 {
 		request.Ask = questions.ask

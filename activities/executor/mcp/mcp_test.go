@@ -179,18 +179,22 @@ func TestMCPFiles_FailuresKeepTheAnswer(t *testing.T) {
 	}
 }
 
-// The call has its key. The server gets no variable of the worker's environment that the spec does
-// not name.
+// The call has its key and its trace. The server gets no variable of the worker's environment that
+// the spec does not name.
 func TestMCPServers_GetKeyAndNamedVariables(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", "s3cret")
 	t.Setenv("SWITCHYARD_TEST_LISTED", "listed")
 	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good),
 		Env: []string{"SWITCHYARD_TEST_LISTED"}}, Options{})
-	ctx := api.WithCallContext(t.Context(), api.CallContext{Key: "run-1/3.1"})
+	origin := api.Origin{Run: "run-1"}
+	ctx := api.WithCallContext(t.Context(), api.CallContext{Key: "run-1/3.1", CallID: "3.1",
+		Origin: origin})
 	meta, err := b.call(ctx, "meta", `{}`)
-	if err != nil || !strings.Contains(api.PlainText(meta.Output),
-		`"io.github.switchyard/idempotency-key":"run-1/3.1"`) {
-		t.Errorf("got %s, %v", meta.Output, err)
+	for _, want := range []string{`"io.github.switchyard/idempotency-key":"run-1/3.1"`,
+		`"traceparent":"` + origin.Traceparent("3.1") + `"`} {
+		if err != nil || !strings.Contains(api.PlainText(meta.Output), want) {
+			t.Errorf("got %s, %v, want %s", meta.Output, err, want)
+		}
 	}
 	for line := range strings.SplitSeq(api.PlainText(b.mustCall(t, "env", `{}`).Output), "\n") {
 		switch name, _, _ := strings.Cut(line, "="); name {

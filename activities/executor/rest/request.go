@@ -154,6 +154,9 @@ func (f *filling) header(ctx context.Context, e *toolspecs.Entry) http.Header {
 	}
 	if call, ok := api.ContextOf(ctx); ok {
 		header.Set("Idempotency-Key", call.Key)
+		if header.Get("Traceparent") == "" {
+			header.Set("Traceparent", call.Traceparent(call.CallID))
+		}
 	}
 	return header
 }

@@ -138,6 +138,25 @@ func TestRESTPath_RefusesValuesThatChangeIt(t *testing.T) {
 	}
 }
 
+// A request is in the trace of its call, unless the toolspec has a header of that name.
+func TestRESTRequests_HaveTheTraceOfTheirCall(t *testing.T) {
+	base := recorder(t)
+	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	origin := api.Origin{Run: "run", Trace: trace}
+	ctx := api.WithCallContext(t.Context(), api.CallContext{CallID: "1.1", Origin: origin})
+	for entry, want := range map[string]string{`path: /`: origin.Traceparent("1.1"),
+		`path: /, headers: {traceparent: own}`: "own"} {
+		answer, err := Executor{}.Execute(ctx, restSpec(t, base, entry), json.RawMessage(`{"p":1}`))
+		var got struct{ Header http.Header }
+		if err == nil {
+			err = json.Unmarshal(answer.Output, &got)
+		}
+		if err != nil || got.Header.Get("Traceparent") != want || got.Header.Get("Baggage") != "" {
+			t.Errorf("%s: got %v, %v, want %s", entry, got.Header, err, want)
+		}
+	}
+}
+
 // Lists give several values; absent and null values give none.
 func TestRESTQueryAndHeaders_FollowTheirTemplates(t *testing.T) {
 	base := recorder(t)

@@ -28,6 +28,11 @@ type archive struct {
 	runs map[string]*archivedRun
 }
 
+func executionOf(id string, part []*historypb.HistoryEvent) *commonpb.WorkflowExecution {
+	return &commonpb.WorkflowExecution{WorkflowId: id,
+		RunId: start(part).GetOriginalExecutionRunId()}
+}
+
 // archivedRun is one chain of a workflow id.
 type archivedRun struct {
 	parts [][]*historypb.HistoryEvent

@@ -40,6 +40,35 @@ func Approvals(
 	return list, err
 }
 
+// Waiting is what a run and the runs of its sub-agents wait for.
+type Waiting struct {
+	Approvals []RunApproval
+	Questions []RunQuestion
+}
+
+// WaitsOf returns what Approvals and Questions return of a run, in one reading: an element for each
+// run of the tree, in no order within it. Parameters and errors are those of Questions.
+func WaitsOf(ctx context.Context, c client.Client, workflowID, runID string) ([]Waiting, error) {
+	return inTree(ctx, c, workflowID, runID, ownWaits)
+}
+
+// ownWaits returns what one run waits for.
+func ownWaits(
+	ctx context.Context,
+	c client.Client,
+	r *workflowservice.DescribeWorkflowExecutionResponse,
+) ([]Waiting, error) {
+	approvals, err := ownApprovals(ctx, c, r)
+	if err != nil {
+		return nil, err
+	}
+	questions, err := ownQuestions(ctx, c, r)
+	if err != nil || len(approvals)+len(questions) == 0 {
+		return nil, err
+	}
+	return []Waiting{{approvals, questions}}, nil
+}
+
 // inTree joins the results of own for an open run and the runs of its sub-agents.
 func inTree[T any](
 	ctx context.Context,

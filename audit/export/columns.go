@@ -78,6 +78,8 @@ var columns = []column{
 	{"caller_auth", keyword, func(r *api.Record) any { return string(r.Caller.Auth) }},
 	{"caller_claims", document, func(r *api.Record) any { return r.Caller.Claims }},
 	{"conversation", keyword, func(r *api.Record) any { return r.Conversation }},
+	{"trace", keyword, func(r *api.Record) any { return r.Trace }},
+	{"mcp", document, func(r *api.Record) any { return r.MCP }},
 	{"arguments", document, func(r *api.Record) any { return r.Arguments }},
 	{"result", document, func(r *api.Record) any { return r.Result }},
 	{"notes", document, func(r *api.Record) any { return r.Notes }},

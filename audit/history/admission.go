@@ -83,6 +83,10 @@ func (ad *admission) pin(pinned api.Pinned) {
 	if len(pinned.Problems) > 0 {
 		return
 	}
+	if fork := ad.run.input.Fork; fork != nil && ad.run.input.State == nil {
+		ad.run.turn = fork.Turn
+		ad.wanted.add(fork.Pending...)
+	}
 	if plan := ad.run.input.Plan; plan != nil {
 		for i, c := range plan.Value.Calls {
 			ad.wanted[c.ID] = &wantedCall{
@@ -109,12 +113,44 @@ func (ad *admission) pin(pinned api.Pinned) {
 // pinTools keeps pinned tools for the calls of the run.
 func (ad *admission) pinTools(tools []api.Tool) (pinned []PinnedTool) {
 	for _, t := range tools {
+		if transport := transportOf(t); transport != "" {
+			ad.run.transports[t.Name] = transport
+		}
 		t.Spec = nil // large and not needed
 		ad.run.tools[t.Name] = t
 		pinned = append(pinned, PinnedTool{Name: t.Name, Version: t.Version, Digest: t.Digest,
 			Lane: t.Lane, Access: t.Access, Effect: t.Effect})
 	}
 	return pinned
+}
+
+// transportOf returns how the MCP server of a tool is reached; empty for other tools.
+func transportOf(t api.Tool) string {
+	var spec struct {
+		Entry struct {
+			Type string   `json:"type"`
+			Argv []string `json:"argv"`
+		} `json:"entry"`
+	}
+	switch err := json.Unmarshal(t.Spec, &spec); {
+	case err != nil || spec.Entry.Type != "mcp":
+		return ""
+	case len(spec.Entry.Argv) > 0:
+		return api.TransportStdio
+	}
+	return api.TransportHTTP
+}
+
+// messageOf returns the MCP message of a call: of the client that asked for it, else of this run to
+// the server of its tool.
+func (ad *admission) messageOf(id, tool string) *api.MCPMessage {
+	if m := ad.run.submitted.requests[id].MCP; m != nil {
+		return m
+	}
+	if transport := ad.run.transports[tool]; transport != "" {
+		return &api.MCPMessage{Transport: transport}
+	}
+	return nil
 }
 
 // admit takes admission decisions. A refused call is over.
@@ -237,6 +273,8 @@ func (ad *admission) record(id, tool string, arguments json.RawMessage) api.Reco
 		Parent:       ad.run.parent(),
 		Path:         api.CallPath(ad.run.parent(), id),
 		Approval:     ad.run.approvals.decided[id],
+		Trace:        ad.run.submitted.requests[id].Trace,
+		MCP:          ad.messageOf(id, tool),
 	}
 }
 

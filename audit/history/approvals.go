@@ -133,6 +133,7 @@ func (ap *approvals) decisionTaken(e *historypb.HistoryEvent, updateID, failure 
 		Auth:     decision.Auth,
 		Reason:   decision.Reason,
 		Grant:    decision.Grant,
+		As:       ap.qualified(decision),
 	}
 	if failure != "" {
 		decided.At = pb.TimeOf(e.GetEventTime())
@@ -155,6 +156,17 @@ func (ap *approvals) decisionTaken(e *historypb.HistoryEvent, updateID, failure 
 		decided.Edited = ap.edited[decision.Call]
 	}
 	ap.decide(e, decision.Call, decided)
+}
+
+// qualified returns the approvers that the one who decides about an open approval is.
+func (ap *approvals) qualified(decision api.Decision) []api.Approver {
+	open := ap.run.summary.Approvals
+	i := slices.IndexFunc(open, func(a api.Approval) bool { return a.Call == decision.Call })
+	if i < 0 {
+		return nil
+	}
+	as, _ := open[i].Qualifies(decision)
+	return as
 }
 
 // decide closes an approval if it is open.

@@ -47,16 +47,19 @@ type run struct {
 	level int32
 	input api.RunInput
 	// caller is the caller of the run's calls.
-	caller  api.Caller
-	tools   map[string]api.Tool
-	hidden  hidden
-	summary Summary
+	caller api.Caller
+	tools  map[string]api.Tool
+	// transports are those of the MCP servers of tools, by tool.
+	transports map[string]string
+	hidden     hidden
+	summary    Summary
 	// out are the events that the current history event means.
 	out []api.Event
 }
 
 func newRun(workflowID, runID string) *run {
-	r := &run{workflowID: workflowID, next: runID, tools: map[string]api.Tool{}}
+	r := &run{workflowID: workflowID, next: runID, tools: map[string]api.Tool{},
+		transports: map[string]string{}}
 	r.admission = admission{run: r, wanted: wantedCalls{}}
 	r.activities = newActivities(r)
 	r.calls = calls{run: r, requeued: map[string]*activity{}, batching: map[string][]api.Record{}}
@@ -67,7 +70,8 @@ func newRun(workflowID, runID string) *run {
 	r.markers = newMarkers(r)
 	r.questions = newQuestions(r)
 	r.approvals = newApprovals(r)
-	r.submitted = submitted{run: r, known: map[string]bool{}, updates: map[string]string{}}
+	r.submitted = submitted{run: r, known: map[string]bool{}, updates: map[string]string{},
+		requests: map[string]api.SessionCall{}}
 	r.updates = newUpdates(r)
 	r.control = control{run: r, sent: map[string]bool{}}
 	r.ending = ending{run: r}
@@ -124,6 +128,10 @@ func (r *run) introduce(kind RunKind, started time.Time) {
 	s.WorkflowID, s.Kind, s.Status, s.Started = r.workflowID, kind, RunRunning, started
 	s.Prompt, s.Conversation, s.TaskQueue, s.Parent = in.Prompt, in.Conversation, r.base, in.Parent
 	s.DryRun, s.FromDryRun, s.Trace, s.Caller = in.DryRun, in.FromDryRun, in.Trace, in.Caller
+	if in.Fork != nil {
+		fork := in.Fork.Shown()
+		s.Fork, s.Prompt = &fork, cmp.Or(in.Prompt, in.Fork.Prompt)
+	}
 	if s.Conversation == "" {
 		s.Conversation = r.workflowID
 	}

@@ -15,6 +15,8 @@ type submitted struct {
 	known map[string]bool
 	// updates has the ID of the call by the ID of its update, until that is answered.
 	updates map[string]string
+	// requests are the calls with a trace or a message of their own, by ID.
+	requests map[string]api.SessionCall
 }
 
 // resume takes the calls of the executions before the first one that is read.
@@ -36,6 +38,9 @@ func (s *submitted) accepted(e *historypb.HistoryEvent, id string, input *update
 	if !s.known[call.ID] {
 		s.updates[id] = call.ID
 		s.known[call.ID] = true
+		if call.Trace != "" || call.MCP != nil {
+			s.requests[call.ID] = api.SessionCall{Trace: call.Trace, MCP: call.MCP}
+		}
 		s.run.admission.wanted[call.ID] = &wantedCall{order: len(s.known), Call: api.Call{
 			ID: call.ID, Tool: call.Tool, Arguments: call.Arguments}}
 	}

@@ -54,7 +54,9 @@ type Summary struct {
 	// DryRun is set if the run withholds calls, FromDryRun if it makes the calls of a dry run.
 	DryRun     bool            `json:"dry_run,omitempty"`
 	FromDryRun *api.FromDryRun `json:"from_dry_run,omitempty"`
-	TaskQueue  string          `json:"task_queue,omitempty"`
+	// Fork is set if the run was started from a point of another one.
+	Fork      *api.Fork `json:"forked_from,omitempty"`
+	TaskQueue string    `json:"task_queue,omitempty"`
 	// Parent is the call that the run of a sub-agent works for.
 	Parent  *api.Parent `json:"parent,omitempty"`
 	Started time.Time   `json:"started,omitzero"`

@@ -7,6 +7,8 @@ import (
 	"html/template"
 	"io"
 	"strings"
+
+	"github.com/switchyard/switchyard/internal/pagestyle"
 )
 
 //go:embed pages echarts/echarts.min.js
@@ -37,7 +39,8 @@ func file(name string) string {
 // newFrame returns the frame of a page that runs these scripts of the folder pages after the chart
 // library.
 func newFrame(title, made string, scripts ...string) frame {
-	f := frame{Title: title, Made: made, Style: template.CSS(file("pages/style.css"))}
+	f := frame{Title: title, Made: made, Style: template.CSS(pagestyle.Base +
+		file("pages/style.css"))}
 	f.Scripts = []template.JS{template.JS(file("echarts/echarts.min.js"))}
 	for _, s := range scripts {
 		f.Scripts = append(f.Scripts, template.JS(file("pages/"+s)))

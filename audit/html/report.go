@@ -3,7 +3,6 @@ package html
 import (
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -62,18 +61,10 @@ func (r *Report) Write(w io.Writer) error {
 	slices.SortStableFunc(r.runs, func(x, y reportedRun) int { return x.began.Compare(y.began) })
 	p := reportPage{frame: newFrame("Report of "+api.Plural(r.Found.Runs.All, "run"),
 		"starter report, "+clock(r.Now), "page.js", "report.js"), Words: r.words(),
-		Tiles: r.tiles(), Data: []chart{}}
-	for _, g := range []chartGroup{{"Runs", r.runCharts()}, {"Tokens and cost", r.tokenCharts()},
-		{"Calls", r.callCharts()}, {"Time", r.timeCharts()}} {
-		g.Charts = slices.DeleteFunc(g.Charts, chart.empty)
-		for i := range g.Charts {
-			g.Charts[i].Index = len(p.Data)
-			p.Data = append(p.Data, g.Charts[i])
-		}
-		if len(g.Charts) > 0 {
-			p.Groups = append(p.Groups, g)
-		}
-	}
+		Tiles: r.tiles()}
+	p.Groups, p.Data = numbered(chartGroup{"Runs", r.runCharts()},
+		chartGroup{"Tokens and cost", r.tokenCharts()}, chartGroup{"Calls", r.callCharts()},
+		chartGroup{"Time", r.timeCharts()})
 	return write(w, "report.html", p)
 }
 
@@ -88,19 +79,13 @@ func (r *Report) dated() []reportedRun {
 
 // words say which runs the page is about.
 func (r *Report) words() []string {
-	words := []string{}
-	if r.Of != "" {
-		words = append(words, "Selected: "+r.Of+".")
-	}
+	words := sentences(r.Of, nil)
 	if dated := r.dated(); len(dated) > 0 {
 		const minute = "2006-01-02 15:04"
 		words = append(words, "They started between "+dated[0].began.UTC().Format(minute)+" and "+
 			dated[len(dated)-1].began.UTC().Format(minute)+" UTC.")
 	}
-	for _, note := range nonEmpty(r.Notes) {
-		words = append(words, strings.ToUpper(note[:1])+note[1:]+".")
-	}
-	return words
+	return append(words, sentences("", r.Notes)...)
 }
 
 // tiles returns the figures of all runs. A new figure is one line.

@@ -58,6 +58,8 @@ type Report struct {
 	// Plans and Direct are the same for plans, and for the tools of direct calls.
 	Plans  []AgentStats `json:"plans,omitempty"`
 	Direct []AgentStats `json:"direct,omitempty"`
+	// Sessions are the same for all sessions of a caller, who is the name.
+	Sessions []AgentStats `json:"sessions,omitempty"`
 	// Models compare our token counts of model requests with those of the providers.
 	Models []ModelStats `json:"models,omitempty"`
 	// SlowTools are the tools with slow calls, and WastefulTools those with wasteful or badly
@@ -95,7 +97,8 @@ func (c *RunCounts) add(o RunCounts) {
 	c.Mistyped += o.Mistyped
 }
 
-// AgentStats are the runs and calls of one agent, of one plan, or of the direct calls of one tool.
+// AgentStats are the runs and calls of one agent, of one plan, of the direct calls of one tool, or
+// of the sessions of one caller.
 type AgentStats struct {
 	Name string    `json:"name"`
 	Runs RunCounts `json:"runs"`
@@ -116,7 +119,8 @@ type Analysis struct {
 	steps        map[agentModel]*StepStats
 }
 
-// starter is what makes calls: an agent, a plan, or the direct calls of a tool.
+// starter is what makes calls: an agent, a plan, the direct calls of a tool, or the sessions of a
+// caller.
 type starter struct {
 	kind history.RunKind
 	name string
@@ -162,7 +166,11 @@ func (a *Analysis) AddRun(s history.Summary, person *api.RunEvaluation) {
 	}
 	a.report.Runs.add(one)
 	addUsage(&a.report.Usage, s.Usage)
-	of := a.of(starter{s.Kind, s.Name})
+	made := starter{s.Kind, s.Name}
+	if s.Kind == history.RunSession {
+		made.name = s.Caller.ID
+	}
+	of := a.of(made)
 	of.Runs.add(one)
 	addUsage(&of.Usage, s.Usage)
 }
@@ -238,13 +246,8 @@ func (a *Analysis) Report() Report {
 	r.TokensPerSuccessfulRun = tokensPerSuccessful(r.Usage, r.Runs)
 	r.Errors = maps.Clone(r.Errors)
 	r.Calls, r.Tools, r.Lanes = r.Calls.done(), groups(a.tools), groups(a.lanes)
-	r.Agents, r.Plans, r.Direct = a.made(
-		history.RunAgent,
-	), a.made(
-		history.RunPlan,
-	), a.made(
-		history.RunCall,
-	)
+	r.Agents, r.Plans = a.made(history.RunAgent), a.made(history.RunPlan)
+	r.Direct, r.Sessions = a.made(history.RunCall), a.made(history.RunSession)
 	r.Models = a.models()
 	r.SlowTools = worst(r.Tools, func(s CallStats) int { return s.Slow })
 	r.WastefulTools = worst(r.Tools, func(s CallStats) int { return s.Wasteful + s.Inaccurate })

@@ -76,6 +76,14 @@ func (a *attributes) timing(t api.Timing) {
 	a.real("switchyard.duration_ms", 1e3*t.Duration.Std().Seconds())
 }
 
+// mcp adds the attributes of the message tools/call of a call.
+func (a *attributes) mcp(m api.MCPMessage) {
+	a.text("mcp.method.name", "tools/call")
+	a.text("mcp.session.id", m.Session)
+	a.text("mcp.protocol.version", m.Protocol)
+	a.text("network.transport", m.Transport)
+}
+
 // record adds the attributes of a call that are Switchyard's own.
 func (a *attributes) record(r api.Record) {
 	a.text("switchyard.status", string(r.Status))

@@ -5,10 +5,7 @@ package traces
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -36,38 +33,17 @@ type tree struct {
 	run string
 }
 
-var traceparent = regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)
-
-// noTrace is the trace ID that means none. noTrace[:16] is that of a span.
-var noTrace = strings.Repeat("0", 32)
-
 // newTree returns the position of a run. root is the first execution of the run at the top.
 func newTree(s history.Summary, root string, o Options) *tree {
-	t := &tree{Options: o, trace: digest("trace", root)[:16], run: s.Run}
-	if caller := traceparent.FindStringSubmatch(s.Trace); caller != nil && caller[1] != noTrace &&
-		caller[2] != noTrace[:16] {
-		t.trace, _ = hex.DecodeString(caller[1])
-		t.parent, _ = hex.DecodeString(caller[2])
+	t := &tree{Options: o, trace: api.TraceID(root), run: s.Run}
+	if caller, ok := api.ParseTraceparent(s.Trace); ok {
+		t.trace, t.parent = caller.Trace, caller.Span
 	}
 	if p := s.Parent; p != nil {
-		t.parent = spanID(p.Run, callPart(p.Call[strings.LastIndexByte(p.Call, '/')+1:]))
+		t.parent = api.SpanID(p.Run, api.CallSpan(p.Call[strings.LastIndexByte(p.Call, '/')+1:]))
 	}
 	return t
 }
-
-// digest returns the SHA-256 of texts with their lengths, so that different lists differ.
-func digest(parts ...string) []byte {
-	h := sha256.New()
-	for _, p := range parts {
-		fmt.Fprintf(h, "%d:%s", len(p), p) // a hash never fails
-	}
-	return h.Sum(nil)
-}
-
-// spanID returns the span ID of a part of a run. The part of the run itself is empty.
-func spanID(run, part string) []byte { return digest("span", run, part)[:8] }
-
-func callPart(callID string) string { return "call " + callID }
 
 // ends reports whether a span ends with an event.
 func ends(e api.Event) bool {
@@ -97,11 +73,11 @@ func (t *tree) span(
 ) *tracepb.Span {
 	parent := t.parent
 	if part != "" {
-		parent = spanID(t.run, "")
+		parent = api.SpanID(t.run, "")
 	}
 	return &tracepb.Span{
 		TraceId:           t.trace,
-		SpanId:            spanID(t.run, part),
+		SpanId:            api.SpanID(t.run, part),
 		ParentSpanId:      parent,
 		Name:              name,
 		Kind:              kind,
@@ -207,16 +183,26 @@ func (t *tree) step(e api.Event, s history.Summary) *tracepb.Span {
 }
 
 // call returns the span of a call, from its scheduling to its end, with all its attempts. The span
-// of a refused call has no duration.
+// of a refused call has no duration. That of a call with a traceparent of its own is in the trace
+// of the one who asked for it.
 func (t *tree) call(r api.Record, s history.Summary) *tracepb.Span {
 	span := t.span(
 		"execute_tool "+r.Tool,
-		callPart(r.CallID),
+		api.CallSpan(r.CallID),
 		tracepb.Span_SPAN_KIND_INTERNAL,
 		cmp.Or(r.Scheduled, r.Closed),
 		r.Closed,
 	)
+	if caller, ok := api.ParseTraceparent(r.Trace); ok {
+		span.TraceId, span.ParentSpanId = caller.Trace, caller.Span
+	}
 	a := attributes{}
+	if m := r.MCP; m != nil {
+		a.mcp(*m)
+		if span.Kind = tracepb.Span_SPAN_KIND_CLIENT; s.Kind == history.RunSession {
+			span.Kind = tracepb.Span_SPAN_KIND_SERVER
+		}
+	}
 	a.text("gen_ai.operation.name", "execute_tool")
 	a.text("gen_ai.tool.name", r.Tool)
 	a.text("gen_ai.tool.call.id", r.CallID)

@@ -287,6 +287,7 @@ func TestFailedSteps_AreReportedOnce(t *testing.T) {
 
 func TestSpans_BelongToTheTraceOfTheCaller(t *testing.T) {
 	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	noTrace := strings.Repeat("0", 32)
 	place := newTree(
 		history.Summary{Run: "r", Trace: "00-" + trace + "-" + parent + "-01"},
 		"r",
@@ -306,6 +307,43 @@ func TestSpans_BelongToTheTraceOfTheCaller(t *testing.T) {
 			!bytes.Equal(other.trace, own.trace) {
 			t.Errorf("%s, which is no trace, was taken for one: %x", none, other.trace)
 		}
+	}
+}
+
+// The span of a call that an MCP client asked for is below the client's span, and has the
+// attributes of the conventions.
+func TestSpans_OfMCPCallsFollowTheConventions(t *testing.T) {
+	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+	for name, test := range map[string]struct {
+		run  history.RunKind
+		mcp  api.MCPMessage
+		kind tracepb.Span_SpanKind
+		want map[string]string
+	}{
+		"of a client": {history.RunSession,
+			api.MCPMessage{Session: "S", Protocol: "2025-11-25", Transport: api.TransportHTTP},
+			tracepb.Span_SPAN_KIND_SERVER, map[string]string{"mcp.method.name": "tools/call",
+				"mcp.session.id": "S", "mcp.protocol.version": "2025-11-25",
+				"network.transport": "tcp", "gen_ai.tool.name": "note"}},
+		"of a run": {history.RunAgent, api.MCPMessage{Transport: api.TransportStdio},
+			tracepb.Span_SPAN_KIND_CLIENT, map[string]string{"mcp.method.name": "tools/call",
+				"mcp.session.id": "", "mcp.protocol.version": "", "network.transport": "pipe"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			summary := history.Summary{Run: "r", Kind: test.run}
+			span := newTree(summary, "r", Options{}).of(api.Event{Record: &api.Record{CallID: "c",
+				Tool: "note", Trace: "00-" + trace + "-" + parent + "-01", MCP: &test.mcp}}, summary)
+			if hex.EncodeToString(span.GetTraceId()) != trace || span.GetKind() != test.kind ||
+				hex.EncodeToString(span.GetParentSpanId()) != parent {
+				t.Errorf("the span: %v", span)
+			}
+			got := values(span.GetAttributes())
+			for key, want := range test.want {
+				if got[key] != want {
+					t.Errorf("%s is %q, want %q", key, got[key], want)
+				}
+			}
+		})
 	}
 }
 

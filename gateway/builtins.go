@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -12,12 +13,14 @@ import (
 
 // The tools of the gateway itself. A tool of the catalog with such a name is not offered.
 const (
-	getResult = "get_result"
-	callTool  = "call_tool"
+	getResult = api.GetResult
+	callTool  = api.CallTool
 	findTools = api.FindTools
 )
 
-func builtin(name string) bool { return name == getResult || name == callTool || name == findTools }
+var builtins = []string{getResult, callTool, findTools}
+
+func builtin(name string) bool { return slices.Contains(builtins, name) }
 
 // pendingSchema is the schema of the structured result of a call that is pending.
 var pendingSchema = json.RawMessage(`{"type":"object","required":["pending_call"],"properties":` +

@@ -19,6 +19,8 @@ const (
 	lastPoll  = time.Second
 	// progressEvery is how often a client hears that its call still runs.
 	progressEvery = 5 * time.Second
+	// maxVersion bounds the protocol version of a client in records, in characters.
+	maxVersion = 40
 	// cancelWithin bounds the request that cancels a call.
 	cancelWithin = 10 * time.Second
 )
@@ -92,7 +94,7 @@ func (r *request) submit(p *mcp.CallToolParamsRaw, name string, args json.RawMes
 		args = json.RawMessage(`{}`)
 	}
 	submitted := api.SessionCall{ID: rand.Text(), Tool: name, Arguments: string(args),
-		Wait: api.Duration(r.config.Direct), Trace: r.trace()}
+		Wait: api.Duration(r.config.Direct), Trace: r.trace(), MCP: r.message()}
 	submitted.Key, _ = r.meta[idempotencyKey].(string)
 	c := &openCall{request: r, session: r.run, id: submitted.ID, tool: tool, began: time.Now(),
 		requestDigest: requestDigest(p)}
@@ -282,6 +284,9 @@ func (c *openCall) load() error {
 	var err error
 	if c.status, err = c.config.Sessions.Status(c.ctx, c.session, c.id, c.execution); err != nil {
 		return c.unavailable(err)
+	}
+	if c.status.State != api.SessionCallUnknown {
+		c.id, c.execution = c.status.ID, c.status.RunID
 	}
 	if o := c.status.Outcome; o != nil {
 		c.tool, _ = c.config.Catalog().Get(o.Tool)

@@ -14,6 +14,28 @@ const answerName = "answer"
 type flatSchema struct {
 	Type       any                        `json:"type"`
 	Properties map[string]json.RawMessage `json:"properties"`
+	Items      *choices                   `json:"items"`
+}
+
+// choices is the schema of the values of a list, as far as a form can offer them.
+type choices struct {
+	Enum  []string `json:"enum"`
+	AnyOf []struct {
+		Const *string `json:"const"`
+	} `json:"anyOf"`
+}
+
+// offered reports whether a form can offer the values: texts, by themselves or with titles.
+func (c *choices) offered() bool {
+	if c == nil {
+		return false
+	}
+	for _, choice := range c.AnyOf {
+		if choice.Const == nil {
+			return false
+		}
+	}
+	return len(c.Enum)+len(c.AnyOf) > 0
 }
 
 // primitive reports whether a form can ask for a value of the schema.
@@ -80,10 +102,11 @@ func formOf(schema json.RawMessage) json.RawMessage {
 	return nil
 }
 
-// flat reports whether the schema is that of an object of primitive values.
+// flat reports whether the schema is that of an object of primitive values and of lists of choices.
 func (s flatSchema) flat() bool {
 	for _, property := range s.Properties {
-		if p, ok := schemaOf(property); !ok || !p.primitive() {
+		p, ok := schemaOf(property)
+		if !ok || !p.primitive() && (p.Type != "array" || !p.Items.offered()) {
 			return false
 		}
 	}

@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/switchyard/switchyard/gateway/wire"
 )
 
 const (
@@ -46,21 +45,27 @@ func newEndpoint(requests *requests, c Config, newServer func(string) *mcp.Serve
 	e := &endpoint{requests: requests, config: c, newServer: newServer, shared: newServer(""),
 		servers: map[string]*mcp.Server{}, ended: map[string]time.Time{}, swept: time.Now()}
 	e.modern = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return e.shared },
-		&mcp.StreamableHTTPOptions{Stateless: true, Logger: c.Logger,
+		&mcp.StreamableHTTPOptions{Stateless: true, Logger: wire.Quiet(c.Logger),
 			PropagateRequestCancellation: true})
 	e.sessionful = mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
 		if h := requests.of(r.Header); h != nil && h.connect != nil {
 			return h.connect
 		}
 		return e.shared
-	}, &mcp.StreamableHTTPOptions{Logger: c.Logger, SessionTimeout: sessionTimeout})
+	}, &mcp.StreamableHTTPOptions{Logger: wire.Quiet(c.Logger), SessionTimeout: sessionTimeout})
 	return e
 }
 
 // serve serves one HTTP request for a virtual server, if any.
 func (e *endpoint) serve(w http.ResponseWriter, r *http.Request, server string) {
 	h := &httpRequest{ctx: r.Context(), caller: e.config.Caller(r), server: server}
+	if e.config.Roles != nil {
+		h.roles = e.config.Roles(r)
+	}
 	defer e.requests.begin(r, h)()
+	if !e.accept(w, r, h) {
+		return
+	}
 	if r.Header.Get(versionHeader) >= stateless {
 		e.modern.ServeHTTP(w, r)
 		return
@@ -72,6 +77,15 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request, server string) 
 	id, ok := parseSessionID(h.session, h.caller.ID)
 	if !ok || !e.resume(r, h, id) {
 		http.Error(w, "there is no such session; begin one with initialize", http.StatusNotFound)
+		return
+	}
+	e.serveSession(w, r, h, id)
+}
+
+// serveSession serves a request of a session in memory.
+func (e *endpoint) serveSession(w http.ResponseWriter, r *http.Request, h *httpRequest,
+	id sessionID) {
+	if r.Method == http.MethodPost && !acceptOlder(w, h.message) {
 		return
 	}
 	e.sessionful.ServeHTTP(w, r)
@@ -86,26 +100,12 @@ func (e *endpoint) begin(w http.ResponseWriter, r *http.Request, h *httpRequest)
 		http.Error(w, "the header "+sessionHeader+" is missing", http.StatusBadRequest)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mcp.DefaultMaxRequestBodyBytes))
-	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		http.Error(w, "the request is too large", http.StatusRequestEntityTooLarge)
+	params, ok := initializeParams(h.message)
+	if !ok {
+		wire.Refuse(w, http.StatusBadRequest, h.message.ID, notInitialize(h.message))
 		return
 	}
-	if err != nil {
-		http.Error(w, "the request could not be read", http.StatusBadRequest)
-		return
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	params, ok := initializeParams(body)
-	if !ok { // the SDK says what is wrong with it
-		if _, err := jsonrpc.DecodeMessage(body); err == nil {
-			http.Error(w, "the header "+sessionHeader+" is missing: begin a session with initialize",
-				http.StatusBadRequest)
-			return
-		}
-		e.sessionful.ServeHTTP(w, r)
-		return
-	}
+	var err error
 	if h.session, err = mintSessionID(h.caller.ID, params); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -116,20 +116,26 @@ func (e *endpoint) begin(w http.ResponseWriter, r *http.Request, h *httpRequest)
 }
 
 // initializeParams returns the parameters of a message if it is an initialize request.
-func initializeParams(body []byte) (*mcp.InitializeParams, bool) {
-	m, err := jsonrpc.DecodeMessage(body)
-	if err != nil {
-		return nil, false
-	}
-	r, ok := m.(*jsonrpc.Request)
-	if !ok || r.Method != "initialize" || !r.IsCall() {
-		return nil, false
-	}
+func initializeParams(m wire.Message) (*mcp.InitializeParams, bool) {
 	var p mcp.InitializeParams
-	if json.Unmarshal(r.Params, &p) != nil {
-		return nil, false
+	return &p, m.Method == "initialize" && m.IsCall() && json.Unmarshal(m.Params, &p) == nil
+}
+
+// notInitialize returns why a message cannot begin a session.
+func notInitialize(m wire.Message) *jsonrpc.Error {
+	var newest struct {
+		Meta map[string]any `json:"_meta"`
 	}
-	return &p, true
+	switch {
+	case json.Unmarshal(m.Params, &newest) == nil && newest.Meta[mcp.MetaKeyProtocolVersion] != nil:
+		return &jsonrpc.Error{Code: mcp.CodeHeaderMismatch, Message: "the header " +
+			versionHeader + " is missing"}
+	case m.Method == "initialize":
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+			Message: "initialize lacks its parameters"}
+	}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the header " + sessionHeader +
+		" is missing: begin a session with initialize"}
 }
 
 // resume makes sure that a session is in memory, and reports false if its client has ended it.
@@ -157,8 +163,8 @@ func (e *endpoint) replay(r *http.Request, h *httpRequest, s *mcp.Server, id ses
 	if err != nil {
 		return false
 	}
-	first := &httpRequest{ctx: h.ctx, caller: h.caller, server: h.server, session: h.session,
-		connect: s}
+	first := &httpRequest{ctx: h.ctx, caller: h.caller, roles: h.roles, server: h.server,
+		session: h.session, connect: s}
 	number, err := jsonrpc.MakeID("resume")
 	if err != nil {
 		return false

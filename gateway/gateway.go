@@ -42,6 +42,9 @@ type Config struct {
 		[]*toolspecs.Compiled, error)
 	// Caller returns who sent a request; required.
 	Caller func(*http.Request) api.Caller
+	// Roles returns the roles of the sender of a request; nil for none. Whoever may use
+	// OperatorPath decides with them.
+	Roles func(*http.Request) []api.UserRole
 	// Operates reports whether the sender of a request may decide about approvals; nil allows it
 	// to everyone.
 	Operates func(*http.Request) bool
@@ -96,6 +99,7 @@ func New(c Config) (*Gateway, error) {
 		draining: make(chan struct{})}
 	g.mcp = newEndpoint(&g.requests, c, g.newServer)
 	g.operator = newEndpoint(&g.requests, c, g.newOperatorServer)
+	g.warnOfNames()
 	return g, nil
 }
 
@@ -103,7 +107,7 @@ func New(c Config) (*Gateway, error) {
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	server, operates, ok := route(r.URL.Path)
 	switch {
-	case !ok || server != "" && g.config.Select == nil:
+	case !ok || !g.hasServer(server, r):
 		http.NotFound(w, r)
 	case operates && g.config.Operates != nil && !g.config.Operates(r):
 		http.Error(w, "deciding about approvals is not allowed to this identity",
@@ -115,8 +119,34 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// hasServer reports whether there is a virtual server that the sender of a request may use; the one
+// without a name is Path itself.
+func (g *Gateway) hasServer(name string, r *http.Request) bool {
+	if name == "" {
+		return true
+	}
+	if g.config.Select == nil {
+		return false
+	}
+	_, err := g.config.Select(name, g.config.Caller(r), nil)
+	return err == nil
+}
+
 // CatalogChanged tells connected clients that the list of tools may have changed.
-func (g *Gateway) CatalogChanged() { g.mcp.announceTools() }
+func (g *Gateway) CatalogChanged() {
+	g.warnOfNames()
+	g.mcp.announceTools()
+}
+
+// warnOfNames logs the tools that cannot be offered because the gateway has one of that name.
+func (g *Gateway) warnOfNames() {
+	for _, name := range builtins {
+		if t, ok := g.config.Catalog().Get(name); ok && t.Spec.Status != api.StatusDisabled {
+			g.config.Logger.Warn("a tool is not offered: the gateway has one of that name",
+				"tool", name)
+		}
+	}
+}
 
 // Drain has requests that wait for a call return that it is pending, so that a server that shuts
 // down need not wait for them. The calls go on, and another replica has their results.

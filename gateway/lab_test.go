@@ -28,6 +28,8 @@ type fakeSessions struct {
 	decisions []api.Decision
 	replies   []api.Reply
 	approvals []OpenApproval
+	// stays keeps approved calls running.
+	stays bool
 }
 
 func newFake() *fakeSessions {
@@ -40,7 +42,7 @@ func (f *fakeSessions) Submit(_ context.Context, s Session, c api.SessionCall) (
 	api.SessionCallStatus, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	st := &api.SessionCallStatus{ID: c.ID, State: api.SessionCallRunning}
+	st := &api.SessionCallStatus{ID: c.ID, RunID: "execution", State: api.SessionCallRunning}
 	switch c.Tool {
 	case "echo":
 		st.State = api.SessionCallEnded
@@ -56,7 +58,8 @@ func (f *fakeSessions) Submit(_ context.Context, s Session, c api.SessionCall) (
 	case "mine", "theirs":
 		st.State = api.SessionCallAwaitsApproval
 		st.Approval = &api.Approval{Call: c.ID, Tool: c.Tool,
-			ApprovalNeed: api.ApprovalNeed{Text: "pay", Digest: "digest-" + c.ID}}
+			ApprovalNeed: api.ApprovalNeed{Text: "pay", Digest: "digest-" + c.ID,
+				ByCaller: c.Tool == "mine"}}
 	}
 	f.calls[s.RunID()+"."+c.ID] = st
 	if st.State != api.SessionCallEnded {
@@ -94,17 +97,33 @@ func (f *fakeSessions) Approvals(context.Context) ([]OpenApproval, error) {
 
 func (f *fakeSessions) Decide(_ context.Context, run string, d api.Decision) error {
 	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, a := range f.approvals {
+		if e := a.Refusal(d, a.Caller); e != nil {
+			return e
+		}
+	}
+	if f.calls[run+"."+d.Call].State == api.SessionCallEnded {
+		return &api.ReplyError{Type: api.DecisionClosed, Message: "nothing is left to decide"}
+	}
 	f.decisions = append(f.decisions, d)
-	f.mu.Unlock()
-	f.finish(run+"."+d.Call, api.CallOutcome{Result: &api.Result{Output: []byte(`"paid"`)}})
+	if f.stays {
+		st := f.calls[run+"."+d.Call]
+		st.State, st.Approval = api.SessionCallRunning, nil
+		return nil
+	}
+	f.end(run+"."+d.Call, api.CallOutcome{Result: &api.Result{Output: []byte(`"paid"`)}})
 	return nil
 }
 
 func (f *fakeSessions) Answer(_ context.Context, run string, r api.Reply) error {
 	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.calls[run+"."+r.Question].State == api.SessionCallEnded {
+		return &api.ReplyError{Type: api.ReplyClosed, Message: "the question is closed"}
+	}
 	f.replies = append(f.replies, r)
-	f.mu.Unlock()
-	f.finish(run+"."+r.Question, api.CallOutcome{Result: &api.Result{Output: r.Value}})
+	f.end(run+"."+r.Question, api.CallOutcome{Result: &api.Result{Output: r.Value}})
 	return nil
 }
 
@@ -112,6 +131,10 @@ func (f *fakeSessions) Answer(_ context.Context, run string, r api.Reply) error 
 func (f *fakeSessions) finish(handle string, o api.CallOutcome) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.end(handle, o)
+}
+
+func (f *fakeSessions) end(handle string, o api.CallOutcome) {
 	st := f.calls[handle]
 	st.State, st.Outcome, st.Question, st.Approval = api.SessionCallEnded, &o, nil, nil
 }

@@ -2,11 +2,11 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/wire"
 )
 
 // maxApprovals bounds the approvals of one list.
@@ -24,6 +24,8 @@ type listedApproval struct {
 	Asked  string `json:"asked,omitempty"`
 	Until  string `json:"until,omitempty"`
 	Digest string `json:"digest"`
+	// Approvers are who may decide; empty is everyone but the caller.
+	Approvers []string `json:"approvers,omitempty"`
 }
 
 type listedApprovals struct {
@@ -50,9 +52,10 @@ type decided struct {
 
 // newOperatorServer returns the server of the tools that decide about approvals.
 func (g *Gateway) newOperatorServer(session string) *mcp.Server {
-	s := mcp.NewServer(g.implementation(), &mcp.ServerOptions{Logger: g.config.Logger,
+	s := mcp.NewServer(g.implementation(), &mcp.ServerOptions{Logger: wire.Quiet(g.config.Logger),
 		GetSessionID: constant(session), Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{ListChanged: true}}})
+	s.AddReceivingMiddleware(g.guard)
 	mcp.AddTool(s, &mcp.Tool{Name: "list_approvals", Annotations: readOnly(),
 		Description: "Lists the calls of all runs that wait for approval, oldest first."},
 		g.listApprovals)
@@ -73,10 +76,14 @@ func (g *Gateway) listApprovals(ctx context.Context, _ *mcp.CallToolRequest, _ n
 	}
 	list := listedApprovals{Approvals: []listedApproval{}}
 	for _, a := range all[:min(len(all), maxApprovals)] {
-		list.Approvals = append(list.Approvals, listedApproval{Run: a.Run, Call: a.Call,
+		listed := listedApproval{Run: a.Run, Call: a.Call,
 			Tool: a.Tool, Caller: a.Caller.ID, Text: a.Text, Reason: a.Reason, Rule: a.Rule,
 			Asked: a.Asked.UTC().Format(timeLayout), Until: a.Until.UTC().Format(timeLayout),
-			Digest: a.Digest})
+			Digest: a.Digest}
+		for _, rule := range a.Approvers {
+			listed.Approvers = append(listed.Approvers, rule.String())
+		}
+		list.Approvals = append(list.Approvals, listed)
 	}
 	list.Left = len(all) - len(list.Approvals)
 	return nil, list, nil
@@ -89,32 +96,13 @@ func (g *Gateway) decider(kind api.DecisionKind) mcp.ToolHandlerFor[decideArgume
 	return func(ctx context.Context, req *mcp.CallToolRequest, in decideArguments) (
 		*mcp.CallToolResult, decided, error) {
 		r := g.request(ctx, req, req.Params)
-		if err := g.othersCall(r, in); err != nil {
-			return nil, decided{}, err
-		}
 		err := g.config.Sessions.Decide(ctx, in.Run, api.Decision{Call: in.Call,
 			Digest: in.Digest, Kind: kind, By: r.caller.ID, Auth: r.caller.Auth,
-			Reason: in.Reason})
+			Claims: r.caller.Claims, Roles: r.http.roles, Reason: in.Reason})
+		if err != nil {
+			g.config.Logger.Warn("a decision was not accepted", "by", r.caller.ID, "auth",
+				r.caller.Auth, "run", in.Run, "call", in.Call, "error", err)
+		}
 		return nil, decided{Decision: string(kind), By: r.caller.ID}, err
 	}
-}
-
-// othersCall returns an error unless the call waits for approval and was made by someone else. A
-// caller that may approve its own call is asked directly.
-func (g *Gateway) othersCall(r *request, in decideArguments) error {
-	all, err := g.config.Sessions.Approvals(r.ctx)
-	if err != nil {
-		return fmt.Errorf("the approvals cannot be read: %w", err)
-	}
-	for _, a := range all {
-		if a.Run != in.Run || a.Call != in.Call {
-			continue
-		}
-		if a.Caller.ID == r.caller.ID && a.Caller.Type == api.CallerSession {
-			return errors.New("you made this call: another person has to decide about it")
-		}
-		return nil
-	}
-	return fmt.Errorf("no call %s of run %s waits for approval", api.Shorten(in.Call, 100),
-		api.Shorten(in.Run, 200))
 }

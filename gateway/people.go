@@ -34,11 +34,10 @@ func (c *openCall) askID() string {
 	return ""
 }
 
-// mayApprove reports whether the caller of a call may approve it: if the toolspec says so, and it
-// is the toolspec that asks.
+// mayApprove reports whether the caller of a call may approve it.
 func (c *openCall) mayApprove() bool {
-	return c.tool != nil && c.tool.Spec.Approval != nil && c.tool.Spec.Approval.ByCaller &&
-		c.status.Approval.Rule == ""
+	need := c.status.Approval
+	return need.Refusal(c.denial(need), c.caller) == nil
 }
 
 // hasQuestion reports whether the client can be asked something that it was not asked before.
@@ -79,9 +78,9 @@ func (c *openCall) askByResult(ask string, question *mcp.ElicitParams) (mcp.Resu
 	if c.requestDigest == "" { // the request cannot be repeated with the answer
 		return nil, nil
 	}
-	state, err := c.state.sign(askState{Session: c.session.key, Call: c.id, Ask: ask,
-		Caller: callerDigest(c.caller.ID), Request: c.requestDigest,
-		Until: time.Now().Add(stateFor)})
+	state, err := c.state.sign(askState{Session: c.session.key, Call: c.id,
+		Execution: c.execution, Ask: ask, Caller: callerDigest(c.caller.ID),
+		Request: c.requestDigest, Until: time.Now().Add(stateFor)})
 	if err != nil {
 		return nil, err
 	}
@@ -130,16 +129,19 @@ func (r *request) replied(p *mcp.CallToolParamsRaw) (mcp.Result, error) {
 	}
 	s := r.run
 	s.key = state.Session
-	c := &openCall{request: r, session: s, id: state.Call, began: time.Now(),
-		requestDigest: digest}
-	c.tool, _ = r.config.Catalog().Get(toolName(p))
+	c := &openCall{request: r, session: s, id: state.Call, execution: state.Execution,
+		began: time.Now(), requestDigest: digest}
 	if err := c.load(); err != nil {
 		return nil, err
 	}
+	c.tool, _ = r.config.Catalog().Get(toolName(p))
+	if c.status.State == api.SessionCallUnknown {
+		return nil, invalid("the call of requestState is no longer known")
+	}
 	if c.askID() == state.Ask {
 		res, _ := p.InputResponses[replyName].(*mcp.ElicitResult)
-		if res == nil {
-			return nil, invalid("inputResponses has no answer to the question")
+		if res == nil { // the answer is missing: ask again
+			return c.askByResult(state.Ask, elicitation(c.status))
 		}
 		if err := c.reply(state.Ask, res); err != nil {
 			return nil, err
@@ -167,37 +169,78 @@ func requestDigest(p *mcp.CallToolParamsRaw) string {
 }
 
 // reply gives a session the answer of the client's user. A user who cancels the dialog has not
-// answered: the question stays open. A reply that the session refuses is an error of the client.
+// answered: the question stays open. An answer that the session refuses is an error of the client,
+// unless the call no longer asks: then somebody else has answered, or the client has sent the
+// answer twice.
 func (c *openCall) reply(ask string, res *mcp.ElicitResult) error {
 	if res.Action == "cancel" {
 		return nil
 	}
+	send, err := c.answer(ask, res)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(c.ctx, cancelWithin)
 	defer cancel()
-	var err error
-	if a := c.status.Approval; a != nil && a.Digest == ask {
-		err = c.config.Sessions.Decide(ctx, c.session.RunID(), decisionOf(c, a, res))
-	} else {
-		err = c.config.Sessions.Answer(ctx, c.session.RunID(), replyOf(c, ask, res))
+	err = send(ctx)
+	for pause := firstPoll; isBusy(err) && sleep(ctx, pause); pause = min(2*pause, lastPoll) {
+		err = send(ctx)
 	}
-	if refusal, ok := errors.AsType[*api.ReplyError](err); ok {
-		return invalid(fmt.Sprintf("the answer was rejected: %s", refusal.Error()))
-	}
-	if err != nil {
+	refusal, ok := errors.AsType[*api.ReplyError](err)
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
 		return c.unavailable(err)
 	}
-	return nil
+	if err := c.load(); err != nil || c.askID() != ask {
+		return err
+	}
+	return invalid("the answer was rejected: " + refusal.Error())
+}
+
+// isBusy reports whether an answer was refused because another one is being checked.
+func isBusy(err error) bool {
+	refusal, ok := errors.AsType[*api.ReplyError](err)
+	return ok && refusal.Type == api.ReplyBusy
+}
+
+// answer returns a function that gives the session the answer. Its error is that of an answer which
+// is not one of the protocol, or not one of the form.
+func (c *openCall) answer(ask string, res *mcp.ElicitResult) (func(context.Context) error, error) {
+	if res.Action != "accept" && res.Action != "decline" {
+		return nil, invalid(fmt.Sprintf("the action %q is unknown: use accept, decline or cancel",
+			api.Shorten(res.Action, 100)))
+	}
+	run := c.session.RunID()
+	if a := c.status.Approval; a == nil || a.Digest != ask {
+		r := replyOf(c, ask, res)
+		return func(ctx context.Context) error { return c.config.Sessions.Answer(ctx, run, r) }, nil
+	}
+	d, err := decisionOf(c, c.status.Approval, res)
+	return func(ctx context.Context) error { return c.config.Sessions.Decide(ctx, run, d) }, err
+}
+
+// denial returns the decision of a caller to deny its own call.
+func (c *openCall) denial(a *api.Approval) api.Decision {
+	return api.Decision{Call: a.Call, Digest: a.Digest, Kind: api.DecisionDeny, By: c.caller.ID,
+		Auth: c.caller.Auth, Claims: c.caller.Claims, Roles: c.http.roles}
 }
 
 // decisionOf returns the decision of a caller about its own call.
-func decisionOf(c *openCall, a *api.Approval, res *mcp.ElicitResult) api.Decision {
-	d := api.Decision{Call: a.Call, Digest: a.Digest, Kind: api.DecisionDeny, By: c.caller.ID,
-		Auth: c.caller.Auth}
-	if res.Action == "accept" && res.Content["decision"] == string(api.DecisionApprove) {
-		d.Kind = api.DecisionApprove
+func decisionOf(c *openCall, a *api.Approval, res *mcp.ElicitResult) (api.Decision, error) {
+	d := c.denial(a)
+	if res.Action == "accept" {
+		switch res.Content["decision"] {
+		case string(api.DecisionApprove):
+			d.Kind = api.DecisionApprove
+		case string(api.DecisionDeny):
+		default:
+			return d, invalid("the answer has no decision: use approve or deny")
+		}
 	}
 	d.Reason, _ = res.Content["reason"].(string)
-	return d
+	return d, nil
 }
 
 // replyOf returns the answer to a question.

@@ -93,10 +93,98 @@ func TestApproval_AsksTheCallerOnlyIfTheToolspecAllowsIt(t *testing.T) {
 	}
 }
 
+// asked calls a tool that asks the caller, and returns the call and the state to answer with.
+func (l *lab) asked(tool string) (call, state string) {
+	l.Helper()
+	var got struct {
+		State string `json:"requestState"`
+	}
+	r := l.callModern(tool, asksUsers)
+	if err := json.Unmarshal(r.Result, &got); err != nil || got.State == "" {
+		l.Fatalf("%s did not ask: %+v, %v", tool, r, err)
+	}
+	return <-l.submitted, got.State
+}
+
+// answered repeats a call with an answer.
+func (l *lab) answered(tool, state, action, content string) reply {
+	l.Helper()
+	return l.modern(l.Context(), "tools/call", tool, fmt.Sprintf(`"name":%q,"arguments":{},`+
+		`"requestState":%q,"inputResponses":{"reply":{"action":%q,"content":%s}}`, tool, state,
+		action, content), asksUsers)
+}
+
+// Answers that are sent at the same time are taken once, and each gets the result of the call.
+func TestQuestion_TakesOneOfManyAnswers(t *testing.T) {
+	l := newLab(t, nil)
+	for _, tool := range []string{"ask", "mine"} {
+		_, state := l.asked(tool)
+		answers := make(chan reply, 8)
+		for range cap(answers) {
+			go func() {
+				answers <- l.answered(tool, state, "accept", `{"answer":"paid","decision":"approve"}`)
+			}()
+		}
+		for range cap(answers) {
+			if r := <-answers; r.Error != nil || text(t, r.Result) != "paid" {
+				t.Errorf("%s: %+v", tool, r)
+			}
+		}
+	}
+	if len(l.replies) != 1 || len(l.decisions) != 1 {
+		t.Errorf("the session took %d replies and %d decisions", len(l.replies), len(l.decisions))
+	}
+}
+
+// An answer that the protocol does not have leaves the question open.
+func TestQuestion_StaysOpenAfterAnAnswerThatIsInvalid(t *testing.T) {
+	l := newLab(t, nil)
+	for _, tool := range []string{"ask", "mine"} {
+		call, state := l.asked(tool)
+		r := l.answered(tool, state, "agree", `{}`)
+		if r.Error == nil || r.Error.Code != -32602 || r.Error.Message !=
+			`the action "agree" is unknown: use accept, decline or cancel` {
+			t.Errorf("%s: %+v", tool, r)
+		}
+		if st := l.calls[call]; st.State == api.SessionCallEnded {
+			t.Errorf("%s: the call is %+v", tool, st)
+		}
+	}
+	_, state := l.asked("mine")
+	if r := l.answered("mine", state, "accept", `{"decision":"maybe"}`); r.Error == nil ||
+		r.Error.Message != "the answer has no decision: use approve or deny" {
+		t.Errorf("a decision that does not exist: %+v", r)
+	}
+	if len(l.replies)+len(l.decisions) != 0 {
+		t.Errorf("the session took %+v and %+v", l.replies, l.decisions)
+	}
+}
+
+// The handle of a call that was answered names its execution, so that get_result finds the call
+// after the end of its session.
+func TestQuestion_KeepsTheExecutionOfTheCall(t *testing.T) {
+	l := newLab(t, func(c *Config) { c.Wait = c.Direct })
+	call, state := l.asked("mine")
+	l.stays = true
+	r := l.answered("mine", state, "accept", `{"decision":"approve"}`)
+	var got struct {
+		Meta map[string]struct {
+			ID string `json:"call_id"`
+		} `json:"_meta"`
+	}
+	if err := json.Unmarshal(r.Result, &got); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.TrimPrefix(call, "session/ann/") + ".execution"
+	if handle := got.Meta[callKey].ID; handle != want {
+		t.Errorf("the handle is %q, want %q: %s", handle, want, r.Result)
+	}
+}
+
 func TestOperator_DecidesAboutCallsOfOthers(t *testing.T) {
 	l := newLab(t, nil)
 	l.approvals = []OpenApproval{{Run: "run", Caller: api.Caller{Type: api.CallerSession,
-		ID: "bob"}, Approval: api.Approval{Call: "1", Tool: "pay", ApprovalNeed: api.ApprovalNeed{
+		ID: "bob", Auth: api.AuthKey}, Approval: api.Approval{Call: "1", Tool: "pay", ApprovalNeed: api.ApprovalNeed{
 		Text: "pay 5", Digest: "d"}}}}
 	l.calls["run.1"] = &api.SessionCallStatus{}
 	s := l.connect(l.url+OperatorPath, nil)
@@ -118,7 +206,7 @@ func TestOperator_DecidesAboutCallsOfOthers(t *testing.T) {
 	}
 	res := decide("bob")
 	if got := res.Content[0].(*mcp.TextContent).Text; !res.IsError ||
-		got != "you made this call: another person has to decide about it" {
+		got != `bob (api_key) is the caller of call "1": another person has to decide about it` {
 		t.Errorf("bob: %s", got)
 	}
 	if res = decide("ann"); res.IsError || len(l.decisions) != 1 || l.decisions[0].By != "ann" {

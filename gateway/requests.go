@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/wire"
 )
 
 // requestHeader carries the number of an HTTP request through the SDK to the handlers of its
@@ -21,10 +22,13 @@ type httpRequest struct {
 	ctx    context.Context
 	header http.Header
 	caller api.Caller
+	roles  []api.UserRole
 	// server is the name of the virtual server; empty for none.
 	server string
 	// session is the Mcp-Session-Id; empty in revisions without sessions.
 	session string
+	// message is the message of a POST.
+	message wire.Message
 	// connect is the server of a session that the request begins; nil for none.
 	connect *mcp.Server
 }

@@ -3,12 +3,12 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"runtime/debug"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/wire"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 )
 
@@ -35,23 +35,15 @@ func (g *Gateway) newServer(session string) *mcp.Server {
 	caps := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
 	caps.AddExtension(tasksExtension, nil)
 	s := mcp.NewServer(g.implementation(), &mcp.ServerOptions{Instructions: instructions,
-		Logger: g.config.Logger, Capabilities: caps, GetSessionID: constant(session)})
-	s.AddReceivingMiddleware(g.answer)
+		Logger: wire.Quiet(g.config.Logger), Capabilities: caps, GetSessionID: constant(session)})
+	s.AddReceivingMiddleware(g.guard, g.answer)
 	addTaskMethods(s)
 	return s
 }
 
 // answer is the middleware that answers the methods of tools and tasks.
 func (g *Gateway) answer(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
-		defer func() { // a panic would end the process, and with it the requests of others
-			if cause := recover(); cause != nil {
-				g.config.Logger.Error("a request panicked", "method", method, "cause", cause,
-					"stack", string(debug.Stack()))
-				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
-					Message: "the request failed inside the gateway"}
-			}
-		}()
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch p := req.GetParams().(type) {
 		case *mcp.ListToolsParams:
 			if p == nil { // the message has none
@@ -144,8 +136,9 @@ func clientName(p *mcp.InitializeParams) string {
 	return api.Shorten(p.ClientInfo.Name+" "+p.ClientInfo.Version, 100)
 }
 
-// modern reports whether the message is of the revision without sessions.
-func (r *request) modern() bool { return r.client.ProtocolVersion >= stateless }
+// modern reports whether the message is of the revision without sessions. The SDK has checked that
+// it supports the version of the message.
+func (r *request) modern() bool { return r.meta[mcp.MetaKeyProtocolVersion] != nil }
 
 // hungUp reports whether the HTTP connection of the message has ended, rather than its client
 // having cancelled it.
@@ -164,12 +157,29 @@ func (r *request) asks() bool {
 		c.Elicitation.URL == nil)
 }
 
-// trace returns the W3C traceparent of the message; empty for none.
+// trace returns the W3C traceparent of the message; empty for none, or one that is malformed.
 func (r *request) trace() string {
-	if t, ok := r.meta["traceparent"].(string); ok {
-		return t
+	text, ok := r.meta["traceparent"].(string)
+	if !ok {
+		text = r.http.header.Get("Traceparent")
 	}
-	return r.http.header.Get("Traceparent")
+	if _, valid := api.ParseTraceparent(text); !valid {
+		return ""
+	}
+	return text
+}
+
+// message describes the message for traces.
+func (r *request) message() *api.MCPMessage {
+	m := &api.MCPMessage{Protocol: api.Shorten(r.client.ProtocolVersion, maxVersion),
+		Transport: api.TransportHTTP}
+	if r.http.header == nil {
+		m.Transport = api.TransportStdio
+	}
+	if id, ok := parseSessionID(r.http.session, r.caller.ID); ok {
+		m.Session = id.Key
+	}
+	return m
 }
 
 // notify sends progress, if the client wants any.

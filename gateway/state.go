@@ -18,6 +18,8 @@ const stateFor = 24 * time.Hour
 type askState struct {
 	Session string `json:"s"`
 	Call    string `json:"c"`
+	// Execution is the one that makes the call.
+	Execution string `json:"x"`
 	// Ask is the id of the question, or the digest of the call to approve.
 	Ask string `json:"a"`
 	// Caller and Request are digests of the caller's identity, and of the tool and its arguments.

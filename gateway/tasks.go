@@ -2,8 +2,10 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpclient"
@@ -15,6 +17,8 @@ const (
 	methodTaskUpdate = "tasks/update"
 	methodTaskCancel = "tasks/cancel"
 )
+
+var taskMethods = []string{methodTaskGet, methodTaskUpdate, methodTaskCancel}
 
 // Statuses of a task.
 const (
@@ -51,7 +55,7 @@ type acknowledged struct {
 // addTaskMethods has the server receive the methods of tasks, which the middleware of the gateway
 // answers.
 func addTaskMethods(s *mcp.Server) {
-	for _, method := range []string{methodTaskGet, methodTaskUpdate, methodTaskCancel} {
+	for _, method := range taskMethods {
 		err := mcp.AddReceivingCustomMethod(s, method, func(context.Context, *mcp.ServerSession,
 			*mcpclient.TaskParams) (*acknowledged, error) {
 			return &acknowledged{ResultType: resultComplete}, nil
@@ -84,8 +88,17 @@ func (c *openCall) taskOf() *taskResult {
 	return t
 }
 
+// errNoTasks refuses the methods of tasks to clients that do not declare the extension.
+var errNoTasks = &jsonrpc.Error{Code: mcp.CodeMissingRequiredClientCapabilities,
+	Message: "the client has not declared the extension " + tasksExtension,
+	Data: json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + tasksExtension +
+		`":{}}}}`)}
+
 // task serves the methods of tasks.
 func (r *request) task(method string, p *mcpclient.TaskParams) (mcp.Result, error) {
+	if !r.follows() {
+		return nil, errNoTasks
+	}
 	c, ok := r.parseHandle(p.TaskID)
 	if !ok {
 		return nil, invalid("task not found")

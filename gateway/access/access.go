@@ -16,24 +16,27 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// identity is who sent a request.
-type identity struct {
+// Identity is who sent a request.
+type Identity struct {
 	// ID is unique among all principals: the claim of a token with the prefix of its issuer,
 	// "key:" and the name of an API key, or "local".
 	ID string
 	// Method is how the principal was authenticated.
 	Method api.AuthMethod
-	// Scopes are those of the token or the key.
+	// Scopes are those of the token or the key, Roles follow from gateway.yaml.
 	Scopes []string
+	Roles  []api.UserRole
 	// Claims are those of the token, or the key, that gateway.yaml passes on.
 	Claims map[string]any
+	// Key is the hash of the API key.
+	Key string
 }
 
 // localIdentity sends all requests to a gateway without authentication.
-var localIdentity = identity{ID: "local", Method: api.AuthLoopback}
+var localIdentity = Identity{ID: "local", Method: api.AuthLoopback}
 
 // caller is the principal as the caller of a session.
-func (p identity) caller() api.Caller {
+func (p Identity) caller() api.Caller {
 	return api.Caller{Type: api.CallerSession, ID: p.ID, Auth: p.Method, Claims: p.Claims}
 }
 
@@ -41,8 +44,8 @@ type identityKey struct{}
 
 // identityOf returns who sent the request of a context that passed Access.Middleware; the zero
 // identity for another.
-func identityOf(ctx context.Context) identity {
-	p, _ := ctx.Value(identityKey{}).(identity)
+func identityOf(ctx context.Context) Identity {
+	p, _ := ctx.Value(identityKey{}).(Identity)
 	return p
 }
 

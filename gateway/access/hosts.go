@@ -37,18 +37,33 @@ func originOf(u *url.URL) string { return strings.ToLower(u.Scheme + "://" + u.H
 
 // check refuses requests that are addressed to another name, or that another web page sends.
 func (h hosts) check(r *http.Request) *refusal {
+	if refused := h.checkHost(r); refused != nil {
+		return refused
+	}
+	origins := r.Header.Values("Origin")
+	if len(origins) > 1 || len(origins) == 1 && !h.admits(strings.ToLower(origins[0]), r.Host) {
+		return &refusal{status: http.StatusForbidden, code: "invalid_origin",
+			message: "web pages of this origin may not send requests; see access.origins"}
+	}
+	return nil
+}
+
+// checkHost refuses requests that are addressed to another name.
+func (h hosts) checkHost(r *http.Request) *refusal {
 	name := strings.ToLower(hostname(r.Host))
 	if len(h.names) > 0 && !slices.Contains(h.names, name) {
 		return &refusal{status: http.StatusForbidden, code: "invalid_host",
 			message: "the gateway does not serve the host that the request names; see access.hosts"}
 	}
-	origins := r.Header.Values("Origin")
-	if len(origins) > 1 || len(origins) == 1 && !slices.Contains(h.origins,
-		strings.ToLower(origins[0])) {
-		return &refusal{status: http.StatusForbidden, code: "invalid_origin",
-			message: "web pages of this origin may not send requests; see access.origins"}
-	}
 	return nil
+}
+
+// admits reports whether web pages of an origin may send requests to a host. The pages of a gateway
+// on the loopback interface may send requests to it.
+func (h hosts) admits(origin, host string) bool {
+	own := origin == "http://"+strings.ToLower(host)
+	return own && slices.Contains(loopbackNames, strings.ToLower(hostname(host))) ||
+		slices.Contains(h.origins, origin)
 }
 
 func hostname(hostport string) string {

@@ -159,10 +159,10 @@ func (k *Key) decodeClaims(found *strictyaml.Findings, at string) {
 }
 
 // principal returns whose an API key is.
-func (f *keyFile) principal(token string, now time.Time) (identity, error) {
+func (f *keyFile) principal(token string, now time.Time) (Identity, error) {
 	const unknown = "the API key is not known"
 	if f == nil {
-		return identity{}, unauthorized(unknown)
+		return Identity{}, unauthorized(unknown)
 	}
 	hash := sha256.Sum256([]byte(token))
 	var found *Key
@@ -174,12 +174,16 @@ func (f *keyFile) principal(token string, now time.Time) (identity, error) {
 	}
 	switch {
 	case found == nil:
-		return identity{}, unauthorized(unknown)
+		return Identity{}, unauthorized(unknown)
 	case !found.expires.IsZero() && !now.Before(found.expires):
-		return identity{}, unauthorized("the API key is expired")
+		return Identity{}, unauthorized("the API key is expired")
 	}
-	return identity{ID: keyPrincipal + found.Name, Method: api.AuthKey, Scopes: found.Scopes,
-		Claims: found.claims}, nil
+	return found.identity(), nil
+}
+
+func (k *Key) identity() Identity {
+	return Identity{ID: keyPrincipal + k.Name, Method: api.AuthKey, Scopes: k.Scopes,
+		Claims: k.claims, Key: k.Hash}
 }
 
 // AddKey makes an API key with the name, scopes, claims and expiry of k, and adds its hash to the

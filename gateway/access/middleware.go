@@ -38,6 +38,7 @@ func (a *Access) Middleware(next http.Handler) http.Handler {
 		principal, err := a.authenticate(r)
 		if err == nil {
 			err = a.authorize(principal, r.URL.Path)
+			principal.Roles = a.settings.rolesOf(principal)
 		}
 		if err != nil {
 			a.refuse(w, r, asRefusal(err))
@@ -58,19 +59,19 @@ func (a *Access) Middleware(next http.Handler) http.Handler {
 }
 
 // authenticate returns who sends a request.
-func (a *Access) authenticate(r *http.Request) (identity, error) {
+func (a *Access) authenticate(r *http.Request) (Identity, error) {
 	if !a.settings.Authenticates() {
 		return localIdentity, nil
 	}
 	values := r.Header.Values("Authorization")
 	if len(values) == 0 {
-		return identity{}, &refusal{status: http.StatusUnauthorized,
+		return Identity{}, &refusal{status: http.StatusUnauthorized,
 			message: "the request has no header Authorization with a bearer token"}
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" ||
 		strings.ContainsAny(token, " \t,") {
-		return identity{}, unauthorized("the header Authorization is not Bearer and one token")
+		return Identity{}, unauthorized("the header Authorization is not Bearer and one token")
 	}
 	if strings.HasPrefix(token, keyPrefix) {
 		return a.keys.principal(token, a.options.now())
@@ -79,7 +80,7 @@ func (a *Access) authenticate(r *http.Request) (identity, error) {
 }
 
 // authorize checks that a principal may use a path.
-func (a *Access) authorize(p identity, path string) error {
+func (a *Access) authorize(p Identity, path string) error {
 	if p.Method == localIdentity.Method {
 		return nil
 	}

@@ -91,7 +91,7 @@ func document(path string, a *authority, scopes string) string {
 }
 
 // Without authentication the gateway serves its own machine only, under the names of the loopback
-// interface, and no web pages.
+// interface, and no web pages of others.
 func TestLoopback_ServesNoOtherHostsAndPages(t *testing.T) {
 	const refused = "the gateway does not listen on %s without authentication: set access.issuers or access.api_keys in gateway.yaml, or listen on 127.0.0.1"
 	for _, listen := range []string{":8090", "0.0.0.0:8090", "192.0.2.1:80", "[::]:8090", "x:1"} {
@@ -108,7 +108,11 @@ func TestLoopback_ServesNoOtherHostsAndPages(t *testing.T) {
 		{"127.0.0.1:8090", "", 200}, {"localhost:8090", "", 200}, {"LOCALHOST", "", 200},
 		{"[::1]:8090", "", 200}, {"evil.example:8090", "", 403}, {"", "", 403},
 		{"127.0.0.1:8090", "http://evil.example", 403}, {"127.0.0.1:8090", "null", 403},
-		{"127.0.0.1:8090", "http://127.0.0.1:8090", 403},
+		{"127.0.0.1:8090", "http://127.0.0.1:8090", 200}, // its own pages
+		{"127.0.0.1:8090", "http://127.0.0.1:8091", 403},
+		{"127.0.0.1:8090", "http://localhost:8090", 403},
+		{"127.0.0.1:8090", "https://127.0.0.1:8090", 403},
+		{"evil.example", "http://evil.example", 403},
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
 		r.Host = tt.host

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -68,7 +67,7 @@ func (s *Settings) serverAt(path string) *server {
 }
 
 // admits reports whether an identity with some claims may use the server.
-func (s *server) admits(claims map[string]any) bool { return satisfies(claims, s.claims) }
+func (s *server) admits(claims map[string]any) bool { return api.HasClaims(claims, s.claims) }
 
 // offers reports whether a server offers a tool to an identity with some claims.
 func (s *server) offers(spec *toolspecs.Spec, claims map[string]any) bool {
@@ -76,38 +75,8 @@ func (s *server) offers(spec *toolspecs.Spec, claims map[string]any) bool {
 		matches, _ := path.Match(f.Name, spec.Name) // checked when the file was read
 		return (f.Name == "" || matches) &&
 			(f.Tag == "" || slices.Contains(spec.Tags, f.Tag)) &&
-			(f.Category == "" || f.Category == spec.Category) && satisfies(claims, f.Claims)
+			(f.Category == "" || f.Category == spec.Category) && api.HasClaims(claims, f.Claims)
 	})
-}
-
-// satisfies reports whether claims have one of the wanted values for each name. A claim is a
-// value, or a list of values.
-func satisfies(claims map[string]any, wanted map[string][]string) bool {
-	for name, values := range wanted {
-		given, ok := claims[name].([]any)
-		if !ok {
-			given = []any{claims[name]}
-		}
-		if !slices.ContainsFunc(given, func(g any) bool {
-			return slices.Contains(values, claimText(g))
-		}) {
-			return false
-		}
-	}
-	return true
-}
-
-// claimText returns a scalar claim as text; empty for others.
-func claimText(claim any) string {
-	switch claim := claim.(type) {
-	case string:
-		return claim
-	case json.Number:
-		return claim.String()
-	case bool:
-		return fmt.Sprint(claim)
-	}
-	return ""
 }
 
 // errNoServer says that there is no such virtual server.

@@ -32,6 +32,7 @@ type settingsFile struct {
 	Access    accessFile            `yaml:"access"`
 	Limits    limitsFile            `yaml:"limits"`
 	Servers   map[string]serverFile `yaml:"servers"`
+	Console   consoleFile           `yaml:"console"`
 }
 
 type accessFile struct {
@@ -40,6 +41,7 @@ type accessFile struct {
 	Scopes        []string     `yaml:"scopes"`
 	OperatorScope string       `yaml:"operator_scope"`
 	Claims        []string     `yaml:"claims"`
+	Roles         rolesFile    `yaml:"roles"`
 	Hosts         []string     `yaml:"hosts"`
 	Origins       []string     `yaml:"origins"`
 }
@@ -70,11 +72,15 @@ type Settings struct {
 	scopes        []string
 	operatorScope string
 	claims        []string
+	roles         rolesFile
 	hosts         []string
 	origins       []string
 	limits        limits
 	// servers are the virtual servers by name; nil if the file has none.
 	servers map[string]*server
+	console consoleFile
+	// endedSessions is a path.
+	endedSessions string
 }
 
 // NewSettings returns the settings of a gateway without a file: no authentication, all tools.
@@ -94,9 +100,7 @@ func Load(path string) (*Settings, error) {
 	var f settingsFile
 	doc.Decode(&f)
 	s := settingsOf(f)
-	if s.keysPath != "" {
-		s.keysPath = strictyaml.Beside(path, s.keysPath)
-	}
+	s.keysPath, s.endedSessions = beside(path, s.keysPath), beside(path, f.Console.EndedSessions)
 	c := &checker{file: &f, settings: s}
 	c.check(doc)
 	doc.ReportAll(c.All)
@@ -110,6 +114,8 @@ func settingsOf(f settingsFile) *Settings {
 	s := &Settings{issuers: f.Access.Issuers, keysPath: f.Access.APIKeys, scopes: f.Access.Scopes,
 		operatorScope: cmp.Or(f.Access.OperatorScope, defaultOperatorScope),
 		claims:        f.Access.Claims,
+		roles:         f.Access.Roles,
+		console:       f.Console,
 		limits: limits{Requests: cmp.Or(f.Limits.Requests, defaultRequests),
 			Burst:    cmp.Or(f.Limits.Burst, defaultBurst),
 			InFlight: cmp.Or(f.Limits.InFlight, defaultInFlight),
@@ -197,6 +203,8 @@ func (c *checker) check(doc *strictyaml.Document) {
 	c.issuers()
 	c.origins()
 	c.names()
+	c.roles()
+	c.console()
 	for _, name := range slices.Sorted(maps.Keys(c.file.Servers)) {
 		c.server(name, c.file.Servers[name])
 	}

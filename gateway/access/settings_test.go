@@ -2,6 +2,7 @@ package access
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -34,6 +35,21 @@ func TestLoad_ReadsTheDocumentedFile(t *testing.T) {
 	text, _, _ = strings.Cut(text, "```")
 	if s := loadSettings(t, text); len(s.issuers) != 1 || len(s.servers) != 2 || s.keysPath == "" {
 		t.Errorf("got %+v", s)
+	}
+}
+
+// The file of docs/console-login.md is valid, too.
+func TestLoad_ReadsTheDocumentedLogin(t *testing.T) {
+	page, err := os.ReadFile("../../docs/console-login.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "```yaml\n")
+	text, _, _ = strings.Cut(text, "```")
+	c := loadSettings(t, text).Console()
+	if c.Issuer != "https://login.example.org" || c.ClientID != "switchyard-console" ||
+		c.Session != 8*time.Hour || !c.Keys || c.Address != "https://tools.example.org" {
+		t.Errorf("got %+v", c)
 	}
 }
 
@@ -84,6 +100,38 @@ servers:
 	}
 	if all, err := NewSettings().Select("", api.Caller{}, tools); err != nil || len(all) != 5 {
 		t.Errorf("without a file: %d, %v", len(all), err)
+	}
+}
+
+// Roles follow from names, scopes and claims. Whoever may use /operator is an approver, and without
+// authentication everyone has all roles.
+func TestRoles_FollowFromNamesScopesAndClaims(t *testing.T) {
+	s := loadSettings(t, `
+access:
+  claims: [groups]
+  roles:
+    viewer: [{claims: {groups: [staff]}}]
+    operator: ["key:ci", {scope: ops, claims: {groups: [staff]}}]
+    approver: [ada]
+`)
+	staff := map[string]any{"groups": []any{"staff"}}
+	for _, tt := range []struct {
+		identity Identity
+		want     string
+	}{
+		{Identity{ID: "bob", Method: api.AuthToken}, "[]"},
+		{Identity{ID: "bob", Method: api.AuthToken, Claims: staff}, "[viewer]"},
+		{Identity{ID: "bob", Method: api.AuthToken, Claims: staff, Scopes: []string{"ops"}},
+			"[viewer operator]"},
+		{Identity{ID: "bob", Method: api.AuthToken, Scopes: []string{"ops", "operator"}},
+			"[approver]"},
+		{Identity{ID: "ada", Method: api.AuthOIDC}, "[approver]"},
+		{Identity{ID: "key:ci", Method: api.AuthKey}, "[operator]"},
+		{localIdentity, "[viewer operator approver]"},
+	} {
+		if got := fmt.Sprint(s.rolesOf(tt.identity)); got != tt.want {
+			t.Errorf("%+v has the roles %s, want %s", tt.identity, got, tt.want)
+		}
 	}
 }
 

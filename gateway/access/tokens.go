@@ -57,14 +57,14 @@ type claims map[string]any
 
 // tokenPrincipal verifies a token and returns whose it is. Errors are refusals, except where the
 // keys of the issuer cannot be fetched.
-func (a *Access) tokenPrincipal(ctx context.Context, token, path string) (identity, error) {
+func (a *Access) tokenPrincipal(ctx context.Context, token, path string) (Identity, error) {
 	name, err := issuerOf(token)
 	if err != nil {
-		return identity{}, err
+		return Identity{}, err
 	}
 	i := slices.IndexFunc(a.issuers, func(i *issuer) bool { return i.Issuer == name })
 	if i < 0 {
-		return identity{}, unauthorized("the token's issuer is not trusted")
+		return Identity{}, unauthorized("the token's issuer is not trusted")
 	}
 	return a.issuers[i].principal(ctx, token, a.settings, path)
 }
@@ -86,31 +86,44 @@ func issuerOf(token string) (string, error) {
 }
 
 func (i *issuer) principal(ctx context.Context, token string, s *Settings,
-	path string) (identity, error) {
+	path string) (Identity, error) {
+	_, all, err := i.verify(ctx, token, i.audiences(s, path))
+	if err != nil {
+		return Identity{}, err
+	}
+	return i.identity(all, s, api.AuthToken)
+}
+
+// verify verifies a token that was issued for one of the audiences, and returns its claims.
+func (i *issuer) verify(ctx context.Context, token string, audiences []string) (*oidc.IDToken,
+	claims, error) {
 	var unavailable error
 	ctx = context.WithValue(ctx, unavailableKey{}, &unavailable)
 	verified, err := i.verifier.Verify(ctx, token)
 	if unavailable != nil {
-		return identity{}, fmt.Errorf("the keys of %s cannot be fetched: %w", i.Issuer, unavailable)
+		return nil, nil, fmt.Errorf("the keys of %s cannot be fetched: %w", i.Issuer, unavailable)
 	}
 	if err != nil {
-		return identity{}, refusedToken(err)
+		return nil, nil, refusedToken(err)
 	}
 	if !slices.ContainsFunc(verified.Audience, func(audience string) bool {
-		return slices.Contains(i.audiences(s, path), audience)
+		return slices.Contains(audiences, audience)
 	}) {
-		return identity{}, unauthorized("the token is for another audience")
+		return nil, nil, unauthorized("the token is for another audience")
 	}
 	all, err := claimsOf(verified)
-	if err != nil {
-		return identity{}, err
+	if err == nil {
+		err = i.checkTimes(all)
 	}
-	if err := i.checkTimes(all); err != nil {
-		return identity{}, err
-	}
+	return verified, all, err
+}
+
+// identity returns whose the claims of a verified token are.
+func (i *issuer) identity(all claims, s *Settings, method api.AuthMethod) (Identity, error) {
 	id, _ := all[i.principalClaim()].(string)
-	p := identity{ID: i.Prefix + id, Method: api.AuthToken, Scopes: all.scopes(),
+	p := Identity{ID: i.Prefix + id, Method: method, Scopes: all.scopes(),
 		Claims: all.chosen(s.claims)}
+	p.Roles = s.rolesOf(p)
 	return p, p.check(id, i.principalClaim())
 }
 
@@ -199,7 +212,7 @@ func (c claims) chosen(names []string) map[string]any {
 
 // check refuses identities that cannot be recorded, or that look like those of another method. id
 // is the value of the claim.
-func (p identity) check(id, claim string) error {
+func (p Identity) check(id, claim string) error {
 	switch {
 	case id == "" || len(p.ID) > maxPrincipal || strings.ContainsFunc(p.ID, func(r rune) bool {
 		return !unicode.IsPrint(r)

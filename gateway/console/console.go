@@ -1,0 +1,164 @@
+// Package console serves pages on which people decide about waiting calls, answer questions, and
+// follow and control runs. The pages are complete without JavaScript; a small script keeps them up
+// to date.
+package console
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/console/static"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// Path is the address below which the console serves.
+const Path = "/console/"
+
+// maxForm bounds the body of a form, in bytes.
+const maxForm = 2 << 20
+
+// Principal is the person who uses the console.
+type Principal struct {
+	// Name is recorded with decisions, and Auth is how it was authenticated.
+	Name string
+	Auth api.AuthMethod
+	// Roles say what the person may do: viewers see pages, operators also control runs, approvers
+	// also decide and answer.
+	Roles []api.UserRole
+	// Claims are compared with those of approvers.
+	Claims map[string]any
+	// CSRF is the token that forms return in the field csrf; empty for none.
+	CSRF string
+}
+
+// View reports whether the person may see pages.
+func (p Principal) View() bool { return len(p.Roles) > 0 }
+
+// Operate reports whether the person may control runs.
+func (p Principal) Operate() bool { return slices.Contains(p.Roles, api.RoleOperator) }
+
+// Approve reports whether the person may decide about calls and answer questions.
+func (p Principal) Approve() bool { return slices.Contains(p.Roles, api.RoleApprover) }
+
+// Config describes a console.
+type Config struct {
+	// Client reaches the runs; required.
+	Client *switchyard.Client
+	// Catalog returns the tools, whose schemas make the forms for edits; required.
+	Catalog func() *toolspecs.Catalog
+	// Principal returns who sent a request; required. It is called after the login has let the
+	// request pass, and its token has been checked.
+	Principal func(*http.Request) Principal
+	// TaskQueue is that of the workers whose lanes are shown; default api.DefaultTaskQueue.
+	TaskQueue string
+	// TemporalUI is the address of the Temporal UI; empty for no links to it.
+	TemporalUI string
+	// Version is shown at the end of pages.
+	Version string
+	// Logger gets errors of pages; default none.
+	Logger *slog.Logger
+}
+
+// Console serves the pages. Create it with New, and Close it.
+type Console struct {
+	config  Config
+	backend backend
+	inbox   *poller
+	runs    *watches
+	views   *viewCache
+	streams *streams
+	// key seals confirmations without a login.
+	key string
+	// reporting is held while a report reads its runs.
+	reporting chan struct{}
+	mux       *http.ServeMux
+}
+
+// New returns a console. It returns an error if the configuration misses something.
+func New(c Config) (*Console, error) {
+	if c.Client == nil || c.Catalog == nil || c.Principal == nil {
+		return nil, errors.New("a console needs Client, Catalog and Principal")
+	}
+	return newConsole(c, newServer(c)), nil
+}
+
+func newConsole(config Config, b backend) *Console {
+	config.Version = cmp.Or(config.Version, "dev")
+	if config.Logger == nil {
+		config.Logger = slog.New(slog.DiscardHandler)
+	}
+	c := &Console{config: config, backend: b, inbox: newPoller(b), runs: newWatches(b),
+		views: newViewCache(b), streams: newStreams(), key: rand.Text(),
+		reporting: make(chan struct{}, 1), mux: http.NewServeMux()}
+	c.routes()
+	return c
+}
+
+// Close ends the streams of open pages and stops reading for them.
+func (c *Console) Close() {
+	c.streams.close()
+	c.inbox.close()
+	c.runs.close()
+}
+
+// routes registers the addresses with the role that each needs.
+func (c *Console) routes() {
+	view, operate, approve := Principal.View, Principal.Operate, Principal.Approve
+	c.mux.Handle(static.Prefix, static.Handler())
+	for _, r := range []struct {
+		pattern string
+		may     func(Principal) bool
+		serve   func(*page)
+	}{
+		{"GET /console/{$}", view, func(p *page) { p.redirect("/console/inbox") }},
+		{"GET /console/inbox", view, c.showInbox},
+		{"GET /console/call", view, c.showCall},
+		{"POST /console/call", approve, c.decide},
+		{"GET /console/question", view, c.showQuestion},
+		{"POST /console/question", approve, c.answer},
+		{"GET /console/runs", view, c.showRuns},
+		{"GET /console/run", view, c.showRun},
+		{"POST /console/run", operate, c.control},
+		{"GET /console/run/result", view, c.showResult},
+		{"GET /console/run/timeline.html", view, c.downloadTimeline},
+		{"GET /console/report", view, c.showReport},
+		{"GET /console/lanes", view, c.showLanes},
+		{"GET /console/tools", view, c.showTools},
+		{"GET /console/events/inbox", view, c.inboxEvents},
+		{"GET /console/events/run", view, c.runEvents},
+	} {
+		c.mux.HandleFunc(r.pattern, c.handle(r.may, r.serve))
+	}
+}
+
+// handle returns the handler of a page for people who have a role.
+func (c *Console) handle(may func(Principal) bool, serve func(*page)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		p := &page{console: c, w: w, r: r, who: c.config.Principal(r)}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		w.Header().Set("Cache-Control", "no-store")
+		if r.Method == http.MethodPost && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+			p.problem(http.StatusForbidden, "The form was sent by another site.")
+			return
+		}
+		if !may(p.who) {
+			p.problem(http.StatusForbidden, "Your role does not allow this.")
+			return
+		}
+		if r.Method == http.MethodPost && r.ParseForm() != nil {
+			p.problem(http.StatusRequestEntityTooLarge, "The form cannot be read: it is larger "+
+				"than 2 MiB, or not a form.")
+			return
+		}
+		serve(p)
+	}
+}
+
+// ServeHTTP serves everything below Path.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.mux.ServeHTTP(w, r) }

@@ -1,0 +1,245 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/console/forms"
+)
+
+// grantKind is the kind of a form that grants a run at a limit more.
+const grantKind = "grant"
+
+// callBody is the content of the page of one call.
+type callBody struct {
+	Run, Call string
+	// Open is the approval; nil if the call does not wait for one.
+	Open  *switchyard.Approval
+	About *about
+	// Edit is the form for changed arguments; nil for a text of JSON, which Text holds.
+	Edit *forms.Form
+	Text string
+	// Problem says why a form was refused, and Problems are all faults of its values.
+	Problem  string
+	Problems []api.Problem
+	// Reason and Grant are what was entered.
+	Reason string
+	Grant  []grantField
+	// Late is set for a decision that came after another one, or after the end of the call.
+	Late bool
+}
+
+// grantField is an amount that can be granted.
+type grantField struct{ Name, Label, Value, Fault string }
+
+func grantFields() []grantField {
+	return []grantField{{Name: "calls", Label: "more calls"}, {Name: "turns", Label: "more turns"},
+		{Name: "tokens", Label: "more tokens"}, {Name: "cost", Label: "more cost in dollars"},
+		{Name: "wall_time", Label: "more time, such as 1h"}}
+}
+
+// target returns the run and the call that a request names.
+func (p *page) target() (run, call string) {
+	return p.r.FormValue("run"), p.r.FormValue("call")
+}
+
+func (c *Console) showCall(p *page) {
+	body, err := c.callBody(p.r.Context(), p)
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	c.showCallBody(p, body, 0)
+}
+
+func (c *Console) showCallBody(p *page, body *callBody, status int) {
+	p.show(content{Template: "call", Title: "Call " + body.Call, Section: "inbox", Status: status,
+		Events: "/console/events/inbox", Body: body})
+}
+
+// callBody reads the call that a request names.
+func (c *Console) callBody(ctx context.Context, p *page) (*callBody, error) {
+	run, call := p.target()
+	body := &callBody{Run: run, Call: call, Text: "{}", Grant: grantFields()}
+	open, _, err := c.backend.waiting(ctx, runRef{ID: run})
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(open, func(a switchyard.Approval) bool {
+		return a.WorkflowID == run && a.Call == call
+	}); i >= 0 {
+		body.Open = &open[i]
+	}
+	if body.About, err = readAbout(ctx, c.backend, runRef{ID: run}, call); err != nil {
+		return nil, err
+	}
+	if body.Open == nil || body.Open.Limit != "" {
+		return body, nil
+	}
+	body.Edit = c.editForm(body)
+	return body, nil
+}
+
+// editForm returns the form for the arguments of a waiting call; nil if there is none.
+func (c *Console) editForm(b *callBody) *forms.Form {
+	tool, ok := c.config.Catalog().Get(b.Open.Tool)
+	if !ok || !b.About.Found {
+		return nil
+	}
+	f, ok := forms.Edit(tool.InputSchema(), b.About.Record.Arguments)
+	if !ok {
+		return nil
+	}
+	return &f
+}
+
+// decide handles the forms that decide about a call.
+func (c *Console) decide(p *page) {
+	body, err := c.callBody(p.r.Context(), p)
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	entered := p.r.PostForm
+	body.Reason = entered.Get("reason")
+	d := switchyard.Decision{Call: body.Call, Digest: entered.Get("digest"),
+		Kind: api.DecisionKind(entered.Get("decision")), By: p.who.Name,
+		Auth: p.who.Auth, Roles: p.who.Roles, Claims: p.who.Claims, Reason: body.Reason}
+	if d.Digest == "" { // a decision without one would hold for a call that nobody has seen
+		body.Problem = "The form does not name the call as it was shown."
+		c.showCallBody(p, body, http.StatusUnprocessableEntity)
+		return
+	}
+	if body.Open == nil {
+		body.Late, body.Problem = true, "The call does not wait for approval any more."
+		c.showCallBody(p, body, http.StatusConflict)
+		return
+	}
+	if !body.complete(&d, entered) {
+		c.showCallBody(p, body, http.StatusUnprocessableEntity)
+		return
+	}
+	err = c.backend.handle(runRef{ID: body.Run}).Decide(p.r.Context(), d)
+	c.inbox.kick()
+	if err == nil {
+		if d.Grant != nil {
+			p.done("/console/inbox", grantKind, body.Run, "")
+			return
+		}
+		// Not what was asked for: an edit without changes approves.
+		p.done("/console/inbox", string(d.Kind), body.Run, body.Call)
+		return
+	}
+	c.refusedDecision(p, body, err)
+}
+
+// complete adds to a decision what its form has besides; false if that has faults.
+func (b *callBody) complete(d *switchyard.Decision, entered url.Values) bool {
+	switch d.Kind {
+	case api.DecisionEdit:
+		changes, ok := b.changes(entered)
+		if !ok {
+			b.Problem = "The changed arguments are not valid."
+			return false
+		}
+		d.Arguments = changes
+		if string(changes) == "{}" { // nothing was changed
+			d.Kind, d.Arguments = api.DecisionApprove, nil
+		}
+	case grantKind:
+		grant, ok := b.granted(entered)
+		if !ok {
+			b.Problem = "The amounts are not valid."
+			return false
+		}
+		d.Kind, d.Grant = api.DecisionApprove, grant
+	}
+	return true
+}
+
+// changes returns the changed arguments of an edit.
+func (b *callBody) changes(entered url.Values) (json.RawMessage, bool) {
+	if b.Edit != nil {
+		return b.Edit.Changes(entered)
+	}
+	b.Text = entered.Get("arguments")
+	data, fault := forms.Strict(b.Text)
+	var object map[string]json.RawMessage
+	if fault == "" && json.Unmarshal(data, &object) != nil {
+		fault = "the changed arguments must be a JSON object"
+	}
+	if fault != "" {
+		b.Problems = []api.Problem{{Message: fault}}
+	}
+	return data, fault == ""
+}
+
+// granted returns the amounts of a grant.
+func (b *callBody) granted(entered url.Values) (*api.Grant, bool) {
+	g, ok := &api.Grant{}, true
+	for i := range b.Grant {
+		f := &b.Grant[i]
+		f.Value = strings.TrimSpace(entered.Get("grant." + f.Name))
+		if f.Value == "" {
+			continue
+		}
+		if f.set(g) != nil {
+			f.Fault, ok = "enter a number", false
+			if f.Name == "wall_time" {
+				f.Fault = "enter a duration, such as 1h30m"
+			}
+		}
+	}
+	return g, ok
+}
+
+// set sets the field's amount of a grant.
+func (f *grantField) set(g *api.Grant) (err error) {
+	switch f.Name {
+	case "calls":
+		g.Calls, err = strconv.Atoi(f.Value)
+	case "turns":
+		g.Turns, err = strconv.Atoi(f.Value)
+	case "tokens":
+		g.Tokens, err = strconv.Atoi(f.Value)
+	case "cost":
+		g.Cost, err = strconv.ParseFloat(f.Value, 64)
+	case "wall_time":
+		err = g.WallTime.UnmarshalText([]byte(f.Value))
+	}
+	return err
+}
+
+// refusedDecision shows why a decision did not take effect.
+func (c *Console) refusedDecision(p *page, body *callBody, err error) {
+	refused, ok := errors.AsType[*api.ReplyError](err)
+	if !ok && !errors.Is(err, &switchyard.RequestError{Type: switchyard.RunEnded}) {
+		p.fail(err)
+		return
+	}
+	if ok && (refused.Type == api.DecisionUnfit || refused.Type == api.ReplyMalformed) {
+		body.Problem, body.Problems = sentence(refused.Message), refused.Problems
+		if body.Edit != nil {
+			body.Problems = body.Edit.Blame(refused.Problems)
+		}
+		c.showCallBody(p, body, http.StatusUnprocessableEntity)
+		return
+	}
+	// Somebody else was faster, or the call has ended or changed: show it as it is now.
+	now, lookup := c.callBody(p.r.Context(), p)
+	if lookup != nil {
+		p.fail(lookup)
+		return
+	}
+	now.Late = now.Open == nil
+	now.Reason, now.Problem = body.Reason, sentence(err.Error())
+	c.showCallBody(p, now, http.StatusConflict)
+}

@@ -1,0 +1,154 @@
+package forms_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/console/forms"
+)
+
+const schema = `{"type":"object","required":["to","amount"],"properties":{
+	"to":{"type":"string","description":"the account"},
+	"amount":{"type":"integer"},
+	"note":{"type":["string","null"]},
+	"speed":{"enum":["slow","fast"]},
+	"urgent":{"type":"boolean"},
+	"pin":{"type":"string"},
+	"lines":{"type":"array"}}}`
+
+const present = `{"to":"ada","amount":100,"note":"rent","pin":"***","lines":[1,2]}`
+
+func values(pairs ...string) url.Values {
+	v := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		v.Set(pairs[i], pairs[i+1])
+	}
+	return v
+}
+
+func TestEdit_SendsOnlyWhatChanged(t *testing.T) {
+	same := []string{"f.to", "ada", "f.amount", "100", "f.note", "rent", "f.lines", "[1, 2]"}
+	for name, tt := range map[string]struct {
+		entered []string
+		want    string
+	}{
+		"nothing":      {nil, `{}`},
+		"a number":     {[]string{"f.amount", "80"}, `{"amount":80}`},
+		"left out":     {[]string{"omit.note", "1"}, `{"note":null}`},
+		"a secret":     {[]string{"f.pin", "1234"}, `{"pin":"1234"}`},
+		"a choice":     {[]string{"f.speed", `"fast"`}, `{"speed":"fast"}`},
+		"a truth":      {[]string{"f.urgent", "true"}, `{"urgent":true}`},
+		"a list":       {[]string{"f.lines", "[3]"}, `{"lines":[3]}`},
+		"line endings": {[]string{"f.note", "a\r\nb"}, `{"note":"a\nb"}`},
+		"emptied":      {[]string{"f.note", ""}, `{"note":""}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, ok := forms.Edit(json.RawMessage(schema), json.RawMessage(present))
+			if !ok {
+				t.Fatal("the schema makes no form")
+			}
+			entered := values(same...)
+			for k, v := range values(tt.entered...) {
+				entered[k] = v
+			}
+			got, ok := f.Changes(entered)
+			if !ok || string(got) != tt.want {
+				t.Errorf("the changes are %s, %v; want %s", got, ok, tt.want)
+			}
+		})
+	}
+}
+
+// What a browser returns of a value that nobody touched is not a change.
+func TestEdit_LeavesUntouchedValuesAsTheyAre(t *testing.T) {
+	const schema = `{"properties":{"a":{"type":"string"},"b":{"enum":["a<b","c"]},"c":{}}}`
+	for name, tt := range map[string]struct{ value, entered, want string }{
+		"line ends of Windows": {`{"a":"x\r\ny"}`, "x\r\ny", `{}`},
+		"line ends of old":     {`{"a":"x\ry"}`, "x\r\ny", `{}`},
+		"escaped letters":      {`{"a":"\u003cp\u003e"}`, "<p>", `{}`},
+		"a zero byte":          {`{"a":"x\u0000"}`, "x\uFFFD", `{}`},
+		"a change keeps the line ends": {`{"a":"x\r\ny"}`, "x\r\nz",
+			`{"a":"x\r\nz"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, _ := forms.Edit(json.RawMessage(schema), json.RawMessage(tt.value))
+			got, ok := f.Changes(values("f.a", tt.entered))
+			if !ok || string(got) != tt.want {
+				t.Errorf("the changes are %s, %v; want %s", got, ok, tt.want)
+			}
+		})
+	}
+	f, _ := forms.Edit(json.RawMessage(schema),
+		json.RawMessage(`{"b":"a\u003cb","c":{"x":"\u003c","y":[1.0]}}`))
+	got, ok := f.Changes(values("f.b", f.Fields[1].Value, "f.c", `{"y":[1.0],"x":"<"}`))
+	if !ok || string(got) != "{}" || len(f.Fields[1].Choices) != 2 {
+		t.Errorf("the changes are %s, %v; the choices are %q", got, ok, f.Fields[1].Choices)
+	}
+}
+
+func TestEdit_TellsWhichFieldIsWrong(t *testing.T) {
+	f, _ := forms.Edit(json.RawMessage(schema), json.RawMessage(present))
+	_, ok := f.Changes(values("f.to", "ada", "f.amount", "a lot", "f.lines", `[{"a":1,"a":2}]`))
+	if ok {
+		t.Error("the faults are not noticed")
+	}
+	faults := map[string]bool{}
+	for _, field := range f.Fields {
+		faults[field.Name] = field.Fault != ""
+	}
+	if !faults["amount"] || !faults["lines"] || faults["to"] {
+		t.Errorf("the fields with faults are %v", faults)
+	}
+	left := f.Blame([]api.Problem{{Path: "/to", Message: "too short"},
+		{Path: "/other", Message: "unknown"}})
+	if f.Fields[0].Fault != "too short" || len(left) != 1 {
+		t.Errorf("the fault of to is %q, and %v is left", f.Fields[0].Fault, left)
+	}
+}
+
+func TestEdit_HidesSensitiveValues(t *testing.T) {
+	f, _ := forms.Edit(json.RawMessage(schema), json.RawMessage(present))
+	for _, field := range f.Fields {
+		if field.Name == "pin" && (field.Value != "" || !field.Masked) {
+			t.Errorf("the field of a sensitive value is %+v", field)
+		}
+	}
+}
+
+func TestEdit_NeedsASchemaWithMembers(t *testing.T) {
+	for _, schema := range []string{``, `true`, `{"type":"object"}`, `[`} {
+		if _, ok := forms.Edit(json.RawMessage(schema), nil); ok {
+			t.Errorf("%q makes a form", schema)
+		}
+	}
+}
+
+func TestAnswer_ReadsValuesOfEverySchema(t *testing.T) {
+	for name, tt := range map[string]struct {
+		schema  string
+		entered []string
+		want    string
+	}{
+		"any":      {``, []string{"f.value", "yes, do"}, `"yes, do"`},
+		"a text":   {`{"type":"string"}`, []string{"f.value", "12"}, `"12"`},
+		"a number": {`{"type":"number"}`, []string{"f.value", "12.50"}, `12.50`},
+		"a choice": {`{"enum":["a",2]}`, []string{"f.value", "2"}, `2`},
+		"a list":   {`{"type":"array"}`, []string{"f.value", "[1]"}, `[1]`},
+		"an object": {`{"type":"object","required":["a"],"properties":{"a":{"type":"string"},
+			"b":{"type":"integer"}}}`, []string{"f.a", "x", "f.b", ""}, `{"a":"x"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := forms.Answer(json.RawMessage(tt.schema))
+			got, ok := f.Value(values(tt.entered...))
+			if !ok || string(got) != tt.want {
+				t.Errorf("the answer is %s, %v; want %s", got, ok, tt.want)
+			}
+		})
+	}
+	f := forms.Answer(json.RawMessage(`{"type":"number"}`))
+	if _, ok := f.Value(values("f.value", "many")); ok || f.Fields[0].Fault != "enter a number" {
+		t.Errorf("a wrong number has the fault %q", f.Fields[0].Fault)
+	}
+}

@@ -1,0 +1,264 @@
+package console
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/audit/stats"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+const (
+	// runsPerPage is the number of runs of one page of the list, reportRuns that of a report.
+	runsPerPage = 50
+	reportRuns  = 100
+)
+
+// filter is what the list of runs was filtered by, as it was entered.
+type filter struct {
+	Agent, Caller, Tool, Conversation, Status, Outcome, Query, Since, Until string
+	Waiting, All                                                            bool
+	Statuses                                                                []history.RunStatus
+	Outcomes                                                                []api.Outcome
+	// Fault says what is wrong with the filter.
+	Fault string
+}
+
+func (p *page) filter() filter {
+	v := p.r.URL.Query()
+	return filter{Agent: v.Get("agent"), Caller: v.Get("caller"), Tool: v.Get("tool"),
+		Conversation: v.Get("conversation"), Status: v.Get("status"), Outcome: v.Get("outcome"),
+		Query: v.Get("query"), Since: v.Get("since"), Until: v.Get("until"),
+		Waiting: v.Get("waiting") != "", All: v.Get("all") != "",
+		Statuses: []history.RunStatus{history.RunRunning, history.RunCompleted, history.RunFailed,
+			history.RunCancelled, history.RunTerminated, history.RunTimedOut},
+		Outcomes: []api.Outcome{api.OutcomeAnswered, api.OutcomeCompleted, api.OutcomeLimit,
+			api.OutcomeFailed, api.OutcomeCancelled}}
+}
+
+// selected returns the query of the filter.
+func (f *filter) selected(now time.Time) switchyard.RunQuery {
+	q := switchyard.RunQuery{Query: f.Query, Conversation: f.Conversation, Agent: f.Agent,
+		Caller: f.Caller, Tool: f.Tool, Status: history.RunStatus(f.Status),
+		Outcome: api.Outcome(f.Outcome), Waiting: f.Waiting, All: f.All}
+	for _, bound := range []struct {
+		name, text string
+		at         *time.Time
+	}{{"since", f.Since, &q.Since}, {"until", f.Until, &q.Until}} {
+		if bound.text == "" {
+			continue
+		}
+		at, ok := pointInTime(bound.text, now)
+		if !ok {
+			f.Fault = "Enter " + bound.name + " as 2026-01-31, 2026-01-31T08:00:00Z or 24h for " +
+				"a day ago."
+		}
+		*bound.at = at
+	}
+	return q
+}
+
+// pointInTime parses a date, a date with a time, or an age.
+func pointInTime(text string, now time.Time) (time.Time, bool) {
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, time.UTC); err == nil {
+			return t, true
+		}
+	}
+	d, err := time.ParseDuration(text)
+	return now.Add(-d), err == nil && d >= 0
+}
+
+// runsBody is the content of the list of runs.
+type runsBody struct {
+	Filter filter
+	Runs   []switchyard.ListedRun
+	// Next is the address of the next page; empty for none.
+	Next string
+	// First is the address of the first page, if this is another.
+	First string
+}
+
+func (c *Console) showRuns(p *page) {
+	f := p.filter()
+	query := f.selected(time.Now())
+	body := runsBody{Filter: f}
+	values := p.r.URL.Query()
+	token, err := base64.RawURLEncoding.DecodeString(values.Get("page"))
+	if err != nil {
+		body.Filter.Fault = "The address of the page is not complete: search again."
+	}
+	if body.Filter.Fault != "" {
+		p.unfit(runsContent(body))
+		return
+	}
+	var next []byte
+	body.Runs, next, err = c.backend.list(p.r.Context(), query, runsPerPage, token)
+	switch {
+	case err != nil && body.Filter.refuse(err):
+		p.unfit(runsContent(body))
+		return
+	case err != nil:
+		p.fail(err)
+		return
+	}
+	if len(next) > 0 {
+		values.Set("page", base64.RawURLEncoding.EncodeToString(next))
+		body.Next = "/console/runs?" + values.Encode()
+	}
+	if len(token) > 0 {
+		values.Del("page")
+		body.First = "/console/runs?" + values.Encode()
+	}
+	p.show(runsContent(body))
+}
+
+func runsContent(body runsBody) content {
+	return content{Template: "runs", Title: "Runs", Section: "runs", Body: body}
+}
+
+// refuse puts the reason into the filter if the server refuses the query; false for other errors.
+func (f *filter) refuse(err error) bool {
+	if !errors.Is(err, &switchyard.RequestError{Type: switchyard.RequestInvalid}) &&
+		!errors.Is(err, &switchyard.RequestError{Type: switchyard.ServerRefused}) {
+		return false
+	}
+	f.Fault = "The server refuses the query: " + api.Shorten(err.Error(), 300)
+	return true
+}
+
+// unfit shows a page whose filter has a fault.
+func (p *page) unfit(c content) {
+	c.Status = http.StatusUnprocessableEntity
+	p.show(c)
+}
+
+// reportBody is the content of the report.
+type reportBody struct {
+	Filter filter
+	Report stats.Report
+	Runs   int
+	Missed int
+	More   bool
+}
+
+func (c *Console) showReport(p *page) {
+	f := p.filter()
+	query := f.selected(time.Now())
+	body := reportBody{Filter: f}
+	if f.Fault != "" {
+		p.unfit(reportContent(body))
+		return
+	}
+	err := c.readReport(p.r.Context(), query, &body)
+	switch {
+	case err != nil && body.Filter.refuse(err):
+		p.unfit(reportContent(body))
+	case err != nil:
+		p.fail(err)
+	default:
+		p.show(reportContent(body))
+	}
+}
+
+func reportContent(body reportBody) content {
+	return content{Template: "report", Title: "Report", Section: "report", Body: body}
+}
+
+// readReport reads the runs of a report. It waits for another report: each reads many histories.
+func (c *Console) readReport(ctx context.Context, query switchyard.RunQuery,
+	body *reportBody) error {
+	select {
+	case c.reporting <- struct{}{}:
+		defer func() { <-c.reporting }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	runs, next, err := c.backend.list(ctx, query, reportRuns, nil)
+	if err != nil {
+		return err
+	}
+	body.Runs, body.More = len(runs), len(next) > 0
+	body.Report, body.Missed, err = c.backend.report(ctx, runs)
+	return err
+}
+
+// laneLine is one row of the lanes.
+type laneLine struct {
+	lanestate.State
+	// Limit is the limit in words; Average are the mean times of a call.
+	Limit                     string
+	AverageWait, AverageTime  time.Duration
+	HoldersServed, HoldersAll int
+}
+
+func (c *Console) showLanes(p *page) {
+	states, err := c.backend.lanes(p.r.Context(), lanesOf(c.config.Catalog()))
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	var lines []laneLine
+	for _, s := range states {
+		l := laneLine{State: s, Limit: "no limit", HoldersServed: s.ServedGroups(),
+			HoldersAll: len(s.Holders)}
+		if s.Lane.Limited() {
+			l.Limit = limitOf(s.Lane)
+		}
+		if n := s.Counts.Ended; n > 0 {
+			l.AverageWait = time.Duration(s.Counts.WaitMicros/n) * time.Microsecond
+			l.AverageTime = time.Duration(s.Counts.ExecutionMicros/n) * time.Microsecond
+		}
+		lines = append(lines, l)
+	}
+	p.show(content{Template: "lanes", Title: "Lanes", Section: "lanes", Body: lines})
+}
+
+// lanesOf returns the lanes of the tools of a catalog, by name.
+func lanesOf(c *toolspecs.Catalog) []api.Lane {
+	seen := map[string]bool{}
+	var lanes []api.Lane
+	for _, t := range c.All() {
+		if name := t.Tool().Lane; !seen[name] && name != api.LaneInline {
+			seen[name] = true
+			lanes = append(lanes, api.Lane{Name: name})
+		}
+	}
+	return lanes
+}
+
+// toolLine is one row of the tools.
+type toolLine struct {
+	api.Tool
+	Description string
+	Approval    bool
+}
+
+func (c *Console) showTools(p *page) {
+	var lines []toolLine
+	for _, t := range c.config.Catalog().All() {
+		lines = append(lines, toolLine{Tool: t.Tool(),
+			Description: api.Shorten(t.Spec.Description, 200), Approval: t.Spec.Approval != nil})
+	}
+	p.show(content{Template: "tools", Title: "Tools", Section: "tools", Body: lines})
+}
+
+// limitOf returns the limit of a lane in words.
+func limitOf(l api.Lane) string {
+	text := api.Plural(l.Limit, "call") + " at once"
+	if l.Keyed() {
+		text += " for each key"
+	}
+	if l.Rate > 0 {
+		text += fmt.Sprintf(", %g per second", l.Rate)
+	}
+	return text
+}

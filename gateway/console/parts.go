@@ -1,0 +1,60 @@
+package console
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit/stats"
+)
+
+// tabPart is the data of a link of the navigation.
+type tabPart struct {
+	Section, Label string
+	Here           bool
+	Count          int
+}
+
+func tabOf(f frame, section, label string) tabPart {
+	t := tabPart{Section: section, Label: label, Here: f.Section == section}
+	if section == "inbox" {
+		t.Count = max(f.Waiting, 0)
+	}
+	return t
+}
+
+// askedPart is the data of what is shown of a waiting call.
+type askedPart struct {
+	WorkflowID string
+	Approval   *switchyard.Approval
+	About      *about
+}
+
+// askedOf takes an approval or the pointer to one.
+func askedOf(approval any, about *about) askedPart {
+	a, ok := approval.(*switchyard.Approval)
+	if value, plain := approval.(switchyard.Approval); plain {
+		a, ok = &value, true
+	}
+	if !ok {
+		return askedPart{About: about}
+	}
+	return askedPart{WorkflowID: a.WorkflowID, Approval: a, About: about}
+}
+
+// groupPart is the data of a table of the report.
+type groupPart struct {
+	Name string
+	Rows []stats.GroupStats
+}
+
+func groupOf(name string, rows []stats.GroupStats) groupPart { return groupPart{name, rows} }
+
+// entryID returns the id of the element of something that waits.
+func entryID(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		_, _ = h.Write([]byte(p + "\x00"))
+	}
+	return "e" + hex.EncodeToString(h.Sum(nil)[:8])
+}

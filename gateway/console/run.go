@@ -1,0 +1,255 @@
+package console
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+)
+
+// runBody is the content of the page of a run.
+type runBody struct {
+	*runView
+
+	RunID string
+	// Running is what the run does now, Texts are the texts of model steps so far.
+	Running   []audit.Running
+	Approvals []switchyard.Approval
+	Questions []switchyard.Question
+	Bars      *chart
+	// Open says that the run can be controlled.
+	Open, Paused bool
+	Temporal     string
+	Problem      string
+	Message      string
+	Newest       bool
+	Caller       string
+	Lasted       time.Duration
+}
+
+// ref returns the run that a request names.
+func (p *page) ref() runRef {
+	return runRef{ID: p.r.FormValue("id"), RunID: p.r.FormValue("run_id")}
+}
+
+func (c *Console) showRun(p *page) {
+	c.showRunWith(p, "", 0)
+}
+
+// showRunWith shows a run, with the reason for which a form was refused.
+func (c *Console) showRunWith(p *page, problem string, status int) {
+	run := p.ref()
+	before, _ := strconv.Atoi(p.r.FormValue("before")) // not a number: the newest
+	view, err := c.views.of(p.r.Context(), run, before)
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	body := runBody{runView: view, RunID: run.RunID, Problem: problem, Newest: before == 0,
+		Open: view.Run.Closed.IsZero(), Temporal: c.temporalUI(run.ID),
+		Paused:  view.Run.Paused != nil || view.Run.PausedOnServer != nil,
+		Message: p.r.PostForm.Get("text"), Caller: view.Run.Caller.ID,
+		Bars: chartOf(view.Calls)}
+	events := ""
+	end := view.Run.Closed
+	if body.Open {
+		if err := c.addNow(p, run, &body); err != nil {
+			p.fail(err)
+			return
+		}
+		events = link("/console/events/run", "id", run.ID, "run_id", run.RunID)
+		end = time.Now()
+	}
+	body.Lasted = end.Sub(view.Run.Started)
+	p.show(content{Template: "run", Title: cmp.Or(view.Run.Name, string(view.Run.Kind)) + " · " +
+		run.ID, Section: "runs", Events: events, Notice: p.notice(), Status: status, Body: body})
+}
+
+// addNow adds what an open run does and waits for.
+func (c *Console) addNow(p *page, run runRef, body *runBody) (err error) {
+	if body.Running, err = c.backend.pending(p.r.Context(), run); err != nil {
+		return err
+	}
+	for i := range body.Running {
+		if l := body.Running[i].Live; l != nil {
+			shown := *l
+			shown.Text, _ = cut(visible(l.Text))
+			body.Running[i].Live = &shown
+		}
+	}
+	body.Approvals, body.Questions, err = c.backend.waiting(p.r.Context(), run)
+	return err
+}
+
+// control handles the forms that control a run.
+func (c *Console) control(p *page) {
+	run, entered := p.ref(), p.r.PostForm
+	action, by, reason := entered.Get("action"), p.who.Name, entered.Get("reason")
+	handle, ctx := c.backend.handle(run), p.r.Context()
+	var err error
+	switch action {
+	case "pause":
+		err = handle.Pause(ctx, by, reason)
+	case "resume":
+		err = handle.Resume(ctx, by, reason)
+	case "cancel":
+		err = handle.Cancel(ctx, by, reason)
+	case "send":
+		err = handle.Send(ctx, switchyard.Sent{Text: strings.ReplaceAll(entered.Get("text"),
+			"\r\n", "\n"), By: by, ID: entered.Get("message")})
+	default:
+		p.problem(http.StatusUnprocessableEntity, "The form asks for an unknown action.")
+		return
+	}
+	if err == nil {
+		p.done("/console/run", action, run.ID, "", "id", run.ID, "run_id", run.RunID)
+		return
+	}
+	if e, ok := errors.AsType[*switchyard.RequestError](err); ok && requestTypes[e.Type] != 0 {
+		c.showRunWith(p, sentence(err.Error()), requestTypes[e.Type])
+		return
+	}
+	p.fail(err)
+}
+
+// maxResult bounds the text of a call, in bytes.
+const maxResult = 16 << 20
+
+// showResult sends the arguments and the result of a call as they are in the record.
+func (c *Console) showResult(p *page) {
+	call := p.r.FormValue("call")
+	a, err := readAbout(p.r.Context(), c.backend, p.ref(), call)
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	if !a.Found {
+		p.problem(http.StatusNotFound, "The run has no such call.")
+		return
+	}
+	text := "call " + call + " of " + a.Record.Tool + ": " + string(a.Record.Status) +
+		"\n\narguments\n" + readable(a.Record.Arguments) + "\n"
+	if a.Record.Error != nil {
+		text += "\nerror\n" + visible(a.Record.Error.Message) + "\n"
+	}
+	if a.Record.Result != nil {
+		text += "\nresult\n" + readable(a.Record.Result.Output) + "\n"
+	}
+	header := p.w.Header()
+	header.Set("Content-Type", "text/plain; charset=utf-8")
+	header.Set("X-Content-Type-Options", "nosniff")
+	_, _ = p.w.Write([]byte(text[:min(len(text), maxResult)]))
+}
+
+// downloadTimeline sends the timeline of a run as a file.
+func (c *Console) downloadTimeline(p *page) {
+	t, err := c.backend.timeline(p.r.Context(), p.ref())
+	if err != nil {
+		p.fail(err)
+		return
+	}
+	header := p.w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Disposition", `attachment; filename="timeline.html"`)
+	if err := t.Write(p.w); err != nil {
+		c.config.Logger.Warn("a timeline cannot be sent", "error", err)
+	}
+}
+
+// chart is a small timeline: one bar for each call of a page.
+type chart struct {
+	Width, Height int
+	Bars          []bar
+	From, To      time.Time
+}
+
+// bar is the bar of a call: where it waited and where it ran.
+type bar struct {
+	Y, QueueX, QueueWidth, X, Width, TextX int
+	Class, Label, Title                    string
+	// Right ends the label at TextX, and Inside writes it on the bar.
+	Right, Inside bool
+}
+
+// Sizes of a chart, in its own units.
+const (
+	chartWidth = 1000
+	rowHeight  = 18
+	maxBars    = 60
+)
+
+// chartOf returns the chart of the last calls that ran; nil without any.
+func chartOf(calls []api.Record) *chart {
+	var ran []api.Record
+	for _, r := range calls {
+		if !r.Scheduled.IsZero() && !r.Closed.IsZero() {
+			ran = append(ran, r)
+		}
+	}
+	ran = ran[max(0, len(ran)-maxBars):]
+	if len(ran) == 0 {
+		return nil
+	}
+	c := &chart{Width: chartWidth, Height: rowHeight*len(ran) + 4, From: ran[0].Scheduled}
+	for _, r := range ran {
+		if r.Scheduled.Before(c.From) {
+			c.From = r.Scheduled
+		}
+		if r.Closed.After(c.To) {
+			c.To = r.Closed
+		}
+	}
+	for i, r := range ran {
+		c.Bars = append(c.Bars, c.bar(i, r))
+	}
+	return c
+}
+
+// barClass maps the ends of calls to the colours of their bars.
+var barClass = map[api.CallStatus]string{api.CallFailed: "failed", api.CallRefused: "failed",
+	api.CallCancelled: "cancelled"}
+
+func (c *chart) bar(row int, r api.Record) bar {
+	started := r.Started
+	if started.IsZero() {
+		started = r.Closed
+	}
+	x0, x1, x2 := c.x(r.Scheduled), c.x(started), c.x(r.Closed)
+	b := bar{Y: row*rowHeight + 4, QueueX: x0, QueueWidth: x1 - x0, X: x1, Width: max(2, x2-x1),
+		Class: cmp.Or(barClass[r.Status], "runs"), Label: r.CallID + " " + r.Tool,
+		Title: r.CallID + " " + r.Tool + ": " + string(r.Status) + ", waited " +
+			took(r.QueueWait.Std()) + ", took " + took(r.Duration.Std())}
+	switch b.TextX = x2 + 6; {
+	case x2 > chartWidth*2/3 && x0 > chartWidth/3:
+		b.TextX, b.Right = x0-6, true
+	case x2 > chartWidth*2/3:
+		b.TextX, b.Inside = x1+6, true
+	}
+	return b
+}
+
+// x returns the place of a time on the axis.
+func (c *chart) x(t time.Time) int {
+	whole := max(c.To.Sub(c.From), time.Millisecond)
+	return int(float64(chartWidth-4) * float64(t.Sub(c.From)) / float64(whole))
+}
+
+// tone is the class of a status.
+func tone(s history.RunStatus) string {
+	switch s {
+	case history.RunCompleted:
+		return "good"
+	case history.RunFailed, history.RunTerminated, history.RunTimedOut:
+		return "bad"
+	case history.RunCancelled, history.RunPaused:
+		return "warn"
+	}
+	return "wait"
+}

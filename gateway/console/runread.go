@@ -1,0 +1,328 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+)
+
+const (
+	// maxEvents bounds the events of one page of a run, and maxViews the runs that are kept read.
+	maxEvents = 100
+	maxViews  = 16
+)
+
+// runView is a run as its page shows it.
+type runView struct {
+	Run   history.Summary
+	Items []item
+	// Calls are those that ended on this page of events.
+	Calls []api.Record
+	// First and Last are the numbers of the events on the page, All is how many there are.
+	First, Last, All int
+	// Total is the number of calls that have ended, Labels are those of the last call.
+	Total  int
+	Labels []string
+	// Incomplete says that the server has deleted the first histories.
+	Incomplete bool
+
+	// before is the number of the event before which the page ends; zero for the last.
+	before int
+	events []api.Event
+}
+
+// item is one entry of the conversation.
+type item struct {
+	// Class is model, person, call, bad or empty.
+	Class, By, Text string
+	Time            time.Time
+	Call, Tool      string
+	// Child is the run of a sub-agent.
+	Child string
+	// Code is shown as it is, such as arguments or a result; More says that it is cut.
+	Code []code
+}
+
+// code is a text that is shown as it is.
+type code struct {
+	Name, Text string
+	More       bool
+}
+
+// readRun reads the page of a run that ends before the event numbered before; zero for the last.
+func readRun(ctx context.Context, b backend, run runRef, before int) (*runView, error) {
+	v := &runView{before: before}
+	summary, _, err := b.read(ctx, run, v.add)
+	v.Incomplete = errors.Is(err, audit.ErrIncomplete)
+	if err != nil && !v.Incomplete {
+		return nil, err
+	}
+	v.Run = summary
+	v.finish()
+	return v, nil
+}
+
+// add takes an event of the run.
+func (v *runView) add(e api.Event) {
+	v.All++
+	if e.Record != nil {
+		v.Total++
+		v.Labels = e.Record.Labels
+	}
+	if v.before > 0 && v.All >= v.before || e.Type == api.EventToolStarted {
+		return
+	}
+	if len(v.events) >= 2*maxEvents { // keeps memory bounded without moving at each event
+		v.events = append(v.events[:0], v.events[maxEvents:]...)
+	}
+	e.Sequence = v.All
+	v.events = append(v.events, e)
+}
+
+// finish makes entries of the last events, and forgets the events.
+func (v *runView) finish() {
+	events := v.events[max(0, len(v.events)-maxEvents):]
+	for _, e := range events {
+		v.Items = append(v.Items, itemOf(e))
+		if e.Record != nil {
+			v.Calls = append(v.Calls, small(*e.Record))
+		}
+	}
+	if n := len(events); n > 0 {
+		v.First, v.Last = events[0].Sequence, events[n-1].Sequence
+	}
+	v.events = nil
+}
+
+// block returns a text as code of bounded length.
+func block(name, text string) code {
+	short, more := cut(text)
+	return code{Name: name, Text: visible(short), More: more}
+}
+
+// jsonBlock is block for JSON. Only short values are formatted.
+func jsonBlock(name string, data json.RawMessage) code {
+	if len(data) > 4*maxShown {
+		return block(name, string(data[:maxShown])+" ")
+	}
+	return block(name, readable(data))
+}
+
+// itemOf returns an event as an entry of the conversation.
+func itemOf(e api.Event) item {
+	i := item{Time: e.Time, Call: e.CallID, Tool: e.Tool}
+	switch {
+	case e.Step != nil:
+		i.ofStep(e)
+	case e.Record != nil:
+		i.ofRecord(*e.Record)
+	case e.Question != nil:
+		i.ofQuestion(e)
+	case e.Approval != nil || e.Decided != nil:
+		i.ofApproval(e)
+	default:
+		i.ofControl(e)
+	}
+	return i
+}
+
+// ofControl describes what people did to the run, and its start and end.
+func (i *item) ofControl(e api.Event) {
+	switch i.By = words[e.Type]; {
+	case e.Sent != nil:
+		i.Class, i.By = "person", "message from "+visible(e.Sent.By)
+		i.Text, _ = cut(visible(e.Sent.Text))
+	case e.Pause != nil:
+		i.Class, i.By = "person", i.By+" by "+visible(e.Pause.By)
+		i.Text = visible(e.Pause.Reason)
+	case e.Closes != nil:
+		i.Class, i.By = "person", visible(e.Closes.Note())
+	case e.Failure != "":
+		i.Class = "bad"
+		i.Text, _ = cut(visible(e.Failure))
+	}
+}
+
+// words name events without more content.
+var words = map[api.EventType]string{api.EventRunStarted: "the run started",
+	api.EventRunCompleted: "the run completed", api.EventRunFailed: "the run failed",
+	api.EventRunCancelled: "the run was cancelled", api.EventRunPaused: "paused",
+	api.EventRunResumed: "resumed", api.EventHookEnded: "a hook of the run ended",
+	api.EventApprovalRequested: "waits for approval",
+	api.EventApprovalEscalated: "waits again: nobody decided in time",
+	api.EventQuestionAsked:     "asks", api.EventQuestionClosed: "question closed"}
+
+func (i *item) ofStep(e api.Event) {
+	i.Class, i.By = "model", "model"
+	if e.Step.Model != "" {
+		i.By += " " + visible(e.Step.Model)
+	}
+	text, more := cut(visible(e.Step.Message.Text))
+	if i.Text = text; more {
+		i.Text += " (cut)"
+	}
+	if n := len(e.Step.Message.Calls); n > 0 {
+		i.By += ", calls " + api.Plural(n, "tool")
+	}
+}
+
+func (i *item) ofRecord(r api.Record) {
+	i.Class, i.Tool, i.Call = "call", r.Tool, r.CallID
+	i.By = string(r.Status)
+	if r.DryRun {
+		i.By = "withheld"
+	}
+	if d := r.Duration.Std(); d > 0 {
+		i.By += " in " + took(d)
+	}
+	if r.Child != nil {
+		i.Child = r.Child.WorkflowID
+	}
+	if len(r.Arguments) > 0 {
+		i.Code = append(i.Code, jsonBlock("arguments", r.Arguments))
+	}
+	if r.Approval != nil {
+		i.Text = visible(r.Approval.Note())
+	}
+	if r.Error != nil {
+		i.Class = "bad"
+		i.Code = append(i.Code, block(string(r.Error.Type), r.Error.Message))
+	} else if r.Result != nil {
+		c := jsonBlock("result", r.Result.Output)
+		c.More = c.More || r.Result.Cut > 0
+		i.Code = append(i.Code, c)
+	}
+}
+
+func (i *item) ofQuestion(e api.Event) {
+	i.Class, i.By, i.Tool, i.Call = "person", words[e.Type], e.Question.Tool, e.Question.Call
+	i.Text, _ = cut(visible(e.Question.Text))
+	if e.Reply != nil {
+		i.Text = visible(e.Reply.Note())
+	}
+}
+
+func (i *item) ofApproval(e api.Event) {
+	i.Class, i.By = "person", words[e.Type]
+	if e.Approval != nil {
+		i.Tool, i.Call = e.Approval.Tool, e.Approval.Call
+		i.Text = visible(e.Approval.Reason)
+	}
+	if e.Decided == nil {
+		return
+	}
+	i.By = visible(e.Decided.Note())
+	if e.Type == api.EventApprovalRefused {
+		i.Class, i.By = "bad", "decision refused: "+i.By
+		i.Text = visible(e.Failure)
+	}
+}
+
+// viewCache keeps the last runs that were read, so that several browsers, and a browser that
+// refreshes, do not read the same history again, also not at the same time.
+type viewCache struct {
+	backend backend
+	mu      sync.Mutex
+	views   []cachedView
+	flights map[string]*flight
+}
+
+type cachedView struct {
+	key  string
+	view *runView
+}
+
+// flight is a reading under way. It ends early when no request waits for it any more.
+type flight struct {
+	cancel  context.CancelFunc
+	waiting int
+	done    chan struct{} // closed after view and err are set
+	view    *runView
+	err     error
+}
+
+func newViewCache(b backend) *viewCache {
+	return &viewCache{backend: b, flights: map[string]*flight{}}
+}
+
+// of returns the page of a run, read again only if its history has grown.
+func (c *viewCache) of(ctx context.Context, run runRef, before int) (*runView, error) {
+	o, err := c.backend.outline(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	key := fmt.Sprint(run, before, o.Status)
+	for _, part := range o.Parts {
+		key += fmt.Sprint(" ", part.RunID, " ", part.HistoryEvents)
+	}
+	view, f := c.join(key, run, before)
+	if view != nil {
+		return view, nil
+	}
+	defer c.leave(key, f)
+	select {
+	case <-f.done:
+		return f.view, f.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// join returns the view if it is kept, or else the flight that reads it.
+func (c *viewCache) join(key string, run runRef, before int) (*runView, *flight) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.views, func(v cachedView) bool { return v.key == key })
+	if i >= 0 {
+		return c.views[i].view, nil
+	}
+	f := c.flights[key]
+	if f == nil {
+		// The reading is for all who wait: the end of the first request does not end it.
+		ctx, cancel := context.WithCancel(context.Background())
+		f = &flight{cancel: cancel, done: make(chan struct{})}
+		c.flights[key] = f
+		go c.fly(ctx, f, key, run, before)
+	}
+	f.waiting++
+	return nil, f
+}
+
+// fly reads the view of a flight and keeps it.
+func (c *viewCache) fly(ctx context.Context, f *flight, key string, run runRef, before int) {
+	view, err := readRun(ctx, c.backend, run, before)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f.view, f.err = view, err
+	close(f.done)
+	c.land(key, f)
+	if err == nil {
+		c.views = append(c.views, cachedView{key, view})
+		c.views = slices.Clone(c.views[max(0, len(c.views)-maxViews):])
+	}
+}
+
+// leave is called by each request that has waited for a flight.
+func (c *viewCache) leave(key string, f *flight) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f.waiting--; f.waiting == 0 {
+		f.cancel()
+		c.land(key, f)
+	}
+}
+
+// land lets the next request read anew. c.mu is held.
+func (c *viewCache) land(key string, f *flight) {
+	if c.flights[key] == f {
+		delete(c.flights, key)
+	}
+}

@@ -1,0 +1,120 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// maxShown bounds a text on a page, in bytes. Longer ones have a link to the whole.
+const maxShown = 4 << 10
+
+// funcs are the functions of the templates.
+var funcs = template.FuncMap{"visible": visible, "json": readable, "when": when, "iso": iso,
+	"left": left, "took": took, "plural": api.Plural, "number": api.Thousands, "cost": cost,
+	"link": link, "tone": tone, "tab": tabOf, "asked": askedOf, "group": groupOf, "id": entryID,
+	"add":   func(a, b int) int { return a + b },
+	"int":   func(n int64) int { return int(n) },
+	"short": func(text string) string { return api.Shorten(text, 160) }}
+
+// cut returns at most maxShown bytes of a text, and whether something is left out.
+func cut(text string) (string, bool) {
+	if len(text) <= maxShown {
+		return text, false
+	}
+	n := maxShown
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…", true
+}
+
+// visible replaces characters that could hide or reorder a text: controls and direction marks.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control)) {
+			return '\uFFFD'
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// readable formats JSON over several lines, and shows texts as they are.
+func readable(data json.RawMessage) string {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		return visible(text)
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, data, "", "  ") != nil {
+		return visible(string(data))
+	}
+	return visible(b.String())
+}
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04:05")
+}
+
+func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// left says how much time there is until t.
+func left(t time.Time) string {
+	d := time.Until(t)
+	switch {
+	case t.IsZero():
+		return "no time limit"
+	case d <= 0:
+		return "the time is over"
+	}
+	return took(d) + " left"
+}
+
+// took formats a duration in one or two units.
+func took(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%d d %d h", int(d.Hours())/24, int(d.Hours())%24)
+}
+
+func cost(c float64) string { return fmt.Sprintf("$%.4f", c) }
+
+// link returns an address with parameters, which are pairs of names and values; empty values are
+// left out.
+func link(path string, pairs ...string) string {
+	values := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			values.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(values) == 0 {
+		return path
+	}
+	return path + "?" + values.Encode()
+}
+
+// sentence returns a message as a sentence.
+func sentence(message string) string {
+	r, size := utf8.DecodeRuneInString(message)
+	return strings.TrimSuffix(string(unicode.ToUpper(r))+message[size:], ".") + "."
+}

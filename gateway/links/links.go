@@ -1,0 +1,184 @@
+// Package links serves the signed links of notices: a page that shows a call and asks once more,
+// and the decision. Whoever has a link can decide, once, about exactly the call that it was made
+// for.
+package links
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/approvallink"
+)
+
+// maxForm bounds the body of a decision in bytes, within the time of a request to runs.
+const (
+	maxForm = 64 << 10
+	within  = 20 * time.Second
+)
+
+// Runs are the runs that links decide about.
+type Runs interface {
+	// Approvals returns the calls of a run that wait for approval.
+	Approvals(ctx context.Context, run string) ([]switchyard.Approval, error)
+	// Decide decides about a call of a run.
+	Decide(ctx context.Context, run string, d api.Decision) error
+}
+
+// Config describes the pages of links.
+type Config struct {
+	// Runs and Key are required.
+	Runs Runs
+	Key  approvallink.Key
+	// Stylesheet is the path of the style sheet; empty for none.
+	Stylesheet string
+	// Audit gets decisions and refusals.
+	Audit *slog.Logger
+	// now is the clock of tests; default time.Now.
+	now func() time.Time
+}
+
+//go:embed pages/*.html
+var files embed.FS
+
+var pages = template.Must(template.ParseFS(files, "pages/*.html"))
+
+// page is what the template shows: a call with a form, or a message.
+type page struct {
+	Stylesheet, Title, Message string
+	Approval                   *switchyard.Approval
+	Approves                   bool
+	Until                      string
+}
+
+// New returns the handler of approvallink.Path. Requests to read change nothing, so that programs
+// that follow links in messages decide nothing.
+func New(c Config) http.Handler {
+	if c.now == nil {
+		c.now = time.Now
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+approvallink.Path+"{token}", c.ask)
+	mux.HandleFunc("POST "+approvallink.Path+"{token}", c.decide)
+	return mux
+}
+
+// ask shows the call, and a form that decides.
+func (c Config) ask(w http.ResponseWriter, r *http.Request) {
+	link, ok := c.read(w, r)
+	if !ok {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), within)
+	defer cancel()
+	open, err := c.Runs.Approvals(ctx, link.WorkflowID)
+	if err != nil {
+		c.refuse(w, r, link, err)
+		return
+	}
+	for _, a := range open {
+		if a.WorkflowID == link.WorkflowID && a.Call == link.Call && a.Digest == link.Digest {
+			c.show(w, http.StatusOK, page{Title: titles[link.Decision], Approval: &a,
+				Approves: link.Decision == api.DecisionApprove,
+				Until:    a.Until.UTC().Format("2006-01-02 15:04 MST")})
+			return
+		}
+	}
+	c.show(w, http.StatusGone, page{Title: "Nothing to decide", Message: closed})
+}
+
+// titles are those of the pages that ask.
+var titles = map[api.DecisionKind]string{api.DecisionApprove: "Approve this call?",
+	api.DecisionDeny: "Deny this call?"}
+
+const closed = "Nothing is left to decide about this call: somebody has decided, its time is over, " +
+	"or its run has ended. A link can be used once."
+
+// decide sends the decision to the run.
+func (c Config) decide(w http.ResponseWriter, r *http.Request) {
+	link, ok := c.read(w, r)
+	if !ok {
+		return
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	ctx, cancel := context.WithTimeout(r.Context(), within)
+	defer cancel()
+	d := api.Decision{Call: link.Call, Digest: link.Digest, Kind: link.Decision, By: link.By(),
+		Auth: api.AuthLink, Reason: strings.TrimSpace(r.PostFormValue("reason"))}
+	if err := c.Runs.Decide(ctx, link.WorkflowID, d); err != nil {
+		c.refuse(w, r, link, err)
+		return
+	}
+	c.Audit.Info("approval link used", "decision", d.Kind, "by", d.By, "run", link.WorkflowID,
+		"call", link.Call, "from", r.RemoteAddr)
+	done := "The call is approved, and runs."
+	if d.Kind == api.DecisionDeny {
+		done = "The call is denied, and does not run."
+	}
+	c.show(w, http.StatusOK, page{Title: "Done", Message: done})
+}
+
+// read returns the link of a request, or answers it.
+func (c Config) read(w http.ResponseWriter, r *http.Request) (approvallink.Link, bool) {
+	link, err := c.Key.Read(r.PathValue("token"), c.now())
+	switch {
+	case errors.Is(err, approvallink.ErrExpired):
+		c.show(w, http.StatusGone, page{Title: "Too late", Message: "This link has expired. " +
+			"Decide in the console, or with a newer link."})
+	case err != nil:
+		c.Audit.Warn("approval link refused", "reason", "forged", "from", r.RemoteAddr)
+		c.show(w, http.StatusNotFound, page{Title: "No such link",
+			Message: "This link is not valid. Open it as it was sent."})
+	}
+	return link, err == nil
+}
+
+// refuse answers a request that a run has refused, or that could not reach it.
+func (c Config) refuse(w http.ResponseWriter, r *http.Request, link approvallink.Link, err error) {
+	refusal, refused := errors.AsType[*api.ReplyError](err)
+	status, p := http.StatusServiceUnavailable, page{Title: "Not now",
+		Message: "The run cannot be reached. Nothing was decided; try again in a moment."}
+	switch {
+	case refused && (refusal.Type == api.DecisionClosed || refusal.Type == api.DecisionUnknown),
+		errors.Is(err, &switchyard.RequestError{Type: switchyard.RunEnded}),
+		errors.Is(err, &switchyard.RequestError{Type: switchyard.RunNotFound}):
+		status, p = http.StatusGone, page{Title: "Nothing to decide", Message: closed}
+	case refused && (refusal.Type == api.DecisionNotAllowed ||
+		refusal.Type == api.DecisionMismatch):
+		status, p = http.StatusForbidden, page{Title: "Not accepted",
+			Message: "This call does not accept decisions by a link. Decide in the console."}
+	case refused:
+		status, p = http.StatusConflict, page{Title: "Not accepted", Message: refusal.Message}
+	}
+	c.Audit.Warn("approval link refused", "reason", err.Error(), "by", link.By(), "run",
+		link.WorkflowID, "call", link.Call, "from", r.RemoteAddr)
+	c.show(w, status, p)
+}
+
+func (c Config) show(w http.ResponseWriter, status int, p page) {
+	p.Stylesheet = c.Stylesheet
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("X-Robots-Tag", "noindex, nofollow")
+	w.WriteHeader(status)
+	_ = pages.ExecuteTemplate(w, "link.html", p) // the client is gone
+}
+
+// ClientRuns are the runs of a Temporal namespace.
+type ClientRuns struct{ Client *switchyard.Client }
+
+// Approvals implements Runs.
+func (c ClientRuns) Approvals(ctx context.Context, run string) ([]switchyard.Approval, error) {
+	return c.Client.Open(run).Approvals(ctx)
+}
+
+// Decide implements Runs.
+func (c ClientRuns) Decide(ctx context.Context, run string, d api.Decision) error {
+	return c.Client.Open(run).Decide(ctx, d)
+}

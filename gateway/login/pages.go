@@ -1,0 +1,139 @@
+package login
+
+import (
+	"embed"
+	"errors"
+	"html/template"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/switchyard/switchyard/gateway/access"
+)
+
+//go:embed pages/*.html
+var files embed.FS
+
+var pages = template.Must(template.ParseFS(files, "pages/*.html"))
+
+// page is what the templates show.
+type page struct {
+	Stylesheet string
+	// Text is a message.
+	Text string
+	// OIDC is the address that begins a login at the provider, Keys whether API keys are accepted,
+	// and Return where to go after the login.
+	OIDC   string
+	Keys   bool
+	Return string
+}
+
+func (l *Login) show(w http.ResponseWriter, status int, name string, p page) {
+	p.Stylesheet = l.config.Stylesheet
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_ = pages.ExecuteTemplate(w, name, p) // the client is gone
+}
+
+func (l *Login) problem(w http.ResponseWriter, status int, text string) {
+	l.show(w, status, "problem.html", page{Text: text})
+}
+
+// showLogin shows the ways to log in.
+func (l *Login) showLogin(w http.ResponseWriter, r *http.Request) {
+	if _, err := l.read(r); err == nil || l.config.Local != "" {
+		http.Redirect(w, r, returnPath(r), http.StatusSeeOther)
+		return
+	}
+	l.form(w, r, http.StatusOK, "")
+}
+
+func (l *Login) form(w http.ResponseWriter, r *http.Request, status int, text string) {
+	p := page{Text: text, Keys: l.settings.Keys, Return: returnPath(r)}
+	if l.settings.Issuer != "" {
+		p.OIDC = beginPath + "?return=" + escaped(p.Return)
+	}
+	l.show(w, status, "login.html", p)
+}
+
+// loginByKey takes an API key from the form.
+func (l *Login) loginByKey(w http.ResponseWriter, r *http.Request) {
+	if !l.settings.Keys {
+		http.NotFound(w, r)
+		return
+	}
+	if !l.attempts.allowed(r) {
+		l.tooMany(w, r)
+		return
+	}
+	p, err := l.config.Access.KeyIdentity(strings.TrimSpace(r.PostFormValue("key")))
+	if err == nil {
+		_, err = l.start(w, r, p)
+	}
+	if err != nil {
+		l.attempts.failed(r)
+		l.config.Audit.Warn("login refused", "reason", err.Error(), "method", "api_key", "from",
+			addressOf(r))
+		l.form(w, r, http.StatusUnauthorized, "This API key is not accepted.")
+		return
+	}
+	l.loggedIn(r, p)
+	http.Redirect(w, r, returnPath(r), http.StatusSeeOther)
+}
+
+func (l *Login) loggedIn(r *http.Request, p access.Identity) {
+	l.config.Audit.Info("login", "by", p.ID, "method", p.Method, "roles", p.Roles, "from",
+		addressOf(r))
+}
+
+func (l *Login) loginFailed(w http.ResponseWriter, err error) {
+	text := "The login has failed. Start it again from the console."
+	if errors.Is(err, errTooLarge) {
+		text = "Your identity has too many claims for a session. Ask whoever runs the gateway to " +
+			"select fewer in access.claims."
+	}
+	l.problem(w, http.StatusForbidden, text)
+}
+
+func (l *Login) tooMany(w http.ResponseWriter, r *http.Request) {
+	l.refused(r, "", "too_many_attempts")
+	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(failureEvery.Seconds()))))
+	l.problem(w, http.StatusTooManyRequests, "Too many logins have failed. Wait a moment.")
+}
+
+// logout ends the session on this replica, and has the browser forget it.
+func (l *Login) logout(w http.ResponseWriter, r *http.Request) {
+	s, err := l.read(r)
+	if err == nil && !s.carriesCSRF(r) {
+		l.refused(r, s.Identity.ID, "csrf")
+		l.problem(w, http.StatusForbidden, "This form is out of date. Reload the page.")
+		return
+	}
+	if err == nil {
+		l.left.add(s.ID, s.Until)
+		l.config.Audit.Info("logout", "by", s.Identity.ID, "from", addressOf(r))
+	}
+	l.dropCookie(w, r, sessionCookie)
+	http.Redirect(w, r, loginPath, http.StatusSeeOther)
+}
+
+// returnPath returns where a browser goes after a login: a path of the console.
+func returnPath(r *http.Request) string {
+	wanted := r.FormValue("return")
+	u, err := url.Parse(wanted)
+	if err != nil || u.IsAbs() || u.Host != "" || strings.ContainsAny(wanted, "\\\r\n") ||
+		!inConsole(u.Path) {
+		return rootPath
+	}
+	return (&url.URL{Path: u.Path, RawQuery: u.RawQuery}).String()
+}
+
+// inConsole reports whether a path is one of the console's pages, and not of the login.
+func inConsole(path string) bool {
+	return strings.HasPrefix(path, rootPath) && !strings.Contains(path, "//") &&
+		!strings.Contains(path, "..") && path != loginPath && path != callbackPath
+}
+
+func escaped(text string) string { return url.QueryEscape(text) }

@@ -1,0 +1,202 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
+)
+
+// send sends a request as it is and returns its status, Allow and body.
+func (l *lab) send(method, path, body string, headers ...string) string {
+	l.Helper()
+	req, err := http.NewRequestWithContext(l.Context(), method, l.url+path, strings.NewReader(body))
+	if err != nil {
+		l.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		l.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	var text bytes.Buffer
+	if _, err := text.ReadFrom(res.Body); err != nil {
+		l.Fatal(err)
+	}
+	return strings.TrimSpace(fmt.Sprintf("%d %s%s", res.StatusCode, res.Header.Get("Allow"), &text))
+}
+
+// What a session cannot serve is answered by the rules of JSON-RPC and of HTTP.
+func TestRefusals_FollowTheProtocol(t *testing.T) {
+	l := newLab(t, func(c *Config) {
+		c.Select = func(name string, _ api.Caller, all []*toolspecs.Compiled) (
+			[]*toolspecs.Compiled, error) {
+			if name != "" {
+				return nil, errors.New("there is no such virtual server")
+			}
+			return all, nil
+		}
+	})
+	session := l.begin(l.url)
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	failed := func(id string, code int, message string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%q}}`, id, code,
+			message)
+	}
+	const notAllowed = "405 GET, POST, DELETEthe method is none of GET, POST, DELETE"
+	const versions = `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"the gateway does ` +
+		`not support this version of the protocol","data":{"supported":["2026-07-28",` +
+		`"2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"banana"}}}`
+	for _, c := range []struct {
+		method, path, body string
+		headers            []string
+		want               string
+	}{
+		{"PUT", Path, ping, nil, notAllowed},
+		{"PATCH", Path, ping, nil, notAllowed},
+		{"OPTIONS", OperatorPath, "", nil, notAllowed},
+		{"POST", Path, ping, []string{versionHeader, "banana"}, "400 " + versions},
+		{"POST", Path, ping, []string{versionHeader, "banana", sessionHeader, session},
+			"400 " + versions},
+		{"POST", Path, `{"jsonrpc":"2.0","id":7,"method":"foo/bar"}`,
+			[]string{sessionHeader, session},
+			"200 " + failed("7", -32601, `there is no method "foo/bar"`)},
+		{"POST", Path, `{"jsonrpc":"2.0","method":"notifications/foo"}`,
+			[]string{sessionHeader, session}, "202"},
+		{"POST", Path, `{"jsonrpc":"2.0","id":7,"method":"tools/call"}`,
+			[]string{sessionHeader, session},
+			"200 " + failed("7", -32602, "the params are missing")},
+		{"POST", Path, `{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`,
+			[]string{sessionHeader, session},
+			"400 " + failed("null", -32600, "the id is neither a text nor an integer up to 2^53")},
+		{"POST", Path, ping + "{}", []string{sessionHeader, session},
+			"400 " + failed("null", -32700, "the message is not valid JSON")},
+		{"POST", Path, ping, nil, "400 " + failed("1", -32600,
+			"the header Mcp-Session-Id is missing: begin a session with initialize")},
+		{"POST", Path, `{"jsonrpc":"2.0","id":"a","method":"tools/list","params":{` +
+			modernMeta("{}") + `}}`, nil,
+			"400 " + failed(`"a"`, -32020, "the header Mcp-Protocol-Version is missing")},
+		{"POST", Path, `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":"a.b",` +
+			modernMeta("{}") + `}}`, []string{versionHeader, stateless, "Mcp-Method", "tasks/get",
+			"Mcp-Name", "a.c"},
+			"400 " + failed("1", -32020, "the header Mcp-Name is not the task of the message")},
+		{"POST", Path, `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":"a.b",` +
+			modernMeta("{}") + `}}`, []string{versionHeader, stateless, "Mcp-Method", "tasks/get"},
+			`400 {"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"the client has not ` +
+				`declared the extension io.modelcontextprotocol/tasks","data":` +
+				`{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`},
+		{"POST", Path + "/none", ping, []string{sessionHeader, session}, "404 404 page not found"},
+	} {
+		if got := l.send(c.method, c.path, c.body, c.headers...); got != c.want {
+			t.Errorf("%s %s %s:\ngot  %s\nwant %s", c.method, c.path, c.body, got, c.want)
+		}
+	}
+}
+
+// logs collects the log of a gateway, without levels below info.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *logs) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelInfo,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey || a.Key == "stack" {
+				return slog.Attr{}
+			}
+			return a
+		}}))
+}
+
+// Clients do not decide what is in the log of a gateway.
+func TestLog_HasNothingOfWhatClientsDoWrong(t *testing.T) {
+	log := &logs{}
+	l := newLab(t, func(c *Config) { c.Logger = log.logger() })
+	session := l.begin(l.url)
+	for _, body := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",` +
+			`"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{`,
+	} {
+		l.post(l.url+Path, body, sessionHeader, session)
+	}
+	l.modern(t.Context(), "ping", "", "", "{}")
+	l.modern(t.Context(), "foo/bar", "", "", "{}")
+	if got := log.String(); got != "" {
+		t.Errorf("the log has %s", got)
+	}
+}
+
+// panics is a store of approvals that fails.
+type panics struct{ *fakeSessions }
+
+func (panics) Approvals(context.Context) ([]OpenApproval, error) { panic("out of order") }
+
+func TestOperatorTools_SurvivePanics(t *testing.T) {
+	log := &logs{}
+	l := newLab(t, func(c *Config) {
+		c.Logger, c.Sessions = log.logger(), panics{c.Sessions.(*fakeSessions)}
+	})
+	s := l.connect(l.url+OperatorPath, nil)
+	_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_approvals"})
+	fault, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok || fault.Message != "the request failed inside the gateway" {
+		t.Errorf("got %v", err)
+	}
+	if want := "level=ERROR msg=\"a request panicked\" method=tools/call " +
+		"cause=\"out of order\"\n"; log.String() != want {
+		t.Errorf("the log has %s", log.String())
+	}
+	if err := s.Ping(t.Context(), nil); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// A tool with the name of one of the gateway's own is not offered, which the log says.
+func TestNames_OfTheGatewayAreNotOffered(t *testing.T) {
+	log := &logs{}
+	catalog, err := toolspecs.NewCatalog([]toolspecs.Spec{{Name: getResult, Version: "1.0.0",
+		Description: "Takes a name.", Entry: toolspecs.Entry{Type: toolspecs.KindFunction,
+			Handler: "x"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newLab(t, func(c *Config) {
+		c.Logger, c.Catalog = log.logger(), func() *toolspecs.Catalog { return catalog }
+	})
+	want := "level=WARN msg=\"a tool is not offered: the gateway has one of that name\" " +
+		"tool=get_result\n"
+	if got := log.String(); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

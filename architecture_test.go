@@ -66,11 +66,13 @@ var packageRules = []packageRule{
 		}},
 	{folder: "audit/export", ours: []string{"api", "audit"}, std: anything,
 		others: []string{"github.com/parquet-go/parquet-go"}},
-	{folder: "audit/html", ours: []string{"api", "audit"}, std: anything, others: []string{sdk +
+	{folder: "audit/html", ours: []string{"api", "audit", "internal"}, std: anything, others: []string{sdk +
 		"client"}},
 	{folder: "audit/traces", ours: []string{"api", "audit"}, std: anything, others: []string{
 		sdk + "client", "go.opentelemetry.io/proto/slim/otlp", "google.golang.org/protobuf",
 	}},
+	{folder: "audit/recorddb", ours: []string{"api", "audit"}, std: anything,
+		others: []string{"github.com/jackc/pgx/v5"}},
 	{folder: "audit", ours: []string{"api"}, std: anything, others: []string{
 		apis, sdk + "client", sdk + "converter", "google.golang.org/protobuf",
 	}},
@@ -88,10 +90,10 @@ var packageRules = []packageRule{
 		"github.com/prometheus/client_golang", "google.golang.org/grpc",
 		"google.golang.org/protobuf"}},
 	{folder: "gateway", ours: []string{
-		".", "api", "toolspecs", "audit", "payloads", "internal",
+		".", "api", "toolspecs", "audit", "audit/html", "payloads", "internal",
 	}, std: anything, others: []string{
 		"github.com/coreos/go-oidc/v3", "github.com/go-jose/go-jose/v4",
-		"github.com/modelcontextprotocol/go-sdk", "golang.org/x/time",
+		"github.com/modelcontextprotocol/go-sdk", "golang.org/x/oauth2", "golang.org/x/time",
 	}},
 	// One command of starter contains the workflows, to replay histories with them. It contains no
 	// activities and no executors.
@@ -101,8 +103,8 @@ var packageRules = []packageRule{
 			"github.com/spf13/cobra",
 		}},
 	{folder: "starter", ours: []string{
-		".", "api", "toolspecs", "audit", "gateway", "audit/export", "audit/html", "audit/traces",
-		"payloads", "payloads/s3", "internal", "internal/connection", "internal/runstart",
+		".", "api", "toolspecs", "audit", "gateway", "audit/export", "audit/html", "audit/recorddb",
+		"audit/traces", "payloads", "payloads/s3", "internal", "internal/connection", "internal/runstart",
 		"starter/replay",
 	}, std: anything, others: []string{
 		apis, sdk + "client", sdk + "converter", sdk + "log", sdk + "temporal",

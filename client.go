@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/runlist"
 	"github.com/switchyard/switchyard/internal/connection"
 	"github.com/switchyard/switchyard/internal/runstart"
 	"github.com/switchyard/switchyard/payloads"
@@ -80,6 +81,7 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, &RequestError{Type: RequestInvalid, Message: err.Error(), err: err}
 	}
+	connection.SendSmallUncompressed(&options.ConnectionOptions)
 	c, err := client.DialContext(ctx, options)
 	if err != nil {
 		return nil, dialError(ctx, options, err)
@@ -146,3 +148,26 @@ func (c *Client) Open(id string) *Run { return &Run{client: c, id: id} }
 func (c *Client) OpenExecution(id, runID string) *Run {
 	return &Run{client: c, id: id, runID: runID}
 }
+
+// Types of lists of runs.
+type (
+	// RunQuery selects runs. Its zero value selects all that no other run started.
+	RunQuery = runlist.Query
+	// ListedRun is a run as visibility knows it.
+	ListedRun = runlist.Run
+)
+
+// List returns a page of at most size runs, open ones first, each newest first. token is that of
+// the page before, nil for the first; next is empty after the last page. The server lists a new run
+// about a second after its start.
+//
+// Errors: *RequestError of the types invalid_request for a Query that the server does not accept,
+// server_unreachable and server_refused, and that of ctx.
+func (c *Client) List(ctx context.Context, q RunQuery, size int, token []byte) (runs []ListedRun,
+	next []byte, err error) {
+	runs, next, err = runlist.Page(ctx, c.temporal, c.namespace.Name, q, size, token)
+	return runs, next, requestError(ctx, "", err)
+}
+
+// Namespace returns the namespace of the runs.
+func (c *Client) Namespace() string { return c.namespace.Name }

@@ -26,8 +26,8 @@ var rootFiles = []string{
 	"Makefile", "README.md", "SECURITY.md",
 	"docker-compose.yml", "go.mod", "go.sum", "staticcheck.conf",
 	// The API that applications import.
-	"ask.go", "client.go", "context.go", "control.go", "doc.go", "errors.go", "function.go",
-	"hook.go", "people.go", "run.go", "session.go", "start.go", "stateful.go",
+	"ask.go", "client.go", "context.go", "control.go", "doc.go", "errors.go", "followall.go",
+	"function.go", "hook.go", "people.go", "run.go", "session.go", "start.go", "stateful.go",
 	"client_example_test.go", "example_test.go",
 	// The rules of this repository, held by tests.
 	"architecture_test.go", "dependencies_test.go", "layout_test.go", "links_test.go",

@@ -42,6 +42,21 @@ func (c *Client) Questions(ctx context.Context) ([]Question, error) {
 	return list, openError(ctx, err)
 }
 
+// Waiting returns what Approvals and Questions return, and reads the open runs once for both.
+// Errors are those of Approvals; an *UnreadError comes with what the other runs wait for.
+func (c *Client) Waiting(ctx context.Context) ([]Approval, []Question, error) {
+	runs, err := audit.OfOpenRuns(ctx, c.temporal, c.namespace.Name, audit.WaitsOf)
+	var approvals []Approval
+	var questions []Question
+	for _, r := range runs {
+		approvals = append(approvals, r.Approvals...)
+		questions = append(questions, r.Questions...)
+	}
+	slices.SortStableFunc(approvals, func(x, y Approval) int { return x.Asked.Compare(y.Asked) })
+	slices.SortStableFunc(questions, func(x, y Question) int { return x.Asked.Compare(y.Asked) })
+	return approvals, questions, openError(ctx, err)
+}
+
 // openError maps an error of reading all open runs.
 func openError(ctx context.Context, err error) error {
 	if unread, ok := errors.AsType[*UnreadError](err); ok {

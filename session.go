@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -53,6 +54,8 @@ type Session struct {
 	// submits and waits bound the updates of this process that are in flight: all, and those that
 	// wait for the end of a call. A server allows a run ten.
 	submits, waits chan struct{}
+	// open says that the session took a call of this handle.
+	open atomic.Bool
 }
 
 const (
@@ -83,9 +86,10 @@ func (c *Client) Session(id string, s SessionStart) *Session {
 // Run returns the handle of the session's run, for approvals, questions, records and events.
 func (s *Session) Run() *Run { return s.client.Open(s.start.ID) }
 
-// Call makes a call and waits for its end, at most call.Wait. It starts the session if it is not
-// open. An empty ID gets a random one. A call that is repeated with the same ID, also by another
-// process, is made once.
+// Call makes a call and waits until it has ended, or awaits an approval or an answer, at most
+// call.Wait. Wait waits for the end of a call that was approved or answered since. Call starts the
+// session if it is not open. An empty ID gets a random one. A call that is repeated with the same
+// ID, also by another process, is made once.
 //
 // Errors: *RequestError of the types invalid_request, for a call that no session takes;
 // request_refused with a *ControlError, if the session has too many open calls; run_unreadable,
@@ -102,7 +106,20 @@ func (s *Session) Call(ctx context.Context, call SessionCall) (SessionCallStatus
 	if err != nil {
 		return status, err
 	}
-	return s.Wait(ctx, status, time.Until(deadline))
+	if awaitsPerson(status) { // a repeated call gets the answer that its first submit got
+		attached := status.Attached
+		if status, err = s.latest(ctx, status); err != nil {
+			return status, err
+		}
+		status.Attached = status.Attached || attached
+	}
+	return s.wait(ctx, status, time.Until(deadline), awaitsPerson)
+}
+
+// awaitsPerson reports whether a call awaits an approval or an answer.
+func awaitsPerson(status SessionCallStatus) bool {
+	return status.State == api.SessionCallAwaitsApproval ||
+		status.State == api.SessionCallAwaitsAnswer
 }
 
 // submit submits a call until the session takes it.
@@ -134,13 +151,28 @@ func (s *Session) submit(ctx context.Context, call SessionCall) (SessionCallStat
 
 func (s *Session) submitOnce(ctx context.Context, call SessionCall) (status SessionCallStatus,
 	err error) {
-	handle, err := s.client.namespace.UpdateOrStart(ctx, s.start, client.UpdateWorkflowOptions{
+	handle, err := s.update(ctx, client.UpdateWorkflowOptions{
 		WorkflowID: s.start.ID, UpdateID: "call/" + call.ID, UpdateName: api.SubmitCallUpdate,
 		Args: []any{call}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err == nil {
 		err = handle.Get(ctx, &status)
 	}
+	s.open.Store(err == nil)
 	return status, err
+}
+
+// update sends an update to the session, which it starts if it is not open. An update that may
+// start the session costs the server half a millisecond more, so one that took a call before gets
+// an update alone first.
+func (s *Session) update(ctx context.Context, u client.UpdateWorkflowOptions) (
+	client.WorkflowUpdateHandle, error) {
+	if s.open.Load() {
+		handle, err := s.client.temporal.UpdateWorkflow(ctx, u)
+		if !isA[*serviceerror.NotFound](err) {
+			return handle, err
+		}
+	}
+	return s.client.namespace.UpdateOrStart(ctx, s.start, u)
 }
 
 // again reports whether a call that was not taken can be submitted again: the session is ending or
@@ -225,8 +257,14 @@ func (s *Session) queryOnce(ctx context.Context, callID, runID string) (status S
 // Status.
 func (s *Session) Wait(ctx context.Context, status SessionCallStatus,
 	d time.Duration) (SessionCallStatus, error) {
+	return s.wait(ctx, status, d, func(SessionCallStatus) bool { return false })
+}
+
+// wait waits for the end of a call, or until its status is enough.
+func (s *Session) wait(ctx context.Context, status SessionCallStatus, d time.Duration,
+	enough func(SessionCallStatus) bool) (SessionCallStatus, error) {
 	deadline := time.Now().Add(d)
-	for pause := minPoll; status.Outcome == nil; pause = min(2*pause, maxPoll) {
+	for pause := minPoll; status.Outcome == nil && !enough(status); pause = min(2*pause, maxPoll) {
 		if status.State != api.SessionCallEnded {
 			left := time.Until(deadline)
 			if left <= 0 {

@@ -56,6 +56,11 @@ type StartOptions struct {
 	OnWait func(OpenRun)
 	// Caller and TaskQueue override those of the client.
 	Caller, TaskQueue string
+	// CallerAuth says how this program authenticated Caller, and CallerClaims are the claims of
+	// that identity, as JSON values. Policies and records have them, and an authenticated caller
+	// does not decide about the calls of its run unless the toolspec allows it.
+	CallerAuth   api.AuthMethod
+	CallerClaims map[string]any
 	// Variables are visible to tools and in policies.
 	Variables map[string]any
 	// Mode overrides how strictly arguments are validated.
@@ -128,7 +133,8 @@ func (c *Client) request(s Start) (*runstart.Request, error) {
 	r := &runstart.Request{Queue: cmp.Or(s.TaskQueue, c.taskQueue), Wait: s.Wait,
 		Input: api.RunInput{Conversation: s.Conversation, Variables: s.Variables, Mode: s.Mode,
 			Priority: s.Priority, DryRun: s.DryRun, FromDryRun: s.FromDryRun, Trace: s.Trace,
-			Caller: api.Caller{Type: api.CallerDirect, ID: cmp.Or(s.Caller, c.caller)}}}
+			Caller: api.Caller{Type: api.CallerDirect, ID: cmp.Or(s.Caller, c.caller),
+				Auth: s.CallerAuth, Claims: s.CallerClaims}}}
 	if err := s.fill(r); err != nil {
 		return nil, err
 	}

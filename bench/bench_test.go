@@ -39,6 +39,11 @@ func TestFigures(t *testing.T) {
 		func() (map[string]float64, error) { return l.longRun(t.Context(), 60) },
 		func() (map[string]float64, error) { return measureStep(t.Context(), l) },
 		func() (map[string]float64, error) { return measureMCP(t.Context(), l) },
+		func() (map[string]float64, error) { return gatewayCalls(t.Context(), l, 3) },
+		func() (map[string]float64, error) { return gatewaySessions(t.Context(), l, 20) },
+		func() (map[string]float64, error) {
+			return throughputOf(t.Context(), l, 2, time.Second)
+		},
 		func() (map[string]float64, error) { return measurePolicies(t.Context(), l) },
 		func() (map[string]float64, error) { return measureFanout(t.Context(), l) },
 		func() (map[string]float64, error) { return measureLimited(t.Context(), l) },
@@ -89,7 +94,8 @@ func isSize(name string) bool {
 // isRest says that a figure is what is left when others are taken away: noise makes it anything.
 func isRest(name string) bool {
 	return name == "mcp_overhead_ms" || name == "open_keys_mb" || name == "records_heap_mb" ||
-		name == "pipeline_memory_ratio"
+		name == "pipeline_memory_ratio" || name == "gateway_sessions_mb" ||
+		name == "gateway_streams_mb"
 }
 
 // TestResultsAreKept proves that measuring one figure keeps the others in the file.

@@ -92,7 +92,7 @@ func (l *lab) idleInstances(ctx context.Context, instances int, unused,
 			[]byte(instanceSpecs), 0o600); err != nil {
 			return err
 		}
-		holder, err := y.start(api.LaneGeneral)
+		holder, err := y.startAs(serveStateful, []string{api.LaneGeneral})
 		if err != nil {
 			return err
 		}

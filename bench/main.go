@@ -60,8 +60,19 @@ var figures = []figure{
 		"and wait of the same workflow, median, ms", 1, measureClient},
 	{"mcp_overhead_ms", "time of a call of an MCP tool beyond an empty activity and the SDK's " +
 		"own call, ms", 2, measureMCP},
+	{"gateway_inline_ms", "a call of an MCP client through the gateway, inline, beyond the same " +
+		"call to the tool's MCP server, median, ms", 5, measureGateway},
+	{"gateway_call_ms", "the same with the call as an activity, median, ms", 15, measureGateway},
+	{"gateway_sessions_mb", "memory that 1,000 idle sessions add to the gateway, MB", 50,
+		measureGatewaySessions},
+	{"gateway_streams_mb", "memory that 1,000 sessions with open streams for notifications add " +
+		"to the gateway, MB", 150, measureGatewaySessions},
+	{gatewayThroughput, "calls per second of 50 MCP clients, inline through the gateway ÷ to the " +
+		"tool's MCP server", 0.03, measureGatewayThroughput},
 	{"policy_ms", "time that 100 policies add to the admission of a turn of 10 calls, ms", 2,
 		measurePolicies},
+	{"policy_replay_s", "an export of 100,000 calls is read and 100 policies are replayed on them, " +
+		"s", 30, measureReplay},
 	{"limited_lane_ratio", "wall time of calls, on a lane with a limit ÷ on one without", 1.05,
 		measureLimited},
 	{"fanout_ratio", "wall time of 100 calls of 50 ms at once, plan run ÷ hand-written workflow",
@@ -111,12 +122,14 @@ const (
 	tokenAccuracy    = "token_accuracy"
 	toolSearchShare  = "tool_search_recall"
 	statefulShare    = "stateful_mcp_right"
+
+	gatewayThroughput = "gateway_throughput_ratio"
 )
 
 // isRate reports whether the limit of a figure is a minimum.
 func isRate(name string) bool {
 	return slices.Contains([]string{inlineThroughput, recordRate, tokenAccuracy, toolSearchShare,
-		statefulShare}, name)
+		statefulShare, gatewayThroughput}, name)
 }
 
 // bound returns the limit as text.
@@ -158,12 +171,14 @@ func main() {
 func served() (code int, serves bool) {
 	bfcl.Main()
 	switch {
-	case len(os.Args) > 1 && os.Args[1] == serveWorker:
+	case len(os.Args) > 1 && strings.HasPrefix(os.Args[1], serveWorker):
 		return serveCalls(), true
 	case len(os.Args) == 3 && os.Args[1] == serveHand:
 		return exitCode(serveHandWritten(os.Args[2])), true
 	case len(os.Args) == 2 && os.Args[1] == serveMCP:
 		return exitCode(serve(context.Background())), true
+	case len(os.Args) == 2 && os.Args[1] == serveHTTP:
+		return exitCode(serveDirect()), true
 	}
 	return 0, false
 }
@@ -177,25 +192,29 @@ func exitCode(err error) int {
 	return 1
 }
 
+// run measures the figures and writes the results after each, so that one that fails or an
+// interruption loses none of the others. Its error joins those of the figures that failed.
 func run(ctx context.Context, name, results, bin string) error {
-	chosen := figures
-	if name != "" {
-		chosen = slices.DeleteFunc(slices.Clone(figures), func(f figure) bool {
-			return f.name != name
-		})
-		if len(chosen) == 0 {
-			return fmt.Errorf("unknown figure %q; use one of %s", name, strings.Join(names(), ", "))
+	chosen := slices.DeleteFunc(slices.Clone(figures), func(f figure) bool {
+		return name != "" && f.name != name
+	})
+	if len(chosen) == 0 {
+		return fmt.Errorf("unknown figure %q; use one of %s", name, strings.Join(names(), ", "))
+	}
+	values := map[string]float64{}
+	var failed error
+	for _, f := range chosen {
+		if _, known := values[f.name]; known || ctx.Err() != nil {
+			continue
 		}
-	}
-	values, err := measure(ctx, chosen, bin)
-	if err != nil {
-		return err
-	}
-	if err := write(results, values); err != nil {
-		return err
+		err := measure(ctx, f, bin, values)
+		if err == nil {
+			err = write(results, values)
+		}
+		failed = errors.Join(failed, err)
 	}
 	print(os.Stdout, os.Stderr, chosen, values)
-	return nil
+	return failed
 }
 
 func names() []string {
@@ -209,32 +228,25 @@ func names() []string {
 // errMissingInput is the error of a figure whose input is not part of the repository.
 var errMissingInput = errors.New("its input is not there")
 
-// measure runs each group once and returns the values. A figure without its input is skipped,
-// unless it is the only one.
-func measure(ctx context.Context, chosen []figure, bin string) (map[string]float64, error) {
-	values := map[string]float64{}
-	for _, f := range chosen {
-		if _, known := values[f.name]; known {
-			continue
-		}
-		began := time.Now()
-		l, err := newLab(ctx, bin)
-		if err != nil {
-			return nil, err
-		}
-		measured, err := f.group(ctx, l)
-		l.close()
-		if errors.Is(err, errMissingInput) && len(chosen) > 1 {
-			fmt.Fprintf(os.Stderr, "%s is skipped: %v\n", f.name, err)
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.name, err)
-		}
-		fmt.Fprintf(os.Stderr, "%s took %s\n", f.name, time.Since(began).Round(time.Second))
-		maps.Copy(values, measured)
+// measure adds the values of the figure's group. A figure whose input is missing adds none.
+func measure(ctx context.Context, f figure, bin string, values map[string]float64) error {
+	began := time.Now()
+	l, err := newLab(ctx, bin)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.name, err)
 	}
-	return values, nil
+	defer l.close()
+	measured, err := f.group(ctx, l)
+	if errors.Is(err, errMissingInput) {
+		fmt.Fprintf(os.Stderr, "%s is skipped: %v\n", f.name, err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", f.name, err)
+	}
+	fmt.Fprintf(os.Stderr, "%s took %s\n", f.name, time.Since(began).Round(time.Second))
+	maps.Copy(values, measured)
+	return nil
 }
 
 // write merges the values into the results file.

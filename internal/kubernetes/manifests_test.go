@@ -25,6 +25,7 @@ type manifests struct {
 	accounts    []core.ServiceAccount
 	configMaps  []core.ConfigMap
 	deployments []apps.Deployment
+	services    []core.Service
 	jobs        []batch.Job
 	budgets     []policy.PodDisruptionBudget
 	policies    []networking.NetworkPolicy
@@ -45,6 +46,8 @@ func (m *manifests) add(t *testing.T, text []byte) {
 		m.accounts = append(m.accounts, decode[core.ServiceAccount](t, text))
 	case "v1 ConfigMap":
 		m.configMaps = append(m.configMaps, decode[core.ConfigMap](t, text))
+	case "v1 Service":
+		m.services = append(m.services, decode[core.Service](t, text))
 	case "apps/v1 Deployment":
 		m.deployments = append(m.deployments, decode[apps.Deployment](t, text))
 	case "batch/v1 Job":
@@ -149,7 +152,7 @@ func TestBase_NamesNoNamespace(t *testing.T) {
 // Each file of the folder is one that the tests read, or is part of an installation.
 func TestFiles_AreChecked(t *testing.T) {
 	known := map[string]bool{"base": true, "autoscaling": true, "mtls": true, "example": true,
-		"worker-controller": true}
+		"worker-controller": true, "gateway": true}
 	entries, err := os.ReadDir(filepath.Clean(root))
 	if err != nil {
 		t.Fatal(err)

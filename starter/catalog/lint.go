@@ -249,7 +249,8 @@ func (l *linter) surroundings(located []toolspecs.Located) error {
 	return faults.Err()
 }
 
-// tool checks a toolspec file, and its agents' tools if the available tools are known.
+// tool checks a toolspec file, and the tools that its agents and plans name if the available tools
+// are known.
 func (l *linter) tool(path string, data []byte) error {
 	located, faults := toolspecs.DecodeLocated(path, data, l.options)
 	err := faults.Err()
@@ -260,11 +261,7 @@ func (l *linter) tool(path string, data []byte) error {
 	if err == nil {
 		l.warn(located)
 	}
-	if err != nil || !slices.ContainsFunc(specs,
-		func(s toolspecs.Spec) bool {
-			return s.Entry.Agent != nil || s.Undo != nil ||
-				s.Verify != nil
-		}) {
+	if err != nil || !slices.ContainsFunc(specs, namesTools) {
 		return err
 	}
 	known, err := specfiles.KnownTools(l.app, l.catalog)
@@ -272,6 +269,11 @@ func (l *linter) tool(path string, data []byte) error {
 		return err
 	}
 	return checkNamed(specs, known)
+}
+
+// namesTools reports whether a spec names other tools.
+func namesTools(s toolspecs.Spec) bool {
+	return s.Entry.Agent != nil || s.Entry.Plan != nil || s.Undo != nil || s.Verify != nil
 }
 
 // checkNamed looks up the tools that agents and undo and verify entries name, among specs, the
@@ -283,6 +285,9 @@ func checkNamed(specs []toolspecs.Spec, known agents.Known) error {
 	}
 	known.Names = slices.Concat(known.Names, own.Names)
 	if err := toolspecs.CheckAgents(specs, known); err != nil {
+		return err
+	}
+	if err := toolspecs.CheckPlans(specs, toolspecs.Shipped(), known.Names); err != nil {
 		return err
 	}
 	return toolspecs.CheckCalls(specs, known.Names)

@@ -13,17 +13,19 @@ import (
 
 func policyCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "policy", GroupID: cli.GroupServer, Short: "Check, test and explain policies",
+		Use: "policy", GroupID: cli.GroupServer, Short: "Check, test, explain and replay policies",
 		Long: `Policies are rules that are checked before each call runs. They come from a file that all
 workers read (worker --policies-file) or from files that an agent names. docs/policies.md
 describes the rules.`,
 		Example: `  starter policy lint policies.yaml
   starter policy test policies.cases.yaml
-  starter policy explain demo-1a2b3c4d 2.1`,
+  starter policy explain demo-1a2b3c4d 2.1
+  starter policy replay policies.yaml --tools ./tools --since 720h`,
 		Args: a.UnknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(policyLintCommand(a), policyTestCommand(a), policyExplainCommand(a))
+	cmd.AddCommand(policyLintCommand(a), policyTestCommand(a), policyExplainCommand(a),
+		policyReplayCommand(a))
 	return cmd
 }
 

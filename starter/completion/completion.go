@@ -194,7 +194,8 @@ func (a offers) flagCompleters() map[string]completer {
 		"--conversation": a.ofRuns(func(r runlist.Run) string { return r.Conversation }),
 		"--tool":         a.toolNames, "create --call": a.toolNames, "create --agent": nil,
 		"--workflow-id": a.anyRun(), "--from-dry-run": a.anyRun(), "--lanes": a.laneNames,
-		"--digest": a.openDigests,
+		"--digest":    a.openDigests,
+		"fork --edit": words("prompt=", "model=", "policies=", "agent="),
 	}
 }
 

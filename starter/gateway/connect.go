@@ -28,14 +28,14 @@ With --key the client sends an API key, which it takes from the environment vari
 SWITCHYARD_API_KEY, or asks for (vscode). Without it the client logs in at the issuer that the
 gateway names, or needs no authentication on this machine.`
 
-// connection is what a client needs to know.
-type connection struct {
+// setting is what a client needs to know.
+type setting struct {
 	name, url string
 	key       bool
 }
 
 func connectCommand(a *cli.App) *cobra.Command {
-	c := connection{}
+	c := setting{}
 	cmd := &cobra.Command{
 		Use: "connect CLIENT", Short: "Print the configuration of an MCP client",
 		Long: connectHelp,
@@ -71,7 +71,7 @@ func connectCommand(a *cli.App) *cobra.Command {
 }
 
 // configuration returns the configuration of a client, and where it belongs.
-func (c connection) configuration(client string) (string, error) {
+func (c setting) configuration(client string) (string, error) {
 	switch client {
 	case "claude":
 		return c.claude()
@@ -96,7 +96,7 @@ func (c connection) configuration(client string) (string, error) {
 }
 
 // entry returns the server by its name; typed adds the kind of transport.
-func (c connection) entry(typed bool, key string) map[string]any {
+func (c setting) entry(typed bool, key string) map[string]any {
 	server := map[string]any{"url": c.url}
 	if typed {
 		server["type"] = "http"
@@ -107,7 +107,7 @@ func (c connection) entry(typed bool, key string) map[string]any {
 	return map[string]any{c.name: server}
 }
 
-func (c connection) claude() (string, error) {
+func (c setting) claude() (string, error) {
 	header := ""
 	if c.key {
 		header = ` --header "Authorization: Bearer $` + keyVariable + `"`
@@ -119,7 +119,7 @@ func (c connection) claude() (string, error) {
 		map[string]any{"mcpServers": c.entry(true, "${"+keyVariable+"}")})
 }
 
-func (c connection) document(where string, document any) (string, error) {
+func (c setting) document(where string, document any) (string, error) {
 	data, err := json.MarshalIndent(document, "", "  ")
 	return where + "\n\n" + string(data), err
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -15,7 +16,10 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway"
 	"github.com/switchyard/switchyard/gateway/access"
+	"github.com/switchyard/switchyard/gateway/console"
+	"github.com/switchyard/switchyard/gateway/console/static"
 	"github.com/switchyard/switchyard/gateway/runs"
+	"github.com/switchyard/switchyard/internal/approvallink"
 	"github.com/switchyard/switchyard/internal/buildinfo"
 	"github.com/switchyard/switchyard/internal/httpserver"
 	"github.com/switchyard/switchyard/starter/internal/cli"
@@ -52,11 +56,15 @@ protects the state of open questions.`
 type options struct {
 	listen, queue string
 	config        string
+	linkKey       string
 	tools         specfiles.Flags
 	direct, wait  time.Duration
 	drain, idle   time.Duration
 	maxListed     int
 	stdio         bool
+	// noLogin lets the user of this machine use the pages without a login.
+	pages, noLogin bool
+	health         bool
 }
 
 func gatewayCommand(a *cli.App) *cobra.Command {
@@ -69,6 +77,9 @@ func gatewayCommand(a *cli.App) *cobra.Command {
   starter gateway --stdio`,
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.health {
+				return checkHealth(cmd.Context(), a, o.listen)
+			}
 			if err := o.check(cmd); err != nil {
 				return err
 			}
@@ -82,6 +93,9 @@ func gatewayCommand(a *cli.App) *cobra.Command {
 		"`host:port` to listen on; port 0 selects a free port")
 	f.StringVar(&o.config, "config", "",
 		"`file` with access, limits and virtual servers, such as gateway.yaml")
+	f.StringVar(&o.linkKey, "approval-link-key", "",
+		"`env:NAME` or file:/path of the key, shared with the workers, of links that approve and "+
+			"deny (default no such links)")
 	o.tools.Add(f, "to offer (default ./tools if it contains any)")
 	f.StringVar(&o.queue, "task-queue", api.DefaultTaskQueue, "`task queue` of the workers")
 	f.DurationVar(&o.direct, "direct", gateway.DefaultDirect,
@@ -94,7 +108,13 @@ func gatewayCommand(a *cli.App) *cobra.Command {
 		"`duration` without calls after which a session ends")
 	f.IntVar(&o.maxListed, "max-listed", gateway.DefaultMaxListed,
 		"offer find_tools and call_tool in place of more than this `number` of tools")
-	cmd.AddCommand(keysCommand(a), connectCommand(a))
+	cmd.AddCommand(keysCommand(a), connectCommand(a), logoutCommand(a))
+	f.BoolVar(&o.pages, "console", false,
+		"serve pages for people at /console/: decide, answer, follow and control runs")
+	f.BoolVar(&o.noLogin, "no-login", false, "serve the pages to everyone on this machine")
+	_ = f.MarkHidden("no-login") // for starter dev
+	f.BoolVar(&o.health, "health", false,
+		"ask the gateway at --listen whether it is ready, and exit with 0 or 1")
 	f.BoolVar(&o.stdio, "stdio", false, "serve one client over standard input and output")
 	return cmd
 }
@@ -113,7 +133,14 @@ func (o *options) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--max-listed, --idle and --drain must be above 0")
 	}
 	o.tools.UseDefault()
-	return o.tools.Check(cmd)
+	return cmp.Or(o.checkConsole(cmd), o.tools.Check(cmd))
+}
+
+func (o *options) checkConsole(cmd *cobra.Command) error {
+	if o.stdio && o.pages {
+		return cli.UsageError(cmd, "--console needs HTTP and cannot be used with --stdio")
+	}
+	return nil
 }
 
 // run serves until ctx ends.
@@ -129,9 +156,9 @@ func (o *options) run(ctx context.Context, a *cli.App, c client.Client) error {
 	}
 	defer watcher.Close()
 	g, err := gateway.New(gateway.Config{Sessions: o.sessions(a, c), Catalog: watcher.Catalog,
-		Caller: caller, Select: settings.Select, Direct: o.direct, Wait: o.wait,
-		MaxListed: o.maxListed,
-		StateKey:  []byte(os.Getenv(stateKeyVariable)), Version: buildinfo.Read().Version,
+		Caller: caller, Roles: access.RolesOf, Select: settings.Select, Direct: o.direct,
+		Wait: o.wait, MaxListed: o.maxListed,
+		StateKey: []byte(os.Getenv(stateKeyVariable)), Version: buildinfo.Read().Version,
 		Logger: log})
 	if err != nil {
 		return err
@@ -147,7 +174,7 @@ func (o *options) run(ctx context.Context, a *cli.App, c client.Client) error {
 	if o.stdio {
 		return o.serveStdio(ctx, a, g)
 	}
-	return o.serve(ctx, a, g, settings, log)
+	return o.serve(ctx, a, served{g, c, watcher.Catalog, settings, log})
 }
 
 // settings reads the file of --config.
@@ -205,26 +232,47 @@ func caller(r *http.Request) api.Caller {
 type ready struct {
 	Endpoint string `json:"endpoint"`
 	Operator string `json:"operator"`
+	Console  string `json:"console,omitempty"`
+}
+
+// served is what a gateway serves over HTTP, and what that needs.
+type served struct {
+	gateway  *gateway.Gateway
+	client   client.Client
+	catalog  func() *toolspecs.Catalog
+	settings *access.Settings
+	log      *slog.Logger
 }
 
 // serve serves over HTTP. When ctx ends, requests that wait for a call return that it is pending.
-func (o *options) serve(ctx context.Context, a *cli.App, g *gateway.Gateway,
-	settings *access.Settings, log *slog.Logger) error {
-	guard, err := access.New(settings, access.Options{Listen: o.listen, Logger: log})
+func (o *options) serve(ctx context.Context, a *cli.App, s served) error {
+	guard, err := access.New(s.settings, access.Options{Listen: o.listen, Logger: s.log})
 	if err != nil {
 		return cli.Errorf(cli.ExitUsage, "--listen %s: %w", o.listen, err)
 	}
 	defer guard.Close()
+	people, err := o.people(a, s, guard)
+	if err != nil {
+		return err
+	}
+	defer people.close()
+	links, err := o.links(a, s.client, guard)
+	if err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return cli.Errorf(cli.ExitUsage, "--listen %s: %w", o.listen, err)
 	}
-	server := httpserver.New(handler(guard.Middleware(g)), httpserver.Limits{
-		Read: readWithin, Write: 0, Body: settings.MaxBody()})
+	mux := handler(guard.Middleware(s.gateway), people.handler, links)
+	mux.Handle("GET /readyz", &readiness{client: s.client, stopping: ctx})
+	server := httpserver.New(mux,
+		httpserver.Limits{Read: readWithin, Write: 0, Body: s.settings.MaxBody()})
 	stopped := make(chan struct{})
 	defer context.AfterFunc(ctx, func() {
 		defer close(stopped)
-		g.Drain()
+		s.gateway.Drain()
+		people.close()
 		grace, cancel := context.WithTimeout(context.Background(), o.drain)
 		defer cancel()
 		if server.Shutdown(grace) != nil {
@@ -232,8 +280,11 @@ func (o *options) serve(ctx context.Context, a *cli.App, g *gateway.Gateway,
 		}
 	})()
 	url := "http://" + listener.Addr().String()
-	if err := tell(a, ready{url + gateway.Path, url + gateway.OperatorPath},
-		settings.Authenticates()); err != nil {
+	at := ready{Endpoint: url + gateway.Path, Operator: url + gateway.OperatorPath}
+	if o.pages {
+		at.Console = url + console.Path
+	}
+	if err := tell(a, at, s.settings.Authenticates()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -243,13 +294,21 @@ func (o *options) serve(ctx context.Context, a *cli.App, g *gateway.Gateway,
 	return nil
 }
 
-// handler adds the address that load balancers ask.
-func handler(g http.Handler) http.Handler {
+// handler adds the address that load balancers ask, the console, and the pages of links; both may
+// be nil.
+func handler(g, people, links http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
+	if links != nil {
+		mux.Handle(approvallink.Path, links)
+		mux.Handle(static.Prefix, static.Handler())
+	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("ok\n"))
 	})
 	mux.Handle("/", g)
+	if people != nil {
+		mux.Handle(console.Path, people)
+	}
 	return mux
 }
 
@@ -262,9 +321,12 @@ func tell(a *cli.App, r ready, authenticates bool) error {
 	if authenticates {
 		who = "Clients with a token or an API key"
 	}
-	return a.Println(p.Bold("MCP endpoint") + "  " + r.Endpoint + "\n" +
-		p.Bold("for operators") + " " + r.Operator + "\n\n" +
-		who + " can call the tools. Ctrl-C stops the gateway.")
+	addresses := p.Bold("MCP endpoint") + "  " + r.Endpoint + "\n" +
+		p.Bold("for operators") + " " + r.Operator + "\n"
+	if r.Console != "" {
+		addresses += p.Bold("console") + "       " + r.Console + "\n"
+	}
+	return a.Println(addresses + "\n" + who + " can call the tools. Ctrl-C stops the gateway.")
 }
 
 // serveStdio serves the client that started this process.

@@ -62,7 +62,7 @@ func reportCommand(a *cli.App) *cobra.Command {
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			t.Slow = api.Duration(slow)
-			if err := cmp.Or(runs.Check(cmd), checkThresholds(cmd, t), checkPage(cmd, "--html",
+			if err := cmp.Or(runs.Check(cmd), checkThresholds(cmd, t), cli.CheckPage(cmd, "--html",
 				asHTML)); err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ func reportCommand(a *cli.App) *cobra.Command {
 				if err := runlist.AddEvaluations(ctx, a, c, list); err != nil {
 					return err
 				}
-				page := html.Report{Of: changedFlags(cmd, "html")}
+				page := html.Report{Of: cli.ChangedFlags(cmd, "html")}
 				found, missed, err := analyse(ctx, c, list, runs.Tool, t, page.AddRun)
 				if err != nil {
 					return err
@@ -82,7 +82,7 @@ func reportCommand(a *cli.App) *cobra.Command {
 				page.Found, page.Notes, page.Now = found.Report(), notIn(list, runs.Limit, missed),
 					time.Now()
 				if asHTML != "" {
-					return writePage(a, "--html", asHTML, page.Write, missed.unread)
+					return cli.WritePage(a, "--html", asHTML, page.Write, missed.unread)
 				}
 				return printAnalysis(a, page.Found, page.Notes, missed.unread)
 			})
@@ -239,8 +239,9 @@ func writeAnalysis(w io.Writer, p cli.Palette, r stats.Report) {
 // writeTables writes the figures by tool, lane and agent.
 func writeTables(w io.Writer, p cli.Palette, r stats.Report) {
 	for _, t := range []*cli.Table{groupTable("tool", r.Tools), groupTable("lane", r.Lanes),
-		agentTable("agent", r.Agents), agentTable("plan", r.Plans), agentTable("direct call",
-			r.Direct), wasteTable("tool", r.Tools), wasteTable("lane", r.Lanes),
+		agentTable("agent", r.Agents), agentTable("plan", r.Plans),
+		agentTable("direct call", r.Direct), agentTable("sessions of", r.Sessions),
+		wasteTable("tool", r.Tools), wasteTable("lane", r.Lanes),
 		modelTable(r.Models)} {
 		if len(t.Rows) > 0 {
 			fmt.Fprintln(w)

@@ -49,6 +49,7 @@ func (s *recordSelection) check(cmd *cobra.Command, file string) error {
 
 func recordsCommand(a *cli.App) *cobra.Command {
 	var s recordSelection
+	var follow followFlags
 	var file string
 	cmd := &cobra.Command{
 		Use: "records", GroupID: cli.GroupRuns, Short: "Show or export the call records of many runs",
@@ -61,41 +62,35 @@ With --file the records are written to a file: CSV (.csv), Parquet (.parquet) or
 the seal of the whole file. Store the seal elsewhere: starter audit --verify FILE --seal SEAL
 detects lines that were changed, removed, inserted or cut off.
 
-The flags select runs. --tool and --call-status also select calls of those runs.`,
+The flags select runs. --tool and --call-status also select calls of those runs.
+
+With --follow the records of the calls and the summaries of all runs are written as they end, until
+Ctrl-C: to standard output, with --file to a file of JSON Lines without a seal, or with --postgres
+to tables. File and tables keep a position, from which the next start goes on: no entry is lost or
+written twice. A new one begins with all runs that the server has, or with those that ended after
+--since; standard output begins now.`,
 		Example: `  starter records --since 24h --call-status failed
   starter records --conversation support-42 --tool refund
   starter records --agent librarian --file records.csv
   starter records --since 24h --file day.parquet
   starter records --since 2026-01-01 --until 2026-02-01 --limit 100000 --file january.jsonl
-  starter audit --verify january.jsonl`,
+  starter audit --verify january.jsonl
+  starter records --follow --file stream.jsonl
+  starter records --follow --postgres-dsn-file /run/secrets/postgres`,
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := s.check(cmd, file); err != nil {
+			if err := cmp.Or(s.check(cmd, file), s.Selection.Check(cmd)); err != nil {
 				return err
 			}
-			if err := s.Selection.Check(cmd); err != nil {
+			follow.file, follow.since = file, s.From()
+			if err := follow.check(cmd); err != nil {
 				return err
 			}
 			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
-				list, err := runlist.Select(ctx, a, c, &s.Selection)
-				if err != nil {
-					return err
+				if follow.follow {
+					return followRecords(ctx, a, c, &follow)
 				}
-				if err := runlist.AddEvaluations(ctx, a, c, list); err != nil {
-					return err
-				}
-				var missing cli.Unread
-				records := recordsOf(ctx, a, c, list, &s, &missing)
-				if len(list) == s.Limit {
-					fmt.Fprintln(a.Err, runlist.NewestOnly(s.Limit))
-				}
-				switch {
-				case file != "":
-					return exportRecords(a, file, records, &missing)
-				case a.Format.JSON():
-					return cmp.Or(writeRecords(a, records), missing.Err())
-				}
-				return cmp.Or(printManyRecords(a, records, &missing), missing.Err())
+				return selectedRecords(ctx, a, c, &s, file)
 			})
 		},
 	}
@@ -104,7 +99,32 @@ The flags select runs. --tool and --call-status also select calls of those runs.
 	f := cmd.Flags()
 	f.StringVar(&s.callStatus, "call-status", "", "`status` of the calls: "+strings.Join(CallStatuses, ", "))
 	f.StringVar(&file, "file", "", "`file` to write the records to: .jsonl, .csv or .parquet")
+	follow.add(f)
 	return cmd
+}
+
+// selectedRecords shows or exports the records of the selected runs.
+func selectedRecords(ctx context.Context, a *cli.App, c client.Client, s *recordSelection,
+	file string) error {
+	list, err := runlist.Select(ctx, a, c, &s.Selection)
+	if err != nil {
+		return err
+	}
+	if err := runlist.AddEvaluations(ctx, a, c, list); err != nil {
+		return err
+	}
+	var missing cli.Unread
+	records := recordsOf(ctx, a, c, list, s, &missing)
+	if len(list) == s.Limit {
+		fmt.Fprintln(a.Err, runlist.NewestOnly(s.Limit))
+	}
+	switch {
+	case file != "":
+		return exportRecords(a, file, records, &missing)
+	case a.Format.JSON():
+		return cmp.Or(writeRecords(a, records), missing.Err())
+	}
+	return cmp.Or(printManyRecords(a, records, &missing), missing.Err())
 }
 
 // recordsOf yields the records of runs. It reports and skips runs whose histories the server has

@@ -9,5 +9,6 @@ import (
 )
 
 func TestJSONFields_AreDocumented(t *testing.T) {
-	clitest.CheckDocumented(t, "../..", shownRun{}, api.Record{}, audit.Running{})
+	clitest.CheckDocumented(t, "../..", shownRun{}, api.Record{}, audit.Running{},
+		audit.StreamEntry{})
 }

@@ -40,6 +40,8 @@ type shownRun struct {
 	Evaluation  audit.Solved       `json:"evaluation"`
 	EvaluatedBy audit.EvaluatedBy  `json:"evaluated_by"`
 	Person      *api.RunEvaluation `json:"person,omitempty"`
+	// Forks are the runs that were forked from this one.
+	Forks []audit.ForkedRun `json:"forks,omitempty"`
 	// Incomplete is set if the server has deleted the run's first histories. The output covers the
 	// rest.
 	Incomplete bool `json:"incomplete,omitempty"`
@@ -96,6 +98,10 @@ func readShownRun(ctx context.Context, a *cli.App, c client.Client, run *cli.Run
 	if err == nil {
 		err = audit.Undecided(ctx, c, a.Connection.ResolvedNamespace, run.WorkflowID, shown.Running)
 	}
+	if err == nil {
+		shown.Forks, err = audit.Forks(ctx, c, a.Connection.ResolvedNamespace, run.WorkflowID,
+			summary.Run)
+	}
 	if err == nil && !a.Format.JSON() {
 		err = shown.takeNotes(audit.Records(ctx, c, run.WorkflowID, run.RunID))
 	}
@@ -103,6 +109,26 @@ func readShownRun(ctx context.Context, a *cli.App, c client.Client, run *cli.Run
 		return shown, a.LookupError(run.WorkflowID, run.RunID, err)
 	}
 	return shown, evaluateShown(ctx, a, c, &shown)
+}
+
+// lineage shows the source of a forked run, and the forks of a run.
+func (s shownRun) lineage(field func(name, value string)) {
+	if s.Fork != nil {
+		field("forked from", forkText(s.invocation, *s.Fork))
+	}
+	for _, f := range s.Forks {
+		field("fork", "at "+f.At+": "+s.invocation.Command("show", f.WorkflowID))
+	}
+}
+
+// forkText describes the source of a forked run.
+func forkText(i cli.Invocation, from api.Fork) string {
+	text := fmt.Sprintf("%s at %s; %s taken over", from.WorkflowID, from.At,
+		api.Plural(from.Calls, "result"))
+	if len(from.Edited) > 0 {
+		text += "; edited: " + strings.Join(from.Edited, ", ")
+	}
+	return cli.OneLine(text) + ": " + i.Command("show", from.WorkflowID)
 }
 
 // takePresent queries pending work of the run and its sub-agents.
@@ -151,6 +177,7 @@ func (s shownRun) write(w io.Writer, p cli.Palette, f *cli.Format, now time.Time
 	if from := s.FromDryRun; from != nil {
 		field("dry run", "runs the calls withheld by "+from.WorkflowID+"; released by "+from.By)
 	}
+	s.lineage(field)
 	if s.Parent != nil {
 		field("parent", "call "+s.Parent.Call+" of "+s.Parent.WorkflowID)
 	}

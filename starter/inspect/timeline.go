@@ -1,17 +1,12 @@
 package inspect
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/html"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/sdk/client"
@@ -36,7 +31,7 @@ below the run.`,
   starter timeline demo-1a2b3c4d --file - | ssh desk 'cat > run.html'`,
 		Args: cli.Arguments(0, "RUN"),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
-			return checkPage(cmd, "--file",
+			return cli.CheckPage(cmd, "--file",
 				file)
 		},
 		RunE: a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
@@ -55,7 +50,7 @@ below the run.`,
 			if file == "" {
 				file = pageName(run.WorkflowID)
 			}
-			return writePage(a, "--file", file, t.Write, nil)
+			return cli.WritePage(a, "--file", file, t.Write, nil)
 		}),
 	}
 	ref.Add(cmd.Flags())
@@ -74,56 +69,4 @@ func pageName(workflowID string) string {
 		return r
 	}, workflowID)
 	return cmp.Or(strings.TrimLeft(safe, ".-"), "run") + ".html"
-}
-
-// changedFlags returns the command's given flags as typed, except one.
-func changedFlags(cmd *cobra.Command, but string) string {
-	var given []string
-	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Changed && f.Name != but {
-			given = append(given, "--"+f.Name+" "+f.Value.String())
-		}
-	})
-	return strings.Join(given, " ")
-}
-
-// checkPage rejects an output file whose extension is not that of a page.
-func checkPage(cmd *cobra.Command, flag, file string) error {
-	if ending := strings.ToLower(filepath.Ext(file)); file != "" && file != "-" &&
-		ending != ".html" && ending != ".htm" {
-		return cli.UsageError(cmd,
-			"%s %q does not end in .html; a browser can print the page as PDF", flag, file)
-	}
-	return nil
-}
-
-// writePage writes a page to the flag's file, or to standard output for -, and prints its location.
-// missing are the runs that could not be read.
-func writePage(a *cli.App, flag, file string, write func(io.Writer) error,
-	missing cli.Unread) error {
-	var page bytes.Buffer
-	if err := write(&page); err != nil {
-		return err
-	}
-	if file == "-" {
-		_, err := page.WriteTo(a.Out)
-		return cmp.Or(err, missing.Err())
-	}
-	size := page.Len()
-	err := cli.StreamWhole(flag, file, 0o600, func(w io.Writer) error {
-		_, err := page.WriteTo(w)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if a.Format.JSON() {
-		written := map[string]any{"file": file, "bytes": size}
-		if len(missing) > 0 {
-			written["unread"] = missing
-		}
-		return missing.Exit(cli.WriteJSON(a.Out, written, false))
-	}
-	return cmp.Or(a.Println(fmt.Sprintf("%s (%s kB): open it in a browser", file,
-		api.Thousands(max(size/1000, 1)))), missing.Err())
 }

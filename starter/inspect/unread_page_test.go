@@ -22,7 +22,7 @@ func TestPage_IsWrittenWithUnreadableRuns(t *testing.T) {
 			var printed bytes.Buffer
 			a := &cli.App{Stdio: cli.Stdio{Out: &printed, Err: &printed}}
 			a.Format.Output = output
-			code := a.Report(writePage(a, "--html", file, page, missing))
+			code := a.Report(cli.WritePage(a, "--html", file, page, missing))
 			if reported := strings.Contains(printed.String(), want); reported != (missing != nil) ||
 				(code == cli.ExitFailed) != reported {
 				t.Errorf("%s, %v: ends with %d and says %s", output, missing, code, printed.String())

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/connection"
-	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
@@ -40,22 +39,24 @@ type devFlags struct {
 	db, stateDir, dir string
 	queue, metrics    string
 	policies          string
-	// webhook is the URL that the worker notifies of approvals. webhookSecret refers to its signing
-	// secret.
-	webhook, webhookSecret string
-	port, uiPort           int
-	headless               bool
+	webhook           webhookFlags
+	port, uiPort      int
+	headless          bool
 	// skipInvalid makes the worker start with the valid toolspecs only.
 	skipInvalid bool
 	uiPortGiven bool
+	// gateway starts an MCP gateway at gatewayPort.
+	gateway     bool
+	gatewayPort int
 }
 
-const devHelp = `Starts a Temporal server with its Web UI and a worker on this machine, prints their addresses, and
-runs until Ctrl-C. Runs are stored in memory, or in a file with --db-filename. A worker that exits
-is restarted.
+const devHelp = `Starts a Temporal server with its Web UI, a worker and an MCP gateway for its tools on this
+machine, prints their addresses, and runs until Ctrl-C. Runs are stored in memory, or in a file with
+--db-filename. A worker that exits is restarted.
 
-A starter command after -- runs against that server. Afterwards everything is stopped, and the exit
-code is that of the command. No process is left running.`
+A starter command after -- runs against that server, without a gateway unless --gateway is given.
+Afterwards everything is stopped, and the exit code is that of the command. No process is left
+running.`
 
 func devCommand(a *cli.App) *cobra.Command {
 	var f devFlags
@@ -84,6 +85,7 @@ func devCommand(a *cli.App) *cobra.Command {
 				f.port = 0
 			}
 			f.uiPortGiven = cmd.Flags().Changed("ui-port")
+			f.defaultGateway(cmd, len(args) > 0)
 			return dev(cmd.Context(), a, &f, args)
 		},
 	}
@@ -100,15 +102,13 @@ func devCommand(a *cli.App) *cobra.Command {
 	flags.IntVar(&f.uiPort, "ui-port", 0,
 		"`port` of the Web UI; 0 selects a free port (default: --port + 1000)")
 	flags.BoolVar(&f.headless, "headless", false, "no Web UI")
+	f.addGateway(flags)
 	flags.StringVarP(&f.queue, "task-queue", "t", api.DefaultTaskQueue,
 		"task `queue` of the worker")
 	flags.StringVar(&f.dir, "dir", "", "base `folder` of relative working folders of command tools")
 	flags.StringVar(&f.policies, "policies-file", "",
 		"`file` of policies that the worker checks all calls against (default: none)")
-	flags.StringVar(&f.webhook, "approval-webhook", "",
-		"`URL`, or env:NAME, that the worker notifies of calls that wait for approval (default: none)")
-	flags.StringVar(&f.webhookSecret, "approval-webhook-secret", "",
-		"env:NAME or file:/path of the `secret` that signs webhook requests")
+	f.webhook.register(flags)
 	flags.StringVar(&f.metrics, "metrics-address", "",
 		"`host:port` where the worker serves /metrics (default: none)")
 	flags.StringVar(&f.stateDir, "state-dir", "",
@@ -128,12 +128,13 @@ func (f *devFlags) check(cmd *cobra.Command, command []string) error {
 	if words := withoutName(command); len(words) > 0 && words[0] == cmd.Name() {
 		return cli.UsageError(cmd, "dev cannot run itself as its command")
 	}
-	for name, port := range map[string]int{"port": f.port, "ui-port": f.uiPort} {
+	for name, port := range map[string]int{"port": f.port, "ui-port": f.uiPort,
+		"gateway-port": f.gatewayPort} {
 		if port < 0 || port > math.MaxUint16 {
 			return cli.UsageError(cmd, "--%s %d is not a port: 0 to %d", name, port, math.MaxUint16)
 		}
 	}
-	return cmp.Or(f.checkWebhook(), f.catalog.Check(cmd))
+	return cmp.Or(f.webhook.check(), f.catalog.Check(cmd))
 }
 
 // checkServed validates the worker's files before anything is started. Files with faults in an
@@ -161,20 +162,6 @@ func checkServed(a *cli.App, f *devFlags) error {
 	return nil
 }
 
-// checkWebhook rejects references to missing secrets. The worker checks the rest.
-func (f *devFlags) checkWebhook() error {
-	for _, named := range []struct{ flag, ref string }{{"approval-webhook", f.webhook},
-		{"approval-webhook-secret", f.webhookSecret}} {
-		if outbound.CheckSecret(named.ref) != nil {
-			continue
-		}
-		if _, err := outbound.SecretHere(named.ref); err != nil {
-			return cli.Errorf(cli.ExitUsage, "--%s: %w", named.flag, err)
-		}
-	}
-	return nil
-}
-
 // serverReady and workerReady are the children's output when they are ready.
 type serverReady struct {
 	Address   string `json:"address"`
@@ -195,6 +182,7 @@ type devStack struct {
 	server, worker *child
 	serverReady    serverReady
 	workerReady    workerReady
+	gateway        *devGateway
 }
 
 // dev starts everything, runs the command or waits for an interrupt, and stops everything.
@@ -223,6 +211,11 @@ func useStack(ctx context.Context, a *cli.App, s *devStack, f *devFlags,
 	command []string) (code int, err error) {
 	if err := s.up(ctx, f, a.Connection.Payloads); err != nil {
 		return 0, err
+	}
+	if f.gateway {
+		if s.gateway, err = startGateway(ctx, a, s, f); err != nil {
+			return 0, err
+		}
 	}
 	if len(command) > 0 {
 		lost := s.whileKept(ctx, a.Err, func(ctx context.Context) {
@@ -295,13 +288,12 @@ func (f *devFlags) workerArgs(server serverReady, stored payloads.Config) []stri
 		"--parent-pid", strconv.Itoa(os.Getpid()), "--stop-timeout", workerStop}
 	for flag, value := range map[string]string{"--tools": f.catalog.Dir,
 		"--lanes-file": f.catalog.LanesPath(), "--policies-file": f.policies, "--dir": f.dir,
-		"--metrics-address":  f.metrics,
-		"--approval-webhook": f.webhook, "--approval-webhook-secret": f.webhookSecret} {
+		"--metrics-address": f.metrics} {
 		if value != "" {
 			args = append(args, flag, value)
 		}
 	}
-	args = append(args, stored.Arguments()...)
+	args = append(append(args, f.webhook.args()...), stored.Arguments()...)
 	if f.skipInvalid {
 		args = append(args, "--skip-invalid")
 	}
@@ -311,8 +303,9 @@ func (f *devFlags) workerArgs(server serverReady, stored payloads.Config) []stri
 	return args
 }
 
-// down stops the worker, which needs the server to stop, and then the server.
+// down stops the gateway, then the worker, which needs the server to stop, and then the server.
 func (s *devStack) down() {
+	s.gateway.stop()
 	if s.worker != nil {
 		s.worker.stop(workerGrace)
 	}
@@ -348,45 +341,4 @@ func runAgainst(ctx context.Context, a *cli.App, s *devStack, f *devFlags, comma
 	}
 	args = append(args, a.Connection.Payloads.Arguments()...)
 	return a.Run(ctx, inner, append(args, withoutName(command)...))
-}
-
-// tellKept explains on standard error how to open the printed addresses after the server has
-// stopped. Standard output belongs to the command.
-func tellKept(a *cli.App, server serverReady, f *devFlags) error {
-	_, port, ok := strings.Cut(strings.TrimPrefix(server.UI, "http://"), ":")
-	if f.db == "" || !ok || a.Format.JSON() {
-		return nil
-	}
-	_, err := fmt.Fprintf(a.Err,
-		"\nThe server stops and keeps its runs in %s. To start it again at the same address:\n  %s dev --db-filename %s --ui-port %s%s\n",
-		f.db, a.Connection.Called(), f.db, port, a.Connection.Stored())
-	return err
-}
-
-// tellReady prints the addresses.
-func tellReady(a *cli.App, s *devStack, f *devFlags) error {
-	if a.Format.JSON() {
-		return cli.WriteJSON(a.Out, map[string]any{"address": s.serverReady.Address,
-			"ui": s.serverReady.UI, "namespace": s.serverReady.Namespace,
-			"task_queue": s.workerReady.TaskQueue, "lanes": s.workerReady.Lanes,
-			"tools": s.workerReady.Tools, "logs": s.logs}, false)
-	}
-	p := a.PaletteFor(a.Out)
-	connect := ""
-	if f.port != defaultPort {
-		connect = " --address " + s.serverReady.Address
-	}
-	if s.serverReady.UI != "" && cli.DerivedUI(s.serverReady.Address) != s.serverReady.UI {
-		connect += " --ui-address " + s.serverReady.UI
-	}
-	fmt.Fprintf(a.Out, "%s  %s, namespace %s, runs stored %s\n", p.Bold("server"),
-		s.serverReady.Address, s.serverReady.Namespace, cmp.Or(f.db, "in memory"))
-	if s.serverReady.UI != "" {
-		fmt.Fprintf(a.Out, "%s  %s\n", p.Bold("Web UI"), s.serverReady.UI)
-	}
-	fmt.Fprintf(a.Out, "%s  lanes %s; tools %s\n", p.Bold("worker"),
-		strings.Join(s.workerReady.Lanes, ", "), strings.Join(s.workerReady.Tools, ", "))
-	fmt.Fprintf(a.Out, "%s  %s\n", p.Bold("logs  "), s.logs)
-	return a.Println("\nIn another terminal: " + a.Connection.Called() + connect +
-		a.Connection.Stored() + " call echo text=hello\nCtrl-C stops everything.")
 }

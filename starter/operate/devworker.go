@@ -18,8 +18,14 @@ const workerSteady = 5 * time.Second
 // restarted worker exits before it is ready or soon after. While keep runs, it owns s.worker.
 func (s *devStack) keep(ctx context.Context, tell io.Writer) error {
 	var readyAgain time.Time
+	gateway := s.gateway.whenEnded()
 	for {
 		select {
+		case <-gateway:
+			fmt.Fprintf(tell, "starter: the gateway ended, and nothing serves its addresses: %s\n",
+				s.gateway.lastLog())
+			gateway = nil
+			continue
 		case <-ctx.Done():
 			return nil
 		case <-s.server.ended:

@@ -52,14 +52,7 @@ type doctor struct {
 	unusable bool
 }
 
-func doctorCommand(a *cli.App) *cobra.Command {
-	var catalog specfiles.Flags
-	var queue string
-	var probe bool
-	cmd := &cobra.Command{
-		Use: "doctor", GroupID: cli.GroupServer,
-		Short: "Check the server, its settings and its workers",
-		Long: `Checks whether the server answers and how fast, whether the namespace and the search attributes
+const doctorHelp = `Checks whether the server answers and how fast, whether the namespace and the search attributes
 exist, which lanes have no worker, who holds the slots of lanes with a limit, and whether
 waiting calls are served by priority and fairly between conversations. Asks every worker for
 faults in its folder of toolspecs, for its policies, and for settings that do not fit the
@@ -71,12 +64,31 @@ within a fraction of a second by a workflow on a task queue of its own, which is
 afterwards. Workers count the requests that the server rejects because of its limits. --probe
 measures the cost of a call.
 
-The exit code is 1 if there is a problem and 4 if no server answers.`,
+With --gateway it checks gateways instead, from outside, as a client does: readiness, encryption,
+foreign web pages, clients without credentials, the metadata for clients, and the list of tools,
+with the API key in SWITCHYARD_API_KEY. Two addresses are two replicas: the second has to continue a
+session of the first.
+
+The exit code is 1 if there is a problem and 4 if no server answers.`
+
+func doctorCommand(a *cli.App) *cobra.Command {
+	var catalog specfiles.Flags
+	var queue string
+	var probe bool
+	var gateways []string
+	cmd := &cobra.Command{
+		Use: "doctor", GroupID: cli.GroupServer,
+		Short: "Check the server, its settings and its workers",
+		Long:  doctorHelp,
 		Example: `  starter doctor
   starter doctor --tools ./tools --lanes gpu
-  starter doctor --probe`,
+  starter doctor --probe
+  starter doctor --gateway http://127.0.0.1:8090/mcp`,
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if len(gateways) > 0 {
+				return checkGateways(cmd.Context(), a, gateways)
+			}
 			if err := catalog.Check(cmd); err != nil {
 				return err
 			}
@@ -104,6 +116,8 @@ The exit code is 1 if there is a problem and 4 if no server answers.`,
 	cmd.Flags().StringVarP(&queue, "task-queue", "t", api.DefaultTaskQueue,
 		"task `queue` of the workers")
 	cmd.Flags().BoolVar(&probe, "probe", false, "measure calls of the tool echo")
+	cmd.Flags().StringSliceVar(&gateways, "gateway", nil,
+		"`URL` of a gateway, such as http://HOST:PORT/mcp; repeat it for replicas")
 	return cmd
 }
 

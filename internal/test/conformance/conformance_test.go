@@ -72,7 +72,7 @@ func TestConformance_PassesTheOfficialSuite(t *testing.T) {
 	server := testserver.NewServer(t)
 	known := checkedIn(t)
 	required := func(revision string) func([]outcome) []string {
-		return func([]outcome) []string { return requiredBy(t, suite, revision) }
+		return func([]outcome) []string { return requiredBy(t, suite, revision).Client }
 	}
 	for _, run := range []struct {
 		name     string
@@ -113,9 +113,11 @@ func everyScenario(outcomes []outcome) []string {
 	return names
 }
 
-// requiredBy returns the scenarios that count for a revision of the protocol; the suite runs others
-// too.
-func requiredBy(t *testing.T, suite, revision string) []string {
+// requirements are the scenarios that count for a revision of the protocol.
+type requirements struct{ Client, Server []string }
+
+// requiredBy returns the scenarios that count for a revision; the suite runs others too.
+func requiredBy(t *testing.T, suite, revision string) (set requirements) {
 	t.Helper()
 	file := filepath.Join(filepath.Dir(suite),
 		"../node_modules/@modelcontextprotocol/conformance/requirements", revision+".yaml")
@@ -123,11 +125,10 @@ func requiredBy(t *testing.T, suite, revision string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var set struct{ Client []string }
 	if err := yaml.Unmarshal(data, &set); err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
-	return set.Client
+	return set
 }
 
 // driver connects the orchestrator to the servers of one run of the suite.

@@ -20,8 +20,8 @@ type outcome struct {
 	scenario string
 	// passed and failed count the suite's checks; a warning counts as failed.
 	passed, failed int
-	// messages are those of the failed checks.
-	messages []string
+	// checks are the failed checks, and messages what they say.
+	checks, messages []string
 	// trouble is why the orchestrator did not do what the scenario requires; empty if it did. The
 	// suite cannot notice that, because it checks the messages only.
 	trouble string
@@ -162,6 +162,7 @@ func readChecks(path string) (outcome, error) {
 			if message == "" {
 				message = c.Description
 			}
+			o.checks = append(o.checks, c.ID)
 			o.messages = append(o.messages, c.ID+": "+message)
 		}
 	}
@@ -225,7 +226,7 @@ func TestReadOutcomes_ReadsTheSuitesFolders(t *testing.T) {
 		}
 	}
 	got, err := readOutcomes(dir)
-	if want := "[{auth/basic 1 0 [] } {plain 1 2 [w: should z: did not] }]"; err != nil ||
+	if want := "[{auth/basic 1 0 [] [] } {plain 1 2 [w z] [w: should z: did not] }]"; err != nil ||
 		fmt.Sprint(got) != want {
 		t.Errorf("got %v %v, want %s", got, err, want)
 	}

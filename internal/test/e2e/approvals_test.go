@@ -3,9 +3,11 @@ package e2e
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"go.temporal.io/sdk/client"
@@ -157,4 +159,53 @@ func (l *lab) approvalEvents(run client.WorkflowRun) []string {
 		}
 	}
 	return list
+}
+
+// Approvers of a tool decide, and nobody else: not the caller, not a name without authentication.
+// The record says as whom someone decided.
+func TestApprovals_AreGivenByApprovers(t *testing.T) {
+	l := newLab(t)
+	l.worker()
+	s := switchyard.NewClient(l.Client, switchyard.Options{}).Session("session/approvers",
+		switchyard.SessionStart{Client: "e2e 1.0", Caller: api.Caller{Type: api.CallerSession,
+			ID: "ana", Auth: api.AuthToken}})
+	_, err := s.Call(l.ctx, api.SessionCall{ID: "c", Tool: "publish_reviewed",
+		Arguments: `{"text":"a"}`})
+	l.must(err)
+	status, err := s.Status(l.ctx, "c", "")
+	l.must(err)
+	editor := func(by string, auth api.AuthMethod) api.Decision {
+		return api.Decision{Call: "c", Digest: status.Approval.Digest, Kind: api.DecisionApprove,
+			By: by, Auth: auth, Roles: []api.UserRole{api.RoleApprover},
+			Claims: map[string]any{"groups": []any{"editors", "staff"}}}
+	}
+	visitor := editor("vic", api.AuthToken)
+	visitor.Claims = nil
+	for i, test := range []struct {
+		decision api.Decision
+		want     api.ReplyErrorType
+	}{
+		{editor("ana", api.AuthToken), api.DecisionOwnCall},
+		{editor("bob", ""), api.DecisionNotAllowed},
+		{editor("", api.AuthToken), api.DecisionUnnamed},
+		{visitor, api.DecisionNotAllowed},
+		{editor("bob", api.AuthOIDC), ""},
+	} {
+		if got := l.decide("session/approvers", test.decision); got != test.want {
+			t.Errorf("decision %d is refused as %q, want %q", i, got, test.want)
+		}
+	}
+	l.made(s, api.SessionCall{ID: "c", Tool: "publish_reviewed", Arguments: `{"text":"a"}`})
+	for r, err := range s.Run().Records(l.ctx) {
+		l.must(err)
+		want := []api.Approver{{Role: api.RoleApprover,
+			Claims: map[string][]string{"groups": {"editors"}}}}
+		if d := r.Approval; d == nil || d.By != "bob" || d.Auth != api.AuthOIDC ||
+			!reflect.DeepEqual(d.As, want) {
+			t.Errorf("the record has the approval %+v", d)
+		}
+	}
+	summary, err := s.Run().Summary(l.ctx)
+	l.must(err)
+	l.replay("session/approvers", summary.Run)
 }

@@ -22,6 +22,7 @@ var answers = map[string]string{
 	"mcp":      "to Oslo it takes 2 days",
 	"command":  "4 x chair to Lisbon",
 	"agent":    "2 x lamp to Oslo, there in 2 days",
+	"plan":     "2 x lamp to Oslo for 49, there in 2 days",
 	"human":    "accepted: true",
 	"hooks":    "10 lamps cost 220, a catalogue 0; a thousand desks are too many",
 	"together": "10 x lamp to Oslo: 220.5, 40 in stock, 2 days.",

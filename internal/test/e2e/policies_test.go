@@ -74,6 +74,23 @@ func TestPolicies_DecideAboutCalls(t *testing.T) {
 		"json"); !strings.Contains(out, `"rule": "sealed"`) {
 		t.Errorf("explain as JSON:\n%s", out)
 	}
+	agents := filepath.Join(t.TempDir(), "agents.yaml")
+	l.writeFile(agents, `policies: [{name: sealed, then: deny, message: nothing goes out any more,
+  when: "'untrusted' in labels && 'external_write' in tool.effects"}]`)
+	replay := []string{"policy", "replay", "--tools", "testdata/tools", "--exit-code", agents}
+	if code, out := l.command(append(replay, file)...); code != 0 ||
+		!strings.Contains(out, "3 calls of 1 run: 3 decided as before") {
+		t.Errorf("a replay of the rules that were in force: exit code %d:\n%s", code, out)
+	}
+	if code, out := l.command(replay...); code != 1 ||
+		!strings.Contains(out, "warn  allow  post  house") {
+		t.Errorf("a replay without the worker's rules: exit code %d:\n%s", code, out)
+	}
+	if code, out := l.command(append(replay, "--html", "-")...); code != 1 ||
+		!strings.Contains(out, "<h1>Replay of rules on 3 calls</h1>") ||
+		!strings.Contains(out, `<th scope="row">post</th><td>warn</td><td>allow</td><td>house</td>`) {
+		t.Errorf("a replay as a page: exit code %d:\n%.3000s", code, out)
+	}
 	l.writeFile(file, rules("nothing"))
 	l.says("invalid policies file; the previous rules stay in effect", w)
 	l.writeFile(file, strings.Replace(rules("true"), "warn", "deny", 1))

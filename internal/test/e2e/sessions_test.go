@@ -15,13 +15,19 @@ import (
 )
 
 // sessionTools writes toolspecs of one stateful MCP server, and of a function that waits at the
-// gate. entry is added to the entry of each MCP tool.
+// gate. entry is added to the entry of each MCP tool. The loss of a worker is noticed after 4 s.
 func (l *lab) sessionTools(entry string) string {
 	l.t.Helper()
+	return l.sessionToolsWithin("4s", entry)
+}
+
+// sessionToolsWithin is sessionTools with the time after which the loss of a worker is noticed.
+func (l *lab) sessionToolsWithin(heartbeat, entry string) string {
+	l.t.Helper()
 	dir := l.mcpTools(map[string]string{
-		"remember": entry + "}\nexecution: {heartbeat: 4s",
-		"count":    entry + "}\nexecution: {effect: read, heartbeat: 4s",
-		"die":      entry + "}\nexecution: {heartbeat: 4s"})
+		"remember": entry + "}\nexecution: {heartbeat: " + heartbeat,
+		"count":    entry + "}\nexecution: {effect: read, heartbeat: " + heartbeat,
+		"die":      entry + "}\nexecution: {heartbeat: " + heartbeat})
 	const gate = `{name: hold_read, version: 1.0.0, description: Waits at the gate.,
   entry: {type: function, handler: hold}, execution: {effect: read, timeout: 1m, heartbeat: 1s}}`
 	if err := os.WriteFile(filepath.Join(dir, "hold_read.yaml"), []byte(gate), 0o600); err != nil {
@@ -154,7 +160,11 @@ func TestMCPSessions_ReportTheirLoss(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
-			tools := l.sessionTools(test.entry)
+			heartbeat := "1m" // a busy machine must not look like a lost worker
+			if test.worker {
+				heartbeat = "4s"
+			}
+			tools := l.sessionToolsWithin(heartbeat, test.entry)
 			workers := []*testserver.Process{l.workerIn(nil, "--tools", tools),
 				l.workerIn(nil, "--tools", tools)}
 			a := agent(step(remember("x")), step(call("hold_read", `{}`)), step(remember("y")),

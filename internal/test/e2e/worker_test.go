@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -142,6 +144,22 @@ func swallow(ctx context.Context, in struct {
 	return fmt.Sprintf("%d and %d", len(in.Value), len(variables)), err
 }
 
+// charge writes its mark to the journal and takes a while.
+func charge(ctx context.Context, in struct {
+	Mark string `json:"mark"`
+	MS   int    `json:"ms"`
+}) (string, error) {
+	if err := write(ctx, entry{Text: in.Mark}); err != nil {
+		return "", err
+	}
+	select {
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	case <-time.After(time.Duration(in.MS) * time.Millisecond):
+	}
+	return "charged " + in.Mark, nil
+}
+
 func functions() []switchyard.Function {
 	return []switchyard.Function{
 		switchyard.NewFunction("append", func(ctx context.Context, in textArgs) (textArgs, error) {
@@ -158,6 +176,13 @@ func functions() []switchyard.Function {
 			Bytes int `json:"bytes"`
 		}) (string, error) {
 			return strings.Repeat("x", in.Bytes), nil
+		}),
+		switchyard.NewFunction("noise", func(ctx context.Context, in struct {
+			Bytes int `json:"bytes"`
+		}) (string, error) {
+			noise := make([]byte, in.Bytes/2)
+			_, _ = rand.Read(noise) // never fails
+			return hex.EncodeToString(noise), write(ctx, entry{})
 		}),
 		switchyard.NewFunction("hold", func(ctx context.Context, _ none) (string, error) {
 			if err := write(ctx, entry{}); err != nil {
@@ -189,6 +214,7 @@ func functions() []switchyard.Function {
 			return strings.Repeat(in.Text, in.Bytes/len(in.Text)), nil
 		}),
 		switchyard.NewFunction("swallow", swallow),
+		switchyard.NewFunction("charge", charge),
 		inquire, inquireAndHost, inquireTwice, appendAll, confess,
 		switchyard.NewFunction("broken", func(context.Context, none) (string, error) {
 			return "", errors.New("it is broken")

@@ -185,7 +185,7 @@ var masks = []struct {
 }{
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "RUN"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)`), "TIME"},
-	{regexp.MustCompile(`"(digest|catalog|chain)":"[^"]*"`), `"$1":"…"`},
+	{regexp.MustCompile(`"(digest|catalog|chain|trace)":"[^"]*"`), `"$1":"…"`},
 	{regexp.MustCompile(`"(gzip)":"[^"]*"`), `"$1":"…"`},
 	{regexp.MustCompile(`,"fairness":"[0-9a-f]{8}"`), ``},
 	// The statistics repeat what other lines show.

@@ -267,13 +267,15 @@ func (l *lab) result(run client.WorkflowRun) api.RunResult {
 	return r
 }
 
-// ledger returns the executions of calls, each as "run call tool build".
+// ledger returns the executions of calls, each as "run call tool build". A line that is being
+// written is not among them.
 func (l *lab) ledger() []string {
 	data, err := os.ReadFile(filepath.Join(l.dir, ledgerFile))
 	if err != nil {
 		return nil
 	}
-	return strings.Split(strings.TrimSpace(string(data)), "\n")
+	lines := strings.Split(string(data), "\n")
+	return lines[:len(lines)-1]
 }
 
 // started waits until a call has started and returns the build that executes it.

@@ -83,6 +83,7 @@ func (a *App) Connect(ctx context.Context) (client.Client, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, ConnectTimeout)
 	defer cancel()
+	connection.SendSmallUncompressed(&options.ConnectionOptions)
 	c, err := client.DialContext(ctx, options)
 	if err != nil {
 		return nil, err

@@ -81,6 +81,9 @@ func (s *Selection) Check(cmd *cobra.Command) error {
 	return s.checkTimes(cmd, time.Now())
 }
 
+// From returns the time of --since of a checked selection; zero if it is not set.
+func (s *Selection) From() time.Time { return s.from }
+
 // checkTimes parses since and until.
 func (s *Selection) checkTimes(cmd *cobra.Command, now time.Time) error {
 	for _, bound := range []struct {

@@ -49,6 +49,9 @@ func WriteApproval(f *cli.Format, w io.Writer, p cli.Palette, a ListedApproval, 
 		why += " (rule " + a.Rule + ")"
 	}
 	fmt.Fprintln(w, p.Faint("  reason: "+api.Shorten(why, maxSchemaText)+" · digest "+a.Digest))
+	for _, rule := range a.Approvers {
+		fmt.Fprintln(w, p.Faint("  needs "+cli.PlainText(rule.String())))
+	}
 	fmt.Fprintln(w, "  "+a.Approve)
 	fmt.Fprintln(w, "  "+a.Deny)
 }

@@ -1,0 +1,289 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/export"
+	"github.com/switchyard/switchyard/audit/html"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/internal/runlist"
+	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	"github.com/switchyard/switchyard/toolspecs/policies"
+	"go.temporal.io/sdk/client"
+)
+
+// replayedAtOnce bounds the histories that are read concurrently.
+const replayedAtOnce = 16
+
+const policyReplayHelp = `Applies rules to the recorded calls of the selected runs and their sub-agents and compares the
+results with what the rules in force did then: which calls the rules would have denied, asked
+about or allowed instead. No tool is called and nothing is changed.
+
+Give all files whose rules would apply. Without --from the histories are read from the server;
+with --from an export in JSON Lines (starter records --file calls.jsonl), which needs no server.
+
+The labels of a run, its earlier calls and the time are reconstructed from the records. Effects,
+labels and tags of tools are those of --tools now. Rules that read budget or run.variables, or
+sensitive arguments, cannot be decided and are counted as undecided.
+
+With --html the result is a page with tables and charts that needs no network. With --exit-code
+the exit code is 1 if a call is decided otherwise, for use in CI.`
+
+// policyReplay is the flags of the command.
+type policyReplay struct {
+	runs     runlist.Selection
+	catalog  specfiles.Flags
+	from     string
+	html     string
+	exitCode bool
+	// of describes the selection for the page, notes what is missing in it.
+	of    string
+	notes []string
+}
+
+func policyReplayCommand(a *cli.App) *cobra.Command {
+	p := &policyReplay{}
+	cmd := &cobra.Command{
+		Use: "replay FILE…", Short: "Show what rules would have done to recorded calls",
+		Long: policyReplayHelp,
+		Example: `  starter policy replay policies.yaml --tools ./tools --since 720h
+  starter policy replay policies.yaml --tools ./tools --agent clerk --limit 10000
+  starter policy replay policies.yaml --tools ./tools --from january.jsonl --exit-code
+  starter policy replay policies.yaml --tools ./tools --since 720h --html replay.html
+  starter policy replay policies.yaml --tools ./tools --output json | jq .changes`,
+		Args: cli.Arguments(1, "FILE…"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := p.catalog.Check(cmd); err != nil {
+				return err
+			}
+			if err := cmp.Or(p.runs.Check(cmd), cli.CheckPage(cmd, "--html", p.html)); err != nil {
+				return err
+			}
+			p.of = strings.TrimSpace(strings.Join(args, " ") + " " + cli.ChangedFlags(cmd, "html"))
+			replay, err := p.replay(args)
+			if err != nil {
+				return err
+			}
+			if p.from != "" {
+				return p.ofExport(cmd, a, replay)
+			}
+			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
+				return p.ofServer(ctx, a, c, replay)
+			})
+		},
+	}
+	p.runs.Maybe = true
+	p.runs.Add(cmd.Flags(), 1000)
+	p.catalog.Add(cmd.Flags(), "that were called")
+	cmd.Flags().StringVar(&p.from, "from", "", "read the calls from an export `file` in JSON Lines")
+	cmd.Flags().StringVar(&p.html, "html", "", "write an HTML page to `file`; - is standard output")
+	cmd.Flags().BoolVar(&p.exitCode, "exit-code", false,
+		"exit with 1 if a call is decided otherwise")
+	return cmd
+}
+
+// replay loads rules and tools.
+func (p *policyReplay) replay(files []string) (*policies.Replay, error) {
+	var rules []api.PolicyRule
+	for _, file := range files {
+		set, err := policies.Load(file)
+		if err != nil {
+			return nil, cli.FileError(file, err)
+		}
+		rules = append(rules, set.Rules()...)
+	}
+	p.catalog.UseDefault()
+	tools, err := p.catalog.Load()
+	if err != nil {
+		return nil, err
+	}
+	return policies.NewReplay(policies.Of(rules...), func(name string) (policies.Tool, bool) {
+		compiled, ok := tools.Get(name)
+		if !ok {
+			return policies.Tool{}, false
+		}
+		return compiled.PolicyTool(compiled.Tool()), true
+	}), nil
+}
+
+func (p *policyReplay) ofExport(cmd *cobra.Command, a *cli.App, replay *policies.Replay) error {
+	for _, flag := range []string{"since", "until", "agent", "conversation", "caller", "query",
+		"status", "outcome", "waiting", "limit", "tool"} {
+		if cmd.Flags().Changed(flag) {
+			return cli.UsageError(cmd, "--%s selects runs of the server; --from replays all calls "+
+				"of the export", flag)
+		}
+	}
+	file, err := os.Open(p.from)
+	if err != nil {
+		return cli.FileError(p.from, err)
+	}
+	defer func() { _ = file.Close() }()
+	for record, err := range export.Read(file) {
+		if err != nil {
+			return cli.FileError(p.from, err)
+		}
+		replay.Add(record)
+	}
+	return p.report(a, replay, nil)
+}
+
+func (p *policyReplay) ofServer(ctx context.Context, a *cli.App, c client.Client,
+	replay *policies.Replay) error {
+	list, err := runlist.Select(ctx, a, c, &p.runs)
+	if err != nil {
+		return err
+	}
+	if len(list) == p.runs.Limit {
+		p.notes = append(p.notes, runlist.NewestOnly(p.runs.Limit))
+		fmt.Fprintln(a.Err, runlist.NewestOnly(p.runs.Limit))
+	}
+	var missing cli.Unread
+	// The newest run is first; the labels of a conversation come from its earlier runs.
+	for i, records := range recordsAhead(ctx, c, list) {
+		for _, record := range records.list {
+			replay.Add(record)
+		}
+		switch {
+		case errors.Is(records.err, audit.ErrNotFound):
+			fmt.Fprintf(a.Err, "run %s is incomplete: %v\n", list[i].ID, records.err)
+		case records.err != nil && !missing.Take(list[i].ID, list[i].RunID, records.err):
+			return records.err
+		}
+	}
+	return p.report(a, replay, missing)
+}
+
+// readRun is the records of a run and its sub-agents.
+type readRun struct {
+	list []api.Record
+	err  error
+}
+
+// recordsAhead yields the records of the runs in their order, and reads several at once.
+func recordsAhead(ctx context.Context, c client.Client, list []runlist.Run) iter.Seq2[int,
+	readRun] {
+	return func(yield func(int, readRun) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		var readers sync.WaitGroup
+		defer readers.Wait()
+		defer cancel()
+		results := make([]chan readRun, len(list))
+		slots := make(chan struct{}, replayedAtOnce)
+		for i := range results {
+			results[i] = make(chan readRun, 1)
+		}
+		readers.Go(func() {
+			for i, run := range list {
+				select {
+				case slots <- struct{}{}:
+				case <-ctx.Done():
+					return
+				}
+				readers.Go(func() { results[i] <- readTree(ctx, c, run) })
+			}
+		})
+		for i := range list {
+			select {
+			case read := <-results[i]:
+				<-slots
+				if !yield(i, read) {
+					return
+				}
+			case <-ctx.Done():
+				yield(i, readRun{err: context.Cause(ctx)})
+				return
+			}
+		}
+	}
+}
+
+func readTree(ctx context.Context, c client.Client, run runlist.Run) (out readRun) {
+	for record, err := range audit.Tree(ctx, c, run.ID, run.RunID) {
+		if err != nil {
+			out.err = err
+			break
+		}
+		out.list = append(out.list, record)
+	}
+	return out
+}
+
+// replayedRuns is the JSON output.
+type replayedRuns struct {
+	*policies.ReplayReport
+	Unread cli.Unread `json:"unread,omitempty"`
+}
+
+func (p *policyReplay) report(a *cli.App, replay *policies.Replay, missing cli.Unread) error {
+	report := replay.Report()
+	var err error
+	if p.html != "" {
+		err = cli.WritePage(a, "--html", p.html, p.page(report, missing).Write, missing)
+	} else if a.Format.JSON() {
+		err = cli.WriteJSON(a.Out, replayedRuns{report, missing}, true)
+	} else {
+		writeReplay(a.Out, a.PaletteFor(a.Out), report)
+	}
+	if err == nil && p.exitCode && report.Changed > 0 {
+		err = cli.Errorf(cli.ExitFailed, "%s would be decided otherwise",
+			api.Plural(report.Changed, "call"))
+	}
+	if err == nil && p.html == "" {
+		err = missing.Err()
+	}
+	return err
+}
+
+// page returns the page about a report.
+func (p *policyReplay) page(r *policies.ReplayReport, missing cli.Unread) *html.PolicyReplay {
+	page := &html.PolicyReplay{Calls: r.Calls, Runs: r.Runs, Same: r.Same, Changed: r.Changed,
+		Undecided: r.Undecided, Of: p.of, Notes: p.notes, Now: time.Now()}
+	if len(missing) > 0 {
+		page.Notes = append(page.Notes, api.Plural(len(missing), "run")+" could not be read")
+	}
+	for _, c := range r.Changes {
+		page.Changes = append(page.Changes, html.PolicyChange{Was: string(c.Was),
+			Would: string(c.Would), Tool: c.Tool, Rule: c.Rule, Calls: c.Calls, Runs: c.Runs,
+			First: c.WorkflowID + " " + c.Call})
+	}
+	for _, rule := range r.Rules {
+		page.Rules = append(page.Rules, html.PolicyRule{Rule: rule.Rule, Then: string(rule.Then),
+			Matched: rule.Matched, Failed: rule.Failed, Undecided: rule.Undecided})
+	}
+	return page
+}
+
+func writeReplay(w io.Writer, p cli.Palette, r *policies.ReplayReport) {
+	fmt.Fprintf(w, "%s of %s: %d decided as before, %d otherwise, %d undecided\n",
+		api.Plural(r.Calls, "call"), api.Plural(r.Runs, "run"), r.Same, r.Changed, r.Undecided)
+	if len(r.Changes) > 0 {
+		t := &cli.Table{Header: []string{"was", "would", "tool", "rule", "calls", "runs", "first"},
+			Right: map[int]bool{4: true, 5: true}}
+		for _, c := range r.Changes {
+			t.Add(string(c.Was), string(c.Would), cli.PlainText(c.Tool), cli.PlainText(c.Rule),
+				strconv.Itoa(c.Calls), strconv.Itoa(c.Runs), cli.PlainText(c.WorkflowID)+" "+c.Call)
+		}
+		fmt.Fprint(w, "\n", t.Text(p))
+	}
+	t := &cli.Table{Header: []string{"rule", "then", "matched", "failed", "undecided"},
+		Right: map[int]bool{2: true, 3: true, 4: true}}
+	for _, rule := range r.Rules {
+		t.Add(rule.Rule, string(rule.Then), strconv.Itoa(rule.Matched), strconv.Itoa(rule.Failed),
+			strconv.Itoa(rule.Undecided))
+	}
+	fmt.Fprint(w, "\n", t.Text(p))
+}

@@ -1,0 +1,259 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit/recorddb"
+	"github.com/switchyard/switchyard/audit/recordfile"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	"go.temporal.io/sdk/client"
+)
+
+// dsnVariable is the variable with the connection string of PostgreSQL.
+const dsnVariable = "SWITCHYARD_POSTGRES_DSN"
+
+// maxStreamPause bounds the pause before a server that does not answer is tried again.
+const maxStreamPause = 30 * time.Second
+
+// followFlags are the flags of starter records --follow.
+type followFlags struct {
+	follow, postgres bool
+	// file is that of --file. since is the time of --since; zero if it is not set.
+	file, dsnFile, stream string
+	since                 time.Time
+	overlap               time.Duration
+	// dsn is the connection string of PostgreSQL.
+	dsn string
+}
+
+func (f *followFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.follow, "follow", false,
+		"write the records of all runs as they end, until Ctrl-C")
+	flags.BoolVar(&f.postgres, "postgres", false, "with --follow: write to the PostgreSQL of "+
+		dsnVariable+", or of the PG* variables")
+	flags.StringVar(&f.dsnFile, "postgres-dsn-file", "",
+		"with --follow: write to the PostgreSQL whose connection string is in `file`")
+	flags.StringVar(&f.stream, "stream", "",
+		"with --postgres: `name` of the stored position (default the namespace)")
+	flags.DurationVar(&f.overlap, "overlap", 2*time.Minute,
+		"with --follow: longest `time` until the server lists a run that has ended")
+}
+
+// check rejects flags that do not fit.
+func (f *followFlags) check(cmd *cobra.Command) error {
+	if !f.follow {
+		for _, name := range sinkFlags {
+			if cmd.Flags().Changed(name) {
+				return cli.UsageError(cmd, "--%s needs --follow", name)
+			}
+		}
+		return nil
+	}
+	allowed := append([]string{"follow", "file", "since"}, sinkFlags...)
+	var refused []string
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if cmd.InheritedFlags().Lookup(flag.Name) == nil && !slices.Contains(allowed, flag.Name) {
+			refused = append(refused, "--"+flag.Name)
+		}
+	})
+	if len(refused) > 0 {
+		return cli.UsageError(cmd, "--follow writes the records of all runs; leave out %s",
+			strings.Join(refused, ", "))
+	}
+	return cmp.Or(f.checkSink(cmd), f.readDSN())
+}
+
+// sinkFlags are the flags that need --follow.
+var sinkFlags = []string{"postgres", "postgres-dsn-file", "stream", "overlap"}
+
+// checkSink rejects flags of more than one sink, and impossible values.
+func (f *followFlags) checkSink(cmd *cobra.Command) error {
+	toPostgres := f.postgres || f.dsnFile != ""
+	switch {
+	case f.file != "" && toPostgres:
+		return cli.UsageError(cmd, "--file and --postgres exclude each other")
+	case f.file != "" && fileKind(f.file) != sealed:
+		return cli.UsageError(cmd, "--file %q does not end in .jsonl, which --follow writes",
+			f.file)
+	case f.stream != "" && !toPostgres:
+		return cli.UsageError(cmd, "--stream needs --postgres")
+	case f.overlap <= 0:
+		return cli.UsageError(cmd, "--overlap %s is not above zero", f.overlap)
+	}
+	return nil
+}
+
+// recordSink takes the batches of a stream.
+type recordSink interface {
+	// open returns the stored position; false if there is none.
+	open(ctx context.Context) (switchyard.StreamPosition, bool, error)
+	write(ctx context.Context, b switchyard.StreamBatch) error
+	close()
+	// name is what the sink is called in messages.
+	name() string
+}
+
+// followRecords writes the entries of the stream to a sink until ctx ends.
+func followRecords(ctx context.Context, a *cli.App, c client.Client, f *followFlags) error {
+	sink := f.sink(a)
+	at, resumed, err := sink.open(ctx)
+	if err != nil {
+		return cli.Errorf(cli.ExitFailed, "%w", err)
+	}
+	defer sink.close()
+	switch {
+	case resumed && !f.since.IsZero():
+		fmt.Fprintf(a.Err, "--since does not apply: %s has a position\n", sink.name())
+	case !resumed:
+		at.Closed = f.since
+	}
+	s := &recordStream{app: a, client: a.Client(c), sink: sink, at: at,
+		options: switchyard.StreamOptions{Overlap: f.overlap}}
+	err = s.follow(ctx)
+	if ctx.Err() != nil {
+		return nil // the usual end
+	}
+	return err
+}
+
+// recordStream moves entries from the server to a sink.
+type recordStream struct {
+	app     *cli.App
+	client  *switchyard.Client
+	sink    recordSink
+	at      switchyard.StreamPosition
+	options switchyard.StreamOptions
+}
+
+// follow goes on after interruptions of the server.
+func (s *recordStream) follow(ctx context.Context) error {
+	pause := time.Second
+	for {
+		before := s.at.Closed
+		err := s.once(ctx)
+		if !errors.Is(err, &switchyard.RequestError{Type: switchyard.ServerUnreachable}) {
+			return err
+		}
+		if s.at.Closed.After(before) {
+			pause = time.Second
+		}
+		fmt.Fprintf(s.app.Err, "the server does not answer; trying again in %s: %s\n", pause,
+			cli.OneLine(err.Error()))
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		pause = min(2*pause, maxStreamPause)
+	}
+}
+
+func (s *recordStream) once(ctx context.Context) error {
+	for b, err := range s.client.FollowAll(ctx, s.at, s.options) {
+		if err != nil {
+			return err
+		}
+		for _, e := range b.Entries {
+			if e.Gap != nil {
+				fmt.Fprintln(s.app.Err, "gap: "+gapText(e.Gap))
+			}
+		}
+		if err := s.sink.write(ctx, b); err != nil {
+			return cli.Errorf(cli.ExitFailed, "%s: %w", s.sink.name(), err)
+		}
+		s.at = b.Position
+	}
+	return nil
+}
+
+// gapText describes a gap in one line.
+func gapText(g *switchyard.StreamGap) string {
+	if g.WorkflowID == "" {
+		return fmt.Sprintf("from %s to %s: %s", g.From.Format(time.RFC3339),
+			g.To.Format(time.RFC3339), g.Reason)
+	}
+	return cli.OneLine(g.WorkflowID + ": " + g.Reason)
+}
+
+// sink returns the sink that the flags select.
+func (f *followFlags) sink(a *cli.App) recordSink {
+	switch {
+	case f.file != "":
+		return &fileSink{path: f.file}
+	case f.postgres || f.dsnFile != "":
+		return &tableSink{app: a, dsn: f.dsn,
+			stream: cmp.Or(f.stream, a.Connection.ResolvedNamespace)}
+	}
+	if f.since.IsZero() {
+		f.since = time.Now().UTC()
+	}
+	return &printSink{app: a}
+}
+
+// readDSN reads the connection string of PostgreSQL.
+func (f *followFlags) readDSN() error {
+	if f.dsnFile == "" {
+		f.dsn = os.Getenv(dsnVariable)
+		return nil
+	}
+	text, err := os.ReadFile(f.dsnFile)
+	if err != nil {
+		return cli.Errorf(cli.ExitUsage, "--postgres-dsn-file %s: %w", f.dsnFile,
+			cli.PathError(f.dsnFile, err))
+	}
+	f.dsn = strings.TrimSpace(string(text))
+	return nil
+}
+
+// fileSink writes JSON Lines.
+type fileSink struct {
+	path string
+	file *recordfile.File
+}
+
+func (s *fileSink) name() string { return s.path }
+
+func (s *fileSink) open(context.Context) (at switchyard.StreamPosition, resumed bool, err error) {
+	s.file, at, resumed, err = recordfile.Open(s.path)
+	return at, resumed, err
+}
+
+func (s *fileSink) write(_ context.Context, b switchyard.StreamBatch) error {
+	return s.file.Write(b)
+}
+
+func (s *fileSink) close() { _ = s.file.Close() } // every batch is on the disk
+
+// tableSink writes to PostgreSQL.
+type tableSink struct {
+	app         *cli.App
+	dsn, stream string
+	tables      *recorddb.Tables
+}
+
+func (s *tableSink) name() string { return "PostgreSQL" }
+
+func (s *tableSink) open(ctx context.Context) (at switchyard.StreamPosition, resumed bool,
+	err error) {
+	s.tables, at, resumed, err = recorddb.Open(ctx, s.dsn, s.stream, func(err error) {
+		fmt.Fprintf(s.app.Err, "PostgreSQL does not answer; trying again: %s\n",
+			cli.OneLine(err.Error()))
+	})
+	return at, resumed, err
+}
+
+func (s *tableSink) write(ctx context.Context, b switchyard.StreamBatch) error {
+	return s.tables.Write(ctx, b)
+}
+
+func (s *tableSink) close() { s.tables.Close() }

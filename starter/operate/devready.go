@@ -1,0 +1,55 @@
+package operate
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/switchyard/switchyard/starter/internal/cli"
+)
+
+// tellKept explains on standard error how to open the printed addresses after the server has
+// stopped. Standard output belongs to the command.
+func tellKept(a *cli.App, server serverReady, f *devFlags) error {
+	_, port, ok := strings.Cut(strings.TrimPrefix(server.UI, "http://"), ":")
+	if f.db == "" || !ok || a.Format.JSON() {
+		return nil
+	}
+	_, err := fmt.Fprintf(a.Err,
+		"\nThe server stops and keeps its runs in %s. To start it again at the same address:\n  %s dev --db-filename %s --ui-port %s%s\n",
+		f.db, a.Connection.Called(), f.db, port, a.Connection.Stored())
+	return err
+}
+
+// tellReady prints the addresses.
+func tellReady(a *cli.App, s *devStack, f *devFlags) error {
+	if a.Format.JSON() {
+		out := map[string]any{"address": s.serverReady.Address,
+			"ui": s.serverReady.UI, "namespace": s.serverReady.Namespace,
+			"task_queue": s.workerReady.TaskQueue, "lanes": s.workerReady.Lanes,
+			"tools": s.workerReady.Tools, "logs": s.logs}
+		if s.gateway != nil {
+			out["gateway"] = s.gateway.ready
+		}
+		return cli.WriteJSON(a.Out, out, false)
+	}
+	p := a.PaletteFor(a.Out)
+	connect := ""
+	if f.port != defaultPort {
+		connect = " --address " + s.serverReady.Address
+	}
+	if s.serverReady.UI != "" && cli.DerivedUI(s.serverReady.Address) != s.serverReady.UI {
+		connect += " --ui-address " + s.serverReady.UI
+	}
+	fmt.Fprintf(a.Out, "%s  %s, namespace %s, runs stored %s\n", p.Bold("server"),
+		s.serverReady.Address, s.serverReady.Namespace, cmp.Or(f.db, "in memory"))
+	if s.serverReady.UI != "" {
+		fmt.Fprintf(a.Out, "%s  %s\n", p.Bold("Web UI"), s.serverReady.UI)
+	}
+	fmt.Fprintf(a.Out, "%s  lanes %s; tools %s\n", p.Bold("worker"),
+		strings.Join(s.workerReady.Lanes, ", "), strings.Join(s.workerReady.Tools, ", "))
+	s.gateway.tell(a)
+	fmt.Fprintf(a.Out, "%s  %s\n", p.Bold("logs  "), s.logs)
+	return a.Println("\nIn another terminal: " + a.Connection.Called() + connect +
+		a.Connection.Stored() + " call echo text=hello\nCtrl-C stops everything.")
+}

@@ -61,6 +61,11 @@ bin/devserver:
 bin/toxiproxy:
 	$(GO) build -C internal/tools -o ../../bin/toxiproxy github.com/Shopify/toxiproxy/v2/cmd/server
 
+# The MCP server of the official Go SDK whose tools the conformance suite calls.
+.PHONY: bin/everything-server
+bin/everything-server:
+	$(GO) build -o bin/everything-server github.com/modelcontextprotocol/go-sdk/conformance/everything-server
+
 .PHONY: npm
 npm: ## Install third-party programs for tests into bin/npm: MCP servers, the MCP conformance suite, Prism
 	@internal/npm/install bin/npm
@@ -128,6 +133,11 @@ test/lanes: bin/devserver bin/toxiproxy ## Check that lanes keep their limits wh
 test/faults: bin/devserver bin/toxiproxy ## Cause 1,000 random faults and compare records with ledgers; FAULTS=number, SEED=number
 	cd internal/test/lanetest && $(E2E) -timeout 120m -v -run TestFaults -faults $(or $(FAULTS),1000) -seed $(or $(SEED),1)
 
+# make check kills the same processes during 100 calls.
+.PHONY: test/gateway
+test/gateway: build ## Kill gateways, worker and server during 500 calls of MCP clients, and compare results with a journal; CALLS=number
+	cd internal/test/e2e && $(E2E) -v -run 'TestGateway' -gateway-calls $(or $(CALLS),500)
+
 # This takes several minutes and is not part of CI.
 .PHONY: test/endurance
 test/endurance: bin/starter bin/worker bin/devserver ## Check that long runs survive killed workers, deploys and continue-as-new
@@ -148,6 +158,10 @@ test/dashboard: build ## Check on a real Prometheus that alerts fire and every p
 	promtool test rules deploy/prometheus/switchyard.rules.test.yaml
 	SWITCHYARD_PROMETHEUS=$$(command -v prometheus) $(E2E) ./internal/test/e2e -run TestDashboard
 
+.PHONY: test/console
+test/console: bin/starter bin/worker bin/devserver ## Check the pages of the console in Chromium: keyboard, phone, light, dark and accessibility
+	internal/webui/check
+
 .PHONY: pictures/ui
 pictures/ui: bin/starter bin/worker bin/devserver ## Redraw the screenshots of the Web UI in docs/pictures with Chromium, and check what it shows
 	internal/webui/draw docs/pictures
@@ -161,7 +175,7 @@ test/compose: npm ## Start docker-compose.yml with stand-in images and try fault
 
 # go test prints the log of passing tests only when it runs in their folder.
 .PHONY: conformance
-conformance: build npm ## Run the official MCP conformance suite against the orchestrator, and print its table
+conformance: build npm bin/everything-server ## Run the official MCP conformance suite against the orchestrator and its gateway, and print its tables
 	cd internal/test/conformance && $(E2E)
 
 # The types of Kubernetes and kustomize are in a separate module, so that they stay out of ours.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/filewatch"
 )
 
 // Identity is who sent a request.
@@ -67,13 +68,15 @@ type Access struct {
 	options  Options
 	issuers  []*issuer
 	keys     *keyFile
-	limits   *limiter
-	hosts    hosts
+	// file is gateway.yaml; nil without one.
+	file   *filewatch.File[Settings]
+	limits *limiter
+	hosts  hosts
 }
 
-// New returns the access to a gateway with the given settings. It returns an error if the file of
-// API keys cannot be used, or if the gateway would listen beyond the loopback interface without
-// authentication.
+// New returns the access to a gateway with the given settings, whose roles it takes over again when
+// gateway.yaml changes. It returns an error if that file or the one of API keys cannot be used, or
+// if the gateway would listen beyond the loopback interface without authentication.
 func New(s *Settings, o Options) (*Access, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -98,13 +101,21 @@ func New(s *Settings, o Options) (*Access, error) {
 		}
 		a.keys = keys
 	}
+	var err error
+	if a.file, err = s.follow(o.Logger); err != nil {
+		a.Close()
+		return nil, err
+	}
 	return a, nil
 }
 
-// Close stops watching the file of API keys.
+// Close stops watching gateway.yaml and the file of API keys.
 func (a *Access) Close() {
 	if a.keys != nil {
 		a.keys.file.Close()
+	}
+	if a.file != nil {
+		a.file.Close()
 	}
 }
 

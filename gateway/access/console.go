@@ -27,8 +27,11 @@ type loginFile struct {
 	Scopes       []string `yaml:"scopes"`
 }
 
-// defaultSession is how long a login lasts by default.
-const defaultSession = 8 * time.Hour
+// defaultSession is how long a login lasts by default, and MaxSession at most.
+const (
+	defaultSession = 8 * time.Hour
+	MaxSession     = 720 * time.Hour
+)
 
 // Console says how people log in to the console.
 type Console struct {

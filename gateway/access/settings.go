@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
@@ -72,7 +73,6 @@ type Settings struct {
 	scopes        []string
 	operatorScope string
 	claims        []string
-	roles         rolesFile
 	hosts         []string
 	origins       []string
 	limits        limits
@@ -81,6 +81,11 @@ type Settings struct {
 	console consoleFile
 	// endedSessions is a path.
 	endedSessions string
+	// file is what was written at path; empty without a file. roles are those of the file as it is
+	// now.
+	file  settingsFile
+	path  string
+	roles atomic.Pointer[rolesFile]
 }
 
 // NewSettings returns the settings of a gateway without a file: no authentication, all tools.
@@ -89,10 +94,16 @@ func NewSettings() *Settings { return settingsOf(settingsFile{}) }
 // Load reads the settings from the file at path. The error is strictyaml.Faults and lists
 // everything that is wrong in the file.
 func Load(path string) (*Settings, error) {
-	data, err := strictyaml.ReadFile(path, maxFileBytes)
+	data, err := readSettings(path)
 	if err != nil {
 		return nil, err
 	}
+	return decodeSettings(path, data)
+}
+
+func readSettings(path string) ([]byte, error) { return strictyaml.ReadFile(path, maxFileBytes) }
+
+func decodeSettings(path string, data []byte) (*Settings, error) {
 	doc, faults := strictyaml.ParseOne(path, data, maxFileBytes)
 	if err := faults.Err(); err != nil {
 		return nil, err
@@ -100,6 +111,7 @@ func Load(path string) (*Settings, error) {
 	var f settingsFile
 	doc.Decode(&f)
 	s := settingsOf(f)
+	s.path = path
 	s.keysPath, s.endedSessions = beside(path, s.keysPath), beside(path, f.Console.EndedSessions)
 	c := &checker{file: &f, settings: s}
 	c.check(doc)
@@ -114,12 +126,13 @@ func settingsOf(f settingsFile) *Settings {
 	s := &Settings{issuers: f.Access.Issuers, keysPath: f.Access.APIKeys, scopes: f.Access.Scopes,
 		operatorScope: cmp.Or(f.Access.OperatorScope, defaultOperatorScope),
 		claims:        f.Access.Claims,
-		roles:         f.Access.Roles,
 		console:       f.Console,
+		file:          f,
 		limits: limits{Requests: cmp.Or(f.Limits.Requests, defaultRequests),
 			Burst:    cmp.Or(f.Limits.Burst, defaultBurst),
 			InFlight: cmp.Or(f.Limits.InFlight, defaultInFlight),
 			Body:     int64(cmp.Or(f.Limits.Body, defaultBody))}}
+	s.roles.Store(&f.Access.Roles)
 	if u, err := url.Parse(strings.TrimSuffix(f.PublicURL, "/")); err == nil && f.PublicURL != "" {
 		s.publicURL = u
 	}

@@ -61,8 +61,9 @@ type Config struct {
 	TemporalUI string
 	// Version is shown at the end of pages.
 	Version string
-	// Logger gets errors of pages; default none.
-	Logger *slog.Logger
+	// Logger gets errors of pages, and Audit what people decide and control, and what is refused;
+	// default none.
+	Logger, Audit *slog.Logger
 }
 
 // Console serves the pages. Create it with New, and Close it.
@@ -90,9 +91,8 @@ func New(c Config) (*Console, error) {
 
 func newConsole(config Config, b backend) *Console {
 	config.Version = cmp.Or(config.Version, "dev")
-	if config.Logger == nil {
-		config.Logger = slog.New(slog.DiscardHandler)
-	}
+	none := slog.New(slog.DiscardHandler)
+	config.Logger, config.Audit = cmp.Or(config.Logger, none), cmp.Or(config.Audit, none)
 	c := &Console{config: config, backend: b, inbox: newPoller(b), runs: newWatches(b),
 		views: newViewCache(b), streams: newStreams(), key: rand.Text(),
 		reporting: make(chan struct{}, 1), mux: http.NewServeMux()}
@@ -144,10 +144,12 @@ func (c *Console) handle(may func(Principal) bool, serve func(*page)) http.Handl
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		w.Header().Set("Cache-Control", "no-store")
 		if r.Method == http.MethodPost && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+			p.audit("request", "", errCrossSite)
 			p.problem(http.StatusForbidden, "The form was sent by another site.")
 			return
 		}
 		if !may(p.who) {
+			p.audit("request", "", errRole)
 			p.problem(http.StatusForbidden, "Your role does not allow this.")
 			return
 		}

@@ -114,20 +114,24 @@ func (c *Console) decide(p *page) {
 		Kind: api.DecisionKind(entered.Get("decision")), By: p.who.Name,
 		Auth: p.who.Auth, Roles: p.who.Roles, Claims: p.who.Claims, Reason: body.Reason}
 	if d.Digest == "" { // a decision without one would hold for a call that nobody has seen
+		p.auditDecision(d, body.Run, errUnseen)
 		body.Problem = "The form does not name the call as it was shown."
 		c.showCallBody(p, body, http.StatusUnprocessableEntity)
 		return
 	}
 	if body.Open == nil {
+		p.auditDecision(d, body.Run, errClosed)
 		body.Late, body.Problem = true, "The call does not wait for approval any more."
 		c.showCallBody(p, body, http.StatusConflict)
 		return
 	}
 	if !body.complete(&d, entered) {
+		p.auditDecision(d, body.Run, errFaults)
 		c.showCallBody(p, body, http.StatusUnprocessableEntity)
 		return
 	}
 	err = c.backend.handle(runRef{ID: body.Run}).Decide(p.r.Context(), d)
+	p.auditDecision(d, body.Run, err)
 	c.inbox.kick()
 	if err == nil {
 		if d.Grant != nil {
@@ -139,6 +143,15 @@ func (c *Console) decide(p *page) {
 		return
 	}
 	c.refusedDecision(p, body, err)
+}
+
+func (p *page) auditDecision(d switchyard.Decision, run string, err error) {
+	kind, known := string(d.Kind), []api.DecisionKind{api.DecisionApprove, api.DecisionDeny,
+		api.DecisionEdit, grantKind}
+	if !slices.Contains(known, d.Kind) {
+		kind = "unknown"
+	}
+	p.audit("decision", kind, err, "run", run, "call", d.Call)
 }
 
 // complete adds to a decision what its form has besides; false if that has faults.

@@ -3,6 +3,8 @@ package console
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -199,6 +201,12 @@ var approver = Principal{Name: "eve", Auth: api.AuthKey, CSRF: "token",
 // console returns a console of a backend for a person.
 func consoleOf(t *testing.T, f *fake, who Principal) *Console {
 	t.Helper()
+	return auditedConsole(t, f, who, io.Discard)
+}
+
+// auditedConsole is consoleOf with a log of what people do.
+func auditedConsole(t *testing.T, f *fake, who Principal, log io.Writer) *Console {
+	t.Helper()
 	specs, err := toolspecs.Decode("refund.yaml", []byte(refundSpec), toolspecs.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -209,6 +217,7 @@ func consoleOf(t *testing.T, f *fake, who Principal) *Console {
 	}
 	c := newConsole(Config{Catalog: func() *toolspecs.Catalog { return catalog },
 		Principal: func(*http.Request) Principal { return who }, Version: "test",
+		Audit:      slog.New(slog.NewTextHandler(log, nil)),
 		TemporalUI: "https://temporal.example/"}, f)
 	t.Cleanup(c.Close)
 	return c

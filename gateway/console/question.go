@@ -73,17 +73,20 @@ func (c *Console) answer(p *page) {
 		did = "answer"
 		value, ok := body.Form.Value(entered)
 		if reply.Value = value; !ok {
+			p.audit("answer", did, errFaults, "run", body.Run, "question", body.ID)
 			body.Problem = "The answer is not valid."
 			c.showQuestionBody(p, body, http.StatusUnprocessableEntity)
 			return
 		}
 	}
 	if body.Open == nil {
+		p.audit("answer", did, errClosed, "run", body.Run, "question", body.ID)
 		body.Late, body.Problem = true, "The question is no longer open."
 		c.showQuestionBody(p, body, http.StatusConflict)
 		return
 	}
 	err = c.backend.handle(runRef{ID: body.Run}).Answer(p.r.Context(), reply)
+	p.audit("answer", did, err, "run", body.Run, "question", body.ID)
 	c.inbox.kick()
 	if err == nil {
 		p.done("/console/inbox", did, body.Run, body.ID)

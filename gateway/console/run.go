@@ -108,6 +108,7 @@ func (c *Console) control(p *page) {
 		p.problem(http.StatusUnprocessableEntity, "The form asks for an unknown action.")
 		return
 	}
+	p.audit("control", action, err, "run", run.ID)
 	if err == nil {
 		p.done("/console/run", action, run.ID, "", "id", run.ID, "run_id", run.RunID)
 		return

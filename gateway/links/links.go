@@ -9,7 +9,10 @@ import (
 	"errors"
 	"html/template"
 	"log/slog"
+	"math"
+	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -41,6 +44,9 @@ type Config struct {
 	Stylesheet string
 	// Audit gets decisions and refusals.
 	Audit *slog.Logger
+	// Enter counts a request about a call, or one with a forged link from an address, until done is
+	// called; see access.Access. Default no limit.
+	Enter func(who, method string) (done func(), retry time.Duration, ok bool)
 	// now is the clock of tests; default time.Now.
 	now func() time.Time
 }
@@ -64,6 +70,9 @@ func New(c Config) http.Handler {
 	if c.now == nil {
 		c.now = time.Now
 	}
+	if c.Enter == nil {
+		c.Enter = func(string, string) (func(), time.Duration, bool) { return func() {}, 0, true }
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+approvallink.Path+"{token}", c.ask)
 	mux.HandleFunc("POST "+approvallink.Path+"{token}", c.decide)
@@ -72,10 +81,11 @@ func New(c Config) http.Handler {
 
 // ask shows the call, and a form that decides.
 func (c Config) ask(w http.ResponseWriter, r *http.Request) {
-	link, ok := c.read(w, r)
+	link, done, ok := c.read(w, r)
 	if !ok {
 		return
 	}
+	defer done()
 	ctx, cancel := context.WithTimeout(r.Context(), within)
 	defer cancel()
 	open, err := c.Runs.Approvals(ctx, link.WorkflowID)
@@ -103,10 +113,11 @@ const closed = "Nothing is left to decide about this call: somebody has decided,
 
 // decide sends the decision to the run.
 func (c Config) decide(w http.ResponseWriter, r *http.Request) {
-	link, ok := c.read(w, r)
+	link, done, ok := c.read(w, r)
 	if !ok {
 		return
 	}
+	defer done()
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	ctx, cancel := context.WithTimeout(r.Context(), within)
 	defer cancel()
@@ -118,17 +129,28 @@ func (c Config) decide(w http.ResponseWriter, r *http.Request) {
 	}
 	c.Audit.Info("approval link used", "decision", d.Kind, "by", d.By, "run", link.WorkflowID,
 		"call", link.Call, "from", r.RemoteAddr)
-	done := "The call is approved, and runs."
+	text := "The call is approved, and runs."
 	if d.Kind == api.DecisionDeny {
-		done = "The call is denied, and does not run."
+		text = "The call is denied, and does not run."
 	}
-	c.show(w, http.StatusOK, page{Title: "Done", Message: done})
+	c.show(w, http.StatusOK, page{Title: "Done", Message: text})
 }
 
-// read returns the link of a request, or answers it.
-func (c Config) read(w http.ResponseWriter, r *http.Request) (approvallink.Link, bool) {
+// read returns the link of a request, which is counted until done is called, or answers it.
+func (c Config) read(w http.ResponseWriter, r *http.Request) (link approvallink.Link, done func(),
+	ok bool) {
 	link, err := c.Key.Read(r.PathValue("token"), c.now())
+	who := "link:" + link.WorkflowID + "\x00" + link.Call
+	if err != nil {
+		who, _, _ = net.SplitHostPort(r.RemoteAddr)
+	}
+	done, retry, ok := c.Enter(who, r.Method)
 	switch {
+	case !ok:
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(retry.Seconds())))))
+		c.show(w, http.StatusTooManyRequests, page{Title: "Not now",
+			Message: "There were too many requests. Try again in a moment."})
+		return link, nil, false
 	case errors.Is(err, approvallink.ErrExpired):
 		c.show(w, http.StatusGone, page{Title: "Too late", Message: "This link has expired. " +
 			"Decide in the console, or with a newer link."})
@@ -137,7 +159,10 @@ func (c Config) read(w http.ResponseWriter, r *http.Request) (approvallink.Link,
 		c.show(w, http.StatusNotFound, page{Title: "No such link",
 			Message: "This link is not valid. Open it as it was sent."})
 	}
-	return link, err == nil
+	if err != nil {
+		done()
+	}
+	return link, done, err == nil
 }
 
 // refuse answers a request that a run has refused, or that could not reach it.
@@ -157,9 +182,20 @@ func (c Config) refuse(w http.ResponseWriter, r *http.Request, link approvallink
 	case refused:
 		status, p = http.StatusConflict, page{Title: "Not accepted", Message: refusal.Message}
 	}
-	c.Audit.Warn("approval link refused", "reason", err.Error(), "by", link.By(), "run",
+	c.Audit.Warn("approval link refused", "reason", reasonOf(err), "by", link.By(), "run",
 		link.WorkflowID, "call", link.Call, "from", r.RemoteAddr)
 	c.show(w, status, p)
+}
+
+// reasonOf returns the type of an error. Its text can have what somebody entered.
+func reasonOf(err error) string {
+	if e, ok := errors.AsType[*api.ReplyError](err); ok {
+		return string(e.Type)
+	}
+	if e, ok := errors.AsType[*switchyard.RequestError](err); ok {
+		return string(e.Type)
+	}
+	return "unreachable"
 }
 
 func (c Config) show(w http.ResponseWriter, status int, p page) {

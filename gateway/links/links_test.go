@@ -171,3 +171,27 @@ func TestLink_RefusesWhatDoesNotFit(t *testing.T) {
 		t.Errorf("a link to another call: %d", w.Code)
 	}
 }
+
+// Requests about one call are limited, and so are forged links from one address.
+func TestLink_IsLimited(t *testing.T) {
+	l := newLab(t)
+	asked := map[string]int{}
+	l.handler = New(Config{Runs: l.fakeRuns, Key: l.key, Audit: slog.New(slog.DiscardHandler),
+		Enter: func(who, _ string) (func(), time.Duration, bool) {
+			asked[who]++
+			return func() {}, 1500 * time.Millisecond, asked[who] < 2
+		}, now: func() time.Time { return time.Unix(1_000, 0) }})
+	for path, first := range map[string]int{l.link("d", api.DecisionDeny, 2_000): http.StatusOK,
+		approvallink.Path + "x": http.StatusNotFound} {
+		if w := l.send(http.MethodGet, path, nil); w.Code != first {
+			t.Errorf("first: %d %s", w.Code, w.Body)
+		}
+		if w := l.send(http.MethodPost, path, nil); w.Code != http.StatusTooManyRequests ||
+			w.Header().Get("Retry-After") != "2" {
+			t.Errorf("then: %d %s", w.Code, w.Body)
+		}
+	}
+	if len(l.decisions) != 0 || asked["link:run\x001.1"] != 2 || asked["192.0.2.1"] != 2 {
+		t.Errorf("asked %v, decided %+v", asked, l.decisions)
+	}
+}

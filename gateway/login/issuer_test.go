@@ -174,7 +174,7 @@ func (r *replica) pass(d time.Duration) {
 func settings(t *testing.T, p *provided) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "gateway.yaml")
-	text := "public_url: https://tools.example.org\n"
+	text := "public_url: https://tools.example.org\nlimits: {requests_per_second: 10000}\n"
 	if p != nil {
 		text += fmt.Sprintf("access:\n  issuers: [{issuer: %q}]\n", p.server.URL) + `  claims: [groups]
   roles:

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -57,6 +58,8 @@ type Login struct {
 	// used are the states of logins that have been completed, left the sessions that people have
 	// ended on this replica.
 	used, left onceSet
+	// leaving guards the writing of the file of ended sessions.
+	leaving sync.Mutex
 }
 
 // Principal is the person who sends a request.
@@ -160,6 +163,13 @@ func (l *Login) guard(next http.Handler) http.Handler {
 				"whoever runs the gateway for access.roles in gateway.yaml.")
 			return
 		}
+		done, retry, ok := l.config.Access.Enter(s.Identity.ID, r.Method)
+		if !ok {
+			l.refused(r, s.Identity.ID, "rate_limited")
+			l.wait(w, retry, "You have asked for too many pages. Wait a moment.")
+			return
+		}
+		defer done()
 		ctx, stop := l.whileValid(r, s)
 		defer stop()
 		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, principalKey{}, s.principal())))

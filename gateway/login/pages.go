@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/switchyard/switchyard/gateway/access"
 )
@@ -99,11 +100,30 @@ func (l *Login) loginFailed(w http.ResponseWriter, err error) {
 
 func (l *Login) tooMany(w http.ResponseWriter, r *http.Request) {
 	l.refused(r, "", "too_many_attempts")
-	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(failureEvery.Seconds()))))
-	l.problem(w, http.StatusTooManyRequests, "Too many logins have failed. Wait a moment.")
+	l.wait(w, failureEvery, "Too many logins have failed. Wait a moment.")
 }
 
-// logout ends the session on this replica, and has the browser forget it.
+// wait answers a request that comes too early.
+func (l *Login) wait(w http.ResponseWriter, retry time.Duration, text string) {
+	w.Header().Set("Retry-After", strconv.Itoa(max(1, int(math.Ceil(retry.Seconds())))))
+	l.problem(w, http.StatusTooManyRequests, text)
+}
+
+// leave ends a session here, and on the other replicas if they share the file of ended sessions.
+func (l *Login) leave(s session) {
+	l.left.add(s.ID, s.Until)
+	if l.ended == nil {
+		return
+	}
+	l.leaving.Lock()
+	defer l.leaving.Unlock()
+	if err := endSession(l.settings.EndedSessions, s.ID, s.Until, l.config.now()); err != nil {
+		l.config.Audit.Error("the file of ended sessions cannot be written: the session has ended "+
+			"on this replica only", "by", s.Identity.ID, "error", err)
+	}
+}
+
+// logout ends the session, and has the browser forget it.
 func (l *Login) logout(w http.ResponseWriter, r *http.Request) {
 	s, err := l.read(r)
 	if err == nil && !s.carriesCSRF(r) {
@@ -112,7 +132,7 @@ func (l *Login) logout(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err == nil {
-		l.left.add(s.ID, s.Until)
+		l.leave(s)
 		l.config.Audit.Info("logout", "by", s.Identity.ID, "from", addressOf(r))
 	}
 	l.dropCookie(w, r, sessionCookie)

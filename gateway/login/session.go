@@ -28,7 +28,7 @@ const (
 const maxCookie = 3800
 
 // checkEvery is how often the session of a stream of events is checked.
-const checkEvery = 10 * time.Second
+const checkEvery = 2 * time.Second
 
 // sealer encrypts and authenticates cookies.
 type sealer struct{ aead cipher.AEAD }
@@ -173,7 +173,7 @@ func (l *Login) whileValid(r *http.Request, s session) (context.Context, context
 			case <-ctx.Done():
 				return
 			case <-ticker.C:
-				if l.check(&s) != nil {
+				if l.check(&s) != nil || len(s.Identity.Roles) == 0 {
 					stop()
 				}
 			}

@@ -53,7 +53,8 @@ func (o *options) people(a *cli.App, s served, guard *access.Access) (*pages, er
 		Storage: a.Connection.Opened}
 	shown, err := console.New(console.Config{Client: switchyard.NewClient(s.client, own),
 		Catalog: s.catalog, Principal: principal, TaskQueue: o.queue,
-		TemporalUI: temporalUI(a), Version: buildinfo.Read().Version, Logger: s.log})
+		TemporalUI: temporalUI(a), Version: buildinfo.Read().Version, Logger: s.log,
+		Audit: auditLog(a)})
 	if err != nil {
 		l.Close()
 		return nil, err

@@ -24,7 +24,8 @@ func (o *options) links(a *cli.App, c client.Client, guard *access.Access) (http
 	}
 	return guard.Screen(login.Headers(links.New(links.Config{Key: key,
 		Stylesheet: static.Path(static.Style),
-		Runs:       links.ClientRuns{Client: o.sessions(a, c).Client}, Audit: auditLog(a)}))), nil
+		Runs:       links.ClientRuns{Client: o.sessions(a, c).Client}, Audit: auditLog(a),
+		Enter: guard.Enter}))), nil
 }
 
 // auditLog gets what people do in a browser.

@@ -21,13 +21,16 @@ const (
 	PolicyAsk PolicyEffect = "ask"
 	// PolicyWarn lets the call run, with the rule's message among the notes of its result.
 	PolicyWarn PolicyEffect = "warn"
+	// PolicyAllow lets a call run without the approval that its toolspec or another rule for all
+	// runs asks for. It never overrides a denial.
+	PolicyAllow PolicyEffect = "allow"
 )
 
 // PolicyRule is one rule that calls are checked against before they run.
 type PolicyRule struct {
 	// Name is unique among the rules of a call.
 	Name string `json:"name"`
-	// When is a CEL expression of type bool; docs/policies.md lists its variables.
+	// When is a CEL expression of type bool; docs/policy-language.md lists its variables.
 	When string `json:"when"`
 	// Unless is the exception: an expression as When. The rule does not match where it is true;
 	// empty for none.
@@ -44,6 +47,17 @@ type PolicyRule struct {
 	// Approvers are who may decide about the calls that the rule asks for; empty for everyone but
 	// their caller.
 	Approvers []Approver `json:"approvers,omitempty"`
+	// Define are the lists and shared expressions that When and Unless use, in an order in which
+	// each one uses only those before it.
+	Define []PolicyDefinition `json:"define,omitempty"`
+}
+
+// PolicyDefinition is a list of values or an expression that rules use by its name.
+type PolicyDefinition struct {
+	Name string `json:"name"`
+	// Values are the values of a list, texts or numbers; empty for an expression.
+	Values     json.RawMessage `json:"values,omitempty"`
+	Expression string          `json:"expression,omitempty"`
 }
 
 // UserRole is what a user of the gateway may do. gateway.yaml gives roles to identities.
@@ -175,6 +189,8 @@ type PolicyAction struct {
 	Message string       `json:"message,omitempty"`
 	// Failure is why the expression could not be evaluated; a rule that fails denies.
 	Failure string `json:"failure,omitempty"`
+	// AllowedBy is the rule that allowed the call without the approval that this one asks for.
+	AllowedBy string `json:"allowed_by,omitempty"`
 }
 
 // PoliciesSaid returns the messages of the rules with some effects, one after the other; empty if
@@ -182,7 +198,7 @@ type PolicyAction struct {
 func PoliciesSaid(met []PolicyAction, effects ...PolicyEffect) string {
 	var texts []string
 	for _, p := range met {
-		if !slices.Contains(effects, p.Effect) {
+		if !slices.Contains(effects, p.Effect) || p.AllowedBy != "" {
 			continue
 		}
 		text := fmt.Sprintf("the policy %q %s: %s", p.Rule, cmp.Or(policySaying[p.Effect],
@@ -198,7 +214,7 @@ func PoliciesSaid(met []PolicyAction, effects ...PolicyEffect) string {
 }
 
 var policySaying = map[PolicyEffect]string{PolicyDeny: "says", PolicyAsk: "asks for approval",
-	PolicyWarn: "warns"}
+	PolicyWarn: "warns", PolicyAllow: "allows the call"}
 
 // PastCalls counts the calls of a run by tool, for policies.
 type PastCalls struct {

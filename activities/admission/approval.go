@@ -57,11 +57,11 @@ const maxIntent = 500
 
 // approvals completes the decisions on calls whose tool or plan requires approval. Calls that the
 // run makes itself need none: approving the original call also approves the calls that undo or
-// verify it.
-func (a *Admitter) approvals(r api.AdmissionRequest,
-	decisions []api.AdmissionDecision) []api.AdmissionDecision {
+// verify it. allowed are those that rules allow without the approval that their tools require.
+func (a *Admitter) approvals(r api.AdmissionRequest, decisions []api.AdmissionDecision,
+	allowed []bool) []api.AdmissionDecision {
 	for i, v := range decisions {
-		if v.Error != nil || v.Result != nil || v.Approval != nil || !r.Calls[i].Governed() {
+		if complete(v) || !r.Calls[i].Governed() || allowed[i] && r.Calls[i].Ask == "" {
 			continue
 		}
 		tool, compiled, fault := a.callable(r, r.Calls[i])
@@ -74,6 +74,11 @@ func (a *Admitter) approvals(r api.AdmissionRequest,
 		}
 	}
 	return decisions
+}
+
+// complete reports whether a decision needs no look at the toolspec's approval any more.
+func complete(v api.AdmissionDecision) bool {
+	return v.Error != nil || v.Result != nil || v.Approval != nil
 }
 
 // asked reports whether a call's plan or tool requires approval, and why.

@@ -54,10 +54,11 @@ func (s *rulesOfRuns) pinned(p api.PinnedPolicies) (set *policies.Set, compiled 
 // inForce returns the rules that apply to the calls of a request: those that the run is pinned to,
 // the current rules of this worker, and those of the agents. A worker without the pinned rules
 // therefore applies them too, and a stricter file applies to running runs.
-func (a *Admitter) inForce(ctx context.Context, r api.AdmissionRequest) []*policies.Set {
+func (a *Admitter) inForce(ctx context.Context, r api.AdmissionRequest) (all []*policies.Set,
+	agents *policies.Set) {
 	current, agents := a.config.Policies(), a.rules.of(r.Policies)
 	if r.PinnedPolicies.Digest == current.Digest() {
-		return []*policies.Set{current, agents}
+		return []*policies.Set{current}, agents
 	}
 	pinned, compiled := a.rules.pinned(r.PinnedPolicies)
 	if compiled && activity.IsActivity(ctx) {
@@ -65,7 +66,7 @@ func (a *Admitter) inForce(ctx context.Context, r api.AdmissionRequest) []*polic
 			"in --policies-file; they apply besides the worker's own", "pinned",
 			r.PinnedPolicies.Digest, "own", current.Digest())
 	}
-	return []*policies.Set{pinned, current, agents}
+	return []*policies.Set{pinned, current}, agents
 }
 
 // maxLatePinned bounds the rules that a run pins after its start, compressed and in bytes: no step
@@ -97,9 +98,10 @@ func (a *Admitter) pinning(ctx context.Context, r api.AdmissionRequest,
 // or by a rule.
 func (a *Admitter) afterHooks(ctx context.Context, r api.AdmissionRequest,
 	decisions []api.AdmissionDecision) []api.AdmissionDecision {
+	allowed := make([]bool, len(decisions))
 	for i, v := range decisions {
 		if v.Error == nil && v.Result == nil && r.Calls[i].Governed() {
-			v = a.checkPolicies(ctx, r, r.Calls[i], v)
+			v, allowed[i] = a.checkPolicies(ctx, r, r.Calls[i], v)
 			decisions[i] = v
 		}
 		if v.Error == nil {
@@ -107,7 +109,7 @@ func (a *Admitter) afterHooks(ctx context.Context, r api.AdmissionRequest,
 			r.Facts.Calls = withRunning(r.Facts.Calls, r.Calls[i].Tool)
 		}
 	}
-	return a.approvals(r, decisions)
+	return a.approvals(r, decisions, allowed)
 }
 
 func withRunning(calls []api.PastCalls, tool string) []api.PastCalls {
@@ -122,34 +124,37 @@ func withRunning(calls []api.PastCalls, tool string) []api.PastCalls {
 
 // checkPolicies applies the rules to one admitted call, with the arguments of its decision or else
 // those of the call. The returned decision has an error if a rule denies the call, or else a need
-// for approval if a rule requires it, or else notes of the rules that warn.
+// for approval if a rule requires it, or else notes of the rules that warn. allowed is set if rules
+// allow the call without the approval that its toolspec declares.
 func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, c api.Call,
-	v api.AdmissionDecision) api.AdmissionDecision {
-	sets, rules := a.inForce(ctx, r), 0
+	v api.AdmissionDecision) (out api.AdmissionDecision, allowed bool) {
+	all, agents := a.inForce(ctx, r)
+	sets, rules := append(slices.Clone(all), agents), 0
 	for _, set := range sets {
 		rules += set.Len()
 	}
 	tool, _ := toolOf(r, c.Tool)
 	compiled, err := a.config.Specs.Of(tool)
 	if err != nil || rules+len(compiled.Spec.Policies) == 0 {
-		return v // without a spec there is no admitted call
+		return v, false // without a spec there is no admitted call
 	}
 	if v.Error = lacksPolicy(compiled, sets...); v.Error != nil {
-		return stopped(v)
+		return stopped(v), false
 	}
-	met := policies.Check(factsOf(r, c, v, tool, compiled), sets...)
-	if len(met) == 0 {
-		return v
+	decided := policies.Decide(factsOf(r, c, v, tool, compiled), all, agents)
+	if len(decided.Met) == 0 {
+		return v, false
 	}
+	met := decided.Met
 	v.Policies, v.Labels = recordedPolicies(met, len(tool.Sensitive) > 0), r.Facts.Labels
-	switch met[0].Effect {
-	case api.PolicyDeny:
-		return denied(v)
-	case api.PolicyAsk:
+	switch {
+	case met[0].Effect == api.PolicyDeny:
+		return denied(v), false
+	case met[0].Effect == api.PolicyAsk && met[0].AllowedBy == "":
 		v.Approval = a.needApproval(r, c, v, tool, compiled, api.PoliciesSaid(v.Policies,
 			api.PolicyAsk), met[0].Rule, policies.Approvers(met, sets...)...)
 	}
-	return warned(v)
+	return warned(v), decided.Allowed
 }
 
 // warned adds notes of the rules that warn to a decision.

@@ -29,11 +29,14 @@ func governed(t testing.TB, rules ...api.PolicyRule) (*bench, api.AdmissionReque
 		}),
 		spec("hide", func(s *toolspecs.Spec) { s.Parameters[0].Sensitive = true }),
 		spec("bound", func(s *toolspecs.Spec) { s.Policies = []string{"seal"} }),
+		spec("asking", func(s *toolspecs.Spec) {
+			s.Approval = &toolspecs.Approval{When: "always"}
+		}),
 	)
 	set := policies.Of(rules...)
 	b := setUp(t, catalog, func(c *Config) { c.Policies = func() *policies.Set { return set } })
-	return b, api.AdmissionRequest{Tools: toolsOf(catalog), Known: []string{"bound", "hide",
-		"send"},
+	return b, api.AdmissionRequest{Tools: toolsOf(catalog), Known: []string{"asking", "bound",
+		"hide", "send"},
 		Caller: api.Caller{Type: api.CallerAgent, ID: "clerk"}, Facts: api.RunFacts{Turn: 2,
 			Labels: []string{"untrusted"}}}
 }
@@ -175,7 +178,8 @@ func TestPolicies_ApplyAfterHooks(t *testing.T) {
 	undo.CallPurpose = api.CallPurpose{Purpose: api.PurposeUndo, TargetCallID: "1.1",
 		TargetTool: "send"}
 	v := api.AdmissionDecision{ID: "2.1", Arguments: json.RawMessage(`{"text":"changed"}`)}
-	if got := b.checkPolicies(t.Context(), r, textCall("send", "as written"), v); got.Error == nil {
+	if got, _ := b.checkPolicies(t.Context(), r, textCall("send", "as written"),
+		v); got.Error == nil {
 		t.Errorf("changed arguments got %+v", got)
 	}
 	r.Calls = []api.Call{textCall("send", "changed"), undo, textCall("send", "other")}
@@ -297,6 +301,49 @@ func TestPolicies_ApplyAsPinnedOnWorkersThatLackThem(t *testing.T) {
 		}
 		if !slices.Equal(denied, c.denied) {
 			t.Errorf("%s: denied %v, want %v", c.name, denied, c.denied)
+		}
+	}
+}
+
+// A rule of the workers that allows a call removes the need for the approval that the toolspec
+// declares, not that of a plan, of an agent's rule, or of stricter rules of another worker.
+func TestPolicies_AllowCallsWithoutApproval(t *testing.T) {
+	known := rule("known", "args.text == 'ada'", api.PolicyAllow)
+	large := rule("large", "true", api.PolicyAsk)
+	for name, c := range map[string]struct {
+		worker, pinned, agent []api.PolicyRule
+		text, ask             string
+		asks                  bool
+		met                   string
+	}{
+		"the toolspec asks": {worker: []api.PolicyRule{known}, text: "bob", asks: true},
+		"a rule allows":     {worker: []api.PolicyRule{known}, text: "ada", met: "known"},
+		"a rule asks": {worker: []api.PolicyRule{large, known}, text: "ada",
+			met: "known large<known"},
+		"the plan asks": {worker: []api.PolicyRule{known}, text: "ada", ask: "why", asks: true,
+			met: "known"},
+		"the agent's rule": {agent: []api.PolicyRule{known}, text: "ada", asks: true},
+		"the agent's rule asks": {worker: []api.PolicyRule{known},
+			agent: []api.PolicyRule{large}, text: "ada", asks: true, met: "large known"},
+		"the run is pinned to others": {worker: []api.PolicyRule{known}, pinned: []api.PolicyRule{large},
+			text: "ada", asks: true, met: "large known"},
+	} {
+		b, r := governed(t, c.worker...)
+		r.PinnedPolicies, r.Policies = policies.Of(c.pinned...).Pinned(), c.agent
+		call := textCall("asking", c.text)
+		call.Ask = c.ask
+		r.Calls = []api.Call{call}
+		v := b.admit(t, r)[0]
+		var met []string
+		for _, a := range v.Policies {
+			if a.AllowedBy != "" {
+				a.Rule += "<" + a.AllowedBy
+			}
+			met = append(met, a.Rule)
+		}
+		if got := strings.Join(met, " "); v.Error != nil || (v.Approval != nil) != c.asks ||
+			got != c.met {
+			t.Errorf("%s: asks: %v, rules %q, %v", name, v.Approval != nil, got, v.Error)
 		}
 	}
 }

@@ -15,8 +15,8 @@ func policyCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "policy", GroupID: cli.GroupServer, Short: "Check, test, explain and replay policies",
 		Long: `Policies are rules that are checked before each call runs. They come from a file that all
-workers read (worker --policies-file) or from files that an agent names. docs/policies.md
-describes the rules.`,
+workers read (worker --policies-file) or from files that an agent names. docs/policies.md and
+docs/policy-language.md describe the rules.`,
 		Example: `  starter policy lint policies.yaml
   starter policy test policies.cases.yaml
   starter policy explain demo-1a2b3c4d 2.1
@@ -185,6 +185,9 @@ func policyLine(p api.PolicyAction) string {
 	line := fmt.Sprintf("%s %s: %s", p.Effect, p.Rule, p.Message)
 	if p.Failure != "" {
 		line = fmt.Sprintf("%s %s, because it cannot be evaluated: %s", p.Effect, p.Rule, p.Failure)
+	}
+	if p.AllowedBy != "" {
+		line += " (overruled: " + p.AllowedBy + " allows the call)"
 	}
 	return line
 }

@@ -34,6 +34,11 @@ func (f agentFile) rules(doc *strictyaml.Document, file string, read Reader) ([]
 			continue
 		}
 		for _, r := range set.Rules() {
+			if r.Then == api.PolicyAllow {
+				doc.Report(at, fmt.Sprintf("its rule %q allows calls; the rules of an agent cannot "+
+					"relax those of the workers and of toolspecs", r.Name), "move the rule to the "+
+					"workers (--policies-file), or make an exception with unless")
+			}
 			if slices.ContainsFunc(rules,
 				func(other api.PolicyRule) bool { return other.Name == r.Name }) {
 				doc.Report(at, fmt.Sprintf("it has the rule %q, which an earlier file has too",

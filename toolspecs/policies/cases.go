@@ -14,9 +14,6 @@ import (
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
-// allow is the action for a call that no rule stops, beside the effects of rules.
-const allow api.PolicyEffect = "allow"
-
 // Case is a call and the expected action of the rules.
 type Case struct {
 	Name  string
@@ -197,15 +194,17 @@ func (c *Cases) read(doc *strictyaml.Document, at string, f caseFile) Case {
 	reportUnlessMapping(doc, at+".caller.claims", "claims of a caller", f.Caller.Claims)
 	switch {
 	case f.Rule == "":
-	case f.Want == allow:
-		doc.ReportKey(at+".rule", "no rule says that a call is allowed",
-			"remove rule, or set the action that the rule is to take")
 	case !slices.ContainsFunc(c.sets, func(s *Set) bool {
 		return slices.Contains(s.Names(),
 			f.Rule)
 	}):
 		doc.Report(at+".rule", fmt.Sprintf("there is no rule %.80q in the files of policies",
 			f.Rule), "")
+	case f.Want == api.PolicyAllow && !slices.ContainsFunc(c.sets, func(s *Set) bool {
+		return s.allows(f.Rule)
+	}):
+		doc.ReportKey(at+".rule", fmt.Sprintf("the rule %q does not allow calls", f.Rule),
+			"remove rule, or set the action that the rule is to take")
 	}
 	return one
 }
@@ -298,11 +297,9 @@ func (c *Cases) Try() []Tried {
 	all := make([]Tried, len(c.Cases))
 	for i := range c.Cases {
 		one := &c.Cases[i]
-		t := Tried{Name: one.Name, Line: one.Line, Want: one.Want, Rule: one.Rule, Got: allow,
-			Policies: Check(&one.Facts, c.sets...)}
-		if len(t.Policies) > 0 {
-			t.Got = t.Policies[0].Effect
-		}
+		t := Tried{Name: one.Name, Line: one.Line, Want: one.Want, Rule: one.Rule,
+			Policies: checkAll(&one.Facts, c.sets...)}
+		t.Got = actionOf(t.Policies)
 		t.OK = t.Got == t.Want && (t.Rule == "" || slices.ContainsFunc(t.Policies,
 			func(p api.PolicyAction) bool {
 				return p.Rule == t.Rule && p.Effect == t.Want && p.Failure == ""

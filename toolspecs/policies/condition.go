@@ -9,6 +9,7 @@ import (
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
 	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
 
 	"github.com/switchyard/switchyard/internal/spelling"
 )
@@ -17,6 +18,11 @@ import (
 type Condition struct {
 	program cel.Program
 	adapt   types.Adapter
+	typed   *cel.Type
+	// scope has the definitions that the expression may name; nil for none. faulty is set if one of
+	// those that it names does not compile.
+	scope  *scope
+	faulty bool
 	// arguments are those that the expression names.
 	arguments []string
 	// reads are the names that it reads, and their fields: tool, tool.effect.
@@ -30,6 +36,8 @@ type Fault struct {
 	Message      string
 	// Hint is the remedy; it may be empty.
 	Hint string
+	// name is the name at the position; empty if there is none.
+	name string
 }
 
 // Where returns the position, as a prefix for the message.
@@ -47,7 +55,21 @@ func (f *Fault) Error() string {
 }
 
 // Compile compiles an expression of the type bool. The error is a *Fault, the first one there is.
-func Compile(expression string) (*Condition, error) {
+func Compile(expression string) (*Condition, error) { return compileBool(nil, expression) }
+
+// compileBool is Compile with definitions.
+func compileBool(s *scope, expression string) (*Condition, error) {
+	c, err := compileAny(s, expression)
+	if err == nil && c.typed != cel.BoolType && !c.faulty {
+		return nil, &Fault{Line: 1, Column: 1,
+			Message: fmt.Sprintf("the expression is of the type %s, not bool", c.typed),
+			Hint:    "compare it with a value: the result must be true or false"}
+	}
+	return c, err
+}
+
+// compileAny compiles an expression of any type, with definitions. The error is a *Fault.
+func compileAny(s *scope, expression string) (*Condition, error) {
 	if strings.TrimSpace(expression) == "" {
 		return nil, &Fault{Line: 1, Column: 1, Message: "the expression is empty",
 			Hint: "write true for a rule that always holds"}
@@ -57,14 +79,12 @@ func Compile(expression string) (*Condition, error) {
 		return nil, &Fault{Line: 1, Column: 1, Message: "the expressions' environment: " +
 			err.Error()}
 	}
+	if s != nil {
+		env = s.env
+	}
 	checked, issues := env.Compile(expression)
 	if issues.Err() != nil {
 		return nil, firstFault(expression, issues.Errors())
-	}
-	if checked.OutputType() != cel.BoolType {
-		return nil, &Fault{Line: 1, Column: 1,
-			Message: fmt.Sprintf("the expression is of the type %s, not bool",
-				checked.OutputType()), Hint: "compare it with a value: the result must be true or false"}
 	}
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
 	if !cheap(checked.NativeRep().Expr()) {
@@ -74,9 +94,27 @@ func Compile(expression string) (*Condition, error) {
 	if err != nil {
 		return nil, &Fault{Line: 1, Column: 1, Message: err.Error()}
 	}
-	return &Condition{program: program, adapt: env.CELTypeAdapter(),
+	c := &Condition{program: program, adapt: env.CELTypeAdapter(), typed: checked.OutputType(),
 		arguments: argumentsIn(checked.NativeRep().Expr()),
-		reads:     readsIn(checked.NativeRep().Expr())}, nil
+		reads:     readsIn(checked.NativeRep().Expr())}
+	c.use(s)
+	return c, nil
+}
+
+// use adds the definitions that the expression names, with what they read.
+func (c *Condition) use(s *scope) {
+	for _, name := range slices.Clone(c.reads) {
+		name, _, _ = strings.Cut(name, ".")
+		if s == nil || s.byName[name] == nil {
+			continue
+		}
+		c.scope, c.faulty = s, c.faulty || s.byName[name].fault != nil
+		if used := s.byName[name].expression; used != nil {
+			c.faulty = c.faulty || used.faulty
+			c.arguments = append(c.arguments, used.arguments...)
+			c.reads = append(c.reads, used.reads...)
+		}
+	}
 }
 
 // readsIn returns the names that an expression reads. A name of which only one field is read is
@@ -146,7 +184,8 @@ var cheapCalls = []string{operators.LogicalAnd, operators.LogicalOr, operators.L
 	operators.Equals, operators.NotEquals, operators.Less,
 	operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.In, operators.Index,
 	operators.OptSelect, operators.OptIndex,
-	operators.Conditional, "startsWith", "endsWith", "contains", "size", "orValue", "hasValue",
+	operators.Conditional, "startsWith", "endsWith", "contains", "lower", "size", "orValue",
+	"hasValue",
 	"getHours", "getMinutes", "getDayOfWeek", "duration", "timestamp"}
 
 // cheap reports whether an expression has neither loops nor other functions.
@@ -178,6 +217,7 @@ func firstFault(expression string, found []*cel.Error) *Fault {
 	if field := fieldAt(expression, line, column); field != "" && !slices.Contains(fields, field) {
 		f.Hint = spelling.Hint(field, fields)
 	}
+	f.name = nameAt(expression, line, column)
 	return f
 }
 
@@ -186,7 +226,7 @@ func firstFault(expression string, found []*cel.Error) *Fault {
 func (c *Condition) Holds(f *Facts) (bool, error) { return c.holds(newValues(f, c.adapt)) }
 
 func (c *Condition) holds(v *values) (bool, error) {
-	out, _, err := c.program.Eval(v)
+	out, err := c.eval(v)
 	if err != nil {
 		return false, err
 	}
@@ -194,4 +234,14 @@ func (c *Condition) holds(v *values) (bool, error) {
 		return false, fmt.Errorf("its result is of the type %s, not bool", out.Type().TypeName())
 	}
 	return out == types.True, nil
+}
+
+// eval returns the value of the expression.
+func (c *Condition) eval(v *values) (ref.Val, error) {
+	var facts any = v
+	if c.scope != nil {
+		facts = scoped{v, c.scope}
+	}
+	out, _, err := c.program.Eval(facts)
+	return out, err
 }

@@ -10,11 +10,14 @@ import (
 
 // The page on policies lists every name and field of expressions, and the bounds of the code.
 func TestDocs_ListEveryNameAndBound(t *testing.T) {
-	data, err := os.ReadFile("../../docs/policies.md")
-	if err != nil {
-		t.Fatal(err)
+	var page string
+	for _, name := range []string{"policies.md", "policy-language.md"} {
+		data, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page += string(data)
 	}
-	page := string(data)
 	for _, value := range []struct {
 		name  string
 		typed reflect.Type
@@ -25,7 +28,7 @@ func TestDocs_ListEveryNameAndBound(t *testing.T) {
 		for _, f := range reflect.VisibleFields(value.typed) {
 			if name := "`" + value.name + "." + f.Tag.Get("cel") + "`"; !strings.Contains(page,
 				name) {
-				t.Errorf("docs/policies.md does not document %s", name)
+				t.Errorf("docs/policy-language.md does not document %s", name)
 			}
 			if !slices.Contains(fields, f.Tag.Get("cel")) {
 				t.Errorf("%s is not among the fields for near names", f.Tag.Get("cel"))
@@ -33,9 +36,10 @@ func TestDocs_ListEveryNameAndBound(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"| `args` |", "| `labels` |", "| `now` |", "`calls.NAME`",
-		"4 KiB", "at most 20 rules"} {
+		"4 KiB", "at most 20 rules",
+		"at most 10,000", "at most 1 MiB"} {
 		if !strings.Contains(page, name) {
-			t.Errorf("docs/policies.md does not document %s", name)
+			t.Errorf("docs/policy-language.md does not document %s", name)
 		}
 	}
 }

@@ -28,6 +28,10 @@ const (
 	namePlan   = "plan"
 )
 
+// factNames are the names of facts.
+var factNames = []string{nameTool, nameArgs, nameCaller, nameRun, nameLabels, nameNow, nameBudget,
+	nameCalls, namePlan}
+
 // Bounds of one expression: how long it may be, how deep, and how much work one evaluation may be,
 // in CEL's units of cost.
 const (
@@ -57,6 +61,8 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.Variable(nameBudget, cel.ObjectType("policies.Budget")),
 		cel.Variable(nameCalls, cel.MapType(cel.StringType, cel.ObjectType("policies.Calls"))),
 		cel.Variable(namePlan, cel.ObjectType("policies.Plan")),
+		cel.Function("lower", cel.MemberOverload("string_lower", []*cel.Type{cel.StringType},
+			cel.StringType, cel.UnaryBinding(lower))),
 		cel.DefaultUTCTimeZone(true),
 		cel.CrossTypeNumericComparisons(true),
 		cel.ParserExpressionSizeLimit(maxExpression),
@@ -65,11 +71,22 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
+// lower returns a text in lower case.
+func lower(text ref.Val) ref.Val {
+	s, ok := text.(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(text)
+	}
+	return types.String(strings.ToLower(string(s)))
+}
+
 // values are facts as an expression reads them, each made when it is first needed.
 type values struct {
 	facts *Facts
 	adapt types.Adapter
 	by    map[string]any
+	// defined has the values of shared expressions.
+	defined map[*definition]ref.Val
 }
 
 func newValues(f *Facts, adapt types.Adapter) *values {
@@ -209,20 +226,33 @@ var fields = []string{"name", "version", "category", "tags", "lane", "effect", "
 
 // fieldAt returns the field whose dot is at the position of a fault; empty if there is none.
 func fieldAt(text string, line, column int) string {
+	rest := restAt(text, line, column)
+	if !strings.HasPrefix(rest, ".") {
+		return ""
+	}
+	return wordOf(rest[1:])
+}
+
+// nameAt returns the name at the position of a fault; empty if there is none.
+func nameAt(text string, line, column int) string { return wordOf(restAt(text, line, column)) }
+
+// restAt returns the rest of a line. line counts from 1, column from 0.
+func restAt(text string, line, column int) string {
 	lines := strings.Split(text, "\n")
 	if line > len(lines) {
 		return ""
 	}
 	runes := []rune(lines[line-1])
-	if column >= len(runes) || runes[column] != '.' {
-		return ""
+	return string(runes[min(column, len(runes)):])
+}
+
+// wordOf returns the name at the beginning of a text.
+func wordOf(text string) string {
+	end := strings.IndexFunc(text, func(r rune) bool {
+		return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	if end < 0 {
+		return text
 	}
-	rest := string(runes[column+1:])
-	if end := strings.IndexFunc(rest, func(r rune) bool {
-		return r != '_' && !unicode.IsLetter(r) &&
-			!unicode.IsDigit(r)
-	}); end >= 0 {
-		rest = rest[:end]
-	}
-	return rest
+	return text[:end]
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Facts are what an expression can name. docs/policies.md has them in a table; a test holds it
-// against these types.
+// Facts are what an expression can name. docs/policy-language.md has them in a table; a test holds
+// it against these types.
 type Facts struct {
 	Tool   Tool
 	Caller Caller

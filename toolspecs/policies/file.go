@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -21,17 +22,29 @@ const (
 	maxMessage   = 500
 )
 
+// Bounds of lists and shared expressions: how many a file has, how many values a list has, and how
+// many bytes they have in all, counted once for each rule that uses them, because each rule is
+// recorded with what it uses.
+const (
+	maxDefinitions  = 200
+	maxValues       = 10_000
+	maxDefinedBytes = 1 << 20
+)
+
 // rulesFile is a file of rules as written.
 type rulesFile struct {
 	Policies []ruleFile `yaml:"policies" rule:"required"`
+	// Lists are lists of texts or numbers, and Define shared expressions, by name.
+	Lists  map[string]json.RawMessage `yaml:"lists"`
+	Define map[string]string          `yaml:"define"`
 }
 
-// ruleFile is api.PolicyRule with the rules that files are held to.
+// ruleFile is api.PolicyRule as written, with the rules that files are held to.
 type ruleFile struct {
 	Name    string           `yaml:"name" rule:"required"`
 	When    string           `yaml:"when" rule:"required"`
 	Unless  string           `yaml:"unless"`
-	Then    api.PolicyEffect `yaml:"then" rule:"required,enum=deny|ask|warn"`
+	Then    api.PolicyEffect `yaml:"then" rule:"required,enum=deny|ask|warn|allow"`
 	Message string           `yaml:"message" rule:"required"`
 	Tools   []string         `yaml:"tools" rule:"min=1" hint:"omit tools for a rule that is for all"`
 	Agents  []string         `yaml:"agents" rule:"min=1" hint:"omit agents for a rule that is for all runs"`
@@ -60,19 +73,36 @@ func DecodeFor(file string, data []byte, tools Tools) (*Set, error) {
 			maxRules), "combine rules: one rule can apply to several tools")
 		return nil, doc.Faults().Err()
 	}
-	rules := make([]api.PolicyRule, len(f.Policies))
-	for i, r := range f.Policies {
-		rules[i] = api.PolicyRule(r)
-	}
-	set := Of(rules...)
+	defined := definesOf(f.Lists, f.Define)
+	set := Of(f.rules(doc, defined)...)
 	for i := range set.rules {
-		set.check(doc, i)
+		set.check(doc, i, defined.names())
 		tools.check(doc, i, set.rules[i])
 	}
 	if err := doc.Faults().Err(); err != nil {
 		return nil, err
 	}
 	return set, nil
+}
+
+// rules returns the rules with the definitions that they use, and reports faults of those.
+func (f rulesFile) rules(doc *strictyaml.Document, defined *defines) []api.PolicyRule {
+	defined.check(doc, f)
+	rules, size := make([]api.PolicyRule, len(f.Policies)), 0
+	for i, r := range f.Policies {
+		rules[i] = api.PolicyRule{Name: r.Name, When: r.When, Unless: r.Unless, Then: r.Then,
+			Message: r.Message, Tools: r.Tools, Agents: r.Agents, Approvers: r.Approvers,
+			Define: defined.usedBy(r.When, r.Unless)}
+		for _, d := range rules[i].Define {
+			size += len(d.Values) + len(d.Expression)
+		}
+	}
+	if size > maxDefinedBytes {
+		doc.Report(rulesPath, fmt.Sprintf("the lists and shared expressions have %d bytes, counted "+
+			"once for each rule that uses them; they may have %d", size, maxDefinedBytes),
+			"combine the rules that use a long list, or check it in a tool or a hook")
+	}
+	return rules
 }
 
 var legalName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
@@ -82,7 +112,8 @@ var legalName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
 func IsName(name string) bool { return legalName.MatchString(name) }
 
 // check reports faults of a rule beyond types and bounds. Missing fields are already reported.
-func (s *Set) check(doc *strictyaml.Document, i int) {
+// defined are the names of lists and shared expressions.
+func (s *Set) check(doc *strictyaml.Document, i int, defined []string) {
 	r, at := s.rules[i], jsonpath.Index(rulesPath, i)
 	if r.Name != "" && !IsName(r.Name) {
 		doc.Report(at+".name", fmt.Sprintf("%.80q cannot name a rule", r.Name),
@@ -93,7 +124,7 @@ func (s *Set) check(doc *strictyaml.Document, i int) {
 		doc.Report(at+".name", fmt.Sprintf("there is a rule %q already", r.Name),
 			"give each rule its own name, because decisions name the rule")
 	}
-	r.reportExpressions(doc, at)
+	r.reportExpressions(doc, at, defined)
 	if len(r.Message) > maxMessage {
 		doc.Report(at+".message", fmt.Sprintf("the message has %d bytes; it may have %d",
 			len(r.Message), maxMessage),
@@ -107,10 +138,11 @@ func (s *Set) check(doc *strictyaml.Document, i int) {
 }
 
 // reportExpressions reports the expressions of the rule at a path that do not compile.
-func (r rule) reportExpressions(doc *strictyaml.Document, at string) {
+func (r rule) reportExpressions(doc *strictyaml.Document, at string, defined []string) {
 	report := func(field string, fault error) {
 		if f, ok := errors.AsType[*Fault](fault); ok {
-			doc.Report(at+field, fmt.Sprintf("rule %q, %s%s", r.Name, f.Where(), f.Message), f.Hint)
+			doc.Report(at+field, fmt.Sprintf("rule %q, %s%s", r.Name, f.Where(), f.Message),
+				f.hint(defined))
 		}
 	}
 	if r.When != "" {

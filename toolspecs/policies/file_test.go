@@ -56,7 +56,7 @@ func TestLoad_KeepsRulesInOrder(t *testing.T) {
 	if got := set.Rules(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
-	met := Check(sending(), Of(set.Rules()...))
+	met := checkAll(sending(), Of(set.Rules()...))
 	if len(met) != 2 || met[0].Rule != "no-leak.1" || met[1].Rule != "big" {
 		t.Errorf("met are %+v", met)
 	}
@@ -129,7 +129,7 @@ func FuzzDecode(f *testing.F) {
 	golden.Seed(f, filepath.Join("testdata", "*.yaml"))
 	f.Fuzz(func(_ *testing.T, data []byte) {
 		if set, err := Decode("f.yaml", data); err == nil {
-			Check(sending(), set)
+			checkAll(sending(), set)
 		}
 	})
 }

@@ -162,7 +162,7 @@ func governed(c *api.Record) bool {
 
 func (r *Replay) replayCall(c *api.Record, state *replayedRun) Replayed {
 	out := Replayed{WorkflowID: c.WorkflowID, Run: c.Run, Call: c.CallID, Tool: c.Tool,
-		Was: actionOf(c.Policies), Recorded: c.Policies}
+		Was: withTool(c, c.Policies), Recorded: c.Policies}
 	tool, known := r.find(c.Tool)
 	if !known {
 		tool = Tool{Name: c.Tool}
@@ -179,17 +179,32 @@ func (r *Replay) replayCall(c *api.Record, state *replayedRun) Replayed {
 	if c.Caller.Type == api.CallerAgent {
 		f.Run.Agent = c.Caller.ID
 	}
-	out.Met = Check(f, sets.rules)
+	out.Met = checkAll(f, sets.rules)
 	for _, other := range sets.others.list() {
 		if other.concerns(f) {
 			out.Skipped = append(out.Skipped, other.Name)
 		}
 	}
-	out.Would = actionOf(out.Met)
+	out.Would = withTool(c, out.Met)
 	if len(out.Skipped) > 0 && out.Would != api.PolicyDeny {
 		out.Would = Undecided
 	}
 	return out
+}
+
+// asksItself reports whether a call waited for approval because of its toolspec, not of a rule.
+func asksItself(c *api.Record) bool {
+	return c.Approval != nil && c.Approval.Rule == "" && !slices.ContainsFunc(c.Policies,
+		func(a api.PolicyAction) bool { return a.Effect == api.PolicyAsk && a.AllowedBy == "" })
+}
+
+// withTool returns the action of rules on a call, and of its toolspec if that asked for approval.
+func withTool(c *api.Record, met []api.PolicyAction) api.PolicyEffect {
+	action := actionOf(met)
+	if action == api.PolicyDeny || slices.ContainsFunc(met, allows) || !asksItself(c) {
+		return action
+	}
+	return api.PolicyAsk
 }
 
 // depthOf returns the number of runs above the run of a call, from the path of the call: calls of
@@ -207,11 +222,13 @@ func timeOf(c *api.Record) time.Time {
 // actionOf returns the strictest effect of rules; allow if none matched.
 func actionOf(met []api.PolicyAction) api.PolicyEffect {
 	for _, effect := range severity {
-		if slices.ContainsFunc(met, func(a api.PolicyAction) bool { return a.Effect == effect }) {
+		if slices.ContainsFunc(met, func(a api.PolicyAction) bool {
+			return a.Effect == effect && a.AllowedBy == ""
+		}) {
 			return effect
 		}
 	}
-	return allow
+	return api.PolicyAllow
 }
 
 // decidable divides the rules by whether they read facts that are unknown.

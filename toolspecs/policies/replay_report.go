@@ -112,7 +112,7 @@ func (out *ReplayReport) compare(call Replayed) {
 // ruleOf returns the first rule with an effect.
 func ruleOf(met []api.PolicyAction, effect api.PolicyEffect) string {
 	for _, action := range met {
-		if action.Effect == effect {
+		if action.Effect == effect && action.AllowedBy == "" {
 			return action.Rule
 		}
 	}

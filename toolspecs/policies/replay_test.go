@@ -107,6 +107,26 @@ func TestReplay_ReconstructsWhatTheRulesSaw(t *testing.T) {
 		{"an unknown tool leaves the rules that read more than its name undecided", noLeak(),
 			[]api.Record{recordedCall("a", 1, 1, "gone", `{}`)},
 			map[string]string{"a 1.1": "allow, undecided"}},
+		{"a rule allows what a toolspec or a rule asked for", []api.PolicyRule{
+			{Name: "few", Then: api.PolicyAsk, Message: "no", When: "tool.name == 'send'"},
+			{Name: "known", Then: api.PolicyAllow, Message: "no", When: "args.to == 'ada'"},
+		}, []api.Record{
+			with(recordedCall("a", 1, 1, "send", `{"to":"ada"}`), func(r *api.Record) {
+				r.Policies = []api.PolicyAction{{Rule: "few", Effect: api.PolicyAsk}}
+				r.Approval = &api.Decided{Rule: "few"}
+			}),
+			with(recordedCall("a", 1, 2, "fetch", `{"to":"ada"}`), func(r *api.Record) {
+				r.Approval = &api.Decided{}
+			}),
+			with(recordedCall("a", 1, 3, "fetch", `{"to":"bob"}`), func(r *api.Record) {
+				r.Approval = &api.Decided{}
+			}),
+			with(recordedCall("a", 1, 4, "send", `{"to":"ada"}`), func(r *api.Record) {
+				r.Policies = []api.PolicyAction{{Rule: "known", Effect: api.PolicyAllow},
+					{Rule: "few", Effect: api.PolicyAsk, AllowedBy: "known"}}
+			})},
+			map[string]string{"a 1.1": "ask, allow", "a 1.2": "ask, allow", "a 1.3": "ask, ask",
+				"a 1.4": "allow, allow"}},
 		{"calls without a check are left out", noLeak(), []api.Record{
 			with(recordedCall("a", 1, 1, "send", `{}`), func(r *api.Record) {
 				r.Status, r.Error = api.CallRefused, api.Errorf(api.ErrValidation, "no")

@@ -33,11 +33,13 @@ type rule struct {
 // refuses it.
 func Of(rules ...api.PolicyRule) *Set {
 	s := &Set{rules: make([]rule, len(rules)), digest: DigestOf(rules)}
+	c := newCompiler()
 	for i, r := range rules {
 		s.rules[i].PolicyRule = r
-		s.rules[i].condition, s.rules[i].fault = Compile(r.When)
+		names := c.scope(r.Define)
+		s.rules[i].condition, s.rules[i].fault = compileBool(names, r.When)
 		if r.Unless != "" {
-			s.rules[i].unless, s.rules[i].unlessFault = Compile(r.Unless)
+			s.rules[i].unless, s.rules[i].unlessFault = compileBool(names, r.Unless)
 		}
 	}
 	return s
@@ -92,6 +94,13 @@ func (s *Set) Names() []string {
 	return names
 }
 
+// allows reports whether the set has a rule of that name that allows calls.
+func (s *Set) allows(name string) bool {
+	return slices.ContainsFunc(s.list(), func(r rule) bool {
+		return r.Name == name && r.Then == api.PolicyAllow
+	})
+}
+
 // Len returns how many rules there are.
 func (s *Set) Len() int {
 	if s == nil {
@@ -101,42 +110,115 @@ func (s *Set) Len() int {
 }
 
 // severity orders matching rules; the first one decides.
-var severity = []api.PolicyEffect{api.PolicyDeny, api.PolicyAsk, api.PolicyWarn}
+var severity = []api.PolicyEffect{api.PolicyDeny, api.PolicyAsk, api.PolicyWarn, api.PolicyAllow}
 
-// Check returns the effects of the sets' rules on a call: rules that match, and rules that fail,
-// which deny. Denials come first, then asks, then warnings; within each, the order is that of the
-// sets and their rules. Equal effects of two sets are returned once.
-func Check(f *Facts, sets ...*Set) []api.PolicyAction {
-	var met []api.PolicyAction
+// rank is the place of an action among those on a call.
+func rank(a api.PolicyAction) int {
+	if a.AllowedBy != "" {
+		return len(severity)
+	}
+	return slices.Index(severity, a.Effect)
+}
+
+// checkAll returns the effects of the sets' rules on a call: rules that match, and rules that fail,
+// which deny. Denials come first, then asks, warnings and permissions, and at last the asks that a
+// permission of their own set overrules. Within each, the order is that of the sets and their
+// rules. Equal effects of two sets are returned once.
+func checkAll(f *Facts, sets ...*Set) []api.PolicyAction {
+	met := make([][]api.PolicyAction, len(sets))
 	var v *values
-	for _, s := range sets {
-		if s == nil {
+	for i, s := range sets {
+		met[i] = s.met(f, &v)
+	}
+	return merge(met)
+}
+
+// met returns the effects of the set's rules on a call. It makes the values when it needs them.
+func (s *Set) met(f *Facts, v **values) (met []api.PolicyAction) {
+	if s == nil {
+		return nil
+	}
+	for i := range s.rules {
+		r := &s.rules[i]
+		if !r.concerns(f) {
 			continue
 		}
-		for i := range s.rules {
-			r := &s.rules[i]
-			if !r.concerns(f) {
-				continue
-			}
-			if v == nil && r.condition != nil {
-				v = newValues(f, r.condition.adapt)
-			}
-			if action, holds := r.check(v); holds && !slices.Contains(met, action) {
+		if *v == nil && r.condition != nil {
+			*v = newValues(f, r.condition.adapt)
+		}
+		if action, holds := r.check(*v); holds {
+			met = append(met, action)
+		}
+	}
+	overrule(met)
+	return met
+}
+
+// overrule marks the asks among the actions of one set that one of its rules allows.
+func overrule(met []api.PolicyAction) {
+	allowing := slices.IndexFunc(met, allows)
+	if allowing < 0 {
+		return
+	}
+	for i := range met {
+		if met[i].Effect == api.PolicyAsk {
+			met[i].AllowedBy = met[allowing].Rule
+		}
+	}
+}
+
+func allows(a api.PolicyAction) bool { return a.Effect == api.PolicyAllow }
+
+// merge returns the effects of several sets, each once, the strictest first.
+func merge(sets [][]api.PolicyAction) (met []api.PolicyAction) {
+	for _, actions := range sets {
+		for _, action := range actions {
+			if !slices.Contains(met, action) {
 				met = append(met, action)
 			}
 		}
 	}
-	slices.SortStableFunc(met, func(a, b api.PolicyAction) int {
-		return slices.Index(severity, a.Effect) - slices.Index(severity, b.Effect)
-	})
+	slices.SortStableFunc(met, func(a, b api.PolicyAction) int { return rank(a) - rank(b) })
 	return met
+}
+
+// Decided is what the rules in force do to a call.
+type Decided struct {
+	// Met are the rules that matched or failed, as checkAll returns them.
+	Met []api.PolicyAction
+	// Allowed is set if the call needs no approval that its toolspec declares: a rule of each of
+	// the sets for all runs that have rules allows it.
+	Allowed bool
+}
+
+// Decide applies the rules for all runs and those of agents to a call. Agents come with a run, so
+// their rules cannot relax those of the workers and toolspecs: one that allows has no effect.
+func Decide(f *Facts, all []*Set, agents *Set) Decided {
+	met := make([][]api.PolicyAction, 0, len(all)+1)
+	var v *values
+	voting, allowing := 0, 0
+	for _, s := range all {
+		actions := s.met(f, &v)
+		met = append(met, actions)
+		if s.Len() > 0 {
+			voting++
+		}
+		if slices.ContainsFunc(actions, allows) {
+			allowing++
+		}
+	}
+	theirs := slices.DeleteFunc(agents.met(f, &v), allows)
+	for i := range theirs {
+		theirs[i].AllowedBy = ""
+	}
+	return Decided{Met: merge(append(met, theirs)), Allowed: voting > 0 && voting == allowing}
 }
 
 // Approvers returns who may decide about a call, by the rules among met that ask and restrict it.
 func Approvers(met []api.PolicyAction, sets ...*Set) []api.ApproverRule {
 	var all []api.ApproverRule
 	for _, action := range met {
-		if action.Effect != api.PolicyAsk {
+		if action.Effect != api.PolicyAsk || action.AllowedBy != "" {
 			continue
 		}
 		for _, r := range slices.Concat(rulesOf(sets)...) {

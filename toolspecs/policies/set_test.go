@@ -32,8 +32,8 @@ func sending() *Facts {
 	}
 }
 
-// Each fact of docs/policies.md has the value of the call. A missing fact fails; it does not count
-// as false.
+// Each fact of docs/policy-language.md has the value of the call. A missing fact fails; it does not
+// count as false.
 func TestExpressions_ReadEveryDocumentedFact(t *testing.T) {
 	for expression, want := range map[string]string{
 		`tool.name == 'send_file' && tool.version == '1.2.0' && tool.category == 'http' && tool.lane == 'http' && tool.effect == 'once'`: "true",
@@ -122,7 +122,7 @@ func TestCheck_DecidesByTheStrictestRule(t *testing.T) {
 		api.PolicyDeny),
 		say("fails", "args.bcc == 'x'", api.PolicyWarn), say("broken", "nothing", api.PolicyWarn))
 	var got []string
-	for _, a := range Check(sending(), first, nil, second) {
+	for _, a := range checkAll(sending(), first, nil, second) {
 		got = append(got, fmt.Sprintf("%s:%s:%v", a.Rule, a.Effect, a.Failure != ""))
 	}
 	if want := "d:deny:false fails:deny:true broken:deny:true a:ask:false w:warn:false mine:warn:false"; strings.Join(got,
@@ -133,7 +133,7 @@ func TestCheck_DecidesByTheStrictestRule(t *testing.T) {
 		(*Set)(nil).Len() != 0 || (*Set)(nil).Rules() != nil {
 		t.Errorf("the set has %q", first.Names())
 	}
-	if got := Check(sending()); got != nil {
+	if got := checkAll(sending()); got != nil {
 		t.Errorf("without rules: %v", got)
 	}
 }
@@ -180,7 +180,7 @@ func BenchmarkCheck(b *testing.B) {
 	set := Of(rules...)
 	f := sending()
 	for b.Loop() {
-		if got := Check(f, set); len(got) != 0 {
+		if got := checkAll(f, set); len(got) != 0 {
 			b.Fatal(got)
 		}
 	}

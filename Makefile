@@ -148,8 +148,8 @@ test/versioning: bin/devserver ## Roll out, ramp and roll back builds of workers
 	cd internal/test/versioning && $(E2E) -v
 
 .PHONY: pictures
-pictures: build ## Redraw the pictures in docs from runs on a real server; needs Chromium
-	$(E2E) ./internal/test/e2e -run 'TestLanePictures|TestRunPictures' -update-pictures
+pictures: build npm ## Redraw the pictures in docs from runs on a real server; needs Chromium
+	$(E2E) ./internal/test/e2e -run 'TestLanePictures|TestRunPictures|TestConsole' -update-pictures
 
 # This takes a minute and loads the machine.
 .PHONY: test/dashboard
@@ -158,12 +158,13 @@ test/dashboard: build ## Check on a real Prometheus that alerts fire and every p
 	promtool test rules deploy/prometheus/switchyard.rules.test.yaml
 	SWITCHYARD_PROMETHEUS=$$(command -v prometheus) $(E2E) ./internal/test/e2e -run TestDashboard
 
+# make check has a short form of it.
 .PHONY: test/console
-test/console: bin/starter bin/worker bin/devserver ## Check the pages of the console in Chromium: keyboard, phone, light, dark and accessibility
-	internal/webui/check
+test/console: build npm ## Use the pages of the console in Chromium: keyboard, phone, light, dark, accessibility and faults
+	$(E2E) -v ./internal/test/e2e -run TestConsole
 
 .PHONY: pictures/ui
-pictures/ui: bin/starter bin/worker bin/devserver ## Redraw the screenshots of the Web UI in docs/pictures with Chromium, and check what it shows
+pictures/ui: bin/starter bin/worker bin/devserver npm ## Redraw the screenshots of the Web UI in docs/pictures with Chromium, and check what it shows
 	internal/webui/draw docs/pictures
 
 # It needs Debian as root, with the packages that internal/test/compose/install names, and Chromium. The first time it builds

@@ -122,7 +122,7 @@ func TestDecide_ShowsWhyADecisionDidNotCount(t *testing.T) {
 			Message: "the call was decided"}, true, http.StatusConflict,
 			[]string{"The call was decided.", "denied by mia: wrong account"}},
 		"own call": {&api.ReplyError{Type: api.DecisionOwnCall, Message: "eve is the caller"},
-			false, http.StatusConflict, []string{"Eve is the caller."}},
+			false, http.StatusConflict, []string{"Your decision does not count: eve is the caller."}},
 		"ended": {&switchyard.RequestError{Type: switchyard.RunEnded,
 			Message: "the run has already ended"}, true, http.StatusConflict,
 			[]string{"The run has already ended."}},

@@ -253,6 +253,16 @@ func (c *Console) refusedDecision(p *page, body *callBody, err error) {
 		return
 	}
 	now.Late = now.Open == nil
-	now.Reason, now.Problem = body.Reason, sentence(err.Error())
+	now.Reason, now.Problem = body.Reason, notCounted(err)
 	c.showCallBody(p, now, http.StatusConflict)
+}
+
+// notCounted says why a decision did not count. A text that begins with a name stays as it is.
+func notCounted(err error) string {
+	for _, about := range []api.ReplyErrorType{api.DecisionOwnCall, api.DecisionNotAllowed} {
+		if e, ok := errors.AsType[*api.ReplyError](err); ok && e.Type == about {
+			return "Your decision does not count: " + e.Message + "."
+		}
+	}
+	return sentence(err.Error())
 }

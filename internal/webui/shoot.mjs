@@ -4,7 +4,9 @@
 //
 // UI and CODEC are the addresses of the Web UI and of the codec server; the payloads are encrypted. It fails where the page does not show
 // what it has to, with the codec server and without it.
-import { chromium } from 'playwright-core';
+import { createRequire } from 'node:module';
+
+const { chromium } = createRequire(import.meta.url)('playwright-core'); // found by NODE_PATH
 
 const [ui, codec, folder] = process.argv.slice(2);
 const browser = await chromium.launch({

@@ -310,6 +310,13 @@ func (s *Session) Cancel(ctx context.Context, r api.CancelCall) error {
 	return s.Run().update(ctx, runstart.RandomHex(16), api.CancelCallUpdate, r, refusedControl)
 }
 
+// Leave tells the session that the client of a call is gone without its result. The call goes on. If
+// its tool has effect once, the next equal call of the session gets its result instead of being
+// made, also after the end of the call. Errors are those of Run.Pause.
+func (s *Session) Leave(ctx context.Context, r api.LeaveCall) error {
+	return s.Run().update(ctx, runstart.RandomHex(16), api.LeaveCallUpdate, r, refusedControl)
+}
+
 // End ends the session. Its calls are cancelled, after r.Grace. A session that is ending already
 // stays so. Errors are those of Run.Pause.
 func (s *Session) End(ctx context.Context, r api.EndSession) error {

@@ -133,8 +133,10 @@ const (
 	CloseInstanceUpdate = "switchyard/close_instance"
 	// SubmitCallUpdate takes a SessionCall to a session and returns its SessionCallStatus.
 	SubmitCallUpdate = "switchyard/submit_call"
-	// CancelCallUpdate takes a CancelCall of a session's call, EndSessionUpdate an EndSession.
+	// CancelCallUpdate takes a CancelCall of a session's call, LeaveCallUpdate a LeaveCall, and
+	// EndSessionUpdate an EndSession.
 	CancelCallUpdate = "switchyard/cancel_call"
+	LeaveCallUpdate  = "switchyard/leave_call"
 	EndSessionUpdate = "switchyard/end_session"
 
 	// PausedMemo is the memo field with the Pause of a paused run.

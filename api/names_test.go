@@ -17,6 +17,7 @@ func TestNames_AreFrozen(t *testing.T) {
 		{SessionWorkflow, "switchyard/session_run"},
 		{SubmitCallUpdate, "switchyard/submit_call"},
 		{CancelCallUpdate, "switchyard/cancel_call"},
+		{LeaveCallUpdate, "switchyard/leave_call"},
 		{EndSessionUpdate, "switchyard/end_session"}, {CallStatusQuery, "switchyard/call_status"},
 		{CallWorkflow, "switchyard/direct_call"}, {CatalogWorkflow, "switchyard/catalog_report"},
 		{ReportCatalogActivity, "switchyard/report_catalog"},

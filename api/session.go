@@ -131,6 +131,12 @@ func (c CancelCall) Check() *ControlError { return Pause{By: c.By, Reason: c.Rea
 // Note returns who cancelled the call, and why, in a few words.
 func (c CancelCall) Note() string { return actionNote("cancelled", c.By, c.Reason) }
 
+// LeaveCall is the argument of LeaveCallUpdate: the client of a call is gone without its result. The
+// call goes on. If it is a once call, the next equal call gets its result, also after its end.
+type LeaveCall struct {
+	ID string `json:"call_id"`
+}
+
 // EndSession is the argument of EndSessionUpdate. The session takes no more calls from then on.
 // Calls that have not ended after Grace are cancelled; zero cancels them at once.
 type EndSession struct {
@@ -158,8 +164,11 @@ type SessionState struct {
 type SessionRecord struct {
 	ID  string `json:"call_id"`
 	Key string `json:"key,omitempty"`
-	// Digest is the CallDigest of a once call whose outcome is unknown; empty for others.
+	// Digest is the CallDigest of a call whose outcome is unknown, or whose client left without it;
+	// empty for others.
 	Digest string `json:"digest,omitempty"`
+	// Left is set if the client left, so that one equal call gets the outcome.
+	Left bool `json:"left,omitempty"`
 	// Attached is the ID of the earlier call that this one repeats; empty for most.
 	Attached string `json:"attached,omitempty"`
 	// RunID is the execution that made the call.

@@ -205,11 +205,16 @@ func (c *openCall) await(d time.Duration) error {
 // abandon cancels a call whose client has cancelled it or is gone. A once call of a client that is
 // gone goes on: the client is likely to repeat it, and then gets its result.
 func (c *openCall) abandon() {
-	if c.hungUp() && (c.tool == nil || c.tool.Tool().Effect == api.EffectOnce) {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), cancelWithin)
 	defer cancel()
+	if c.hungUp() && (c.tool == nil || c.tool.Tool().Effect == api.EffectOnce) {
+		err := c.config.Sessions.Leave(ctx, c.session, api.LeaveCall{ID: c.id})
+		if err != nil {
+			c.config.Logger.Info("the result of a call whose client is gone is not kept for its "+
+				"repetition", "call", c.id, "error", err)
+		}
+		return
+	}
 	if err := c.cancel(ctx); err != nil {
 		c.config.Logger.Info("a call was not cancelled", "call", c.id, "error", err)
 	}

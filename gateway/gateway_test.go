@@ -191,10 +191,9 @@ func TestClosedStream_CancelsCallsThatAreNotOnce(t *testing.T) {
 		call := <-l.submitted
 		cancel()
 		<-done
-		if tool == "slow" {
-			if got := <-l.cancelled; got != call {
-				t.Errorf("%s was cancelled, want %s", got, call)
-			}
+		told := map[string]chan string{"once": l.left, "slow": l.cancelled}[tool]
+		if got := <-told; got != call {
+			t.Errorf("%s: the session heard of %s, want %s", tool, got, call)
 		}
 	}
 	if len(l.cancelled) != 0 {

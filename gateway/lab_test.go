@@ -24,6 +24,7 @@ type fakeSessions struct {
 	calls     map[string]*api.SessionCallStatus // by run and call id
 	submitted chan string                       // handles of calls that run
 	cancelled chan string
+	left      chan string
 	ended     chan string
 	decisions []api.Decision
 	replies   []api.Reply
@@ -35,6 +36,7 @@ type fakeSessions struct {
 func newFake() *fakeSessions {
 	return &fakeSessions{calls: map[string]*api.SessionCallStatus{},
 		submitted: make(chan string, 100), cancelled: make(chan string, 100),
+		left:  make(chan string, 100),
 		ended: make(chan string, 100)}
 }
 
@@ -81,6 +83,11 @@ func (f *fakeSessions) Status(_ context.Context, s Session, call, _ string) (
 func (f *fakeSessions) Cancel(_ context.Context, s Session, c api.CancelCall) error {
 	f.finish(s.RunID()+"."+c.ID, api.CallOutcome{Error: api.Errorf(api.ErrCancelled, "cancelled")})
 	f.cancelled <- s.RunID() + "." + c.ID
+	return nil
+}
+
+func (f *fakeSessions) Leave(_ context.Context, s Session, l api.LeaveCall) error {
+	f.left <- s.RunID() + "." + l.ID
 	return nil
 }
 

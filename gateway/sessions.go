@@ -20,8 +20,10 @@ type Sessions interface {
 	// by which a call of a session that has ended since is found; empty if it is unknown. The state
 	// is api.SessionCallUnknown if there is no such call.
 	Status(ctx context.Context, s Session, call, execution string) (api.SessionCallStatus, error)
-	// Cancel cancels a call; End ends a session. Both return once the session has accepted it.
+	// Cancel cancels a call, Leave keeps its result for the next equal call, and End ends a session.
+	// They return once the session has accepted it.
 	Cancel(ctx context.Context, s Session, c api.CancelCall) error
+	Leave(ctx context.Context, s Session, l api.LeaveCall) error
 	End(ctx context.Context, s Session, e api.EndSession) error
 	// Approvals returns the calls of all runs that wait for approval, oldest first.
 	Approvals(ctx context.Context) ([]OpenApproval, error)

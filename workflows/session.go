@@ -117,6 +117,11 @@ func (s *sessionRun) answer(ctx workflow.Context) error {
 			Description: "a call of the session is cancelled"}); err != nil {
 		return err
 	}
+	if err := workflow.SetUpdateHandlerWithOptions(ctx, api.LeaveCallUpdate, s.leaveCall,
+		workflow.UpdateHandlerOptions{Validator: s.mayLeave,
+			Description: "the client of a call is gone"}); err != nil {
+		return err
+	}
 	return workflow.SetUpdateHandlerWithOptions(ctx, api.EndSessionUpdate, s.endSession,
 		workflow.UpdateHandlerOptions{Validator: s.mayEnd, Description: "the session ends"})
 }

@@ -190,6 +190,40 @@ func TestSession_AttachesRepeatedCalls(t *testing.T) {
 	same(t, "calls", r.Usage.Calls, 6)
 }
 
+// A client whose connection breaks repeats its call, perhaps after the call has ended. It gets the
+// result once; a further equal call is another one.
+func TestSession_KeepsTheResultOfACallWhoseClientLeft(t *testing.T) {
+	l := newLab(t)
+	store := func(d time.Duration, id string) *update {
+		return l.submit(d, api.SessionCall{ID: id, Tool: "store", Arguments: `{"text":"x"}`,
+			Wait: minute})
+	}
+	store(0, "1")
+	l.request(time.Minute, api.LeaveCallUpdate, api.LeaveCall{ID: "1"})
+	unknown := l.request(time.Minute, api.LeaveCallUpdate, api.LeaveCall{ID: "x"})
+	repeated, other := store(2*time.Minute, "1b"), store(3*time.Minute, "1c")
+	store(4*time.Minute, "2")
+	l.request(5*time.Minute, api.LeaveCallUpdate, api.LeaveCall{ID: "2"})
+	l.after(5*time.Minute+time.Second, func() {
+		l.SetContinueAsNewSuggested(true)
+		l.updateRun(api.SubmitCallUpdate, "same", api.SessionCall{ID: "1", Tool: "store",
+			Arguments: "{}"})
+	})
+	l.ExecuteWorkflow(api.SessionWorkflow, inSession())
+	in := l.continuedSession()
+	same(t, "repeated", text(repeated.status(t)), "1 ended attached 1")
+	same(t, "another call", text(other.status(t)), "1c ended 2")
+	same(t, "an unknown call", unknown.control(t).Type, api.NoCall)
+	same(t, "stored texts", l.stored, []string{"x", "x", "x"})
+
+	l = newLab(t)
+	repeated, other = store(0, "2b"), store(time.Minute, "2c")
+	l.ExecuteWorkflow(api.SessionWorkflow, in)
+	l.result()
+	same(t, "repeated later", text(repeated.status(t)), "2 ended attached 3")
+	same(t, "another call later", text(other.status(t)), "2c ended 1")
+}
+
 func TestSession_KeepsTheOrderOfConflictingCalls(t *testing.T) {
 	l := newLab(t)
 	for i, c := range []api.SessionCall{{Tool: "note", Arguments: `{"text":"1"}`},

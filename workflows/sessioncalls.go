@@ -152,14 +152,34 @@ func (s *sessionRun) status(c *session.Call, limit int) api.SessionCallStatus {
 // mayCancel rejects requests to cancel a call that the session does not know.
 func (s *sessionRun) mayCancel(_ workflow.Context, r api.CancelCall) error {
 	e := r.Check()
-	if e == nil && s.calls.Find(r.ID) == nil {
-		e = &api.ControlError{Type: api.NoCall, Message: "the session has no call " +
-			api.Shorten(r.ID, 100)}
-	}
-	if e == nil && s.pipeline.control.taken.full() {
-		e = s.pipeline.control.taken.refusal()
+	if e == nil {
+		e = s.concerns(r.ID)
 	}
 	return failure.Refusal(e)
+}
+
+// concerns returns why no request about a call is taken; nil if one is.
+func (s *sessionRun) concerns(id string) *api.ControlError {
+	if s.calls.Find(id) == nil {
+		return &api.ControlError{Type: api.NoCall, Message: "the session has no call " +
+			api.Shorten(id, 100)}
+	}
+	if s.pipeline.control.taken.full() {
+		return s.pipeline.control.taken.refusal()
+	}
+	return nil
+}
+
+// mayLeave rejects requests about a call that the session does not know.
+func (s *sessionRun) mayLeave(_ workflow.Context, r api.LeaveCall) error {
+	return failure.Refusal(s.concerns(r.ID))
+}
+
+// leaveCall keeps the outcome of a call, or of the one that it repeats, for the next equal call.
+func (s *sessionRun) leaveCall(_ workflow.Context, r api.LeaveCall) error {
+	*s.pipeline.control.taken++
+	s.calls.Find(r.ID).Target().Left = true
+	return nil
 }
 
 // cancelCall cancels a call, or the call that it repeats.

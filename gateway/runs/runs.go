@@ -75,6 +75,11 @@ func (s *Sessions) Cancel(ctx context.Context, of gateway.Session, c api.CancelC
 	return s.handle(of).Cancel(ctx, c)
 }
 
+// Leave keeps the result of a call for the next equal call.
+func (s *Sessions) Leave(ctx context.Context, of gateway.Session, l api.LeaveCall) error {
+	return s.handle(of).Leave(ctx, l)
+}
+
 // End ends a session. One that does not run has ended.
 func (s *Sessions) End(ctx context.Context, of gateway.Session, e api.EndSession) error {
 	err := s.handle(of).End(ctx, e)

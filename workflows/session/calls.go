@@ -21,9 +21,11 @@ type Call struct {
 	api.SessionCall
 	// RunID is the execution that makes the call.
 	RunID string
-	// Digest identifies tool and arguments. It is empty for a call that ended, unless its outcome
-	// is unknown.
+	// Digest identifies tool and arguments. It is empty for a call of an earlier execution that
+	// equal calls do not repeat.
 	Digest string
+	// Left is set if the client is gone without the outcome: the next equal call gets it.
+	Left bool
 	// Placed is set once the call is admitted, refused or attached.
 	Placed bool
 	// Ended is set once the call has an outcome. Outcome is nil for a call of an earlier execution
@@ -36,6 +38,8 @@ type Call struct {
 
 	attached *Call
 	slot     turn.Slot
+	// unknown is set once the call has ended and it is unknown whether it took effect.
+	unknown bool
 }
 
 // Target returns the call that this one repeats, else the call itself.
@@ -55,15 +59,11 @@ func (c *Call) Request() api.Call {
 func (c *Call) End(out api.CallOutcome, size int) {
 	c.Placed, c.Ended, c.Outcome, c.Size = true, true, &out, size
 	c.Arguments = ""
-	if !unknown(out) {
-		c.Digest = ""
-	}
+	c.unknown = out.Error != nil && out.Error.Type == api.ErrOutcomeUnknown
 }
 
-// unknown reports whether it is unknown if a call took effect.
-func unknown(out api.CallOutcome) bool {
-	return out.Error != nil && out.Error.Type == api.ErrOutcomeUnknown
-}
+// repeatable reports whether an equal call is a repetition of this one.
+func (c *Call) repeatable() bool { return !c.Ended || c.Left || c.unknown }
 
 // Calls are the calls that a session knows.
 type Calls struct {
@@ -83,7 +83,8 @@ func Restore(state *api.SessionState) *Calls {
 	}
 	for _, r := range state.Calls {
 		restored := &Call{SessionCall: api.SessionCall{ID: r.ID, Key: r.Key}, RunID: r.RunID,
-			Digest: r.Digest, Placed: true, Ended: true, Outcome: r.Outcome}
+			Digest: r.Digest, Placed: true, Ended: true, Outcome: r.Outcome, Left: r.Left,
+			unknown: r.Digest != "" && !r.Left}
 		if r.Attached != "" {
 			restored.attached = c.byID[r.Attached]
 			if restored.attached == nil { // forgotten
@@ -133,8 +134,9 @@ func (c *Calls) attach(call, to *Call) {
 }
 
 // AttachOnce attaches an open call of a once tool to an earlier call with the same tool and
-// arguments that has not ended or whose outcome is unknown, and reports whether there is one. A
-// call with a key of its own is another call.
+// arguments that has not ended, whose outcome is unknown, or whose client left without it, and
+// reports whether there is one. Only one call gets the outcome that a client left. A call with a key
+// of its own is another call.
 func (c *Calls) AttachOnce(call *Call) bool {
 	if call.Key != "" {
 		return false
@@ -143,8 +145,9 @@ func (c *Calls) AttachOnce(call *Call) bool {
 		if earlier == call {
 			return false
 		}
-		if earlier.attached == nil && earlier.Digest == call.Digest {
+		if earlier.attached == nil && earlier.repeatable() && earlier.Digest == call.Digest {
 			c.attach(call, earlier)
+			earlier.Left = false
 			c.open = without(c.open, call)
 			return true
 		}
@@ -187,7 +190,11 @@ func (c *Calls) State(outcomes bool) *api.SessionState {
 		left = -1
 	}
 	for i, call := range slices.Backward(newest) {
-		r := api.SessionRecord{ID: call.ID, Key: call.Key, RunID: call.RunID, Digest: call.Digest}
+		r := api.SessionRecord{ID: call.ID, Key: call.Key, RunID: call.RunID,
+			Left: call.Left && !call.unknown}
+		if call.repeatable() {
+			r.Digest = call.Digest
+		}
 		if call.attached != nil {
 			r.Attached, r.RunID = call.attached.ID, call.attached.RunID
 		}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,6 +164,9 @@ func TestGateway_ClosedStreamCancelsCallsThatAreNotOnce(t *testing.T) {
 		return false
 	})
 	g.openGate()
+	g.await("for the end of the once call", func() bool {
+		return slices.Contains(g.callsOf("hold_once"), api.CallCompleted)
+	})
 	if a := must(t)(c.call(g.ctx, "hold_once", map[string]any{}, nil)); a.text() != "held" {
 		t.Errorf("the repeated once call: %s", a.body)
 	}

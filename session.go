@@ -310,8 +310,8 @@ func (s *Session) Cancel(ctx context.Context, r api.CancelCall) error {
 	return s.Run().update(ctx, runstart.RandomHex(16), api.CancelCallUpdate, r, refusedControl)
 }
 
-// Leave tells the session that the client of a call is gone without its result. The call goes on. If
-// its tool has effect once, the next equal call of the session gets its result instead of being
+// Leave tells the session that the client of a call is gone without its result. The call goes on.
+// If its tool has effect once, the next equal call of the session gets its result instead of being
 // made, also after the end of the call. Errors are those of Run.Pause.
 func (s *Session) Leave(ctx context.Context, r api.LeaveCall) error {
 	return s.Run().update(ctx, runstart.RandomHex(16), api.LeaveCallUpdate, r, refusedControl)

@@ -131,8 +131,8 @@ func (c CancelCall) Check() *ControlError { return Pause{By: c.By, Reason: c.Rea
 // Note returns who cancelled the call, and why, in a few words.
 func (c CancelCall) Note() string { return actionNote("cancelled", c.By, c.Reason) }
 
-// LeaveCall is the argument of LeaveCallUpdate: the client of a call is gone without its result. The
-// call goes on. If it is a once call, the next equal call gets its result, also after its end.
+// LeaveCall is the argument of LeaveCallUpdate: the client of a call is gone without its result.
+// The call goes on. If it is a once call, the next equal call gets its result, also after its end.
 type LeaveCall struct {
 	ID string `json:"call_id"`
 }

@@ -20,7 +20,7 @@ type Sessions interface {
 	// by which a call of a session that has ended since is found; empty if it is unknown. The state
 	// is api.SessionCallUnknown if there is no such call.
 	Status(ctx context.Context, s Session, call, execution string) (api.SessionCallStatus, error)
-	// Cancel cancels a call, Leave keeps its result for the next equal call, and End ends a session.
+	// Cancel cancels a call, Leave keeps its result for the next equal call, End ends a session.
 	// They return once the session has accepted it.
 	Cancel(ctx context.Context, s Session, c api.CancelCall) error
 	Leave(ctx context.Context, s Session, l api.LeaveCall) error

@@ -104,6 +104,7 @@ func (s *sessionRun) start(ctx workflow.Context) error {
 
 // answer registers the handlers of a session's updates and its query.
 func (s *sessionRun) answer(ctx workflow.Context) error {
+	requests := sessionRequests{s}
 	if err := workflow.SetQueryHandler(ctx, api.CallStatusQuery, s.statusOf); err != nil {
 		return err
 	}
@@ -112,18 +113,18 @@ func (s *sessionRun) answer(ctx workflow.Context) error {
 			Description: "a call of the session's client"}); err != nil {
 		return err
 	}
-	if err := workflow.SetUpdateHandlerWithOptions(ctx, api.CancelCallUpdate, s.cancelCall,
-		workflow.UpdateHandlerOptions{Validator: s.mayCancel,
+	if err := workflow.SetUpdateHandlerWithOptions(ctx, api.CancelCallUpdate, requests.cancelCall,
+		workflow.UpdateHandlerOptions{Validator: requests.mayCancel,
 			Description: "a call of the session is cancelled"}); err != nil {
 		return err
 	}
-	if err := workflow.SetUpdateHandlerWithOptions(ctx, api.LeaveCallUpdate, s.leaveCall,
-		workflow.UpdateHandlerOptions{Validator: s.mayLeave,
+	if err := workflow.SetUpdateHandlerWithOptions(ctx, api.LeaveCallUpdate, requests.leaveCall,
+		workflow.UpdateHandlerOptions{Validator: requests.mayLeave,
 			Description: "the client of a call is gone"}); err != nil {
 		return err
 	}
-	return workflow.SetUpdateHandlerWithOptions(ctx, api.EndSessionUpdate, s.endSession,
-		workflow.UpdateHandlerOptions{Validator: s.mayEnd, Description: "the session ends"})
+	return workflow.SetUpdateHandlerWithOptions(ctx, api.EndSessionUpdate, requests.endSession,
+		workflow.UpdateHandlerOptions{Validator: requests.mayEnd, Description: "the session ends"})
 }
 
 // loop makes calls until the session ends or continues as new.

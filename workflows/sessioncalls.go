@@ -149,64 +149,6 @@ func (s *sessionRun) status(c *session.Call, limit int) api.SessionCallStatus {
 	return status
 }
 
-// mayCancel rejects requests to cancel a call that the session does not know.
-func (s *sessionRun) mayCancel(_ workflow.Context, r api.CancelCall) error {
-	e := r.Check()
-	if e == nil {
-		e = s.concerns(r.ID)
-	}
-	return failure.Refusal(e)
-}
-
-// concerns returns why no request about a call is taken; nil if one is.
-func (s *sessionRun) concerns(id string) *api.ControlError {
-	if s.calls.Find(id) == nil {
-		return &api.ControlError{Type: api.NoCall, Message: "the session has no call " +
-			api.Shorten(id, 100)}
-	}
-	if s.pipeline.control.taken.full() {
-		return s.pipeline.control.taken.refusal()
-	}
-	return nil
-}
-
-// mayLeave rejects requests about a call that the session does not know.
-func (s *sessionRun) mayLeave(_ workflow.Context, r api.LeaveCall) error {
-	return failure.Refusal(s.concerns(r.ID))
-}
-
-// leaveCall keeps the outcome of a call, or of the one that it repeats, for the next equal call.
-func (s *sessionRun) leaveCall(_ workflow.Context, r api.LeaveCall) error {
-	*s.pipeline.control.taken++
-	s.calls.Find(r.ID).Target().Left = true
-	return nil
-}
-
-// cancelCall cancels a call, or the call that it repeats.
-func (s *sessionRun) cancelCall(ctx workflow.Context, r api.CancelCall) error {
-	*s.pipeline.control.taken++
-	c := s.calls.Find(r.ID).Target()
-	if c.Ended {
-		return nil
-	}
-	s.pipeline.control.approvals.withdraw(ctx, c.ID, "the call was "+r.Note())
-	c.Cancel()
-	return nil
-}
-
-func (s *sessionRun) mayEnd(ctx workflow.Context, r api.EndSession) error {
-	e := r.Check()
-	if e == nil {
-		e = s.ends(ctx)
-	}
-	return failure.Refusal(e)
-}
-
-func (s *sessionRun) endSession(_ workflow.Context, r api.EndSession) error {
-	s.ending = &r
-	return nil
-}
-
 // makeCalls pins the tools of the queued calls, admits the calls in one recorded step, and starts
 // them. Calls of a once tool that repeat one that is open are attached to it instead.
 func (s *sessionRun) makeCalls(ctx workflow.Context) {
@@ -294,6 +236,67 @@ func (c *sessionCall) ended(ctx workflow.Context, out api.CallOutcome) {
 	s.used = workflow.Now(ctx)
 	c.Cancel() // releases the context
 	s.pipeline.changed(ctx)
+}
+
+// sessionRequests takes what clients and people ask of a session besides calls.
+type sessionRequests struct{ *sessionRun }
+
+// mayCancel rejects requests to cancel a call that the session does not know.
+func (s sessionRequests) mayCancel(_ workflow.Context, r api.CancelCall) error {
+	e := r.Check()
+	if e == nil {
+		e = s.concerns(r.ID)
+	}
+	return failure.Refusal(e)
+}
+
+// concerns returns why no request about a call is taken; nil if one is.
+func (s sessionRequests) concerns(id string) *api.ControlError {
+	if s.calls.Find(id) == nil {
+		return &api.ControlError{Type: api.NoCall, Message: "the session has no call " +
+			api.Shorten(id, 100)}
+	}
+	if s.pipeline.control.taken.full() {
+		return s.pipeline.control.taken.refusal()
+	}
+	return nil
+}
+
+// mayLeave rejects requests about a call that the session does not know.
+func (s sessionRequests) mayLeave(_ workflow.Context, r api.LeaveCall) error {
+	return failure.Refusal(s.concerns(r.ID))
+}
+
+// leaveCall keeps the outcome of a call, or of the one that it repeats, for the next equal call.
+func (s sessionRequests) leaveCall(_ workflow.Context, r api.LeaveCall) error {
+	*s.pipeline.control.taken++
+	s.calls.Find(r.ID).Target().Left = true
+	return nil
+}
+
+// cancelCall cancels a call, or the call that it repeats.
+func (s sessionRequests) cancelCall(ctx workflow.Context, r api.CancelCall) error {
+	*s.pipeline.control.taken++
+	c := s.calls.Find(r.ID).Target()
+	if c.Ended {
+		return nil
+	}
+	s.pipeline.control.approvals.withdraw(ctx, c.ID, "the call was "+r.Note())
+	c.Cancel()
+	return nil
+}
+
+func (s sessionRequests) mayEnd(ctx workflow.Context, r api.EndSession) error {
+	e := r.Check()
+	if e == nil {
+		e = s.ends(ctx)
+	}
+	return failure.Refusal(e)
+}
+
+func (s sessionRequests) endSession(_ workflow.Context, r api.EndSession) error {
+	s.ending = &r
+	return nil
 }
 
 // pinTool pins a tool at its first call, in one recorded step. It returns why that fails; empty if

@@ -135,8 +135,8 @@ func (c *Calls) attach(call, to *Call) {
 
 // AttachOnce attaches an open call of a once tool to an earlier call with the same tool and
 // arguments that has not ended, whose outcome is unknown, or whose client left without it, and
-// reports whether there is one. Only one call gets the outcome that a client left. A call with a key
-// of its own is another call.
+// reports whether there is one. Only one call gets the outcome that a client left. A call with a
+// key of its own is another call.
 func (c *Calls) AttachOnce(call *Call) bool {
 	if call.Key != "" {
 		return false

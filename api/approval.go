@@ -259,6 +259,9 @@ var decisionText = map[DecisionKind]string{DecisionApprove: "approved", Decision
 // Note returns the decision, who made it and why, in a few words.
 func (d Decided) Note() string {
 	note := decisionText[d.Decision]
+	if more := d.Grant.text(); more != "" {
+		note += " with " + more
+	}
 	if d.By != "" {
 		note += " by " + Shorten(d.By, maxBy) + d.Auth.note()
 	}
@@ -270,7 +273,7 @@ func (d Decided) Note() string {
 
 // Note returns the decision in a few words.
 func (d Decision) Note() string {
-	return Decided{Decision: d.Kind, By: d.By, Auth: d.Auth, Reason: d.Reason}.Note()
+	return Decided{Decision: d.Kind, By: d.By, Auth: d.Auth, Reason: d.Reason, Grant: d.Grant}.Note()
 }
 
 // Denied is the error of a call that a person denied.

@@ -292,6 +292,29 @@ type Grant struct {
 	WallTime Duration `json:"wall_time,omitzero"`
 }
 
+// text returns the amounts in words; empty for none.
+func (g *Grant) text() string {
+	if g == nil {
+		return ""
+	}
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		what string
+	}{{g.Turns, "model step"}, {g.Calls, "call"}, {g.Tokens, "token"}} {
+		if part.n != 0 {
+			parts = append(parts, Plural(part.n, "more "+part.what))
+		}
+	}
+	if g.Cost != 0 {
+		parts = append(parts, fmt.Sprintf("$%g more", g.Cost))
+	}
+	if g.WallTime != 0 {
+		parts = append(parts, g.WallTime.String()+" more")
+	}
+	return strings.Join(parts, ", ")
+}
+
 func (g *Grant) negative() bool {
 	return g != nil && (g.Turns < 0 || g.Calls < 0 || g.Tokens < 0 || g.Cost < 0 || g.WallTime < 0)
 }

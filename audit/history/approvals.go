@@ -155,6 +155,7 @@ func (ap *approvals) decisionTaken(e *historypb.HistoryEvent, updateID, failure 
 	if decision.Kind == api.DecisionEdit {
 		decided.Edited = ap.edited[decision.Call]
 	}
+	ap.run.granted(decided.Grant, pb.TimeOf(e.GetEventTime()))
 	ap.decide(e, decision.Call, decided)
 }
 

@@ -148,6 +148,9 @@ func (r *run) name(kind RunKind) {
 	switch {
 	case kind == RunAgent && in.Agent != nil:
 		s.Name, s.Provider, s.Model = in.Agent.Name, in.Agent.Model.Provider, in.Agent.Model.Name
+		limits := in.Agent.Limits
+		limits.Turns = cmp.Or(limits.Turns, api.DefaultTurns)
+		s.Limits = &limits
 		r.caller = api.Caller{Type: api.CallerAgent, ID: s.Name}
 	case kind == RunPlan && in.Plan != nil:
 		s.Name = in.Plan.Value.Name
@@ -159,6 +162,16 @@ func (r *run) name(kind RunKind) {
 		s.Name = in.Session.Client
 		r.caller = api.Caller{Type: api.CallerSession, ID: in.Caller.ID}
 	}
+}
+
+// granted adds what a person grants to the limits. Summaries that were returned keep theirs.
+func (r *run) granted(g *api.Grant, at time.Time) {
+	s := &r.summary
+	if g == nil || s.Limits == nil {
+		return
+	}
+	limits := s.Limits.Extended(*g, s.Usage, s.Usage.Turns, at.Sub(s.Started))
+	s.Limits = &limits
 }
 
 // part returns the execution that is being read.

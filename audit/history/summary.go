@@ -51,6 +51,8 @@ type Summary struct {
 	Provider api.Provider `json:"provider,omitempty"`
 	Model    string       `json:"model,omitempty"`
 	Trace    string       `json:"trace,omitempty"`
+	// Limits are those of an agent's run, with what people have granted to this run.
+	Limits *api.Limits `json:"limits,omitempty"`
 	// DryRun is set if the run withholds calls, FromDryRun if it makes the calls of a dry run.
 	DryRun     bool            `json:"dry_run,omitempty"`
 	FromDryRun *api.FromDryRun `json:"from_dry_run,omitempty"`

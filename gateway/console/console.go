@@ -5,6 +5,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"log/slog"
@@ -55,6 +56,8 @@ type Config struct {
 	// Principal returns who sent a request; required. It is called after the login has let the
 	// request pass, and its token has been checked.
 	Principal func(*http.Request) Principal
+	// Workers asks the workers for their tools; default none are shown.
+	Workers func(context.Context) (api.CatalogReport, error)
 	// TaskQueue is that of the workers whose lanes are shown; default api.DefaultTaskQueue.
 	TaskQueue string
 	// TemporalUI is the address of the Temporal UI; empty for no links to it.
@@ -74,6 +77,7 @@ type Console struct {
 	runs    *watches
 	views   *viewCache
 	streams *streams
+	workers workerTools
 	// key seals confirmations without a login.
 	key string
 	// reporting is held while a report reads its runs.
@@ -94,7 +98,7 @@ func newConsole(config Config, b backend) *Console {
 	none := slog.New(slog.DiscardHandler)
 	config.Logger, config.Audit = cmp.Or(config.Logger, none), cmp.Or(config.Audit, none)
 	c := &Console{config: config, backend: b, inbox: newPoller(b), runs: newWatches(b),
-		views: newViewCache(b), streams: newStreams(), key: rand.Text(),
+		views: newViewCache(b), streams: newStreams(), workers: workerTools{ask: config.Workers}, key: rand.Text(),
 		reporting: make(chan struct{}, 1), mux: http.NewServeMux()}
 	c.routes()
 	return c

@@ -235,20 +235,32 @@ func lanesOf(c *toolspecs.Catalog) []api.Lane {
 	return lanes
 }
 
+// toolsBody is the content of the page of tools.
+type toolsBody struct {
+	Tools []toolLine
+	// Asks says that the console asks the workers for their tools.
+	Asks bool
+	workersView
+}
+
 // toolLine is one row of the tools.
 type toolLine struct {
 	api.Tool
 	Description string
 	Approval    bool
+	// On are the versions that workers have.
+	On []foundTool
 }
 
 func (c *Console) showTools(p *page) {
-	var lines []toolLine
+	body := toolsBody{Asks: c.workers.ask != nil, workersView: c.workers.current(p.r.Context())}
 	for _, t := range c.config.Catalog().All() {
-		lines = append(lines, toolLine{Tool: t.Tool(),
-			Description: api.Shorten(t.Spec.Description, 200), Approval: t.Spec.Approval != nil})
+		one := t.Tool()
+		body.Tools = append(body.Tools, toolLine{Tool: one,
+			Description: api.Shorten(t.Spec.Description, 200), Approval: t.Spec.Approval != nil,
+			On: body.of(one.Name, one.Digest)})
 	}
-	p.show(content{Template: "tools", Title: "Tools", Section: "tools", Body: lines})
+	p.show(content{Template: "tools", Title: "Tools", Section: "tools", Body: body})
 }
 
 // limitOf returns the limit of a lane in words.

@@ -21,8 +21,14 @@ const maxShown = 4 << 10
 var funcs = template.FuncMap{"visible": visible, "json": readable, "when": when, "iso": iso,
 	"left": left, "took": took, "plural": api.Plural, "number": api.Thousands, "cost": cost,
 	"link": link, "tone": tone, "tab": tabOf, "asked": askedOf, "group": groupOf, "id": entryID,
-	"add":   func(a, b int) int { return a + b },
-	"int":   func(n int64) int { return int(n) },
+	"add": func(a, b int) int { return a + b },
+	"int": func(n int64) int { return int(n) },
+	"limits": func(l *api.Limits) api.Limits {
+		if l == nil {
+			return api.Limits{}
+		}
+		return *l
+	},
 	"short": func(text string) string { return api.Shorten(text, 160) }}
 
 // cut returns at most maxShown bytes of a text, and whether something is left out.

@@ -154,6 +154,12 @@ const scenarios = {
     await desk.getByRole('textbox', { name: 'more calls' }).fill('5');
     await desk.getByRole('button', { name: 'Grant' }).click();
     await desk.getByText('may use more').waitFor();
+    const limited = await open(grace, `run?id=${encodeURIComponent(runs.agent)}`);
+    await limited.getByText('approved with 5 more calls by key:grace').first().waitFor();
+    const tools = await open(grace, 'tools');
+    for (let i = 0; i < 20 && !(await tools.getByText('same on 1 worker').count()); i++) await tools.reload(); // the workers are asked
+    await check(tools, 'tools on workers');
+    await tools.getByText('same on 1 worker').first().waitFor();
     const asked = await open(grace, base + question, { width: 360 });
     await asked.getByRole('textbox', { name: 'sum' }).fill('much');
     await asked.getByRole('button', { name: 'Answer' }).click();

@@ -1,17 +1,20 @@
 package gateway
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"strings"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/access"
 	"github.com/switchyard/switchyard/gateway/console"
 	"github.com/switchyard/switchyard/gateway/console/static"
 	"github.com/switchyard/switchyard/gateway/login"
 	"github.com/switchyard/switchyard/internal/buildinfo"
 	"github.com/switchyard/switchyard/starter/internal/cli"
+	"go.temporal.io/sdk/client"
 )
 
 // pages are the console of a gateway and the login in front of it.
@@ -52,7 +55,7 @@ func (o *options) people(a *cli.App, s served, guard *access.Access) (*pages, er
 	own := switchyard.Options{Namespace: a.Connection.ResolvedNamespace, TaskQueue: o.queue,
 		Storage: a.Connection.Opened}
 	shown, err := console.New(console.Config{Client: switchyard.NewClient(s.client, own),
-		Catalog: s.catalog, Principal: principal, TaskQueue: o.queue,
+		Catalog: s.catalog, Principal: principal, Workers: o.workers(a, s.client), TaskQueue: o.queue,
 		TemporalUI: temporalUI(a), Version: buildinfo.Read().Version, Logger: s.log,
 		Audit: auditLog(a)})
 	if err != nil {
@@ -60,6 +63,19 @@ func (o *options) people(a *cli.App, s served, guard *access.Access) (*pages, er
 		return nil, err
 	}
 	return &pages{console: shown, login: l, handler: guard.Screen(l.Middleware(shown))}, nil
+}
+
+// workers returns a function that asks the workers for their tools.
+func (o *options) workers(a *cli.App, c client.Client) func(context.Context) (api.CatalogReport,
+	error) {
+	return func(ctx context.Context) (api.CatalogReport, error) {
+		names, err := cli.WorkersOf(ctx, c, a.Connection.Invocation(),
+			a.Connection.ResolvedNamespace, o.queue, []string{api.LaneGeneral})
+		if err != nil {
+			return api.CatalogReport{}, err
+		}
+		return cli.AskWorkers(ctx, c, o.queue, api.CatalogRequest{Workers: names})
+	}
 }
 
 // localName is who decides on pages that need no login: the user of the process, and not the caller

@@ -1,0 +1,110 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+const (
+	// askEvery is how long an answer of the workers is shown before they are asked again.
+	askEvery = 30 * time.Second
+	// askWithin bounds the time to ask them.
+	askWithin = 30 * time.Second
+)
+
+// workersView is what the workers have, as they last said.
+type workersView struct {
+	Workers []api.WorkerCatalog
+	// Asked is when they answered. Failed says that they could not be asked since.
+	Asked  time.Time
+	Failed bool
+	report api.CatalogReport
+}
+
+// workerTools asks the workers for their tools, once for all browsers, while anybody looks.
+type workerTools struct {
+	ask    func(context.Context) (api.CatalogReport, error)
+	mu     sync.Mutex
+	last   workersView
+	tried  time.Time
+	asking chan struct{} // closed when the answer is there; nil if nobody is asked now
+}
+
+// current returns the last answer, after a moment if it is old. It is the zero view before the
+// first answer, and if the console cannot ask.
+func (w *workerTools) current(ctx context.Context) workersView {
+	if w.ask == nil {
+		return workersView{}
+	}
+	w.mu.Lock()
+	asking := w.asking
+	if asking == nil && time.Since(w.tried) >= askEvery {
+		asking = make(chan struct{})
+		w.asking = asking
+		go w.refresh(asking)
+	}
+	w.mu.Unlock()
+	if asking != nil {
+		select {
+		case <-asking:
+		case <-time.After(showWithin):
+		case <-ctx.Done():
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.last
+}
+
+// refresh asks the workers. The answer is for all who look, so it does not end with a request.
+func (w *workerTools) refresh(done chan struct{}) {
+	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
+	defer cancel()
+	report, err := w.ask(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asking, w.tried = nil, time.Now()
+	if w.last.Failed = err != nil; err == nil {
+		w.last = workersView{Workers: report.Workers, Asked: w.tried, report: report}
+	}
+	close(done)
+}
+
+// foundTool is a version of a tool, or its absence, on workers.
+type foundTool struct {
+	Version string
+	// Same says that it is the version of the gateway. Otherwise Missing says that the workers do
+	// not have the tool, or they have another one under that version.
+	Same, Missing bool
+	Workers       []string
+}
+
+// of returns which workers have which version of a tool.
+func (v workersView) of(name, digest string) (found []foundTool) {
+	for _, w := range v.Workers {
+		tools, err := v.report.ToolVersions(w.Digest)
+		if err != nil || w.Failure != "" || len(tools) != w.Tools {
+			continue // it did not answer, or has too many tools to list
+		}
+		one := foundTool{Missing: true}
+		if i, has := slices.BinarySearchFunc(tools, name, func(t api.ToolVersion,
+			name string) int {
+			return strings.Compare(t.Name, name)
+		}); has {
+			one = foundTool{Version: tools[i].Version, Same: tools[i].Digest == digest}
+		}
+		at := slices.IndexFunc(found, func(f foundTool) bool {
+			return f.Version == one.Version && f.Same == one.Same && f.Missing == one.Missing
+		})
+		if at < 0 {
+			at, found = len(found), append(found, one)
+		}
+		found[at].Workers = append(found[at].Workers, w.Worker)
+	}
+	return found
+}

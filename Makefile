@@ -149,7 +149,7 @@ test/versioning: bin/devserver ## Roll out, ramp and roll back builds of workers
 
 .PHONY: pictures
 pictures: build npm ## Redraw the pictures in docs from runs on a real server; needs Chromium
-	$(E2E) ./internal/test/e2e -run 'TestLanePictures|TestRunPictures|TestConsole' -update-pictures
+	$(E2E) ./internal/test/e2e -run 'TestLanePictures|TestRunPictures|TestConsole_' -update-pictures
 
 # This takes a minute and loads the machine.
 .PHONY: test/dashboard
@@ -161,7 +161,12 @@ test/dashboard: build ## Check on a real Prometheus that alerts fire and every p
 # make check has a short form of it.
 .PHONY: test/console
 test/console: build npm ## Use the pages of the console in Chromium: keyboard, phone, light, dark, accessibility and faults
-	$(E2E) -v ./internal/test/e2e -run TestConsole
+	$(E2E) -v ./internal/test/e2e -run TestConsole_
+
+# This takes a quarter of an hour and loads the machine.
+.PHONY: test/console-sizes
+test/console-sizes: build npm ## Measure the pages of the console with 10,000 runs and a run of 5,000 calls, beside the Web UI; RUNS=number
+	$(E2E) -timeout 60m -v ./internal/test/e2e -run TestConsoleSizes -console-runs $(or $(RUNS),10000)
 
 .PHONY: pictures/ui
 pictures/ui: bin/starter bin/worker bin/devserver npm ## Redraw the screenshots of the Web UI in docs/pictures with Chromium, and check what it shows

@@ -273,7 +273,8 @@ func (d Decided) Note() string {
 
 // Note returns the decision in a few words.
 func (d Decision) Note() string {
-	return Decided{Decision: d.Kind, By: d.By, Auth: d.Auth, Reason: d.Reason, Grant: d.Grant}.Note()
+	return Decided{Decision: d.Kind, By: d.By, Auth: d.Auth, Reason: d.Reason,
+		Grant: d.Grant}.Note()
 }
 
 // Denied is the error of a call that a person denied.

@@ -97,8 +97,10 @@ func newConsole(config Config, b backend) *Console {
 	config.Version = cmp.Or(config.Version, "dev")
 	none := slog.New(slog.DiscardHandler)
 	config.Logger, config.Audit = cmp.Or(config.Logger, none), cmp.Or(config.Audit, none)
-	c := &Console{config: config, backend: b, inbox: newPoller(b), runs: newWatches(b),
-		views: newViewCache(b), streams: newStreams(), workers: workerTools{ask: config.Workers}, key: rand.Text(),
+	views := newViewCache(b)
+	c := &Console{config: config, backend: b, inbox: newPoller(b),
+		runs: newWatches(b, views.took), views: views, streams: newStreams(),
+		workers: workerTools{ask: config.Workers}, key: rand.Text(),
 		reporting: make(chan struct{}, 1), mux: http.NewServeMux()}
 	c.routes()
 	return c

@@ -45,7 +45,7 @@ func TestRun_IsReadOnceForRequestsAtOnce(t *testing.T) {
 		first, cancel := context.WithCancel(t.Context())
 		results := make(chan error, 5)
 		of := func(ctx context.Context) {
-			_, err := views.of(ctx, runRef{ID: "run/1"}, 0)
+			_, err := views.of(ctx, runRef{ID: "run/1"}, 0, 0)
 			results <- err
 		}
 		go of(first)
@@ -76,13 +76,39 @@ func TestRun_IsNoLongerReadWithoutRequests(t *testing.T) {
 		f.gate = make(chan struct{}) // until the reading ends
 		views := newViewCache(f)
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _, _ = views.of(ctx, runRef{ID: "run/1"}, 0) }()
+		go func() { _, _ = views.of(ctx, runRef{ID: "run/1"}, 0, 0) }()
 		synctest.Wait()
 		cancel()
 		synctest.Wait() // all goroutines have ended
 		close(f.gate)
-		if _, err := views.of(t.Context(), runRef{ID: "run/1"}, 0); err != nil || f.reads != 2 {
+		if _, err := views.of(t.Context(), runRef{ID: "run/1"}, 0, 0); err != nil || f.reads != 2 {
 			t.Errorf("the next request reads the run %d times, %v", f.reads, err)
+		}
+	})
+}
+
+// A page of a run whose history takes long is shown at once, and the browser waits for the reading
+// that has begun. Watches look less often at such a run.
+func TestRun_SaysThatItIsBeingRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := waitingRun()
+		f.gate = make(chan struct{})
+		c := consoleOf(t, f, approver)
+		time.AfterFunc(3*time.Second, func() { close(f.gate) })
+		began := time.Now()
+		page := get(c, "/console/run?id=run%2F1&before=7").Body.String()
+		const next = `content="0; url=/console/run?before=7&amp;id=run%2F1&amp;wait=1"`
+		if time.Since(began) != showReading || !strings.Contains(page, "Reading its history") ||
+			!strings.Contains(page, next) {
+			t.Errorf("after %v: %s", time.Since(began), page)
+		}
+		page = get(c, "/console/run?id=run%2F1&before=7&wait=1").Body.String()
+		if time.Since(began) != 3*time.Second || !strings.Contains(page, "Conversation") ||
+			f.reads != 1 {
+			t.Errorf("after %v and %d readings: %s", time.Since(began), f.reads, page)
+		}
+		if took := c.views.took(runRef{ID: "run/1"}); took != 3*time.Second {
+			t.Errorf("the reading took %v", took)
 		}
 	})
 }
@@ -93,7 +119,7 @@ func TestWatches_FollowTheNextRunOfAnID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := waitingRun()
 		f.run.Closed = asked
-		w := newWatches(f)
+		w := newWatches(f, newViewCache(f).took)
 		defer w.close()
 		run := runRef{ID: "run/1"}
 		changed, leave, _ := w.follow(run, "eve")
@@ -126,7 +152,7 @@ func (f *fake) setClosed(at time.Time) {
 
 func TestWatches_AreLimitedForEachPerson(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWatches(waitingRun())
+		w := newWatches(waitingRun(), newViewCache(nil).took)
 		defer w.close()
 		id := func(i int) runRef { return runRef{ID: string(rune('a' + i))} }
 		for i := range maxWatchesEach {

@@ -29,7 +29,9 @@ type frame struct {
 	Title, Section string
 	// Style and Script are addresses, Events that of the page's stream; empty for none.
 	Style, Script, Events string
-	Who                   Principal
+	// Reload is the address that the browser opens next; empty for none.
+	Reload string
+	Who    Principal
 	// Waiting is the number of calls and questions that wait; negative if it is not known.
 	Waiting int
 	// Away says that the server cannot be reached, since when.
@@ -46,11 +48,11 @@ type frame struct {
 // content is what a handler gives to be shown.
 type content struct {
 	// Template is the name of the template, Status that of the answer; default 200.
-	Template, Title, Section, Events, Notice string
-	Status                                   int
-	Away                                     bool
-	Since                                    time.Time
-	Body                                     any
+	Template, Title, Section, Events, Notice, Reload string
+	Status                                           int
+	Away                                             bool
+	Since                                            time.Time
+	Body                                             any
 }
 
 // show answers with a page.
@@ -58,6 +60,7 @@ func (p *page) show(c content) {
 	f := frame{Title: c.Title, Section: c.Section, Events: c.Events, Who: p.who, Body: c.Body,
 		Style: static.Path(static.Style), Script: static.Path(static.Script),
 		Waiting: p.console.inbox.count(), Away: c.Away, Since: c.Since, Notice: c.Notice,
+		Reload:  c.Reload,
 		Version: p.console.config.Version, Made: time.Now(), Temporal: p.console.temporalUI("")}
 	var b bytes.Buffer
 	if err := pages.ExecuteTemplate(&b, c.Template, f); err != nil {

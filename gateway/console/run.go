@@ -34,6 +34,9 @@ type runBody struct {
 	Lasted       time.Duration
 }
 
+// showReading is how long a page of a run waits for its history before it says so.
+const showReading = 500 * time.Millisecond
+
 // ref returns the run that a request names.
 func (p *page) ref() runRef {
 	return runRef{ID: p.r.FormValue("id"), RunID: p.r.FormValue("run_id")}
@@ -47,8 +50,16 @@ func (c *Console) showRun(p *page) {
 func (c *Console) showRunWith(p *page, problem string, status int) {
 	run := p.ref()
 	before, _ := strconv.Atoi(p.r.FormValue("before")) // not a number: the newest
-	view, err := c.views.of(p.r.Context(), run, before)
-	if err != nil {
+	patience := showReading
+	if p.r.Method == http.MethodPost || p.r.FormValue("wait") != "" {
+		patience = 0
+	}
+	view, err := c.views.of(p.r.Context(), run, before, patience)
+	switch {
+	case errors.Is(err, errReading):
+		p.showReading(run)
+		return
+	case err != nil:
 		p.fail(err)
 		return
 	}
@@ -70,6 +81,13 @@ func (c *Console) showRunWith(p *page, problem string, status int) {
 	body.Lasted = end.Sub(view.Run.Started)
 	p.show(content{Template: "run", Title: cmp.Or(view.Run.Name, string(view.Run.Kind)) + " · " +
 		run.ID, Section: "runs", Events: events, Notice: p.notice(), Status: status, Body: body})
+}
+
+// showReading says that a run with a long history is being read, and has the browser wait for it.
+func (p *page) showReading(run runRef) {
+	p.show(content{Template: "reading", Title: "Run " + run.ID, Section: "runs",
+		Reload: link("/console/run", "id", run.ID, "run_id", run.RunID, "before",
+			p.r.FormValue("before"), "wait", "1"), Body: run.ID})
 }
 
 // addNow adds what an open run does and waits for.

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -14,11 +11,8 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 )
 
-const (
-	// maxEvents bounds the events of one page of a run, and maxViews the runs that are kept read.
-	maxEvents = 100
-	maxViews  = 16
-)
+// maxEvents bounds the events of one page of a run.
+const maxEvents = 100
 
 // runView is a run as its page shows it.
 type runView struct {
@@ -223,106 +217,5 @@ func (i *item) ofApproval(e api.Event) {
 	if e.Type == api.EventApprovalRefused {
 		i.Class, i.By = "bad", "decision refused: "+i.By
 		i.Text = visible(e.Failure)
-	}
-}
-
-// viewCache keeps the last runs that were read, so that several browsers, and a browser that
-// refreshes, do not read the same history again, also not at the same time.
-type viewCache struct {
-	backend backend
-	mu      sync.Mutex
-	views   []cachedView
-	flights map[string]*flight
-}
-
-type cachedView struct {
-	key  string
-	view *runView
-}
-
-// flight is a reading under way. It ends early when no request waits for it any more.
-type flight struct {
-	cancel  context.CancelFunc
-	waiting int
-	done    chan struct{} // closed after view and err are set
-	view    *runView
-	err     error
-}
-
-func newViewCache(b backend) *viewCache {
-	return &viewCache{backend: b, flights: map[string]*flight{}}
-}
-
-// of returns the page of a run, read again only if its history has grown.
-func (c *viewCache) of(ctx context.Context, run runRef, before int) (*runView, error) {
-	o, err := c.backend.outline(ctx, run)
-	if err != nil {
-		return nil, err
-	}
-	key := fmt.Sprint(run, before, o.Status)
-	for _, part := range o.Parts {
-		key += fmt.Sprint(" ", part.RunID, " ", part.HistoryEvents)
-	}
-	view, f := c.join(key, run, before)
-	if view != nil {
-		return view, nil
-	}
-	defer c.leave(key, f)
-	select {
-	case <-f.done:
-		return f.view, f.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// join returns the view if it is kept, or else the flight that reads it.
-func (c *viewCache) join(key string, run runRef, before int) (*runView, *flight) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.views, func(v cachedView) bool { return v.key == key })
-	if i >= 0 {
-		return c.views[i].view, nil
-	}
-	f := c.flights[key]
-	if f == nil {
-		// The reading is for all who wait: the end of the first request does not end it.
-		ctx, cancel := context.WithCancel(context.Background())
-		f = &flight{cancel: cancel, done: make(chan struct{})}
-		c.flights[key] = f
-		go c.fly(ctx, f, key, run, before)
-	}
-	f.waiting++
-	return nil, f
-}
-
-// fly reads the view of a flight and keeps it.
-func (c *viewCache) fly(ctx context.Context, f *flight, key string, run runRef, before int) {
-	view, err := readRun(ctx, c.backend, run, before)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	f.view, f.err = view, err
-	close(f.done)
-	c.land(key, f)
-	if err == nil {
-		c.views = append(c.views, cachedView{key, view})
-		c.views = slices.Clone(c.views[max(0, len(c.views)-maxViews):])
-	}
-}
-
-// leave is called by each request that has waited for a flight.
-func (c *viewCache) leave(key string, f *flight) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if f.waiting--; f.waiting == 0 {
-		f.cancel()
-		c.land(key, f)
-	}
-}
-
-// land lets the next request read anew. c.mu is held.
-func (c *viewCache) land(key string, f *flight) {
-	if c.flights[key] == f {
-		delete(c.flights, key)
 	}
 }

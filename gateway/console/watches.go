@@ -21,10 +21,12 @@ const (
 // watches look at runs that pages are open for, each run once for all browsers.
 type watches struct {
 	backend backend
-	ctx     context.Context
-	close   context.CancelFunc
-	mu      sync.Mutex
-	runs    map[runRef]*watch
+	// took returns how long a run was read for its pages: they read it again after each change.
+	took  func(runRef) time.Duration
+	ctx   context.Context
+	close context.CancelFunc
+	mu    sync.Mutex
+	runs  map[runRef]*watch
 }
 
 type watch struct {
@@ -33,9 +35,9 @@ type watch struct {
 	cancel  context.CancelFunc
 }
 
-func newWatches(b backend) *watches {
+func newWatches(b backend, took func(runRef) time.Duration) *watches {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &watches{backend: b, ctx: ctx, close: cancel, runs: map[runRef]*watch{}}
+	return &watches{backend: b, took: took, ctx: ctx, close: cancel, runs: map[runRef]*watch{}}
 }
 
 // follow starts to look at a run if no page does yet. ok is false if there are too many runs, or
@@ -105,7 +107,7 @@ func (w *watches) look(ctx context.Context, run runRef, one *watch) {
 		}
 		began := time.Now()
 		state, ended := w.state(ctx, run)
-		pause = max(watchEvery, 4*time.Since(began))
+		pause = max(watchEvery, 4*(time.Since(began)+w.took(run)))
 		w.tell(run, one, state != last && !first || first && ended, ended)
 		last, first = state, false
 		if ended {

@@ -55,7 +55,8 @@ func (o *options) people(a *cli.App, s served, guard *access.Access) (*pages, er
 	own := switchyard.Options{Namespace: a.Connection.ResolvedNamespace, TaskQueue: o.queue,
 		Storage: a.Connection.Opened}
 	shown, err := console.New(console.Config{Client: switchyard.NewClient(s.client, own),
-		Catalog: s.catalog, Principal: principal, Workers: o.workers(a, s.client), TaskQueue: o.queue,
+		Catalog: s.catalog, Principal: principal, Workers: o.workers(a, s.client),
+		TaskQueue:  o.queue,
 		TemporalUI: temporalUI(a), Version: buildinfo.Read().Version, Logger: s.log,
 		Audit: auditLog(a)})
 	if err != nil {

@@ -60,7 +60,9 @@ async function refresh() {
 	if (reading) { again = true; return; }
 	reading = true;
 	try {
-		const answer = await fetch(location.href, {headers: {Accept: 'text/html'}, redirect: 'error'});
+		const address = new URL(location.href);
+		address.searchParams.set('wait', '1');
+		const answer = await fetch(address, {headers: {Accept: 'text/html'}, redirect: 'error'});
 		const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
 		take(next, answer.ok);
 	} catch (e) {

@@ -121,6 +121,18 @@ func (f *File) append(lines []byte) error {
 	return f.data.Sync()
 }
 
+// ReadPosition returns the position that a file keeps for another target; found is false if there
+// is no file.
+func ReadPosition(path string) (at audit.StreamPosition, found bool, err error) {
+	s, found, err := readState(path)
+	return s.Position, found, err
+}
+
+// WritePosition stores a position in a file, and returns when it is on the disk.
+func WritePosition(path string, at audit.StreamPosition) error {
+	return writeState(path, state{Position: at})
+}
+
 // writeState replaces the file with the position.
 func writeState(path string, s state) error {
 	text, err := json.Marshal(s)

@@ -28,9 +28,27 @@ func Of(
 	}
 }
 
+// OfRun yields the spans of one run, without those of its sub-agents. run is the first execution of
+// the run. The errors are as in Of.
+func OfRun(
+	ctx context.Context,
+	c client.Client,
+	workflowID, run string,
+	o Options,
+) iter.Seq2[*tracepb.Span, error] {
+	return func(yield func(*tracepb.Span, error) bool) {
+		w := &walker{client: c, options: o, alone: true, yield: yield}
+		if w.run(ctx, api.ChildRun{WorkflowID: workflowID, RunID: run}) && w.gone != nil {
+			yield(nil, w.gone)
+		}
+	}
+}
+
 type walker struct {
 	client  client.Client
 	options Options
+	// alone leaves out the runs of sub-agents.
+	alone bool
 	// root is the run at the top of the tree, set after the first run has been read.
 	root  string
 	gone  error
@@ -83,7 +101,7 @@ func (w *walker) event(
 	if !w.yield(place.of(e, events.Summary()), nil) {
 		return false
 	}
-	if e.Record != nil && e.Record.Child != nil && e.Record.Child.RunID != "" {
+	if !w.alone && e.Record != nil && e.Record.Child != nil && e.Record.Child.RunID != "" {
 		return w.run(ctx, *e.Record.Child)
 	}
 	return true

@@ -67,8 +67,9 @@ The flags select runs. --tool and --call-status also select calls of those runs.
 With --follow the records of the calls and the summaries of all runs are written as they end, until
 Ctrl-C: to standard output, with --file to a file of JSON Lines without a seal, or with --postgres
 to tables. File and tables keep a position, from which the next start goes on: no entry is lost or
-written twice. A new one begins with all runs that the server has, or with those that ended after
---since; standard output begins now.`,
+written twice. With --otlp-endpoint the spans of runs that have ended go to an OTLP collector; after
+a crash some are sent again, with the same IDs. A new position begins with all runs that the server
+has, or with those that ended after --since; standard output begins now.`,
 		Example: `  starter records --since 24h --call-status failed
   starter records --conversation support-42 --tool refund
   starter records --agent librarian --file records.csv
@@ -76,7 +77,8 @@ written twice. A new one begins with all runs that the server has, or with those
   starter records --since 2026-01-01 --until 2026-02-01 --limit 100000 --file january.jsonl
   starter audit --verify january.jsonl
   starter records --follow --file stream.jsonl
-  starter records --follow --postgres-dsn-file /run/secrets/postgres`,
+  starter records --follow --postgres-dsn-file /run/secrets/postgres
+  starter records --follow --otlp-endpoint http://localhost:4318 --position spans.position`,
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cmp.Or(s.check(cmd, file), s.Selection.Check(cmd)); err != nil {

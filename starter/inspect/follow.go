@@ -15,6 +15,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit/recorddb"
 	"github.com/switchyard/switchyard/audit/recordfile"
+	"github.com/switchyard/switchyard/audit/traces"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/sdk/client"
 )
@@ -34,6 +35,10 @@ type followFlags struct {
 	overlap               time.Duration
 	// dsn is the connection string of PostgreSQL.
 	dsn string
+	// otlp is the address of an OTLP endpoint, and position the file with the position of its
+	// stream.
+	otlp, position string
+	endpoint       *traces.Endpoint
 }
 
 func (f *followFlags) add(flags *pflag.FlagSet) {
@@ -45,6 +50,10 @@ func (f *followFlags) add(flags *pflag.FlagSet) {
 		"with --follow: write to the PostgreSQL whose connection string is in `file`")
 	flags.StringVar(&f.stream, "stream", "",
 		"with --postgres: `name` of the stored position (default the namespace)")
+	flags.StringVar(&f.otlp, "otlp-endpoint", "", "with --follow: send the spans of runs that end "+
+		"to the OTLP collector at `URL`, such as http://localhost:4318")
+	flags.StringVar(&f.position, "position", "",
+		"with --otlp-endpoint: `file` that keeps the position")
 	flags.DurationVar(&f.overlap, "overlap", 2*time.Minute,
 		"with --follow: longest `time` until the server lists a run that has ended")
 }
@@ -70,11 +79,12 @@ func (f *followFlags) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--follow writes the records of all runs; leave out %s",
 			strings.Join(refused, ", "))
 	}
-	return cmp.Or(f.checkSink(cmd), f.readDSN())
+	return cmp.Or(f.checkSink(cmd), f.checkSpans(cmd), f.readDSN())
 }
 
 // sinkFlags are the flags that need --follow.
-var sinkFlags = []string{"postgres", "postgres-dsn-file", "stream", "overlap"}
+var sinkFlags = []string{"postgres", "postgres-dsn-file", "stream", "otlp-endpoint", "position",
+	"overlap"}
 
 // checkSink rejects flags of more than one sink, and impossible values.
 func (f *followFlags) checkSink(cmd *cobra.Command) error {
@@ -105,7 +115,7 @@ type recordSink interface {
 
 // followRecords writes the entries of the stream to a sink until ctx ends.
 func followRecords(ctx context.Context, a *cli.App, c client.Client, f *followFlags) error {
-	sink := f.sink(a)
+	sink := f.sink(a, c)
 	at, resumed, err := sink.open(ctx)
 	if err != nil {
 		return cli.Errorf(cli.ExitFailed, "%w", err)
@@ -186,8 +196,10 @@ func gapText(g *switchyard.StreamGap) string {
 }
 
 // sink returns the sink that the flags select.
-func (f *followFlags) sink(a *cli.App) recordSink {
+func (f *followFlags) sink(a *cli.App, c client.Client) recordSink {
 	switch {
+	case f.endpoint != nil:
+		return &spanSink{app: a, client: c, endpoint: f.endpoint, path: f.position}
 	case f.file != "":
 		return &fileSink{path: f.file}
 	case f.postgres || f.dsnFile != "":

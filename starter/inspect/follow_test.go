@@ -20,9 +20,17 @@ func TestFollow_RejectsFlagsThatDoNotFit(t *testing.T) {
 			"--tool echo --call-status failed --since 1h",
 		"--file and --postgres exclude each other" + see:                       "--follow --file a.jsonl --postgres",
 		"--file \"a.csv\" does not end in .jsonl, which --follow writes" + see: "--follow --file a.csv",
-		"--stream needs --postgres" + see:                                      "--follow --stream x",
-		"--overlap 0s is not above zero" + see:                                 "--follow --overlap 0s",
-		"--postgres-dsn-file /nowhere/dsn: the file does not exist\n":          "--follow --postgres-dsn-file /nowhere/dsn",
+		"--position needs --otlp-endpoint" + see:                               "--follow --position x",
+		"--otlp-endpoint needs --position, a file for the position" + see: "--follow " +
+			"--otlp-endpoint http://localhost:4318",
+		"--otlp-endpoint excludes --file and --postgres" + see: "--follow --postgres " +
+			"--otlp-endpoint http://localhost:4318 --position x",
+		"--otlp-endpoint: the OTLP endpoint has no valid address: write http://host:4318 or " +
+			"https://host:4318" + see: "--follow --otlp-endpoint collector --position x",
+		"--otlp-endpoint needs --follow" + see:                        "--otlp-endpoint http://localhost:4318",
+		"--stream needs --postgres" + see:                             "--follow --stream x",
+		"--overlap 0s is not above zero" + see:                        "--follow --overlap 0s",
+		"--postgres-dsn-file /nowhere/dsn: the file does not exist\n": "--follow --postgres-dsn-file /nowhere/dsn",
 	} {
 		var out strings.Builder
 		if code := inspectProgram.Run(t.Context(), append([]string{"records"},

@@ -8,12 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -292,4 +295,55 @@ func TestFollowAll_LosesAndDoublesNoRowOverKills(t *testing.T) {
 		env:  []string{"SWITCHYARD_POSTGRES_DSN=" + p.DSN},
 		keys: func() ([]string, error) { return tableKeys(l.ctx, p.DSN) }}
 	s.killed(database, p.Restart)
+}
+
+// flakyCollector is an OTLP endpoint that is away now and then.
+func flakyCollector(t *testing.T) (c *collector, address string) {
+	c = newCollector(t)
+	var requests atomic.Int64
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if requests.Add(1)%3 == 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		c.take(w, r)
+	}))
+	t.Cleanup(front.Close)
+	return c, front.URL
+}
+
+// keys returns which of all keys have a span.
+func (c *collector) keys(all []string) (got []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	spans := map[string]bool{}
+	for _, s := range c.spans {
+		spans[string(s.GetSpanId())] = true
+	}
+	for _, key := range all {
+		run, call, isCall := strings.Cut(key, "/")
+		part := ""
+		if isCall {
+			part = api.CallSpan(call)
+		}
+		if spans[string(api.SpanID(run, part))] {
+			got = append(got, key)
+		}
+	}
+	return got
+}
+
+// An OTLP collector gets the spans of all runs and calls. Those that it gets twice are equal.
+func TestFollowAll_LosesNoSpanOverKills(t *testing.T) {
+	l, database := newStreamLab(t)
+	c, address := flakyCollector(t)
+	s := &streamLab{lab: l, address: l.Address, flags: []string{"--otlp-endpoint", address,
+		"--position", filepath.Join(t.TempDir(), "spans.position")}}
+	s.keys = func() ([]string, error) { return c.keys(l.allKeys()), nil }
+	s.killed(database)
+	for _, fault := range c.faults { // a message of a process that was killed is cut
+		if strings.HasPrefix(fault, "two spans") {
+			t.Error(fault)
+		}
+	}
 }

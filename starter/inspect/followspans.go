@@ -1,0 +1,109 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/recordfile"
+	"github.com/switchyard/switchyard/audit/traces"
+	"github.com/switchyard/switchyard/starter/internal/cli"
+	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+	"go.temporal.io/sdk/client"
+)
+
+// checkSpans rejects flags of the OTLP sink that do not fit, and reads its endpoint.
+func (f *followFlags) checkSpans(cmd *cobra.Command) (err error) {
+	switch {
+	case f.otlp == "" && f.position != "":
+		return cli.UsageError(cmd, "--position needs --otlp-endpoint")
+	case f.otlp == "":
+		return nil
+	case f.file != "" || f.postgres || f.dsnFile != "":
+		return cli.UsageError(cmd, "--otlp-endpoint excludes --file and --postgres")
+	case f.position == "":
+		return cli.UsageError(cmd, "--otlp-endpoint needs --position, a file for the position")
+	}
+	if f.endpoint, err = traces.NewEndpoint(f.otlp, os.Getenv); err != nil {
+		return cli.UsageError(cmd, "--otlp-endpoint: %v", err)
+	}
+	return nil
+}
+
+// spanSink sends the spans of runs that have ended by OTLP. After a crash it sends the spans of the
+// last batch again, which have the same IDs.
+type spanSink struct {
+	app      *cli.App
+	client   client.Client
+	endpoint *traces.Endpoint
+	path     string
+}
+
+func (s *spanSink) name() string { return s.endpoint.Address() }
+
+func (s *spanSink) open(context.Context) (at switchyard.StreamPosition, resumed bool, err error) {
+	return recordfile.ReadPosition(s.path)
+}
+
+func (s *spanSink) close() {}
+
+func (s *spanSink) write(ctx context.Context, b switchyard.StreamBatch) error {
+	var batch traces.Batch
+	for _, e := range b.Entries {
+		if e.Run == nil {
+			continue
+		}
+		if err := s.run(ctx, e.Run, &batch); err != nil {
+			return err
+		}
+	}
+	if err := s.send(ctx, batch.Take()); err != nil {
+		return err
+	}
+	return recordfile.WritePosition(s.path, b.Position)
+}
+
+// run adds the spans of a run to the batch, and sends it when it is full.
+func (s *spanSink) run(ctx context.Context, run *history.Summary, batch *traces.Batch) error {
+	for span, err := range traces.OfRun(ctx, s.client, run.WorkflowID, run.Run, traces.Options{}) {
+		switch {
+		case audit.Missing(err):
+			fmt.Fprintf(s.app.Err, "gap: the spans of %s: %s\n", run.WorkflowID,
+				cli.OneLine(err.Error()))
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := s.send(ctx, batch.Add(span)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send sends spans, and goes on while the endpoint does not answer.
+func (s *spanSink) send(ctx context.Context, spans []*tracepb.Span) error {
+	for len(spans) > 0 {
+		trying, cancel := context.WithTimeout(ctx, sendingPatience)
+		refused, why, err := s.endpoint.SendAgain(trying, spans)
+		over := errors.Is(trying.Err(), context.DeadlineExceeded)
+		cancel()
+		switch {
+		case err == nil && refused > 0:
+			fmt.Fprintf(s.app.Err, "gap: the endpoint has rejected %d spans: %s\n", refused,
+				cli.OneLine(why))
+			return nil
+		case err == nil || !over || ctx.Err() != nil:
+			return err
+		}
+		fmt.Fprintf(s.app.Err, "%s; trying again since %s\n", cli.OneLine(err.Error()),
+			time.Now().UTC().Format(time.TimeOnly))
+	}
+	return nil
+}

@@ -149,7 +149,7 @@ test/versioning: bin/devserver ## Roll out, ramp and roll back builds of workers
 
 .PHONY: pictures
 pictures: build npm ## Redraw the pictures in docs from runs on a real server; needs Chromium
-	$(E2E) ./internal/test/e2e -run 'TestLanePictures|TestRunPictures|TestConsole_' -update-pictures
+	$(E2E) ./internal/test/e2e -run 'TestLanePictures|TestRunPictures|TestConsolePictures' -update-pictures
 
 # This takes a minute and loads the machine.
 .PHONY: test/dashboard

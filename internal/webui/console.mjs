@@ -68,7 +68,7 @@ async function check(page, name) {
 
 const entry = (page, text) => page.locator('[data-entry]').filter({ hasText: text });
 const gone = (page, text) => entry(page, text).waitFor({ state: 'detached' });
-const shoot = async (page, name) => { if (settings.pictures) await page.screenshot({ path: `${settings.pictures}/${name}.png` }); };
+const shoot = async (page, name) => { if (settings.pictures) await page.screenshot({ path: `${settings.pictures}/${name}.png`, caret: 'initial' }); };
 
 const scenarios = {
   // people checks every page, and has people decide in all ways.
@@ -80,7 +80,6 @@ const scenarios = {
     const runs = await step('ask'); // calls, a question and a run of an agent
     await entry(desk, 'amount').nth(3).waitFor(); // they appear by themselves
     await entry(desk, 'ask_person asks').waitFor();
-    await shoot(desk, 'console-inbox');
 
     const call = await entry(desk, '"amount": 120').getByRole('link', { name: 'refund', exact: true }).getAttribute('href');
     const question = await entry(desk, 'ask_person asks').getByRole('link', { name: 'ask_person asks', exact: true }).getAttribute('href');
@@ -91,7 +90,6 @@ const scenarios = {
       for (const [width, scheme] of settings.short ? [[360, 'dark'], [1440, 'light']] : [[360, 'light'], [360, 'dark'], [1440, 'light'], [1440, 'dark']]) {
         const page = await open(name === 'login' ? undefined : grace, path, { width, scheme });
         await check(page, `${name} ${width} ${scheme}`);
-        if (width === 1440 && scheme === 'light' && ['open run', 'tools'].includes(name)) await shoot(page, `console-${name.replace('open ', '')}`);
         await page.context().close();
       }
     }
@@ -109,7 +107,6 @@ const scenarios = {
     await phone.getByRole('button', { name: 'Approve as changed' }).click();
     await phone.getByText('must be at most 500').waitFor();
     await check(phone, 'call with a fault');
-    await shoot(phone, 'console-edit');
     await phone.getByRole('textbox', { name: 'amount' }).fill('80');
     await phone.getByRole('button', { name: 'Approve as changed' }).click();
     await phone.getByText('is approved with changed arguments').waitFor();
@@ -176,7 +173,6 @@ const scenarios = {
     const { approve, deny } = await step('notice');
     const page = await open(undefined, approve, { width: 360 });
     await check(page, 'link');
-    await shoot(page, 'console-link');
     await page.getByLabel('Reason').fill('read it').catch(() => {});
     await page.getByRole('button', { name: 'Approve' }).click();
     await page.getByText('The call is approved, and runs.').waitFor();
@@ -207,6 +203,20 @@ const scenarios = {
       await page.context().close();
     }
     await step('measured', measured);
+  },
+
+  // pictures draws the pages for the documentation.
+  async pictures() {
+    const ada = await login('grace'), desk = await open(ada, 'inbox', { width: 1240 });
+    await entry(desk, 'accountant asks').waitFor();
+    await shoot(desk, 'console-inbox');
+    await desk.goto(settings.console + 'run?id=done');
+    await desk.getByRole('heading', { name: 'Calls over time' }).waitFor();
+    await shoot(desk, 'console-run');
+    const phone = await open(ada, 'inbox', { width: 400, scheme: 'dark' });
+    await phone.getByRole('link', { name: 'Edit…' }).first().click();
+    await phone.getByRole('textbox', { name: 'amount' }).fill('80');
+    await shoot(phone, 'console-edit');
   },
 
   // faults has pages open while the gateway and Temporal are away.

@@ -201,8 +201,7 @@ func (r *agentRun) mode() api.Mode {
 
 // loop takes turns until the run ends.
 func (r *agentRun) loop(ctx workflow.Context) (*api.RunResult, error) {
-	turns, stopTurns := workflow.WithCancel(ctx)
-	r.guard.watchWallTime(ctx, stopTurns)
+	turns, stopTurns := r.guard.turns(ctx)
 	for {
 		for limit := r.guard.reached(); limit != ""; limit = r.guard.reached() {
 			if more, err := r.guard.granted(ctx, limit); err != nil || !more {
@@ -210,8 +209,7 @@ func (r *agentRun) loop(ctx workflow.Context) (*api.RunResult, error) {
 			}
 		}
 		if turns.Err() != nil { // the wall time was over, and more of it was granted
-			turns, stopTurns = workflow.WithCancel(ctx)
-			r.guard.watchWallTime(ctx, stopTurns)
+			turns, stopTurns = r.guard.turns(ctx)
 		}
 		if ended, result, err := r.nextTurn(ctx, turns, stopTurns); ended {
 			return result, err

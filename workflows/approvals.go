@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/budget"
+	"github.com/switchyard/switchyard/workflows/smallmap"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -23,7 +24,7 @@ type approvals struct {
 	// open is in the order of the requests. known maps call IDs to approvals, including closed
 	// ones.
 	open  []*approval
-	known map[string]*approval
+	known smallmap.Map[*approval]
 	// refused counts the refused decisions that history records.
 	refused int
 	// edit admits a call again with the arguments of a decision.
@@ -62,7 +63,7 @@ type approval struct {
 // newApprovals registers the query and the update handlers of approvals. Call it before anything
 // that blocks.
 func newApprovals(ctx workflow.Context, sizes *budget.Sizes) (*approvals, error) {
-	a := &approvals{known: map[string]*approval{}, sizes: sizes, changed: unshown}
+	a := &approvals{sizes: sizes, changed: unshown}
 	if err := workflow.SetQueryHandler(ctx, api.ApprovalsQuery, a.list); err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func encodedSize(value any) int {
 
 // of returns the open approval of a call; nil if there is none.
 func (a *approvals) of(callID string) *api.Approval {
-	if o := a.known[callID]; o != nil && !o.over {
+	if o := a.known.Get(callID); o != nil && !o.over {
 		return &o.Approval
 	}
 	return nil
@@ -100,15 +101,15 @@ func (a *approvals) of(callID string) *api.Approval {
 // ask opens the approval of an admitted call if its decision requires one and none exists. The
 // caller calls pipeline.changed before it waits.
 func (a *approvals) ask(ctx workflow.Context, c api.Call, v api.AdmissionDecision) *approval {
-	if v.Approval == nil || a.known[c.ID] != nil {
-		return a.known[c.ID]
+	if v.Approval == nil || a.known.Get(c.ID) != nil {
+		return a.known.Get(c.ID)
 	}
 	now := workflow.Now(ctx)
 	o := &approval{call: c, decision: v, Approval: api.Approval{ApprovalNeed: *v.Approval,
 		Call: c.ID, Tool: c.Tool,
 		Asked: now, Until: now.Add(v.Approval.Within.Std())}}
 	o.closed, o.close = workflow.NewFuture(ctx)
-	a.known[c.ID] = o
+	a.known.Set(c.ID, o)
 	a.open = append(a.open, o)
 	if len(a.open) == 1 {
 		mark(ctx, now)
@@ -154,7 +155,7 @@ func (a *approvals) watch(ctx workflow.Context, o *approval) {
 
 // withdraw closes the approval, if any, of a call that is no longer made.
 func (a *approvals) withdraw(ctx workflow.Context, callID, why string) {
-	if o := a.known[callID]; o != nil && !o.over {
+	if o := a.known.Get(callID); o != nil && !o.over {
 		o.fault = api.CancelledBeforeStart()
 		a.close(ctx, o, why, api.NoticeDecision{Decision: api.DecisionWithdrawn, Reason: why})
 	}
@@ -180,7 +181,7 @@ func (a *approvals) mayDecide(ctx workflow.Context, d api.Decision) error {
 	if e := d.Check(); e != nil {
 		return refuse(*e)
 	}
-	o := a.known[d.Call]
+	o := a.known.Get(d.Call)
 	if o == nil {
 		return refuse(a.unknown(d.Call))
 	}
@@ -250,7 +251,7 @@ const undecided = "no decision came in time"
 // records who tried what.
 func (a *approvals) decide(ctx workflow.Context, d api.Decision) error {
 	a.sizes.Task.Add(ctx, decisionSize(d))
-	o := a.known[d.Call]
+	o := a.known.Get(d.Call)
 	e := a.fault(o, d)
 	if e == nil && o.late(ctx) {
 		e = o.refusal(undecided)

@@ -35,7 +35,8 @@ func TestApproval_RefusesLateDecisions(t *testing.T) {
 				ApprovalNeed: api.ApprovalNeed{OnTimeout: api.ApprovalEscalates}}},
 		} {
 			o.Digest = o.Call
-			a.known[o.Call], a.open = o, append(a.open, o)
+			a.known.Set(o.Call, o)
+			a.open = append(a.open, o)
 			for _, kind := range []api.DecisionKind{api.DecisionEdit, api.DecisionApprove} {
 				o.closed, o.close = workflow.NewFuture(ctx)
 				if err := a.decide(ctx, api.Decision{Call: o.Call, Digest: o.Digest, Kind: kind,

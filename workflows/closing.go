@@ -88,7 +88,7 @@ func (s *instances) closeAfter(ctx workflow.Context, t api.Tool) {
 
 // find returns the instance with that name, or that a tool of that name uses; nil for none.
 func (s *instances) find(name string) *instance {
-	if t, ok := s.tools[name]; ok {
+	if t := s.tools.Get(name); t != nil {
 		name = t.InstanceName()
 	}
 	at := slices.IndexFunc(s.list, func(i *instance) bool { return i.tool.InstanceName() == name })

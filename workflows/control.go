@@ -313,6 +313,10 @@ func (i *inbox) fits(s api.Sent) bool {
 // hear takes messages that arrived by signal, as many as fit, and drops malformed ones. A signal
 // cannot be refused, so the others wait in the run.
 func (i *inbox) hear(ctx workflow.Context) {
+	if i.next == nil && !slices.Contains(workflow.GetUnhandledSignalNames(ctx),
+		api.SendMessageSignal) {
+		return // a run without such signals has no channel for them
+	}
 	channel := workflow.GetSignalChannel(ctx, api.SendMessageSignal)
 	for {
 		if i.next == nil {

@@ -109,8 +109,8 @@ func (d *details) end(ctx workflow.Context, result *api.RunResult, err error) {
 // glance reads the run's state. Its cost does not depend on the number of calls.
 func (d *details) glance() glance {
 	p := d.pipeline
-	g := glance{turn: p.turn, waiting: len(p.runFacts.Open), running: len(p.runFacts.Started),
-		approvals: len(p.control.approvals.open), asked: len(p.control.approvals.known),
+	g := glance{turn: p.turn, waiting: p.runFacts.Open(), running: p.runFacts.Running,
+		approvals: len(p.control.approvals.open), asked: p.control.approvals.known.Len(),
 		questions: len(p.questions.open), usage: p.usage, limits: p.Limits,
 		paused: p.control.paused, undoing: p.sizes.History.Undoing}
 	if g.approvals > 0 {
@@ -233,7 +233,7 @@ func (p *pipeline) toolNames() (names []string) {
 		}
 		names = append(names, t.Tool)
 	}
-	if _, untold := p.runFacts.DescendantCalls[api.OtherTools]; untold || b.Others > 0 ||
+	if _, untold := p.runFacts.DescendantCalls.Find(api.OtherTools); untold || b.Others > 0 ||
 		len(names) < len(b.Tools) {
 		names = append(names, api.OtherTools)
 	}
@@ -283,10 +283,10 @@ func (p *pipeline) tally(r *api.RunResult) *api.RunResult {
 func (p *pipeline) callStats() *api.CallStats {
 	var tools []api.PastCalls
 	for _, t := range p.runFacts.Past("") {
-		if _, known := p.tools[t.Tool]; !known {
+		if p.tools.Get(t.Tool) == nil {
 			continue
 		}
-		tools = append(tools, t.Plus(p.runFacts.DescendantCalls[t.Tool]))
+		tools = append(tools, t.Plus(p.runFacts.DescendantCalls.Get(t.Tool)))
 	}
 	for _, t := range p.runFacts.ContinueDescendants() {
 		if t.Tool != api.OtherTools && !slices.ContainsFunc(tools,

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/smallmap"
 	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -91,13 +91,13 @@ func (d *details) state() string {
 		parts = append(parts, "**Undoes** what it has done")
 	}
 	parts = append(parts, d.waitsFor()...)
-	switch running := len(p.runFacts.Started); {
+	switch running := p.runFacts.Running; {
 	case running > 0:
 		parts = append(parts, "**Runs** "+counted(running, "call"))
 	case len(parts) > 0:
-	case d.agent && len(p.runFacts.Open) == 0:
+	case d.agent && p.runFacts.Open() == 0:
 		parts = append(parts, "**Waits for its model**")
-	case d.session && len(p.runFacts.Open) == 0:
+	case d.session && p.runFacts.Open() == 0:
 		parts = append(parts, "**Waits for calls** of its client")
 	default:
 		parts = append(parts, "**Checks its calls**")
@@ -179,7 +179,7 @@ func (d *details) underWay() string {
 		count func(turn.UnderWay) int
 	}{{"running", func(u turn.UnderWay) int { return u.Running }},
 		{"waiting", func(u turn.UnderWay) int { return u.Waiting }}} {
-		if named := toolCounts(d.pipeline.runFacts.Tools, list.count); named != "" {
+		if named := toolCounts(&d.pipeline.runFacts.Tools, list.count); named != "" {
 			lines = append(lines, list.name+": "+named)
 		}
 	}
@@ -187,21 +187,20 @@ func (d *details) underWay() string {
 }
 
 // toolCounts lists tools with the number of their calls, in descending order.
-func toolCounts(tools map[string]turn.UnderWay, count func(turn.UnderWay) int) string {
+func toolCounts(tools *smallmap.Map[turn.UnderWay], count func(turn.UnderWay) int) string {
 	var names []string
-	for _, name := range slices.Sorted(maps.Keys(tools)) {
-		if count(tools[name]) > 0 {
+	for _, name := range tools.Keys() {
+		if count(tools.Get(name)) > 0 {
 			names = append(names, name)
 		}
 	}
 	slices.SortStableFunc(names, func(a, b string) int {
-		return cmp.Compare(count(tools[b]),
-			count(tools[a]))
+		return cmp.Compare(count(tools.Get(b)), count(tools.Get(a)))
 	})
 	var parts []string
 	for _, name := range names[:min(len(names), maxToolsListed)] {
 		part := plainMarkdown(name, maxDetailsText)
-		if n := count(tools[name]); n > 1 {
+		if n := count(tools.Get(name)); n > 1 {
 			part += " ×" + strconv.Itoa(n)
 		}
 		parts = append(parts, part)

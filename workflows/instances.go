@@ -3,7 +3,6 @@ package workflows
 import (
 	"encoding/base64"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -26,7 +25,7 @@ type instances struct {
 	base   string
 	origin api.Origin
 	// tools are those of the run, by name.
-	tools turn.Tools
+	tools *turn.Tools
 	sizes *budget.Sizes
 	// list is in the order in which the instances were first needed.
 	list []*instance
@@ -136,7 +135,7 @@ func (s *instances) of(t api.Tool) *instance {
 		}
 	}
 	i := &instance{run: s, tool: t}
-	for _, name := range slices.Sorted(maps.Keys(s.tools)) {
+	for _, name := range s.tools.Keys() {
 		other := s.tools.Of(name)
 		if other.Dispatch == api.DispatchInstance && other.InstanceName() == t.InstanceName() {
 			i.tool.Heartbeat = max(i.tool.Heartbeat, other.Heartbeat)
@@ -372,7 +371,7 @@ func (s *instances) told(e api.InstanceEnded) {
 			return
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.tools)) {
+	for _, name := range s.tools.Keys() {
 		if t := s.tools.Of(name); e.Loses(t) {
 			s.of(t).lost(e)
 			return

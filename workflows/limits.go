@@ -66,12 +66,20 @@ func (r limitGuard) reserved(l api.Limits) string {
 // costSlack tolerates the rounding errors of summed costs.
 const costSlack = 1 + 1e-9
 
+// turns returns the context of the turns, and the function that cancels it. It is the run's own
+// context if the run has no limit of wall time, which is all that cancels turns.
+func (r limitGuard) turns(ctx workflow.Context) (turns workflow.Context, stopTurns func()) {
+	if r.limits.WallTime == 0 {
+		return ctx, func() {}
+	}
+	turns, stopTurns = workflow.WithCancel(ctx)
+	r.watchWallTime(ctx, stopTurns)
+	return turns, stopTurns
+}
+
 // watchWallTime cancels the running turn when the run's wall time, counted from the start of its
 // chain, has passed.
 func (r limitGuard) watchWallTime(ctx workflow.Context, stopTurns func()) {
-	if r.limits.WallTime == 0 {
-		return
-	}
 	left := r.wallTimeLeft(ctx)
 	if left <= 0 {
 		r.timeOver = true
@@ -220,10 +228,10 @@ func (r limitGuard) continuedLimits() *api.Limits {
 // askLimit opens an approval for more of a limit. The digest tells it apart from earlier, closed
 // ones.
 func (a *approvals) askLimit(ctx workflow.Context, need api.ApprovalNeed) *approval {
-	delete(a.known, api.LimitCall)
+	a.known.Delete(api.LimitCall)
 	a.ask(ctx, api.Call{ID: api.LimitCall}, api.AdmissionDecision{ID: api.LimitCall,
 		Approval: &need})
-	return a.known[api.LimitCall]
+	return a.known.Get(api.LimitCall)
 }
 
 // unfit returns why a decision does not match what waits: a call takes no grant, and a run at a

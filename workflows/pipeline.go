@@ -74,7 +74,7 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode,
 		priority: turn.NewPriority(ctx, in, origin), control: c, questions: c.questions,
 		sizes: c.sizes, queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in),
-		tools: make(turn.Tools, len(catalog.Tools)), pinned: pinned}
+		pinned: pinned}
 	p.admitter = admitter{p}
 	p.need(catalog.Tools)
 	p.inlineOn = slices.ContainsFunc(catalog.Tools, func(t api.Tool) bool {
@@ -87,7 +87,7 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 	p.Started = workflow.Now(ctx)
 	p.passed = origin.Passed()
 	p.measure()
-	p.instances = &instances{base: p.queue, origin: p.passed, tools: p.tools, sizes: p.sizes,
+	p.instances = &instances{base: p.queue, origin: p.passed, tools: &p.tools, sizes: p.sizes,
 		conversation: conversationOf(ctx, in)}
 	c.instances = p.instances
 	c.approvals.edit, c.approvals.notify = p.admitter.editCall, p.notify
@@ -104,7 +104,7 @@ type admitter struct{ *pipeline }
 func (p admitter) toolsOf(calls []api.Call) (tools []api.Tool) {
 	named := map[string]bool{}
 	for _, c := range calls {
-		if t, ok := p.tools[c.Tool]; ok && !named[c.Tool] && (c.OfRun() || p.own(c.Tool)) {
+		if t := p.tools.Get(c.Tool); t != nil && !named[c.Tool] && (c.OfRun() || p.own(c.Tool)) {
 			named[c.Tool] = true
 			tools = append(tools, *t)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/budget"
+	"github.com/switchyard/switchyard/workflows/smallmap"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -32,9 +33,9 @@ type questions struct {
 	// open are in the order in which they were asked.
 	open []*question
 	// closed maps the ID of a closed question to how it ended, in words.
-	closed map[string]string
+	closed smallmap.Map[string]
 	// calls are the running calls by ID.
-	calls map[string]*questionCall
+	calls smallmap.Map[*questionCall]
 	// openQuestions counts the updates that wait for a reply.
 	openQuestions int
 	sizes         *budget.Sizes
@@ -70,8 +71,7 @@ type question struct {
 // newQuestions registers the query and the update handlers of questions. Call it before anything
 // that blocks, so that every update finds its handler.
 func newQuestions(ctx workflow.Context, sizes *budget.Sizes) (*questions, error) {
-	q := &questions{closed: map[string]string{}, calls: map[string]*questionCall{}, sizes: sizes,
-		changed: unshown}
+	q := &questions{sizes: sizes, changed: unshown}
 	if err := workflow.SetQueryHandler(ctx, api.QuestionsQuery, q.list); err != nil {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func answering[T, Told any](open []T, of func(T) (Told, int)) []Told {
 // begin registers a call that may ask.
 func (q *questions) begin(call *callRun) {
 	if call.tool.AnswerWithin > 0 {
-		q.calls[call.call.ID] = &questionCall{tool: *call.tool}
+		q.calls.Set(call.call.ID, &questionCall{tool: *call.tool})
 	}
 }
 
@@ -152,10 +152,10 @@ func (q *questions) requeued(callID string) {
 
 // end closes the questions of a call that has ended.
 func (q *questions) end(out api.CallOutcome) {
-	if q.calls[out.ID] == nil {
+	if q.calls.Get(out.ID) == nil {
 		return
 	}
-	delete(q.calls, out.ID)
+	q.calls.Delete(out.ID)
 	for _, o := range slices.Clone(q.open) {
 		if o.Call != out.ID {
 			continue
@@ -179,7 +179,7 @@ func ending(out api.CallOutcome) string {
 
 func (q *questions) close(o *question, how string) {
 	o.over = true
-	q.closed[o.ID] = how
+	q.closed.Set(o.ID, how)
 	q.open = slices.DeleteFunc(q.open, func(other *question) bool { return other == o })
 }
 
@@ -194,7 +194,7 @@ func (q *questions) finish(ctx workflow.Context) error {
 // mayAsk rejects malformed questions, those of calls that do not run, and those beyond
 // maxOpenQuestions.
 func (q *questions) mayAsk(ctx workflow.Context, in api.Question) error {
-	call := q.calls[in.Call]
+	call := q.calls.Get(in.Call)
 	switch {
 	case call == nil || call.tool.Dispatch == api.DispatchQuestion:
 		return refuse(api.ReplyError{Type: api.AskRefused,
@@ -216,7 +216,7 @@ func (q *questions) mayAsk(ctx workflow.Context, in api.Question) error {
 // question's timeout.
 func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error) {
 	q.sizes.Task.Add(ctx, in.Size())
-	call := q.calls[in.Call]
+	call := q.calls.Get(in.Call)
 	call.asked++
 	o := &question{Question: in}
 	o.ID, o.Tool, o.Asked = api.QuestionID(in.Call, call.asked), call.tool.Name, workflow.Now(ctx)
@@ -236,13 +236,13 @@ func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error
 		q.sizes.Task.Add(ctx, api.JSONSize(o.reply.Value)) // the result of the update
 		return *o.reply, nil
 	case o.over:
-		return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyClosed, Message: q.closed[o.ID]})
+		return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyClosed, Message: q.closed.Get(o.ID)})
 	case err != nil:
 		q.close(o, "the run was cancelled")
-		return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyClosed, Message: q.closed[o.ID]})
+		return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyClosed, Message: q.closed.Get(o.ID)})
 	}
 	q.close(o, "no answer came in time")
-	return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyTimeout, Message: q.closed[o.ID]})
+	return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyTimeout, Message: q.closed.Get(o.ID)})
 }
 
 // mayReply rejects, without an event in history, malformed replies and those without an open
@@ -282,7 +282,7 @@ func (q *questions) find(id string) *question {
 func (q *questions) notOpen(id string) api.ReplyError {
 	e := api.ReplyError{Type: api.ReplyUnknown, Message: fmt.Sprintf("the run has no question %q",
 		id)}
-	if how, ok := q.closed[id]; ok {
+	if how, ok := q.closed.Find(id); ok {
 		e.Type, e.Message = api.ReplyClosed, fmt.Sprintf("question %q is closed: %s", id, how)
 	}
 	for _, o := range q.open {

@@ -328,7 +328,7 @@ func (s *sessionRun) grow(pinned api.Pinned) {
 	}
 	all.Catalog.Digest = api.NextChain(all.Catalog.Digest, pinned.Catalog.Digest)
 	for _, t := range pinned.Catalog.Tools {
-		delete(p.tools, t.Name) // a tool that verifies others has no companions itself
+		p.tools.Delete(t.Name) // a tool that verifies others has no companions itself
 		p.inlineOn = p.inlineOn || t.Lane == api.LaneInline
 	}
 	p.need(pinned.Catalog.Tools)

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/turn"
@@ -296,10 +294,10 @@ func (p *pipeline) emittedBy(t api.Tool) []string {
 		if next[0].Dispatch != api.DispatchChildWorkflow || err != nil {
 			continue
 		}
-		for _, name := range namedBy(p.tools, entry) {
+		for _, name := range namedBy(&p.tools, entry) {
 			if !visited[name] {
 				visited[name] = true
-				next = append(next, *p.tools[name])
+				next = append(next, *p.tools.Get(name))
 			}
 		}
 	}
@@ -308,7 +306,7 @@ func (p *pipeline) emittedBy(t api.Tool) []string {
 
 // namedBy returns the pinned tools that an agent names or may select, or that a plan calls, in a
 // fixed order.
-func namedBy(tools turn.Tools, of childEntry) []string {
+func namedBy(tools *turn.Tools, of childEntry) []string {
 	var names, entries []string
 	if of.Agent != nil {
 		entries = of.Agent.Tools
@@ -317,12 +315,12 @@ func namedBy(tools turn.Tools, of childEntry) []string {
 	}
 	for _, entry := range entries {
 		if !api.SelectsTools(entry) {
-			if _, ok := tools[entry]; ok {
+			if tools.Get(entry) != nil {
 				names = append(names, entry)
 			}
 			continue
 		}
-		for _, name := range slices.Sorted(maps.Keys(tools)) {
+		for _, name := range tools.Keys() {
 			if api.MaySelect(entry, name) {
 				names = append(names, name)
 			}

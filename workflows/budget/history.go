@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/smallmap"
 )
 
 // Servers end a run whose history has 51,200 events or 50 MiB. Calls are begun up to these bounds,
@@ -27,25 +28,22 @@ const (
 
 // History counts what the running calls may add to the history of the run.
 type History struct {
-	running map[string]int
+	running smallmap.Map[int]
 	bytes   int
 	// results are the most bytes of a result, by the digest of the tool.
-	results map[string]int
+	results smallmap.Map[int]
 	// Undoing is set where the run undoes what it has done.
 	Undoing bool
 }
 
 func (r *History) Enter(id string, bytes int) {
-	if r.running == nil {
-		r.running = map[string]int{}
-	}
-	r.bytes += bytes - r.running[id]
-	r.running[id] = bytes
+	r.bytes += bytes - r.running.Get(id)
+	r.running.Set(id, bytes)
 }
 
 func (r *History) Leave(id string) {
-	r.bytes -= r.running[id]
-	delete(r.running, id)
+	r.bytes -= r.running.Get(id)
+	r.running.Delete(id)
 }
 
 // Need returns how many bytes a call with an input of that size may add to the history.
@@ -60,7 +58,7 @@ func (r *History) Need(t api.Tool, input int) int {
 // MaxResult returns how many bytes of history a result of a tool takes at most, by the bound in its
 // pinned toolspec.
 func (r *History) MaxResult(t api.Tool) int {
-	if known, ok := r.results[t.Digest]; ok {
+	if known, ok := r.results.Find(t.Digest); ok {
 		return known
 	}
 	var spec struct {
@@ -75,10 +73,7 @@ func (r *History) MaxResult(t api.Tool) int {
 	if t.Lane == api.LaneInline {
 		most = min(most, api.MaxInlineRecord)
 	}
-	if r.results == nil {
-		r.results = map[string]int{}
-	}
-	r.results[t.Digest] = most
+	r.results.Set(t.Digest, most)
 	return most
 }
 
@@ -89,7 +84,7 @@ func (r *History) Fit(events, bytes, n int, need func(i int) int) int {
 	if r.Undoing {
 		mostEvents, mostBytes = maxEvents+moreToUndo, maxBytes+moreToUndoMiB
 	}
-	events, bytes = events+len(r.running)*eventsOfCall, bytes+r.bytes
+	events, bytes = events+r.running.Len()*eventsOfCall, bytes+r.bytes
 	for i := range n {
 		events, bytes = events+eventsOfCall, bytes+need(i)
 		if events > mostEvents || bytes > mostBytes {

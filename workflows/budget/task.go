@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/smallmap"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -37,7 +38,7 @@ type Task struct {
 	// used is what the task carries so far, in as many commands. entered is what each of
 	// the local activities that run may add to it, by ID, and reserved their sum.
 	used, commands, reserved int
-	entered                  map[string]int
+	entered                  smallmap.Map[int]
 	// ending is set while the run waits for its next workflow task.
 	ending bool
 	// records counts the calls of Record.
@@ -109,17 +110,14 @@ func (t *Task) FitsInline(ctx workflow.Context, n int) bool {
 // Enter reserves n bytes for the marker of a local activity that starts.
 func (t *Task) Enter(ctx workflow.Context, id string, n int) {
 	t.look(ctx)
-	if t.entered == nil {
-		t.entered = map[string]int{}
-	}
-	t.entered[id] = n
+	t.entered.Set(id, n)
 	t.reserved += n
 }
 
 // Leave releases what Enter reserved and adds the size of the marker. It ignores other IDs.
 func (t *Task) Leave(ctx workflow.Context, id string, size int) {
-	if n, ok := t.entered[id]; ok {
-		delete(t.entered, id)
+	if n, ok := t.entered.Find(id); ok {
+		t.entered.Delete(id)
 		t.reserved -= n
 		t.Add(ctx, size)
 		t.unsaved = true

@@ -1,43 +1,46 @@
 package turn
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/smallmap"
 )
 
 // Facts are what a run has seen and done so far, for policies.
 type Facts struct {
 	// Labels are sorted.
 	Labels []string
-	calls  map[string]api.PastCalls
+	calls  smallmap.Map[api.PastCalls]
 	// DescendantCalls are the calls of sub-agents, by tool, with api.OtherTools if a sub-agent
 	// could not report its calls.
-	DescendantCalls map[string]api.PastCalls
-	// Open are the tools of the admitted calls that have not ended, by call ID.
-	Open map[string]string
-	// Started are those of them that were started. Tools counts per tool the calls that run and
-	// wait.
-	Started map[string]bool
-	Tools   map[string]UnderWay
+	DescendantCalls smallmap.Map[api.PastCalls]
+	// open are the admitted calls that have not ended, by call ID. Running counts those of them
+	// that were started. Tools counts per tool the calls that run and wait.
+	open    smallmap.Map[openCall]
+	Running int
+	Tools   smallmap.Map[UnderWay]
+}
+
+// openCall is an admitted call of a tool that has not ended.
+type openCall struct {
+	tool    string
+	started bool
 }
 
 // UnderWay counts calls that run, and calls that wait for their turn or for a person.
 type UnderWay struct{ Running, Waiting int }
 
 func NewFacts(in *api.RunInput) Facts {
-	s := Facts{calls: map[string]api.PastCalls{}, Open: map[string]string{},
-		DescendantCalls: map[string]api.PastCalls{}, Started: map[string]bool{},
-		Tools: map[string]UnderWay{}}
+	var s Facts
 	s.Label(in.Labels)
 	if in.State != nil {
 		s.Label(in.State.Labels)
 		for _, p := range in.State.Calls {
-			s.calls[p.Tool] = p
+			s.calls.Set(p.Tool, p)
 		}
 		for _, p := range in.State.DescendantCalls {
-			s.DescendantCalls[p.Tool] = p
+			s.DescendantCalls.Set(p.Tool, p)
 		}
 	}
 	return s
@@ -47,10 +50,10 @@ func NewFacts(in *api.RunInput) Facts {
 func (s *Facts) TakeOver(calls, descendants []api.PastCalls) {
 	for _, p := range calls {
 		p.Running = 0 // those that the run makes itself are counted when they are admitted
-		s.calls[p.Tool] = p
+		s.calls.Set(p.Tool, p)
 	}
 	for _, p := range descendants {
-		s.DescendantCalls[p.Tool] = p
+		s.DescendantCalls.Set(p.Tool, p)
 	}
 }
 
@@ -60,9 +63,9 @@ func (s *Facts) Adopt(b *api.CallStats) {
 		return
 	}
 	for _, t := range b.Tools {
-		of := s.DescendantCalls[t.Tool].Plus(t)
+		of := s.DescendantCalls.Get(t.Tool).Plus(t)
 		of.Tool = t.Tool
-		s.DescendantCalls[t.Tool] = of
+		s.DescendantCalls.Set(t.Tool, of)
 	}
 	if b.Others > 0 {
 		s.Untold()
@@ -71,13 +74,13 @@ func (s *Facts) Adopt(b *api.CallStats) {
 
 // Untold notes that sub-agents made calls that they did not report.
 func (s *Facts) Untold() {
-	s.DescendantCalls[api.OtherTools] = api.PastCalls{Tool: api.OtherTools}
+	s.DescendantCalls.Set(api.OtherTools, api.PastCalls{Tool: api.OtherTools})
 }
 
 // ContinueDescendants returns the calls of sub-agents, sorted by tool.
 func (s *Facts) ContinueDescendants() (list []api.PastCalls) {
-	for _, tool := range slices.Sorted(maps.Keys(s.DescendantCalls)) {
-		list = append(list, s.DescendantCalls[tool])
+	for _, tool := range s.DescendantCalls.Keys() {
+		list = append(list, s.DescendantCalls.Get(tool))
 	}
 	return list
 }
@@ -96,8 +99,8 @@ func (s *Facts) Admitted(calls []api.Call, decisions []api.AdmissionDecision) {
 	for i, v := range decisions {
 		if v.Error == nil {
 			s.close(v.ID)
-			s.Open[v.ID] = calls[i].Tool
-			s.count(v.ID, 1)
+			s.open.Set(v.ID, openCall{tool: calls[i].Tool})
+			s.count(openCall{tool: calls[i].Tool}, 1)
 		}
 	}
 }
@@ -111,42 +114,47 @@ func (s *Facts) Begin(id string, parts []string) {
 }
 
 func (s *Facts) move(id string) {
-	if _, open := s.Open[id]; open {
-		s.count(id, -1)
-		s.Started[id] = true
-		s.count(id, 1)
+	if c, ok := s.open.Find(id); ok && !c.started {
+		s.count(c, -1)
+		c.started = true
+		s.open.Set(id, c)
+		s.count(c, 1)
 	}
 }
 
 // close forgets an admitted call.
 func (s *Facts) close(id string) {
-	if _, open := s.Open[id]; open {
-		s.count(id, -1)
-		delete(s.Started, id)
-		delete(s.Open, id)
+	if c, ok := s.open.Find(id); ok {
+		s.count(c, -1)
+		s.open.Delete(id)
 	}
 }
 
 // count adds n to the running or waiting calls of the tool of an open call.
-func (s *Facts) count(id string, n int) {
-	tool := s.Open[id]
-	u := s.Tools[tool]
-	if s.Started[id] {
+func (s *Facts) count(c openCall, n int) {
+	u := s.Tools.Get(c.tool)
+	if c.started {
 		u.Running += n
+		s.Running += n
 	} else {
 		u.Waiting += n
 	}
-	if s.Tools[tool] = u; u == (UnderWay{}) {
-		delete(s.Tools, tool)
+	if u == (UnderWay{}) {
+		s.Tools.Delete(c.tool)
+	} else {
+		s.Tools.Set(c.tool, u)
 	}
 }
+
+// Open returns how many admitted calls have not ended.
+func (s *Facts) Open() int { return s.open.Len() }
 
 // Refused counts a call that was not executed.
 func (s *Facts) Refused(c api.Call) {
 	s.close(c.ID)
-	p := s.calls[c.Tool]
+	p := s.calls.Get(c.Tool)
 	p.Refused++
-	s.calls[c.Tool] = p
+	s.calls.Set(c.Tool, p)
 }
 
 // Ended counts a call that was let through. Where it was executed, its tool's labels count however
@@ -157,32 +165,35 @@ func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
 		return
 	}
 	s.close(out.ID)
-	p := s.calls[out.Tool]
+	p := s.calls.Get(out.Tool)
 	if out.Error == nil {
 		p.Completed++
 	} else {
 		p.Failed++
 	}
-	s.calls[out.Tool] = p
+	s.calls.Set(out.Tool, p)
 	s.Label(t.Emits)
 }
 
 // Past is what the run has done, by tool, sorted; without the call that is being judged, where it
 // was let through before.
 func (s *Facts) Past(evaluated string) []api.PastCalls {
-	calls := maps.Clone(s.calls)
-	for _, id := range slices.Sorted(maps.Keys(s.Open)) {
+	var calls smallmap.Map[api.PastCalls]
+	for _, tool := range s.calls.Keys() {
+		calls.Set(tool, s.calls.Get(tool))
+	}
+	for _, id := range s.open.Keys() {
 		if id == evaluated {
 			continue
 		}
-		tool := s.Open[id]
-		p := calls[tool]
+		tool := s.open.Get(id).tool
+		p := calls.Get(tool)
 		p.Running++
-		calls[tool] = p
+		calls.Set(tool, p)
 	}
 	var list []api.PastCalls
-	for _, tool := range slices.Sorted(maps.Keys(calls)) {
-		p := calls[tool]
+	for _, tool := range calls.Keys() {
+		p := calls.Get(tool)
 		p.Tool = tool
 		list = append(list, p)
 	}

@@ -15,15 +15,15 @@ func TestRunFacts_CountRunningCalls(t *testing.T) {
 	s.Admitted(calls[:1], decisions[:1])
 	s.Begin("1", []string{"1", "2"})
 	s.Begin("of no tool", nil)
-	if a, b := s.Tools["a"], s.Tools["b"]; a != (UnderWay{Running: 2}) ||
-		b != (UnderWay{Waiting: 1}) || len(s.Started) != 2 {
-		t.Errorf("got %+v, %v", s.Tools, s.Started)
+	if a, b := s.Tools.Get("a"), s.Tools.Get("b"); a != (UnderWay{Running: 2}) ||
+		b != (UnderWay{Waiting: 1}) || s.Running != 2 {
+		t.Errorf("got %+v, %v", s.Tools, s.Running)
 	}
 	s.Ended(api.CallOutcome{ID: "1", Tool: "a"}, api.Tool{})
 	s.Ended(api.CallOutcome{ID: "2", Tool: "a"}, api.Tool{})
 	s.Refused(api.Call{ID: "3", Tool: "b"})
 	s.Refused(api.Call{ID: "3", Tool: "b"})
-	if len(s.Tools)+len(s.Started)+len(s.Open) != 0 {
-		t.Errorf("left: %+v, %v, %v", s.Tools, s.Started, s.Open)
+	if s.Tools.Len()+s.Running+s.Open() != 0 {
+		t.Errorf("left: %+v, %v, %v", s.Tools, s.Running, s.Open())
 	}
 }

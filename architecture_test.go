@@ -48,6 +48,7 @@ var packageRules = []packageRule{
 	}},
 	{folder: "api", std: slices.Concat(pure, []string{
 		"compress/gzip", "context", "crypto/sha256", "hash", "hash/fnv", "io", "net/url",
+		"sync",
 	})},
 	{folder: "toolspecs", ours: []string{"api", "internal"}, std: anything, others: []string{
 		"cel.dev/cel-go", "github.com/modelcontextprotocol/go-sdk",

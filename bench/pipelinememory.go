@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
+	"syscall"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -34,8 +36,10 @@ func serveHandWritten(address string) error {
 	if err != nil {
 		return err
 	}
+	// As a worker of ours has one: each run keeps its fields.
+	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	c, err := client.Dial(client.Options{HostPort: address,
-		Logger: tlog.NewStructuredLogger(quiet)})
+		Logger: tlog.NewStructuredLogger(logger)})
 	if err != nil {
 		return err
 	}
@@ -52,8 +56,9 @@ func serveHandWritten(address string) error {
 }
 
 // measurePipelineMemory compares the memory of a worker's open runs, which wait for a call on a
-// queue without workers, with that of as many hand-written workflows in a worker with the SDK's
-// defaults: the growth of live and of resident memory.
+// queue without workers, with that of as many hand-written agents in a worker with the SDK's
+// defaults: the growth of live and of resident memory. It prints that of hand-written workflows
+// without a conversation and handlers, too.
 func measurePipelineMemory(ctx context.Context, l *lab) (map[string]float64, error) {
 	return l.pipelineMemory(ctx, openRuns)
 }
@@ -76,12 +81,25 @@ func (l *lab) pipelineMemory(ctx context.Context, runs int) (map[string]float64,
 	if err != nil {
 		return nil, err
 	}
-	simple, err := y.launch("the hand-written workflows", serveHand, y.address)
+	simple, err := y.handWritten(ctx, l, runs, side{handAlone, "handAgent",
+		handAgentInput{Prompt: "go", Tools: waiting.Tools, MaxTurns: waiting.Limits.Turns,
+			MaxCalls: waiting.Limits.Turns}}, api.TurnCallID(1, 1))
 	if err != nil {
 		return nil, err
 	}
-	grownSimple, err := l.growth(ctx, simple, runs, side{handAlone, "handWait", handInput{}}, "wait")
-	return map[string]float64{"pipeline_memory_ratio": grown / grownSimple}, err
+	_, err = y.handWritten(ctx, l, runs, side{handAlone, "handWait", handInput{}}, "wait")
+	return map[string]float64{"pipeline_memory_ratio": grown / simple}, err
+}
+
+// handWritten is growth for hand-written workflows, in a process that it ends.
+func (y *yard) handWritten(ctx context.Context, l *lab, runs int, s side,
+	call string) (float64, error) {
+	p, err := y.launch("the hand-written workflows", serveHand, y.address)
+	if err != nil {
+		return 0, err
+	}
+	defer p.end(syscall.SIGTERM)
+	return l.growth(ctx, p, runs, s, call)
 }
 
 // growth starts runs that wait for a call and returns the memory that each adds to the worker, live

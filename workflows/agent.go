@@ -84,7 +84,7 @@ type agentRun struct {
 	// stopped names another reason to end before the next turn: the limit conversation or repeats.
 	stopped string
 	// taken is what a forked run took over, pending its calls that it makes first.
-	taken   api.ForkState
+	taken   *api.ForkState
 	pending []api.Call
 	// window is how full the model's window is. compacted is set after a compaction until a model
 	// step reports the new size.
@@ -131,7 +131,7 @@ func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
 	r.pipeline.stepsInline = r.agent.Model.Lane == api.LaneInline
 	r.pipeline.inlineOn = r.pipeline.inlineOn || r.pipeline.stepsInline
 	if r.in.Parent != nil {
-		r.pipeline.parent = *r.in.Parent
+		r.pipeline.parent = r.in.Parent
 	}
 	r.hooks.useHooks()
 	r.pipeline.need(r.pinned.DescendantTools)

@@ -35,7 +35,7 @@ type approvals struct {
 	notifying, notices int
 	sizes              *budget.Sizes
 	// caller is the caller of the run's calls.
-	caller api.Caller
+	caller *api.Caller
 	// changed updates what the run shows about its state.
 	changed func(workflow.Context)
 }
@@ -224,7 +224,7 @@ func (a *approvals) fault(o *approval, d api.Decision) *api.ReplyError {
 				"the decision is about another call: its digest is not that of call %q; look at what waits, and decide about that",
 				d.Call)}
 	}
-	if e := o.Refusal(d, a.caller); e != nil {
+	if e := o.Refusal(d, *a.caller); e != nil {
 		return e
 	}
 	return o.unfit(d)

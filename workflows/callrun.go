@@ -20,8 +20,8 @@ type callRun struct {
 	decision api.AdmissionDecision
 	// tool has the bounds that the call's execution plan sets.
 	tool *api.Tool
-	// share limits the run of a sub-agent.
-	share api.Limits
+	// share limits the run of a sub-agent; nil for no limit.
+	share *api.Limits
 	// parts are the calls that a batched call replaces; place is the index of a call in its turn.
 	parts []part
 	place int
@@ -172,7 +172,7 @@ func (c *callRun) awaitApproval(ctx workflow.Context) (out api.CallOutcome, deni
 		return c.finish(ctx, nil, api.CancelledBeforeStart()), true
 	case o.fault != nil:
 		result, err := c.finalize(ctx, api.FinalizeResultRequest{Call: c.call.ID,
-			Tool: p.tools.Of(c.call.Tool), Origin: p.origin, Notes: c.decision.Notes,
+			Tool: p.tools.Of(c.call.Tool), Origin: *p.origin, Notes: c.decision.Notes,
 			Error: o.fault})
 		return c.finish(ctx, result, err), true
 	case c.decision.Result != nil:
@@ -351,7 +351,7 @@ func (c *callRun) finalize(ctx workflow.Context, r api.FinalizeResultRequest) (*
 // finalizeRequest returns the request to finalize the call, without its result.
 func (c *callRun) finalizeRequest() api.FinalizeResultRequest {
 	p := c.pipeline
-	return api.FinalizeResultRequest{Call: c.call.ID, Tool: *c.tool, Origin: p.origin,
+	return api.FinalizeResultRequest{Call: c.call.ID, Tool: *c.tool, Origin: *p.origin,
 		Notes: c.decision.Notes, Hooks: api.HooksFor(p.hooks.AfterCall, c.call.Tool),
 		Arguments: c.arguments(), Parent: p.parent.Call}
 }

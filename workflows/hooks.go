@@ -26,7 +26,7 @@ type runHooks struct{ *agentRun }
 // useHooks sets the hooks of the run's agent on its pipeline.
 func (r runHooks) useHooks() {
 	p := r.pipeline
-	p.hooks = r.agent.Hooks
+	p.hooks = &r.agent.Hooks
 	p.measure()
 	p.questions.hooks, p.questions.parent = p.hooks.AfterCall, p.parent.Call
 }
@@ -34,7 +34,7 @@ func (r runHooks) useHooks() {
 // withHooks adds the input of hooks before the calls to an admission request.
 func (p admitter) withHooks(request *api.AdmissionRequest) {
 	if len(p.hooks.BeforeCall) > 0 {
-		request.Hooks, request.Origin, request.Parent = p.hooks.BeforeCall, &p.origin, p.parent.Call
+		request.Hooks, request.Origin, request.Parent = p.hooks.BeforeCall, p.origin, p.parent.Call
 	}
 }
 
@@ -136,7 +136,7 @@ func (r runHooks) runHook(ctx workflow.Context, point api.HookPoint, n int, h ap
 	end *api.RunEnd) (answer api.HookAnswer, err error) {
 	p, c := r.pipeline, &r.conversation
 	request := api.HookRequest{Point: point, Hook: h, Agent: r.agent.Name, Prompt: r.hookPrompt(),
-		Origin: p.passed, Parent: p.parent.Call, End: end,
+		Origin: *p.passed, Parent: p.parent.Call, End: end,
 		Conversation: api.ModelRequest{Run: p.origin.Run, Turn: r.turn, Chain: c.SeenChain,
 			Seen: c.Seen, New: c.Fresh}}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{

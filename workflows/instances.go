@@ -23,7 +23,7 @@ import (
 // it, and leaves it at its end.
 type instances struct {
 	base   string
-	origin api.Origin
+	origin *api.Origin
 	// tools are those of the run, by name.
 	tools *turn.Tools
 	sizes *budget.Sizes
@@ -198,7 +198,7 @@ func (i *instance) describe(r *api.HostInstanceRequest) {
 	if i.tool.Instance != "" {
 		r.Heartbeat = i.tool.Heartbeat
 	}
-	r.Tool, r.Digest, r.Origin = i.tool.Name, i.tool.Digest, i.run.origin
+	r.Tool, r.Digest, r.Origin = i.tool.Name, i.tool.Digest, *i.run.origin
 }
 
 // watch sets the future that ends with the instance.

@@ -17,19 +17,18 @@ import (
 // pipeline takes every call of a run through its five phases (requirement E1). Agent, plan and
 // direct runs differ only in the source of their calls.
 type pipeline struct {
-	origin  api.Origin
-	catalog api.Catalog
-	tools   turn.Tools
-	mode    api.Mode
+	origin *api.Origin
+	tools  turn.Tools
+	mode   api.Mode
 	// queue is the workflow's task queue, from which the names of the lanes' queues derive.
 	queue string
 	usage api.Usage
 	// uncounted are admitted calls of a session that have not started, so that usage lacks them.
 	uncounted int
-	// Run is the budget of the run's sub-agents; parent is the path of the call that the run works
-	// for, empty for none.
+	// Run is the budget of the run's sub-agents; parent is the place of the run below the call that
+	// it works for, the zero value for none.
 	budget.Run
-	parent api.Parent
+	parent *api.Parent
 	// override is the argument mode for the whole tree of runs; empty leaves it to each agent.
 	override api.Mode
 	// priority is that of the run's calls and steps.
@@ -41,13 +40,13 @@ type pipeline struct {
 	// sizes counts what the run hands to the server. passed is the origin as activities get it, and
 	// passedSize its size with that of the hooks after calls, in bytes.
 	sizes      *budget.Sizes
-	passed     api.Origin
+	passed     *api.Origin
 	passedSize int
 	// childBytes is the size of what the inputs of sub-agents have in common.
 	childBytes int
 	undo       undo
 	// hooks are those of the run's agent, policies the rules of the agent and of its parent agents.
-	hooks    api.Hooks
+	hooks    *api.Hooks
 	policies []api.PolicyRule
 	// pinned is what the run is pinned to. Only admission changes it: it adds rules for all runs to
 	// a run that has none.
@@ -69,9 +68,10 @@ type pipeline struct {
 
 func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinned *api.Pinned,
 	mode api.Mode, c *control) *pipeline {
-	catalog := pinned.Catalog
-	c.questions.origin = origin
-	p := &pipeline{origin: origin, catalog: catalog, mode: mode, override: in.Mode,
+	catalog := &pinned.Catalog
+	c.questions.origin = &origin
+	p := &pipeline{origin: &origin, mode: mode, override: in.Mode, parent: &noParent,
+		hooks:    &noHooks,
 		priority: turn.NewPriority(ctx, in, origin), control: c, questions: c.questions,
 		sizes: c.sizes, queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in),
 		pinned: pinned}
@@ -85,13 +85,13 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 		p.policies = slices.Concat(in.Policies, in.Agent.Policies)
 	}
 	p.Started = workflow.Now(ctx)
-	p.passed = origin.Passed()
+	p.passed = passed(p.origin)
 	p.measure()
 	p.instances = &instances{base: p.queue, origin: p.passed, tools: &p.tools, sizes: p.sizes,
 		conversation: conversationOf(ctx, in)}
 	c.instances = p.instances
 	c.approvals.edit, c.approvals.notify = p.admitter.editCall, p.notify
-	c.approvals.caller = origin.Caller
+	c.approvals.caller = &origin.Caller
 	p.attributes.known = in.Attributes
 	p.follow(ctx, in)
 	return p
@@ -118,7 +118,7 @@ func (p *pipeline) need(below []api.Tool) { p.tools.Add(below) }
 
 // own reports whether the run's calls may name a tool.
 func (p admitter) own(tool string) bool {
-	_, ok := p.catalog.Find(tool)
+	_, ok := p.pinned.Catalog.Find(tool)
 	return ok
 }
 
@@ -175,7 +175,7 @@ func portion(calls []api.Call) int {
 // far.
 func (p admitter) admission(used int) api.AdmissionRequest {
 	request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Caller: p.origin.Caller,
-		Known: p.catalog.Names(), AnyTool: p.anyTool(), Mode: p.mode,
+		Known: p.pinned.Catalog.Names(), AnyTool: p.anyTool(), Mode: p.mode,
 		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth,
 		Spent: p.Spent(p.usage), DryRun: p.origin.DryRun, Blocked: p.blocked,
 		Policies: p.policies, PinnedPolicies: p.pinned.Policies, Facts: p.facts()}

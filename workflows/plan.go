@@ -76,7 +76,7 @@ func runPlan(ctx workflow.Context, in *api.RunInput, plan api.Plan) (*pipeline, 
 // runs and its part of the budget.
 func (r *planRun) inherit(ctx workflow.Context, in *api.RunInput) {
 	if in.Parent != nil {
-		r.pipeline.parent = *in.Parent
+		r.pipeline.parent = in.Parent
 	}
 	if in.Limits != nil {
 		r.pipeline.Run = budget.Run{Limits: *in.Limits, Started: workflow.Now(ctx)}

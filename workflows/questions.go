@@ -26,7 +26,7 @@ const maxAnswered = 1 << 20
 // those that other calls ask while they run. They live in the run's memory; history holds the
 // questions and replies.
 type questions struct {
-	origin api.Origin
+	origin *api.Origin
 	// hooks run after the run's calls; parent is the path of the call that the run works for.
 	hooks  []api.Hook
 	parent string
@@ -236,13 +236,16 @@ func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error
 		q.sizes.Task.Add(ctx, api.JSONSize(o.reply.Value)) // the result of the update
 		return *o.reply, nil
 	case o.over:
-		return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyClosed, Message: q.closed.Get(o.ID)})
+		return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyClosed,
+			Message: q.closed.Get(o.ID)})
 	case err != nil:
 		q.close(o, "the run was cancelled")
-		return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyClosed, Message: q.closed.Get(o.ID)})
+		return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyClosed,
+			Message: q.closed.Get(o.ID)})
 	}
 	q.close(o, "no answer came in time")
-	return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyTimeout, Message: q.closed.Get(o.ID)})
+	return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyTimeout,
+		Message: q.closed.Get(o.ID)})
 }
 
 // mayReply rejects, without an event in history, malformed replies and those without an open
@@ -311,7 +314,7 @@ func (q *questions) reply(ctx workflow.Context, r api.Reply) error {
 	o := q.find(r.Question)
 	o.checking = r.By
 	defer func() { o.checking = "" }()
-	request := api.ReplyRequest{Reply: r, Question: o.Question, Tool: o.tool, Origin: q.origin,
+	request := api.ReplyRequest{Reply: r, Question: o.Question, Tool: o.tool, Origin: *q.origin,
 		Notes: o.notes, Hooks: o.hooks, Arguments: o.arguments, Parent: q.parent}
 	decision, err := q.evaluate(ctx, request)
 	switch {

@@ -36,7 +36,7 @@ func (c sender) unsendable(ctx workflow.Context, fault *api.Error) workflow.Futu
 	future, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		_, err := c.finalize(ctx, api.FinalizeResultRequest{Call: c.call.ID, Tool: *c.tool,
-			Origin: c.pipeline.origin, Notes: c.decision.Notes, Error: fault})
+			Origin: *c.pipeline.origin, Notes: c.decision.Notes, Error: fault})
 		end.SetError(err)
 	})
 	return future
@@ -100,9 +100,25 @@ func (c sender) inputSize() int {
 	return size
 }
 
+// What pipelines without a parent or hooks refer to. Nothing changes them.
+var (
+	noParent api.Parent
+	noHooks  api.Hooks
+)
+
+// passed returns the origin for the inputs of activities, which nearly always is the same.
+func passed(origin *api.Origin) *api.Origin {
+	p := origin.Passed()
+	if origin.Caller.Claims == nil && origin.Caller.Principal == p.Caller.Principal &&
+		origin.VariablesDigest == p.VariablesDigest {
+		return origin
+	}
+	return new(p)
+}
+
 // measure computes what the inputs of all calls have in common.
 func (p *pipeline) measure() {
-	p.passedSize = encoded(api.Execution{Origin: p.passed, Hooks: p.hooks.AfterCall})
+	p.passedSize = encoded(api.Execution{Origin: *p.passed, Hooks: p.hooks.AfterCall})
 }
 
 // childSize returns how many bytes the inputs of all sub-agents have in common.
@@ -190,7 +206,7 @@ func (s *instances) activityID(callID string) string {
 // execution returns the input of the call's activity, without the lane-specific parts.
 func (c *callRun) execution() api.Execution {
 	p := c.pipeline
-	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: c.of(p.passed),
+	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: c.of(*p.passed),
 		Notes: c.decision.Notes, Parent: p.parent.Call,
 		Hooks:   api.HooksFor(p.hooks.AfterCall, c.tool.Name),
 		Timeout: c.decision.Plan.ShortestTimeout(), Task: c.task,
@@ -251,7 +267,7 @@ func (c *callRun) executeInline(ctx workflow.Context) workflow.Future {
 		Execution: c.execution()}
 	options := inlineOptions(*c.tool, call.Hooks, api.InlineSummary(c.call.ID,
 		c.tool.Summary(call.Arguments)))
-	call.Origin = c.of(p.origin)
+	call.Origin = c.of(*p.origin)
 	return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options),
 		c.call.Tool, call)
 }
@@ -318,11 +334,11 @@ func (r *agentRun) inlineStep(ctx workflow.Context, s *modelStep,
 // the step cannot admit them: because what sub-agents may use depends on the step's own usage, or
 // because hooks before calls would delay the step.
 func (p admitter) stepAdmission() *api.AdmissionRequest {
-	if len(p.hooks.BeforeCall) > 0 || slices.ContainsFunc(p.catalog.Tools,
+	if len(p.hooks.BeforeCall) > 0 || slices.ContainsFunc(p.pinned.Catalog.Tools,
 		func(t api.Tool) bool { return t.Dispatch == api.DispatchChildWorkflow }) {
 		return nil
 	}
 	request := p.admission(p.usage.Calls)
-	request.Tools = p.catalog.Tools
+	request.Tools = p.pinned.Catalog.Tools
 	return &request
 }

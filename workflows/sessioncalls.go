@@ -303,7 +303,7 @@ func (s sessionRequests) endSession(_ workflow.Context, r api.EndSession) error 
 // it does not, and for tools that no worker has, which admission reports in more detail.
 func (s *sessionRun) pinTool(ctx workflow.Context, name string) (fault string) {
 	p := s.pipeline
-	if _, known := p.catalog.Find(name); known {
+	if _, known := p.pinned.Catalog.Find(name); known {
 		return ""
 	}
 	if s.specs > maxSessionSpecs {
@@ -342,7 +342,6 @@ func (s *sessionRun) grow(pinned api.Pinned) {
 	if all.Policies.Digest == "" {
 		all.Policies = pinned.Policies
 	}
-	p.catalog = all.Catalog
 	s.specs += specsSize(pinned)
 }
 

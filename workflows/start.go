@@ -197,10 +197,11 @@ func (r forker) loadFork(ctx workflow.Context, first []byte) ([]api.Message, err
 			missing--
 		}
 	}
-	var err error
-	if r.taken, err = api.DecodeFork(parts); err != nil {
+	taken, err := api.DecodeFork(parts)
+	if err != nil {
 		return nil, refused(err.Error())
 	}
+	r.taken = &taken
 	r.turn, r.before, r.loaded = r.in.Fork.Turn, r.in.Fork.Before, r.taken.Labels
 	r.pending = r.in.Fork.Pending
 	return r.taken.Messages, nil
@@ -208,6 +209,9 @@ func (r forker) loadFork(ctx workflow.Context, first []byte) ([]api.Message, err
 
 // takeOver sets the state that a forked run takes over besides its conversation.
 func (r forker) takeOver(ctx workflow.Context) {
+	if r.taken == nil {
+		return
+	}
 	p := r.pipeline
 	p.runFacts.TakeOver(r.taken.Calls, r.taken.DescendantCalls)
 	p.forked.Recorded = r.taken.Recorded
@@ -215,7 +219,7 @@ func (r forker) takeOver(ctx workflow.Context) {
 		return p.tools.Of(i.Tool).Name == ""
 	})
 	p.instances.resume(ctx, known)
-	r.taken = api.ForkState{}
+	r.taken = nil
 }
 
 // beginTurn does what precedes the model step of a turn. It reports whether it used something of

@@ -53,7 +53,7 @@ func (c *callRun) startChild(ctx workflow.Context) (workflow.ChildWorkflowFuture
 		Policies: p.policies, Labels: p.runFacts.Labels, Attributes: p.attributes.known,
 		Parent: &api.Parent{WorkflowID: info.ID, Run: p.origin.Run,
 			Call:    api.CallPath(p.parent.Call, c.call.ID),
-			Catalog: p.catalog.Digest, Policies: p.pinned.Policies.Digest,
+			Catalog: p.pinned.Catalog.Digest, Policies: p.pinned.Policies.Digest,
 			Depth: p.parent.Depth + 1, Fairness: p.priority.Conversation}}
 	run, err := c.takeEntry(ctx, tool, &input)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *callRun) takeEntry(ctx workflow.Context, tool api.Tool,
 		return childKind{}, err
 	}
 	if agent := entry.Agent; agent != nil {
-		agent.Limits = bounds.Bound(p.Lend(ctx, agent.Limits, c.share))
+		agent.Limits = bounds.Bound(p.Lend(ctx, agent.Limits, limitsOf(c.share)))
 		input.Agent, input.Prompt = agent, c.decision.Prompt
 		return childKind{api.CallerAgent, api.AgentWorkflow, agent.Name}, nil
 	}
@@ -100,13 +100,21 @@ func (c *callRun) takeEntry(ctx workflow.Context, tool api.Tool,
 	plan.Name = cmp.Or(plan.Name, c.call.Tool)
 	packed := api.Pack(plan)
 	input.Plan = &packed
-	share := c.share
+	share := limitsOf(c.share)
 	share.Calls *= c.decision.Claim // the share of one claimed call
 	limits := bounds.Bound(p.Lend(ctx, api.Limits{}, share))
 	if limits.Turns = 0; limits != (api.Limits{}) {
 		input.Limits = &limits
 	}
 	return childKind{api.CallerPlan, api.PlanWorkflow, plan.Name}, nil
+}
+
+// limitsOf returns the limits of a share, none for nil.
+func limitsOf(share *api.Limits) api.Limits {
+	if share == nil {
+		return api.Limits{}
+	}
+	return *share
 }
 
 func notStartable(kind api.ErrorType, format string, args ...any) *api.Error {
@@ -348,6 +356,6 @@ func filledSize(c *callRun) int {
 // traceBelow returns the traceparent of the run below the call, which belongs to the trace of the
 // call.
 func traceBelow(c *callRun) string {
-	o := c.of(c.pipeline.origin)
+	o := c.of(*c.pipeline.origin)
 	return cmp.Or(o.Trace, o.Traceparent(c.call.ID))
 }

@@ -49,9 +49,15 @@ type runEntry struct {
 	setup *api.Setup
 	// prefix is the part of the conversation that is known without gaps.
 	prefix prefix
-	// produced are messages of this process that no model step has named yet, by digest.
-	produced map[string]api.Message
+	// produced are messages of this process that no model step has named yet.
+	produced []digested
 	bytes    int
+}
+
+// digested is a message with its digest.
+type digested struct {
+	digest string
+	api.Message
 }
 
 func newRunCache(maxRuns, maxBytes int) *runCache {
@@ -68,7 +74,7 @@ func (c *runCache) update(run string, f func(*runEntry)) {
 	if ok {
 		c.order.MoveToFront(element)
 	} else {
-		element = c.order.PushFront(&runEntry{run: run, produced: map[string]api.Message{}})
+		element = c.order.PushFront(&runEntry{run: run})
 		c.byRun[run] = element
 	}
 	entry := element.Value.(*runEntry)
@@ -97,8 +103,8 @@ func (c *runCache) begin(run string, s *api.Setup, messages []api.Message) {
 func (c *runCache) keep(run string, m api.Message) {
 	digest := m.Digest()
 	c.update(run, func(e *runEntry) {
-		if _, ok := e.produced[digest]; !ok {
-			e.produced[digest] = m
+		if e.place(digest) < 0 {
+			e.produced = append(e.produced, digested{digest, m})
 			e.bytes += weight(m)
 		}
 	})
@@ -162,14 +168,21 @@ func (e *runEntry) follow(r api.ModelRequest) {
 	}
 }
 
+// place returns the index of a message that this process produced, or -1.
+func (e *runEntry) place(digest string) int {
+	return slices.IndexFunc(e.produced, func(d digested) bool { return d.digest == digest })
+}
+
 // take returns and removes a message that this process produced.
 func (e *runEntry) take(digest string) (api.Message, bool) {
-	m, ok := e.produced[digest]
-	if ok {
-		delete(e.produced, digest)
-		e.bytes -= weight(m)
+	i := e.place(digest)
+	if i < 0 {
+		return api.Message{}, false
 	}
-	return m, ok
+	m := e.produced[i].Message
+	e.produced = slices.Delete(e.produced, i, i+1)
+	e.bytes -= weight(m)
+	return m, true
 }
 
 // cut removes the messages after the first n.

@@ -228,7 +228,7 @@ func TestRunCache_HoldsItsBounds(t *testing.T) {
 						want += weight(m)
 					}
 					for _, m := range entry.produced {
-						want += weight(m)
+						want += weight(m.Message)
 					}
 					if entry.bytes != want || c.byRun[entry.run] != e {
 						t.Fatalf("run %s counts %d bytes and has %d", entry.run, entry.bytes, want)

@@ -26,8 +26,9 @@ func (b *Run) Spent(used api.Usage) string {
 
 // Divide returns the share of each sub-agent and plan tool of a turn: equal parts of what is left
 // after every admitted call of the turn has been counted; of calls, the share of each claimed call.
-// The runs are concurrent, so their shares together must not exceed what is left.
-func (b *Run) Divide(used api.Usage, decisions []api.AdmissionDecision) (share api.Limits) {
+// The runs are concurrent, so their shares together must not exceed what is left. It is nil for a
+// turn without sub-agents and plan tools.
+func (b *Run) Divide(used api.Usage, decisions []api.AdmissionDecision) (share *api.Limits) {
 	admitted, runs, claims := 0, 0, 0
 	for _, v := range decisions {
 		if v.Error != nil {
@@ -40,8 +41,9 @@ func (b *Run) Divide(used api.Usage, decisions []api.AdmissionDecision) (share a
 		}
 	}
 	if runs == 0 {
-		return share
+		return nil
 	}
+	share = new(api.Limits)
 	if l := b.Limits.Calls; l > 0 {
 		share.Calls = max((l-used.Calls-admitted)/max(claims, 1), 1)
 	}

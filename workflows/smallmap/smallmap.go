@@ -1,5 +1,5 @@
-// Package smallmap has maps that take little memory while they have few entries, as nearly all maps of
-// a run have: a map of Go takes some hundred bytes with its first entry.
+// Package smallmap has maps that take little memory while they have few entries, as nearly all maps
+// of a run have: a map of Go takes some hundred bytes with its first entry.
 package smallmap
 
 import (

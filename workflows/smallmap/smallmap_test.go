@@ -24,10 +24,12 @@ func TestMap_EqualsAMap(t *testing.T) {
 				got.Set(key, step)
 			}
 			value, ok := got.Find(key)
-			if wanted, there := want[key]; value != wanted || ok != there || got.Get(key) != wanted {
+			if wanted, there := want[key]; value != wanted || ok != there ||
+				got.Get(key) != wanted {
 				t.Fatalf("%s is %v, %t, want %v, %t", key, value, ok, wanted, there)
 			}
-			if got.Len() != len(want) || !slices.Equal(got.Keys(), slices.Sorted(maps.Keys(want))) {
+			if got.Len() != len(want) ||
+				!slices.Equal(got.Keys(), slices.Sorted(maps.Keys(want))) {
 				t.Fatalf("the keys are %v, want those of %v", got.Keys(), want)
 			}
 		}

@@ -40,8 +40,16 @@ func (f *Futures) watch(p *pending) {
 	})
 }
 
-// Wait waits for one of the futures, the first one that is ready, and calls what follows it.
+// Wait waits for one of the futures, the first one that is ready, and calls what follows it. A
+// single one is waited for without a selector, which a run that waits for long would keep.
 func (f *Futures) Wait(ctx workflow.Context) {
+	if f.selector == nil && len(f.open) == 1 && f.ended == 0 {
+		p := f.open[0]
+		_ = p.future.Get(ctx, nil) // what follows reads it
+		f.open = nil
+		p.then(p.future)
+		return
+	}
 	if f.selector == nil || 2*f.ended >= len(f.open) {
 		f.open = slices.DeleteFunc(f.open, func(p *pending) bool { return p.then == nil })
 		f.selector, f.ended = workflow.NewSelector(ctx), 0

@@ -50,6 +50,9 @@ type PolicyRule struct {
 	// Define are the lists and shared expressions that When and Unless use, in an order in which
 	// each one uses only those before it.
 	Define []PolicyDefinition `json:"define,omitempty"`
+	// ReadsContents says that the rule reads arguments or results of earlier calls, what people
+	// wrote, or values of variables. Runs keep these only where a rule does.
+	ReadsContents bool `json:"reads_contents,omitempty"`
 }
 
 // PolicyDefinition is a list of values or an expression that rules use by its name.
@@ -240,6 +243,16 @@ type RunFacts struct {
 	Usage   Usage       `json:"usage,omitzero"`
 	Limits  Limits      `json:"limits,omitzero"`
 	Started time.Time   `json:"started,omitzero"`
+	// Earlier are the run's earlier calls as far as they are kept, the oldest first, and Statements
+	// the texts that it was given. They pass within one process, are never encoded, and are not
+	// changed.
+	Earlier    []*EarlierCall `json:"-"`
+	Statements []Statement    `json:"-"`
+	// Values are the values of the run's variables.
+	Values map[string]any `json:"-"`
+	// NoStatements says that the run no longer knows what people wrote, because the rules at its
+	// start did not read it.
+	NoStatements bool `json:"-"`
 }
 
 // Limits bound a run. Zero is the default where there is one, else no limit.

@@ -3,6 +3,7 @@ package turn
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 )
@@ -12,6 +13,8 @@ type Facts struct {
 	// Labels are sorted.
 	Labels []string
 	calls  map[string]api.PastCalls
+	// Log has the calls with their arguments and results.
+	Log Log
 	// DescendantCalls are the calls of sub-agents, by tool, with api.OtherTools if a sub-agent
 	// could not report its calls.
 	DescendantCalls map[string]api.PastCalls
@@ -36,6 +39,7 @@ func NewFacts(in *api.RunInput) Facts {
 		for _, p := range in.State.Calls {
 			s.calls[p.Tool] = p
 		}
+		s.Log.resume(in.State.Earlier)
 		for _, p := range in.State.DescendantCalls {
 			s.DescendantCalls[p.Tool] = p
 		}
@@ -91,16 +95,23 @@ func (s *Facts) Label(labels []string) {
 	}
 }
 
-// Admitted notes the decisions of admission.
-func (s *Facts) Admitted(calls []api.Call, decisions []api.AdmissionDecision) {
+// Admitted notes the decisions of admission, in a turn.
+func (s *Facts) Admitted(calls []api.Call, decisions []api.AdmissionDecision, turn int,
+	at time.Time) {
 	for i, v := range decisions {
 		if v.Error == nil {
 			s.close(v.ID)
 			s.Open[v.ID] = calls[i].Tool
 			s.count(v.ID, 1)
+			if calls[i].Governed() {
+				s.Log.begin(calls[i], v, turn, at)
+			}
 		}
 	}
 }
+
+// Changed notes that a person changed the arguments of an admitted call.
+func (s *Facts) Changed(id string, arguments []byte) { s.Log.change(id, arguments) }
 
 // Begin notes a call that starts, and the calls that it replaces if it is a batch.
 func (s *Facts) Begin(id string, parts []string) {
@@ -144,6 +155,7 @@ func (s *Facts) count(id string, n int) {
 // Refused counts a call that was not executed.
 func (s *Facts) Refused(c api.Call) {
 	s.close(c.ID)
+	s.Log.refuse(c)
 	p := s.calls[c.Tool]
 	p.Refused++
 	s.calls[c.Tool] = p
@@ -164,6 +176,7 @@ func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
 		p.Failed++
 	}
 	s.calls[out.Tool] = p
+	s.Log.end(out, t.Emits)
 	s.Label(t.Emits)
 }
 

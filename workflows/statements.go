@@ -1,0 +1,78 @@
+package workflows
+
+import (
+	"slices"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// Bounds of what people wrote to a run, as policies read it: how many texts, their bytes, and the
+// bytes that continue-as-new and sub-agents take over.
+const (
+	maxStatements         = 200
+	maxStatementBytes     = 256 << 10
+	passedStatementsBytes = 64 << 10
+)
+
+// keepsContents reports whether a rule that the run is pinned to, or of its agents, reads what
+// people wrote, or results of calls.
+func (p *pipeline) keepsContents() bool {
+	return api.KeepContents(p.policies) || api.KeepContents(p.pinned.Policies.Rules)
+}
+
+// listen notes the texts that the run starts with.
+func (p *pipeline) listen(in *api.RunInput) {
+	if in.Agent != nil {
+		p.state(api.Statement{Kind: api.SourceInstructions, Text: in.Agent.Instructions})
+	}
+	told := in.Statements
+	if in.State != nil {
+		told = in.State.Statements
+	}
+	for _, s := range told {
+		p.state(s)
+	}
+	if in.Agent == nil && in.Parent == nil {
+		return // nobody wrote anything but the calls
+	}
+	prompt := api.Statement{Kind: api.SourcePrompt, Text: in.Prompt}
+	if in.Parent != nil {
+		prompt.Kind, prompt.Labels = api.SourceParent, in.Labels
+	}
+	if in.State == nil && (in.Fork == nil || in.Prompt != "") {
+		p.state(prompt)
+	}
+	p.noStatements = !slices.ContainsFunc(p.statements, func(s api.Statement) bool {
+		return s.Kind == api.SourcePrompt
+	})
+}
+
+// state notes a text. Texts beyond the bounds are left out, so that rules do not find them.
+func (p *pipeline) state(s api.Statement) {
+	size := len(s.Text)
+	for _, known := range p.statements {
+		size += len(known.Text)
+	}
+	if len(p.statements) < maxStatements && size <= maxStatementBytes {
+		p.statements = append(p.statements, s)
+	}
+}
+
+// passedStatements returns the texts of some kinds that sub-agents or the next execution take over,
+// the first ones; nil if no rule reads them.
+func (p *pipeline) passedStatements(kinds ...api.SourceKind) (passed []api.Statement) {
+	if !p.keepsContents() {
+		return nil
+	}
+	size := 0
+	for _, s := range p.statements {
+		if !slices.Contains(kinds, s.Kind) {
+			continue
+		}
+		if size += len(s.Text); size > passedStatementsBytes {
+			break
+		}
+		passed = append(passed, s)
+	}
+	return passed
+}

@@ -247,7 +247,7 @@ type RunFacts struct {
 	// the texts that it was given. They pass within one process, are never encoded, and are not
 	// changed.
 	Earlier    []*EarlierCall `json:"-"`
-	Statements []Statement    `json:"-"`
+	Statements []*Statement   `json:"-"`
 	// Values are the values of the run's variables.
 	Values map[string]any `json:"-"`
 	// NoStatements says that the run no longer knows what people wrote, because the rules at its

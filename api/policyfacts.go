@@ -55,12 +55,14 @@ const (
 	SourceNowhere SourceKind = "nowhere"
 )
 
-// Statement is a text that a run was given, beside results.
+// Statement is a text that a run was given, beside results. It is not changed once it is shared.
 type Statement struct {
 	Kind SourceKind `json:"kind"`
 	Text string     `json:"text"`
 	// Labels are those of the calling run, for SourceParent.
 	Labels []string `json:"labels,omitempty"`
+	// Derived is what a worker computed from the text.
+	Derived atomic.Value `json:"-"`
 }
 
 // Match is how a value matches its source.

@@ -52,7 +52,7 @@ type RunInput struct {
 	Labels   []string     `json:"labels,omitempty"`
 	// Statements of a sub-agent's run are what people wrote to the run at the top, where rules read
 	// it.
-	Statements []Statement `json:"statements,omitempty"`
+	Statements []*Statement `json:"statements,omitempty"`
 	// Attributes names the search attributes that the run sets, from AttributeWaiting on, with
 	// their types: those that the namespace has. Setting an unregistered attribute would block the
 	// run.
@@ -92,7 +92,7 @@ type ContinueState struct {
 	Calls  []PastCalls `json:"calls,omitempty"`
 	// Earlier are its newest calls and Statements what people wrote, where rules read them.
 	Earlier    *Packed[[]*EarlierCall] `json:"earlier,omitempty"`
-	Statements []Statement             `json:"statements,omitempty"`
+	Statements []*Statement            `json:"statements,omitempty"`
 	// DescendantCalls are the calls of its sub-agents, by tool.
 	DescendantCalls []PastCalls `json:"descendant_calls,omitempty"`
 	// Limits are the run's limits if a person granted more than the agent declares; Grants counts

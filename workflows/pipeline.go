@@ -57,7 +57,7 @@ type pipeline struct {
 	turn     int
 	// statements are the texts that the run was given; noStatements is set if it does not know what
 	// people wrote. Both are for policies.
-	statements   []api.Statement
+	statements   []*api.Statement
 	noStatements bool
 	// admitted are the decisions that came with the model's answer, for the first calls of the
 	// turn.

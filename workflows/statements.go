@@ -23,32 +23,37 @@ func (p *pipeline) keepsContents() bool {
 // listen notes the texts that the run starts with.
 func (p *pipeline) listen(in *api.RunInput) {
 	if in.Agent != nil {
-		p.state(api.Statement{Kind: api.SourceInstructions, Text: in.Agent.Instructions})
-	}
-	told := in.Statements
-	if in.State != nil {
-		told = in.State.Statements
-	}
-	for _, s := range told {
-		p.state(s)
+		p.state(&api.Statement{Kind: api.SourceInstructions, Text: in.Agent.Instructions})
 	}
 	if in.Agent == nil && in.Parent == nil {
 		return // nobody wrote anything but the calls
 	}
-	prompt := api.Statement{Kind: api.SourcePrompt, Text: in.Prompt}
-	if in.Parent != nil {
-		prompt.Kind, prompt.Labels = api.SourceParent, in.Labels
+	for _, s := range told(in) {
+		p.state(s)
 	}
-	if in.State == nil && (in.Fork == nil || in.Prompt != "") {
-		p.state(prompt)
-	}
-	p.noStatements = !slices.ContainsFunc(p.statements, func(s api.Statement) bool {
+	p.noStatements = !slices.ContainsFunc(p.statements, func(s *api.Statement) bool {
 		return s.Kind == api.SourcePrompt
 	})
 }
 
+// told returns what the run was told: by the execution before, or by the run above and the prompt.
+// The run of a fork without a prompt of its own does not know that of its source.
+func told(in *api.RunInput) []*api.Statement {
+	if in.State != nil {
+		return in.State.Statements
+	}
+	prompt := &api.Statement{Kind: api.SourcePrompt, Text: in.Prompt}
+	if in.Parent != nil {
+		prompt.Kind, prompt.Labels = api.SourceParent, in.Labels
+	}
+	if in.Fork != nil && in.Prompt == "" {
+		return nil
+	}
+	return append(slices.Clip(in.Statements), prompt)
+}
+
 // state notes a text. Texts beyond the bounds are left out, so that rules do not find them.
-func (p *pipeline) state(s api.Statement) {
+func (p *pipeline) state(s *api.Statement) {
 	size := len(s.Text)
 	for _, known := range p.statements {
 		size += len(known.Text)
@@ -60,7 +65,7 @@ func (p *pipeline) state(s api.Statement) {
 
 // passedStatements returns the texts of some kinds that sub-agents or the next execution take over,
 // the first ones; nil if no rule reads them.
-func (p *pipeline) passedStatements(kinds ...api.SourceKind) (passed []api.Statement) {
+func (p *pipeline) passedStatements(kinds ...api.SourceKind) (passed []*api.Statement) {
 	if !p.keepsContents() {
 		return nil
 	}

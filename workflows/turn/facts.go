@@ -95,6 +95,12 @@ func (s *Facts) Label(labels []string) {
 	}
 }
 
+// LabelCall adds labels of a sub-agent, which its call's result has too.
+func (s *Facts) LabelCall(call string, labels []string) {
+	s.Label(labels)
+	s.Log.label(call, labels)
+}
+
 // Admitted notes the decisions of admission, in a turn.
 func (s *Facts) Admitted(calls []api.Call, decisions []api.AdmissionDecision, turn int,
 	at time.Time) {

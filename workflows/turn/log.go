@@ -44,7 +44,7 @@ func (l *Log) begin(c api.Call, v api.AdmissionDecision, turn int, at time.Time)
 func (l *Log) change(id string, arguments []byte) {
 	if c := l.open[id]; c != nil && c.Arguments != string(arguments) {
 		l.open[id] = &api.EarlierCall{ID: id, Tool: c.Tool, Arguments: string(arguments),
-			Status: c.Status, Turn: c.Turn, Time: c.Time}
+			Status: c.Status, Turn: c.Turn, Time: c.Time, Labels: c.Labels}
 	}
 }
 
@@ -55,13 +55,32 @@ func (l *Log) take(id, tool string) *api.EarlierCall {
 	if c == nil {
 		return &api.EarlierCall{ID: id, Tool: tool, Turn: api.CallTurn(id)}
 	}
-	return &api.EarlierCall{ID: id, Tool: tool, Arguments: c.Arguments, Turn: c.Turn, Time: c.Time}
+	return &api.EarlierCall{ID: id, Tool: tool, Arguments: c.Arguments, Turn: c.Turn, Time: c.Time,
+		Labels: c.Labels}
+}
+
+// label adds labels to the result of an open call.
+func (l *Log) label(id string, labels []string) {
+	if c := l.open[id]; c != nil {
+		l.open[id] = &api.EarlierCall{ID: id, Tool: c.Tool, Arguments: c.Arguments,
+			Status: c.Status, Turn: c.Turn, Time: c.Time, Labels: union(c.Labels, labels)}
+	}
+}
+
+func union(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, label := range b {
+		if !slices.Contains(all, label) {
+			all = append(all, label)
+		}
+	}
+	return all
 }
 
 // refuse notes a call that was not executed.
 func (l *Log) refuse(c api.Call) {
 	entry := l.take(c.ID, c.Tool)
-	entry.Status = api.CallRefused
+	entry.Status, entry.Labels = api.CallRefused, nil
 	if entry.Arguments == "" {
 		entry.Arguments = c.Arguments
 	}
@@ -71,7 +90,7 @@ func (l *Log) refuse(c api.Call) {
 // end notes the end of a call that was let through.
 func (l *Log) end(out api.CallOutcome, labels []string) {
 	entry := l.take(out.ID, out.Tool)
-	entry.Status, entry.Labels = api.CallCompleted, labels
+	entry.Status, entry.Labels = api.CallCompleted, union(entry.Labels, labels)
 	if out.Error != nil {
 		entry.Status = api.CallFailed
 	}

@@ -289,7 +289,7 @@ func (r *agentRun) nextInput(ctx workflow.Context, pinned api.Packed[api.Pinned]
 		Grants: r.asked, Limits: r.guard.continuedLimits(), Window: r.compactor.continuedWindow(),
 		Repeats: r.breaker.continuedRepeats(), Labels: p.runFacts.Labels,
 		Calls: p.runFacts.Past(""), DescendantCalls: p.runFacts.ContinueDescendants(),
-		Earlier: p.runFacts.Log.Continued(), Statements: p.passedStatements(api.SourcePrompt,
+		Earlier: p.runFacts.Log.Continued(), Statements: p.statements.Passed(api.SourcePrompt,
 			api.SourceMessage, api.SourceParent),
 		Paused: p.control.paused, Sent: p.control.inbox.known, Recorded: p.forked.Continued()}
 	return next

@@ -55,10 +55,8 @@ type pipeline struct {
 	// runFacts records what the run has seen and done; turn is the current turn of an agent's run.
 	runFacts turn.Facts
 	turn     int
-	// statements are the texts that the run was given; noStatements is set if it does not know what
-	// people wrote. Both are for policies.
-	statements   []*api.Statement
-	noStatements bool
+	// statements are the texts that the run was given, for policies.
+	statements turn.Statements
 	// admitted are the decisions that came with the model's answer, for the first calls of the
 	// turn.
 	admitted []api.AdmissionDecision
@@ -89,8 +87,10 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 		p.policies = slices.Concat(in.Policies, in.Agent.Policies)
 	}
 	p.Started = workflow.Now(ctx)
-	p.runFacts.Log.Keep = p.keepsContents
-	p.listen(in)
+	p.runFacts.Log.Keep = func() bool {
+		return api.KeepContents(p.policies) || api.KeepContents(p.pinned.Policies.Rules)
+	}
+	p.statements = turn.NewStatements(in, p.runFacts.Log.Keep)
 	p.passed = origin.Passed()
 	p.measure()
 	p.instances = &instances{base: p.queue, origin: p.passed, tools: p.tools, sizes: p.sizes,
@@ -395,13 +395,4 @@ func (p *pipeline) fullness(ctx workflow.Context) string {
 	}
 	return fmt.Sprintf("the run's history cannot take this call: with those before it, it has %d events and %.1f MiB, and a server ends a run at 51200 events or 50 MiB. %s",
 		events, float64(bytes)/(1<<20), what)
-}
-
-// facts returns what policies can use of the run's state.
-func (p admitter) facts() api.RunFacts {
-	return api.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn,
-		Labels: p.runFacts.Labels, Calls: p.runFacts.Past(""),
-		Usage: p.usage, Limits: p.Limits, Started: p.Started, Earlier: p.runFacts.Log.Calls(""),
-		Statements: slices.Clip(p.statements), NoStatements: p.noStatements,
-		Values: p.origin.Variables}
 }

@@ -53,7 +53,7 @@ func (c *callRun) startChild(ctx workflow.Context) (workflow.ChildWorkflowFuture
 		Mode:     p.override,
 		Priority: cmp.Or(c.call.Priority, p.priority.Run, tool.Priority),
 		Policies: p.policies, Labels: p.runFacts.Labels, Attributes: p.attributes.known,
-		Statements: p.passedStatements(api.SourcePrompt, api.SourceMessage),
+		Statements: p.statements.Passed(api.SourcePrompt, api.SourceMessage),
 		Parent: &api.Parent{WorkflowID: info.ID, Run: p.origin.Run,
 			Call:    api.CallPath(p.parent.Call, c.call.ID),
 			Catalog: p.catalog.Digest, Policies: p.pinned.Policies.Digest,

@@ -192,15 +192,18 @@ var cheapCalls = []string{operators.LogicalAnd, operators.LogicalOr, operators.L
 	operators.OptSelect, operators.OptIndex, funcWhere, "@sources", "@from_people", "@free_of",
 	operators.Conditional, "startsWith", "endsWith", "contains", "lower", "size", "orValue",
 	"hasValue",
-	"getHours", "getMinutes", "getDayOfWeek", "duration", "timestamp", operators.NotStrictlyFalse}
+	"getHours", "getMinutes", "getDayOfWeek", "duration", "timestamp",
+	operators.NotStrictlyFalse}
 
 // cheap reports whether an expression has neither loops nor other functions.
 func cheap(e ast.Expr) bool {
 	found := true
 	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
-		if e.Kind() == ast.ComprehensionKind && !overCalls(e.AsComprehension()) || e.Kind() == ast.CallKind &&
-			!slices.Contains(cheapCalls, e.AsCall().FunctionName()) {
-			found = false
+		switch e.Kind() {
+		case ast.ComprehensionKind:
+			found = found && overCalls(e.AsComprehension())
+		case ast.CallKind:
+			found = found && slices.Contains(cheapCalls, e.AsCall().FunctionName())
 		}
 	}))
 	return found

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"cel.dev/cel-go/common/types"
@@ -33,7 +34,37 @@ type derived struct {
 	call   *api.EarlierCall
 	value  func() ref.Val
 	native func() earlierCall
-	text   func() *passage
+	result func() *passage
+	// window is the calls up to this one, as they were used last.
+	window atomic.Pointer[window]
+}
+
+// window is consecutive calls that have ended, with an index by tool. Rules, calls and turns share
+// it.
+type window struct {
+	first  *api.EarlierCall
+	calls  []*derived
+	byTool map[string][]*derived
+}
+
+// windowOf returns the window of calls that have ended.
+func windowOf(ended []*api.EarlierCall, adapt types.Adapter) *window {
+	if len(ended) == 0 {
+		return &window{}
+	}
+	last := derivedOf(ended[len(ended)-1], adapt)
+	known := last.window.Load()
+	if known != nil && known.first == ended[0] && len(known.calls) == len(ended) {
+		return known
+	}
+	w := &window{first: ended[0], calls: make([]*derived, len(ended)),
+		byTool: map[string][]*derived{}}
+	for i, c := range ended {
+		w.calls[i] = derivedOf(c, adapt)
+		w.byTool[c.Tool] = append(w.byTool[c.Tool], w.calls[i])
+	}
+	last.window.Store(w)
+	return w
 }
 
 // derivedOf returns what was computed from a call, or computes it.
@@ -44,7 +75,7 @@ func derivedOf(c *api.EarlierCall, adapt types.Adapter) *derived {
 	d := &derived{call: c}
 	d.native = sync.OnceValue(func() earlierCall { return nativeOf(c) })
 	d.value = sync.OnceValue(func() ref.Val { return adapt.NativeToValue(d.native()) })
-	d.text = sync.OnceValue(func() *passage { return newPassage(resultText(c)) })
+	d.result = sync.OnceValue(func() *passage { return newPassage(resultText(c)) })
 	c.Derived.Store(d)
 	return d
 }
@@ -91,6 +122,8 @@ type lazyCalls struct {
 	list  func() traits.Lister
 	// narrowed has the results of where.
 	narrowed map[string]callList
+	// window is the beginning of calls, which has an index by tool; nil if there is none.
+	window *window
 }
 
 func newCallList(calls []*derived, adapt types.Adapter) callList {
@@ -125,20 +158,16 @@ func (l callList) Value() any                       { return l.list().Value() }
 // rest decides. It returns the list itself where it cannot tell.
 func where(args ...ref.Val) ref.Val {
 	l, isCalls := args[0].(callList)
-	field, isText := args[1].(types.String)
-	wanted, ok := scalarOf(args[2])
-	if !isCalls || !isText || !ok {
+	field, isField := args[1].(types.String)
+	wanted, isText := args[2].(types.String)
+	if !isCalls || !isField || !isText {
 		return args[0]
 	}
-	key := string(field) + "\x00" + wanted
+	key := string(field) + "\x00" + string(wanted)
 	if known, ok := l.narrowed[key]; ok {
 		return known
 	}
-	calls := slices.DeleteFunc(slices.Clone(l.calls), func(d *derived) bool {
-		has, scalar := d.scalar(string(field))
-		return scalar && has != wanted
-	})
-	narrowed := newCallList(calls, l.adapt)
+	narrowed := newCallList(l.with(string(field), string(wanted)), l.adapt)
 	if l.narrowed == nil {
 		l.narrowed = map[string]callList{}
 	}
@@ -146,30 +175,36 @@ func where(args ...ref.Val) ref.Val {
 	return narrowed
 }
 
-// scalar returns a field, or an argument as args.NAME, as scalarOf does.
-func (d *derived) scalar(field string) (text string, ok bool) {
+// with returns the calls of which a field may be a text.
+func (l *lazyCalls) with(field, wanted string) (calls []*derived) {
+	rest := l.calls
+	if field == fieldTool && l.window != nil {
+		rest, calls = rest[len(l.window.calls):], slices.Clip(l.window.byTool[wanted])
+	}
+	for _, d := range rest {
+		if has, known := d.text(field); !known || has == wanted {
+			calls = append(calls, d)
+		}
+	}
+	return calls
+}
+
+// text returns a field, or an argument as args.NAME, and whether it is a text. Others are left to
+// the loop, because equal numbers have several forms.
+func (d *derived) text(field string) (text string, ok bool) {
 	switch field {
-	case "tool":
-		return textKey + d.call.Tool, true
-	case "status":
-		return textKey + string(d.call.Status), true
+	case fieldTool:
+		return d.call.Tool, true
+	case fieldStatus:
+		return string(d.call.Status), true
 	}
-	value, known := d.native().Args[field[len(argsPrefix):]]
-	if text, isText := value.(string); isText && known {
-		return textKey + text, true
-	}
-	return "", false
+	text, ok = d.native().Args[field[len(argsPrefix):]].(string)
+	return text, ok
 }
 
-// argsPrefix precedes the argument in the field of where, textKey a text among scalars.
+// Fields of where; argsPrefix precedes the name of an argument.
 const (
-	argsPrefix = "args."
-	textKey    = "t"
+	fieldTool   = "tool"
+	fieldStatus = "status"
+	argsPrefix  = "args."
 )
-
-// scalarOf returns a text that is equal for equal texts. Numbers are left to the loop, because
-// equal ones have several forms.
-func scalarOf(value ref.Val) (text string, ok bool) {
-	s, ok := value.(types.String)
-	return textKey + string(s), ok
-}

@@ -12,7 +12,8 @@ import (
 // past returns facts of a call to pay with earlier calls, what people wrote and variables.
 func past() *Facts {
 	at := time.Date(2026, time.March, 1, 9, 0, 0, 0, time.UTC)
-	call := func(id, tool, args, result string, status api.CallStatus, labels ...string) *api.EarlierCall {
+	call := func(id, tool, args, result string, status api.CallStatus,
+		labels ...string) *api.EarlierCall {
 		return &api.EarlierCall{ID: id, Tool: tool, Arguments: args, Status: status,
 			Result: json.RawMessage(result), Turn: api.CallTurn(id), Time: at, Labels: labels}
 	}

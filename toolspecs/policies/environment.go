@@ -3,6 +3,7 @@ package policies
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -192,11 +193,20 @@ func (v *values) run() Run {
 // earlier returns the earlier calls.
 func (v *values) earlier() *callList {
 	if v.past == nil {
-		calls := make([]*derived, len(v.facts.Earlier))
-		for i, c := range v.facts.Earlier {
-			calls[i] = derivedOf(c, v.adapt)
+		all := v.facts.Earlier
+		ended := slices.IndexFunc(all, func(c *api.EarlierCall) bool {
+			return c.Status == api.CallRunning
+		})
+		if ended < 0 {
+			ended = len(all)
+		}
+		w := windowOf(all[:ended], v.adapt)
+		calls := slices.Clip(w.calls)
+		for _, c := range all[ended:] {
+			calls = append(calls, derivedOf(c, v.adapt))
 		}
 		list := newCallList(calls, v.adapt)
+		list.window = w
 		v.past = &list
 	}
 	return v.past

@@ -42,7 +42,8 @@ func macros() (list []cel.Macro) {
 	for _, l := range loops {
 		list = append(list, cel.ReceiverMacro(l.name, l.args,
 			func(f cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
-				if args[0].Kind() == ast.IdentKind && slices.Contains(factNames, args[0].AsIdent()) {
+				if args[0].Kind() == ast.IdentKind &&
+					slices.Contains(factNames, args[0].AsIdent()) {
 					return nil, f.NewError(args[0].ID(), fmt.Sprintf(
 						"%s has a meaning already and cannot name an element", args[0].AsIdent()))
 				}
@@ -97,7 +98,7 @@ func fieldOf(e ast.Expr, element string) string {
 		return ""
 	}
 	operand, field := e.AsSelect().Operand(), e.AsSelect().FieldName()
-	if isName(operand, element) && (field == "tool" || field == "status") {
+	if isName(operand, element) && (field == fieldTool || field == fieldStatus) {
 		return field
 	}
 	if operand.Kind() == ast.SelectKind && operand.AsSelect().FieldName() == nameArgs &&

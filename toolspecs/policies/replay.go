@@ -173,7 +173,8 @@ func (r *Replay) replayCall(c *api.Record, state *replayedRun) Replayed {
 	if !known {
 		tool = Tool{Name: c.Tool}
 	}
-	sets := r.decidable(missing{tool: !known, arguments: hides(c.Arguments), earlier: state.redacted})
+	sets := r.decidable(missing{tool: !known, arguments: hides(c.Arguments),
+		earlier: state.redacted})
 	f := &Facts{Tool: tool, Arguments: c.Arguments, Labels: state.labels, Now: timeOf(c),
 		Calls: state.past(), Earlier: state.earlier(), Plan: PlanOf(c.Plan),
 		Caller: Caller{Type: string(c.Caller.Type), ID: c.Caller.ID,

@@ -97,6 +97,8 @@ type part struct {
 	text string
 	// number is the shortest form of a number; empty for other texts.
 	number string
+	// folded is the text after fold.
+	folded string
 }
 
 // partsOf returns the texts and numbers of a value. Empty texts, truth values and nulls are none.
@@ -104,14 +106,14 @@ func partsOf(path string, value any) (parts []part) {
 	switch value := value.(type) {
 	case string:
 		if text := strings.TrimSpace(value); text != "" {
-			return []part{{path, text, numberOf(text)}}
+			return []part{{path, text, numberOf(text), fold(text)}}
 		}
 	case int64:
 		text := strconv.FormatInt(value, 10)
-		return []part{{path, text, text}}
+		return []part{{path, text, text, text}}
 	case float64:
 		text := strconv.FormatFloat(value, 'f', -1, 64)
-		return []part{{path, text, text}}
+		return []part{{path, text, text, text}}
 	case []any:
 		for i, e := range value {
 			parts = append(parts, partsOf(fmt.Sprintf("%s[%d]", path, i), e)...)
@@ -139,10 +141,12 @@ func numberOf(text string) string {
 
 // within returns how the part is in a passage; empty if it is not.
 func (p part) within(text *passage) api.Match {
-	switch {
-	case occurs(text.raw, p.text):
+	if occurs(text.raw, p.text) {
 		return api.MatchExact
-	case occurs(text.folded(), fold(p.text)), p.number != "" && text.numbers()[p.number]:
+	}
+	folded := text.folded()
+	switch same := folded == text.raw && p.folded == p.text; {
+	case !same && occurs(folded, p.folded), p.number != "" && text.numbers()[p.number]:
 		return api.MatchNormalised
 	}
 	return ""
@@ -224,11 +228,13 @@ func (v *values) find(p part) (sources []api.ValueSource, err error) {
 	if len(p.text) > maxPart {
 		return v.nowhere(), nil
 	}
-	for text, s := range v.passages {
+	for text, origin := range v.passages {
 		if v.searched += len(text.raw); v.searched > maxSearched {
 			return nil, errWork
 		}
-		if s.Match = p.within(text); s.Match != "" && len(sources) < maxSources {
+		if match := p.within(text); match != "" && len(sources) < maxSources {
+			s := origin()
+			s.Match = match
 			sources = append(sources, s)
 		}
 	}
@@ -239,24 +245,32 @@ func (v *values) find(p part) (sources []api.ValueSource, err error) {
 }
 
 // passages yields the texts in which values are looked for, with their sources.
-func (v *values) passages(yield func(*passage, api.ValueSource) bool) {
+func (v *values) passages(yield func(*passage, func() api.ValueSource) bool) {
 	for _, s := range v.facts.Statements {
-		if !yield(statementText(s), api.ValueSource{Kind: s.Kind, Labels: s.Labels}) {
+		if !yield(statementText(s), func() api.ValueSource {
+			return api.ValueSource{Kind: s.Kind, Labels: s.Labels}
+		}) {
 			return
 		}
 	}
 	for _, variable := range v.variables() {
-		if !yield(variable.text, api.ValueSource{Kind: api.SourceVariable, Name: variable.name}) {
+		if !yield(variable.text, func() api.ValueSource {
+			return api.ValueSource{Kind: api.SourceVariable, Name: variable.name}
+		}) {
 			return
 		}
 	}
 	for _, d := range slices.Backward(v.earlier().calls) {
-		c := d.call
-		if len(c.Result)+len(c.Text) > 0 && !yield(d.text(), api.ValueSource{
-			Kind: api.SourceResult, Call: c.ID, Tool: c.Tool, Labels: c.Labels}) {
+		if len(d.call.Result)+len(d.call.Text) > 0 && !yield(d.result(), d.source) {
 			return
 		}
 	}
+}
+
+// source returns the result of the call as a source.
+func (d *derived) source() api.ValueSource {
+	return api.ValueSource{Kind: api.SourceResult, Call: d.call.ID, Tool: d.call.Tool,
+		Labels: d.call.Labels}
 }
 
 // nowhere is the source of a value that did not occur. The model composed it from all it has read,

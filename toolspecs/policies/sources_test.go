@@ -90,11 +90,11 @@ func TestSources_MatchWordsFormsAndNumbers(t *testing.T) {
 			t.Errorf("%q in %q: %q, want %q", c.value, c.text, got, c.want)
 		}
 	}
-	if got := (part{"x", "5", "5"}).within(newPassage(textOf(map[string]any{"a": 4.0,
+	if got := (part{"x", "5", "5", "5"}).within(newPassage(textOf(map[string]any{"a": 4.0,
 		"b": []any{int64(5), nil}}))); got != api.MatchExact {
 		t.Errorf("a number in JSON: %q", got)
 	}
-	if got := (part{"x", "ab cd", ""}).within(newPassage(textOf([]any{"ab", "cd"}))); got != "" {
+	if got := (part{"x", "ab cd", "", "ab cd"}).within(newPassage(textOf([]any{"ab", "cd"}))); got != "" {
 		t.Errorf("across two texts: %q", got)
 	}
 }

@@ -48,12 +48,12 @@ var packageRules = []packageRule{
 	}},
 	{folder: "api", std: slices.Concat(pure, []string{
 		"compress/gzip", "context", "crypto/sha256", "hash", "hash/fnv", "io", "net/url",
-		"sync",
+		"sync", "sync/atomic",
 	})},
 	{folder: "toolspecs", ours: []string{"api", "internal"}, std: anything, others: []string{
 		"cel.dev/cel-go", "github.com/modelcontextprotocol/go-sdk",
 		"github.com/pelletier/go-toml/v2",
-		"github.com/santhosh-tekuri/jsonschema/v6", "gopkg.in/yaml.v3",
+		"github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/text", "gopkg.in/yaml.v3",
 	}},
 	{folder: "workflows", ours: []string{"api"}, std: pure, others: []string{sdk + "workflow", sdk +
 		"temporal", apis + "/enums"}},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -50,6 +51,9 @@ type PolicyRule struct {
 	// Define are the lists and shared expressions that When and Unless use, in an order in which
 	// each one uses only those before it.
 	Define []PolicyDefinition `json:"define,omitempty"`
+	// ReadsContents says that the rule reads arguments or results of earlier calls, what people
+	// wrote, or values of variables. Runs keep these only where a rule does.
+	ReadsContents bool `json:"reads_contents,omitempty"`
 }
 
 // PolicyDefinition is a list of values or an expression that rules use by its name.
@@ -240,148 +244,127 @@ type RunFacts struct {
 	Usage   Usage       `json:"usage,omitzero"`
 	Limits  Limits      `json:"limits,omitzero"`
 	Started time.Time   `json:"started,omitzero"`
+	// Earlier are the run's earlier calls as far as they are kept, the oldest first, and Statements
+	// the texts that it was given. They pass within one process, are never encoded, and are not
+	// changed.
+	Earlier    []*EarlierCall `json:"-"`
+	Statements []*Statement   `json:"-"`
+	// Values are the values of the run's variables.
+	Values map[string]any `json:"-"`
+	// NoStatements says that the run no longer knows what people wrote, because the rules at its
+	// start did not read it.
+	NoStatements bool `json:"-"`
 }
 
-// Limits bound a run. Zero is the default where there is one, else no limit.
-type Limits struct {
-	// Turns bounds model steps; default 50.
-	Turns int `json:"turns,omitempty"`
-	// Calls bounds tool calls.
-	Calls int `json:"calls,omitempty"`
-	// Tokens bounds the model's input and output tokens together.
-	Tokens int `json:"tokens,omitempty"`
-	// Cost bounds the model's cost in US dollars, computed from Model.Price.
-	Cost float64 `json:"cost,omitempty"`
-	// WallTime bounds the duration of the run; running calls are cancelled when it expires.
-	WallTime Duration `json:"wall_time,omitzero"`
-	// Repeats bounds equal calls that fail in the same way while nothing changes: the model is
-	// warned after that many, and the run ends after as many more. Default 5.
-	Repeats int `json:"repeats,omitempty"`
-	// OnReached is what happens at a limit; default wrap_up.
-	OnReached LimitAction `json:"on_reached,omitempty"`
-	// AskTimeout bounds the wait for a person's grant; default DefaultApprovalTimeout.
-	AskTimeout Duration `json:"ask_timeout,omitzero"`
+// EarlierCall is an earlier call of a run, for policies. It is not changed once it is shared.
+type EarlierCall struct {
+	ID   string `json:"call_id"`
+	Tool string `json:"tool"`
+	// Arguments are the validated arguments of an admitted call, else those of the caller.
+	Arguments string `json:"arguments,omitempty"`
+	// Result is the output of a completed call, as far as it is kept. Text is the message of a
+	// failed one, or an output that is cut.
+	Result json.RawMessage `json:"result,omitempty"`
+	Text   string          `json:"text,omitempty"`
+	// Status is completed, failed, refused or running.
+	Status CallStatus `json:"status"`
+	Turn   int        `json:"turn,omitempty"`
+	// Time is when the call was admitted, or refused.
+	Time time.Time `json:"time,omitzero"`
+	// Labels are those of the result.
+	Labels []string `json:"labels,omitempty"`
+	// NotKept says that the run keeps no results, because the rules at its start did not read them.
+	NotKept bool `json:"-"`
+	// Derived is what a worker computed from the call.
+	Derived atomic.Value `json:"-"`
 }
 
-// DefaultTurns is the default limit of turns.
-const DefaultTurns = 50
+// Size is the approximate size of arguments and result in bytes.
+func (c *EarlierCall) Size() int { return len(c.Arguments) + len(c.Result) + len(c.Text) }
 
-// LimitAction is what happens when a run reaches a limit.
-type LimitAction string
+// SourceKind is where a value of an argument occurred before.
+type SourceKind string
 
+// The kinds of sources. People wrote the first three.
 const (
-	// LimitWrapsUp, the default, makes one more model step, without tools, that answers with what
-	// is known.
-	LimitWrapsUp LimitAction = "wrap_up"
-	// LimitStops ends the run immediately, without an answer.
-	LimitStops LimitAction = "stop"
-	// LimitAsks waits for a person to grant more, and wraps up if none is granted. It does not
-	// apply to the limits repeats and conversation.
-	LimitAsks LimitAction = "ask"
+	// SourcePrompt is the prompt of the run, or of the run at the top for a sub-agent.
+	SourcePrompt SourceKind = "prompt"
+	// SourceMessage is a message that was sent to the run.
+	SourceMessage SourceKind = "message"
+	// SourceInstructions are the instructions of the agent.
+	SourceInstructions SourceKind = "instructions"
+	// SourceVariable is a variable of the run.
+	SourceVariable SourceKind = "variable"
+	// SourceParent is the prompt of a sub-agent, which the model of the calling run wrote.
+	SourceParent SourceKind = "parent"
+	// SourceResult is the result of an earlier call of the run.
+	SourceResult SourceKind = "result"
+	// SourceNowhere means that the value did not occur before: the model composed it.
+	SourceNowhere SourceKind = "nowhere"
 )
 
-// LimitCall replaces the call id while a run waits for a grant.
-const LimitCall = "limit"
-
-// Grant is how much more of its limits a run may use. Zero leaves a limit unchanged.
-type Grant struct {
-	Turns    int      `json:"turns,omitempty"`
-	Calls    int      `json:"calls,omitempty"`
-	Tokens   int      `json:"tokens,omitempty"`
-	Cost     float64  `json:"cost,omitempty"`
-	WallTime Duration `json:"wall_time,omitzero"`
+// Statement is a text that a run was given, beside results. It is not changed once it is shared.
+type Statement struct {
+	Kind SourceKind `json:"kind"`
+	Text string     `json:"text"`
+	// Labels are those of the calling run, for SourceParent.
+	Labels []string `json:"labels,omitempty"`
+	// Derived is what a worker computed from the text.
+	Derived atomic.Value `json:"-"`
 }
 
-// text returns the amounts in words; empty for none.
-func (g *Grant) text() string {
-	if g == nil {
-		return ""
-	}
-	var parts []string
-	for _, part := range []struct {
-		n    int
-		what string
-	}{{g.Turns, "model step"}, {g.Calls, "call"}, {g.Tokens, "token"}} {
-		if part.n != 0 {
-			parts = append(parts, Plural(part.n, "more "+part.what))
+// Match is how a value matches its source.
+type Match string
+
+const (
+	// MatchExact is a match of the same characters.
+	MatchExact Match = "exact"
+	// MatchNormalised is a match after folding case, white space and Unicode forms, or of the same
+	// number.
+	MatchNormalised Match = "normalised"
+)
+
+// ValueSource is one place where a value occurred before. It never has the value.
+type ValueSource struct {
+	Kind SourceKind `json:"kind"`
+	// Call and Tool are those of a result.
+	Call string `json:"call_id,omitempty"`
+	Tool string `json:"tool,omitempty"`
+	// Name is the name of a variable.
+	Name string `json:"name,omitempty"`
+	// Labels are those of the result; of the run, for SourceNowhere.
+	Labels []string `json:"labels,omitempty"`
+	// Match is empty for SourceNowhere.
+	Match Match `json:"match,omitempty"`
+}
+
+// String describes the source in a few words.
+func (s ValueSource) String() string {
+	words := []string{string(s.Kind)}
+	for _, word := range []string{s.Call, s.Tool, s.Name} {
+		if word != "" {
+			words = append(words, word)
 		}
 	}
-	if g.Cost != 0 {
-		parts = append(parts, fmt.Sprintf("$%g more", g.Cost))
+	text := strings.Join(words, " ")
+	if len(s.Labels) > 0 {
+		text += " [" + strings.Join(s.Labels, ", ") + "]"
 	}
-	if g.WallTime != 0 {
-		parts = append(parts, g.WallTime.String()+" more")
+	if s.Match == MatchNormalised {
+		text += " (normalised)"
 	}
-	return strings.Join(parts, ", ")
+	return text
 }
 
-func (g *Grant) negative() bool {
-	return g != nil && (g.Turns < 0 || g.Calls < 0 || g.Tokens < 0 || g.Cost < 0 || g.WallTime < 0)
+// ValueSources is where a value that a rule asked about occurred before.
+type ValueSources struct {
+	// Value is the value as the rule names it, such as args.to or args.to[1].
+	Value   string        `json:"value"`
+	Sources []ValueSource `json:"sources"`
 }
 
-// Of returns the grant for a limit by its name; zero for none, and for limits that cannot be
-// granted.
-func (g *Grant) Of(limit string) float64 {
-	if g == nil {
-		return 0
-	}
-	return map[string]float64{"turns": float64(g.Turns), "calls": float64(g.Calls),
-		"tokens": float64(g.Tokens), "cost": g.Cost,
-		"wall_time": float64(g.WallTime)}[limit]
-}
-
-// Extended returns the limits with a grant on top of what has been used, or of the limit if that is
-// more. Unset limits stay unset. turns and took are what the run has used of turns and wall time.
-func (l Limits) Extended(g Grant, u Usage, turns int, took time.Duration) Limits {
-	l.Turns = extended(cmp.Or(l.Turns, DefaultTurns), turns, g.Turns)
-	l.Calls = extended(l.Calls, u.Calls, g.Calls)
-	l.Tokens = extended(l.Tokens, u.InputTokens+u.OutputTokens, g.Tokens)
-	l.Cost = extended(l.Cost, u.Cost, g.Cost)
-	l.WallTime = extended(l.WallTime, Duration(took), g.WallTime)
-	return l
-}
-
-func extended[T int | float64 | Duration](limit, used, more T) T {
-	if limit == 0 || more == 0 {
-		return limit
-	}
-	return max(limit, used) + more
-}
-
-// LimitRequest asks for the question to a person about a run that has reached a limit.
-type LimitRequest struct {
-	Run    string `json:"run_id"`
-	Agent  string `json:"agent"`
-	Limit  string `json:"limit"`
-	Limits Limits `json:"limits"`
-	Usage  Usage  `json:"usage"`
-	// Turns and Took are what the run has used of turns and wall time; Asked counts earlier
-	// questions.
-	Turns int      `json:"turns"`
-	Took  Duration `json:"took"`
-	Asked int      `json:"asked"`
-}
-
-// Need is the answer to the request.
-func (r LimitRequest) Need() ApprovalNeed {
-	l, u := r.Limits, r.Usage
-	lines := []string{fmt.Sprintf("The agent %s has reached its limit of %s. May it use more?",
-		r.Agent, r.Limit)}
-	add := func(name string, limited bool, used, limit string) {
-		if limited {
-			lines = append(lines, fmt.Sprintf("%s: %s of %s", name, used, limit))
-		}
-	}
-	add("turns", true, fmt.Sprint(r.Turns), fmt.Sprint(cmp.Or(l.Turns, DefaultTurns)))
-	add("calls", l.Calls > 0, fmt.Sprint(u.Calls), fmt.Sprint(l.Calls))
-	add("tokens", l.Tokens > 0, fmt.Sprint(u.InputTokens+u.OutputTokens), fmt.Sprint(l.Tokens))
-	add("cost", l.Cost > 0, fmt.Sprintf("$%.4f", u.Cost), fmt.Sprintf("$%.4f", l.Cost))
-	add("wall time", l.WallTime > 0, Duration(r.Took.Std().Round(time.Second)).String(),
-		l.WallTime.String())
-	text := strings.Join(lines, "\n")
-	return ApprovalNeed{Reason: "the run has reached its limit of " + r.Limit, Limit: r.Limit,
-		Text: text,
-		Digest: ApprovalDigest("", r.Run, LimitCall, Tool{Name: r.Limit},
-			[]byte(fmt.Sprint(r.Asked, " ", text)), nil),
-		Within: cmp.Or(l.AskTimeout, DefaultApprovalTimeout)}
+// KeepContents reports whether one of the rules reads contents of the run: arguments and results of
+// earlier calls, what people wrote, or values of variables.
+func KeepContents(rules []PolicyRule) bool {
+	return slices.ContainsFunc(rules, func(r PolicyRule) bool { return r.ReadsContents })
 }

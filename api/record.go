@@ -179,6 +179,8 @@ type Record struct {
 	// collected.
 	Policies []PolicyAction `json:"policies,omitempty"`
 	Labels   []string       `json:"labels,omitempty"`
+	// Sources are where values that rules asked about occurred before.
+	Sources []ValueSources `json:"sources,omitempty"`
 	// Batched says that the call was batched, and Activity is the id of the first call of the
 	// batch.
 	Batched  bool   `json:"batched,omitempty"`

@@ -50,6 +50,9 @@ type RunInput struct {
 	// too. Labels are those of the run above.
 	Policies []PolicyRule `json:"policies,omitempty"`
 	Labels   []string     `json:"labels,omitempty"`
+	// Statements of a sub-agent's run are what people wrote to the run at the top, where rules read
+	// it.
+	Statements []*Statement `json:"statements,omitempty"`
 	// Attributes names the search attributes that the run sets, from AttributeWaiting on, with
 	// their types: those that the namespace has. Setting an unregistered attribute would block the
 	// run.
@@ -87,6 +90,9 @@ type ContinueState struct {
 	// Labels are the labels the run has collected, Calls its calls by tool.
 	Labels []string    `json:"labels,omitempty"`
 	Calls  []PastCalls `json:"calls,omitempty"`
+	// Earlier are its newest calls and Statements what people wrote, where rules read them.
+	Earlier    *Packed[[]*EarlierCall] `json:"earlier,omitempty"`
+	Statements []*Statement            `json:"statements,omitempty"`
 	// DescendantCalls are the calls of its sub-agents, by tool.
 	DescendantCalls []PastCalls `json:"descendant_calls,omitempty"`
 	// Limits are the run's limits if a person granted more than the agent declares; Grants counts

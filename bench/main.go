@@ -69,7 +69,7 @@ var figures = []figure{
 		"to the gateway, MB", 150, measureGatewaySessions},
 	{gatewayThroughput, "calls per second of 50 MCP clients, inline through the gateway ÷ to the " +
 		"tool's MCP server", 0.03, measureGatewayThroughput},
-	{"policy_ms", "time that 100 policies add to the admission of a turn of 10 calls, ms", 2,
+	{"policy_ms", "time that 100 policies add to a turn of 10 calls after 1,000 earlier calls, ms", 2,
 		measurePolicies},
 	{"policy_replay_s", "an export of 100,000 calls is read and 100 policies are replayed on them, " +
 		"s", 30, measureReplay},

@@ -21,6 +21,7 @@ func TestDocs_YAMLBlocksDecode(t *testing.T) {
 		"developing-tools.md", "runs.md", "plans.md", "importing.md", "lanes.md", "lanes-file.md",
 		"hooks.md",
 		"approvals.md", "policies.md", "policy-language.md",
+		"provenance.md",
 	} {
 		for i, block := range yamlBlocks(t, filepath.Join("..", "docs", page)) {
 			if err := decodeBlock(t, block); err != nil {

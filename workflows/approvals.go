@@ -304,6 +304,7 @@ func (p admitter) editCall(ctx workflow.Context, o *approval,
 	request := api.EditRequest{Admit: p.admission(0), Decision: d}
 	// The first admission has counted the call.
 	request.Admit.Allow, request.Admit.Facts.Calls = nil, p.runFacts.Past(c.ID)
+	request.Admit.Facts.Earlier = p.runFacts.Log.Calls(c.ID)
 	request.Admit.Calls = []api.Call{c}
 	request.Admit.Tools = p.toolsOf(request.Admit.Calls)
 	need := admissionSize(request.Admit) + decisionSize(d)

@@ -167,6 +167,7 @@ func (c *callRun) awaitApproval(ctx workflow.Context) (out api.CallOutcome, deni
 	paused := p.control.goOn(ctx)
 	c.decision, c.size = o.decision, 0
 	c.tool = p.tools.Under(c.call.Tool, c.decision.Plan)
+	p.runFacts.Changed(c.call.ID, c.arguments())
 	switch {
 	case paused != nil || o.fault != nil && o.fault.Type == api.ErrCancelled:
 		return c.finish(ctx, nil, api.CancelledBeforeStart()), true

@@ -259,6 +259,9 @@ func (r compactor) plainSize(ctx workflow.Context) (int, error) {
 	if next.State.Undo, err = plain(next.State.Undo); err != nil {
 		return 0, err
 	}
+	if next.State.Earlier, err = plain(next.State.Earlier); err != nil {
+		return 0, err
+	}
 	agent := *next.Agent
 	if agent.Model.Script, err = plain(agent.Model.Script); err != nil {
 		return 0, err
@@ -279,13 +282,15 @@ func plain[T any](p *api.Packed[T]) (*api.Packed[T], error) {
 func (r *agentRun) nextInput(ctx workflow.Context, pinned api.Packed[api.Pinned]) api.RunInput {
 	p := r.pipeline
 	next := *r.in
-	next.Prompt = ""
+	next.Prompt, next.Statements = "", nil
 	next.State = &api.ContinueState{Run: p.origin.Run, Started: r.started, Turn: r.turn,
 		Before: r.before, Usage: p.usage, Prompt: r.hooks.hookPrompt(), Pinned: pinned,
 		Instances: p.instances.continueState(ctx), Undo: p.undo.continueState(),
 		Grants: r.asked, Limits: r.guard.continuedLimits(), Window: r.compactor.continuedWindow(),
 		Repeats: r.breaker.continuedRepeats(), Labels: p.runFacts.Labels,
 		Calls: p.runFacts.Past(""), DescendantCalls: p.runFacts.ContinueDescendants(),
+		Earlier: p.runFacts.Log.Continued(), Statements: p.statements.Passed(api.SourcePrompt,
+			api.SourceMessage, api.SourceParent),
 		Paused: p.control.paused, Sent: p.control.inbox.known, Recorded: p.forked.Continued()}
 	return next
 }

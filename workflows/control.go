@@ -164,6 +164,7 @@ func (r *agentRun) read(ctx workflow.Context) {
 	i.hear(ctx)
 	for _, s := range i.sent {
 		r.conversation.Add(api.Message{Role: api.RoleUser, Text: s.Text})
+		r.pipeline.statements.Add(api.SourceMessage, s.Text)
 		r.window.Tokens += len(s.Text) / bytesPerToken
 	}
 	i.sent, i.size = nil, 0

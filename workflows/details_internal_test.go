@@ -3,6 +3,7 @@ package workflows
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/turn"
@@ -17,7 +18,7 @@ func underLoad() *details {
 	for i := range 5000 {
 		id := fmt.Sprint(i)
 		p.runFacts.Admitted([]api.Call{{Tool: fmt.Sprint("tool", i%40)}},
-			[]api.AdmissionDecision{{ID: id}})
+			[]api.AdmissionDecision{{ID: id}}, 1, time.Time{})
 		if i%10 == 0 {
 			p.runFacts.Begin(id, nil)
 		}

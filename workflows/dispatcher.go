@@ -201,3 +201,12 @@ func (p *pipeline) countPart(whole, own api.CallOutcome, n int) {
 		p.usage.Failed++
 	}
 }
+
+// facts returns what policies can use of the run's state.
+func (p admitter) facts() api.RunFacts {
+	return api.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn,
+		Labels: p.runFacts.Labels, Calls: p.runFacts.Past(""),
+		Usage: p.usage, Limits: p.Limits, Started: p.Started, Earlier: p.runFacts.Log.Calls(""),
+		Statements: p.statements.All(), NoStatements: p.statements.Unknown,
+		Values: p.origin.Variables}
+}

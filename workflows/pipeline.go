@@ -54,6 +54,8 @@ type pipeline struct {
 	// runFacts records what the run has seen and done; turn is the current turn of an agent's run.
 	runFacts turn.Facts
 	turn     int
+	// statements are the texts that the run was given, for policies.
+	statements turn.Statements
 	// admitted are the decisions that came with the model's answer, for the first calls of the
 	// turn.
 	admitted []api.AdmissionDecision
@@ -85,6 +87,10 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 		p.policies = slices.Concat(in.Policies, in.Agent.Policies)
 	}
 	p.Started = workflow.Now(ctx)
+	p.runFacts.Log.Keep = func() bool {
+		return api.KeepContents(p.policies) || api.KeepContents(p.pinned.Policies.Rules)
+	}
+	p.statements = turn.NewStatements(in, p.runFacts.Log.Keep)
 	p.passed = passed(p.origin)
 	p.measure()
 	p.instances = &instances{base: p.queue, origin: p.passed, tools: &p.tools, sizes: p.sizes,
@@ -127,7 +133,7 @@ func (p admitter) own(tool string) bool {
 func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.AdmissionDecision, error) {
 	decisions := make([]api.AdmissionDecision, 0, len(calls))
 	decisions, p.admitted = append(decisions, p.admitted...), nil
-	p.runFacts.Admitted(calls, decisions)
+	p.runFacts.Admitted(calls, decisions, p.turn, workflow.Now(ctx))
 	used := p.usage.Calls + p.uncounted + claimed(decisions)
 	for calls = calls[len(decisions):]; len(calls) > 0; {
 		n := portion(calls)
@@ -136,7 +142,7 @@ func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.Admission
 			return nil, err
 		}
 		used += claimed(part)
-		p.runFacts.Admitted(calls, part)
+		p.runFacts.Admitted(calls, part, p.turn, workflow.Now(ctx))
 		// If decisions are long, the activity answers only the first calls.
 		decisions, calls = append(decisions, part...), calls[len(part):]
 	}
@@ -389,11 +395,4 @@ func (p *pipeline) fullness(ctx workflow.Context) string {
 	}
 	return fmt.Sprintf("the run's history cannot take this call: with those before it, it has %d events and %.1f MiB, and a server ends a run at 51200 events or 50 MiB. %s",
 		events, float64(bytes)/(1<<20), what)
-}
-
-// facts returns what policies can use of the run's state.
-func (p admitter) facts() api.RunFacts {
-	return api.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn,
-		Labels: p.runFacts.Labels, Calls: p.runFacts.Past(""),
-		Usage: p.usage, Limits: p.Limits, Started: p.Started}
 }

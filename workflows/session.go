@@ -313,7 +313,8 @@ func (s *sessionRun) nextInput(ctx workflow.Context) (api.RunInput, error) {
 	next.State = &api.ContinueState{Run: p.origin.Run, Started: p.Started, Usage: p.usage,
 		Pinned: pinned, Instances: p.instances.continueState(ctx), Labels: p.runFacts.Labels,
 		Calls: p.runFacts.Past(""), DescendantCalls: p.runFacts.ContinueDescendants(),
-		Paused: p.control.paused, Session: s.calls.State(true)}
+		Earlier: p.runFacts.Log.Continued(),
+		Paused:  p.control.paused, Session: s.calls.State(true)}
 	return next, nil
 }
 

@@ -51,6 +51,7 @@ func (c *callRun) startChild(ctx workflow.Context) (workflow.ChildWorkflowFuture
 		Mode:     p.override,
 		Priority: cmp.Or(c.call.Priority, p.priority.Run, tool.Priority),
 		Policies: p.policies, Labels: p.runFacts.Labels, Attributes: p.attributes.known,
+		Statements: p.statements.Passed(api.SourcePrompt, api.SourceMessage),
 		Parent: &api.Parent{WorkflowID: info.ID, Run: p.origin.Run,
 			Call:    api.CallPath(p.parent.Call, c.call.ID),
 			Catalog: p.pinned.Catalog.Digest, Policies: p.pinned.Policies.Digest,
@@ -198,7 +199,7 @@ func (p *pipeline) awaitChild(ctx workflow.Context, run workflow.ChildWorkflowFu
 	forget()
 	var result api.RunResult
 	if err := run.Get(ctx, &result); err != nil {
-		p.runFacts.Label(p.emittedBy(request.Tool))
+		p.runFacts.LabelCall(request.Call, p.emittedBy(request.Tool))
 		entry, _ := entryOf(request.Tool) // was decoded to start the run
 		var used api.RunResult
 		request.Error, used = childFailure(err, entry.run(), request.Tool.Effect)
@@ -222,7 +223,7 @@ func (p *pipeline) awaitChild(ctx workflow.Context, run workflow.ChildWorkflowFu
 	request.Answer, request.Output, request.Usage = result.Answer, result.Output, result.Usage
 	p.undo.adopt(request.Call, result.Undo)
 	p.runFacts.Adopt(result.CallStats)
-	p.runFacts.Label(result.Labels)
+	p.runFacts.LabelCall(request.Call, result.Labels)
 	if result.Limit != "" {
 		request.Notes = append(request.Notes,
 			fmt.Sprintf("the agent reached its limit of %s; this is what it knew by then",

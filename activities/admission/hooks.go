@@ -104,7 +104,8 @@ func (a *Admitter) beforeCall(ctx context.Context, r api.AdmissionRequest, c api
 func stopped(v api.AdmissionDecision) api.AdmissionDecision {
 	return api.AdmissionDecision{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens,
 		Plan: v.Plan, Hooks: v.Hooks,
-		Policies: v.Policies, Labels: v.Labels, Result: v.Result, Error: v.Error}
+		Policies: v.Policies, Labels: v.Labels, Sources: v.Sources, Result: v.Result,
+		Error: v.Error}
 }
 
 // decide returns the decision as one hook changes it. The error is the hook's failure.

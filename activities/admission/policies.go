@@ -107,9 +107,20 @@ func (a *Admitter) afterHooks(ctx context.Context, r api.AdmissionRequest,
 		if v.Error == nil {
 			// The rules for the next call of the turn count this admitted call.
 			r.Facts.Calls = withRunning(r.Facts.Calls, r.Calls[i].Tool)
+			r.Facts.Earlier = append(slices.Clip(r.Facts.Earlier), running(r, r.Calls[i], v))
 		}
 	}
 	return a.approvals(r, decisions, allowed)
+}
+
+// running returns an admitted call of the request as an earlier one for the calls after it.
+func running(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision) *api.EarlierCall {
+	arguments := c.Arguments
+	if len(v.Arguments) > 0 {
+		arguments = string(v.Arguments)
+	}
+	return &api.EarlierCall{ID: c.ID, Tool: c.Tool, Arguments: arguments, Status: api.CallRunning,
+		Turn: r.Facts.Turn, Time: time.Now()}
 }
 
 func withRunning(calls []api.PastCalls, tool string) []api.PastCalls {
@@ -142,10 +153,10 @@ func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, c 
 		return stopped(v), false
 	}
 	decided := policies.Decide(factsOf(r, c, v, tool, compiled), all, agents)
-	if len(decided.Met) == 0 {
+	met := decided.Met
+	if v.Sources = decided.Sources; len(met) == 0 {
 		return v, false
 	}
-	met := decided.Met
 	v.Policies, v.Labels = recordedPolicies(met, len(tool.Sensitive) > 0), r.Facts.Labels
 	switch {
 	case met[0].Effect == api.PolicyDeny:
@@ -204,10 +215,11 @@ func factsOf(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool a
 			Auth: string(r.Caller.Auth), Claims: r.Caller.Claims},
 		Run: policies.Run{ID: r.Facts.Run, Conversation: r.Facts.Conversation,
 			Depth: int64(r.Depth), Turn: int64(r.Facts.Turn),
-			Variables: append([]string{}, r.Variables...)},
+			Variables: append([]string{}, r.Variables...), Values: r.Facts.Values},
 		Budget: policies.BudgetOf(r.Facts.Limits, r.Facts.Usage, now.Sub(r.Facts.Started)),
 		Labels: r.Facts.Labels, Calls: r.Facts.Calls, Now: now,
-		Arguments: v.Arguments,
+		Arguments: v.Arguments, Earlier: r.Facts.Earlier, Statements: r.Facts.Statements,
+		NoStatements: r.Facts.NoStatements,
 	}
 	if r.Caller.Type == api.CallerAgent {
 		f.Run.Agent = r.Caller.ID

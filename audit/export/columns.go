@@ -86,6 +86,7 @@ var columns = []column{
 	{"hooks", document, func(r *api.Record) any { return r.Hooks }},
 	{"policies", document, func(r *api.Record) any { return r.Policies }},
 	{"labels", document, func(r *api.Record) any { return r.Labels }},
+	{"sources", document, func(r *api.Record) any { return r.Sources }},
 	{"plan", document, func(r *api.Record) any { return r.Plan }},
 	{"approval", document, func(r *api.Record) any { return r.Approval }},
 	{"child", document, func(r *api.Record) any { return r.Child }},

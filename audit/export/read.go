@@ -40,6 +40,7 @@ type exportedRecord struct {
 	Result       *api.Result        `json:"result"`
 	Policies     []api.PolicyAction `json:"policies"`
 	Labels       []string           `json:"labels"`
+	Sources      []api.ValueSources `json:"sources"`
 	Plan         *api.ExecutionPlan `json:"plan"`
 	Approval     *api.Decided       `json:"approval"`
 	Child        *api.ChildRun      `json:"child"`
@@ -50,7 +51,8 @@ func (e *exportedRecord) record() api.Record {
 		Turn: e.Turn, Tool: e.Tool, Version: e.Version, Digest: e.Digest, Status: e.Status,
 		Phase: e.Phase, DryRun: e.DryRun, Purpose: e.Purpose, Parent: e.Parent, Error: e.Error,
 		Conversation: e.Conversation, Result: e.Result, Policies: e.Policies, Labels: e.Labels,
-		Plan: e.Plan, Approval: e.Approval, Child: e.Child,
+		Sources: e.Sources,
+		Plan:    e.Plan, Approval: e.Approval, Child: e.Child,
 		Caller: api.Caller{Type: e.CallerType, ID: e.Caller, Auth: e.CallerAuth,
 			Claims: e.CallerClaims},
 		Timing: api.Timing{Lane: e.Lane, Scheduled: e.Scheduled, Started: e.Started,

@@ -230,7 +230,7 @@ func (ad *admission) admitted(
 	}
 	r.EstimatedTokens, r.ExpectedTokens = v.Tokens+v.ExpectedTokens, v.ExpectedTokens
 	r.Hooks, r.DryRun = v.Hooks, v.DryRun
-	r.Policies, r.Labels = v.Policies, v.Labels
+	r.Policies, r.Labels, r.Sources = v.Policies, v.Labels, v.Sources
 	r.Plan = v.Plan.Redacted(ad.run.tools[r.Tool].ArgumentMask(), arguments)
 	return r
 }

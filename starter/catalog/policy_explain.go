@@ -20,8 +20,9 @@ func policyExplainCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain RUN CALL", Short: "Explain what policies did to a call",
 		Long: `Shows the rules that matched a call at its check: the action of each rule with its message, the
-call's arguments without sensitive values, and the labels of the run at that time. Everything is
-read from the run's history, because the rules may have changed since.`,
+call's arguments without sensitive values, where values that rules asked about occurred before, and
+the labels of the run at that time. Everything is read from the run's history, because the rules may
+have changed since.`,
 		Example: `  starter policy explain demo-1a2b3c4d 2.1
   starter policy explain demo-1a2b3c4d 2.1 --output json`,
 		Args: cli.Arguments(0, "RUN", "CALL"),
@@ -60,6 +61,8 @@ type explained struct {
 	Arguments json.RawMessage    `json:"arguments,omitempty"`
 	Labels    []string           `json:"labels,omitempty"`
 	Policies  []api.PolicyAction `json:"policies"`
+	// Sources are where values that rules asked about occurred before.
+	Sources []api.ValueSources `json:"sources,omitempty"`
 }
 
 // explain returns the effect of policies on a call, or nil if there is no such call.
@@ -74,10 +77,20 @@ func explain(records iter.Seq2[api.Record, error], call string) (*explained, err
 				met = []api.PolicyAction{}
 			}
 			return &explained{Call: r.CallID, Tool: r.Tool, Status: r.Status, Error: r.Error,
-				Arguments: r.Arguments, Labels: r.Labels, Policies: met}, nil
+				Arguments: r.Arguments, Labels: r.Labels, Policies: met,
+				Sources: r.Sources}, nil
 		}
 	}
 	return nil, nil
+}
+
+// sourcesLine says where a value occurred before.
+func sourcesLine(v api.ValueSources) string {
+	texts := make([]string, len(v.Sources))
+	for i, s := range v.Sources {
+		texts[i] = s.String()
+	}
+	return v.Value + ": " + strings.Join(texts, ", ")
 }
 
 func printExplained(a *cli.App, e explained) error {
@@ -98,6 +111,9 @@ func printExplained(a *cli.App, e explained) error {
 	field("status", status)
 	if len(e.Arguments) > 0 {
 		field("arguments", api.Shorten(string(e.Arguments), 1000))
+	}
+	for _, v := range e.Sources {
+		field("source", cli.PlainText(sourcesLine(v)))
 	}
 	if len(e.Policies) == 0 {
 		field("policies", "no rule matched the call")

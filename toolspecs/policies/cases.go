@@ -47,10 +47,12 @@ type caseFile struct {
 	Run    runFile              `yaml:"run"`
 	Labels []string             `yaml:"labels"`
 	Calls  map[string]callsFile `yaml:"calls"`
-	Budget budgetFile           `yaml:"budget"`
-	Now    string               `yaml:"now"`
-	Want   api.PolicyEffect     `yaml:"want" rule:"required,enum=deny|ask|warn|allow"`
-	Rule   string               `yaml:"rule"`
+	// Earlier are earlier calls with arguments and results.
+	Earlier []earlierFile    `yaml:"earlier"`
+	Budget  budgetFile       `yaml:"budget"`
+	Now     string           `yaml:"now"`
+	Want    api.PolicyEffect `yaml:"want" rule:"required,enum=deny|ask|warn|allow"`
+	Rule    string           `yaml:"rule"`
 }
 
 type toolFile struct {
@@ -103,6 +105,11 @@ type runFile struct {
 	Depth        int      `yaml:"depth" rule:"min=0"`
 	Turn         int      `yaml:"turn" rule:"min=0"`
 	Variables    []string `yaml:"variables"`
+	Prompt       string   `yaml:"prompt"`
+	Messages     []string `yaml:"messages"`
+	Instructions string   `yaml:"instructions"`
+	// Values is a mapping.
+	Values json.RawMessage `yaml:"values"`
 }
 
 type callsFile struct {
@@ -192,6 +199,7 @@ func (c *Cases) read(doc *strictyaml.Document, at string, f caseFile) Case {
 	}
 	reportUnlessMapping(doc, at+".args", "arguments of a call", one.Facts.Arguments)
 	reportUnlessMapping(doc, at+".caller.claims", "claims of a caller", f.Caller.Claims)
+	f.reportContents(doc, at)
 	switch {
 	case f.Rule == "":
 	case !slices.ContainsFunc(c.sets, func(s *Set) bool {
@@ -238,6 +246,7 @@ func (f caseFile) facts() Facts {
 		b.WallTime.Left = left.Std()
 	}
 	facts.Budget = b
+	f.contents(&facts)
 	return facts
 }
 

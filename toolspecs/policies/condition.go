@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,6 +24,10 @@ type Condition struct {
 	// those that it names does not compile.
 	scope  *scope
 	faulty bool
+	// contents is set if it reads contents of the run, as api.PolicyRule.ReadsContents says. Errors
+	// may quote them; info has the positions that are shown instead.
+	contents bool
+	info     *ast.SourceInfo
 	// arguments are those that the expression names.
 	arguments []string
 	// reads are the names that it reads, and their fields: tool, tool.effect.
@@ -96,8 +101,9 @@ func compileAny(s *scope, expression string) (*Condition, error) {
 	}
 	c := &Condition{program: program, adapt: env.CELTypeAdapter(), typed: checked.OutputType(),
 		arguments: argumentsIn(checked.NativeRep().Expr()),
-		reads:     readsIn(checked.NativeRep().Expr())}
+		reads:     readsIn(checked.NativeRep().Expr()), info: checked.NativeRep().SourceInfo()}
 	c.use(s)
+	c.contents = c.readsAny(contentNames)
 	return c, nil
 }
 
@@ -183,21 +189,40 @@ func argumentIn(e ast.Expr) string {
 var cheapCalls = []string{operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot,
 	operators.Equals, operators.NotEquals, operators.Less,
 	operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.In, operators.Index,
-	operators.OptSelect, operators.OptIndex,
+	operators.OptSelect, operators.OptIndex, funcWhere, "@sources", "@from_people", "@free_of",
 	operators.Conditional, "startsWith", "endsWith", "contains", "lower", "size", "orValue",
 	"hasValue",
-	"getHours", "getMinutes", "getDayOfWeek", "duration", "timestamp"}
+	"getHours", "getMinutes", "getDayOfWeek", "duration", "timestamp",
+	operators.NotStrictlyFalse}
 
 // cheap reports whether an expression has neither loops nor other functions.
 func cheap(e ast.Expr) bool {
 	found := true
 	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
-		if e.Kind() == ast.ComprehensionKind || e.Kind() == ast.CallKind &&
-			!slices.Contains(cheapCalls, e.AsCall().FunctionName()) {
-			found = false
+		switch e.Kind() {
+		case ast.ComprehensionKind:
+			found = found && overCalls(e.AsComprehension())
+		case ast.CallKind:
+			found = found && slices.Contains(cheapCalls, e.AsCall().FunctionName())
 		}
 	}))
 	return found
+}
+
+// overCalls reports whether a loop is over the earlier calls, which are bounded, and has no loop in
+// it.
+func overCalls(c ast.ComprehensionExpr) bool {
+	loops := 0
+	ast.PreOrderVisit(c.LoopStep(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() == ast.ComprehensionKind {
+			loops++
+		}
+	}))
+	over := c.IterRange()
+	for over.Kind() == ast.CallKind && over.AsCall().FunctionName() == funcWhere {
+		over = over.AsCall().Args()[0]
+	}
+	return loops == 0 && over.Kind() == ast.IdentKind && over.AsIdent() == nameEarlier
 }
 
 func firstFault(expression string, found []*cel.Error) *Fault {
@@ -242,6 +267,36 @@ func (c *Condition) eval(v *values) (ref.Val, error) {
 	if c.scope != nil {
 		facts = scoped{v, c.scope}
 	}
+	if c.contents && v.facts.NoStatements && c.readsAny(statementNames) {
+		return nil, errNoStatements
+	}
 	out, _, err := c.program.Eval(facts)
+	if err != nil && c.contents {
+		err = c.hidden(err)
+	}
 	return out, err
 }
+
+// hidden returns an error that does not quote contents of the run.
+func (c *Condition) hidden(err error) error {
+	if plain, ok := errors.AsType[plainError](err); ok {
+		return plain
+	}
+	where := ""
+	if failed, ok := errors.AsType[*types.Err](err); ok && failed.NodeID() != 0 {
+		at := c.info.GetStartLocation(failed.NodeID())
+		where = fmt.Sprintf("at %d:%d of the expression; ", at.Line(), at.Column()+1)
+	}
+	return plainError(where + "the reason may quote contents of the run and is left out")
+}
+
+// contentNames are what makes an expression read contents of the run, and statementNames those that
+// people wrote.
+var (
+	contentNames = append([]string{nameEarlier, nameFacts, nameRun + ".values"},
+		statementNames...)
+	statementNames = []string{nameRun + ".prompt", nameRun + ".messages"}
+)
+
+// readsContents reports whether there is an expression that reads contents of the run.
+func (c *Condition) readsContents() bool { return c != nil && c.contents }

@@ -3,6 +3,7 @@ package policies
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -45,13 +46,20 @@ const (
 // values and the names above.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	tags := types.ParseStructTags(true)
-	return cel.NewEnv(
+	options := append(sourceDeclarations(), cel.Macros(macros()...),
+		cel.Variable(nameEarlier, cel.ListType(cel.ObjectType("policies.earlierCall"))),
+		cel.Variable(nameFacts, cel.OpaqueType("policies.facts")),
+		cel.Function(funcWhere, cel.Overload("policies_where",
+			[]*cel.Type{cel.ListType(cel.ObjectType("policies.earlierCall")), cel.StringType,
+				cel.DynType}, cel.ListType(cel.ObjectType("policies.earlierCall")),
+			cel.OverloadIsNonStrict(), cel.FunctionBinding(where))),
 		cel.OptionalTypes(),
 		cel.Types(cel.NativeTypeFor[Tool](tags), cel.NativeTypeFor[Caller](tags),
 			cel.NativeTypeFor[Run](tags), cel.NativeTypeFor[Calls](tags),
 			cel.NativeTypeFor[Budget](tags), cel.NativeTypeFor[Count](tags),
 			cel.NativeTypeFor[Money](tags), cel.NativeTypeFor[Clock](tags),
-			cel.NativeTypeFor[Plan](tags)),
+			cel.NativeTypeFor[Plan](tags), cel.NativeTypeFor[earlierCall](tags),
+			cel.NativeTypeFor[source](tags)),
 		cel.Variable(nameTool, cel.ObjectType("policies.Tool")),
 		cel.Variable(nameArgs, cel.MapType(cel.StringType, cel.DynType)),
 		cel.Variable(nameCaller, cel.ObjectType("policies.Caller")),
@@ -69,6 +77,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.ParserRecursionLimit(maxDepth),
 		cel.RegexProgramSizeLimit(maxRegex),
 	)
+	return cel.NewEnv(options...)
 })
 
 // lower returns a text in lower case.
@@ -87,6 +96,14 @@ type values struct {
 	by    map[string]any
 	// defined has the values of shared expressions.
 	defined map[*definition]ref.Val
+	// past are the earlier calls, inVariables the variables, where an expression asked for them.
+	past        *callList
+	inVariables []variable
+	// traced has the sources of values, and recorded those for the decision. searched counts the
+	// bytes that were searched.
+	traced   map[string][]found
+	recorded []api.ValueSources
+	searched int
 }
 
 func newValues(f *Facts, adapt types.Adapter) *values {
@@ -114,6 +131,12 @@ func (v *values) resolve(name string) (any, bool) {
 		return v.arguments(), true
 	case nameCalls:
 		return v.calls(), true
+	case nameEarlier:
+		return *v.earlier(), true
+	case nameFacts:
+		return factsValue{v}, true
+	case nameRun:
+		return v.adapt.NativeToValue(v.run()), true
 	}
 	value := v.plain(name)
 	if value == nil {
@@ -130,8 +153,6 @@ func (v *values) plain(name string) any {
 		return f.Tool
 	case nameCaller:
 		return f.Caller
-	case nameRun:
-		return f.Run
 	case nameLabels:
 		return append([]string{}, f.Labels...)
 	case nameNow:
@@ -142,6 +163,53 @@ func (v *values) plain(name string) any {
 		return f.Plan
 	}
 	return nil
+}
+
+// run returns the facts of the run, with what people wrote.
+func (v *values) run() Run {
+	run := v.facts.Run
+	for _, s := range v.facts.Statements {
+		switch s.Kind {
+		case api.SourcePrompt:
+			run.Prompt = s.Text
+			run.Messages = append(run.Messages, s.Text)
+		case api.SourceMessage:
+			run.Messages = append(run.Messages, s.Text)
+		}
+	}
+	ended := 0
+	for _, p := range v.facts.Calls {
+		ended += p.Completed + p.Failed + p.Refused
+	}
+	for _, c := range v.facts.Earlier {
+		if c.Status != api.CallRunning {
+			ended--
+		}
+	}
+	run.Omitted = int64(max(ended, 0))
+	return run
+}
+
+// earlier returns the earlier calls.
+func (v *values) earlier() *callList {
+	if v.past == nil {
+		all := v.facts.Earlier
+		ended := slices.IndexFunc(all, func(c *api.EarlierCall) bool {
+			return c.Status == api.CallRunning
+		})
+		if ended < 0 {
+			ended = len(all)
+		}
+		w := windowOf(all[:ended], v.adapt)
+		calls := slices.Clip(w.calls)
+		for _, c := range all[ended:] {
+			calls = append(calls, derivedOf(c, v.adapt))
+		}
+		list := newCallList(calls, v.adapt)
+		list.window = w
+		v.past = &list
+	}
+	return v.past
 }
 
 var errArguments = errors.New("the arguments are not a JSON object")
@@ -220,7 +288,8 @@ func (p pastCalls) Get(key ref.Val) ref.Val {
 // added here.
 var fields = []string{"name", "version", "category", "tags", "lane", "effect", "effects", "emits",
 	"type", "id", "auth", "claims", "agent", "conversation", "depth", "turn", "variables",
-	"calls", "tokens", "cost", "wall_time", "used", "left", "completed", "failed", "refused",
+	"prompt", "messages", "values", "omitted", "tool", "args", "result", "status", "time", "labels",
+	"kind", "call", "match", "calls", "tokens", "cost", "wall_time", "used", "left", "completed", "failed", "refused",
 	"running", "made",
 	"given", "intent", "dry_run", "rollback", "preconditions", "expected_outcomes"}
 

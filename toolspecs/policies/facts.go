@@ -24,6 +24,11 @@ type Facts struct {
 	Now    time.Time
 	// Calls has the calls of the run so far, by tool.
 	Calls []api.PastCalls
+	// Earlier are these calls with arguments and results, as far as they are kept, and Statements
+	// the texts that the run was given. NoStatements is set if it does not know what people wrote.
+	Earlier      []*api.EarlierCall
+	Statements   []*api.Statement
+	NoStatements bool
 }
 
 // Tool is the call's tool.
@@ -84,6 +89,14 @@ type Run struct {
 	Turn int64 `cel:"turn"`
 	// Variables are the names of the run's variables.
 	Variables []string `cel:"variables"`
+	// Values are their values.
+	Values map[string]any `cel:"values"`
+	// Prompt is what the run, or the one at the top, was started with, and Messages the prompt and
+	// the messages that people sent since. Both are computed from Facts.Statements.
+	Prompt   string   `cel:"prompt"`
+	Messages []string `cel:"messages"`
+	// Omitted is the number of earlier calls whose arguments and results are not kept.
+	Omitted int64 `cel:"omitted"`
 }
 
 // Budget is the used and the remaining budget of the run.

@@ -1,7 +1,6 @@
 package policies
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -22,6 +21,8 @@ type Replay struct {
 	// order has the runs in the order of their first record.
 	order []*recordedRun
 	sets  map[missing]decidable
+	// contents is set if a rule reads results of earlier calls.
+	contents bool
 }
 
 // recordedRun is the calls of the executions of one workflow ID: a run, its continuations and, for
@@ -49,8 +50,9 @@ type Replayed struct {
 	Skipped       []string
 }
 
-// missing says which facts of a call are unknown besides budget and variables, which no record has.
-type missing struct{ tool, arguments bool }
+// missing says which facts of a call are unknown besides budget, variables and what people wrote,
+// which no record has.
+type missing struct{ tool, arguments, earlier bool }
 
 // decidable is the rules that read no unknown facts, and the others.
 type decidable struct{ rules, others *Set }
@@ -59,13 +61,17 @@ type decidable struct{ rules, others *Set }
 // not a part of the records.
 func NewReplay(rules *Set, find func(tool string) (Tool, bool)) *Replay {
 	return &Replay{rules: rules, find: find, runs: map[string]*recordedRun{},
-		sets: map[missing]decidable{}}
+		sets: map[missing]decidable{}, contents: slices.ContainsFunc(rules.list(),
+			func(one rule) bool { return one.readsAny([]string{nameEarlier}) })}
 }
 
 // Add adds the record of a call. Records of one execution must be in the order of its calls; those
-// of different executions may be mixed. It keeps the record without its result.
+// of different executions may be mixed. It keeps the result only if a rule reads it.
 func (r *Replay) Add(record api.Record) {
-	record.Result, record.Notes, record.Phases = nil, nil, nil
+	record.Notes, record.Phases = nil, nil
+	if !r.contents {
+		record.Result = nil
+	}
 	run := r.runOf(record.WorkflowID)
 	e, known := run.byID[record.Run]
 	if !known {
@@ -116,7 +122,7 @@ func (r *Replay) replayRun(run *recordedRun, labels []string, each func(Replayed
 	slices.SortStableFunc(run.executions, func(a, b *execution) int {
 		return a.began().Compare(b.began())
 	})
-	state := &replayedRun{labels: labels}
+	state := &replayedRun{labels: labels, contents: r.contents}
 	for _, e := range run.executions {
 		state.enter(e)
 		for i := range e.calls {
@@ -167,10 +173,10 @@ func (r *Replay) replayCall(c *api.Record, state *replayedRun) Replayed {
 	if !known {
 		tool = Tool{Name: c.Tool}
 	}
-	redacted := bytes.Contains(c.Arguments, []byte(`"`+api.Redacted+`"`))
-	sets := r.decidable(missing{tool: !known, arguments: redacted})
+	sets := r.decidable(missing{tool: !known, arguments: hides(c.Arguments),
+		earlier: state.redacted})
 	f := &Facts{Tool: tool, Arguments: c.Arguments, Labels: state.labels, Now: timeOf(c),
-		Calls: state.past(), Plan: PlanOf(c.Plan),
+		Calls: state.past(), Earlier: state.earlier(), Plan: PlanOf(c.Plan),
 		Caller: Caller{Type: string(c.Caller.Type), ID: c.Caller.ID,
 			Auth: string(c.Caller.Auth), Claims: c.Caller.Claims},
 		Run: Run{ID: c.WorkflowID, Conversation: c.Conversation, Turn: int64(c.Turn),
@@ -236,7 +242,11 @@ func (r *Replay) decidable(unknown missing) decidable {
 	if known, ok := r.sets[unknown]; ok {
 		return known
 	}
-	names := []string{nameBudget, nameRun + ".variables"}
+	names := append([]string{nameBudget, nameRun + ".variables", nameRun + ".values", nameFacts},
+		statementNames...)
+	if unknown.earlier {
+		names = append(names, nameEarlier)
+	}
 	if unknown.tool {
 		for _, field := range []string{"category", "tags", "lane", "effect", "effects", "emits"} {
 			names = append(names, nameTool+"."+field)

@@ -1,6 +1,7 @@
 package policies
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
@@ -13,6 +14,10 @@ type replayedRun struct {
 	open   []openCall
 	// turn is that of the last call.
 	turn int
+	// calls are those that have ended, where contents says that rules read them. redacted is set if
+	// records of them hide something.
+	calls              []*api.EarlierCall
+	contents, redacted bool
 }
 
 // enter begins an execution. One whose turns go on from those before is a continuation, which keeps
@@ -21,6 +26,7 @@ func (s *replayedRun) enter(e *execution) {
 	first := e.calls[0].Turn
 	if s.counts == nil || first > 0 && first <= s.turn {
 		s.counts = map[string]*api.PastCalls{}
+		s.calls, s.redacted = nil, false
 	}
 	s.turn = e.calls[len(e.calls)-1].Turn
 }
@@ -72,6 +78,11 @@ func (s *replayedRun) begin(c *api.Record, labels []string) {
 }
 
 func (s *replayedRun) finish(c openCall) {
+	if s.contents {
+		s.calls = append(s.calls, earlierOf(c, c.Status))
+		s.redacted = s.redacted || hides(c.Arguments) ||
+			c.Result != nil && hides(c.Result.Output)
+	}
 	count := s.counts[c.Tool]
 	count.Running--
 	switch c.Status {
@@ -100,3 +111,31 @@ func (s *replayedRun) past() []api.PastCalls {
 	}
 	return past
 }
+
+// earlier returns the calls so far; nil if no rule reads them.
+func (s *replayedRun) earlier() []*api.EarlierCall {
+	calls := slices.Clip(s.calls)
+	for _, c := range s.open {
+		if s.contents {
+			calls = append(calls, earlierOf(c, api.CallRunning))
+		}
+	}
+	return calls
+}
+
+// earlierOf returns a recorded call as an earlier one.
+func earlierOf(c openCall, status api.CallStatus) *api.EarlierCall {
+	e := &api.EarlierCall{ID: c.CallID, Tool: c.Tool, Arguments: string(c.Arguments),
+		Status: status, Turn: c.Turn, Time: timeOf(c.Record)}
+	switch {
+	case status == api.CallRunning, status == api.CallRefused:
+	case c.Error != nil:
+		e.Text, e.Labels = c.Error.Message, c.labels
+	case c.Result != nil:
+		e.Result, e.Labels = c.Result.Output, c.labels
+	}
+	return e
+}
+
+// hides reports whether a recorded value hides a sensitive one.
+func hides(value []byte) bool { return bytes.Contains(value, []byte(`"`+api.Redacted+`"`)) }

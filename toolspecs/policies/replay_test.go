@@ -127,6 +127,26 @@ func TestReplay_ReconstructsWhatTheRulesSaw(t *testing.T) {
 			})},
 			map[string]string{"a 1.1": "ask, allow", "a 1.2": "ask, allow", "a 1.3": "ask, ask",
 				"a 1.4": "allow, allow"}},
+		{"earlier calls have arguments and results, those of the turn arguments", []api.PolicyRule{
+			{Name: "twice", Then: api.PolicyDeny, Message: "no",
+				When: "calls.exists(c, c.tool == 'send' && c.args.to == args.to)"},
+			{Name: "bad", Then: api.PolicyAsk, Message: "no",
+				When: "calls.exists(c, c.status == 'completed' && c.result == 'bad')"},
+			{Name: "named", Then: api.PolicyWarn, Message: "no", When: "args.to == 'eve' && " +
+				"!from_people(args.to)"}},
+			[]api.Record{recordedCall("a", 1, 1, "send", `{"to":"ada"}`),
+				with(recordedCall("a", 1, 2, "send", `{"to":"ada"}`), func(r *api.Record) {
+					r.Result = &api.Result{Output: json.RawMessage(`"bad"`)}
+				}),
+				recordedCall("a", 2, 1, "send", `{"to":"bob"}`)},
+			map[string]string{"a 1.1": "allow, undecided", "a 1.2": "allow, deny",
+				"a 2.1": "allow, undecided"}},
+		{"hidden contents of earlier calls leave rules undecided", []api.PolicyRule{
+			{Name: "twice", Then: api.PolicyDeny, Message: "no",
+				When: "calls.exists(c, c.tool == 'send' && c.args.to == args.to)"}},
+			[]api.Record{recordedCall("a", 1, 1, "send", `{"to":"***"}`),
+				recordedCall("a", 2, 1, "send", `{"to":"bob"}`)},
+			map[string]string{"a 1.1": "allow, undecided", "a 2.1": "allow, undecided"}},
 		{"calls without a check are left out", noLeak(), []api.Record{
 			with(recordedCall("a", 1, 1, "send", `{}`), func(r *api.Record) {
 				r.Status, r.Error = api.CallRefused, api.Errorf(api.ErrValidation, "no")

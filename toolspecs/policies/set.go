@@ -32,7 +32,7 @@ type rule struct {
 // Of compiles rules. One that does not compile denies every call that it is for: Decode is what
 // refuses it.
 func Of(rules ...api.PolicyRule) *Set {
-	s := &Set{rules: make([]rule, len(rules)), digest: DigestOf(rules)}
+	s := &Set{rules: make([]rule, len(rules))}
 	c := newCompiler()
 	for i, r := range rules {
 		s.rules[i].PolicyRule = r
@@ -41,7 +41,10 @@ func Of(rules ...api.PolicyRule) *Set {
 		if r.Unless != "" {
 			s.rules[i].unless, s.rules[i].unlessFault = compileBool(names, r.Unless)
 		}
+		s.rules[i].ReadsContents = s.rules[i].condition.readsContents() ||
+			s.rules[i].unless.readsContents()
 	}
+	s.digest = DigestOf(s.Rules())
 	return s
 }
 
@@ -189,6 +192,8 @@ type Decided struct {
 	// Allowed is set if the call needs no approval that its toolspec declares: a rule of each of
 	// the sets for all runs that have rules allows it.
 	Allowed bool
+	// Sources are those of values that rules asked about.
+	Sources []api.ValueSources
 }
 
 // Decide applies the rules for all runs and those of agents to a call. Agents come with a run, so
@@ -211,7 +216,11 @@ func Decide(f *Facts, all []*Set, agents *Set) Decided {
 	for i := range theirs {
 		theirs[i].AllowedBy = ""
 	}
-	return Decided{Met: merge(append(met, theirs)), Allowed: voting > 0 && voting == allowing}
+	decided := Decided{Met: merge(append(met, theirs)), Allowed: voting > 0 && voting == allowing}
+	if v != nil {
+		decided.Sources = v.recorded
+	}
+	return decided
 }
 
 // Approvers returns who may decide about a call, by the rules among met that ask and restrict it.

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"slices"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/smallmap"
@@ -12,6 +13,8 @@ type Facts struct {
 	// Labels are sorted.
 	Labels []string
 	calls  smallmap.Map[api.PastCalls]
+	// Log has the calls with their arguments and results.
+	Log Log
 	// DescendantCalls are the calls of sub-agents, by tool, with api.OtherTools if a sub-agent
 	// could not report its calls.
 	DescendantCalls smallmap.Map[api.PastCalls]
@@ -39,6 +42,7 @@ func NewFacts(in *api.RunInput) Facts {
 		for _, p := range in.State.Calls {
 			s.calls.Set(p.Tool, p)
 		}
+		s.Log.resume(in.State.Earlier)
 		for _, p := range in.State.DescendantCalls {
 			s.DescendantCalls.Set(p.Tool, p)
 		}
@@ -94,16 +98,29 @@ func (s *Facts) Label(labels []string) {
 	}
 }
 
-// Admitted notes the decisions of admission.
-func (s *Facts) Admitted(calls []api.Call, decisions []api.AdmissionDecision) {
+// LabelCall adds labels of a sub-agent, which its call's result has too.
+func (s *Facts) LabelCall(call string, labels []string) {
+	s.Label(labels)
+	s.Log.label(call, labels)
+}
+
+// Admitted notes the decisions of admission, in a turn.
+func (s *Facts) Admitted(calls []api.Call, decisions []api.AdmissionDecision, turn int,
+	at time.Time) {
 	for i, v := range decisions {
 		if v.Error == nil {
 			s.close(v.ID)
 			s.open.Set(v.ID, openCall{tool: calls[i].Tool})
 			s.count(openCall{tool: calls[i].Tool}, 1)
+			if calls[i].Governed() {
+				s.Log.begin(calls[i], v, turn, at)
+			}
 		}
 	}
 }
+
+// Changed notes that a person changed the arguments of an admitted call.
+func (s *Facts) Changed(id string, arguments []byte) { s.Log.change(id, arguments) }
 
 // Begin notes a call that starts, and the calls that it replaces if it is a batch.
 func (s *Facts) Begin(id string, parts []string) {
@@ -152,6 +169,7 @@ func (s *Facts) Open() int { return s.open.Len() }
 // Refused counts a call that was not executed.
 func (s *Facts) Refused(c api.Call) {
 	s.close(c.ID)
+	s.Log.refuse(c)
 	p := s.calls.Get(c.Tool)
 	p.Refused++
 	s.calls.Set(c.Tool, p)
@@ -172,6 +190,7 @@ func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
 		p.Failed++
 	}
 	s.calls.Set(out.Tool, p)
+	s.Log.end(out, t.Emits)
 	s.Label(t.Emits)
 }
 

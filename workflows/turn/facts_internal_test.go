@@ -2,6 +2,7 @@ package turn
 
 import (
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 )
@@ -11,8 +12,8 @@ func TestRunFacts_CountRunningCalls(t *testing.T) {
 	s := NewFacts(&api.RunInput{})
 	calls := []api.Call{{Tool: "a"}, {Tool: "a"}, {Tool: "b"}}
 	decisions := []api.AdmissionDecision{{ID: "1"}, {ID: "2"}, {ID: "3"}}
-	s.Admitted(calls, decisions)
-	s.Admitted(calls[:1], decisions[:1])
+	s.Admitted(calls, decisions, 1, time.Time{})
+	s.Admitted(calls[:1], decisions[:1], 1, time.Time{})
 	s.Begin("1", []string{"1", "2"})
 	s.Begin("of no tool", nil)
 	if a, b := s.Tools.Get("a"), s.Tools.Get("b"); a != (UnderWay{Running: 2}) ||

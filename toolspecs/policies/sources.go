@@ -1,0 +1,375 @@
+package policies
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/common/types/ref"
+	"cel.dev/cel-go/common/types/traits"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// Bounds of looking for values: the parts of one value, the length of a part in bytes, and the
+// bytes that are searched for one call. maxSources bounds the sources of one value, maxRecorded
+// those that a decision records, and maxValuesRecorded the values.
+const (
+	maxParts          = 100
+	maxPart           = 16 << 10
+	maxSearched       = 64 << 20
+	maxSources        = 100
+	maxRecorded       = 5
+	maxValuesRecorded = 20
+)
+
+// plainError is a failure whose text quotes no value.
+type plainError string
+
+func (e plainError) Error() string { return string(e) }
+
+const (
+	errNotKept = plainError("the run keeps no results of calls, because the rules at its start " +
+		"did not read them")
+	errNoStatements = plainError("the run does not know what people wrote, because the rules at " +
+		"its start did not read it")
+	errParts = plainError("the value has more than 100 parts to look for")
+	errWork  = plainError("looking for the values takes too much work")
+)
+
+// source is api.ValueSource as expressions read it.
+type source struct {
+	Kind   string   `cel:"kind"`
+	Call   string   `cel:"call"`
+	Tool   string   `cel:"tool"`
+	Name   string   `cel:"name"`
+	Labels []string `cel:"labels"`
+	Match  string   `cel:"match"`
+}
+
+// sourceFunctions are the functions over sources, with their numbers of arguments.
+var sourceFunctions = []struct {
+	name   string
+	args   int
+	result *cel.Type
+	call   func(v *values, args []ref.Val) ref.Val
+}{
+	{"sources", 1, cel.ListType(cel.ObjectType("policies.source")), sourcesOf},
+	{"from_people", 1, cel.BoolType, fromPeople},
+	{"free_of", 2, cel.BoolType, freeOf},
+}
+
+// sourceDeclarations declare the functions as macros write them: with facts and the name of the
+// value.
+func sourceDeclarations() (options []cel.EnvOption) {
+	for _, fn := range sourceFunctions {
+		types := []*cel.Type{cel.OpaqueType("policies.facts"), cel.StringType, cel.DynType}
+		if fn.args == 2 {
+			types = append(types, cel.StringType)
+		}
+		options = append(options, cel.Function("@"+fn.name, cel.Overload("policies_"+fn.name, types,
+			fn.result, cel.FunctionBinding(func(args ...ref.Val) ref.Val {
+				return fn.call(args[0].(factsValue).values, args[1:])
+			}))))
+	}
+	return options
+}
+
+// factsValue is the facts as a value that only functions can use.
+type factsValue struct{ *values }
+
+// ConvertToNative, ConvertToType, Equal, Type and Value are those of a value.
+func (factsValue) ConvertToNative(reflect.Type) (any, error) { return nil, errArguments }
+func (factsValue) ConvertToType(ref.Type) ref.Val            { return types.NoSuchOverloadErr() }
+func (factsValue) Equal(ref.Val) ref.Val                     { return types.False }
+func (factsValue) Type() ref.Type                            { return types.NewOpaqueType("policies.facts") }
+func (f factsValue) Value() any                              { return f.values }
+
+// part is a text or number of a value.
+type part struct {
+	// path is what the rule names, with the place in it.
+	path string
+	text string
+	// number is the shortest form of a number; empty for other texts.
+	number string
+	// folded is the text after fold.
+	folded string
+}
+
+// partsOf returns the texts and numbers of a value. Empty texts, truth values and nulls are none.
+func partsOf(path string, value any) (parts []part) {
+	switch value := value.(type) {
+	case string:
+		if text := strings.TrimSpace(value); text != "" {
+			return []part{{path, text, numberOf(text), fold(text)}}
+		}
+	case int64:
+		text := strconv.FormatInt(value, 10)
+		return []part{{path, text, text, text}}
+	case float64:
+		text := strconv.FormatFloat(value, 'f', -1, 64)
+		return []part{{path, text, text, text}}
+	case []any:
+		for i, e := range value {
+			parts = append(parts, partsOf(fmt.Sprintf("%s[%d]", path, i), e)...)
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(value)) {
+			parts = append(parts, partsOf(path+"."+k, value[k])...)
+		}
+	}
+	return parts
+}
+
+// numberOf returns the shortest form of a text that is a number.
+func numberOf(text string) string {
+	digits, negative := strings.CutPrefix(text, "-")
+	if strings.Trim(digits, "0123456789.") != "" {
+		return ""
+	}
+	number, ok := shortest(digits, ".")
+	if ok && negative {
+		number = "-" + number
+	}
+	return number
+}
+
+// within returns how the part is in a passage; empty if it is not.
+func (p part) within(text *passage) api.Match {
+	if occurs(text.raw, p.text) {
+		return api.MatchExact
+	}
+	folded := text.folded()
+	switch same := folded == text.raw && p.folded == p.text; {
+	case !same && occurs(folded, p.folded), p.number != "" && text.numbers()[p.number]:
+		return api.MatchNormalised
+	}
+	return ""
+}
+
+// found is the parts of a value with their sources.
+type found struct {
+	part
+	sources []api.ValueSource
+}
+
+// trace returns the parts of a value with their sources, and records them.
+func (v *values) trace(name string, value ref.Val) ([]found, error) {
+	native := nativeValue(value)
+	key := name + "\x00" + fmt.Sprint(native)
+	if known, ok := v.traced[key]; ok {
+		return known, nil
+	}
+	parts := partsOf(name, native)
+	if len(parts) > maxParts {
+		return nil, errParts
+	}
+	all := make([]found, len(parts))
+	for i, p := range parts {
+		sources, err := v.find(p)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = found{p, sources}
+	}
+	if v.traced == nil {
+		v.traced = map[string][]found{}
+	}
+	v.traced[key] = all
+	v.record(all)
+	return all, nil
+}
+
+// nativeValue returns a value of an expression as decoded JSON; nil for other values.
+func nativeValue(value ref.Val) any {
+	switch value := value.(type) {
+	case types.String:
+		return string(value)
+	case types.Int:
+		return int64(value)
+	case types.Double:
+		return float64(value)
+	case *types.Optional:
+		if value.HasValue() {
+			return nativeValue(value.GetValue())
+		}
+	case traits.Mapper:
+		return nativeMap(value)
+	case traits.Lister:
+		return nativeList(value)
+	}
+	return nil
+}
+
+func nativeMap(value traits.Mapper) map[string]any {
+	object := map[string]any{}
+	for i := value.Iterator(); i.HasNext() == types.True; {
+		key := i.Next()
+		object[nameOf(key)] = nativeValue(value.Get(key))
+	}
+	return object
+}
+
+func nativeList(value traits.Lister) []any {
+	list := []any{}
+	for i := value.Iterator(); i.HasNext() == types.True; {
+		list = append(list, nativeValue(i.Next()))
+	}
+	return list
+}
+
+// find returns the sources of a part: what people wrote, then the newest results.
+func (v *values) find(p part) (sources []api.ValueSource, err error) {
+	if len(p.text) > maxPart {
+		return v.nowhere(), nil
+	}
+	for text, origin := range v.passages {
+		if v.searched += len(text.raw); v.searched > maxSearched {
+			return nil, errWork
+		}
+		if match := p.within(text); match != "" && len(sources) < maxSources {
+			s := origin()
+			s.Match = match
+			sources = append(sources, s)
+		}
+	}
+	if len(sources) == 0 {
+		return v.nowhere(), nil
+	}
+	return sources, nil
+}
+
+// passages yields the texts in which values are looked for, with their sources.
+func (v *values) passages(yield func(*passage, func() api.ValueSource) bool) {
+	for _, s := range v.facts.Statements {
+		if !yield(statementText(s), func() api.ValueSource {
+			return api.ValueSource{Kind: s.Kind, Labels: s.Labels}
+		}) {
+			return
+		}
+	}
+	for _, variable := range v.variables() {
+		if !yield(variable.text, func() api.ValueSource {
+			return api.ValueSource{Kind: api.SourceVariable, Name: variable.name}
+		}) {
+			return
+		}
+	}
+	for _, d := range slices.Backward(v.earlier().calls) {
+		if len(d.call.Result)+len(d.call.Text) > 0 && !yield(d.result(), d.source) {
+			return
+		}
+	}
+}
+
+// source returns the result of the call as a source.
+func (d *derived) source() api.ValueSource {
+	return api.ValueSource{Kind: api.SourceResult, Call: d.call.ID, Tool: d.call.Tool,
+		Labels: d.call.Labels}
+}
+
+// nowhere is the source of a value that did not occur. The model composed it from all it has read,
+// so it has the labels of the run.
+func (v *values) nowhere() []api.ValueSource {
+	return []api.ValueSource{{Kind: api.SourceNowhere, Labels: v.facts.Labels}}
+}
+
+// statementText returns the passage of a statement, computed once per worker.
+func statementText(s *api.Statement) *passage {
+	if known, ok := s.Derived.Load().(*passage); ok {
+		return known
+	}
+	p := newPassage(s.Text)
+	s.Derived.Store(p)
+	return p
+}
+
+// variable is the text of a variable.
+type variable struct {
+	name string
+	text *passage
+}
+
+func (v *values) variables() []variable {
+	if v.inVariables == nil {
+		v.inVariables = []variable{}
+		for _, name := range slices.Sorted(maps.Keys(v.facts.Run.Values)) {
+			v.inVariables = append(v.inVariables, variable{name,
+				newPassage(textOf(v.facts.Run.Values[name]))})
+		}
+	}
+	return v.inVariables
+}
+
+// record keeps the sources of parts for the decision.
+func (v *values) record(all []found) {
+	for _, f := range all {
+		known := slices.ContainsFunc(v.recorded, func(r api.ValueSources) bool {
+			return r.Value == f.path
+		})
+		if known || len(v.recorded) == maxValuesRecorded {
+			continue
+		}
+		v.recorded = append(v.recorded, api.ValueSources{Value: api.Shorten(f.path, 100),
+			Sources: f.sources[:min(len(f.sources), maxRecorded)]})
+	}
+}
+
+// sourcesOf implements sources(value): the sources of all parts.
+func sourcesOf(v *values, args []ref.Val) ref.Val {
+	all, err := v.trace(nameOf(args[0]), args[1])
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	list := []ref.Val{}
+	for _, f := range all {
+		for _, s := range f.sources {
+			list = append(list, v.adapt.NativeToValue(source{Kind: string(s.Kind), Call: s.Call,
+				Tool: s.Tool, Name: s.Name, Labels: append([]string{}, s.Labels...),
+				Match: string(s.Match)}))
+		}
+	}
+	return types.NewRefValList(v.adapt, list)
+}
+
+// peoples are the kinds of sources that people wrote.
+var peoples = []api.SourceKind{api.SourcePrompt, api.SourceMessage, api.SourceInstructions,
+	api.SourceVariable}
+
+// fromPeople implements from_people(value): people wrote every part.
+func fromPeople(v *values, args []ref.Val) ref.Val {
+	return v.each(args, func(s api.ValueSource) bool { return slices.Contains(peoples, s.Kind) })
+}
+
+// freeOf implements free_of(value, label): people wrote every part, or it is in a result without
+// the label.
+func freeOf(v *values, args []ref.Val) ref.Val {
+	label := nameOf(args[2])
+	return v.each(args, func(s api.ValueSource) bool {
+		return slices.Contains(peoples, s.Kind) || !slices.Contains(s.Labels, label)
+	})
+}
+
+// each reports whether every part of a value has a source that is fine.
+func (v *values) each(args []ref.Val, fine func(api.ValueSource) bool) ref.Val {
+	all, err := v.trace(nameOf(args[0]), args[1])
+	if err != nil {
+		return types.WrapErr(err)
+	}
+	for _, f := range all {
+		if !slices.ContainsFunc(f.sources, fine) {
+			return types.False
+		}
+	}
+	return types.True
+}
+
+func nameOf(text ref.Val) string {
+	s, _ := text.Value().(string)
+	return s
+}

@@ -1,0 +1,160 @@
+package turn
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// Bounds of the calls that a run keeps for policies: how many, their arguments and results in
+// bytes, and the result of one. continuedBytes bounds those that continue-as-new carries.
+const (
+	maxLogged      = 1000
+	maxLoggedBytes = 1 << 20
+	maxLoggedCall  = 64 << 10
+	continuedBytes = 256 << 10
+)
+
+// Log is the calls of a run with their arguments, and with results where rules read them. Its
+// entries are not changed, so that admission can read them while the run goes on.
+type Log struct {
+	// Keep reports whether results are kept; nil keeps none.
+	Keep  func() bool
+	ended []*api.EarlierCall
+	open  map[string]*api.EarlierCall
+	bytes int
+}
+
+// begin notes a call that was admitted.
+func (l *Log) begin(c api.Call, v api.AdmissionDecision, turn int, at time.Time) {
+	arguments := c.Arguments
+	if len(v.Arguments) > 0 {
+		arguments = string(v.Arguments)
+	}
+	if l.open == nil {
+		l.open = map[string]*api.EarlierCall{}
+	}
+	l.open[v.ID] = &api.EarlierCall{ID: v.ID, Tool: c.Tool, Arguments: arguments,
+		Status: api.CallRunning, Turn: turn, Time: at}
+}
+
+// change replaces the arguments of a call that a person changed.
+func (l *Log) change(id string, arguments []byte) {
+	if c := l.open[id]; c != nil && c.Arguments != string(arguments) {
+		l.open[id] = &api.EarlierCall{ID: id, Tool: c.Tool, Arguments: string(arguments),
+			Status: c.Status, Turn: c.Turn, Time: c.Time, Labels: c.Labels}
+	}
+}
+
+// take returns an entry for the end of a call, and forgets the open call.
+func (l *Log) take(id, tool string) *api.EarlierCall {
+	c := l.open[id]
+	delete(l.open, id)
+	if c == nil {
+		return &api.EarlierCall{ID: id, Tool: tool, Turn: api.CallTurn(id)}
+	}
+	return &api.EarlierCall{ID: id, Tool: tool, Arguments: c.Arguments, Turn: c.Turn, Time: c.Time,
+		Labels: c.Labels}
+}
+
+// label adds labels to the result of an open call.
+func (l *Log) label(id string, labels []string) {
+	if c := l.open[id]; c != nil {
+		l.open[id] = &api.EarlierCall{ID: id, Tool: c.Tool, Arguments: c.Arguments,
+			Status: c.Status, Turn: c.Turn, Time: c.Time, Labels: union(c.Labels, labels)}
+	}
+}
+
+func union(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, label := range b {
+		if !slices.Contains(all, label) {
+			all = append(all, label)
+		}
+	}
+	return all
+}
+
+// refuse notes a call that was not executed.
+func (l *Log) refuse(c api.Call) {
+	entry := l.take(c.ID, c.Tool)
+	entry.Status, entry.Labels = api.CallRefused, nil
+	if entry.Arguments == "" {
+		entry.Arguments = c.Arguments
+	}
+	l.add(entry)
+}
+
+// end notes the end of a call that was let through.
+func (l *Log) end(out api.CallOutcome, labels []string) {
+	entry := l.take(out.ID, out.Tool)
+	entry.Status, entry.Labels = api.CallCompleted, union(entry.Labels, labels)
+	if out.Error != nil {
+		entry.Status = api.CallFailed
+	}
+	switch {
+	case l.Keep == nil || !l.Keep():
+		entry.NotKept = true
+	case out.Error != nil:
+		entry.Text = api.Shorten(out.Error.Message, maxLoggedCall)
+	case out.Result == nil:
+	case len(out.Result.Output) > maxLoggedCall:
+		entry.Text = api.Shorten(string(out.Result.Output), maxLoggedCall)
+	default:
+		entry.Result = out.Result.Output
+	}
+	l.add(entry)
+}
+
+func (l *Log) add(c *api.EarlierCall) {
+	if len(c.Arguments) > maxLoggedCall {
+		c.Arguments = "" // which rules then cannot read
+	}
+	l.ended = append(l.ended, c)
+	l.bytes += c.Size()
+	for len(l.ended) > maxLogged || l.bytes > maxLoggedBytes {
+		l.bytes -= l.ended[0].Size()
+		l.ended = l.ended[1:]
+	}
+}
+
+// Calls returns the calls, those that run last, without the call of that ID.
+func (l *Log) Calls(except string) []*api.EarlierCall {
+	calls := slices.Clip(l.ended)
+	for _, id := range slices.Sorted(maps.Keys(l.open)) {
+		if id != except {
+			calls = append(calls, l.open[id])
+		}
+	}
+	return calls
+}
+
+// Continued returns the newest calls, as far as continue-as-new carries them; nil if results are
+// not kept.
+func (l *Log) Continued() *api.Packed[[]*api.EarlierCall] {
+	if l.Keep == nil || !l.Keep() {
+		return nil
+	}
+	from, size := len(l.ended), 0
+	for from > 0 && size+l.ended[from-1].Size() <= continuedBytes {
+		from--
+		size += l.ended[from].Size()
+	}
+	if from == len(l.ended) {
+		return nil
+	}
+	packed := api.Pack(slices.Clone(l.ended[from:]))
+	return &packed
+}
+
+// resume takes over the calls of the execution before.
+func (l *Log) resume(calls *api.Packed[[]*api.EarlierCall]) {
+	if calls == nil {
+		return
+	}
+	for _, c := range calls.Value {
+		l.add(c)
+	}
+}

@@ -1,0 +1,145 @@
+package turn
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+)
+
+// logged describes the calls of a log in short.
+func logged(l *Log) string {
+	var all []string
+	for _, c := range l.Calls("") {
+		text := fmt.Sprintf("%s %s %s %s%s", c.ID, c.Status, c.Arguments, c.Result, c.Text)
+		if c.NotKept {
+			text += "not kept"
+		}
+		all = append(all, text+strings.Join(c.Labels, ","))
+	}
+	return strings.Join(all, "; ")
+}
+
+// A call is running until its end. Its entry is not changed then, but replaced.
+func TestLog_HasCallsWithArgumentsAndResults(t *testing.T) {
+	facts := NewFacts(&api.RunInput{})
+	keep := true
+	facts.Log.Keep = func() bool { return keep }
+	calls := []api.Call{{ID: "1.1", Tool: "pay", Arguments: "{}"}, {ID: "1.2", Tool: "mail",
+		Arguments: "{}"}, {ID: "1.3", Tool: "pay"}, {ID: "1.4", Tool: "pay"},
+		{ID: "1.5", Tool: "pay"}}
+	facts.Admitted(calls, []api.AdmissionDecision{{ID: "1.1"}, {ID: "1.2",
+		Arguments: json.RawMessage(`{"a":1}`)}, {ID: "1.3", Error: &api.Error{}}, {ID: "1.4"},
+		{ID: "1.5"}}, 1, time.Unix(5, 0))
+	before := facts.Log.Calls("1.1")
+	facts.Changed("1.1", []byte(`{"b":2}`))
+	facts.LabelCall("1.1", []string{"below"})
+	facts.Ended(api.CallOutcome{ID: "1.1", Tool: "pay",
+		Result: &api.Result{Output: json.RawMessage(`"paid"`)}}, api.Tool{Emits: []string{"bank"}})
+	facts.Refused(calls[2])
+	facts.Ended(api.CallOutcome{ID: "1.4", Tool: "pay", Error: &api.Error{Message: "closed"}},
+		api.Tool{})
+	keep = false
+	facts.Ended(api.CallOutcome{ID: "1.5", Tool: "pay", Result: &api.Result{}}, api.Tool{})
+	want := `1.1 completed {"b":2} "paid"below,bank; 1.3 refused  ; 1.4 failed  closed; ` +
+		`1.5 completed  not kept; 1.2 running {"a":1} `
+	if got := logged(&facts.Log); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if len(before) != 3 || before[0].ID != "1.2" || before[0].Time != time.Unix(5, 0) {
+		t.Errorf("the calls before were changed: %+v", before)
+	}
+}
+
+// The newest calls are kept, and fewer bytes of them continue as new.
+func TestLog_IsBounded(t *testing.T) {
+	l := &Log{Keep: func() bool { return true }}
+	for i := range maxLogged + 5 {
+		l.refuse(api.Call{ID: fmt.Sprint(i), Tool: "a"})
+	}
+	if calls := l.Calls(""); len(calls) != maxLogged || calls[0].ID != "5" {
+		t.Errorf("%d calls from %s on", len(calls), calls[0].ID)
+	}
+	output, _ := json.Marshal(strings.Repeat("x", maxLoggedCall-2))
+	long, _ := json.Marshal(strings.Repeat("x", maxLoggedCall))
+	for i := range 40 {
+		l.end(api.CallOutcome{ID: fmt.Sprint("o", i), Result: &api.Result{Output: output}}, nil)
+	}
+	l.end(api.CallOutcome{ID: "long", Result: &api.Result{Output: long}}, nil)
+	calls := l.Calls("")
+	if last := calls[len(calls)-1]; l.bytes > maxLoggedBytes || len(last.Result) > 0 ||
+		last.Text == "" {
+		t.Errorf("%d bytes, the last has %d", l.bytes, last.Size())
+	}
+	continued := l.Continued()
+	var next Log
+	next.resume(continued)
+	if n := len(next.Calls("")); n != continuedBytes/maxLoggedCall-1 || n != len(continued.Value) {
+		t.Errorf("%d calls continue as new", n)
+	}
+	next.resume(nil)
+	if next.Continued() != nil {
+		t.Error("calls continue as new where no rule reads them")
+	}
+}
+
+// A run knows its instructions and what people wrote. A sub-agent has the words of the run at the
+// top, and its own prompt is that of a model.
+func TestStatements_TellWhoWroteATextToARun(t *testing.T) {
+	agent := &api.Agent{Instructions: "be kind"}
+	top := []*api.Statement{{Kind: api.SourcePrompt, Text: "the top"}}
+	for name, c := range map[string]struct {
+		in      api.RunInput
+		want    string
+		unknown bool
+	}{
+		"an agent": {api.RunInput{Agent: agent, Prompt: "hello"},
+			"instructions be kind, prompt hello, message more", false},
+		"a sub-agent": {api.RunInput{Agent: agent, Prompt: "hello", Parent: &api.Parent{},
+			Labels: []string{"l"}, Statements: top},
+			"instructions be kind, prompt the top, parent hello l, message more", false},
+		"a sub-agent of a run without such rules": {api.RunInput{Agent: agent, Prompt: "hello",
+			Parent: &api.Parent{}}, "instructions be kind, parent hello, message more", true},
+		"continued": {api.RunInput{Agent: agent, State: &api.ContinueState{Statements: top}},
+			"instructions be kind, prompt the top, message more", false},
+		"continued without such rules": {api.RunInput{Agent: agent, State: &api.ContinueState{}},
+			"instructions be kind, message more", true},
+		"forked": {api.RunInput{Agent: agent, Fork: &api.Fork{}},
+			"instructions be kind, message more", true},
+		"a plan": {api.RunInput{}, "message more", false},
+	} {
+		s := NewStatements(&c.in, func() bool { return true })
+		s.Add(api.SourceMessage, "more")
+		var all []string
+		for _, one := range s.All() {
+			all = append(all, strings.TrimSpace(strings.Join(append([]string{string(one.Kind),
+				one.Text}, one.Labels...), " ")))
+		}
+		if got := strings.Join(all, ", "); got != c.want || s.Unknown != c.unknown {
+			t.Errorf("%s: %s, unknown: %v", name, got, s.Unknown)
+		}
+		for _, one := range s.Passed(api.SourcePrompt) {
+			if one.Kind != api.SourcePrompt {
+				t.Errorf("%s: passed %+v", name, one)
+			}
+		}
+	}
+}
+
+// They are bounded, and passed on only where rules read them.
+func TestStatements_AreBounded(t *testing.T) {
+	keep := true
+	s := NewStatements(&api.RunInput{}, func() bool { return keep })
+	for range 20 {
+		s.Add(api.SourceMessage, strings.Repeat("x", 30<<10))
+	}
+	if n, passed := len(s.All()), len(s.Passed(api.SourceMessage)); n != 8 || passed != 2 {
+		t.Errorf("%d texts, %d passed", n, passed)
+	}
+	if keep = false; s.Passed(api.SourceMessage) != nil {
+		t.Error("texts are passed on without a rule")
+	}
+}

@@ -96,8 +96,9 @@ func (p *poller) run(ctx context.Context) {
 		case <-timer:
 		}
 		began := p.now()
-		p.poll(ctx)
-		pause = max(pollEvery, 4*p.now().Sub(began))
+		if pause = pollEvery; p.poll(ctx) {
+			pause = max(pollEvery, 4*p.now().Sub(began))
+		}
 	}
 }
 
@@ -107,8 +108,9 @@ func (p *poller) wanted() bool {
 	return p.streams > 0 || p.now().Sub(p.seen) < interest
 }
 
-// poll reads once.
-func (p *poller) poll(ctx context.Context) {
+// poll reads once. read is false if the server cannot be reached: then only the time is lost, and
+// the next reading is soon.
+func (p *poller) poll(ctx context.Context) (read bool) {
 	ctx, cancel := context.WithTimeout(ctx, pollWithin)
 	defer cancel()
 	list, err := p.fresh(ctx)
@@ -130,6 +132,7 @@ func (p *poller) poll(ctx context.Context) {
 	p.list = list
 	close(p.read)
 	p.read = make(chan struct{})
+	return err == nil
 }
 
 // fresh reads the list from the server.

@@ -36,6 +36,40 @@ func TestInbox_ReadsOpenRunsOncePerPoll(t *testing.T) {
 	}
 }
 
+// Without the server, the inbox is read again soon, however long the attempts take.
+func TestInbox_TriesAgainSoonWithoutTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &slowInbox{fake: waitingRun(), takes: 10 * time.Second}
+		f.err = errAway
+		p := newPoller(f)
+		_, done := p.follow()
+		<-time.After(time.Minute)
+		f.mu.Lock()
+		polls := f.polls
+		f.mu.Unlock()
+		if polls < 5 {
+			t.Errorf("%d attempts in a minute", polls)
+		}
+		done()
+		p.close()
+	})
+}
+
+// slowInbox is a backend whose inbox takes a while.
+type slowInbox struct {
+	*fake
+	takes time.Duration
+}
+
+func (f *slowInbox) inbox(ctx context.Context) ([]switchyard.Approval, []switchyard.Question,
+	error) {
+	select {
+	case <-time.After(f.takes):
+	case <-ctx.Done():
+	}
+	return f.fake.inbox(ctx)
+}
+
 // Tabs that ask at once share one reading, and the end of the first tab does not end it.
 func TestRun_IsReadOnceForRequestsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -106,8 +106,10 @@ func (w *watches) look(ctx context.Context, run runRef, one *watch) {
 		case <-time.After(pause):
 		}
 		began := time.Now()
-		state, ended := w.state(ctx, run)
-		pause = max(watchEvery, 4*(time.Since(began)+w.took(run)))
+		state, ended, err := w.state(ctx, run)
+		if pause = watchEvery; err == nil {
+			pause = max(watchEvery, 4*(time.Since(began)+w.took(run)))
+		}
 		w.tell(run, one, state != last && !first || first && ended, ended)
 		last, first = state, false
 		if ended {
@@ -129,15 +131,15 @@ func (w *watches) tell(run runRef, one *watch, changed, ended bool) {
 	}
 }
 
-// state identifies what a page of the run shows.
-func (w *watches) state(ctx context.Context, run runRef) (state string, ended bool) {
+// state identifies what a page of the run shows, or why it cannot be read.
+func (w *watches) state(ctx context.Context, run runRef) (state string, ended bool, err error) {
 	s, err := w.backend.outline(ctx, run)
 	if err != nil {
 		status, _ := explain(err)
-		return fmt.Sprint("error ", status), false
+		return fmt.Sprint("error ", status), false, err
 	}
 	if !s.Closed.IsZero() {
-		return "ended", true
+		return "ended", true, nil
 	}
 	pending, err := w.backend.pending(ctx, run)
 	if err != nil {
@@ -150,7 +152,7 @@ func (w *watches) state(ctx context.Context, run runRef) (state string, ended bo
 	for _, r := range pending {
 		fmt.Fprint(&b, "\n", r.ID, r.State, r.Attempt, progressOf(r))
 	}
-	return b.String(), false
+	return b.String(), false, nil
 }
 
 // progressOf identifies how far something has come.

@@ -75,7 +75,24 @@ func TestPrograms_AcceptTheFlagsOfTheManifests(t *testing.T) {
 	for _, job := range built(t, "example").jobs {
 		accepts(t, "starter", job.Spec.Template.Spec.Containers[0].Args)
 	}
-	accepts(t, "worker", unit(t)["ExecStart"][1:])
+	accepts(t, "worker", unit(t, "worker")["ExecStart"][1:])
+	accepts(t, "starter", unit(t, "gateway")["ExecStart"][1:])
+}
+
+// The gateway has time to end open requests, and may write the file of ended sessions that its unit
+// recommends.
+func TestGatewayUnit_FitsTheProgram(t *testing.T) {
+	service := unit(t, "gateway")
+	drain, err := time.ParseDuration(flagOf(service["ExecStart"], "drain"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if grace, err := time.ParseDuration(service["TimeoutStopSec"][0]); err != nil || grace <= drain {
+		t.Errorf("it is killed after %v, and open requests may take %v, %v", grace, drain, err)
+	}
+	if state := service["StateDirectory"]; len(state) != 1 || state[0] != "switchyard-gateway" {
+		t.Errorf("it may write %v", state)
+	}
 }
 
 func TestProbesAndScraping_UseThePortOfTheMetrics(t *testing.T) {
@@ -110,7 +127,7 @@ func TestGracePeriods_ExceedTheStopTimeout(t *testing.T) {
 		check(name, pod.Spec.Containers[0].Args,
 			time.Duration(*pod.Spec.TerminationGracePeriodSeconds)*time.Second)
 	}
-	service := unit(t)
+	service := unit(t, "worker")
 	grace, err := time.ParseDuration(service["TimeoutStopSec"][0])
 	if err != nil {
 		t.Fatal(err)
@@ -256,10 +273,10 @@ func TestConfiguration_PassesLint(t *testing.T) {
 	}
 }
 
-// unit returns the words of the settings of the service by name.
-func unit(t *testing.T) map[string][]string {
+// unit returns the words of the settings of a service by name.
+func unit(t *testing.T, program string) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile("../../deploy/systemd/switchyard-worker.service")
+	text, err := os.ReadFile("../../deploy/systemd/switchyard-" + program + ".service")
 	if err != nil {
 		t.Fatal(err)
 	}

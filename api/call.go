@@ -101,6 +101,8 @@ type AdmissionDecision struct {
 	Policies []PolicyAction `json:"policies,omitempty"`
 	// Labels are the labels the run had collected by then, if a rule matched.
 	Labels []string `json:"labels,omitempty"`
+	// Reserved is set if ledgers count the call for rules about time.
+	Reserved *Reservation `json:"reserved,omitempty"`
 	// Approval is set if a person has to approve the call before it runs.
 	Approval *ApprovalNeed `json:"approval,omitempty"`
 	// Batch is the id of the first call of the batch, which may be this one; empty without

@@ -26,11 +26,14 @@ const (
 	nameBudget = "budget"
 	nameCalls  = "calls"
 	namePlan   = "plan"
+
+	namePrincipal    = "principal"
+	nameConversation = "conversation"
 )
 
 // factNames are the names of facts.
 var factNames = []string{nameTool, nameArgs, nameCaller, nameRun, nameLabels, nameNow, nameBudget,
-	nameCalls, namePlan}
+	nameCalls, namePlan, namePrincipal, nameConversation}
 
 // Bounds of one expression: how long it may be, how deep, and how much work one evaluation may be,
 // in CEL's units of cost.
@@ -45,13 +48,14 @@ const (
 // values and the names above.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	tags := types.ParseStructTags(true)
-	return cel.NewEnv(
+	return cel.NewEnv(append(overTime(),
 		cel.OptionalTypes(),
 		cel.Types(cel.NativeTypeFor[Tool](tags), cel.NativeTypeFor[Caller](tags),
 			cel.NativeTypeFor[Run](tags), cel.NativeTypeFor[Calls](tags),
 			cel.NativeTypeFor[Budget](tags), cel.NativeTypeFor[Count](tags),
 			cel.NativeTypeFor[Money](tags), cel.NativeTypeFor[Clock](tags),
-			cel.NativeTypeFor[Plan](tags)),
+			cel.NativeTypeFor[Plan](tags), cel.NativeTypeFor[Principal](tags),
+			cel.NativeTypeFor[Conversation](tags), cel.NativeTypeFor[Past](tags)),
 		cel.Variable(nameTool, cel.ObjectType("policies.Tool")),
 		cel.Variable(nameArgs, cel.MapType(cel.StringType, cel.DynType)),
 		cel.Variable(nameCaller, cel.ObjectType("policies.Caller")),
@@ -68,7 +72,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.ParserExpressionSizeLimit(maxExpression),
 		cel.ParserRecursionLimit(maxDepth),
 		cel.RegexProgramSizeLimit(maxRegex),
-	)
+	)...)
 })
 
 // lower returns a text in lower case.
@@ -87,10 +91,12 @@ type values struct {
 	by    map[string]any
 	// defined has the values of shared expressions.
 	defined map[*definition]ref.Val
+	past  pastReader
 }
 
 func newValues(f *Facts, adapt types.Adapter) *values {
-	return &values{facts: f, adapt: adapt, by: make(map[string]any, 8)}
+	return &values{facts: f, adapt: adapt, by: make(map[string]any, 8),
+		past: pastReader{facts: f, adapt: adapt}}
 }
 
 // ResolveName returns the value of a name.
@@ -131,7 +137,13 @@ func (v *values) plain(name string) any {
 	case nameCaller:
 		return f.Caller
 	case nameRun:
-		return f.Run
+		run := f.Run
+		run.past = &v.past
+		return run
+	case namePrincipal:
+		return Principal{ID: f.Principal.ID, Auth: f.Principal.Auth, past: &v.past}
+	case nameConversation:
+		return Conversation{ID: f.Run.Conversation, past: &v.past}
 	case nameLabels:
 		return append([]string{}, f.Labels...)
 	case nameNow:
@@ -222,6 +234,7 @@ var fields = []string{"name", "version", "category", "tags", "lane", "effect", "
 	"type", "id", "auth", "claims", "agent", "conversation", "depth", "turn", "variables",
 	"calls", "tokens", "cost", "wall_time", "used", "left", "completed", "failed", "refused",
 	"running", "made",
+	"tool", "args", "at", "run",
 	"given", "intent", "dry_run", "rollback", "preconditions", "expected_outcomes"}
 
 // fieldAt returns the field whose dot is at the position of a fault; empty if there is none.

@@ -13,8 +13,10 @@ import (
 type Facts struct {
 	Tool   Tool
 	Caller Caller
-	Run    Run
-	Budget Budget
+	// Principal is who started the run.
+	Principal Principal
+	Run       Run
+	Budget    Budget
 	// Plan is the call's execution plan.
 	Plan Plan
 	// Arguments are the call's, validated: a JSON object.
@@ -24,6 +26,8 @@ type Facts struct {
 	Now    time.Time
 	// Calls has the calls of the run so far, by tool.
 	Calls []api.PastCalls
+	// Earlier answers what rules ask about earlier calls; nil if that is not known.
+	Earlier Earlier
 }
 
 // Tool is the call's tool.
@@ -84,6 +88,8 @@ type Run struct {
 	Turn int64 `cel:"turn"`
 	// Variables are the names of the run's variables.
 	Variables []string `cel:"variables"`
+
+	past *pastReader
 }
 
 // Budget is the used and the remaining budget of the run.

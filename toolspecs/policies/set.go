@@ -8,6 +8,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/switchyard/switchyard/api"
 )
@@ -17,6 +18,8 @@ import (
 type Set struct {
 	rules  []rule
 	digest string
+	// asks is set if a rule asks about earlier calls.
+	asks bool
 }
 
 type rule struct {
@@ -41,6 +44,7 @@ func Of(rules ...api.PolicyRule) *Set {
 		if r.Unless != "" {
 			s.rules[i].unless, s.rules[i].unlessFault = compileBool(names, r.Unless)
 		}
+		s.asks = s.asks || len(s.rules[i].asked()) > 0
 	}
 	return s
 }
@@ -250,7 +254,13 @@ func (r *rule) concerns(f *Facts) bool {
 
 func (r *rule) check(v *values) (api.PolicyAction, bool) {
 	action := api.PolicyAction{Rule: r.Name, Effect: r.Then, Message: r.Message}
+	if v != nil {
+		v.past.tools, v.past.saw = r.Tools, nil
+	}
 	holds, err := r.holds(v)
+	if v != nil {
+		action.Saw = strings.Join(v.past.saw, "; ")
+	}
 	if err != nil {
 		action.Effect, action.Failure = api.PolicyDeny, failureText(err)
 		return action, true

@@ -17,7 +17,6 @@ type LedgerScope string
 const (
 	ScopePrincipalCalls    LedgerScope = "principal"
 	ScopeConversationCalls LedgerScope = "conversation"
-	ScopeRunCalls          LedgerScope = "run"
 )
 
 // Bounds of what ledgers keep: the longest window, the entries of one ledger and their bytes, the

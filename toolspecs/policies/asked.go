@@ -67,7 +67,7 @@ func askedBy(call ast.CallExpr) (a asked, message, hint string) {
 	name, args := call.FunctionName(), call.Args()
 	target := call.Target()
 	if target.Kind() != ast.IdentKind || scopes[target.AsIdent()] == "" {
-		return a, fmt.Sprintf("%s is used on something else than principal, conversation or run",
+		return a, fmt.Sprintf("%s is used on something else than principal or conversation",
 			name), "write for example principal." + name + "(…)"
 	}
 	a.scope = api.LedgerScope(target.AsIdent())

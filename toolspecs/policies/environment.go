@@ -91,7 +91,7 @@ type values struct {
 	by    map[string]any
 	// defined has the values of shared expressions.
 	defined map[*definition]ref.Val
-	past  pastReader
+	past    pastReader
 }
 
 func newValues(f *Facts, adapt types.Adapter) *values {
@@ -137,9 +137,7 @@ func (v *values) plain(name string) any {
 	case nameCaller:
 		return f.Caller
 	case nameRun:
-		run := f.Run
-		run.past = &v.past
-		return run
+		return f.Run
 	case namePrincipal:
 		return Principal{ID: f.Principal.ID, Auth: f.Principal.Auth, past: &v.past}
 	case nameConversation:

@@ -88,8 +88,6 @@ type Run struct {
 	Turn int64 `cel:"turn"`
 	// Variables are the names of the run's variables.
 	Variables []string `cel:"variables"`
-
-	past *pastReader
 }
 
 // Budget is the used and the remaining budget of the run.

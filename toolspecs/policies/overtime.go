@@ -30,7 +30,7 @@ type Conversation struct {
 	past *pastReader
 }
 
-// Past is an earlier call of a principal, a conversation or a run.
+// Past is an earlier call of a principal or a conversation.
 type Past struct {
 	Tool string         `cel:"tool"`
 	Args map[string]any `cel:"args"`
@@ -44,7 +44,7 @@ type Past struct {
 // Earlier answers what rules ask about earlier calls.
 type Earlier func(api.LedgerScope, api.LedgerQuery) api.LedgerResult
 
-// Functions of principal, conversation and run. total is sum with the call that is checked.
+// Functions of principal and conversation. total is sum with the call that is checked.
 const (
 	funcCount = "count"
 	funcSum   = "sum"
@@ -57,8 +57,7 @@ var kinds = map[string]api.LedgerKind{funcCount: api.LedgerCount, funcSum: api.L
 
 // scopes has the name of each scope in expressions, with the type of its values.
 var scopes = map[string]string{string(api.ScopePrincipalCalls): "policies.Principal",
-	string(api.ScopeConversationCalls): "policies.Conversation",
-	string(api.ScopeRunCalls):          "policies.Run"}
+	string(api.ScopeConversationCalls): "policies.Conversation"}
 
 // overTime are the functions about earlier calls. Each takes, if it is not about the tools of its
 // rule, a tool or a list of tools, then the argument that is summed, then the window.
@@ -109,8 +108,6 @@ func askPast(name, scope string, args []ref.Val) ref.Val {
 	case Principal:
 		p = of.past
 	case Conversation:
-		p = of.past
-	case Run:
 		p = of.past
 	}
 	if p == nil {

@@ -47,6 +47,7 @@ type caseFile struct {
 	Run    runFile              `yaml:"run"`
 	Labels []string             `yaml:"labels"`
 	Calls  map[string]callsFile `yaml:"calls"`
+	Past   []pastFile           `yaml:"past"`
 	Budget budgetFile           `yaml:"budget"`
 	Now    string               `yaml:"now"`
 	Want   api.PolicyEffect     `yaml:"want" rule:"required,enum=deny|ask|warn|allow"`
@@ -224,6 +225,8 @@ func (f caseFile) facts() Facts {
 		facts.Run.Agent = cmp.Or(facts.Run.Agent, facts.Caller.ID)
 		facts.Caller.ID = cmp.Or(facts.Caller.ID, facts.Run.Agent)
 	}
+	facts.Principal = Principal{ID: f.Caller.ID, Auth: f.Caller.Auth}
+	facts.Earlier = f.earlier()
 	for tool, n := range f.Calls {
 		facts.Calls = append(facts.Calls, api.PastCalls{Tool: tool, Completed: n.Completed,
 			Failed: n.Failed, Refused: n.Refused, Running: n.Running})

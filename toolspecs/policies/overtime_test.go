@@ -59,7 +59,7 @@ func TestOverTime_AsksAboutEarlierCalls(t *testing.T) {
 		"principal.sum('amount', '24h') == 100.5":                                         "principal.sum(pay, amount, 24h0m0s) = 100.5",
 		"principal.sum('pay', 'amount', '7d') > 600.0":                                    "principal.sum(pay, amount, 168h0m0s) = 600.5",
 		"principal.total('amount', '24h') > 110":                                          "principal.total(pay, amount, 24h0m0s) = 111",
-		"principal.total('refund', 'amount', '24h') == 20.0":                                "principal.total(refund, amount, 24h0m0s) = 20",
+		"principal.total('refund', 'amount', '24h') == 20.0":                              "principal.total(refund, amount, 24h0m0s) = 20",
 		"principal.past('24h').exists(c, c.args.to == args.to && c.args['amount'] > 100)": "principal.past(pay, amount, to, 24h0m0s): 1 calls",
 		"principal.past('refund', '1m').all(c, c.running && c.tool == 'refund' && c.run == '2' && " +
 			"c.at < now)": "principal.past(refund, 1m0s): 1 calls",

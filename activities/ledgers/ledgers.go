@@ -78,8 +78,8 @@ func (c *Client) reserve(ctx context.Context, to Ledger,
 	return answer, handle.Get(ctx, &answer)
 }
 
-// Close implements the activity api.CloseReservationsActivity: it tells ledgers what became of calls. A
-// ledger that has ended has forgotten its calls. Errors are those of the server.
+// Close implements the activity api.CloseReservationsActivity: it tells ledgers what became of
+// calls. A ledger that has ended has forgotten its calls. Errors are those of the server.
 func (c *Client) Close(ctx context.Context, s api.ReservationEnds) error {
 	var failed error
 	for _, l := range s.Ledgers {

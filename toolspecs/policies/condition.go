@@ -57,7 +57,7 @@ func (f *Fault) Error() string {
 	return text
 }
 
-// Compile compiles an expression of the type bool that is not of a rule, so that it cannot ask about
+// Compile compiles an expression of the type bool that is not of a rule and cannot ask about
 // earlier calls. The error is a *Fault, the first one there is.
 func Compile(expression string) (*Condition, error) {
 	c, err := compileBool(nil, expression)

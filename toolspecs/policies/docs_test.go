@@ -11,7 +11,7 @@ import (
 // The page on policies lists every name and field of expressions, and the bounds of the code.
 func TestDocs_ListEveryNameAndBound(t *testing.T) {
 	var page string
-	for _, name := range []string{"policies.md", "policy-language.md"} {
+	for _, name := range []string{"policies.md", "policy-language.md", "policies-over-time.md"} {
 		data, err := os.ReadFile("../../docs/" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -23,8 +23,9 @@ func TestDocs_ListEveryNameAndBound(t *testing.T) {
 		typed reflect.Type
 	}{{nameTool, reflect.TypeFor[Tool]()}, {nameCaller, reflect.TypeFor[Caller]()},
 		{nameRun, reflect.TypeFor[Run]()}, {nameBudget, reflect.TypeFor[Budget]()},
-		{namePlan, reflect.TypeFor[Plan]()}, {"", reflect.TypeFor[Count]()},
-		{"", reflect.TypeFor[Calls]()}} {
+		{namePlan, reflect.TypeFor[Plan]()}, {namePrincipal, reflect.TypeFor[Principal]()},
+		{nameConversation, reflect.TypeFor[Conversation]()}, {"", reflect.TypeFor[Count]()},
+		{"", reflect.TypeFor[Calls]()}, {"c", reflect.TypeFor[pastCall]()}} {
 		for _, f := range reflect.VisibleFields(value.typed) {
 			if !f.IsExported() {
 				continue

@@ -55,7 +55,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 			cel.NativeTypeFor[Budget](tags), cel.NativeTypeFor[Count](tags),
 			cel.NativeTypeFor[Money](tags), cel.NativeTypeFor[Clock](tags),
 			cel.NativeTypeFor[Plan](tags), cel.NativeTypeFor[Principal](tags),
-			cel.NativeTypeFor[Conversation](tags), cel.NativeTypeFor[Past](tags)),
+			cel.NativeTypeFor[Conversation](tags), cel.NativeTypeFor[pastCall](tags)),
 		cel.Variable(nameTool, cel.ObjectType("policies.Tool")),
 		cel.Variable(nameArgs, cel.MapType(cel.StringType, cel.DynType)),
 		cel.Variable(nameCaller, cel.ObjectType("policies.Caller")),

@@ -30,8 +30,8 @@ type Conversation struct {
 	past *pastReader
 }
 
-// Past is an earlier call of a principal or a conversation.
-type Past struct {
+// pastCall is an earlier call of a principal or a conversation.
+type pastCall struct {
 	Tool string         `cel:"tool"`
 	Args map[string]any `cel:"args"`
 	// At is when the call was admitted.
@@ -67,7 +67,7 @@ func overTime() []cel.EnvOption {
 		cel.Variable(nameConversation, cel.ObjectType("policies.Conversation")),
 	}
 	results := map[string]*cel.Type{funcCount: cel.IntType, funcSum: cel.DoubleType,
-		funcTotal: cel.DoubleType, funcPast: cel.ListType(cel.ObjectType("policies.Past"))}
+		funcTotal: cel.DoubleType, funcPast: cel.ListType(cel.ObjectType("policies.pastCall"))}
 	for name, result := range results {
 		last := []*cel.Type{cel.StringType}
 		if kinds[name] == api.LedgerSum {
@@ -197,10 +197,10 @@ func (p *pastReader) note(format string, args ...any) {
 	}
 }
 
-func pastOf(calls []api.LedgerCall) []Past {
-	list := make([]Past, len(calls))
+func pastOf(calls []api.LedgerCall) []pastCall {
+	list := make([]pastCall, len(calls))
 	for i, c := range calls {
-		list[i] = Past{Tool: c.Tool, At: c.At, Run: c.Run, Running: c.Running,
+		list[i] = pastCall{Tool: c.Tool, At: c.At, Run: c.Run, Running: c.Running,
 			Args: make(map[string]any, len(c.Args))}
 		for name, value := range c.Args {
 			if decoded, err := api.DecodeJSON(value); err == nil {
@@ -230,8 +230,8 @@ func window(text string) (api.Duration, error) {
 	return d, nil
 }
 
-// argumentAt returns the argument at a path such as amount or invoice.total, as JSON; nil if there is
-// none.
+// argumentAt returns the argument at a path such as amount or invoice.total, as JSON; nil if
+// there is none.
 func argumentAt(arguments json.RawMessage, path string) (json.RawMessage, error) {
 	value := arguments
 	for _, name := range strings.Split(path, ".") {

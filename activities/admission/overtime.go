@@ -67,7 +67,11 @@ func ledgerOf(r api.AdmissionRequest, scope api.LedgerScope) ledgers.Ledger {
 // reserve enters a call into the ledgers that its rules ask about, and sets what they answer. The
 // error is why the call must be denied: a ledger is away or full, or cannot keep an argument.
 func (s *reservations) reserve(ctx context.Context, call string, tool api.Tool,
-	f *policies.Facts, asks policies.Asks) (*api.Reservation, *api.Error) {
+	f *policies.Facts, sets ...*policies.Set) (*api.Reservation, *api.Error) {
+	if !policies.AskPast(sets...) {
+		return nil, nil
+	}
+	asks := policies.AsksOf(f, sets...)
 	one := reserved{call: call, Reservation: api.Reservation{Holder: rand.Text()}}
 	answers := map[string]api.LedgerResult{}
 	for _, scope := range asks.Scopes() {

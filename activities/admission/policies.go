@@ -139,16 +139,12 @@ func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, c 
 	if err != nil || rules+len(compiled.Spec.Policies) == 0 {
 		return v, false // without a spec there is no admitted call
 	}
-	if v.Error = lacksPolicy(compiled, sets...); v.Error != nil {
-		return stopped(v), false
-	}
 	facts := factsOf(r, c, v, tool, compiled)
-	if policies.AskPast(sets...) {
-		v.Reserved, v.Error = made.reserve(ctx, c.ID, tool, facts,
-			policies.AsksOf(facts, sets...))
-		if v.Error != nil {
-			return stopped(v), false
-		}
+	if v.Error = lacksPolicy(compiled, sets...); v.Error == nil {
+		v.Reserved, v.Error = made.reserve(ctx, c.ID, tool, facts, sets...)
+	}
+	if v.Error != nil {
+		return stopped(v), false
 	}
 	decided := policies.Decide(facts, all, agents)
 	if len(decided.Met) == 0 {

@@ -102,23 +102,19 @@ func (a asked) ofTools(name string, args []ast.Expr) (asked, string, string) {
 		a.ofRule = true
 		return a, "", ""
 	}
-	of := args[0]
-	if tool, ok := literal(of); ok {
-		a.query.Tools = []string{tool}
-	} else if of.Kind() == ast.SelectKind && of.AsSelect().FieldName() == "name" &&
-		of.AsSelect().Operand().Kind() == ast.IdentKind &&
-		of.AsSelect().Operand().AsIdent() == nameTool {
-		a.ofCall = true
-	} else if of.Kind() == ast.ListKind {
-		for _, element := range of.AsList().Elements() {
-			tool, ok := literal(element)
-			if !ok {
-				return a, "the tools of " + name + " are not literals", "write ['one', 'two']"
-			}
-			a.query.Tools = append(a.query.Tools, tool)
+	elements := args[:1]
+	if args[0].Kind() == ast.ListKind {
+		elements = args[0].AsList().Elements()
+	} else if a.ofCall = isToolName(args[0]); a.ofCall {
+		return a, "", ""
+	}
+	for _, element := range elements {
+		tool, ok := literal(element)
+		if !ok {
+			return a, "a tool of " + name + " is not a literal",
+				"write its name in quotes, ['one', 'two'], or tool.name"
 		}
-	} else {
-		return a, "the tool of " + name + " is not a literal", "write its name in quotes, or tool.name"
+		a.query.Tools = append(a.query.Tools, tool)
 	}
 	for _, tool := range a.query.Tools {
 		if err := api.CheckToolName(tool); err != nil {
@@ -126,6 +122,13 @@ func (a asked) ofTools(name string, args []ast.Expr) (asked, string, string) {
 		}
 	}
 	return a, "", ""
+}
+
+// isToolName reports whether an expression is tool.name.
+func isToolName(e ast.Expr) bool {
+	return e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == "name" &&
+		e.AsSelect().Operand().Kind() == ast.IdentKind &&
+		e.AsSelect().Operand().AsIdent() == nameTool
 }
 
 // literal returns the text that an expression is.

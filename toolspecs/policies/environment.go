@@ -138,10 +138,6 @@ func (v *values) plain(name string) any {
 		return f.Caller
 	case nameRun:
 		return f.Run
-	case namePrincipal:
-		return Principal{ID: f.Principal.ID, Auth: f.Principal.Auth, past: &v.past}
-	case nameConversation:
-		return Conversation{ID: f.Run.Conversation, past: &v.past}
 	case nameLabels:
 		return append([]string{}, f.Labels...)
 	case nameNow:
@@ -150,6 +146,17 @@ func (v *values) plain(name string) any {
 		return f.Budget
 	case namePlan:
 		return f.Plan
+	}
+	return v.asked(name)
+}
+
+// asked returns the values that answer questions about earlier calls; nil if there is none.
+func (v *values) asked(name string) any {
+	switch name {
+	case namePrincipal:
+		return Principal{ID: v.facts.Principal.ID, Auth: v.facts.Principal.Auth, past: &v.past}
+	case nameConversation:
+		return Conversation{ID: v.facts.Run.Conversation, past: &v.past}
 	}
 	return nil
 }

@@ -58,18 +58,9 @@ func (l *ledger) still(ctx workflow.Context) bool {
 // wait returns when calls have ended, when the history is long, or when the entries that the
 // ledger has now may have expired.
 func (l *ledger) wait(ctx workflow.Context) error {
-	now := workflow.Now(ctx)
-	left := idle
-	for _, e := range l.state.Entries {
-		kept := e.Keep.Std() // at least, of a call in flight
-		if !e.Ended.IsZero() {
-			kept -= now.Sub(e.Ended)
-		}
-		left = max(left, kept)
-	}
 	timed, cancel := workflow.WithCancel(ctx)
 	defer cancel()
-	expired := workflow.NewTimerWithOptions(timed, left, workflow.TimerOptions{
+	expired := workflow.NewTimerWithOptions(timed, l.kept(workflow.Now(ctx)), workflow.TimerOptions{
 		Summary: "the last of the calls is forgotten"})
 	for {
 		err := workflow.Await(ctx, func() bool {
@@ -81,6 +72,19 @@ func (l *ledger) wait(ctx workflow.Context) error {
 		}
 		l.learn(workflow.Now(ctx))
 	}
+}
+
+// kept returns how long the entries are kept at most, if the calls in flight end now.
+func (l *ledger) kept(now time.Time) time.Duration {
+	left := idle
+	for _, e := range l.state.Entries {
+		kept := e.Keep.Std()
+		if !e.Ended.IsZero() {
+			kept -= now.Sub(e.Ended)
+		}
+		left = max(left, kept)
+	}
+	return left
 }
 
 // learn reads which calls have ended, and forgets those that have expired.

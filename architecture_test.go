@@ -33,7 +33,7 @@ var (
 	anything = []string{"*"}
 	// pure packages use no network, files or processes: the same input gives the same output.
 	pure = []string{"bytes", "cmp", "encoding/base64", "encoding/binary", "encoding/json", "errors",
-		"fmt", "maps", "regexp", "slices",
+		"fmt", "maps", "math/big", "regexp", "slices",
 		"strconv", "strings", "time", "unicode", "unicode/utf8"}
 	sdk  = "go.temporal.io/sdk/"
 	apis = "go.temporal.io/api"

@@ -15,6 +15,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/activities/instances"
+	"github.com/switchyard/switchyard/activities/ledgers"
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/activities/results"
 	"github.com/switchyard/switchyard/activities/slots"
@@ -88,6 +89,8 @@ type Activities struct {
 	Instances *instances.Host
 	// Slots serves the slots and keys of lanes with a limit.
 	Slots *slots.Server
+	// Ledgers reaches the ledgers of rules about time.
+	Ledgers *ledgers.Client
 
 	config  Config
 	specs   *specs.Cache
@@ -130,7 +133,8 @@ func New(c Config) (*Activities, error) {
 	a.results = results.New(results.Config{Hooks: c.Hooks, Keep: c.Keep})
 	a.Conversations = conversation.New(conversation.Config{Client: c.Client,
 		CacheRuns: c.CacheRuns, CacheBytes: c.CacheBytes})
-	a.Admission = admission.New(admission.Config{Catalog: c.Catalog,
+	a.Ledgers = ledgers.New(c.Client)
+	a.Admission = admission.New(admission.Config{Catalog: c.Catalog, Ledgers: a.Ledgers,
 		Specs: a.specs, Executors: c.Executors, Lanes: c.Lanes, Policies: c.Policies,
 		Hooks: c.Hooks, Results: a.results, Notify: c.Webhook.set()})
 	a.Instances = instances.New(instances.Config{Client: c.Client, Converter: c.Converter,

@@ -103,6 +103,8 @@ type AdmissionDecision struct {
 	Labels []string `json:"labels,omitempty"`
 	// Sources are the sources of values that rules asked about.
 	Sources []ValueSources `json:"sources,omitempty"`
+	// Reserved is set if ledgers count the call for rules about time.
+	Reserved *Reservation `json:"reserved,omitempty"`
 	// Approval is set if a person has to approve the call before it runs.
 	Approval *ApprovalNeed `json:"approval,omitempty"`
 	// Batch is the id of the first call of the batch, which may be this one; empty without

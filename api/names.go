@@ -42,6 +42,9 @@ const (
 	InstanceWorkflow = "switchyard/conversation_instance"
 	// BacklogWorkflow has one worker count the namespace's open runs. It is not a run.
 	BacklogWorkflow = "switchyard/backlog_reader"
+	// LedgerWorkflow counts the calls of a principal or a conversation for policies, as a
+	// LedgerState. It is not a run.
+	LedgerWorkflow = "switchyard/call_ledger"
 
 	// PinActivity, a local activity, fixes the tools of a run.
 	PinActivity = "switchyard/pin_catalog"
@@ -75,6 +78,9 @@ const (
 	// DescribeLimitActivity, a local activity, returns the question to a person when a run reaches
 	// a limit.
 	DescribeLimitActivity = "switchyard/describe_limit"
+	// CloseReservationsActivity, a local activity, takes ReservationEnds to ledgers: what became
+	// of the calls that they count.
+	CloseReservationsActivity = "switchyard/close_reservations"
 	// NotifyApprovalActivity sends a Notice of a call that waits for approval to the workers'
 	// webhook.
 	NotifyApprovalActivity = "switchyard/notify_approval"
@@ -111,6 +117,11 @@ const (
 	// conversation has.
 	InstanceEndedSignal = "switchyard/instance_ended"
 
+	// CloseReservationsSignal takes a []ReservationEnd to a LedgerWorkflow.
+	CloseReservationsSignal = "switchyard/close_reservations"
+
+	// ReserveCallUpdate takes a LedgerRequest to a LedgerWorkflow and returns a LedgerAnswer.
+	ReserveCallUpdate = "switchyard/reserve_call"
 	// AskQuestionUpdate takes a Question of a running call and returns the Reply once a person has
 	// given it.
 	AskQuestionUpdate = "switchyard/ask_question"

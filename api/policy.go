@@ -195,6 +195,8 @@ type PolicyAction struct {
 	Failure string `json:"failure,omitempty"`
 	// AllowedBy is the rule that allowed the call without the approval that this one asks for.
 	AllowedBy string `json:"allowed_by,omitempty"`
+	// Saw are the answers that a rule about earlier calls got.
+	Saw string `json:"saw,omitempty"`
 }
 
 // PoliciesSaid returns the messages of the rules with some effects, one after the other; empty if

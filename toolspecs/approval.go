@@ -99,7 +99,8 @@ func (c *Compiled) PolicyTool(pinned api.Tool) policies.Tool {
 
 // Takes returns the arguments that the tool accepts, for policies.
 func (c *Compiled) Takes() policies.Takes {
-	return policies.Takes{Names: c.inputShape.Declared(), Any: c.inputShape.TakesOthers()}
+	return policies.Takes{Names: c.inputShape.Declared(), Any: c.inputShape.TakesOthers(),
+		Sensitive: c.sensitive}
 }
 
 // compileApproval compiles the condition under which calls wait; the spec has been checked before.

@@ -313,6 +313,7 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 	p.sizes.Task.Leave(ctx, id, size)
 	p.questions.end(out)
 	p.runFacts.Ended(out, p.tools.Of(c.call.Tool))
+	reservations{p}.end(c, out)
 	forkedCall{c}.observeEnd(out)
 	if c.decision.Result == nil && !c.taken { // else nothing was executed
 		if err == nil {

@@ -210,3 +210,38 @@ func (p admitter) facts() api.RunFacts {
 		Statements: p.statements.All(), NoStatements: p.statements.Unknown,
 		Values: p.origin.Variables}
 }
+
+// reservations are the calls of a run that ledgers count.
+type reservations struct{ *pipeline }
+
+// end notes the end of a call, or of its parts.
+func (r reservations) end(c *callRun, out api.CallOutcome) {
+	made := out.Error == nil || !out.Error.BeforeStart()
+	r.ledger.End(c.call.ID, made)
+	for _, part := range c.parts {
+		r.ledger.End(part.call.ID, made)
+	}
+}
+
+// endsSize bounds how many bytes ends of reservations are recorded with.
+const endsSize = 1 << 10
+
+// tell tells ledgers what became of calls, in one recorded step. Calls that they are not told of
+// count as running, until their window has passed.
+func (r reservations) tell(ctx workflow.Context, ends api.ReservationEnds) {
+	_ = r.sizes.Task.Record(ctx, endsSize, func() int {
+		err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, nil),
+			"ledgers of rules about time"), api.CloseReservationsActivity, ends).Get(ctx, nil)
+		if err != nil {
+			workflow.GetLogger(ctx).Warn("ledgers count calls that have ended as running", "error",
+				err)
+		}
+		return endsSize
+	}) // the context is never cancelled
+}
+
+// ledgerOf returns the workflow ID of the ledger of a scope for the calls of the run.
+func (r reservations) ledgerOf(scope api.LedgerScope) string {
+	return api.LedgerWorkflowID(r.queue, scope, r.origin.Caller, r.origin.Conversation,
+		r.origin.Run)
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/switchyard/switchyard/workflows/failure"
 	"github.com/switchyard/switchyard/workflows/keeper"
 	"github.com/switchyard/switchyard/workflows/lanes"
+	"github.com/switchyard/switchyard/workflows/ledger"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -42,6 +43,7 @@ func All() map[string]any {
 		api.LaneSlotsWorkflow:  lanes.LaneKeeper,
 		api.InstanceWorkflow:   keeper.Instance,
 		api.BacklogWorkflow:    backlogWorkflow,
+		api.LedgerWorkflow:     ledger.Ledger,
 	}
 }
 

@@ -263,3 +263,17 @@ func (r limitGuard) noticeWallTime(ctx workflow.Context, stopTurns func()) {
 		stopTurns()
 	}
 }
+
+// fullness says why the history budget is used up, and what to do.
+func (p *pipeline) fullness(ctx workflow.Context) string {
+	events, bytes := p.written(ctx)
+	what := "Split the plan, or have its tools answer with less"
+	switch p.origin.Caller.Type {
+	case api.CallerSession:
+		what = "Call it again when the calls that run have ended"
+	case api.CallerAgent:
+		what = "Call it again in the next turn, with fewer calls at a time, or ask for less"
+	}
+	return fmt.Sprintf("the run's history cannot take this call: with those before it, it has %d events and %.1f MiB, and a server ends a run at 51200 events or 50 MiB. %s",
+		events, float64(bytes)/(1<<20), what)
+}

@@ -3,13 +3,13 @@ package workflows
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/fork"
+	"github.com/switchyard/switchyard/workflows/ledger"
 	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/workflow"
 )
@@ -64,6 +64,8 @@ type pipeline struct {
 	forked     fork.Calls
 	attributes attributes
 	details    *details
+	// ledger are the calls that ledgers count for rules about time.
+	ledger *ledger.Calls
 	// stepsInline is set if the run's model steps run inline, inlineOn if they or some calls do.
 	stepsInline, inlineOn bool
 }
@@ -78,6 +80,7 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 		sizes: c.sizes, queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in),
 		pinned: pinned}
 	p.admitter = admitter{p}
+	p.ledger = ledger.NewCalls(ctx, origin.Run, reservations{p}.ledgerOf, reservations{p}.tell)
 	p.need(catalog.Tools)
 	p.inlineOn = slices.ContainsFunc(catalog.Tools, func(t api.Tool) bool {
 		return t.Lane == api.LaneInline
@@ -134,6 +137,7 @@ func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.Admission
 	decisions := make([]api.AdmissionDecision, 0, len(calls))
 	decisions, p.admitted = append(decisions, p.admitted...), nil
 	p.runFacts.Admitted(calls, decisions, p.turn, workflow.Now(ctx))
+	p.ledger.Admitted(decisions...)
 	used := p.usage.Calls + p.uncounted + claimed(decisions)
 	for calls = calls[len(decisions):]; len(calls) > 0; {
 		n := portion(calls)
@@ -143,6 +147,7 @@ func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.Admission
 		}
 		used += claimed(part)
 		p.runFacts.Admitted(calls, part, p.turn, workflow.Now(ctx))
+		p.ledger.Admitted(part...)
 		// If decisions are long, the activity answers only the first calls.
 		decisions, calls = append(decisions, part...), calls[len(part):]
 	}
@@ -234,6 +239,7 @@ func (p *pipeline) refused(c api.Call, e *api.Error) api.CallOutcome {
 	p.usage.Calls++
 	p.usage.Failed++
 	p.runFacts.Refused(c)
+	p.ledger.End(c.ID, false)
 	return api.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}
 }
 
@@ -316,6 +322,7 @@ func at[T any](all []T, indices []int) []T {
 func (p *pipeline) dispatch(ctx workflow.Context, waits [][]int, calls dispatched) error {
 	d := &dispatcher{pipeline: p, waits: waits, calls: calls}
 	failure := d.run(ctx)
+	p.ledger.Finish(ctx)
 	return cmp.Or(failure, p.questions.finish(ctx))
 }
 
@@ -381,18 +388,4 @@ func unbatched(calls []*callRun) (all []api.Call) {
 		}
 	}
 	return all
-}
-
-// fullness says why the history budget is used up, and what to do.
-func (p *pipeline) fullness(ctx workflow.Context) string {
-	events, bytes := p.written(ctx)
-	what := "Split the plan, or have its tools answer with less"
-	switch p.origin.Caller.Type {
-	case api.CallerSession:
-		what = "Call it again when the calls that run have ended"
-	case api.CallerAgent:
-		what = "Call it again in the next turn, with fewer calls at a time, or ask for less"
-	}
-	return fmt.Sprintf("the run's history cannot take this call: with those before it, it has %d events and %.1f MiB, and a server ends a run at 51200 events or 50 MiB. %s",
-		events, float64(bytes)/(1<<20), what)
 }

@@ -256,6 +256,7 @@ func (s *sessionRun) drain(ctx workflow.Context, grace time.Duration, why string
 	defer forget()
 	_ = workflow.Await(apart, none)        // the context is never cancelled
 	_ = s.pipeline.questions.finish(apart) // the same
+	s.pipeline.ledger.Finish(apart)
 }
 
 // awaitWithin waits for a condition, at most for d or until the context is cancelled. It cancels
@@ -278,6 +279,7 @@ func (s *sessionRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error)
 	if err := s.pipeline.questions.finish(ctx); err != nil {
 		return nil, err
 	}
+	s.pipeline.ledger.Finish(ctx)
 	for _, shrink := range []func(*api.ContinueState){
 		func(*api.ContinueState) {},
 		func(state *api.ContinueState) { state.Session = s.calls.State(false) },

@@ -29,6 +29,8 @@ type Config struct {
 	Hooks *hooks.Registry
 	// Results makes results of the answers that hooks give in place of tools.
 	Results *results.Processor
+	// Ledgers count calls for rules about time.
+	Ledgers Ledgers
 	// Notify reports that a webhook is notified of calls that wait for approval.
 	Notify bool
 }

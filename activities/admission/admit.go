@@ -49,7 +49,9 @@ func (a *Admitter) Admit(ctx context.Context, r api.AdmissionRequest) ([]api.Adm
 	if err != nil {
 		return nil, err
 	}
-	decisions = batching(r, recordable(a.withhold(r, a.afterHooks(ctx, r, decisions))))
+	made := a.reservations(r)
+	decisions = batching(r, recordable(a.withhold(r, a.afterHooks(ctx, r, decisions, made))))
+	made.close(ctx, decisions)
 	return a.pinning(ctx, r, decisions), nil
 }
 

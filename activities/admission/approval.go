@@ -125,6 +125,7 @@ func (a *Admitter) Edit(ctx context.Context, r api.EditRequest) (api.AdmissionDe
 		if refused := v.Approval.Refusal(r.Decision, r.Admit.Caller); refused != nil {
 			v.Error = api.Errorf(api.ErrPolicyViolation, "%s", refused.Message)
 			v.Error.Phase = api.PhasePreExecution
+			a.dropped(ctx, r.Admit, v)
 			return v, nil
 		}
 	}

@@ -97,12 +97,13 @@ func (a *Admitter) pinning(ctx context.Context, r api.AdmissionRequest,
 // another call were declared with that call's tool. It marks calls that need approval by their tool
 // or by a rule.
 func (a *Admitter) afterHooks(ctx context.Context, r api.AdmissionRequest,
-	decisions []api.AdmissionDecision) []api.AdmissionDecision {
+	decisions []api.AdmissionDecision, made *reservations) []api.AdmissionDecision {
 	allowed := make([]bool, len(decisions))
 	for i, v := range decisions {
 		if v.Error == nil && v.Result == nil && r.Calls[i].Governed() {
-			v, allowed[i] = a.checkPolicies(ctx, r, r.Calls[i], v)
+			v, allowed[i] = a.checkPolicies(ctx, r, r.Calls[i], v, made)
 			decisions[i] = v
+			made.use(decisions[:i+1])
 		}
 		if v.Error == nil {
 			// The rules for the next call of the turn count this admitted call.
@@ -138,7 +139,7 @@ func withRunning(calls []api.PastCalls, tool string) []api.PastCalls {
 // for approval if a rule requires it, or else notes of the rules that warn. allowed is set if rules
 // allow the call without the approval that its toolspec declares.
 func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, c api.Call,
-	v api.AdmissionDecision) (out api.AdmissionDecision, allowed bool) {
+	v api.AdmissionDecision, made *reservations) (out api.AdmissionDecision, allowed bool) {
 	all, agents := a.inForce(ctx, r)
 	sets, rules := append(slices.Clone(all), agents), 0
 	for _, set := range sets {
@@ -149,10 +150,14 @@ func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, c 
 	if err != nil || rules+len(compiled.Spec.Policies) == 0 {
 		return v, false // without a spec there is no admitted call
 	}
-	if v.Error = lacksPolicy(compiled, sets...); v.Error != nil {
+	facts := factsOf(r, c, v, tool, compiled)
+	if v.Error = lacksPolicy(compiled, sets...); v.Error == nil {
+		v.Reserved, v.Error = made.reserve(ctx, c.ID, tool, facts, sets...)
+	}
+	if v.Error != nil {
 		return stopped(v), false
 	}
-	decided := policies.Decide(factsOf(r, c, v, tool, compiled), all, agents)
+	decided := policies.Decide(facts, all, agents)
 	met := decided.Met
 	if v.Sources = decided.Sources; len(met) == 0 {
 		return v, false
@@ -218,6 +223,7 @@ func factsOf(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool a
 			Variables: append([]string{}, r.Variables...), Values: r.Facts.Values},
 		Budget: policies.BudgetOf(r.Facts.Limits, r.Facts.Usage, now.Sub(r.Facts.Started)),
 		Labels: r.Facts.Labels, Calls: r.Facts.Calls, Now: now,
+		Principal: policies.Principal{ID: r.Caller.Identity(), Auth: string(r.Caller.Auth)},
 		Arguments: v.Arguments, Earlier: r.Facts.Earlier, Statements: r.Facts.Statements,
 		NoStatements: r.Facts.NoStatements,
 	}

@@ -179,12 +179,13 @@ func TestPolicies_ApplyAfterHooks(t *testing.T) {
 		TargetTool: "send"}
 	v := api.AdmissionDecision{ID: "2.1", Arguments: json.RawMessage(`{"text":"changed"}`)}
 	if got, _ := b.checkPolicies(t.Context(), r, textCall("send", "as written"),
-		v); got.Error == nil {
+		v, b.reservations(r)); got.Error == nil {
 		t.Errorf("changed arguments got %+v", got)
 	}
 	r.Calls = []api.Call{textCall("send", "changed"), undo, textCall("send", "other")}
 	answered := api.AdmissionDecision{ID: "2.1", Result: &api.Result{}}
-	decisions := b.afterHooks(t.Context(), r, []api.AdmissionDecision{answered, v, {ID: "2.1"}})
+	decisions := b.afterHooks(t.Context(), r, []api.AdmissionDecision{answered, v, {ID: "2.1"}},
+		b.reservations(r))
 	for i, got := range decisions {
 		if got.Error != nil || got.Policies != nil {
 			t.Errorf("decision %d is %+v", i, got)

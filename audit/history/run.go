@@ -140,6 +140,9 @@ func (r *run) introduce(kind RunKind, started time.Time) {
 	}
 	r.name(kind)
 	r.caller.Auth, r.caller.Claims = in.Caller.Auth, in.Caller.Claims
+	if who := in.Caller.Identity(); who != r.caller.ID {
+		r.caller.Principal = who
+	}
 }
 
 // name sets the name of the run and the caller of its calls.

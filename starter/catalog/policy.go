@@ -186,6 +186,9 @@ func policyLine(p api.PolicyAction) string {
 	if p.Failure != "" {
 		line = fmt.Sprintf("%s %s, because it cannot be evaluated: %s", p.Effect, p.Rule, p.Failure)
 	}
+	if p.Saw != "" {
+		line += " (" + p.Saw + ")"
+	}
 	if p.AllowedBy != "" {
 		line += " (overruled: " + p.AllowedBy + " allows the call)"
 	}

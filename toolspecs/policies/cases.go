@@ -49,6 +49,7 @@ type caseFile struct {
 	Calls  map[string]callsFile `yaml:"calls"`
 	// Earlier are earlier calls with arguments and results.
 	Earlier []earlierFile    `yaml:"earlier"`
+	Past    []pastFile       `yaml:"past"`
 	Budget  budgetFile       `yaml:"budget"`
 	Now     string           `yaml:"now"`
 	Want    api.PolicyEffect `yaml:"want" rule:"required,enum=deny|ask|warn|allow"`
@@ -232,6 +233,8 @@ func (f caseFile) facts() Facts {
 		facts.Run.Agent = cmp.Or(facts.Run.Agent, facts.Caller.ID)
 		facts.Caller.ID = cmp.Or(facts.Caller.ID, facts.Run.Agent)
 	}
+	facts.Principal = Principal{ID: f.Caller.ID, Auth: f.Caller.Auth}
+	facts.Past = f.earlier()
 	for tool, n := range f.Calls {
 		facts.Calls = append(facts.Calls, api.PastCalls{Tool: tool, Completed: n.Completed,
 			Failed: n.Failed, Refused: n.Refused, Running: n.Running})

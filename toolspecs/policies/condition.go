@@ -32,6 +32,9 @@ type Condition struct {
 	arguments []string
 	// reads are the names that it reads, and their fields: tool, tool.effect.
 	reads []string
+	// asks are its questions about earlier calls, pastFields the arguments of those that it reads.
+	asks       []asked
+	pastFields []string
 }
 
 // Fault is a fault of an expression.
@@ -59,10 +62,18 @@ func (f *Fault) Error() string {
 	return text
 }
 
-// Compile compiles an expression of the type bool. The error is a *Fault, the first one there is.
-func Compile(expression string) (*Condition, error) { return compileBool(nil, expression) }
+// Compile compiles an expression of the type bool that is not of a rule and cannot ask about
+// earlier calls. The error is a *Fault, the first one there is.
+func Compile(expression string) (*Condition, error) {
+	c, err := compileBool(nil, expression)
+	if err == nil && len(c.asks) > 0 {
+		return nil, &Fault{Line: 1, Column: 1, Message: "the expression asks about earlier calls, " +
+			"which only a policy can do", Hint: "write a rule in a policies file"}
+	}
+	return c, err
+}
 
-// compileBool is Compile with definitions.
+// compileBool compiles an expression of a rule, with definitions.
 func compileBool(s *scope, expression string) (*Condition, error) {
 	c, err := compileAny(s, expression)
 	if err == nil && c.typed != cel.BoolType && !c.faulty {
@@ -91,6 +102,10 @@ func compileAny(s *scope, expression string) (*Condition, error) {
 	if issues.Err() != nil {
 		return nil, firstFault(expression, issues.Errors())
 	}
+	asks, fields, fault := askedIn(checked.NativeRep())
+	if fault != nil {
+		return nil, fault
+	}
 	options := []cel.ProgramOption{cel.EvalOptions(cel.OptOptimize)}
 	if !cheap(checked.NativeRep().Expr()) {
 		options = append(options, cel.CostLimit(maxCost))
@@ -101,7 +116,8 @@ func compileAny(s *scope, expression string) (*Condition, error) {
 	}
 	c := &Condition{program: program, adapt: env.CELTypeAdapter(), typed: checked.OutputType(),
 		arguments: argumentsIn(checked.NativeRep().Expr()),
-		reads:     readsIn(checked.NativeRep().Expr()), info: checked.NativeRep().SourceInfo()}
+		reads:     readsIn(checked.NativeRep().Expr()), info: checked.NativeRep().SourceInfo(),
+		asks: asks, pastFields: fields}
 	c.use(s)
 	c.contents = c.readsAny(contentNames)
 	return c, nil
@@ -119,8 +135,13 @@ func (c *Condition) use(s *scope) {
 			c.faulty = c.faulty || used.faulty
 			c.arguments = append(c.arguments, used.arguments...)
 			c.reads = append(c.reads, used.reads...)
+			c.asks = append(c.asks, used.asks...)
+			c.pastFields = append(c.pastFields, used.pastFields...)
 		}
 	}
+	slices.Sort(c.pastFields)
+	c.pastFields = slices.Compact(c.pastFields)
+	c.asks = withFields(c.asks, c.pastFields)
 }
 
 // readsIn returns the names that an expression reads. A name of which only one field is read is
@@ -191,7 +212,7 @@ var cheapCalls = []string{operators.LogicalAnd, operators.LogicalOr, operators.L
 	operators.LessEquals, operators.Greater, operators.GreaterEquals, operators.In, operators.Index,
 	operators.OptSelect, operators.OptIndex, funcWhere, "@sources", "@from_people", "@free_of",
 	operators.Conditional, "startsWith", "endsWith", "contains", "lower", "size", "orValue",
-	"hasValue",
+	"hasValue", funcCount, funcSum, funcTotal,
 	"getHours", "getMinutes", "getDayOfWeek", "duration", "timestamp",
 	operators.NotStrictlyFalse}
 
@@ -251,6 +272,7 @@ func firstFault(expression string, found []*cel.Error) *Fault {
 func (c *Condition) Holds(f *Facts) (bool, error) { return c.holds(newValues(f, c.adapt)) }
 
 func (c *Condition) holds(v *values) (bool, error) {
+	v.overTime.fields = c.pastFields
 	out, err := c.eval(v)
 	if err != nil {
 		return false, err

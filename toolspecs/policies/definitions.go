@@ -113,6 +113,9 @@ func (s *scope) resolve(v *values, name string) (ref.Val, bool) {
 		return known, true
 	}
 	out := d.value(v)
+	if d.expression != nil && len(d.expression.asks) > 0 {
+		return out, true // which depends on the tools of the rule
+	}
 	if v.defined == nil {
 		v.defined = map[*definition]ref.Val{}
 	}

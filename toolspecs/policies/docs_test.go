@@ -12,7 +12,7 @@ import (
 func TestDocs_ListEveryNameAndBound(t *testing.T) {
 	var page string
 	for _, name := range []string{"policies.md", "policy-language.md",
-		"provenance.md"} {
+		"provenance.md", "policies-over-time.md"} {
 		data, err := os.ReadFile("../../docs/" + name)
 		if err != nil {
 			t.Fatal(err)
@@ -24,9 +24,13 @@ func TestDocs_ListEveryNameAndBound(t *testing.T) {
 		typed reflect.Type
 	}{{nameTool, reflect.TypeFor[Tool]()}, {nameCaller, reflect.TypeFor[Caller]()},
 		{nameRun, reflect.TypeFor[Run]()}, {nameBudget, reflect.TypeFor[Budget]()},
-		{namePlan, reflect.TypeFor[Plan]()}, {"", reflect.TypeFor[Count]()},
-		{"", reflect.TypeFor[Calls]()}} {
+		{namePlan, reflect.TypeFor[Plan]()}, {namePrincipal, reflect.TypeFor[Principal]()},
+		{nameConversation, reflect.TypeFor[Conversation]()}, {"", reflect.TypeFor[Count]()},
+		{"", reflect.TypeFor[Calls]()}, {"c", reflect.TypeFor[pastCall]()}} {
 		for _, f := range reflect.VisibleFields(value.typed) {
+			if !f.IsExported() {
+				continue
+			}
 			if name := "`" + value.name + "." + f.Tag.Get("cel") + "`"; !strings.Contains(page,
 				name) {
 				t.Errorf("docs/policy-language.md does not document %s", name)

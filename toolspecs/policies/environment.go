@@ -27,11 +27,14 @@ const (
 	nameBudget = "budget"
 	nameCalls  = "calls"
 	namePlan   = "plan"
+
+	namePrincipal    = "principal"
+	nameConversation = "conversation"
 )
 
 // factNames are the names of facts.
 var factNames = []string{nameTool, nameArgs, nameCaller, nameRun, nameLabels, nameNow, nameBudget,
-	nameCalls, namePlan}
+	nameCalls, namePlan, namePrincipal, nameConversation}
 
 // Bounds of one expression: how long it may be, how deep, and how much work one evaluation may be,
 // in CEL's units of cost.
@@ -52,14 +55,18 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.Function(funcWhere, cel.Overload("policies_where",
 			[]*cel.Type{cel.ListType(cel.ObjectType("policies.earlierCall")), cel.StringType,
 				cel.DynType}, cel.ListType(cel.ObjectType("policies.earlierCall")),
-			cel.OverloadIsNonStrict(), cel.FunctionBinding(where))),
+			cel.OverloadIsNonStrict(), cel.FunctionBinding(where))))
+	options = append(options, overTime()...)
+	options = append(options,
 		cel.OptionalTypes(),
 		cel.Types(cel.NativeTypeFor[Tool](tags), cel.NativeTypeFor[Caller](tags),
 			cel.NativeTypeFor[Run](tags), cel.NativeTypeFor[Calls](tags),
 			cel.NativeTypeFor[Budget](tags), cel.NativeTypeFor[Count](tags),
 			cel.NativeTypeFor[Money](tags), cel.NativeTypeFor[Clock](tags),
 			cel.NativeTypeFor[Plan](tags), cel.NativeTypeFor[earlierCall](tags),
-			cel.NativeTypeFor[source](tags)),
+			cel.NativeTypeFor[source](tags),
+			cel.NativeTypeFor[Principal](tags),
+			cel.NativeTypeFor[Conversation](tags), cel.NativeTypeFor[pastCall](tags)),
 		cel.Variable(nameTool, cel.ObjectType("policies.Tool")),
 		cel.Variable(nameArgs, cel.MapType(cel.StringType, cel.DynType)),
 		cel.Variable(nameCaller, cel.ObjectType("policies.Caller")),
@@ -104,10 +111,12 @@ type values struct {
 	traced   map[string][]found
 	recorded []api.ValueSources
 	searched int
+	overTime pastReader
 }
 
 func newValues(f *Facts, adapt types.Adapter) *values {
-	return &values{facts: f, adapt: adapt, by: make(map[string]any, 8)}
+	return &values{facts: f, adapt: adapt, by: make(map[string]any, 8),
+		overTime: pastReader{facts: f, adapt: adapt}}
 }
 
 // ResolveName returns the value of a name.
@@ -161,6 +170,17 @@ func (v *values) plain(name string) any {
 		return f.Budget
 	case namePlan:
 		return f.Plan
+	}
+	return v.asked(name)
+}
+
+// asked returns the values that answer questions about earlier calls; nil if there is none.
+func (v *values) asked(name string) any {
+	switch name {
+	case namePrincipal:
+		return Principal{ID: v.facts.Principal.ID, Auth: v.facts.Principal.Auth, past: &v.overTime}
+	case nameConversation:
+		return Conversation{ID: v.facts.Run.Conversation, past: &v.overTime}
 	}
 	return nil
 }
@@ -291,6 +311,7 @@ var fields = []string{"name", "version", "category", "tags", "lane", "effect", "
 	"prompt", "messages", "values", "omitted", "tool", "args", "result", "status", "time", "labels",
 	"kind", "call", "match", "calls", "tokens", "cost", "wall_time", "used", "left", "completed", "failed", "refused",
 	"running", "made",
+	"tool", "args", "at", "run",
 	"given", "intent", "dry_run", "rollback", "preconditions", "expected_outcomes"}
 
 // fieldAt returns the field whose dot is at the position of a fault; empty if there is none.

@@ -13,8 +13,10 @@ import (
 type Facts struct {
 	Tool   Tool
 	Caller Caller
-	Run    Run
-	Budget Budget
+	// Principal is who started the run.
+	Principal Principal
+	Run       Run
+	Budget    Budget
 	// Plan is the call's execution plan.
 	Plan Plan
 	// Arguments are the call's, validated: a JSON object.
@@ -29,6 +31,8 @@ type Facts struct {
 	Earlier      []*api.EarlierCall
 	Statements   []*api.Statement
 	NoStatements bool
+	// Past answers what rules ask about earlier calls; nil if that is not known.
+	Past Earlier
 }
 
 // Tool is the call's tool.

@@ -23,6 +23,8 @@ type Replay struct {
 	sets  map[missing]decidable
 	// contents is set if a rule reads results of earlier calls.
 	contents bool
+	// past are the calls of all records, if rules ask about earlier calls.
+	past pastRecords
 }
 
 // recordedRun is the calls of the executions of one workflow ID: a run, its continuations and, for
@@ -99,6 +101,9 @@ func (r *Replay) runOf(workflowID string) *recordedRun {
 // refused before rules were evaluated, calls that a hook answered and those that a run makes itself
 // are left out.
 func (r *Replay) Results(each func(Replayed)) {
+	if AskPast(r.rules) {
+		r.past = r.pastRecords()
+	}
 	for _, run := range r.order {
 		if !run.isChild {
 			r.replayRun(run, nil, each)
@@ -182,6 +187,8 @@ func (r *Replay) replayCall(c *api.Record, state *replayedRun) Replayed {
 		Run: Run{ID: c.WorkflowID, Conversation: c.Conversation, Turn: int64(c.Turn),
 			Depth: int64(depthOf(c))}}
 	f.Tool.Version = cmp.Or(c.Version, f.Tool.Version)
+	f.Principal = Principal{ID: c.Caller.Identity(), Auth: string(c.Caller.Auth)}
+	f.Past = r.past.before(c)
 	if c.Caller.Type == api.CallerAgent {
 		f.Run.Agent = c.Caller.ID
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/switchyard/switchyard/api"
 )
@@ -17,6 +18,8 @@ import (
 type Set struct {
 	rules  []rule
 	digest string
+	// asks is set if a rule asks about earlier calls.
+	asks bool
 }
 
 type rule struct {
@@ -43,6 +46,7 @@ func Of(rules ...api.PolicyRule) *Set {
 		}
 		s.rules[i].ReadsContents = s.rules[i].condition.readsContents() ||
 			s.rules[i].unless.readsContents()
+		s.asks = s.asks || len(s.rules[i].asked()) > 0
 	}
 	s.digest = DigestOf(s.Rules())
 	return s
@@ -259,7 +263,13 @@ func (r *rule) concerns(f *Facts) bool {
 
 func (r *rule) check(v *values) (api.PolicyAction, bool) {
 	action := api.PolicyAction{Rule: r.Name, Effect: r.Then, Message: r.Message}
+	if v != nil {
+		v.overTime.tools, v.overTime.saw = r.Tools, nil
+	}
 	holds, err := r.holds(v)
+	if v != nil {
+		action.Saw = strings.Join(v.overTime.saw, "; ")
+	}
 	if err != nil {
 		action.Effect, action.Failure = api.PolicyDeny, failureText(err)
 		return action, true

@@ -18,6 +18,8 @@ type Takes struct {
 	Names []string
 	// Any is set if the tool takes other arguments too.
 	Any bool
+	// Sensitive are those of Names that are or contain sensitive values.
+	Sensitive []string
 }
 
 // check reports unknown tools and arguments of a rule.
@@ -26,6 +28,10 @@ func (t Tools) check(doc *strictyaml.Document, i int, r rule) {
 		return
 	}
 	at := jsonpath.Index(rulesPath, i)
+	t.checkAsked(doc, at+".when", r, r.condition)
+	if r.unless != nil {
+		t.checkAsked(doc, at+".unless", r, r.unless)
+	}
 	names := slices.Sorted(maps.Keys(t))
 	for n, tool := range r.Tools {
 		if _, there := t[tool]; !there {

@@ -103,5 +103,7 @@ func register(w worker.Worker, actions *activities.Activities) {
 		activity.RegisterOptions{Name: api.CheckReplyActivity})
 	w.RegisterActivityWithOptions(actions.FinalizeResult,
 		activity.RegisterOptions{Name: api.FinalizeResultActivity})
+	w.RegisterActivityWithOptions(actions.Ledgers.Close,
+		activity.RegisterOptions{Name: api.CloseReservationsActivity})
 	w.RegisterActivityWithOptions(actions.RunHook, activity.RegisterOptions{Name: api.HookActivity})
 }

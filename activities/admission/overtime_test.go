@@ -1,0 +1,202 @@
+package admission
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/activities/ledgers"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs/policies"
+)
+
+// books is a scripted ledger.
+type books struct {
+	away    error
+	answer  func(api.LedgerRequest) api.LedgerAnswer
+	asked   []api.LedgerRequest
+	ledgers []ledgers.Ledger
+	ends    []api.ReservationEnds
+}
+
+func (b *books) Reserve(_ context.Context, to ledgers.Ledger,
+	r api.LedgerRequest) (api.LedgerAnswer, error) {
+	b.asked, b.ledgers = append(b.asked, r), append(b.ledgers, to)
+	if b.away != nil {
+		return api.LedgerAnswer{}, b.away
+	}
+	return b.answer(r), nil
+}
+
+func (b *books) Close(_ context.Context, e api.ReservationEnds) error {
+	b.ends = append(b.ends, e)
+	return nil
+}
+
+// counting answers that there were n calls.
+func counting(n int) func(api.LedgerRequest) api.LedgerAnswer {
+	return func(r api.LedgerRequest) (a api.LedgerAnswer) {
+		for range r.Queries {
+			a.Results = append(a.Results, api.LedgerResult{Count: n})
+		}
+		return a
+	}
+}
+
+// counted returns a process whose rules count calls, with its ledger.
+func counted(t *testing.T, rules ...api.PolicyRule) (*bench, api.AdmissionRequest, *books) {
+	b, r := governed(t, rules...)
+	kept := &books{answer: counting(0)}
+	b.config.Ledgers = kept
+	r.Run, r.Base, r.Facts.Run = "run", "base", "run"
+	r.Caller.Principal = "ada"
+	return b, r, kept
+}
+
+// admitAll is admit for decisions that another attempt may change.
+func (b *bench) admitAll(t *testing.T, r api.AdmissionRequest) []api.AdmissionDecision {
+	t.Helper()
+	decisions, err := b.Admit(t.Context(), r)
+	if err != nil || len(decisions) != len(r.Calls) {
+		t.Fatalf("%d decisions, %v", len(decisions), err)
+	}
+	return decisions
+}
+
+// A call is entered before its rules are evaluated. If they deny it, its reservation is dropped
+// before the next call of the turn is entered.
+func TestOverTime_CallsAreReservedBeforeTheyAreChecked(t *testing.T) {
+	b, r, kept := counted(t, rule("rare", "principal.count('send', '1h') >= 1", api.PolicyDeny))
+	first, second, other := textCall("send", "a"), textCall("send", "b"), textCall("hide", "c")
+	second.ID, other.ID = "2.2", "2.3"
+	r.Calls = []api.Call{first, second, other}
+	kept.answer = func(q api.LedgerRequest) api.LedgerAnswer {
+		return counting(map[string]int{"2.1": 1}[q.Call])(q)
+	}
+	decisions := b.admit(t, r)
+	if decisions[0].Error == nil || decisions[0].Reserved != nil || decisions[1].Reserved == nil ||
+		decisions[1].Error != nil || decisions[2].Reserved != nil {
+		t.Fatalf("got %+v", decisions)
+	}
+	if saw := decisions[0].Policies[0].Saw; saw != "principal.count(send, 1h0m0s) = 1" {
+		t.Errorf("the rule saw %q", saw)
+	}
+	if len(kept.asked) != 3 || !kept.asked[0].Record || kept.asked[2].Record ||
+		kept.asked[1].Keep.String() != "1h0m0s" || len(kept.asked[1].Ends) != 1 ||
+		!kept.asked[1].Ends[0].Dropped || kept.asked[1].Ends[0].Holder != kept.asked[0].Holder ||
+		len(kept.asked[2].Ends) != 0 || len(kept.ends) != 0 {
+		t.Errorf("asked %+v, ended %+v", kept.asked, kept.ends)
+	}
+	want := ledgers.Ledger{ID: api.LedgerWorkflowID("base", "principal", r.Caller, "", "run"),
+		Queue: "base", Scope: "principal", Of: "ada"}
+	if kept.ledgers[0] != want {
+		t.Errorf("asked %+v, want %+v", kept.ledgers[0], want)
+	}
+}
+
+// Reservations of calls that are not made are dropped: denied by another rule, or withheld.
+func TestOverTime_DropsWhatIsNotMade(t *testing.T) {
+	for name, change := range map[string]func(*api.AdmissionRequest){
+		"denied": func(r *api.AdmissionRequest) {
+			r.Policies = []api.PolicyRule{rule("never", "true", api.PolicyDeny)}
+		},
+		"withheld": func(r *api.AdmissionRequest) {
+			r.DryRun = true
+			for i := range r.Tools {
+				r.Tools[i].Effect = api.EffectOnce
+			}
+		},
+	} {
+		b, r, kept := counted(t, rule("rare", "conversation.count('1h') > 5", api.PolicyDeny))
+		r.Facts.Conversation = "talk"
+		r.Calls = []api.Call{textCall("send", "a")}
+		change(&r)
+		v := b.admit(t, r)[0]
+		id := api.LedgerWorkflowID("base", "conversation", r.Caller, "talk", "run")
+		if v.Reserved != nil || len(kept.ends) != 1 || kept.ends[0].Ledgers[0].WorkflowID != id ||
+			!kept.ends[0].Ledgers[0].Calls[0].Dropped {
+			t.Errorf("%s: %+v, ended %+v", name, v, kept.ends)
+		}
+	}
+}
+
+// Without rules about time no ledger is asked.
+func TestOverTime_CostsNothingWithoutSuchRules(t *testing.T) {
+	b, r, kept := counted(t, rule("plain", "args.text == 'x'", api.PolicyDeny))
+	r.Calls = []api.Call{textCall("send", "a")}
+	if v := b.admit(t, r)[0]; v.Reserved != nil || len(kept.asked)+len(kept.ends) > 0 {
+		t.Errorf("got %+v, asked %+v", v, kept.asked)
+	}
+}
+
+// A ledger that is away or full denies the calls that need it, and only those. It is asked once in
+// an admission.
+func TestOverTime_DeniesWithoutALedger(t *testing.T) {
+	b, r, kept := counted(t, rule("rare", "principal.count('send', '1h') > 5", api.PolicyWarn))
+	b.config.Policies = func() *policies.Set {
+		return policies.Of(api.PolicyRule{Name: "rare", Then: api.PolicyWarn, Message: "m",
+			When: "principal.count('1h') > 5", Tools: []string{"send"}})
+	}
+	second, other := textCall("send", "b"), textCall("hide", "c")
+	second.ID, other.ID = "2.2", "2.3"
+	r.Calls = []api.Call{textCall("send", "a"), second, other}
+	kept.away = errors.New("away")
+	decisions := b.admitAll(t, r)
+	for _, v := range decisions[:2] {
+		if v.Error == nil || v.Error.Type != api.ErrPreconditionFailed || !v.Error.Retryable ||
+			!strings.Contains(v.Error.Message, "has not answered") || v.Reserved != nil {
+			t.Errorf("got %+v", v)
+		}
+	}
+	if decisions[2].Error != nil || len(kept.asked) != 1 || len(kept.ends) != 1 {
+		t.Errorf("got %+v, asked %d, ended %+v", decisions[2], len(kept.asked), kept.ends)
+	}
+	kept.away = nil
+	kept.answer = func(api.LedgerRequest) api.LedgerAnswer { return api.LedgerAnswer{Full: "it is"} }
+	if v := b.admitAll(t, r)[0]; v.Error == nil || !strings.Contains(v.Error.Message,
+		"is full: it is") || !v.Error.Retryable {
+		t.Errorf("got %+v", v)
+	}
+}
+
+// Sensitive arguments are never given to a ledger: rules that ask about them deny.
+func TestOverTime_SensitiveArgumentsStayOut(t *testing.T) {
+	b, r, kept := counted(t, rule("same", "principal.past('1h').exists(c, c.args.text == 'x')",
+		api.PolicyDeny))
+	hidden := textCall("hide", "hunter2")
+	hidden.ID = "2.2"
+	r.Calls = []api.Call{textCall("send", "shown"), hidden}
+	decisions := b.admit(t, r)
+	if decisions[0].Error != nil || string(kept.asked[0].Args["text"]) != `"shown"` {
+		t.Errorf("got %+v, asked %+v", decisions[0], kept.asked)
+	}
+	if e := decisions[1].Error; e == nil || !strings.Contains(e.Message, "is sensitive") ||
+		strings.Contains(fmt.Sprint(kept.asked, e), "hunter2") {
+		t.Errorf("got %+v, asked %+v", e, kept.asked)
+	}
+}
+
+// An edit is entered as another attempt, which is dropped if the edit does not count.
+func TestOverTime_EditsAreReserved(t *testing.T) {
+	b, r, kept := counted(t, rule("rare", "principal.count('1h') > 5", api.PolicyDeny))
+	r.Policies = []api.PolicyRule{{Name: "ask", When: "true", Then: api.PolicyAsk, Message: "m",
+		Approvers: []api.Approver{{Name: "boss"}}}}
+	r.Calls = []api.Call{textCall("send", "a")}
+	for by, counts := range map[string]bool{"boss": true, "eve": false} {
+		kept.ends = nil
+		v, err := b.Edit(t.Context(), api.EditRequest{Admit: r, Decision: api.Decision{By: by,
+			Auth: api.AuthKey, Kind: api.DecisionEdit, Arguments: json.RawMessage(`{"text":"b"}`)}})
+		if err != nil || (v.Error == nil) != counts || (v.Reserved != nil && len(kept.ends) == 0) !=
+			counts {
+			t.Errorf("%s: %+v, %v, ended %+v", by, v, err, kept.ends)
+		}
+	}
+	holders := []string{kept.asked[0].Holder, kept.asked[1].Holder}
+	if slices.Contains(holders, "") || holders[0] == holders[1] {
+		t.Errorf("the attempts are %q", holders)
+	}
+}

@@ -1,0 +1,245 @@
+package api
+
+import (
+	"cmp"
+	"encoding/json"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// LedgerScope is whose earlier calls a policy asks about.
+type LedgerScope string
+
+// The scopes. The calls of a principal and of a conversation are in a ledger.
+const (
+	ScopePrincipalCalls    LedgerScope = "principal"
+	ScopeConversationCalls LedgerScope = "conversation"
+)
+
+// Bounds of what ledgers keep: the longest window, the entries of one ledger and their bytes, the
+// bytes of one argument, and the calls that one answer lists. A call that exceeds a bound is
+// denied: no entry is dropped before its time.
+const (
+	MaxLedgerWindow  = Duration(31 * 24 * time.Hour)
+	MaxLedgerEntries = 5000
+	MaxLedgerBytes   = 1 << 20
+	MaxLedgerValue   = 512
+	maxLedgerCalls   = 500
+)
+
+// LedgerQuery asks about earlier calls.
+type LedgerQuery struct {
+	Kind LedgerKind `json:"kind"`
+	// Tools are the tools whose calls count; empty for all.
+	Tools []string `json:"tools,omitempty"`
+	// Within is how long ago the calls may have ended.
+	Within Duration `json:"within"`
+	// Fields are the arguments that the answer needs: the one that is summed, or those of the
+	// listed calls.
+	Fields []string `json:"fields,omitempty"`
+}
+
+// LedgerKind is what a LedgerQuery asks for.
+type LedgerKind string
+
+// The kinds of queries: how many calls there are, the sum of an argument, and the calls themselves.
+const (
+	LedgerCount LedgerKind = "count"
+	LedgerSum   LedgerKind = "sum"
+	LedgerPast  LedgerKind = "past"
+)
+
+// Key identifies the query among others of its scope.
+func (q LedgerQuery) Key() string {
+	return strings.Join([]string{string(q.Kind), strings.Join(q.Tools, ","), q.Within.String(),
+		strings.Join(q.Fields, ",")}, "|")
+}
+
+// LedgerEntry is a call that a ledger counts.
+type LedgerEntry struct {
+	// Run is the ID of the first execution of the run's chain, Call that of the call.
+	Run  string `json:"run_id"`
+	Call string `json:"call_id"`
+	Tool string `json:"tool"`
+	// Reserved is when the call was entered, Ended when it had ended; zero while it is in flight.
+	Reserved time.Time `json:"reserved"`
+	Ended    time.Time `json:"ended,omitzero"`
+	// Keep is how long after its end the call is kept.
+	Keep Duration `json:"keep"`
+	// Args are the arguments that rules ask about, those that the call has.
+	Args map[string]json.RawMessage `json:"args,omitempty"`
+	// Holders are the attempts at admission that have entered the call.
+	Holders []string `json:"holders"`
+}
+
+// Is reports whether the entry is of a call of a run.
+func (e LedgerEntry) Is(run, call string) bool { return e.Run == run && e.Call == call }
+
+// counts reports whether the entry counts for a query: calls in flight always do.
+func (e LedgerEntry) counts(q LedgerQuery, now time.Time) bool {
+	return (len(q.Tools) == 0 || slices.Contains(q.Tools, e.Tool)) &&
+		(e.Ended.IsZero() || now.Sub(e.Ended) < q.Within.Std())
+}
+
+// Expired reports whether no rule that the call was entered for can ask about it any more. A call
+// that does not end within MaxLedgerWindow counts as lost.
+func (e LedgerEntry) Expired(now time.Time) bool {
+	if e.Ended.IsZero() {
+		return now.Sub(e.Reserved) >= MaxLedgerWindow.Std()
+	}
+	return now.Sub(e.Ended) >= e.Keep.Std()
+}
+
+// LedgerResult is the answer to a LedgerQuery. Which fields are set depends on its kind.
+type LedgerResult struct {
+	Count int `json:"count,omitempty"`
+	// Sum is exact: a fraction, as *big.Rat reads it.
+	Sum string `json:"sum,omitempty"`
+	// Calls are in the order in which they were entered.
+	Calls []LedgerCall `json:"calls,omitempty"`
+	// Fault is why there is no answer.
+	Fault string `json:"fault,omitempty"`
+}
+
+// LedgerCall is an earlier call in an answer.
+type LedgerCall struct {
+	Run  string                     `json:"run_id"`
+	Tool string                     `json:"tool"`
+	At   time.Time                  `json:"at"`
+	Args map[string]json.RawMessage `json:"args,omitempty"`
+	// Running says that the call is in flight.
+	Running bool `json:"running,omitempty"`
+}
+
+// AskLedger answers a query from the entries of a ledger.
+func AskLedger(entries []LedgerEntry, q LedgerQuery, now time.Time) (r LedgerResult) {
+	sum := new(big.Rat)
+	for _, e := range entries {
+		if !e.counts(q, now) {
+			continue
+		}
+		r.Count++
+		switch q.Kind {
+		case LedgerSum:
+			if n, ok := Decimal(e.Args[q.Fields[0]]); ok {
+				sum.Add(sum, n)
+			}
+		case LedgerPast:
+			r.Calls = append(r.Calls, LedgerCall{Run: e.Run, Tool: e.Tool, At: e.Reserved,
+				Args: picked(e.Args, q.Fields), Running: e.Ended.IsZero()})
+		case LedgerCount:
+		}
+	}
+	if q.Kind == LedgerSum {
+		r.Sum = sum.RatString()
+	}
+	if len(r.Calls) > maxLedgerCalls {
+		r = LedgerResult{Fault: "there are " + strconv.Itoa(len(r.Calls)) + " earlier calls, and " +
+			"a rule can look at " + strconv.Itoa(maxLedgerCalls) + "; use count or sum, or a " +
+			"shorter window"}
+	}
+	return r
+}
+
+func picked(args map[string]json.RawMessage, fields []string) map[string]json.RawMessage {
+	some := make(map[string]json.RawMessage, len(fields))
+	for _, field := range fields {
+		if value, ok := args[field]; ok {
+			some[field] = value
+		}
+	}
+	return some
+}
+
+// maxNumber bounds the text of a number that is summed.
+const maxNumber = 40
+
+// Decimal returns the exact value of a JSON number. It refuses other values, and numbers that are
+// too long or too large for exact sums.
+func Decimal(value json.RawMessage) (*big.Rat, bool) {
+	text := string(value)
+	if text == "" || len(text) > maxNumber || !strings.ContainsAny(text[:1], "-0123456789") {
+		return nil, false
+	}
+	if _, exponent, ok := strings.Cut(strings.ToLower(text), "e"); ok {
+		if n, err := strconv.Atoi(exponent); err != nil || n < -maxNumber || n > maxNumber {
+			return nil, false
+		}
+	}
+	return new(big.Rat).SetString(text)
+}
+
+// LedgerRequest enters a call into a ledger and asks about the calls before it.
+type LedgerRequest struct {
+	Run  string `json:"run_id"`
+	Call string `json:"call_id"`
+	Tool string `json:"tool"`
+	// Holder identifies the attempt at admission.
+	Holder string `json:"holder"`
+	// Record has the call entered. A call that rules only ask others about is not.
+	Record bool                       `json:"record,omitempty"`
+	Keep   Duration                   `json:"keep,omitzero"`
+	Args   map[string]json.RawMessage `json:"args,omitempty"`
+
+	Queries []LedgerQuery `json:"queries,omitempty"`
+	// Ends are ends of earlier reservations.
+	Ends []ReservationEnd `json:"ends,omitempty"`
+}
+
+// LedgerAnswer has the results of the queries of a request, in order.
+type LedgerAnswer struct {
+	Results []LedgerResult `json:"results,omitempty"`
+	// Full is why the call was not entered; empty if it was.
+	Full string `json:"full,omitempty"`
+}
+
+// ReservationEnd ends the reservation of a call: what became of the call.
+type ReservationEnd struct {
+	Run  string `json:"run_id"`
+	Call string `json:"call_id"`
+	// Holder is the attempt at admission whose decision counts.
+	Holder string `json:"holder"`
+	// Dropped says that only this attempt is over: its decision was not used. Made says that the
+	// call has been made, or may have been. One that is neither no longer counts.
+	Dropped bool `json:"dropped,omitempty"`
+	Made    bool `json:"made,omitempty"`
+}
+
+// Reservation is that ledgers count a call.
+type Reservation struct {
+	Holder string        `json:"holder"`
+	Scopes []LedgerScope `json:"scopes"`
+}
+
+// ReservationEnds are the input of CloseReservationsActivity.
+type ReservationEnds struct {
+	// Ledgers are the workflow IDs of the ledgers.
+	Ledgers []LedgerCalls `json:"ledgers"`
+}
+
+// LedgerCalls are calls that a ledger counts and that have ended.
+type LedgerCalls struct {
+	WorkflowID string           `json:"workflow_id"`
+	Calls      []ReservationEnd `json:"calls"`
+}
+
+// LedgerState is what a ledger knows. It is the input of LedgerWorkflow.
+type LedgerState struct {
+	Scope LedgerScope `json:"scope"`
+	// Entries are in the order of their reservations.
+	Entries []LedgerEntry `json:"entries,omitempty"`
+}
+
+// LedgerWorkflowID returns the ID of the ledger of a scope for the calls of a run with that caller.
+// A run without a conversation is a conversation of its own.
+func LedgerWorkflowID(base string, scope LedgerScope, caller Caller, conversation,
+	run string) string {
+	key := cmp.Or(conversation, run)
+	if scope == ScopePrincipalCalls {
+		key = string(caller.Auth) + "\x00" + caller.Identity()
+	}
+	return "switchyard/ledger/" + base + "/" + string(scope) + "/" + Digest([]byte(key))
+}

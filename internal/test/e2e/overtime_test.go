@@ -1,0 +1,101 @@
+package e2e
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/testserver"
+	"go.temporal.io/sdk/client"
+)
+
+// spender returns an agent that charges n times, in as many turns.
+func spender(n int) *api.Agent {
+	var steps []api.ScriptStep
+	for i := range n {
+		steps = append(steps, step(named(fmt.Sprint("c", i), call("charge",
+			`{"mark":"20","ms":20}`))))
+	}
+	return withTools(agent(append(steps, answer("done"))...), "charge")
+}
+
+// spend starts a run of a principal.
+func (l *lab) spend(id, principal string, a *api.Agent) client.WorkflowRun {
+	l.t.Helper()
+	return l.run(api.AgentWorkflow, id, api.RunInput{Agent: a,
+		Caller: api.Caller{Type: api.CallerDirect, ID: principal}})
+}
+
+// charged returns the sum of what calls charged, by the tools' journal.
+func (l *lab) charged() (sum int) {
+	l.t.Helper()
+	for _, e := range l.entries() {
+		n, err := strconv.Atoi(e.Text)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		sum += n
+	}
+	return sum
+}
+
+// withRules returns the flags of workers with rules and the tool charge.
+func (l *lab) withRules(rules string) []string {
+	l.t.Helper()
+	file, dir := filepath.Join(l.t.TempDir(), "policies.yaml"), l.t.TempDir()
+	l.writeFile(file, rules)
+	l.writeFile(filepath.Join(dir, "charge.yaml"), `{name: charge, version: 1.0.0,
+description: Charges an amount., entry: {type: function, handler: charge},
+execution: {effect: once, heartbeat: 1s}, parameters: [
+  {name: mark, type: string, required: true}, {name: ms, type: integer, required: true}]}`)
+	return []string{"--policies-file", file, "--tools", dir}
+}
+
+const spending = `policies:
+  - {name: spending, tools: [charge], then: deny, message: the day's limit is 300,
+     when: "principal.total('ms', '24h') > 300"}
+`
+
+// Concurrent runs of one principal on two workers, which are killed with kill -9, charge exactly up
+// to the limit, by a journal outside the system. Another principal has a limit of its own.
+func TestOverTime_RacingRunsCannotExceedASum(t *testing.T) {
+	l := newLab(t)
+	flags := l.withRules(spending)
+	workers := []*testserver.Process{l.worker(flags...), l.worker(flags...)}
+	const runs, calls = 4, 8
+	var all []client.WorkflowRun
+	for i := range runs {
+		all = append(all, l.spend(fmt.Sprint("spender-", i), "ada", spender(calls)))
+	}
+	for i, worker := range workers {
+		l.awaitEntries(4 * (i + 1))
+		worker.Kill()
+		l.worker(flags...)
+	}
+	admitted := 0
+	for _, run := range all {
+		l.result(run)
+		for _, r := range l.records(run) {
+			if r.Status != api.CallRefused {
+				admitted++
+				continue
+			}
+			if len(r.Policies) != 1 || !strings.Contains(r.Policies[0].Saw,
+				"principal.total(charge, ms, 24h0m0s) = 3") {
+				t.Errorf("call %s of %s: %+v, %+v", r.CallID, run.GetID(), r.Error, r.Policies)
+			}
+		}
+	}
+	// A call whose worker was killed counts, and may not have charged anything.
+	if sum := l.charged(); admitted != 15 || sum > 300 || sum < 300-4*20*len(workers) {
+		t.Errorf("%d calls were admitted, and charged %d", admitted, sum)
+	}
+	before := l.charged()
+	l.result(l.spend("other", "bob", spender(2)))
+	if sum := l.charged(); sum != before+40 {
+		t.Errorf("another principal charged %d", sum-before)
+	}
+}

@@ -65,7 +65,7 @@ func NewReplay(rules *Set, find func(tool string) (Tool, bool)) *Replay {
 // Add adds the record of a call. Records of one execution must be in the order of its calls; those
 // of different executions may be mixed. It keeps the record without its result.
 func (r *Replay) Add(record api.Record) {
-	record.Result, record.Notes, record.Phases = nil, nil, nil
+	record.Result, record.Notes, record.Phases = labelsOf(record.Result), nil, nil
 	run := r.runOf(record.WorkflowID)
 	e, known := run.byID[record.Run]
 	if !known {
@@ -125,7 +125,7 @@ func (r *Replay) replayRun(run *recordedRun, labels []string, each func(Replayed
 			if governed(c) {
 				each(r.replayCall(c, state))
 			}
-			after := slices.Clone(r.emits(c))
+			after := r.emits(c)
 			if child := r.childOf(c); child != nil {
 				after = append(after, r.replayRun(child, state.labels, each)...)
 			}
@@ -145,7 +145,15 @@ func (r *Replay) childOf(c *api.Record) *recordedRun {
 
 func (r *Replay) emits(c *api.Record) []string {
 	tool, _ := r.find(c.Tool)
-	return tool.Emits
+	return slices.Clone(api.CallOutcome{Error: c.Error, Result: c.Result}.EmittedOf(tool.Emits))
+}
+
+// labelsOf returns what a result says about labels; nil if it says nothing.
+func labelsOf(r *api.Result) *api.Result {
+	if r == nil || len(r.NotEmitted)+len(r.Cleared) == 0 {
+		return nil
+	}
+	return &api.Result{NotEmitted: r.NotEmitted, Cleared: r.Cleared}
 }
 
 // governed reports whether rules were evaluated for a call.

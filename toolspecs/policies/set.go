@@ -17,6 +17,8 @@ import (
 type Set struct {
 	rules  []rule
 	digest string
+	// labels is the table of labels.
+	labels []labelFile
 }
 
 type rule struct {

@@ -11,6 +11,7 @@ import (
 type Facts struct {
 	// Labels are sorted.
 	Labels []string
+	labels labelTimes
 	calls  map[string]api.PastCalls
 	// DescendantCalls are the calls of sub-agents, by tool, with api.OtherTools if a sub-agent
 	// could not report its calls.
@@ -29,7 +30,7 @@ type UnderWay struct{ Running, Waiting int }
 func NewFacts(in *api.RunInput) Facts {
 	s := Facts{calls: map[string]api.PastCalls{}, Open: map[string]string{},
 		DescendantCalls: map[string]api.PastCalls{}, Started: map[string]bool{},
-		Tools: map[string]UnderWay{}}
+		Tools: map[string]UnderWay{}, labels: newLabelTimes()}
 	s.Label(in.Labels)
 	if in.State != nil {
 		s.Label(in.State.Labels)
@@ -82,9 +83,10 @@ func (s *Facts) ContinueDescendants() (list []api.PastCalls) {
 	return list
 }
 
-// Label adds labels. Labels are never removed, not even by a compaction of the conversation.
+// Label adds labels. Only Clear removes labels, not a compaction of the conversation.
 func (s *Facts) Label(labels []string) {
 	for _, l := range labels {
+		s.labels.emit(l)
 		if i, there := slices.BinarySearch(s.Labels, l); !there {
 			s.Labels = slices.Insert(slices.Clone(s.Labels), i, l)
 		}
@@ -96,6 +98,7 @@ func (s *Facts) Admitted(calls []api.Call, decisions []api.AdmissionDecision) {
 	for i, v := range decisions {
 		if v.Error == nil {
 			s.close(v.ID)
+			s.labels.admit(v.ID)
 			s.Open[v.ID] = calls[i].Tool
 			s.count(v.ID, 1)
 		}
@@ -120,6 +123,7 @@ func (s *Facts) move(id string) {
 
 // close forgets an admitted call.
 func (s *Facts) close(id string) {
+	delete(s.labels.admitted, id)
 	if _, open := s.Open[id]; open {
 		s.count(id, -1)
 		delete(s.Started, id)
@@ -156,6 +160,9 @@ func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
 		s.Refused(api.Call{ID: out.ID, Tool: out.Tool})
 		return
 	}
+	if out.Result != nil {
+		s.Clear(out.ID, out.Result.Cleared)
+	}
 	s.close(out.ID)
 	p := s.calls[out.Tool]
 	if out.Error == nil {
@@ -164,7 +171,7 @@ func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
 		p.Failed++
 	}
 	s.calls[out.Tool] = p
-	s.Label(t.Emits)
+	s.Label(out.EmittedOf(t.Emits))
 }
 
 // Past is what the run has done, by tool, sorted; without the call that is being judged, where it

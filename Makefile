@@ -11,7 +11,7 @@ DEVSERVER = GOFLAGS='-trimpath -buildvcs=false' $(GO)
 NPM = SWITCHYARD_NPM='$(CURDIR)/bin/npm/bin'
 # Tests on a real server mostly wait, so six of them run at once.
 E2E = SWITCHYARD_E2E=1 SWITCHYARD_BIN='$(CURDIR)/bin' $(NPM) $(GO) test -count=1 -parallel 6 -timeout 10m
-E2E_PACKAGES = ./internal/test/e2e ./internal/test/versioning ./internal/connection ./starter/... ./audit/... ./bench
+E2E_PACKAGES = ./internal/test/e2e ./internal/test/versioning ./internal/test/policysuite ./internal/connection ./starter/... ./audit/... ./bench
 LINTERS = bin/tools
 # Tests contain deliberate misspellings.
 PROSE = $$(git grep --untracked -lI '' -- '*.go' '*.md' '*.yaml' Makefile ':!*_test.go' ':!**/testdata/**')
@@ -119,6 +119,10 @@ test: ## Run the tests that need only Go: no server, no network, no C compiler
 test/e2e: build npm ## Run the tests that need a real server
 	$(E2E) $(E2E_PACKAGES)
 
+.PHONY: test/policies
+test/policies: bin/starter bin/worker bin/devserver ## Run 69 injected and 66 benign tasks under the example policies and print what happened, by domain
+	cd internal/test/policysuite && $(E2E) -v
+
 .PHONY: test/replay
 test/replay: build npm ## Run the end-to-end suite without the workflow cache: every workflow task is a replay
 	SWITCHYARD_CACHE=0 $(E2E) ./internal/test/e2e
@@ -209,7 +213,7 @@ test/coverage: bin/devserver npm ## Run all tests, those on a real server in the
 	$(GO) build -cover -o coverage/bin/ ./starter ./worker ./examples/librarian ./examples/kinds
 	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' SWITCHYARD_COVERAGE='$(CURDIR)/coverage/data' $(NPM) SWITCHYARD_E2E=1 \
 		$(GO) test -count=1 -vet=off -short -p 3 -parallel 6 -timeout 10m -coverpkg=$(COVERED) -coverprofile=coverage/e2e.txt \
-		./internal/test/e2e ./internal/test/versioning ./internal/connection ./audit/... ./starter/... ./toolspecs/lanes ./toolspecs/policies
+		./internal/test/e2e ./internal/test/versioning ./internal/test/policysuite ./internal/connection ./audit/... ./starter/... ./toolspecs/lanes ./toolspecs/policies
 	$(NPM) $(GO) test -count=1 -vet=off -run 'NPM|Prism|Command' -coverpkg=$(COVERED) -coverprofile=coverage/programs.txt ./activities/...
 	$(GO) tool covdata textfmt -i=coverage/data -o=coverage/started.txt
 	$(GO) run ./internal/covergate $(or $(UNIT),coverage/unit.txt) coverage/e2e.txt coverage/started.txt coverage/programs.txt

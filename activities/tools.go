@@ -217,7 +217,7 @@ func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.
 // call returns the attempt's call for the hooks after it.
 func (t attempt) call(ctx context.Context, spec *toolspecs.Spec) results.Call {
 	if len(t.Hooks) == 0 {
-		return results.Call{}
+		return results.Call{Call: switchyard.HookCall{Arguments: t.Arguments}}
 	}
 	return results.Call{Context: t.withContext(ctx, spec), Hooks: t.Hooks,
 		Call: switchyard.HookCall{ID: t.id, Tool: t.tool, Effect: spec.Execution.Effect,

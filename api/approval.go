@@ -51,6 +51,8 @@ type ApprovalNeed struct {
 	Approvers []ApproverRule `json:"approvers,omitempty"`
 	// ByCaller lets the caller decide.
 	ByCaller bool `json:"by_caller,omitempty"`
+	// Clears are the labels that the approval removes from the run or replaces.
+	Clears []Clearing `json:"clears,omitempty"`
 }
 
 // Qualifies returns which approver of each rule the one who decides is, or the first rule of which
@@ -248,6 +250,8 @@ type Decided struct {
 	Edited json.RawMessage `json:"edited,omitempty"`
 	// Grant is the grant to a run at a limit.
 	Grant *Grant `json:"grant,omitempty"`
+	// Cleared are the labels that the approval has removed from the run or replaced.
+	Cleared []Clearing `json:"cleared,omitempty"`
 }
 
 // decisionText has the verb for each decision.

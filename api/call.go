@@ -216,6 +216,10 @@ type Result struct {
 	Hooks []HookAction `json:"hooks,omitempty"`
 	// Parts are the outcomes of the calls of a batch; Output is then empty.
 	Parts []CallOutcome `json:"parts,omitempty"`
+	// NotEmitted are the labels of the tool that this result does not have, because their
+	// conditions are false. Cleared are the labels that the tool removes from the run.
+	NotEmitted []string   `json:"not_emitted,omitempty"`
+	Cleared    []Clearing `json:"cleared,omitempty"`
 }
 
 // NotesBegin separates a result from its notes in the text for a model.

@@ -48,6 +48,9 @@ type PolicyRule struct {
 	// Approvers are who may decide about the calls that the rule asks for; empty for everyone but
 	// their caller.
 	Approvers []Approver `json:"approvers,omitempty"`
+	// Clears are the labels that a run loses, or gets others for, when a person approves a call
+	// that the rule asks about.
+	Clears []Clearing `json:"clears,omitempty"`
 	// Define are the lists and shared expressions that When and Unless use, in an order in which
 	// each one uses only those before it.
 	Define []PolicyDefinition `json:"define,omitempty"`

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -313,4 +314,66 @@ func (o Origin) Traceparent(callID string) string {
 		c = SpanContext{Trace: TraceID(o.Run), Flags: "01"}
 	}
 	return fmt.Sprintf("00-%x-%x-%s", c.Trace, SpanID(o.Run, CallSpan(callID)), c.Flags)
+}
+
+// Clearing removes a label from a run, or replaces it.
+type Clearing struct {
+	Label string `json:"label" yaml:"label" rule:"required"`
+	// To is the label that the run gets instead; empty for none.
+	To string `json:"to,omitempty" yaml:"to"`
+	// Rule is the policy rule whose approval clears the label; empty for a tool.
+	Rule string `json:"rule,omitempty" yaml:"-"`
+}
+
+// String describes the clearing: untrusted, or secret to internal.
+func (c Clearing) String() string {
+	if c.To == "" {
+		return c.Label
+	}
+	return c.Label + " to " + c.To
+}
+
+// Clearings describes clearings in a list.
+func Clearings(list []Clearing) string {
+	texts := make([]string, len(list))
+	for i, c := range list {
+		texts[i] = c.String()
+	}
+	return strings.Join(texts, ", ")
+}
+
+// ClearedLabels returns the labels that the call and its approval have cleared.
+func (r Record) ClearedLabels() (all []Clearing) {
+	if r.Result != nil {
+		all = r.Result.Cleared
+	}
+	if r.Approval != nil {
+		all = slices.Concat(all, r.Approval.Cleared)
+	}
+	return all
+}
+
+// EmittedOf returns the labels that an executed call gives its run, of those of its tool: all of
+// them, without those whose conditions are known to be false.
+func (o CallOutcome) EmittedOf(labels []string) []string {
+	if o.Error != nil || o.Result == nil {
+		return labels
+	}
+	parts := o.Result.Parts
+	if len(parts) == 0 {
+		parts = []CallOutcome{o}
+	}
+	return slices.DeleteFunc(slices.Clone(labels), func(label string) bool {
+		return !slices.ContainsFunc(parts, func(p CallOutcome) bool {
+			return p.Error != nil || p.Result == nil ||
+				!slices.Contains(p.Result.NotEmitted, label)
+		})
+	})
+}
+
+// Clear has the approval clear labels, and tells the people who decide.
+func (n *ApprovalNeed) Clear(labels []Clearing) {
+	if n.Clears = labels; len(labels) > 0 {
+		n.Text += "\napproving the call clears labels of the run: " + Clearings(labels)
+	}
 }

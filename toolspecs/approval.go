@@ -94,14 +94,56 @@ func (c *Compiled) NeedsApproval(f *policies.Facts) (reason string, needs bool) 
 func (c *Compiled) PolicyTool(pinned api.Tool) policies.Tool {
 	return policies.Tool{Name: pinned.Name, Version: pinned.Version, Category: c.Spec.Category,
 		Tags: c.Spec.Tags, Lane: pinned.Lane,
-		Effect: string(pinned.Effect), Effects: c.Spec.Effects, Emits: c.Spec.Emits}
+		Effect: string(pinned.Effect), Effects: c.Spec.Effects,
+		Emits: c.emissions.Labels()}
+}
+
+// PolicySubjects returns the tools of the catalog as warnings about rules see them.
+func (c *Catalog) PolicySubjects() []policies.Subject {
+	subjects := make([]policies.Subject, 0, len(c.tools))
+	for _, t := range c.tools {
+		s := policies.Subject{Tool: t.PolicyTool(t.Tool())}
+		s.Writes, s.Reads = outside(t.Spec)
+		if t.Spec.Undo != nil {
+			s.Undo = t.Spec.Undo.Tool
+		}
+		subjects = append(subjects, s)
+	}
+	return subjects
+}
+
+// outside says why calls of the tool have effects outside, and why its results may have been
+// written by others; empty if nothing shows that.
+func outside(s Spec) (writes, reads string) {
+	read := s.Execution.Effect == api.EffectRead
+	switch {
+	case s.Entry.Type == KindREST && slices.Contains([]string{"", "GET", "HEAD", "OPTIONS"},
+		s.Entry.Method):
+		return "", "from a REST API"
+	case s.Entry.Type == KindREST:
+		return s.Entry.Method + " to a REST API", ""
+	case s.Entry.Type == KindMCP && read:
+		return "", "from an MCP server"
+	case s.Entry.Type == KindMCP:
+		return "an MCP server, and not declared to only read", ""
+	case s.Entry.Type == KindCommand && s.Execution.Effect == api.EffectOnce:
+		return "a command with the effect once", ""
+	case s.Category == "http" && read:
+		return "", "from the network"
+	case s.Category == "http":
+		return "a request to the network", ""
+	}
+	return "", ""
 }
 
 // Takes returns the arguments that the tool accepts, for policies.
 func (c *Compiled) Takes() policies.Takes {
 	return policies.Takes{Names: c.inputShape.Declared(), Any: c.inputShape.TakesOthers(),
-		Sensitive: c.sensitive}
+		Sensitive: c.sensitive, Facts: c.Spec.Facts()}
 }
+
+// Emissions returns the labels of the tool's results.
+func (c *Compiled) Emissions() *policies.Emissions { return c.emissions }
 
 // compileApproval compiles the condition under which calls wait; the spec has been checked before.
 func (c *Compiled) compileApproval() error {
@@ -135,7 +177,8 @@ func (c *Compiled) ApprovalText(args json.RawMessage) string {
 func (c *checker) governed(s Spec) {
 	c.wordList("$.policies", s.Policies, "cannot name a rule")
 	c.wordList("$.effects", s.Effects, "cannot name a capability of a tool")
-	c.wordList("$.emits", s.Emits, "cannot be a label")
+	policies.CheckEmissions(&c.Findings, "$.emits", s.Emits)
+	policies.CheckClearings(&c.Findings, "$.clears", s.Clears)
 	for i, effect := range s.Effects {
 		if slices.Contains([]string{"read", "idempotent", "once"}, strings.ToLower(effect)) {
 			c.Add(jsonpath.Index("$.effects", i), "write execution: {effect: "+

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
 // Catalog is an immutable set of compiled tools with distinct names.
@@ -197,6 +199,29 @@ func (c *Catalog) OnLanes(known *lanes.Set) (*Catalog, error) {
 		return nil, err
 	}
 	return moved, nil
+}
+
+// Labelled returns the catalog with the labels that a table of labels adds to its tools.
+func (c *Catalog) Labelled(table *policies.Set) (*Catalog, error) {
+	if !table.Labelled() {
+		return c, nil
+	}
+	labelled := &Catalog{tools: c.All()}
+	for i, t := range c.tools {
+		s := t.Spec
+		own := policies.Labels{Emits: s.Emits, Effects: s.Effects, Clears: s.Clears}
+		all := own.With(table.LabelsOf(s.Facts()))
+		if reflect.DeepEqual(own, all) {
+			continue
+		}
+		s.Emits, s.Effects, s.Clears = all.Emits, all.Effects, all.Clears
+		compiled, err := s.Compile()
+		if err != nil {
+			return nil, err
+		}
+		labelled.tools[i] = compiled
+	}
+	return labelled, nil
 }
 
 //go:embed shipped/*.yaml

@@ -35,6 +35,7 @@ type Compiled struct {
 	mask, outputMask *api.Mask
 	// approvalWhen is the condition under which calls wait for approval; nil if all or none wait.
 	approvalWhen *policies.Condition
+	emissions    *policies.Emissions
 }
 
 // Compile fills in defaults, runs the same checks as decoding a file, and compiles the schemas. The
@@ -65,6 +66,9 @@ func (s Spec) compile(checked checkedSchemas) (*Compiled, error) {
 	}
 	if err := c.compileOutput(checked.output); err != nil {
 		return nil, fmt.Errorf("toolspec %q: output schema: %w", s.Name, err)
+	}
+	if c.emissions, err = policies.CompileEmissions(s.Emits); err != nil {
+		return nil, fmt.Errorf("toolspec %q: %w", s.Name, err)
 	}
 	if err := c.compileApproval(); err != nil {
 		return nil, fmt.Errorf("toolspec %q: approval: %w", s.Name, err)
@@ -177,7 +181,7 @@ func (c *Compiled) Tool() api.Tool {
 		Undo:         c.Spec.Undo,
 		Verify:       c.Spec.Verify,
 		Batch:        c.Spec.Batch,
-		Emits:        c.Spec.Emits,
+		Emits:        c.emissions.Labels(),
 		Sensitive:    append([]string(nil), c.sensitive...),
 		OutputMask:   c.outputMask,
 		Spec:         bytes.Clone(c.json),

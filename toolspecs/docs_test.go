@@ -21,7 +21,7 @@ func TestDocs_YAMLBlocksDecode(t *testing.T) {
 		"developing-tools.md", "runs.md", "plans.md", "importing.md", "lanes.md", "lanes-file.md",
 		"hooks.md",
 		"approvals.md", "policies.md", "policy-language.md",
-		"provenance.md",
+		"provenance.md", "labels.md",
 	} {
 		for i, block := range yamlBlocks(t, filepath.Join("..", "docs", page)) {
 			if err := decodeBlock(t, block); err != nil {
@@ -72,7 +72,8 @@ func decodeBlock(t *testing.T, block string) error {
 			block))
 	case strings.HasPrefix(block, "servers:"):
 		_, err = toolspecs.CheckServers("servers.yaml", []byte(block))
-	case strings.HasPrefix(block, "policies:"), strings.HasPrefix(block, "lists:"):
+	case strings.HasPrefix(block, "policies:"), strings.HasPrefix(block, "lists:"),
+		strings.HasPrefix(block, "labels:"):
 		_, err = policies.Decode("block.yaml", []byte(block))
 	case strings.HasPrefix(block, "steps:"):
 		_, err = plans.DecodeScript("block.yaml", []byte(block), nil, "")

@@ -18,6 +18,7 @@ import (
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
 // ServersFile is the name of files that declare MCP servers. A toolspec finds the one in its
@@ -43,13 +44,13 @@ type server struct {
 
 // serverTools are the defaults of the tools of a server.
 type serverTools struct {
-	Category  string        `yaml:"category" rule:"enum=http|database|file|ai|notification|custom"`
-	Tags      []string      `yaml:"tags"`
-	Effects   []string      `yaml:"effects"`
-	Emits     []string      `yaml:"emits"`
-	Approval  *Approval     `yaml:"approval" rule:"short=when"`
-	Policies  []string      `yaml:"policies"`
-	Execution executionFile `yaml:"execution"`
+	Category  string              `yaml:"category" rule:"enum=http|database|file|ai|notification|custom"`
+	Tags      []string            `yaml:"tags"`
+	Effects   []string            `yaml:"effects"`
+	Emits     []policies.Emission `yaml:"emits" rule:"short=label"`
+	Approval  *Approval           `yaml:"approval" rule:"short=when"`
+	Policies  []string            `yaml:"policies"`
+	Execution executionFile       `yaml:"execution"`
 }
 
 // ServersCache has decoded servers files, because every tool of a server refers to its file. It is
@@ -187,10 +188,13 @@ func (f *specFile) takeDefaults(d serverTools) {
 		f.Category = d.Category
 	}
 	for _, list := range []struct{ own, other *[]string }{{&f.Tags, &d.Tags},
-		{&f.Effects, &d.Effects}, {&f.Emits, &d.Emits}, {&f.Policies, &d.Policies}} {
+		{&f.Effects, &d.Effects}, {&f.Policies, &d.Policies}} {
 		if *list.own == nil {
 			*list.own = *list.other
 		}
+	}
+	if f.Emits == nil {
+		f.Emits = d.Emits
 	}
 	if f.Approval == nil {
 		f.Approval = d.Approval

@@ -5,6 +5,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
 // Spec is the declaration of one tool, decoded from YAML with all defaults filled in. Runs pin its
@@ -44,9 +45,11 @@ type Spec struct {
 	// to be callable.
 	Policies []string `json:"policies,omitempty" yaml:"policies"`
 	// Effects are the tool's capabilities, such as external_write. Emits are the labels of its
-	// results, such as untrusted. Policies use both; any words are valid.
-	Effects []string `json:"effects,omitempty" yaml:"effects"`
-	Emits   []string `json:"emits,omitempty" yaml:"emits"`
+	// results, such as untrusted. Clears are the labels of the run that a completed call removes or
+	// replaces. Policies use them; any words are valid.
+	Effects []string            `json:"effects,omitempty" yaml:"effects"`
+	Emits   []policies.Emission `json:"emits,omitempty" yaml:"emits" rule:"short=label"`
+	Clears  []api.Clearing      `json:"clears,omitempty" yaml:"clears" rule:"short=label"`
 }
 
 // Parameter declares one argument, or a value inside one, to any depth.

@@ -179,6 +179,7 @@ func (c *callRun) awaitApproval(ctx workflow.Context) (out api.CallOutcome, deni
 	case c.decision.Result != nil:
 		return c.finish(ctx, c.decision.Result, nil), true
 	}
+	p.runFacts.Clear(c.call.ID, o.Clears)
 	return out, false
 }
 

@@ -5,16 +5,33 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
 // emitting returns a tool without parameters whose results have labels.
 func emitting(name, handler string, labels ...string) toolspecs.Spec {
 	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "A tool.",
 		Entry:     toolspecs.Entry{Type: toolspecs.KindFunction, Handler: handler},
-		Execution: toolspecs.ExecutionSpec{Effect: api.EffectRead}, Emits: labels}
+		Execution: toolspecs.ExecutionSpec{Effect: api.EffectRead}, Emits: emissions(labels...)}
+}
+
+// emissions returns labels of all results of a tool.
+func emissions(labels ...string) (list []policies.Emission) {
+	for _, label := range labels {
+		list = append(list, policies.Emission{Label: label})
+	}
+	return list
+}
+
+// clearing returns a tool that clears labels.
+func clearing(name string, labels ...api.Clearing) toolspecs.Spec {
+	spec := emitting(name, "variables")
+	spec.Clears = labels
+	return spec
 }
 
 // sealed returns rules that deny store to runs with one of the labels.
@@ -133,7 +150,7 @@ func TestPolicies_OfPlans(t *testing.T) {
 // counts as refused.
 func TestLabels_OfCallsThatNeverStarted(t *testing.T) {
 	l, _ := newTree(t, agentTool("below", above("page"),
-		func(s *toolspecs.Spec) { s.Emits = []string{"from-below"} }), emitting("page", "variables",
+		func(s *toolspecs.Spec) { s.Emits = emissions("from-below") }), emitting("page", "variables",
 		"page"))
 	big := strings.Repeat("x", api.MaxPayload)
 	a := above("below", step(call("below", `{}`)), answer("done"))
@@ -141,5 +158,60 @@ func TestLabels_OfCallsThatNeverStarted(t *testing.T) {
 		Variables: map[string]any{"big": big}})
 	if r := l.result(); len(r.Labels) > 0 || r.Usage.Failed != 1 {
 		t.Errorf("result: %+v", r)
+	}
+}
+
+// A label with a condition counts unless the condition is false for the result, or the call fails.
+func TestLabels_DependOnResults(t *testing.T) {
+	page := emitting("page", "variables", "page")
+	page.Emits = append(page.Emits, policies.Emission{Label: "never", When: "result == 'x'"},
+		policies.Emission{Label: "always", When: "result.nothing == 'x'"})
+	lost := emitting("lost", "broken")
+	lost.Emits = []policies.Emission{{Label: "failed", When: "result == 'x'"}}
+	l := newLabOf(t, 1, page, lost)
+	a := above("page lost", step(call("page", `{}`), call("lost", `{}`)), answer("done"))
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a})
+	expect(t, "labels", l.result().Labels, []string{"always", "failed", "page"})
+}
+
+// A tool clears labels from the next turn on. A sub-agent returns what is left of its own, and the
+// run keeps the labels that the sub-agent inherited and cleared.
+func TestLabels_AreClearedByTools(t *testing.T) {
+	reader := agentTool("reader", above("page clean", step(call("page", `{}`)),
+		step(call("clean", `{}`)), answer("read")))
+	tools := []toolspecs.Spec{emitting("page", "variables", "page"),
+		emitting("first", "variables", "seen"), clearing("clean", api.Clearing{Label: "page"},
+			api.Clearing{Label: "seen", To: "reviewed"})}
+	l, _ := newTree(t, append(tools, reader)...)
+	a := above("first reader store clean", step(call("first", `{}`)), step(call("reader", `{}`)),
+		step(call("store", storing)), step(call("clean", `{}`), call("store", storing)),
+		step(call("store", storing)), answer("done"))
+	a.Policies = sealed("seen", "page")
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a})
+	expect(t, "labels", l.result().Labels, []string{"reviewed"})
+	texts := l.callResults()
+	if len(l.stored) != 1 || !strings.Contains(texts[2], "it has read seen") ||
+		strings.Contains(texts[2], "it has read page") || !strings.Contains(texts[4],
+		"it has read seen") {
+		t.Errorf("stored %q, results %q", l.stored, texts)
+	}
+}
+
+// An approval by a rule of the workers clears labels, whoever else asks.
+func TestLabels_AreClearedByApprovals(t *testing.T) {
+	l := newLabOf(t, 1, emitting("page", "variables", "page"))
+	l.rules = []api.PolicyRule{{Name: "ask", When: "'page' in labels", Then: api.PolicyAsk,
+		Message: "look at it", Tools: []string{"store"}, Clears: []api.Clearing{{Label: "page"}}}}
+	a := above("page store", step(call("page", `{}`)), step(call("store", storing)),
+		step(call("store", storing)), answer("done"))
+	var waiting []api.Approval
+	l.after(time.Minute, func() { waiting = l.awaiting() })
+	decided := l.decide(2*time.Minute, approve("2.1", "ada"))
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a})
+	if r := l.result(); len(r.Labels) > 0 || len(l.stored) != 2 || decided.refused(t) != nil {
+		t.Errorf("labels %q, stored %q, refused %v", r.Labels, l.stored, decided.refused(t))
+	}
+	if len(waiting) != 1 || !strings.Contains(waiting[0].Text, "clears labels of the run: page") {
+		t.Errorf("waiting: %+v", waiting)
 	}
 }

@@ -265,6 +265,7 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call,
 	if err != nil {
 		return p.admitter.unadmitted(ctx, calls), err
 	}
+	defer p.runFacts.BeginTurn()()
 	err = p.dispatch(ctx, turn.Waits(t.slots, order), t)
 	return p.unbatch(len(calls), t.all, t.outcomes), err
 }

@@ -169,6 +169,7 @@ func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, c 
 	case met[0].Effect == api.PolicyAsk && met[0].AllowedBy == "":
 		v.Approval = a.needApproval(r, c, v, tool, compiled, api.PoliciesSaid(v.Policies,
 			api.PolicyAsk), met[0].Rule, policies.Approvers(met, sets...)...)
+		v.Approval.Clear(policies.Clearings(met, all...))
 	}
 	return warned(v), decided.Allowed
 }

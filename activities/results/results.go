@@ -32,7 +32,8 @@ type Processor struct{ config Config }
 // New returns a processor.
 func New(c Config) *Processor { return &Processor{config: c} }
 
-// Call is a call with its hooks after the call. Context is the call's context.
+// Call is a call with its hooks after the call. Context is the call's context. Without hooks, only
+// the arguments of the call are set.
 type Call struct {
 	Context context.Context
 	Hooks   []api.Hook
@@ -41,6 +42,7 @@ type Call struct {
 
 // Process runs the phase post_execution: it checks the output, runs the hooks after the call,
 // truncates the output and counts its tokens. It checks output from hooks like that of the tool.
+// The conditions of labels are evaluated on the output after hooks, before it is truncated.
 func (p *Processor) Process(ctx context.Context, compiled *toolspecs.Compiled,
 	answer executor.Answer, c Call) (api.Result, *api.Error) {
 	answer, failure := checked(compiled, answer)
@@ -71,6 +73,8 @@ func (p *Processor) Process(ctx context.Context, compiled *toolspecs.Compiled,
 	}
 	result := p.Bound(ctx, compiled, answer)
 	result.Hooks = actions
+	result.NotEmitted = compiled.Emissions().NotEmitted(c.Call.Arguments, answer.Output)
+	result.Cleared = compiled.Spec.Clears
 	return result, nil
 }
 
@@ -96,7 +100,7 @@ func (p *Processor) afterCall(c Call, hook api.Hook, compiled *toolspecs.Compile
 func Unexecuted(ctx context.Context, origin api.Origin, parent, id string, tool api.Tool,
 	arguments json.RawMessage, after []api.Hook) Call {
 	if len(after) == 0 {
-		return Call{}
+		return Call{Call: switchyard.HookCall{Arguments: arguments}}
 	}
 	return Call{Context: hooks.WithContext(ctx, origin, parent, id, tool), Hooks: after,
 		Call: switchyard.HookCall{ID: id, Tool: tool.Name, Effect: tool.Effect,

@@ -156,6 +156,9 @@ func (ap *approvals) decisionTaken(e *historypb.HistoryEvent, updateID, failure 
 		decided.Edited = ap.edited[decision.Call]
 	}
 	ap.run.granted(decided.Grant, pb.TimeOf(e.GetEventTime()))
+	if decision.Kind != api.DecisionDeny {
+		decided.Cleared = ap.clears(decision.Call)
+	}
 	ap.decide(e, decision.Call, decided)
 }
 
@@ -168,6 +171,16 @@ func (ap *approvals) qualified(decision api.Decision) []api.Approver {
 	}
 	as, _ := open[i].Qualifies(decision)
 	return as
+}
+
+// clears returns the labels that the open approval of a call clears.
+func (ap *approvals) clears(callID string) []api.Clearing {
+	for _, a := range ap.run.summary.Approvals {
+		if a.Call == callID {
+			return a.Clears
+		}
+	}
+	return nil
 }
 
 // decide closes an approval if it is open.

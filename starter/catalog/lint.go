@@ -74,6 +74,8 @@ type linter struct {
 	options toolspecs.Options
 	// tools are the tools that policies match, or nil if they are unknown.
 	tools policies.Tools
+	// known are the same tools; nil if they are unknown.
+	known *toolspecs.Catalog
 }
 
 // lint checks paths and prints every fault. It exits with code 2 if there is one.
@@ -174,7 +176,10 @@ func (l *linter) file(path string) error {
 		_, err := toolspecs.CheckServers(path, data)
 		return err
 	case specfiles.KindPolicies:
-		_, err := policies.DecodeFor(path, data, l.tools)
+		set, err := policies.DecodeFor(path, data, l.tools)
+		if err == nil && l.known != nil {
+			err = l.warnOfRules(path, set)
+		}
 		return err
 	}
 	return l.caller(path, kind, data)
@@ -225,6 +230,19 @@ func (l *linter) warn(located []toolspecs.Located) {
 	for _, w := range toolspecs.Warnings(located) {
 		fmt.Fprintln(l.app.Err, p.Warn("warning:"), w.String())
 	}
+}
+
+// warnOfRules prints what may be wrong with rules that have no faults.
+func (l *linter) warnOfRules(path string, set *policies.Set) error {
+	tools, err := l.known.Labelled(set)
+	if err != nil {
+		return err
+	}
+	p := l.app.PaletteFor(l.app.Err)
+	for _, w := range set.Warnings(tools.PolicySubjects()) {
+		fmt.Fprintf(l.app.Err, "%s %s: %s (%s)\n", p.Warn("warning:"), path, w.Message, w.Hint)
+	}
+	return nil
 }
 
 // surroundings returns the faults of tools in relation to what workers provide and reach.

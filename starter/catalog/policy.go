@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
@@ -37,7 +38,9 @@ func policyLintCommand(a *cli.App) *cobra.Command {
 Lists every fault with file, line, column and remedy. The exit code is 2 if there is a fault.
 
 With --tools, the tools that rules name and the arguments that expressions read are looked up in
-that folder and among the tools of the worker.`,
+that folder and among the tools of the worker. Warnings then name tools with effects outside and
+tools with results by others that have no labels, undo tools that a rule would stop, and approvals
+that clear labels and may come from anybody.`,
 		Example: `  starter policy lint policies.yaml
   starter policy lint policies.yaml --tools ./tools
   starter policy lint rules/*.yaml --output json`,
@@ -52,7 +55,7 @@ that folder and among the tools of the worker.`,
 				if err != nil {
 					return err
 				}
-				l.tools = policies.Tools{}
+				l.known, l.tools = tools, policies.Tools{}
 				for _, t := range tools.All() {
 					l.tools[t.Spec.Name] = t.Takes()
 				}
@@ -84,26 +87,34 @@ other outcome.`,
 			if err := catalog.Check(cmd); err != nil {
 				return err
 			}
-			find, err := policyTools(catalog)
+			tools, err := policyTools(catalog)
 			if err != nil {
 				return err
 			}
-			return testPolicies(a, args, find)
+			return testPolicies(a, args, tools)
 		},
 	}
 	catalog.Add(cmd.Flags(), "of the cases' tools")
 	return cmd
 }
 
-// policyTools returns a lookup of the tool properties that rules use, by name. It is nil if no
-// folder is named.
-func policyTools(c *specfiles.Flags) (find func(name string) (policies.Tool, bool), err error) {
+// policyTools returns the tools of the folder and those of the worker. They are nil if no folder is
+// named.
+func policyTools(c *specfiles.Flags) (*toolspecs.Catalog, error) {
 	if c.Dir == "" {
 		return nil, nil
 	}
-	tools, err := c.Load()
-	if err != nil {
-		return nil, err
+	return c.Load()
+}
+
+// findTools returns a lookup of the tool properties that rules use, by name, with the labels that
+// the tables of files of rules add.
+func findTools(tools *toolspecs.Catalog, tables ...*policies.Set) (
+	find func(name string) (policies.Tool, bool), err error) {
+	for _, table := range tables {
+		if tools, err = tools.Labelled(table); err != nil {
+			return nil, err
+		}
 	}
 	return func(name string) (policies.Tool, bool) {
 		compiled, ok := tools.Get(name)
@@ -120,14 +131,18 @@ type triedCase struct {
 	policies.Tried
 }
 
-func testPolicies(a *cli.App, paths []string, find func(name string) (policies.Tool, bool)) error {
+func testPolicies(a *cli.App, paths []string, tools *toolspecs.Catalog) error {
 	total, failed := 0, 0
 	for _, path := range paths {
 		cases, err := policies.LoadCases(path)
 		if err != nil {
 			return cli.FileError(path, err)
 		}
-		if find != nil {
+		if tools != nil {
+			find, err := findTools(tools, cases.Sets()...)
+			if err != nil {
+				return err
+			}
 			noteNames(a, path, "tools that are not in the folder", cases.Know(find))
 		}
 		for _, t := range cases.Try() {

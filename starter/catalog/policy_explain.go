@@ -20,9 +20,9 @@ func policyExplainCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "explain RUN CALL", Short: "Explain what policies did to a call",
 		Long: `Shows the rules that matched a call at its check: the action of each rule with its message, the
-call's arguments without sensitive values, where values that rules asked about occurred before, and
-the labels of the run at that time. Everything is read from the run's history, because the rules may
-have changed since.`,
+call's arguments without sensitive values, where values that rules asked about occurred before, the
+labels of the run at that time, and the labels that the call or its approval cleared. Everything is
+read from the run's history, because the rules may have changed since.`,
 		Example: `  starter policy explain demo-1a2b3c4d 2.1
   starter policy explain demo-1a2b3c4d 2.1 --output json`,
 		Args: cli.Arguments(0, "RUN", "CALL"),
@@ -54,13 +54,15 @@ have changed since.`,
 
 // explained is the effect of policies on a call, also as JSON.
 type explained struct {
-	Call      string             `json:"call_id"`
-	Tool      string             `json:"tool"`
-	Status    api.CallStatus     `json:"status"`
-	Error     *api.Error         `json:"error,omitempty"`
-	Arguments json.RawMessage    `json:"arguments,omitempty"`
-	Labels    []string           `json:"labels,omitempty"`
-	Policies  []api.PolicyAction `json:"policies"`
+	Call      string          `json:"call_id"`
+	Tool      string          `json:"tool"`
+	Status    api.CallStatus  `json:"status"`
+	Error     *api.Error      `json:"error,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Labels    []string        `json:"labels,omitempty"`
+	// Cleared are the labels that the call or its approval has cleared.
+	Cleared  []api.Clearing     `json:"cleared,omitempty"`
+	Policies []api.PolicyAction `json:"policies"`
 	// Sources are where values that rules asked about occurred before.
 	Sources []api.ValueSources `json:"sources,omitempty"`
 }
@@ -77,8 +79,8 @@ func explain(records iter.Seq2[api.Record, error], call string) (*explained, err
 				met = []api.PolicyAction{}
 			}
 			return &explained{Call: r.CallID, Tool: r.Tool, Status: r.Status, Error: r.Error,
-				Arguments: r.Arguments, Labels: r.Labels, Policies: met,
-				Sources: r.Sources}, nil
+				Arguments: r.Arguments, Labels: r.Labels, Cleared: r.ClearedLabels(),
+				Policies: met, Sources: r.Sources}, nil
 		}
 	}
 	return nil, nil
@@ -114,6 +116,9 @@ func printExplained(a *cli.App, e explained) error {
 	}
 	for _, v := range e.Sources {
 		field("source", cli.PlainText(sourcesLine(v)))
+	}
+	if len(e.Cleared) > 0 {
+		field("cleared", api.Clearings(e.Cleared))
 	}
 	if len(e.Policies) == 0 {
 		field("policies", "no rule matched the call")

@@ -98,25 +98,24 @@ func policyReplayCommand(a *cli.App) *cobra.Command {
 // replay loads rules and tools.
 func (p *policyReplay) replay(files []string) (*policies.Replay, error) {
 	var rules []api.PolicyRule
+	var tables []*policies.Set
 	for _, file := range files {
 		set, err := policies.Load(file)
 		if err != nil {
 			return nil, cli.FileError(file, err)
 		}
-		rules = append(rules, set.Rules()...)
+		rules, tables = append(rules, set.Rules()...), append(tables, set)
 	}
 	p.catalog.UseDefault()
 	tools, err := p.catalog.Load()
 	if err != nil {
 		return nil, err
 	}
-	return policies.NewReplay(policies.Of(rules...), func(name string) (policies.Tool, bool) {
-		compiled, ok := tools.Get(name)
-		if !ok {
-			return policies.Tool{}, false
-		}
-		return compiled.PolicyTool(compiled.Tool()), true
-	}), nil
+	find, err := findTools(tools, tables...)
+	if err != nil {
+		return nil, err
+	}
+	return policies.NewReplay(policies.Of(rules...), find), nil
 }
 
 func (p *policyReplay) ofExport(cmd *cobra.Command, a *cli.App, replay *policies.Replay) error {

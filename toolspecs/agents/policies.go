@@ -33,6 +33,10 @@ func (f agentFile) rules(doc *strictyaml.Document, file string, read Reader) ([]
 			faults = append(faults, strictyaml.AsFaults(path, err)...)
 			continue
 		}
+		if set.Labelled() {
+			doc.Report(at, "it has a table of labels, which files of an agent cannot have",
+				"move the section labels to the file of the workers: --policies-file")
+		}
 		for _, r := range set.Rules() {
 			if r.Then == api.PolicyAllow {
 				doc.Report(at, fmt.Sprintf("its rule %q allows calls; the rules of an agent cannot "+
@@ -43,6 +47,10 @@ func (f agentFile) rules(doc *strictyaml.Document, file string, read Reader) ([]
 				func(other api.PolicyRule) bool { return other.Name == r.Name }) {
 				doc.Report(at, fmt.Sprintf("it has the rule %q, which an earlier file has too",
 					r.Name), "give one of them another name")
+			}
+			if len(r.Clears) > 0 {
+				doc.Report(at, fmt.Sprintf("its rule %q clears labels, which rules of an agent "+
+					"cannot do", r.Name), "move the rule to the workers: --policies-file")
 			}
 			rules = append(rules, r)
 		}

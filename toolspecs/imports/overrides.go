@@ -6,6 +6,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
 // Overrides are what the person who imports declares of all tools. Empty fields leave the tools as
@@ -97,7 +98,10 @@ func (o Overrides) apply(s *toolspecs.Spec, name string) {
 	s.Execution.Heartbeat = cmp.Or(o.Heartbeat, s.Execution.Heartbeat)
 	s.Category = cmp.Or(o.Category, s.Category)
 	if o.Emits != nil {
-		s.Emits = o.Emits
+		s.Emits = nil
+		for _, label := range o.Emits {
+			s.Emits = append(s.Emits, policies.Emission{Label: label})
+		}
 	}
 	for _, tag := range o.Tags {
 		if !slices.Contains(s.Tags, tag) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
 // Bounds for values written on one line: characters, and members of a mapping.
@@ -92,6 +93,9 @@ func node(v reflect.Value) (*yaml.Node, error) {
 	if text, ok := v.Interface().(encoding.TextMarshaler); ok {
 		data, err := text.MarshalText()
 		return scalar(string(data)), err
+	}
+	if e, ok := v.Interface().(policies.Emission); ok && e.When == "" {
+		return scalar(e.Label), nil
 	}
 	return nodeByKind(v)
 }

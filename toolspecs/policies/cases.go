@@ -177,6 +177,7 @@ func LoadCases(path string) (*Cases, error) {
 		}
 		c.sets = append(c.sets, set)
 	}
+	c.label(f.Cases)
 	for i, written := range f.Cases {
 		c.Cases = append(c.Cases, c.read(doc, jsonpath.Index(jsonpath.Root+".cases", i), written))
 	}
@@ -185,6 +186,30 @@ func LoadCases(path string) (*Cases, error) {
 	}
 	return c, nil
 }
+
+// label adds the labels of the files' tables to the tools of cases.
+func (c *Cases) label(cases []caseFile) {
+	for i := range cases {
+		t := &cases[i].Tool
+		facts := api.ToolFacts{Name: t.Name, Category: t.Category, Tags: t.Tags}
+		for _, set := range c.sets {
+			l := set.LabelsOf(facts)
+			for _, list := range []struct {
+				own  *[]string
+				more []string
+			}{{&t.Effects, l.Effects}, {&t.Emits, labelsIn(l.Emits)}} {
+				for _, word := range list.more {
+					if !slices.Contains(*list.own, word) {
+						*list.own = append(*list.own, word)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Sets returns the rules that the cases are about.
+func (c *Cases) Sets() []*Set { return c.sets }
 
 // read returns one case and reports faults beyond types and bounds.
 func (c *Cases) read(doc *strictyaml.Document, at string, f caseFile) Case {

@@ -37,6 +37,8 @@ type rulesFile struct {
 	// Lists are lists of texts or numbers, and Define shared expressions, by name.
 	Lists  map[string]json.RawMessage `yaml:"lists"`
 	Define map[string]string          `yaml:"define"`
+	// Labels is a table of the labels of tools.
+	Labels []labelFile `yaml:"labels"`
 }
 
 // ruleFile is api.PolicyRule as written, with the rules that files are held to.
@@ -50,6 +52,7 @@ type ruleFile struct {
 	Agents  []string         `yaml:"agents" rule:"min=1" hint:"omit agents for a rule that is for all runs"`
 
 	Approvers []api.Approver `yaml:"approvers" rule:"min=1,short=name" hint:"omit approvers if everyone but the caller may decide"`
+	Clears    []api.Clearing `yaml:"clears" rule:"min=1,short=label" hint:"omit clears if approvals clear no labels"`
 }
 
 // rulesPath is where a file's rules are.
@@ -75,6 +78,8 @@ func DecodeFor(file string, data []byte, tools Tools) (*Set, error) {
 	}
 	defined := definesOf(f.Lists, f.Define)
 	set := Of(f.rules(doc, defined)...)
+	set.labels = f.Labels
+	checkLabels(doc, f.Labels, tools)
 	for i := range set.rules {
 		set.check(doc, i, defined.names())
 		tools.check(doc, i, set.rules[i])
@@ -92,6 +97,7 @@ func (f rulesFile) rules(doc *strictyaml.Document, defined *defines) []api.Polic
 	for i, r := range f.Policies {
 		rules[i] = api.PolicyRule{Name: r.Name, When: r.When, Unless: r.Unless, Then: r.Then,
 			Message: r.Message, Tools: r.Tools, Agents: r.Agents, Approvers: r.Approvers,
+			Clears: r.Clears,
 			Define: defined.usedBy(r.When, r.Unless)}
 		for _, d := range rules[i].Define {
 			size += len(d.Values) + len(d.Expression)
@@ -134,6 +140,7 @@ func (s *Set) check(doc *strictyaml.Document, i int, defined []string) {
 	checkNames(doc, at+".agents", r.Agents)
 	var found strictyaml.Findings
 	r.checkApprovers(&found, at+".approvers")
+	r.checkClears(&found, at+".clears")
 	doc.ReportAll(found.All)
 }
 
@@ -199,7 +206,9 @@ func read(path string) ([]byte, error) { return strictyaml.ReadFile(path, MaxFil
 func Watch(path string, interval time.Duration, onChange func(*Set),
 	onFault func(error)) (*filewatch.File[Set], error) {
 	decode := func(path string, data []byte, _ *Set) (*Set, error) { return Decode(path, data) }
-	same := func(a, b *Set) bool { return reflect.DeepEqual(a.Rules(), b.Rules()) }
+	same := func(a, b *Set) bool {
+		return reflect.DeepEqual(a.Rules(), b.Rules()) && a.sameLabels(b)
+	}
 	file, err := filewatch.NewFile(path, filewatch.Reading[Set]{Read: read, Decode: decode,
 		Same: same}, onChange, onFault)
 	if err != nil {

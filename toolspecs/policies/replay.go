@@ -72,7 +72,7 @@ func NewReplay(rules *Set, find func(tool string) (Tool, bool)) *Replay {
 func (r *Replay) Add(record api.Record) {
 	record.Notes, record.Phases = nil, nil
 	if !r.contents {
-		record.Result = nil
+		record.Result = labelsOf(record.Result)
 	}
 	run := r.runOf(record.WorkflowID)
 	e, known := run.byID[record.Run]
@@ -136,7 +136,7 @@ func (r *Replay) replayRun(run *recordedRun, labels []string, each func(Replayed
 			if governed(c) {
 				each(r.replayCall(c, state))
 			}
-			after := slices.Clone(r.emits(c))
+			after := r.emits(c)
 			if child := r.childOf(c); child != nil {
 				after = append(after, r.replayRun(child, state.labels, each)...)
 			}
@@ -156,7 +156,15 @@ func (r *Replay) childOf(c *api.Record) *recordedRun {
 
 func (r *Replay) emits(c *api.Record) []string {
 	tool, _ := r.find(c.Tool)
-	return tool.Emits
+	return slices.Clone(api.CallOutcome{Error: c.Error, Result: c.Result}.EmittedOf(tool.Emits))
+}
+
+// labelsOf returns what a result says about labels; nil if it says nothing.
+func labelsOf(r *api.Result) *api.Result {
+	if r == nil || len(r.NotEmitted)+len(r.Cleared) == 0 {
+		return nil
+	}
+	return &api.Result{NotEmitted: r.NotEmitted, Cleared: r.Cleared}
 }
 
 // governed reports whether rules were evaluated for a call.

@@ -18,6 +18,9 @@ type replayedRun struct {
 	// records of them hide something.
 	calls              []*api.EarlierCall
 	contents, redacted bool
+	// emissions counts the emitted labels, and lastly has the number of the last emission of each.
+	emissions int
+	lastly    map[string]int
 }
 
 // enter begins an execution. One whose turns go on from those before is a continuation, which keeps
@@ -36,6 +39,8 @@ func (s *replayedRun) enter(e *execution) {
 type openCall struct {
 	*api.Record
 	labels []string
+	// emitted counts the emissions before the call was checked.
+	emitted int
 }
 
 // finishBefore ends the calls that had ended when c was checked; all of them if c is nil.
@@ -74,7 +79,7 @@ func (s *replayedRun) begin(c *api.Record, labels []string) {
 		s.counts[c.Tool] = count
 	}
 	count.Running++
-	s.open = append(s.open, openCall{c, labels})
+	s.open = append(s.open, openCall{c, labels, s.emissions})
 }
 
 func (s *replayedRun) finish(c openCall) {
@@ -94,13 +99,36 @@ func (s *replayedRun) finish(c openCall) {
 	default:
 		count.Failed++
 	}
-	labels := s.labels
+	s.clear(c)
 	for _, label := range c.labels {
-		if !slices.Contains(labels, label) {
-			labels = append(slices.Clone(labels), label)
+		s.emit(label)
+	}
+}
+
+func (s *replayedRun) emit(label string) {
+	if s.lastly == nil {
+		s.lastly = map[string]int{}
+	}
+	s.emissions++
+	s.lastly[label] = s.emissions
+	if !slices.Contains(s.labels, label) {
+		s.labels = append(slices.Clone(s.labels), label)
+	}
+}
+
+// clear removes or replaces the labels that a call or its approval cleared, as runs do: those that
+// no call has emitted since the call was checked.
+func (s *replayedRun) clear(c openCall) {
+	for _, one := range c.ClearedLabels() {
+		if !slices.Contains(s.labels, one.Label) || s.lastly[one.Label] > c.emitted {
+			continue
+		}
+		s.labels = slices.DeleteFunc(slices.Clone(s.labels),
+			func(label string) bool { return label == one.Label })
+		if one.To != "" {
+			s.emit(one.To)
 		}
 	}
-	s.labels = labels
 }
 
 // past returns the counts of calls by tool.

@@ -20,6 +20,8 @@ type Set struct {
 	digest string
 	// asks is set if a rule asks about earlier calls.
 	asks bool
+	// labels is the table of labels.
+	labels []labelFile
 }
 
 type rule struct {

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
@@ -20,6 +22,32 @@ type Takes struct {
 	Any bool
 	// Sensitive are those of Names that are or contain sensitive values.
 	Sensitive []string
+	// Facts select the tool.
+	Facts api.ToolFacts
+}
+
+// selectsNone reports whether a name or a selection selects no tool, with a hint. It is false for
+// nil tools.
+func (t Tools) selectsNone(selection string) (hint string, none bool) {
+	if t == nil {
+		return "", false
+	}
+	var values []string
+	for name, takes := range t {
+		takes.Facts.Name = name
+		if takes.Facts.Selects(selection) {
+			return "", false
+		}
+		if prefix, _, found := strings.Cut(selection, ":"); found {
+			for _, value := range takes.Facts.Values(prefix + ":") {
+				values = append(values, prefix+":"+value)
+			}
+		} else {
+			values = append(values, name)
+		}
+	}
+	slices.Sort(values)
+	return spelling.Hint(selection, slices.Compact(values)), true
 }
 
 // check reports unknown tools and arguments of a rule.

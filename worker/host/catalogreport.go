@@ -36,7 +36,9 @@ func (f *fleet) answerFor(c Config, conn client.Client, tools *folder.Watcher,
 	})
 	w.RegisterActivityWithOptions(func(ctx context.Context) (api.CatalogAnswer, error) {
 		ahead := time.Since(activity.GetInfo(ctx).StartedTime) // by the server's clock
-		answer, err := c.catalogAnswer(tools.Status(), f.lanes.names())
+		status := tools.Status()
+		status.Catalog = own.labels.current()
+		answer, err := c.catalogAnswer(status, f.lanes.names())
 		answer.Policies = own.rules.inForce()
 		answer.Settings = settingsOf(requests, tools.Catalog(), own.lanes.current(),
 			f.lanes.names())

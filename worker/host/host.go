@@ -139,6 +139,7 @@ func (c Config) prepare() (registered, *folder.Watcher, error) {
 		own.rules = noPolicies()
 	}
 	tools, toolsWrong := c.watchCatalog(own)
+	own.labels = &labelledCatalog{tools: tools.Catalog, rules: own.rules.current, logger: c.Logger}
 	if err := errors.Join(lanesWrong, rulesWrong, toolsWrong); err != nil {
 		own.close()
 		if tools != nil {
@@ -226,7 +227,7 @@ func (c Config) activities(tools *folder.Watcher, own registered, queues *queueS
 	}
 	maps.Copy(providers, c.Models)
 	return activities.New(activities.Config{
-		Catalog:    tools.Catalog,
+		Catalog:    own.labels.current,
 		Identity:   c.Connection.Identity,
 		Client:     queues.conn,
 		Executors:  own.executors,

@@ -35,6 +35,7 @@ type registered struct {
 	executors map[string]executor.Executor
 	lanes     *laneSource
 	rules     *policySource
+	labels    *labelledCatalog
 	models    *models.Table
 }
 

@@ -12,6 +12,7 @@ import (
 type Facts struct {
 	// Labels are sorted.
 	Labels []string
+	labels labelTimes
 	calls  smallmap.Map[api.PastCalls]
 	// Log has the calls with their arguments and results.
 	Log Log
@@ -35,7 +36,7 @@ type openCall struct {
 type UnderWay struct{ Running, Waiting int }
 
 func NewFacts(in *api.RunInput) Facts {
-	var s Facts
+	s := Facts{labels: newLabelTimes()}
 	s.Label(in.Labels)
 	if in.State != nil {
 		s.Label(in.State.Labels)
@@ -89,9 +90,10 @@ func (s *Facts) ContinueDescendants() (list []api.PastCalls) {
 	return list
 }
 
-// Label adds labels. Labels are never removed, not even by a compaction of the conversation.
+// Label adds labels. Only Clear removes labels, not a compaction of the conversation.
 func (s *Facts) Label(labels []string) {
 	for _, l := range labels {
+		s.labels.emit(l)
 		if i, there := slices.BinarySearch(s.Labels, l); !there {
 			s.Labels = slices.Insert(slices.Clone(s.Labels), i, l)
 		}
@@ -110,6 +112,7 @@ func (s *Facts) Admitted(calls []api.Call, decisions []api.AdmissionDecision, tu
 	for i, v := range decisions {
 		if v.Error == nil {
 			s.close(v.ID)
+			s.labels.admit(v.ID)
 			s.open.Set(v.ID, openCall{tool: calls[i].Tool})
 			s.count(openCall{tool: calls[i].Tool}, 1)
 			if calls[i].Governed() {
@@ -141,6 +144,7 @@ func (s *Facts) move(id string) {
 
 // close forgets an admitted call.
 func (s *Facts) close(id string) {
+	delete(s.labels.admitted, id)
 	if c, ok := s.open.Find(id); ok {
 		s.count(c, -1)
 		s.open.Delete(id)
@@ -182,6 +186,9 @@ func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
 		s.Refused(api.Call{ID: out.ID, Tool: out.Tool})
 		return
 	}
+	if out.Result != nil {
+		s.Clear(out.ID, out.Result.Cleared)
+	}
 	s.close(out.ID)
 	p := s.calls.Get(out.Tool)
 	if out.Error == nil {
@@ -190,8 +197,9 @@ func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
 		p.Failed++
 	}
 	s.calls.Set(out.Tool, p)
-	s.Log.end(out, t.Emits)
-	s.Label(t.Emits)
+	emitted := out.EmittedOf(t.Emits)
+	s.Log.end(out, emitted)
+	s.Label(emitted)
 }
 
 // Past is what the run has done, by tool, sorted; without the call that is being judged, where it

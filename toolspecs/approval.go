@@ -116,24 +116,34 @@ func (c *Catalog) PolicySubjects() []policies.Subject {
 // written by others; empty if nothing shows that.
 func outside(s Spec) (writes, reads string) {
 	read := s.Execution.Effect == api.EffectRead
-	switch {
-	case s.Entry.Type == KindREST && slices.Contains([]string{"", "GET", "HEAD", "OPTIONS"},
-		s.Entry.Method):
-		return "", "from a REST API"
-	case s.Entry.Type == KindREST:
+	switch s.Entry.Type {
+	case KindREST:
+		if slices.Contains([]string{"", "GET", "HEAD", "OPTIONS"}, s.Entry.Method) {
+			return "", "from a REST API"
+		}
 		return s.Entry.Method + " to a REST API", ""
-	case s.Entry.Type == KindMCP && read:
-		return "", "from an MCP server"
-	case s.Entry.Type == KindMCP:
+	case KindMCP:
+		if read {
+			return "", "from an MCP server"
+		}
 		return "an MCP server, and not declared to only read", ""
-	case s.Entry.Type == KindCommand && s.Execution.Effect == api.EffectOnce:
-		return "a command with the effect once", ""
-	case s.Category == "http" && read:
-		return "", "from the network"
-	case s.Category == "http":
-		return "a request to the network", ""
+	case KindCommand:
+		if s.Execution.Effect == api.EffectOnce {
+			return "a command with the effect once", ""
+		}
 	}
-	return "", ""
+	return overHTTP(s.Category, read)
+}
+
+// overHTTP is outside for tools of the category http.
+func overHTTP(category string, read bool) (writes, reads string) {
+	switch {
+	case category != "http":
+		return "", ""
+	case read:
+		return "", "from the network"
+	}
+	return "a request to the network", ""
 }
 
 // Takes returns the arguments that the tool accepts, for policies.

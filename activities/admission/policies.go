@@ -141,13 +141,10 @@ func withRunning(calls []api.PastCalls, tool string) []api.PastCalls {
 func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, c api.Call,
 	v api.AdmissionDecision, made *reservations) (out api.AdmissionDecision, allowed bool) {
 	all, agents := a.inForce(ctx, r)
-	sets, rules := append(slices.Clone(all), agents), 0
-	for _, set := range sets {
-		rules += set.Len()
-	}
+	sets := append(slices.Clone(all), agents)
 	tool, _ := toolOf(r, c.Tool)
 	compiled, err := a.config.Specs.Of(tool)
-	if err != nil || rules+len(compiled.Spec.Policies) == 0 {
+	if err != nil || rulesIn(sets)+len(compiled.Spec.Policies) == 0 {
 		return v, false // without a spec there is no admitted call
 	}
 	facts := factsOf(r, c, v, tool, compiled)
@@ -163,15 +160,23 @@ func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, c 
 		return v, false
 	}
 	v.Policies, v.Labels = recordedPolicies(met, len(tool.Sensitive) > 0), r.Facts.Labels
-	switch {
-	case met[0].Effect == api.PolicyDeny:
+	if met[0].Effect == api.PolicyDeny {
 		return denied(v), false
-	case met[0].Effect == api.PolicyAsk && met[0].AllowedBy == "":
+	}
+	if met[0].Effect == api.PolicyAsk && met[0].AllowedBy == "" {
 		v.Approval = a.needApproval(r, c, v, tool, compiled, api.PoliciesSaid(v.Policies,
 			api.PolicyAsk), met[0].Rule, policies.Approvers(met, sets...)...)
 		v.Approval.Clear(policies.Clearings(met, all...))
 	}
 	return warned(v), decided.Allowed
+}
+
+// rulesIn counts the rules of sets.
+func rulesIn(sets []*policies.Set) (n int) {
+	for _, set := range sets {
+		n += set.Len()
+	}
+	return n
 }
 
 // warned adds notes of the rules that warn to a decision.

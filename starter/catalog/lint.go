@@ -176,13 +176,18 @@ func (l *linter) file(path string) error {
 		_, err := toolspecs.CheckServers(path, data)
 		return err
 	case specfiles.KindPolicies:
-		set, err := policies.DecodeFor(path, data, l.tools)
-		if err == nil && l.known != nil {
-			err = l.warnOfRules(path, set)
-		}
-		return err
+		return l.rules(path, data)
 	}
 	return l.caller(path, kind, data)
+}
+
+// rules checks a file of policies.
+func (l *linter) rules(path string, data []byte) error {
+	set, err := policies.DecodeFor(path, data, l.tools)
+	if err == nil && l.known != nil {
+		err = l.warnOfRules(path, set)
+	}
+	return err
 }
 
 // caller checks a file that names tools: an agent, a plan or a script.

@@ -38,19 +38,11 @@ func (f agentFile) rules(doc *strictyaml.Document, file string, read Reader) ([]
 				"move the section labels to the file of the workers: --policies-file")
 		}
 		for _, r := range set.Rules() {
-			if r.Then == api.PolicyAllow {
-				doc.Report(at, fmt.Sprintf("its rule %q allows calls; the rules of an agent cannot "+
-					"relax those of the workers and of toolspecs", r.Name), "move the rule to the "+
-					"workers (--policies-file), or make an exception with unless")
-			}
+			reportRelaxing(doc, at, r)
 			if slices.ContainsFunc(rules,
 				func(other api.PolicyRule) bool { return other.Name == r.Name }) {
 				doc.Report(at, fmt.Sprintf("it has the rule %q, which an earlier file has too",
 					r.Name), "give one of them another name")
-			}
-			if len(r.Clears) > 0 {
-				doc.Report(at, fmt.Sprintf("its rule %q clears labels, which rules of an agent "+
-					"cannot do", r.Name), "move the rule to the workers: --policies-file")
 			}
 			rules = append(rules, r)
 		}
@@ -65,4 +57,17 @@ func (f agentFile) rules(doc *strictyaml.Document, file string, read Reader) ([]
 				maxAgentRules), "move rules for all agents to the workers: --policies-file")
 	}
 	return rules, faults
+}
+
+// reportRelaxing reports a rule that relaxes others, which rules of an agent cannot do.
+func reportRelaxing(doc *strictyaml.Document, at string, r api.PolicyRule) {
+	if r.Then == api.PolicyAllow {
+		doc.Report(at, fmt.Sprintf("its rule %q allows calls; the rules of an agent cannot "+
+			"relax those of the workers and of toolspecs", r.Name), "move the rule to the "+
+			"workers (--policies-file), or make an exception with unless")
+	}
+	if len(r.Clears) > 0 {
+		doc.Report(at, fmt.Sprintf("its rule %q clears labels, which rules of an agent "+
+			"cannot do", r.Name), "move the rule to the workers: --policies-file")
+	}
 }

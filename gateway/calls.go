@@ -93,20 +93,32 @@ func (r *request) submit(p *mcp.CallToolParamsRaw, name string, args json.RawMes
 	if len(args) == 0 {
 		args = json.RawMessage(`{}`)
 	}
-	submitted := api.SessionCall{ID: rand.Text(), Tool: name, Arguments: string(args),
+	c, refusal, err := r.start(tool, args, requestDigest(p))
+	if refusal != nil || err != nil {
+		return refusal, err
+	}
+	return c.follow()
+}
+
+// start makes a call of a tool. The result is what the client gets if the call was not accepted.
+// digest identifies the request; empty for one that cannot be repeated with an answer.
+func (r *request) start(tool *toolspecs.Compiled, args json.RawMessage, digest string) (*openCall,
+	mcp.Result, error) {
+	submitted := api.SessionCall{ID: rand.Text(), Tool: tool.Spec.Name, Arguments: string(args),
 		Wait: api.Duration(r.config.Direct), Trace: r.trace(), MCP: r.message()}
 	submitted.Key, _ = r.meta[idempotencyKey].(string)
 	c := &openCall{request: r, session: r.run, id: submitted.ID, tool: tool, began: time.Now(),
-		requestDigest: requestDigest(p)}
+		requestDigest: digest}
 	if fault := submitted.Check(); fault != nil {
-		return nil, invalid(fault.Error())
+		return nil, nil, invalid(fault.Error())
 	}
-	c.status, err = r.config.Sessions.Submit(r.ctx, r.run, submitted)
-	if err != nil {
-		return c.refused(err)
+	var err error
+	if c.status, err = r.config.Sessions.Submit(r.ctx, r.run, submitted); err != nil {
+		refusal, err := c.refused(err)
+		return c, refusal, err
 	}
 	c.id, c.execution = c.status.ID, c.status.RunID
-	return c.follow()
+	return c, nil, nil
 }
 
 // refused returns what a client gets whose call was not accepted.

@@ -14,12 +14,12 @@ import (
 // replyName is the name of the one question of a result.
 const replyName = "reply"
 
-// asked is the result of tools/call that asks the client's user.
+// asked is the result of tools/call or prompts/get that asks the client's user.
 type asked struct {
 	mcp.ResultBase
 	ResultType    string              `json:"resultType"`
 	InputRequests mcp.InputRequestMap `json:"inputRequests"`
-	RequestState  string              `json:"requestState"`
+	RequestState  string              `json:"requestState,omitempty"`
 }
 
 // askID returns what a call asks: the id of a question, or the digest of an approval that its

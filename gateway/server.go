@@ -34,11 +34,59 @@ const instructions = "Calls are durable: a call that takes long answers that it 
 func (g *Gateway) newServer(session string) *mcp.Server {
 	caps := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
 	caps.AddExtension(tasksExtension, nil)
-	s := mcp.NewServer(g.implementation(), &mcp.ServerOptions{Instructions: instructions,
-		Logger: wire.Quiet(g.config.Logger), Capabilities: caps, GetSessionID: constant(session)})
+	options := &mcp.ServerOptions{Instructions: instructions,
+		Logger: wire.Quiet(g.config.Logger), Capabilities: caps, GetSessionID: constant(session)}
+	if g.config.Content != nil {
+		options.CompletionHandler = g.complete
+		options.SubscribeHandler = func(_ context.Context, req *mcp.SubscribeRequest) error {
+			g.subscribed(req.Params.URI)
+			return nil
+		}
+		options.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error {
+			return nil
+		}
+	}
+	s := mcp.NewServer(g.implementation(), options)
 	s.AddReceivingMiddleware(g.guard, g.answer)
 	addTaskMethods(s)
+	if g.config.Content != nil {
+		g.declare(s)
+	}
 	return s
+}
+
+// answerContent answers the methods of prompts and resources.
+func (g *Gateway) answerContent(ctx context.Context, method string, req mcp.Request,
+	next mcp.MethodHandler) (mcp.Result, error) {
+	switch p := req.GetParams().(type) {
+	case *mcp.ListPromptsParams:
+		p = orNew(p)
+		return g.contentRequest(ctx, req, p).listPrompts(p)
+	case *mcp.ListResourcesParams:
+		p = orNew(p)
+		return g.contentRequest(ctx, req, p).listResources(p)
+	case *mcp.ListResourceTemplatesParams:
+		p = orNew(p)
+		return g.contentRequest(ctx, req, p).listTemplates(p)
+	case *mcp.GetPromptParams:
+		p = orNew(p)
+		return g.contentRequest(ctx, req, p).getPrompt(p)
+	case *mcp.ReadResourceParams:
+		p = orNew(p)
+		return g.contentRequest(ctx, req, p).readResource(p)
+	}
+	if err := g.checkSubscription(ctx, req); err != nil {
+		return nil, err
+	}
+	return next(ctx, method, req)
+}
+
+// orNew returns the parameters of a message, or empty ones for a message without.
+func orNew[T any](p *T) *T {
+	if p == nil {
+		return new(T)
+	}
+	return p
 }
 
 // answer is the middleware that answers the methods of tools and tasks.
@@ -46,9 +94,7 @@ func (g *Gateway) answer(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch p := req.GetParams().(type) {
 		case *mcp.ListToolsParams:
-			if p == nil { // the message has none
-				p = &mcp.ListToolsParams{}
-			}
+			p = orNew(p)
 			return g.request(ctx, req, p).listTools(p)
 		case *mcp.CallToolParamsRaw:
 			if p == nil {
@@ -61,7 +107,10 @@ func (g *Gateway) answer(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			return g.request(ctx, req, p).task(method, p)
 		}
-		return next(ctx, method, req)
+		if g.config.Content == nil {
+			return next(ctx, method, req)
+		}
+		return g.answerContent(ctx, method, req, next)
 	}
 }
 

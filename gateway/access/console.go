@@ -62,12 +62,9 @@ func (s *Settings) Console() Console {
 	return c
 }
 
-// Settings returns the settings of the gateway.
-func (a *Access) Settings() *Settings { return a.settings }
-
-// Screen passes the requests of browsers to next that name a host of the gateway and, if they may
+// screen passes the requests of browsers to next that name a host of the gateway and, if they may
 // change something, come from its own pages. Others are answered with 403.
-func (a *Access) Screen(next http.Handler) http.Handler {
+func (a *rules) screen(next http.Handler) http.Handler {
 	own := http.NewCrossOriginProtection()
 	if u := a.settings.publicURL; u != nil {
 		_ = own.AddTrustedOrigin(originOf(u)) // an origin, as settings were checked
@@ -91,7 +88,8 @@ func LocalHost(r *http.Request) bool {
 }
 
 // KeyIdentity returns whose an API key is, with its roles.
-func (a *Access) KeyIdentity(key string) (Identity, error) {
+func (access *Access) KeyIdentity(key string) (Identity, error) {
+	a := access.rules()
 	p, err := a.keys.principal(key, a.options.now())
 	p.Roles = a.settings.rolesOf(p)
 	return p, err
@@ -99,8 +97,12 @@ func (a *Access) KeyIdentity(key string) (Identity, error) {
 
 // LoginIdentity verifies the ID token of a login and returns whose it is, with its roles. nonce is
 // what the login was begun with.
-func (a *Access) LoginIdentity(ctx context.Context, token, nonce string) (Identity, error) {
+func (access *Access) LoginIdentity(ctx context.Context, token, nonce string) (Identity, error) {
+	a := access.rules()
 	login := a.settings.console.Login
+	if login == nil { // it was removed since
+		return Identity{}, unauthorized("there is no login by a provider")
+	}
 	at := slices.IndexFunc(a.issuers, func(i *issuer) bool { return i.Issuer == login.Issuer })
 	if at < 0 { // settings were checked
 		return Identity{}, unauthorized("the token's issuer is not trusted")
@@ -122,7 +124,8 @@ func (a *Access) LoginIdentity(ctx context.Context, token, nonce string) (Identi
 
 // Current returns an identity of an earlier login with its present roles, and for an API key also
 // with its present claims. The error says that the key has expired or was revoked.
-func (a *Access) Current(p Identity) (Identity, error) {
+func (access *Access) Current(p Identity) (Identity, error) {
+	a := access.rules()
 	if p.Method == api.AuthKey {
 		var err error
 		if p, err = a.keys.current(p, a.options.now()); err != nil {

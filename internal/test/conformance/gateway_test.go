@@ -69,12 +69,17 @@ func (g gatewayRun) gateway(t *testing.T, address string) string {
 	t.Helper()
 	tools, queue := filepath.Join(t.TempDir(), "tools"), "gateway/"+g.revision
 	importTools(t, tools, g.upstream(t))
-	importTools(t, tools, triggers(t, tools), "--effect", "read")
+	config := filepath.Join(t.TempDir(), "gateway.yaml")
+	if err := os.CopyFS(filepath.Dir(config), os.DirFS("testdata")); err != nil {
+		t.Fatal(err)
+	}
+	importTools(t, tools, triggers(t, tools, config), "--effect", "read")
 	var ready struct{ Endpoint string }
 	flags := []string{"--address", address, "--task-queue", queue, "--tools", tools}
 	testserver.Start(t, &struct{}{}, nil, testserver.Bin(t, "worker"), flags...)
 	testserver.Start(t, &ready, nil, testserver.Bin(t, "starter"), append([]string{"gateway",
-		"--listen", "127.0.0.1:0", "--direct", "500ms", "--wait", "4s", "--output", "json"}, flags...)...)
+		"--listen", "127.0.0.1:0", "--config",
+		config, "--direct", "500ms", "--wait", "4s", "--output", "json"}, flags...)...)
 	return ready.Endpoint
 }
 

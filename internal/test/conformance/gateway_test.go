@@ -36,7 +36,7 @@ func TestConformance_GatewayPassesTheOfficialSuite(t *testing.T) {
 	suite := testserver.NPM(t, "conformance")
 	server := testserver.NewServer(t)
 	for _, run := range []gatewayRun{
-		{"2025-11-25", false, 57, []string{"server-session-lifecycle", "json-schema-2020-12"}},
+		{"2025-11-25", false, 67, []string{"server-session-lifecycle", "json-schema-2020-12"}},
 		{"2026-07-28", true, 95, []string{"json-schema-2020-12", "http-header-validation",
 			"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields",
 			"tasks-request-state-removal", "tasks-request-headers"}},

@@ -23,6 +23,8 @@ type Question struct {
 	ID   string `json:"id"`
 	Call string `json:"call_id"`
 	Tool string `json:"tool"`
+	// Name is what an MCP server calls the question; empty for none.
+	Name string `json:"name,omitempty"`
 	Text string `json:"text"`
 	// Schema is the JSON Schema of the answer; empty accepts any JSON value.
 	Schema json.RawMessage `json:"schema,omitempty"`
@@ -32,7 +34,9 @@ type Question struct {
 }
 
 // Size returns at most how many bytes the question takes in a payload.
-func (q Question) Size() int { return TextSize(q.Text) + JSONSize(q.Schema) }
+func (q Question) Size() int {
+	return TextSize(q.Text) + TextSize(q.Name) + JSONSize(q.Schema)
+}
 
 // QuestionID returns the id of the nth question, from 1, that a tool asks during a call.
 func QuestionID(callID string, n int) string { return fmt.Sprintf("%s/%d", callID, n) }

@@ -81,6 +81,9 @@ type Gateway struct {
 	requests      requests
 	mcp, operator *endpoint
 	watches       watches
+	// withHeaders are the tools whose calls have headers for arguments; headers guards it.
+	headers     sync.Mutex
+	withHeaders []string
 
 	// draining is closed by Drain.
 	draining chan struct{}
@@ -108,6 +111,7 @@ func New(c Config) (*Gateway, error) {
 	g.mcp = newEndpoint(&g.requests, c, g.newServer)
 	g.operator = newEndpoint(&g.requests, c, g.newOperatorServer)
 	g.warnOfNames()
+	g.declareHeaders()
 	return g, nil
 }
 
@@ -143,6 +147,7 @@ func (g *Gateway) hasServer(name string, r *http.Request) bool {
 // CatalogChanged tells connected clients that the list of tools may have changed.
 func (g *Gateway) CatalogChanged() {
 	g.warnOfNames()
+	g.declareHeaders()
 	g.mcp.announceTools()
 }
 

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -32,7 +31,8 @@ const instructions = "Calls are durable: a call that takes long answers that it 
 
 // newServer returns the server of the tools for one session, or for all clients without one.
 func (g *Gateway) newServer(session string) *mcp.Server {
-	caps := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
+	caps := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true},
+		Logging: &mcp.LoggingCapabilities{}}
 	caps.AddExtension(tasksExtension, nil)
 	options := &mcp.ServerOptions{Instructions: instructions,
 		Logger: wire.Quiet(g.config.Logger), Capabilities: caps, GetSessionID: constant(session)}
@@ -135,7 +135,8 @@ type request struct {
 	run Session
 	// progress is the token for progress; nil if the client wants none.
 	progress any
-	steps    float64
+	// told is the last progress that the client was told.
+	told toldProgress
 }
 
 // request returns what a handler knows about a message.
@@ -229,17 +230,6 @@ func (r *request) message() *api.MCPMessage {
 		m.Session = id.Key
 	}
 	return m
-}
-
-// notify sends progress, if the client wants any.
-func (r *request) notify(message string, since time.Time) {
-	if r.progress == nil {
-		return
-	}
-	r.steps = max(r.steps+1, time.Since(since).Seconds())
-	// A client that is gone is noticed by its context.
-	_ = r.session.NotifyProgress(r.ctx, &mcp.ProgressNotificationParams{ProgressToken: r.progress,
-		Progress: r.steps, Message: message})
 }
 
 // invalid returns the protocol error for parameters that no call can have.

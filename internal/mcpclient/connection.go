@@ -37,7 +37,10 @@ type Connection struct {
 	// ask.
 	progress      map[string]func(api.Progress)
 	openQuestions map[*Request]context.Context
-	token         atomic.Int64
+	logging       map[*Request]func(api.LogLine)
+	// logged is the end of the last call that got log messages.
+	logged time.Time
+	token  atomic.Int64
 	// probing is open while it is looked whether the server still reacts; else nil.
 	probing chan struct{}
 	// pingless is set if the session's protocol has no ping. Tasks are then an extension.
@@ -96,12 +99,14 @@ type Request struct {
 	Meta map[string]any
 	// Traceparent is a header of the HTTP requests of the call; empty for none.
 	Traceparent string
-	// Progress, if set, receives progress reports of the server.
+	// Progress, if set, receives progress reports of the server, and Log its log messages, which do
+	// not name their call: they are dropped while several calls take them.
 	Progress func(api.Progress)
+	Log      func(api.LogLine)
 	// Ask, if set, asks a person the server's question during the call. Its ctx ends with the call
 	// or when the server withdraws the question. It is called only on a connection with Asks, with
-	// no other call in flight.
-	Ask func(ctx context.Context, text string, schema json.RawMessage) (Reply, error)
+	// no other call in flight. name is what the server calls the question; empty for none.
+	Ask func(ctx context.Context, name, text string, schema json.RawMessage) (Reply, error)
 	// TaskSupport is that of the tool. KeepTask is how long the server is asked to keep a task of
 	// the call. Created, if set, gets the task if the server answers with one, before Call waits
 	// for its end.
@@ -191,11 +196,13 @@ func (c *Connection) begin(ctx context.Context, r *Request,
 	if r.Ask != nil {
 		c.openQuestions[r] = ctx
 	}
+	c.takeLog(r, params)
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.progress, token)
 		delete(c.openQuestions, r)
+		c.leaveLog(r)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/gateway"
 	"github.com/switchyard/switchyard/gateway/access"
 	"github.com/switchyard/switchyard/gateway/console"
@@ -229,7 +230,15 @@ func (o *options) watch(log *slog.Logger) (*folder.Watcher, error) {
 func (o *options) sessions(a *cli.App, c client.Client) *runs.Sessions {
 	own := switchyard.Options{Namespace: a.Connection.ResolvedNamespace, TaskQueue: o.queue,
 		Storage: a.Connection.Opened}
-	return &runs.Sessions{Client: switchyard.NewClient(c, own), IdleTimeout: o.idle}
+	return &runs.Sessions{Client: switchyard.NewClient(c, own), IdleTimeout: o.idle,
+		Running: func(ctx context.Context, run string) (map[string]*api.Progress, error) {
+			pending, err := audit.Pending(ctx, c, run, "")
+			progress := map[string]*api.Progress{}
+			for _, p := range pending {
+				progress[p.ID] = p.Progress
+			}
+			return progress, err
+		}}
 }
 
 // caller returns who sends a request, or the user of the process for standard streams, which have

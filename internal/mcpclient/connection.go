@@ -38,6 +38,8 @@ type Connection struct {
 	progress      map[string]func(api.Progress)
 	openQuestions map[*Request]context.Context
 	logging       map[*Request]func(api.LogLine)
+	// heard is when the running calls were last reported about.
+	heard map[*Request]time.Time
 	// logged is the end of the last call that got log messages.
 	logged time.Time
 	token  atomic.Int64
@@ -158,6 +160,7 @@ func (c *Connection) Call(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, c.failed(ctx, err, x.now())
 	}
+	c.settle(within, &r)
 	task, isTask, err := taskOf(result)
 	switch {
 	case err != nil:
@@ -191,7 +194,12 @@ func (c *Connection) begin(ctx context.Context, r *Request,
 			params.Meta = mcp.Meta{}
 		}
 		params.SetProgressToken(token)
-		c.progress[token] = r.Progress
+		c.progress[token] = func(p api.Progress) {
+			c.mu.Lock()
+			c.hear(r)
+			c.mu.Unlock()
+			r.Progress(p)
+		}
 	}
 	if r.Ask != nil {
 		c.openQuestions[r] = ctx
@@ -202,6 +210,7 @@ func (c *Connection) begin(ctx context.Context, r *Request,
 		defer c.mu.Unlock()
 		delete(c.progress, token)
 		delete(c.openQuestions, r)
+		delete(c.heard, r)
 		c.leaveLog(r)
 	}
 }

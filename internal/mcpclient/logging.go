@@ -15,7 +15,7 @@ const (
 	// logWait bounds the request for log messages. A server that does not answer has none.
 	logWait = 2 * time.Second
 	// logGap is how long after the end of a call a message may still be one of that call.
-	logGap = 100 * time.Millisecond
+	logGap = 10 * time.Millisecond
 	// maxLogger bounds the name of a logger, in bytes.
 	maxLogger = 100
 )
@@ -56,6 +56,43 @@ func (c *Connection) leaveLog(r *Request) {
 	}
 }
 
+const (
+	// settleFor is how long a call that was reported about waits for reports that the server sent
+	// before its result: the SDK handles them beside results. maxSettle bounds the wait.
+	settleFor = 50 * time.Millisecond
+	maxSettle = 500 * time.Millisecond
+)
+
+// hear notes a report about a call. The caller holds mu.
+func (c *Connection) hear(r *Request) {
+	if c.heard == nil {
+		c.heard = map[*Request]time.Time{}
+	}
+	c.heard[r] = time.Now()
+}
+
+// settle waits for the last reports about a call that has its result. Calls without reports do not
+// wait.
+func (c *Connection) settle(ctx context.Context, r *Request) {
+	for began := time.Now(); time.Since(began) < maxSettle; {
+		c.mu.Lock()
+		last, any := c.heard[r]
+		c.mu.Unlock()
+		if last.Before(began) {
+			last = began
+		}
+		left := settleFor - time.Since(last)
+		if !any || left <= 0 {
+			return
+		}
+		select {
+		case <-time.After(left):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // onLog passes a log message to the call that runs. Messages do not name their call, and the call
 // of somebody else must not get them: they are dropped while several calls run, and shortly after
 // the end of one.
@@ -69,7 +106,8 @@ func (c *Connection) onLog(_ context.Context, n *mcp.LoggingMessageRequest) {
 	if err != nil {
 		return
 	}
-	for _, log := range c.logging {
+	for r, log := range c.logging {
+		c.hear(r)
 		log(api.LogLine{Level: string(n.Params.Level), Data: data,
 			Logger: strings.ToValidUTF8(n.Params.Logger[:min(len(n.Params.Logger), maxLogger)], "")})
 	}

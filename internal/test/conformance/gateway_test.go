@@ -36,8 +36,9 @@ func TestConformance_GatewayPassesTheOfficialSuite(t *testing.T) {
 	suite := testserver.NPM(t, "conformance")
 	server := testserver.NewServer(t)
 	for _, run := range []gatewayRun{
-		{"2025-11-25", false, 67, []string{"server-session-lifecycle", "json-schema-2020-12"}},
-		{"2026-07-28", true, 95, []string{"json-schema-2020-12", "http-header-validation",
+		{"2025-11-25", false, 69, []string{"server-session-lifecycle", "json-schema-2020-12"}},
+		{"2026-07-28", true, 112, []string{"json-schema-2020-12", "http-header-validation",
+			"http-custom-header-server-validation",
 			"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields",
 			"tasks-request-state-removal", "tasks-request-headers"}},
 	} {

@@ -224,24 +224,6 @@ type Result struct {
 	Reports []Report `json:"reports,omitempty"`
 }
 
-// Report is what a tool reported during a call: exactly one of Progress and Log is set.
-type Report struct {
-	Progress *Progress `json:"progress,omitempty"`
-	Log      *LogLine  `json:"log,omitempty"`
-}
-
-// LogLine is a log message of an MCP server during a call.
-type LogLine struct {
-	// Level is one of MCP's, such as info.
-	Level  string `json:"level"`
-	Logger string `json:"logger,omitempty"`
-	// Data is the message, a JSON value.
-	Data json.RawMessage `json:"data"`
-}
-
-// MaxReports bounds the reports of a result, as JSON in bytes. The last ones are kept.
-const MaxReports = 4 << 10
-
 // NotesBegin separates a result from its notes in the text for a model.
 const NotesBegin = "\n[note: "
 
@@ -396,47 +378,3 @@ func TurnStepID(turn int) string { return fmt.Sprintf("turn-%d", turn) }
 
 // SummaryStepID is the activity id of the summary step at a limit.
 const SummaryStepID = "summary"
-
-type logKey struct{}
-
-// WithLog returns a context of a call whose LogMessage goes to log.
-func WithLog(ctx context.Context, log func(LogLine)) context.Context {
-	return context.WithValue(ctx, logKey{}, log)
-}
-
-// LogMessage reports a log message of the call that ctx belongs to. Outside of a call it does
-// nothing.
-func LogMessage(ctx context.Context, l LogLine) {
-	if log, ok := ctx.Value(logKey{}).(func(LogLine)); ok {
-		log(l)
-	}
-}
-
-type questionKey struct{}
-
-// WithQuestionName returns a context in which questions have a name that the tool gives them.
-func WithQuestionName(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, questionKey{}, name)
-}
-
-// QuestionName returns the name of the questions of a context; empty for none.
-func QuestionName(ctx context.Context) string {
-	name, _ := ctx.Value(questionKey{}).(string)
-	return name
-}
-
-type progressKey struct{}
-
-// WithProgress returns a context of a call whose ReportProgress goes to report.
-func WithProgress(ctx context.Context, report func(Progress)) context.Context {
-	return context.WithValue(ctx, progressKey{}, report)
-}
-
-// ReportProgress reports the progress of the call that ctx belongs to. Watchers of the run see the
-// last report, up to a second late. Tools may call it at any rate; it never blocks. Outside of a
-// call it does nothing.
-func ReportProgress(ctx context.Context, p Progress) {
-	if report, ok := ctx.Value(progressKey{}).(func(Progress)); ok {
-		report(p)
-	}
-}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -372,3 +373,16 @@ type ControlError struct {
 }
 
 func (e *ControlError) Error() string { return e.Message }
+
+type questionKey struct{}
+
+// WithQuestionName returns a context in which questions have a name that the tool gives them.
+func WithQuestionName(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, questionKey{}, name)
+}
+
+// QuestionName returns the name of the questions of a context; empty for none.
+func QuestionName(ctx context.Context) string {
+	name, _ := ctx.Value(questionKey{}).(string)
+	return name
+}

@@ -66,13 +66,13 @@ func keyOf(kind, name string) string {
 	return kind + "-" + hex.EncodeToString(sum[:16])
 }
 
-// newCallID returns the id of a call that begins now: the time in milliseconds, and random letters.
+// newCallID returns the id of a call that starts now: the time in milliseconds, and random letters.
 func newCallID(now time.Time) string {
 	return strconv.FormatInt(now.UnixMilli(), 36) + "-" + rand.Text()
 }
 
-// begunAt returns when a call with that id began; now if the id does not say it.
-func begunAt(id string, now time.Time) time.Time {
+// startedAt returns when a call with that id started; now if the id does not say it.
+func startedAt(id string, now time.Time) time.Time {
 	text, _, cut := strings.Cut(id, "-")
 	ms, err := strconv.ParseInt(text, 36, 64)
 	if at := time.UnixMilli(ms); cut && err == nil && at.Before(now) {

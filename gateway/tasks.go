@@ -78,7 +78,7 @@ func (c *openCall) taskOf() *taskResult {
 	now := time.Now().UTC()
 	t := &taskResult{ResultType: resultComplete, TaskID: c.handle(), Status: taskWorking,
 		StatusMessage: stateText(c.status), LastUpdatedAt: now.Format(time.RFC3339Nano),
-		CreatedAt:      begunAt(c.id, now).UTC().Format(time.RFC3339Nano),
+		CreatedAt:      startedAt(c.id, now).UTC().Format(time.RFC3339Nano),
 		PollIntervalMs: taskPoll}
 	if c.askID() != "" && c.asks() {
 		if question := elicitation(c.status); question != nil {

@@ -116,7 +116,7 @@ func Connect(ctx context.Context, entry *Server, o Options) (*Connection, error)
 		c.pingless = server.ProtocolVersion > lastWithPing
 		c.takesTasks = server.ProtocolVersion == lastWithPing && takesTasks(server)
 		go c.watch()
-		c.requestLogs(within)
+		requestLogs(within, c.session)
 		return c, nil
 	}
 	if c.serverProcess != nil {
@@ -138,7 +138,7 @@ func (c *Connection) client(o Options) *mcp.Client {
 		// Neither roots nor sampling are offered.
 		Capabilities:                &mcp.ClientCapabilities{},
 		ProgressNotificationHandler: c.onProgress,
-		LoggingMessageHandler:       c.onLog,
+		LoggingMessageHandler:       c.reports.onLog,
 		// Questions in place of results are taken to the call that they are about; see rounds.
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context,

@@ -30,19 +30,15 @@ type Connection struct {
 	ctx context.Context
 	end context.CancelCauseFunc
 
-	tools toolList
+	tools   toolList
+	reports reports
 
 	mu sync.Mutex
 	// progress and asking are the running calls that take progress, by token, and those that may
 	// ask.
 	progress      map[string]func(api.Progress)
 	openQuestions map[*Request]context.Context
-	logging       map[*Request]func(api.LogLine)
-	// heard is when the running calls were last reported about.
-	heard map[*Request]time.Time
-	// logged is the end of the last call that got log messages.
-	logged time.Time
-	token  atomic.Int64
+	token         atomic.Int64
 	// probing is open while it is looked whether the server still reacts; else nil.
 	probing chan struct{}
 	// pingless is set if the session's protocol has no ping. Tasks are then an extension.
@@ -160,7 +156,7 @@ func (c *Connection) Call(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, c.failed(ctx, err, x.now())
 	}
-	c.settle(within, &r)
+	c.reports.linger(within, &r)
 	task, isTask, err := taskOf(result)
 	switch {
 	case err != nil:
@@ -195,23 +191,20 @@ func (c *Connection) begin(ctx context.Context, r *Request,
 		}
 		params.SetProgressToken(token)
 		c.progress[token] = func(p api.Progress) {
-			c.mu.Lock()
-			c.hear(r)
-			c.mu.Unlock()
+			c.reports.hear(r)
 			r.Progress(p)
 		}
 	}
 	if r.Ask != nil {
 		c.openQuestions[r] = ctx
 	}
-	c.takeLog(r, params)
+	c.reports.begin(r, params, c.pingless)
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.progress, token)
 		delete(c.openQuestions, r)
-		delete(c.heard, r)
-		c.leaveLog(r)
+		c.reports.end(r)
 	}
 }
 

@@ -213,9 +213,7 @@ func TestLogMessages_ReachTheirCall(t *testing.T) {
 				t.Errorf("%s: got %s", mode, got)
 			}
 			other := &Request{Log: func(api.LogLine) {}}
-			c.mu.Lock()
-			c.takeLog(other, &mcp.CallToolParams{})
-			c.mu.Unlock()
+			c.reports.begin(other, &mcp.CallToolParams{}, false)
 			call(`{"count":2}`)
 			if len(lines) > 0 {
 				t.Errorf("%s: with two calls: %s", mode, <-lines)

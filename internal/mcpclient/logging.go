@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"context"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,70 +19,86 @@ const (
 	logGap = 10 * time.Millisecond
 	// maxLogger bounds the name of a logger, in bytes.
 	maxLogger = 100
+	// lingerFor is how long a call that was reported about waits for reports that the server sent
+	// before its result: the SDK handles them beside results. maxLinger bounds the wait.
+	lingerFor = 50 * time.Millisecond
+	maxLinger = 500 * time.Millisecond
 )
 
+// reports knows which calls of a connection are reported about.
+type reports struct {
+	mu sync.Mutex
+	// logs are the running calls that take log messages, and ended the end of the last one.
+	logs  map[*Request]func(api.LogLine)
+	ended time.Time
+	// heard is when the running calls were last reported about.
+	heard map[*Request]time.Time
+}
+
 // requestLogs asks a server for its log messages, where the protocol has a request for that.
-func (c *Connection) requestLogs(ctx context.Context) {
-	caps := c.session.InitializeResult().Capabilities
-	if c.pingless || caps == nil || caps.Logging == nil {
+func requestLogs(ctx context.Context, s *mcp.ClientSession) {
+	server := s.InitializeResult()
+	if server.ProtocolVersion > lastWithPing || server.Capabilities == nil ||
+		server.Capabilities.Logging == nil {
 		return
 	}
 	within, cancel := context.WithTimeout(ctx, logWait)
 	defer cancel()
-	_ = c.session.SetLoggingLevel(within, &mcp.SetLoggingLevelParams{Level: logLevel}) // no logs
+	_ = s.SetLoggingLevel(within, &mcp.SetLoggingLevelParams{Level: logLevel}) // no logs
 }
 
-// takeLog has a call get the log messages of the server. The caller holds mu.
-func (c *Connection) takeLog(r *Request, params *mcp.CallToolParams) {
+// begin has a call get the reports about it. meta is set if the protocol has no request for logs.
+func (p *reports) begin(r *Request, params *mcp.CallToolParams, meta bool) {
 	if r.Log == nil {
 		return
 	}
-	if c.logging == nil {
-		c.logging = map[*Request]func(api.LogLine){}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.logs == nil {
+		p.logs = map[*Request]func(api.LogLine){}
 	}
-	c.logging[r] = r.Log
-	if c.pingless {
-		if params.Meta == nil {
-			params.Meta = mcp.Meta{}
-		}
-		params.Meta[mcp.MetaKeyLogLevel] = logLevel
+	p.logs[r] = r.Log
+	if !meta {
+		return
 	}
+	if params.Meta == nil {
+		params.Meta = mcp.Meta{}
+	}
+	params.Meta[mcp.MetaKeyLogLevel] = logLevel
 }
 
-// leaveLog is the end of a call that got log messages. The caller holds mu.
-func (c *Connection) leaveLog(r *Request) {
+// end is the end of a call.
+func (p *reports) end(r *Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.heard, r)
 	if r.Log != nil {
-		delete(c.logging, r)
-		c.logged = time.Now()
+		delete(p.logs, r)
+		p.ended = time.Now()
 	}
 }
 
-const (
-	// settleFor is how long a call that was reported about waits for reports that the server sent
-	// before its result: the SDK handles them beside results. maxSettle bounds the wait.
-	settleFor = 50 * time.Millisecond
-	maxSettle = 500 * time.Millisecond
-)
-
-// hear notes a report about a call. The caller holds mu.
-func (c *Connection) hear(r *Request) {
-	if c.heard == nil {
-		c.heard = map[*Request]time.Time{}
+// hear notes a report about a call.
+func (p *reports) hear(r *Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.heard == nil {
+		p.heard = map[*Request]time.Time{}
 	}
-	c.heard[r] = time.Now()
+	p.heard[r] = time.Now()
 }
 
-// settle waits for the last reports about a call that has its result. Calls without reports do not
+// linger waits for the last reports about a call that has its result. Calls without reports do not
 // wait.
-func (c *Connection) settle(ctx context.Context, r *Request) {
-	for began := time.Now(); time.Since(began) < maxSettle; {
-		c.mu.Lock()
-		last, any := c.heard[r]
-		c.mu.Unlock()
+func (p *reports) linger(ctx context.Context, r *Request) {
+	for began := time.Now(); time.Since(began) < maxLinger; {
+		p.mu.Lock()
+		last, any := p.heard[r]
+		p.mu.Unlock()
 		if last.Before(began) {
 			last = began
 		}
-		left := settleFor - time.Since(last)
+		left := lingerFor - time.Since(last)
 		if !any || left <= 0 {
 			return
 		}
@@ -93,22 +110,29 @@ func (c *Connection) settle(ctx context.Context, r *Request) {
 	}
 }
 
-// onLog passes a log message to the call that runs. Messages do not name their call, and the call
-// of somebody else must not get them: they are dropped while several calls run, and shortly after
-// the end of one.
-func (c *Connection) onLog(_ context.Context, n *mcp.LoggingMessageRequest) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.logging) != 1 || time.Since(c.logged) < logGap {
-		return
+// only returns the call that a log message belongs to; nil if that is not clear. Messages do not
+// name their call, and the call of somebody else must not get them: they are dropped while several
+// calls run, and shortly after the end of one.
+func (p *reports) only() *Request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.logs) != 1 || time.Since(p.ended) < logGap {
+		return nil
 	}
+	for r := range p.logs {
+		return r
+	}
+	return nil
+}
+
+// onLog passes a log message to the call that runs.
+func (p *reports) onLog(_ context.Context, n *mcp.LoggingMessageRequest) {
+	r := p.only()
 	data, err := api.EncodeJSON(n.Params.Data)
-	if err != nil {
+	if r == nil || err != nil {
 		return
 	}
-	for r, log := range c.logging {
-		c.hear(r)
-		log(api.LogLine{Level: string(n.Params.Level), Data: data,
-			Logger: strings.ToValidUTF8(n.Params.Logger[:min(len(n.Params.Logger), maxLogger)], "")})
-	}
+	p.hear(r)
+	r.Log(api.LogLine{Level: string(n.Params.Level), Data: data,
+		Logger: strings.ToValidUTF8(n.Params.Logger[:min(len(n.Params.Logger), maxLogger)], "")})
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -388,53 +387,4 @@ func (t Tool) RequeuesLost(e *Error, n int) bool {
 	repeatable := t.Effect == EffectRead || t.Effect == EffectIdempotent
 	return e.Type == ErrWorkerLost && !e.Requeue && !e.NotStarted && repeatable &&
 		t.schedulable() && n < maxLost
-}
-
-// Report is what a tool reported during a call: exactly one of Progress and Log is set.
-type Report struct {
-	Progress *Progress `json:"progress,omitempty"`
-	Log      *LogLine  `json:"log,omitempty"`
-}
-
-// LogLine is a log message of an MCP server during a call.
-type LogLine struct {
-	// Level is one of MCP's, such as info.
-	Level  string `json:"level"`
-	Logger string `json:"logger,omitempty"`
-	// Data is the message, a JSON value.
-	Data json.RawMessage `json:"data"`
-}
-
-// MaxReports bounds the reports of a result, as JSON in bytes. The last ones are kept.
-const MaxReports = 4 << 10
-
-type logKey struct{}
-
-// WithLog returns a context of a call whose LogMessage goes to log.
-func WithLog(ctx context.Context, log func(LogLine)) context.Context {
-	return context.WithValue(ctx, logKey{}, log)
-}
-
-// LogMessage reports a log message of the call that ctx belongs to. Outside of a call it does
-// nothing.
-func LogMessage(ctx context.Context, l LogLine) {
-	if log, ok := ctx.Value(logKey{}).(func(LogLine)); ok {
-		log(l)
-	}
-}
-
-type progressKey struct{}
-
-// WithProgress returns a context of a call whose ReportProgress goes to report.
-func WithProgress(ctx context.Context, report func(Progress)) context.Context {
-	return context.WithValue(ctx, progressKey{}, report)
-}
-
-// ReportProgress reports the progress of the call that ctx belongs to. Watchers of the run see the
-// last report, up to a second late. Tools may call it at any rate; it never blocks. Outside of a
-// call it does nothing.
-func ReportProgress(ctx context.Context, p Progress) {
-	if report, ok := ctx.Value(progressKey{}).(func(Progress)); ok {
-		report(p)
-	}
 }

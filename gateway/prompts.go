@@ -143,12 +143,18 @@ func (r *contentRequest) askArguments(prompt *content.Prompt, p *mcp.GetPromptPa
 	case r.asks():
 		ctx, cancel := r.within(r.ctx, r.config.Wait)
 		defer cancel()
-		var err error
-		if answer, err = r.session.Elicit(ctx, question); err != nil {
-			answer = nil
-		}
+		answer, _ = r.session.Elicit(ctx, question) // a client that cannot ask has no answer
 	}
-	var names []string
+	if names := take(answer, values, missing); len(names) > 0 {
+		return nil, invalid(fmt.Sprintf("the prompt %s needs the arguments %s", prompt.Name,
+			strings.Join(names, ", ")))
+	}
+	return nil, nil
+}
+
+// take adds an answer to the values of a prompt, and returns the arguments that are still missing.
+func take(answer *mcp.ElicitResult, values map[string]string, missing []content.Argument) (
+	names []string) {
 	for _, a := range missing {
 		if answer != nil && answer.Action == "accept" {
 			values[a.Name], _ = answer.Content[a.Name].(string)
@@ -157,11 +163,7 @@ func (r *contentRequest) askArguments(prompt *content.Prompt, p *mcp.GetPromptPa
 			names = append(names, a.Name)
 		}
 	}
-	if len(names) > 0 {
-		return nil, invalid(fmt.Sprintf("the prompt %s needs the arguments %s", prompt.Name,
-			strings.Join(names, ", ")))
-	}
-	return nil, nil
+	return names
 }
 
 // formOfArguments returns the form that asks for arguments.

@@ -1,5 +1,7 @@
 package gateway
 
+//lint:file-ignore SA1019 clients use log messages as long as the protocol has them
+
 import (
 	"time"
 
@@ -14,7 +16,6 @@ const liveEvery = time.Second
 // a tool reports is told on top of the seconds that were told before its first report.
 type toldProgress struct {
 	at, live time.Time
-	any      bool
 	last     float64
 	// base is what was told before the first report of the tool, and last report what it reported.
 	base   float64

@@ -1,5 +1,7 @@
 package gateway
 
+//lint:file-ignore SA1019 clients use log messages as long as the protocol has them
+
 import (
 	"context"
 	"encoding/json"

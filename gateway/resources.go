@@ -135,26 +135,34 @@ func (r *contentRequest) readByTool(uri string, c content.Contents) ([]*mcp.Reso
 		return nil, r.unreadable(uri, err)
 	}
 	call, refusal, err := r.start(tool, args, "")
+	if err == nil && refusal != nil {
+		err = notRead("the session has too many open calls; try again later")
+	}
+	if err == nil {
+		err = call.await(r.config.Wait)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if refusal == nil {
-		if err := call.await(r.config.Wait); err != nil {
-			return nil, err
-		}
+	res, err := resultOf(call)
+	if err != nil {
+		return nil, err
 	}
-	switch o := call.status.Outcome; {
-	case refusal != nil:
-		return nil, notRead("the session has too many open calls; try again later")
-	case call.status.State != api.SessionCallEnded || o == nil:
+	return resourceOf(uri, c.MIMEType, res), nil
+}
+
+// resultOf returns the result of a call for a resource, or why there is none.
+func resultOf(c *openCall) (*api.Result, error) {
+	switch o := c.status.Outcome; {
+	case c.status.State != api.SessionCallEnded || o == nil:
 		return nil, notRead(fmt.Sprintf("the call of %s is pending; the tool %s returns its "+
-			"result with {\"call_id\": %q}", c.Tool, getResult, call.handle()))
+			"result with {\"call_id\": %q}", c.tool.Spec.Name, getResult, c.handle()))
 	case o.Error != nil:
 		return nil, notRead(o.Error.ForModel())
 	case o.Result == nil:
 		return nil, notRead("the call ended without a result")
 	default:
-		return resourceOf(uri, c.MIMEType, o.Result), nil
+		return o.Result, nil
 	}
 }
 

@@ -31,8 +31,9 @@ const instructions = "Calls are durable: a call that takes long answers that it 
 
 // newServer returns the server of the tools for one session, or for all clients without one.
 func (g *Gateway) newServer(session string) *mcp.Server {
-	caps := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true},
-		Logging: &mcp.LoggingCapabilities{}}
+	caps := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
+	//lint:ignore SA1019 clients use log messages as long as the protocol has them
+	caps.Logging = &mcp.LoggingCapabilities{}
 	caps.AddExtension(tasksExtension, nil)
 	options := &mcp.ServerOptions{Instructions: instructions,
 		Logger: wire.Quiet(g.config.Logger), Capabilities: caps, GetSessionID: constant(session)}

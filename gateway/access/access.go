@@ -158,17 +158,22 @@ func newRules(s *Settings, o Options, before *rules) (*rules, error) {
 	for _, f := range s.issuers {
 		r.issuers = append(r.issuers, before.issuer(f, o))
 	}
-	if s.keysPath == before.settings.keysPath {
-		return r, nil
+	return r, r.openKeys(before)
+}
+
+// openKeys opens another file of keys than before.
+func (a *rules) openKeys(before *rules) error {
+	if a.settings.keysPath == before.settings.keysPath {
+		return nil
 	}
-	if r.keys = nil; s.keysPath != "" {
+	if a.keys = nil; a.settings.keysPath != "" {
 		var err error
-		if r.keys, err = openKeyFile(s.keysPath, o.Logger); err != nil {
-			return nil, err
+		if a.keys, err = openKeyFile(a.settings.keysPath, a.options.Logger); err != nil {
+			return err
 		}
 	}
 	before.close()
-	return r, nil
+	return nil
 }
 
 // issuer returns the verifier of an issuer's tokens.

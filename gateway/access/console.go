@@ -88,26 +88,26 @@ func LocalHost(r *http.Request) bool {
 }
 
 // KeyIdentity returns whose an API key is, with its roles.
-func (access *Access) KeyIdentity(key string) (Identity, error) {
-	a := access.rules()
-	p, err := a.keys.principal(key, a.options.now())
-	p.Roles = a.settings.rolesOf(p)
+func (a *Access) KeyIdentity(key string) (Identity, error) {
+	now := a.rules()
+	p, err := now.keys.principal(key, now.options.now())
+	p.Roles = now.settings.rolesOf(p)
 	return p, err
 }
 
 // LoginIdentity verifies the ID token of a login and returns whose it is, with its roles. nonce is
 // what the login was begun with.
-func (access *Access) LoginIdentity(ctx context.Context, token, nonce string) (Identity, error) {
-	a := access.rules()
-	login := a.settings.console.Login
+func (a *Access) LoginIdentity(ctx context.Context, token, nonce string) (Identity, error) {
+	now := a.rules()
+	login := now.settings.console.Login
 	if login == nil { // it was removed since
 		return Identity{}, unauthorized("there is no login by a provider")
 	}
-	at := slices.IndexFunc(a.issuers, func(i *issuer) bool { return i.Issuer == login.Issuer })
+	at := slices.IndexFunc(now.issuers, func(i *issuer) bool { return i.Issuer == login.Issuer })
 	if at < 0 { // settings were checked
 		return Identity{}, unauthorized("the token's issuer is not trusted")
 	}
-	i := a.issuers[at]
+	i := now.issuers[at]
 	verified, all, err := i.verify(ctx, token, []string{login.ClientID})
 	if err != nil {
 		return Identity{}, err
@@ -119,20 +119,20 @@ func (access *Access) LoginIdentity(ctx context.Context, token, nonce string) (I
 	case (several || len(verified.Audience) > 1) && party != login.ClientID:
 		return Identity{}, unauthorized("the token is for another client")
 	}
-	return i.identity(all, a.settings, api.AuthOIDC)
+	return i.identity(all, now.settings, api.AuthOIDC)
 }
 
 // Current returns an identity of an earlier login with its present roles, and for an API key also
 // with its present claims. The error says that the key has expired or was revoked.
-func (access *Access) Current(p Identity) (Identity, error) {
-	a := access.rules()
+func (a *Access) Current(p Identity) (Identity, error) {
+	now := a.rules()
 	if p.Method == api.AuthKey {
 		var err error
-		if p, err = a.keys.current(p, a.options.now()); err != nil {
+		if p, err = now.keys.current(p, now.options.now()); err != nil {
 			return p, err
 		}
 	}
-	p.Roles = a.settings.rolesOf(p)
+	p.Roles = now.settings.rolesOf(p)
 	return p, nil
 }
 

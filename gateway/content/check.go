@@ -87,14 +87,7 @@ func (c *checker) arguments(at string, arguments []Argument) {
 
 func (c *checker) resource(at string, r *Resource) {
 	c.once(at+".uri", r.URI)
-	t, err := parseTemplate(r.URI)
-	u, fault := url.Parse(variable.ReplaceAllString(r.URI, "x"))
-	switch {
-	case err != nil:
-		c.Add(at+".uri", "", "%v", err)
-	case r.URI != "" && (fault != nil || u.Scheme == ""):
-		c.Add(at+".uri", "write it as docs://handbook", "%q is no absolute address", r.URI)
-	}
+	t := c.address(at+".uri", r.URI)
 	switch set := count(r.Text, r.File, r.Dir, r.Tool); {
 	case set != 1:
 		c.Add(at, "set exactly one of text, file, dir and tool", "%d of them are set", set)
@@ -106,6 +99,24 @@ func (c *checker) resource(at string, r *Resource) {
 		c.Add(at, "paths are relative to gateway.yaml", "%v", err)
 	}
 	c.arguments(at, r.Arguments)
+	c.variables(at, r, t)
+}
+
+// address checks the address of a resource, and returns its template; nil for none.
+func (c *checker) address(at, uri string) *template {
+	t, err := parseTemplate(uri)
+	u, fault := url.Parse(variable.ReplaceAllString(uri, "x"))
+	switch {
+	case err != nil:
+		c.Add(at, "", "%v", err)
+	case uri != "" && (fault != nil || u.Scheme == ""):
+		c.Add(at, "write it as docs://handbook", "%q is no absolute address", uri)
+	}
+	return t
+}
+
+// variables checks that the arguments of a resource are variables of its address.
+func (c *checker) variables(at string, r *Resource, t *template) {
 	for i, a := range r.Arguments {
 		if t == nil || !slices.Contains(t.names, a.Name) {
 			c.Add(jsonpath.Index(at+".arguments", i)+".name", "remove it, or write {"+a.Name+

@@ -61,25 +61,32 @@ func (v *View) files(r *Resource) []Listed {
 	defer func() { _ = root.Close() }()
 	var all []Listed
 	_ = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil || name == ".":
+		if err != nil || name == "." {
 			return nil
-		case strings.HasPrefix(d.Name(), ".") && d.IsDir():
+		}
+		hidden := strings.HasPrefix(d.Name(), ".")
+		switch {
+		case hidden && d.IsDir():
 			return fs.SkipDir
-		case strings.HasPrefix(d.Name(), ".") || !d.Type().IsRegular():
+		case hidden || !d.Type().IsRegular():
 			return nil
 		case len(all) == maxFiles:
 			return fs.SkipAll
 		}
-		l := Listed{URI: r.URI + escape(name), Name: name, Description: r.Description,
-			MIMEType: r.mimeType(name)}
-		if info, err := d.Info(); err == nil {
-			l.Size = info.Size()
-		}
-		all = append(all, l)
+		all = append(all, Listed{URI: r.URI + escape(name), Name: name,
+			Description: r.Description, MIMEType: r.mimeType(name), Size: sizeOf(d)})
 		return nil
 	})
 	return all
+}
+
+// sizeOf returns the size of a file; zero if it is unknown.
+func sizeOf(d fs.DirEntry) int64 {
+	info, err := d.Info()
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 // escape returns the path of a file as a part of an address, and unescape the path.
@@ -146,30 +153,39 @@ func (v *View) Read(uri string) (Contents, error) {
 }
 
 // find returns the resource at an address, with the path of a file in its folder, or the values of
-// its variables; nil if there is none.
-func (v *View) find(uri string) (r *Resource, rest string, values map[string]string) {
-	for _, r := range v.resources {
-		if r.template == nil && r.Dir == "" && r.URI == uri {
-			return r, "", nil
-		}
-	}
-	for _, r := range v.resources {
-		if r.Dir == "" {
-			continue
-		}
-		below, ok := strings.CutPrefix(uri, r.URI)
-		if name, fault := unescape(below); ok && fault == nil && visible(name) {
-			return r, name, nil
-		}
-	}
-	for _, r := range v.resources {
-		if r.template != nil {
-			if values, ok := r.template.match(uri); ok {
-				return r, "", values
+// its variables; nil if there is none. Whole addresses go before folders, and these before
+// templates.
+func (v *View) find(uri string) (*Resource, string, map[string]string) {
+	for _, matches := range []func(*Resource, string) (string, map[string]string, bool){
+		(*Resource).is, (*Resource).has, (*Resource).fits} {
+		for _, r := range v.resources {
+			if rest, values, ok := matches(r, uri); ok {
+				return r, rest, values
 			}
 		}
 	}
 	return nil, "", nil
+}
+
+// is reports whether the resource has that address.
+func (r *Resource) is(uri string) (string, map[string]string, bool) {
+	return "", nil, r.template == nil && r.Dir == "" && r.URI == uri
+}
+
+// has reports whether the resource is a folder for that address, and returns the path of the file.
+func (r *Resource) has(uri string) (string, map[string]string, bool) {
+	below, ok := strings.CutPrefix(uri, r.URI)
+	name, err := unescape(below)
+	return name, nil, r.Dir != "" && ok && err == nil && visible(name)
+}
+
+// fits reports whether the address is one of the template, and returns its variables.
+func (r *Resource) fits(uri string) (string, map[string]string, bool) {
+	if r.template == nil {
+		return "", nil, false
+	}
+	values, ok := r.template.match(uri)
+	return "", values, ok
 }
 
 // visible reports whether a path is that of a file that is listed, if it exists.

@@ -138,7 +138,6 @@ func (c *Connection) client(o Options) *mcp.Client {
 		// Neither roots nor sampling are offered.
 		Capabilities:                &mcp.ClientCapabilities{},
 		ProgressNotificationHandler: c.onProgress,
-		LoggingMessageHandler:       c.reports.onLog,
 		// Questions in place of results are taken to the call that they are about; see rounds.
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 		ToolListChangedHandler: func(context.Context,
@@ -146,6 +145,8 @@ func (c *Connection) client(o Options) *mcp.Client {
 			c.tools.changed.Store(true)
 		},
 	}
+	//lint:ignore SA1019 servers send log messages as long as the protocol has them
+	options.LoggingMessageHandler = c.reports.onLog
 	if o.Asks {
 		options.ElicitationHandler = c.onElicit
 		options.Capabilities.Elicitation = &mcp.ElicitationCapabilities{

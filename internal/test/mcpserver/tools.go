@@ -1,5 +1,7 @@
 package mcpserver
 
+//lint:file-ignore SA1019 servers send log messages as long as the protocol has them
+
 import (
 	"bytes"
 	"cmp"

@@ -76,7 +76,7 @@ func repliesOf(ctx context.Context) []string {
 func (a *asker) ask(ctx context.Context, text string, schema json.RawMessage) (api.Reply, error) {
 	a.clock.Pause()
 	defer a.clock.Resume()
-	q := api.Question{Call: a.callID, Tool: a.tool,
+	q := api.Question{Call: a.callID, Tool: a.tool, Name: api.QuestionName(ctx),
 		Text: executor.RedactorOf(ctx).Text(executor.ValidText(text)), Schema: schema,
 		Until: time.Now().Add(a.within - a.clock.Asked())}
 	if e := checkQuestion(q); e != nil {

@@ -167,16 +167,22 @@ func (p *pulse) next(wait time.Duration) {
 
 // report records the tool's progress. It ignores numbers that JSON cannot represent.
 func (p *pulse) report(progress api.Progress) {
-	if unreal(progress.Done) || unreal(progress.Total) {
+	progress, ok := proper(progress)
+	if !ok {
 		return
 	}
-	progress.Message = executor.ValidText(progress.Message)
-	progress.Message = progress.Message[:executor.FittingPrefix(progress.Message,
-		maxProgressMessage)]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.progress = &progress
 	p.hasten(progressInterval)
+}
+
+// proper returns progress as others may see it; false for numbers that JSON cannot represent.
+func proper(progress api.Progress) (api.Progress, bool) {
+	progress.Message = executor.ValidText(progress.Message)
+	progress.Message = progress.Message[:executor.FittingPrefix(progress.Message,
+		maxProgressMessage)]
+	return progress, !unreal(progress.Done) && !unreal(progress.Total)
 }
 
 // hasten schedules the next heartbeat at pace after the last one, unless it is due earlier. The

@@ -104,8 +104,9 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 		return api.Result{}, e
 	}
 	hidden := executor.NewRedactor(compiled, t.Arguments)
-	timeout, cancel := a.withTimeout(hidden.Reporting(executor.WithRedactor(t.withContext(ctx,
-		spec), hidden)), t, remaining(ctx, spec))
+	reported := &reports{inline: t.inline != nil}
+	timeout, cancel := a.withTimeout(hidden.Reporting(executor.WithRedactor(t.withContext(
+		reported.collecting(ctx), spec), hidden)), t, remaining(ctx, spec))
 	defer cancel()
 	if e := command.EnsureDependencies(timeout, spec); e != nil {
 		if timeout.Err() != nil {
@@ -135,6 +136,7 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 	}
 	result, failure := a.results.Process(ctx, compiled, answer,
 		t.call(executor.WithRedactor(ctx, hidden), spec))
+	result.Reports = reported.kept()
 	result = t.fitting(result)
 	result.Slow = took > spec.Execution.SlowAfter.Std()
 	result.ExecutionMicros, result.PostMicros = took.Microseconds(),

@@ -220,6 +220,8 @@ type Result struct {
 	// conditions are false. Cleared are the labels that the tool removes from the run.
 	NotEmitted []string   `json:"not_emitted,omitempty"`
 	Cleared    []Clearing `json:"cleared,omitempty"`
+	// Reports are what the tool reported during the call, as far as MaxReports allows.
+	Reports []Report `json:"reports,omitempty"`
 }
 
 // NotesBegin separates a result from its notes in the text for a model.
@@ -376,19 +378,3 @@ func TurnStepID(turn int) string { return fmt.Sprintf("turn-%d", turn) }
 
 // SummaryStepID is the activity id of the summary step at a limit.
 const SummaryStepID = "summary"
-
-type progressKey struct{}
-
-// WithProgress returns a context of a call whose ReportProgress goes to report.
-func WithProgress(ctx context.Context, report func(Progress)) context.Context {
-	return context.WithValue(ctx, progressKey{}, report)
-}
-
-// ReportProgress reports the progress of the call that ctx belongs to. Watchers of the run see the
-// last report, up to a second late. Tools may call it at any rate; it never blocks. Outside of a
-// call it does nothing.
-func ReportProgress(ctx context.Context, p Progress) {
-	if report, ok := ctx.Value(progressKey{}).(func(Progress)); ok {
-		report(p)
-	}
-}

@@ -2,6 +2,8 @@ package api
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -304,4 +306,53 @@ func (f ActivityFailure) reportedTask(earlier *RemoteTask) *RemoteTask {
 // for the end of the task. It was scheduled again for that reason n times before.
 func (r *RemoteTask) Follows(e *Error, n int) bool {
 	return r != nil && !e.BeforeStart() && n < MaxFollows
+}
+
+// Report is what a tool reported during a call: exactly one of Progress and Log is set.
+type Report struct {
+	Progress *Progress `json:"progress,omitempty"`
+	Log      *LogLine  `json:"log,omitempty"`
+}
+
+// LogLine is a log message of an MCP server during a call.
+type LogLine struct {
+	// Level is one of MCP's, such as info.
+	Level  string `json:"level"`
+	Logger string `json:"logger,omitempty"`
+	// Data is the message, a JSON value.
+	Data json.RawMessage `json:"data"`
+}
+
+// MaxReports bounds the reports of a result, as JSON in bytes. The last ones are kept.
+const MaxReports = 4 << 10
+
+type logKey struct{}
+
+// WithLog returns a context of a call whose LogMessage goes to log.
+func WithLog(ctx context.Context, log func(LogLine)) context.Context {
+	return context.WithValue(ctx, logKey{}, log)
+}
+
+// LogMessage reports a log message of the call that ctx belongs to. Outside of a call it does
+// nothing.
+func LogMessage(ctx context.Context, l LogLine) {
+	if log, ok := ctx.Value(logKey{}).(func(LogLine)); ok {
+		log(l)
+	}
+}
+
+type progressKey struct{}
+
+// WithProgress returns a context of a call whose ReportProgress goes to report.
+func WithProgress(ctx context.Context, report func(Progress)) context.Context {
+	return context.WithValue(ctx, progressKey{}, report)
+}
+
+// ReportProgress reports the progress of the call that ctx belongs to. Watchers of the run see the
+// last report, up to a second late. Tools may call it at any rate; it never blocks. Outside of a
+// call it does nothing.
+func ReportProgress(ctx context.Context, p Progress) {
+	if report, ok := ctx.Value(progressKey{}).(func(Progress)); ok {
+		report(p)
+	}
 }

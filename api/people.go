@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -23,6 +24,8 @@ type Question struct {
 	ID   string `json:"id"`
 	Call string `json:"call_id"`
 	Tool string `json:"tool"`
+	// Name is what an MCP server calls the question; empty for none.
+	Name string `json:"name,omitempty"`
 	Text string `json:"text"`
 	// Schema is the JSON Schema of the answer; empty accepts any JSON value.
 	Schema json.RawMessage `json:"schema,omitempty"`
@@ -32,7 +35,9 @@ type Question struct {
 }
 
 // Size returns at most how many bytes the question takes in a payload.
-func (q Question) Size() int { return TextSize(q.Text) + JSONSize(q.Schema) }
+func (q Question) Size() int {
+	return TextSize(q.Text) + TextSize(q.Name) + JSONSize(q.Schema)
+}
 
 // QuestionID returns the id of the nth question, from 1, that a tool asks during a call.
 func QuestionID(callID string, n int) string { return fmt.Sprintf("%s/%d", callID, n) }
@@ -368,3 +373,16 @@ type ControlError struct {
 }
 
 func (e *ControlError) Error() string { return e.Message }
+
+type questionKey struct{}
+
+// WithQuestionName returns a context in which questions have a name that the tool gives them.
+func WithQuestionName(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, questionKey{}, name)
+}
+
+// QuestionName returns the name of the questions of a context; empty for none.
+func QuestionName(ctx context.Context) string {
+	name, _ := ctx.Value(questionKey{}).(string)
+	return name
+}

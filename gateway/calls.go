@@ -2,9 +2,9 @@ package gateway
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"time"
 
@@ -37,10 +37,10 @@ type openCall struct {
 	tool   *toolspecs.Compiled
 	status api.SessionCallStatus
 	began  time.Time
-	// told is when the client last heard of the call.
-	told time.Time
 	// asked are the questions and approvals that the client was asked about.
 	asked map[string]bool
+	// answers came with the request, by the names of questions.
+	answers mcp.InputResponseMap
 	// requestDigest identifies the request; empty for one that cannot be repeated with an answer.
 	requestDigest string
 }
@@ -93,20 +93,34 @@ func (r *request) submit(p *mcp.CallToolParamsRaw, name string, args json.RawMes
 	if len(args) == 0 {
 		args = json.RawMessage(`{}`)
 	}
-	submitted := api.SessionCall{ID: rand.Text(), Tool: name, Arguments: string(args),
-		Wait: api.Duration(r.config.Direct), Trace: r.trace(), MCP: r.message()}
+	c, refusal, err := r.start(tool, args, requestDigest(p))
+	if refusal != nil || err != nil {
+		return refusal, err
+	}
+	c.answers = maps.Clone(p.InputResponses)
+	return c.follow()
+}
+
+// start makes a call of a tool. The result is what the client gets if the call was not accepted.
+// digest identifies the request; empty for one that cannot be repeated with an answer.
+func (r *request) start(tool *toolspecs.Compiled, args json.RawMessage, digest string) (*openCall,
+	mcp.Result, error) {
+	submitted := api.SessionCall{ID: newCallID(time.Now()), Tool: tool.Spec.Name,
+		Arguments: string(args), Wait: api.Duration(r.config.Direct), Trace: r.trace(),
+		MCP: r.message()}
 	submitted.Key, _ = r.meta[idempotencyKey].(string)
 	c := &openCall{request: r, session: r.run, id: submitted.ID, tool: tool, began: time.Now(),
-		requestDigest: requestDigest(p)}
+		requestDigest: digest}
 	if fault := submitted.Check(); fault != nil {
-		return nil, invalid(fault.Error())
+		return nil, nil, invalid(fault.Error())
 	}
-	c.status, err = r.config.Sessions.Submit(r.ctx, r.run, submitted)
-	if err != nil {
-		return c.refused(err)
+	var err error
+	if c.status, err = r.config.Sessions.Submit(r.ctx, r.run, submitted); err != nil {
+		refusal, err := c.refused(err)
+		return c, refusal, err
 	}
 	c.id, c.execution = c.status.ID, c.status.RunID
-	return c.follow()
+	return c, nil, nil
 }
 
 // refused returns what a client gets whose call was not accepted.
@@ -169,6 +183,7 @@ func (c *openCall) ended() (mcp.Result, error) {
 		return c.failure(api.Errorf(api.ErrOutcomeUnknown,
 			"the result of the call is no longer available")), nil
 	}
+	c.tellReports(c.status.Outcome.Result)
 	return c.outcome(c.tool, c.handle(), c.status.Outcome), nil
 }
 
@@ -178,10 +193,7 @@ func (c *openCall) await(d time.Duration) error {
 	ctx, cancel := c.within(c.ctx, d)
 	defer cancel()
 	for pause := firstPoll; c.status.State != api.SessionCallEnded && !c.hasQuestion(); {
-		if c.told.IsZero() || time.Since(c.told) >= progressEvery {
-			c.told = time.Now()
-			c.notify(stateText(c.status), c.began)
-		}
+		c.tellState()
 		if !sleep(ctx, pause) {
 			break
 		}
@@ -194,6 +206,7 @@ func (c *openCall) await(d time.Duration) error {
 			return c.unavailable(err)
 		}
 		c.status = status
+		c.tellLive()
 	}
 	if c.ctx.Err() != nil {
 		c.abandon()
@@ -266,16 +279,14 @@ func (c *openCall) followResult() (mcp.Result, error) {
 	defer cancel()
 	for pause := firstPoll; c.status.State != api.SessionCallEnded && sleep(ctx, pause); {
 		pause = min(2*pause, lastPoll)
-		if time.Since(c.told) >= progressEvery {
-			c.told = time.Now()
-			c.notify(stateText(c.status), c.began)
-		}
+		c.tellState()
 		status, err := c.config.Sessions.Status(ctx, c.session, c.id, c.execution)
 		if err != nil && ctx.Err() == nil {
 			return nil, c.unavailable(err)
 		}
 		if err == nil {
 			c.status = status
+			c.tellLive()
 		}
 	}
 	if c.status.State == api.SessionCallEnded {

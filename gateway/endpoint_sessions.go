@@ -77,14 +77,19 @@ const announcement = "switchyard_list_changed"
 
 // announceTools tells the clients that are connected that the list of tools has changed.
 func (e *endpoint) announceTools() {
+	for _, s := range e.all() {
+		s.AddTool(&mcp.Tool{Name: announcement, InputSchema: anyObject}, nil)
+		s.RemoveTools(announcement)
+	}
+}
+
+// all returns the servers of the sessions in memory, and the one of all clients without a session.
+func (e *endpoint) all() []*mcp.Server {
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	servers := []*mcp.Server{e.shared}
 	for _, s := range e.servers {
 		servers = append(servers, s)
 	}
-	e.mu.Unlock()
-	for _, s := range servers {
-		s.AddTool(&mcp.Tool{Name: announcement, InputSchema: anyObject}, nil)
-		s.RemoveTools(announcement)
-	}
+	return servers
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/content"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -40,6 +41,11 @@ type Config struct {
 	// empty for Path itself. Nil offers all tools there, and no virtual servers.
 	Select func(server string, caller api.Caller, tools []*toolspecs.Compiled) (
 		[]*toolspecs.Compiled, error)
+	// Content returns the prompts and resources to offer, which may change over time; nil offers
+	// none.
+	Content func() *content.Set
+	// Watch is how often resources are looked at that clients have subscribed to; default 2s.
+	Watch time.Duration
 	// Caller returns who sent a request; required.
 	Caller func(*http.Request) api.Caller
 	// Roles returns the roles of the sender of a request; nil for none. Whoever may use
@@ -74,6 +80,10 @@ type Gateway struct {
 	// http are the requests in progress; mcp and operator the endpoints that serve them.
 	requests      requests
 	mcp, operator *endpoint
+	watches       watches
+	// withHeaders are the tools whose calls have headers for arguments; headers guards it.
+	headers     sync.Mutex
+	withHeaders []string
 
 	// draining is closed by Drain.
 	draining chan struct{}
@@ -88,6 +98,7 @@ func New(c Config) (*Gateway, error) {
 	c.Direct = cmp.Or(c.Direct, DefaultDirect)
 	c.Wait = max(cmp.Or(c.Wait, DefaultWait), c.Direct)
 	c.MaxListed = cmp.Or(c.MaxListed, DefaultMaxListed)
+	c.Watch = cmp.Or(c.Watch, defaultWatch)
 	c.Version = cmp.Or(c.Version, "dev")
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -100,6 +111,7 @@ func New(c Config) (*Gateway, error) {
 	g.mcp = newEndpoint(&g.requests, c, g.newServer)
 	g.operator = newEndpoint(&g.requests, c, g.newOperatorServer)
 	g.warnOfNames()
+	g.declareHeaders()
 	return g, nil
 }
 
@@ -135,6 +147,7 @@ func (g *Gateway) hasServer(name string, r *http.Request) bool {
 // CatalogChanged tells connected clients that the list of tools may have changed.
 func (g *Gateway) CatalogChanged() {
 	g.warnOfNames()
+	g.declareHeaders()
 	g.mcp.announceTools()
 }
 

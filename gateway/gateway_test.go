@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
@@ -55,7 +56,7 @@ func TestGateway_ListsToolsInOneOrder(t *testing.T) {
 	for _, tool := range res.Tools {
 		names = append(names, tool.Name)
 	}
-	if want := strings.Fields("ask echo fail mine once slow theirs get_result"); !slices.Equal(names,
+	if want := strings.Fields("ask echo fail mine once region slow theirs get_result"); !slices.Equal(names,
 		want) {
 		t.Errorf("got %v, want %v", names, want)
 	}
@@ -144,6 +145,7 @@ func TestSlowCall_IsATaskForClientsThatFollowTasks(t *testing.T) {
 	const follows = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
 	var task struct {
 		ResultType, TaskID, Status string
+		CreatedAt, LastUpdatedAt   time.Time
 		Result                     json.RawMessage
 	}
 	read := func(r reply) {
@@ -158,9 +160,13 @@ func TestSlowCall_IsATaskForClientsThatFollowTasks(t *testing.T) {
 		t.Fatalf("got %+v", task)
 	}
 	about := fmt.Sprintf(`"taskId":%q`, task.TaskID)
+	created, told := task.CreatedAt, task.LastUpdatedAt
 	l.finish(<-l.submitted, api.CallOutcome{Tool: "slow",
 		Result: &api.Result{Output: []byte(`"done"`)}})
 	read(l.modern(t.Context(), methodTaskGet, "", about, follows))
+	if !task.CreatedAt.Equal(created) || !task.LastUpdatedAt.After(told) {
+		t.Errorf("created at %s and told at %s, then %+v", created, told, task)
+	}
 	if task.Status != taskCompleted || text(t, task.Result) != "done" {
 		t.Errorf("got %+v", task)
 	}

@@ -29,6 +29,9 @@ type fakeSessions struct {
 	decisions []api.Decision
 	replies   []api.Reply
 	approvals []OpenApproval
+	progress  map[string]*api.Progress
+	// named is the name of the questions of the tool "ask".
+	named string
 	// stays keeps approved calls running.
 	stays bool
 }
@@ -46,7 +49,7 @@ func (f *fakeSessions) Submit(_ context.Context, s Session, c api.SessionCall) (
 	defer f.mu.Unlock()
 	st := &api.SessionCallStatus{ID: c.ID, RunID: "execution", State: api.SessionCallRunning}
 	switch c.Tool {
-	case "echo":
+	case "echo", "region":
 		st.State = api.SessionCallEnded
 		st.Outcome = &api.CallOutcome{ID: c.ID, Tool: c.Tool,
 			Result: &api.Result{Output: json.RawMessage(c.Arguments)}}
@@ -56,7 +59,8 @@ func (f *fakeSessions) Submit(_ context.Context, s Session, c api.SessionCall) (
 			Error: api.Errorf(api.ErrTimeout, "took too long")}
 	case "ask":
 		st.State = api.SessionCallAwaitsAnswer
-		st.Question = &api.Question{ID: c.ID, Call: c.ID, Tool: c.Tool, Text: "Which colour?"}
+		st.Question = &api.Question{ID: c.ID, Call: c.ID, Tool: c.Tool, Name: f.named,
+			Text: "Which colour?"}
 	case "mine", "theirs":
 		st.State = api.SessionCallAwaitsApproval
 		st.Approval = &api.Approval{Call: c.ID, Tool: c.Tool,
@@ -78,6 +82,12 @@ func (f *fakeSessions) Status(_ context.Context, s Session, call, _ string) (
 		return *st, nil
 	}
 	return api.SessionCallStatus{ID: call, State: api.SessionCallUnknown}, nil
+}
+
+func (f *fakeSessions) Progress(_ context.Context, s Session, call string) (*api.Progress, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.progress[s.RunID()+"."+call], nil
 }
 
 func (f *fakeSessions) Cancel(_ context.Context, s Session, c api.CancelCall) error {
@@ -195,13 +205,17 @@ func (l *lab) replica(change func(*Config)) (*Gateway, string) {
 func catalogOf(t *testing.T) *toolspecs.Catalog {
 	t.Helper()
 	var specs []toolspecs.Spec
-	for _, name := range []string{"slow", "echo", "fail", "ask", "mine", "theirs", "once"} {
+	for _, name := range []string{"slow", "echo", "fail", "ask", "mine", "theirs", "once",
+		"region"} {
 		s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Does " + name + ".",
 			Entry: toolspecs.Entry{Type: toolspecs.KindFunction, Handler: name}}
 		s.Execution.Effect = api.EffectRead
 		switch name {
 		case "once":
 			s.Execution.Effect = api.EffectOnce
+		case "region":
+			s.InputSchema = json.RawMessage(`{"type":"object","properties":{"region":{` +
+				`"type":"string","x-mcp-header":"Region"}}}`)
 		case "echo":
 			s.OutputSchema = json.RawMessage(`{"type":"object"}`)
 		case "mine", "theirs":

@@ -23,7 +23,8 @@ const allowedMethods = "GET, POST, DELETE"
 
 // requestsOf are the requests that clients of revisions with sessions may send.
 var requestsOf = []string{"initialize", "ping", "logging/setLevel", "tools/list", "tools/call",
-	"prompts/list", "resources/list", "resources/templates/list"}
+	"prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read",
+	"resources/subscribe", "resources/unsubscribe", "completion/complete"}
 
 // accept reports whether an HTTP request may be served, and otherwise answers it: by its method,
 // its revision of the protocol, and its message, which it leaves in h.

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -198,5 +199,36 @@ func TestNames_OfTheGatewayAreNotOffered(t *testing.T) {
 		"tool=get_result\n"
 	if got := log.String(); got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Headers that repeat arguments have to have their values.
+func TestHeaders_OfArgumentsAreComparedWithThem(t *testing.T) {
+	l := newLab(t, nil)
+	for _, tt := range []struct {
+		arguments, header string
+		want              int
+	}{
+		{`{"region":"eu"}`, "eu", http.StatusOK},
+		{`{"region":"eu"}`, "=?base64?ZXU=?=", http.StatusOK},
+		{`{}`, "", http.StatusOK},
+		{`{"region":"eu"}`, "us", http.StatusBadRequest},
+		{`{"region":"eu"}`, "", http.StatusBadRequest},
+		{`{}`, "eu", http.StatusBadRequest},
+	} {
+		headers := []string{versionHeader, stateless, "Mcp-Method", "tools/call", "Mcp-Name", "region"}
+		if tt.header != "" {
+			headers = append(headers, "Mcp-Param-Region", tt.header)
+		}
+		r := l.post(l.url+Path, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call",`+
+			`"params":{"name":"region","arguments":%s,%s}}`, tt.arguments, modernMeta("{}")),
+			headers...)
+		if r.status != tt.want || (r.Error == nil) != (tt.want == http.StatusOK) {
+			t.Errorf("%s with %q: %+v", tt.arguments, tt.header, r)
+		}
+	}
+	if err := declareHeader(l.gateway.mcp.shared, "x", json.RawMessage(`{"type":"object",`+
+		`"properties":{"a":{"type":"object","x-mcp-header":"A"}}}`)); err == nil {
+		t.Error("an object became a header")
 	}
 }

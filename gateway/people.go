@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,15 +12,36 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// replyName is the name of the one question of a result.
+// replyName is the name of the one question of a result, if the tool gives it none.
 const replyName = "reply"
 
-// asked is the result of tools/call that asks the client's user.
+// askName returns the name of what a call asks.
+func (c *openCall) askName() string {
+	if q := c.status.Question; q != nil && c.status.State == api.SessionCallAwaitsAnswer {
+		return cmp.Or(q.Name, replyName)
+	}
+	return replyName
+}
+
+// early returns the answer to what a call asks that came with the request itself, without
+// requestState: to a question of its tool, by the name that the tool gives it, and once. Answers
+// about approvals need the state, which says what the user has seen.
+func (c *openCall) early() *mcp.ElicitResult {
+	q := c.status.Question
+	if q == nil || q.Name == "" || c.status.State != api.SessionCallAwaitsAnswer {
+		return nil
+	}
+	res, _ := c.answers[q.Name].(*mcp.ElicitResult)
+	delete(c.answers, q.Name)
+	return res
+}
+
+// asked is the result of tools/call or prompts/get that asks the client's user.
 type asked struct {
 	mcp.ResultBase
 	ResultType    string              `json:"resultType"`
 	InputRequests mcp.InputRequestMap `json:"inputRequests"`
-	RequestState  string              `json:"requestState"`
+	RequestState  string              `json:"requestState,omitempty"`
 }
 
 // askID returns what a call asks: the id of a question, or the digest of an approval that its
@@ -56,10 +78,17 @@ func (c *openCall) ask() (mcp.Result, error) {
 			c.asked = map[string]bool{}
 		}
 		c.asked[ask] = true
-		if c.modern() {
+		res := c.early()
+		var err error
+		switch {
+		case res != nil:
+			err = c.reply(ask, res)
+		case c.modern():
 			return c.askByResult(ask, question)
+		default:
+			err = c.elicit(ask, question)
 		}
-		if err := c.elicit(ask, question); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		if err := c.await(c.config.Direct); err != nil {
@@ -85,7 +114,7 @@ func (c *openCall) askByResult(ask string, question *mcp.ElicitParams) (mcp.Resu
 		return nil, err
 	}
 	return &asked{ResultType: resultInputRequired, RequestState: state,
-		InputRequests: mcp.InputRequestMap{replyName: question}}, nil
+		InputRequests: mcp.InputRequestMap{c.askName(): question}}, nil
 }
 
 // elicit asks the client's user and applies the answer. It returns when the call no longer asks,
@@ -139,7 +168,7 @@ func (r *request) replied(p *mcp.CallToolParamsRaw) (mcp.Result, error) {
 		return nil, invalid("the call of requestState is no longer known")
 	}
 	if c.askID() == state.Ask {
-		res, _ := p.InputResponses[replyName].(*mcp.ElicitResult)
+		res, _ := p.InputResponses[c.askName()].(*mcp.ElicitResult)
 		if res == nil { // the answer is missing: ask again
 			return c.askByResult(state.Ask, elicitation(c.status))
 		}

@@ -70,6 +70,39 @@ func TestQuestion_ReturnsAsInputRequired(t *testing.T) {
 	}
 }
 
+// A question has the name that its tool gives it. An answer of that name that comes with the call
+// itself is taken, for questions of this caller's call only, and never for approvals.
+func TestQuestion_HasTheNameOfItsTool(t *testing.T) {
+	l := newLab(t, nil)
+	l.named = "colour"
+	call := func(tool, name, content string) reply {
+		return l.modern(t.Context(), "tools/call", tool, fmt.Sprintf(`"name":%q,"arguments":{},`+
+			`"inputResponses":{%q:{"action":"accept","content":%s},"extra":{"action":"accept",`+
+			`"content":{}}}`, tool, name, content), asksUsers)
+	}
+	for _, tt := range []struct{ tool, name, content, asks string }{
+		{"ask", "other", `{"answer":"red"}`, "colour"},
+		{"ask", "colour", `{"answer":"red"}`, ""},
+		{"mine", "reply", `{"decision":"approve"}`, "reply"},
+	} {
+		r := call(tt.tool, tt.name, tt.content)
+		var got struct {
+			InputRequests map[string]any
+			RequestState  string
+		}
+		if err := json.Unmarshal(r.Result, &got); err != nil {
+			t.Fatalf("%+v: %v", r, err)
+		}
+		if asks := got.InputRequests[tt.asks] != nil && got.RequestState != ""; asks !=
+			(tt.asks != "") || tt.asks == "" && text(t, r.Result) != "red" {
+			t.Errorf("%+v: %s", tt, r.Result)
+		}
+	}
+	if len(l.replies) != 1 || len(l.decisions) != 0 {
+		t.Errorf("the session took %+v and %+v", l.replies, l.decisions)
+	}
+}
+
 // A caller is asked to approve its own call only if the toolspec says so.
 func TestApproval_AsksTheCallerOnlyIfTheToolspecAllowsIt(t *testing.T) {
 	l := newLab(t, func(c *Config) { c.Wait = c.Direct })

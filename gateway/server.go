@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -33,12 +32,62 @@ const instructions = "Calls are durable: a call that takes long answers that it 
 // newServer returns the server of the tools for one session, or for all clients without one.
 func (g *Gateway) newServer(session string) *mcp.Server {
 	caps := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{ListChanged: true}}
+	//lint:ignore SA1019 clients use log messages as long as the protocol has them
+	caps.Logging = &mcp.LoggingCapabilities{}
 	caps.AddExtension(tasksExtension, nil)
-	s := mcp.NewServer(g.implementation(), &mcp.ServerOptions{Instructions: instructions,
-		Logger: wire.Quiet(g.config.Logger), Capabilities: caps, GetSessionID: constant(session)})
+	options := &mcp.ServerOptions{Instructions: instructions,
+		Logger: wire.Quiet(g.config.Logger), Capabilities: caps, GetSessionID: constant(session)}
+	if g.config.Content != nil {
+		options.CompletionHandler = g.complete
+		options.SubscribeHandler = func(_ context.Context, req *mcp.SubscribeRequest) error {
+			g.subscribed(req.Params.URI)
+			return nil
+		}
+		options.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error {
+			return nil
+		}
+	}
+	s := mcp.NewServer(g.implementation(), options)
 	s.AddReceivingMiddleware(g.guard, g.answer)
 	addTaskMethods(s)
+	if g.config.Content != nil {
+		g.declare(s)
+	}
 	return s
+}
+
+// answerContent answers the methods of prompts and resources.
+func (g *Gateway) answerContent(ctx context.Context, method string, req mcp.Request,
+	next mcp.MethodHandler) (mcp.Result, error) {
+	switch p := req.GetParams().(type) {
+	case *mcp.ListPromptsParams:
+		p = orNew(p)
+		return g.contentRequest(ctx, req, p).listPrompts(p)
+	case *mcp.ListResourcesParams:
+		p = orNew(p)
+		return g.contentRequest(ctx, req, p).listResources(p)
+	case *mcp.ListResourceTemplatesParams:
+		p = orNew(p)
+		return g.contentRequest(ctx, req, p).listTemplates(p)
+	case *mcp.GetPromptParams:
+		p = orNew(p)
+		return g.contentRequest(ctx, req, p).getPrompt(p)
+	case *mcp.ReadResourceParams:
+		p = orNew(p)
+		return g.contentRequest(ctx, req, p).readResource(p)
+	}
+	if err := g.checkSubscription(ctx, req); err != nil {
+		return nil, err
+	}
+	return next(ctx, method, req)
+}
+
+// orNew returns the parameters of a message, or empty ones for a message without.
+func orNew[T any](p *T) *T {
+	if p == nil {
+		return new(T)
+	}
+	return p
 }
 
 // answer is the middleware that answers the methods of tools and tasks.
@@ -46,9 +95,7 @@ func (g *Gateway) answer(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		switch p := req.GetParams().(type) {
 		case *mcp.ListToolsParams:
-			if p == nil { // the message has none
-				p = &mcp.ListToolsParams{}
-			}
+			p = orNew(p)
 			return g.request(ctx, req, p).listTools(p)
 		case *mcp.CallToolParamsRaw:
 			if p == nil {
@@ -61,7 +108,10 @@ func (g *Gateway) answer(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			return g.request(ctx, req, p).task(method, p)
 		}
-		return next(ctx, method, req)
+		if g.config.Content == nil {
+			return next(ctx, method, req)
+		}
+		return g.answerContent(ctx, method, req, next)
 	}
 }
 
@@ -86,7 +136,8 @@ type request struct {
 	run Session
 	// progress is the token for progress; nil if the client wants none.
 	progress any
-	steps    float64
+	// told is the last progress that the client was told.
+	told toldProgress
 }
 
 // request returns what a handler knows about a message.
@@ -180,17 +231,6 @@ func (r *request) message() *api.MCPMessage {
 		m.Session = id.Key
 	}
 	return m
-}
-
-// notify sends progress, if the client wants any.
-func (r *request) notify(message string, since time.Time) {
-	if r.progress == nil {
-		return
-	}
-	r.steps = max(r.steps+1, time.Since(since).Seconds())
-	// A client that is gone is noticed by its context.
-	_ = r.session.NotifyProgress(r.ctx, &mcp.ProgressNotificationParams{ProgressToken: r.progress,
-		Progress: r.steps, Message: message})
 }
 
 // invalid returns the protocol error for parameters that no call can have.

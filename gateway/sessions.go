@@ -2,11 +2,14 @@ package gateway
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 )
@@ -20,6 +23,8 @@ type Sessions interface {
 	// by which a call of a session that has ended since is found; empty if it is unknown. The state
 	// is api.SessionCallUnknown if there is no such call.
 	Status(ctx context.Context, s Session, call, execution string) (api.SessionCallStatus, error)
+	// Progress returns the last progress of a call that runs; nil if there is none.
+	Progress(ctx context.Context, s Session, call string) (*api.Progress, error)
 	// Cancel cancels a call, Leave keeps its result for the next equal call, End ends a session.
 	// They return once the session has accepted it.
 	Cancel(ctx context.Context, s Session, c api.CancelCall) error
@@ -59,6 +64,21 @@ func keyOf(kind, name string) string {
 	}
 	sum := sha256.Sum256([]byte(name))
 	return kind + "-" + hex.EncodeToString(sum[:16])
+}
+
+// newCallID returns the id of a call that starts now: the time in milliseconds, and random letters.
+func newCallID(now time.Time) string {
+	return strconv.FormatInt(now.UnixMilli(), 36) + "-" + rand.Text()
+}
+
+// startedAt returns when a call with that id started; now if the id does not say it.
+func startedAt(id string, now time.Time) time.Time {
+	text, _, cut := strings.Cut(id, "-")
+	ms, err := strconv.ParseInt(text, 36, 64)
+	if at := time.UnixMilli(ms); cut && err == nil && at.Before(now) {
+		return at
+	}
+	return now
 }
 
 // RunID returns the id of the session's run. It contains the caller, so that no other caller can

@@ -75,9 +75,10 @@ func (c *openCall) createTask() mcp.Result {
 
 // taskOf returns a call as a task.
 func (c *openCall) taskOf() *taskResult {
-	now := time.Now().UTC().Format(time.RFC3339Nano)
+	now := time.Now().UTC()
 	t := &taskResult{ResultType: resultComplete, TaskID: c.handle(), Status: taskWorking,
-		StatusMessage: stateText(c.status), CreatedAt: now, LastUpdatedAt: now,
+		StatusMessage: stateText(c.status), LastUpdatedAt: now.Format(time.RFC3339Nano),
+		CreatedAt:      startedAt(c.id, now).UTC().Format(time.RFC3339Nano),
 		PollIntervalMs: taskPoll}
 	if c.askID() != "" && c.asks() {
 		if question := elicitation(c.status); question != nil {

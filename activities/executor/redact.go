@@ -148,10 +148,16 @@ func (h *Redactor) Answer(a Answer) Answer {
 	return a
 }
 
-// Reporting returns a context whose progress reports are redacted.
-func (h *Redactor) Reporting(ctx context.Context) context.Context {
-	return api.WithProgress(ctx, func(p api.Progress) {
+// Reporting returns a context whose progress reports and log messages are redacted.
+func (h *Redactor) Reporting(outer context.Context) context.Context {
+	ctx := api.WithProgress(outer, func(p api.Progress) {
 		p.Message = h.Text(p.Message)
-		api.ReportProgress(ctx, p)
+		api.ReportProgress(outer, p)
+	})
+	return api.WithLog(ctx, func(l api.LogLine) {
+		_, all := h.hiders()
+		l.Logger = all.Text(l.Logger)
+		l.Data, _ = all.JSON(l.Data)
+		api.LogMessage(outer, l)
 	})
 }

@@ -11,10 +11,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"reflect"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/filewatch"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
 // Identity is who sent a request.
@@ -52,32 +54,82 @@ func identityOf(ctx context.Context) Identity {
 
 // Options complete the settings of a gateway.
 type Options struct {
-	// Listen is the address that the gateway listens on, as host:port.
+	// Listen is the address that the gateway listens on, as host:port; empty for standard streams.
 	Listen string
 	// Logger gets faults of the file of keys and of issuers; default none.
 	Logger *slog.Logger
+	// Changed is called when another gateway.yaml is in effect; nil for nothing.
+	Changed func()
 	// now is the clock of tests; default time.Now. bodyWithin bounds the arrival of a body; default
 	// bodyWithin.
 	now        func() time.Time
 	bodyWithin time.Duration
 }
 
-// Access authenticates and limits the requests of a gateway. Create it with New, and Close it.
+// Access authenticates and limits the requests of a gateway. Create it with New or Open, and Close
+// it.
 type Access struct {
+	// file is the watched gateway.yaml, and fixed what is in effect without one.
+	file  *filewatch.File[rules]
+	fixed *rules
+}
+
+// rules is what is in effect: a gateway.yaml and what it needs.
+type rules struct {
 	settings *Settings
 	options  Options
 	issuers  []*issuer
 	keys     *keyFile
-	// file is gateway.yaml; nil without one.
-	file   *filewatch.File[Settings]
-	limits *limiter
-	hosts  hosts
+	limits   *limiter
+	hosts    hosts
 }
 
-// New returns the access to a gateway with the given settings, whose roles it takes over again when
-// gateway.yaml changes. It returns an error if that file or the one of API keys cannot be used, or
-// if the gateway would listen beyond the loopback interface without authentication.
+// New returns the access to a gateway with the given settings. It returns an error if the file of
+// API keys cannot be used, or if the gateway would listen beyond the loopback interface without
+// authentication.
 func New(s *Settings, o Options) (*Access, error) {
+	r, err := newRules(s, o.withDefaults(), nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Access{fixed: r}, nil
+}
+
+// Open is New for the gateway.yaml at path, which it watches until Close. While the file is missing
+// or invalid, the previous one stays in effect. The error may be strictyaml.Faults.
+func Open(path string, o Options) (*Access, error) {
+	o = o.withDefaults()
+	read := func(path string) ([]byte, error) { return strictyaml.ReadFile(path, maxFileBytes) }
+	decode := func(path string, data []byte, before *rules) (*rules, error) {
+		s, err := decodeSettings(path, data)
+		if err != nil {
+			return nil, err
+		}
+		if before != nil && !reflect.DeepEqual(before.settings.console, s.console) {
+			o.Logger.Warn("gateway.yaml has changed console: restart the gateway to apply that")
+		}
+		return newRules(s, o, before)
+	}
+	file, err := filewatch.NewFile(path, filewatch.Reading[rules]{Read: read, Decode: decode,
+		Same: func(*rules, *rules) bool { return false }},
+		func(*rules) {
+			o.Logger.Info("gateway.yaml has changed and is in effect")
+			if o.Changed != nil {
+				o.Changed()
+			}
+		},
+		func(err error) {
+			o.Logger.Error("gateway.yaml cannot be read again; the previous one stays in effect",
+				"error", err)
+		})
+	if err != nil {
+		return nil, err
+	}
+	file.Follow(keysInterval)
+	return &Access{file: file}, nil
+}
+
+func (o Options) withDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -85,38 +137,95 @@ func New(s *Settings, o Options) (*Access, error) {
 		o.now = time.Now
 	}
 	o.bodyWithin = cmp.Or(o.bodyWithin, bodyWithin)
-	a := &Access{settings: s, options: o, limits: newLimiter(s.limits, o.now),
-		hosts: hostsOf(s, o.Listen)}
-	if !s.Authenticates() && !loopback(o.Listen) {
+	return o
+}
+
+// newRules returns what is in effect with some settings. It takes over what has not changed since
+// before, so that requests are still counted and keys of issuers are not fetched again.
+func newRules(s *Settings, o Options, before *rules) (*rules, error) {
+	if before == nil {
+		before = &rules{settings: &Settings{}}
+	}
+	r := &rules{settings: s, options: o, hosts: hostsOf(s, o.Listen), limits: before.limits,
+		keys: before.keys}
+	if !s.Authenticates() && o.Listen != "" && !loopback(o.Listen) {
 		return nil, fmt.Errorf("the gateway does not listen on %s without authentication: set "+
 			"access.issuers or access.api_keys in gateway.yaml, or listen on 127.0.0.1", o.Listen)
 	}
-	for _, i := range s.issuers {
-		a.issuers = append(a.issuers, newIssuer(i, o))
+	if r.limits == nil || s.limits != before.settings.limits {
+		r.limits = newLimiter(s.limits, o.now)
 	}
-	if s.keysPath != "" {
-		keys, err := openKeyFile(s.keysPath, o.Logger)
-		if err != nil {
-			return nil, err
-		}
-		a.keys = keys
+	for _, f := range s.issuers {
+		r.issuers = append(r.issuers, before.issuer(f, o))
 	}
-	var err error
-	if a.file, err = s.follow(o.Logger); err != nil {
-		a.Close()
-		return nil, err
-	}
-	return a, nil
+	return r, r.openKeys(before)
 }
 
-// Close stops watching gateway.yaml and the file of API keys.
-func (a *Access) Close() {
+// openKeys opens another file of keys than before.
+func (a *rules) openKeys(before *rules) error {
+	if a.settings.keysPath == before.settings.keysPath {
+		return nil
+	}
+	if a.keys = nil; a.settings.keysPath != "" {
+		var err error
+		if a.keys, err = openKeyFile(a.settings.keysPath, a.options.Logger); err != nil {
+			return err
+		}
+	}
+	before.close()
+	return nil
+}
+
+// issuer returns the verifier of an issuer's tokens.
+func (a *rules) issuer(f issuerFile, o Options) *issuer {
+	for _, i := range a.issuers {
+		if reflect.DeepEqual(i.issuerFile, f) {
+			return i
+		}
+	}
+	return newIssuer(f, o)
+}
+
+func (a *rules) close() {
 	if a.keys != nil {
 		a.keys.file.Close()
 	}
+}
+
+// rules returns what is in effect.
+func (a *Access) rules() *rules {
+	if a.file == nil {
+		return a.fixed
+	}
+	return a.file.Value()
+}
+
+// Settings returns the settings in effect.
+func (a *Access) Settings() *Settings { return a.rules().settings }
+
+// Close stops watching files.
+func (a *Access) Close() {
 	if a.file != nil {
 		a.file.Close()
 	}
+	a.rules().close()
+}
+
+// Middleware passes a request to next if its sender may make it. Others get an answer of RFC 6750:
+// 401 with the address of the metadata, 403 with the scopes that are missing, 413 or 429. It also
+// serves the metadata of RFC 9728. next has the whole body, and the principal in its context.
+func (a *Access) Middleware(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.rules().serve(w, r, next)
+	})
+}
+
+// Screen passes the requests of browsers to next that name a host of the gateway and, if they may
+// change something, come from its own pages. Others are answered with 403.
+func (a *Access) Screen(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.rules().screen(next).ServeHTTP(w, r)
+	})
 }
 
 // CallerOf returns who sent the request of a context that passed Access.Middleware.

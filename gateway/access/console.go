@@ -62,12 +62,9 @@ func (s *Settings) Console() Console {
 	return c
 }
 
-// Settings returns the settings of the gateway.
-func (a *Access) Settings() *Settings { return a.settings }
-
-// Screen passes the requests of browsers to next that name a host of the gateway and, if they may
+// screen passes the requests of browsers to next that name a host of the gateway and, if they may
 // change something, come from its own pages. Others are answered with 403.
-func (a *Access) Screen(next http.Handler) http.Handler {
+func (a *rules) screen(next http.Handler) http.Handler {
 	own := http.NewCrossOriginProtection()
 	if u := a.settings.publicURL; u != nil {
 		_ = own.AddTrustedOrigin(originOf(u)) // an origin, as settings were checked
@@ -92,20 +89,25 @@ func LocalHost(r *http.Request) bool {
 
 // KeyIdentity returns whose an API key is, with its roles.
 func (a *Access) KeyIdentity(key string) (Identity, error) {
-	p, err := a.keys.principal(key, a.options.now())
-	p.Roles = a.settings.rolesOf(p)
+	now := a.rules()
+	p, err := now.keys.principal(key, now.options.now())
+	p.Roles = now.settings.rolesOf(p)
 	return p, err
 }
 
 // LoginIdentity verifies the ID token of a login and returns whose it is, with its roles. nonce is
 // what the login was begun with.
 func (a *Access) LoginIdentity(ctx context.Context, token, nonce string) (Identity, error) {
-	login := a.settings.console.Login
-	at := slices.IndexFunc(a.issuers, func(i *issuer) bool { return i.Issuer == login.Issuer })
+	now := a.rules()
+	login := now.settings.console.Login
+	if login == nil { // it was removed since
+		return Identity{}, unauthorized("there is no login by a provider")
+	}
+	at := slices.IndexFunc(now.issuers, func(i *issuer) bool { return i.Issuer == login.Issuer })
 	if at < 0 { // settings were checked
 		return Identity{}, unauthorized("the token's issuer is not trusted")
 	}
-	i := a.issuers[at]
+	i := now.issuers[at]
 	verified, all, err := i.verify(ctx, token, []string{login.ClientID})
 	if err != nil {
 		return Identity{}, err
@@ -117,19 +119,20 @@ func (a *Access) LoginIdentity(ctx context.Context, token, nonce string) (Identi
 	case (several || len(verified.Audience) > 1) && party != login.ClientID:
 		return Identity{}, unauthorized("the token is for another client")
 	}
-	return i.identity(all, a.settings, api.AuthOIDC)
+	return i.identity(all, now.settings, api.AuthOIDC)
 }
 
 // Current returns an identity of an earlier login with its present roles, and for an API key also
 // with its present claims. The error says that the key has expired or was revoked.
 func (a *Access) Current(p Identity) (Identity, error) {
+	now := a.rules()
 	if p.Method == api.AuthKey {
 		var err error
-		if p, err = a.keys.current(p, a.options.now()); err != nil {
+		if p, err = now.keys.current(p, now.options.now()); err != nil {
 			return p, err
 		}
 	}
-	p.Roles = a.settings.rolesOf(p)
+	p.Roles = now.settings.rolesOf(p)
 	return p, nil
 }
 

@@ -149,6 +149,15 @@ func signed(t *testing.T, key any, algorithm jose.SignatureAlgorithm, claims any
 	return token
 }
 
+// load reads the file at path.
+func load(path string) (*Settings, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return decodeSettings(path, data)
+}
+
 // loadSettings reads a gateway.yaml.
 func loadSettings(t *testing.T, text string) *Settings {
 	t.Helper()
@@ -156,7 +165,7 @@ func loadSettings(t *testing.T, text string) *Settings {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Load(path)
+	s, err := load(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/filelock"
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/strictyaml"
@@ -189,6 +190,11 @@ func (k *Key) identity() Identity {
 // AddKey makes an API key with the name, scopes, claims and expiry of k, and adds its hash to the
 // file at path, which it creates if needed. It returns the key, which is kept nowhere else.
 func AddKey(path string, k Key, now time.Time) (secret string, err error) {
+	unlock, err := filelock.Beside(path)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	list, err := ReadKeys(path)
 	if err != nil {
 		return "", err
@@ -205,6 +211,11 @@ func AddKey(path string, k Key, now time.Time) (secret string, err error) {
 
 // RevokeKey removes the API key of a name from the file at path.
 func RevokeKey(path, name string) error {
+	unlock, err := filelock.Beside(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	list, err := ReadKeys(path)
 	if err != nil {
 		return err

@@ -80,7 +80,7 @@ func (l *limiter) enter(principal, method string) (done func(), err error) {
 // Enter counts a request of a page until done is called. ok is false if the principal asks for too
 // much; it may try again after a while.
 func (a *Access) Enter(principal, method string) (done func(), retry time.Duration, ok bool) {
-	done, err := a.limits.enter(principal, method)
+	done, err := a.rules().limits.enter(principal, method)
 	if err != nil {
 		return nil, asRefusal(err).retry, false
 	}

@@ -35,7 +35,7 @@ func (s *Settings) describedPath(at string) (path string, ok bool) {
 
 // serveMetadata serves the metadata of the gateway and of each of its addresses, to everyone. It
 // returns false for other requests.
-func (a *Access) serveMetadata(w http.ResponseWriter, r *http.Request) bool {
+func (a *rules) serveMetadata(w http.ResponseWriter, r *http.Request) bool {
 	path, ok := a.settings.describedPath(r.URL.Path)
 	if !ok {
 		return false

@@ -23,43 +23,39 @@ const bodyWithin = 30 * time.Second
 // reads before it answers.
 const restWithin = time.Second
 
-// Middleware passes a request to next if its sender may make it. Others get an answer of RFC 6750:
-// 401 with the address of the metadata, 403 with the scopes that are missing, 413 or 429. It also
-// serves the metadata of RFC 9728. next has the whole body, and the principal in its context.
-func (a *Access) Middleware(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if refused := a.hosts.check(r); refused != nil {
-			a.refuse(w, r, refused)
-			return
-		}
-		if a.hosts.crossOrigin(w, r) || a.serveMetadata(w, r) {
-			return
-		}
-		principal, err := a.authenticate(r)
-		if err == nil {
-			err = a.authorize(principal, r.URL.Path)
-			principal.Roles = a.settings.rolesOf(principal)
-		}
-		if err != nil {
-			a.refuse(w, r, asRefusal(err))
-			return
-		}
-		done, err := a.limits.enter(principal.ID, r.Method)
-		if err != nil {
-			a.refuse(w, r, asRefusal(err))
-			return
-		}
-		defer done()
-		if err := a.readBody(w, r); err != nil {
-			a.refuse(w, r, asRefusal(err))
-			return
-		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, principal)))
-	})
+// serve is Access.Middleware for one request.
+func (a *rules) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if refused := a.hosts.check(r); refused != nil {
+		a.refuse(w, r, refused)
+		return
+	}
+	if a.hosts.crossOrigin(w, r) || a.serveMetadata(w, r) {
+		return
+	}
+	principal, err := a.authenticate(r)
+	if err == nil {
+		err = a.authorize(principal, r.URL.Path)
+		principal.Roles = a.settings.rolesOf(principal)
+	}
+	if err != nil {
+		a.refuse(w, r, asRefusal(err))
+		return
+	}
+	done, err := a.limits.enter(principal.ID, r.Method)
+	if err != nil {
+		a.refuse(w, r, asRefusal(err))
+		return
+	}
+	defer done()
+	if err := a.readBody(w, r); err != nil {
+		a.refuse(w, r, asRefusal(err))
+		return
+	}
+	next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, principal)))
 }
 
 // authenticate returns who sends a request.
-func (a *Access) authenticate(r *http.Request) (Identity, error) {
+func (a *rules) authenticate(r *http.Request) (Identity, error) {
 	if !a.settings.Authenticates() {
 		return localIdentity, nil
 	}
@@ -80,7 +76,7 @@ func (a *Access) authenticate(r *http.Request) (Identity, error) {
 }
 
 // authorize checks that a principal may use a path.
-func (a *Access) authorize(p Identity, path string) error {
+func (a *rules) authorize(p Identity, path string) error {
 	if p.Method == localIdentity.Method {
 		return nil
 	}
@@ -99,7 +95,7 @@ func (a *Access) authorize(p Identity, path string) error {
 }
 
 // readBody reads the whole body, within its limits of size and time.
-func (a *Access) readBody(w http.ResponseWriter, r *http.Request) error {
+func (a *rules) readBody(w http.ResponseWriter, r *http.Request) error {
 	limit := a.settings.limits.Body
 	tooLarge := &refusal{status: http.StatusRequestEntityTooLarge, code: "request_too_large",
 		message: fmt.Sprintf("the body is larger than %d bytes", limit)}
@@ -134,7 +130,7 @@ func (a *Access) readBody(w http.ResponseWriter, r *http.Request) error {
 }
 
 // refuse answers a request that may not pass.
-func (a *Access) refuse(w http.ResponseWriter, r *http.Request, f *refusal) {
+func (a *rules) refuse(w http.ResponseWriter, r *http.Request, f *refusal) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(restWithin))
 	if f.status == http.StatusUnauthorized || f.scope != nil {
 		w.Header().Set("WWW-Authenticate", a.challenge(r, f))
@@ -154,7 +150,7 @@ func (a *Access) refuse(w http.ResponseWriter, r *http.Request, f *refusal) {
 }
 
 // challenge is the header that says how to be authorized.
-func (a *Access) challenge(r *http.Request, f *refusal) string {
+func (a *rules) challenge(r *http.Request, f *refusal) string {
 	var parts []string
 	add := func(name, value string) {
 		if value != "" {

@@ -23,8 +23,8 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// Roles of a changed gateway.yaml hold at once. A file with a fault changes nothing, and other
-// changes wait for a restart and are said.
+// Roles of a changed gateway.yaml hold at once. A file with a fault changes nothing, and changes of
+// the console wait for a restart and are said.
 func TestRoles_ChangeWithTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gateway.yaml")
 	write := func(text string) {
@@ -37,12 +37,8 @@ func TestRoles_ChangeWithTheFile(t *testing.T) {
 		}
 	}
 	write("access: {roles: {viewer: [ada]}}\n")
-	s, err := Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
 	said := make(logged, 100)
-	a, err := New(s, Options{Listen: "127.0.0.1:0",
+	a, err := Open(path, Options{Listen: "127.0.0.1:0",
 		Logger: slog.New(slog.NewTextHandler(said, nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -62,17 +58,17 @@ func TestRoles_ChangeWithTheFile(t *testing.T) {
 	until(t, "role of ben", func() bool { return roles("ben") == "[approver]" })
 	write("access: {roles: {viewer: 7}}\n")
 	until(t, "message about the fault", func() bool {
-		return strings.Contains(<-said, "the roles that it gave before stay in effect")
+		return strings.Contains(<-said, "the previous one stays in effect")
 	})
 	if roles("ada") != "[viewer]" || roles("ben") != "[approver]" {
 		t.Errorf("with a fault: ada has %s, ben %s", roles("ada"), roles("ben"))
 	}
-	write("access: {roles: {operator: [ben]}}\nlimits: {burst: 7}\n")
+	write("access: {roles: {operator: [ben]}}\nlimits: {burst: 7}\nconsole: {session: 2h}\n")
 	until(t, "change of roles", func() bool { return roles("ben") == "[operator]" })
 	until(t, "message about the restart", func() bool {
 		return strings.Contains(<-said, "restart the gateway to apply that")
 	})
-	if a.Settings().limits.Burst != defaultBurst || roles("ada") != "[]" {
+	if a.Settings().limits.Burst != 7 || roles("ada") != "[]" {
 		t.Errorf("the burst is %d, ada has %s", a.Settings().limits.Burst, roles("ada"))
 	}
 }

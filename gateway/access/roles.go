@@ -1,14 +1,10 @@
 package access
 
 import (
-	"log/slog"
 	"net/http"
-	"reflect"
 	"slices"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 )
 
@@ -46,7 +42,7 @@ type roleMembers struct {
 // Without authentication everyone has all roles.
 func (s *Settings) rolesOf(p Identity) []api.UserRole {
 	var roles []api.UserRole
-	for _, list := range s.roles.Load().lists() {
+	for _, list := range s.roles.lists() {
 		operates := list.role == api.RoleApprover && slices.Contains(p.Scopes, s.operatorScope)
 		if p.Method == api.AuthLoopback || operates ||
 			slices.ContainsFunc(list.members, func(f memberFile) bool { return f.fits(p) }) {
@@ -54,46 +50,6 @@ func (s *Settings) rolesOf(p Identity) []api.UserRole {
 		}
 	}
 	return roles
-}
-
-// rolesInterval is how often gateway.yaml is looked at if the file system reports nothing.
-const rolesInterval = time.Second
-
-// follow takes over the roles of gateway.yaml when it changes, until the file is closed. All other
-// changes of it take effect with the gateway's restart. It returns nil without a file.
-func (s *Settings) follow(log *slog.Logger) (*filewatch.File[Settings], error) {
-	if s.path == "" {
-		return nil, nil
-	}
-	reading := filewatch.Reading[Settings]{Read: readSettings,
-		Decode: func(path string, data []byte, _ *Settings) (*Settings, error) {
-			return decodeSettings(path, data)
-		},
-		Same: func(a, b *Settings) bool { return reflect.DeepEqual(a.file, b.file) }}
-	file, err := filewatch.NewFile(s.path, reading, func(now *Settings) {
-		s.take(now, log)
-	}, func(err error) {
-		log.Error("gateway.yaml cannot be read again; the roles that it gave before stay in effect",
-			"error", err)
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.take(file.Value(), log)
-	file.Follow(rolesInterval)
-	return file, nil
-}
-
-// take takes over the roles of settings that were read later.
-func (s *Settings) take(now *Settings, log *slog.Logger) {
-	before, after := s.file, now.file
-	if !reflect.DeepEqual(s.roles.Swap(now.roles.Load()), now.roles.Load()) {
-		log.Info("the roles of gateway.yaml have changed")
-	}
-	before.Access.Roles, after.Access.Roles = rolesFile{}, rolesFile{}
-	if !reflect.DeepEqual(before, after) {
-		log.Warn("gateway.yaml has changed beyond access.roles: restart the gateway to apply that")
-	}
 }
 
 // RolesOf returns the roles of who sent a request that passed Access.Middleware; nil for others,

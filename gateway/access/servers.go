@@ -82,10 +82,8 @@ func (s *server) offers(spec *toolspecs.Spec, claims map[string]any) bool {
 // errNoServer says that there is no such virtual server.
 var errNoServer = errors.New("there is no such virtual server")
 
-// Select returns the tools that a caller may use on a virtual server, in their order. An empty name
-// is the server at /mcp itself: the virtual server default, or all tools if gateway.yaml has no
-// servers. The error says that there is no such server, or that the caller may not use it.
-func (s *Settings) Select(name string, caller api.Caller, tools []*toolspecs.Compiled) (
+// selectTools is Access.Select.
+func (s *Settings) selectTools(name string, caller api.Caller, tools []*toolspecs.Compiled) (
 	[]*toolspecs.Compiled, error) {
 	if name == "" && s.servers == nil {
 		return tools, nil

@@ -7,9 +7,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/content"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
@@ -34,6 +34,8 @@ type settingsFile struct {
 	Limits    limitsFile            `yaml:"limits"`
 	Servers   map[string]serverFile `yaml:"servers"`
 	Console   consoleFile           `yaml:"console"`
+	Prompts   []content.Prompt      `yaml:"prompts"`
+	Resources []content.Resource    `yaml:"resources"`
 }
 
 type accessFile struct {
@@ -73,6 +75,7 @@ type Settings struct {
 	scopes        []string
 	operatorScope string
 	claims        []string
+	roles         rolesFile
 	hosts         []string
 	origins       []string
 	limits        limits
@@ -81,28 +84,14 @@ type Settings struct {
 	console consoleFile
 	// endedSessions is a path.
 	endedSessions string
-	// file is what was written at path; empty without a file. roles are those of the file as it is
-	// now.
-	file  settingsFile
-	path  string
-	roles atomic.Pointer[rolesFile]
+	content       *content.Set
 }
 
 // NewSettings returns the settings of a gateway without a file: no authentication, all tools.
 func NewSettings() *Settings { return settingsOf(settingsFile{}) }
 
-// Load reads the settings from the file at path. The error is strictyaml.Faults and lists
+// decodeSettings returns the settings of the file at path. The error is strictyaml.Faults and lists
 // everything that is wrong in the file.
-func Load(path string) (*Settings, error) {
-	data, err := readSettings(path)
-	if err != nil {
-		return nil, err
-	}
-	return decodeSettings(path, data)
-}
-
-func readSettings(path string) ([]byte, error) { return strictyaml.ReadFile(path, maxFileBytes) }
-
 func decodeSettings(path string, data []byte) (*Settings, error) {
 	doc, faults := strictyaml.ParseOne(path, data, maxFileBytes)
 	if err := faults.Err(); err != nil {
@@ -111,10 +100,13 @@ func decodeSettings(path string, data []byte) (*Settings, error) {
 	var f settingsFile
 	doc.Decode(&f)
 	s := settingsOf(f)
-	s.path = path
 	s.keysPath, s.endedSessions = beside(path, s.keysPath), beside(path, f.Console.EndedSessions)
+	s.content = content.New(f.Prompts, f.Resources, func(name string) string {
+		return beside(path, name)
+	})
 	c := &checker{file: &f, settings: s}
 	c.check(doc)
+	c.content(path)
 	doc.ReportAll(c.All)
 	if err := doc.Faults().Err(); err != nil {
 		return nil, err
@@ -126,13 +118,12 @@ func settingsOf(f settingsFile) *Settings {
 	s := &Settings{issuers: f.Access.Issuers, keysPath: f.Access.APIKeys, scopes: f.Access.Scopes,
 		operatorScope: cmp.Or(f.Access.OperatorScope, defaultOperatorScope),
 		claims:        f.Access.Claims,
+		roles:         f.Access.Roles,
 		console:       f.Console,
-		file:          f,
 		limits: limits{Requests: cmp.Or(f.Limits.Requests, defaultRequests),
 			Burst:    cmp.Or(f.Limits.Burst, defaultBurst),
 			InFlight: cmp.Or(f.Limits.InFlight, defaultInFlight),
 			Body:     int64(cmp.Or(f.Limits.Body, defaultBody))}}
-	s.roles.Store(&f.Access.Roles)
 	if u, err := url.Parse(strings.TrimSuffix(f.PublicURL, "/")); err == nil && f.PublicURL != "" {
 		s.publicURL = u
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 
 // Each fault of gateway.yaml is reported with its place and a remedy.
 func TestLoad_ReportsEveryFault(t *testing.T) {
-	_, err := Load(filepath.Join("testdata", "faults.yaml"))
+	_, err := load(filepath.Join("testdata", "faults.yaml"))
 	if err == nil {
 		t.Fatal("it was read")
 	}
@@ -86,7 +87,7 @@ servers:
 			"invoice accounts pay"},
 		{"nowhere", nil, "there is no such virtual server"},
 	} {
-		selected, err := s.Select(tt.server, api.Caller{Claims: tt.claims}, tools)
+		selected, err := s.selectTools(tt.server, api.Caller{Claims: tt.claims}, tools)
 		var names []string
 		for _, c := range selected {
 			names = append(names, c.Spec.Name)
@@ -98,7 +99,7 @@ servers:
 			t.Errorf("%s with %v: %q, want %q", tt.server, tt.claims, got, tt.want)
 		}
 	}
-	if all, err := NewSettings().Select("", api.Caller{}, tools); err != nil || len(all) != 5 {
+	if all, err := NewSettings().selectTools("", api.Caller{}, tools); err != nil || len(all) != 5 {
 		t.Errorf("without a file: %d, %v", len(all), err)
 	}
 }
@@ -173,7 +174,7 @@ func TestKeys_AreHashedAndRevocable(t *testing.T) {
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	settings, err := Load(config)
+	settings, err := load(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,4 +234,106 @@ func TestKeys_ReportFaultsOfTheFile(t *testing.T) {
 	}
 	golden.Compare(t, filepath.Join("testdata", "keys.faults"),
 		strings.ReplaceAll(err.Error(), path, "keys.yaml")+"\n")
+}
+
+// A changed gateway.yaml is in effect without a restart. While it is invalid, the previous one
+// stays in effect.
+func TestOpen_FollowsTheFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "gateway.yaml")
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	faults := &lines{}
+	changed := make(chan struct{}, 10)
+	write("gateway.yaml", "access: {api_keys: one.yaml, hosts: [tools.example.org]}\nservers: {default: {tools: [a]}}\n")
+	write("one.yaml", "keys: []\n")
+	write("two.yaml", "keys: []\n")
+	key, err := AddKey(filepath.Join(dir, "two.yaml"), Key{Name: "ada"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := Open(path, Options{Listen: "127.0.0.1:0", Logger: slog.New(slog.NewTextHandler(faults,
+		nil)), Changed: func() { changed <- struct{}{} }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	ids := a.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(CallerOf(r.Context()).ID))
+	}))
+	if w := posted(ids, "/mcp", "Bearer "+key); w.Code != http.StatusUnauthorized {
+		t.Errorf("before: %d", w.Code)
+	}
+	pages := a.Screen(http.NotFoundHandler())
+	if w := posted(pages, "/", ""); w.Code != http.StatusNotFound {
+		t.Errorf("screened: %d", w.Code)
+	}
+	write("gateway.yaml", "access: {api_keys: two.yaml, hosts: [tools.example.org]}\nprompts: [{name: p, description: d, "+
+		"messages: [x]}]\n")
+	<-changed
+	if w := posted(ids, "/mcp", "Bearer "+key); w.Body.String() != "key:ada" {
+		t.Errorf("after: %d %s", w.Code, w.Body)
+	}
+	tools := []*toolspecs.Compiled{{Spec: toolspecs.Spec{Name: "b"}}}
+	if all, err := a.Select("", api.Caller{}, tools); err != nil || len(all) != 1 ||
+		!a.Content().HasPrompts() {
+		t.Errorf("%d tools, %v, prompts %v", len(all), err, a.Content().HasPrompts())
+	}
+	write("gateway.yaml", "access: {api_keys: gone.yaml}\n")
+	faults.wait(t, "gone.yaml")
+	write("gateway.yaml", "limits: {burst: 3}\naccess: {api_keys: two.yaml}\n")
+	<-changed
+	if got := a.Settings().limits.Burst; got != 3 {
+		t.Errorf("the burst is %d", got)
+	}
+	if _, err := Open(filepath.Join(dir, "none.yaml"), Options{}); err == nil {
+		t.Error("a file that does not exist was opened")
+	}
+}
+
+// lines is a log that a test waits for.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) wait(t *testing.T, want string) {
+	t.Helper()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for range tick.C {
+		l.mu.Lock()
+		text := l.text.String()
+		l.mu.Unlock()
+		if strings.Contains(text, want) {
+			return
+		}
+	}
+}
+
+// Programs that add keys at the same time lose none.
+func TestAddKey_KeepsKeysOfOtherPrograms(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "keys.yaml")
+	var group sync.WaitGroup
+	for i := range 20 {
+		group.Go(func() {
+			if _, err := AddKey(path, Key{Name: fmt.Sprint("k", i)}, time.Now()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if list, err := ReadKeys(path); err != nil || len(list) != 20 {
+		t.Errorf("%d keys, %v", len(list), err)
+	}
 }

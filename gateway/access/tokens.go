@@ -57,7 +57,7 @@ type claims map[string]any
 
 // tokenPrincipal verifies a token and returns whose it is. Errors are refusals, except where the
 // keys of the issuer cannot be fetched.
-func (a *Access) tokenPrincipal(ctx context.Context, token, path string) (Identity, error) {
+func (a *rules) tokenPrincipal(ctx context.Context, token, path string) (Identity, error) {
 	name, err := issuerOf(token)
 	if err != nil {
 		return Identity{}, err

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/gateway/access"
+	"github.com/switchyard/switchyard/internal/filelock"
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/strictyaml"
@@ -139,6 +140,11 @@ func (f *endedFile) covers(s *session) bool {
 // EndSessions adds to the file at path that the sessions of a person end now, or those of everyone
 // if the name is empty. It creates the file if needed.
 func EndSessions(path, name string, now time.Time) error {
+	unlock, err := filelock.Beside(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	e, _, err := loadEnded(path)
 	if err != nil {
 		return err
@@ -150,6 +156,11 @@ func EndSessions(path, name string, now time.Time) error {
 // endSession adds to the file at path that one session has ended. It appends a line, so that
 // replicas that do so at the same time lose none.
 func endSession(path, id string, until, now time.Time) error {
+	unlock, err := filelock.Beside(path)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	e, data, err := loadEnded(path)
 	if err != nil {
 		return err

@@ -205,11 +205,7 @@ console:
 func serve(t *testing.T, path string, change func(*Config)) *replica {
 	t.Helper()
 	r := &replica{t: t, audit: &lockedBuffer{}, now: time.Now()}
-	s, err := access.Load(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	guard, err := access.New(s, access.Options{Listen: "127.0.0.1:0"})
+	guard, err := access.Open(path, access.Options{Listen: "127.0.0.1:0"})
 	if err != nil {
 		t.Fatal(err)
 	}

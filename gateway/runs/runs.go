@@ -22,6 +22,9 @@ type Sessions struct {
 	// api.DefaultSessionIdleTimeout.
 	Client      *switchyard.Client
 	IdleTimeout time.Duration
+	// Running returns the progress of the calls that run in the run with that id, by call; nil
+	// tells of none.
+	Running func(ctx context.Context, run string) (map[string]*api.Progress, error)
 
 	mu      sync.Mutex
 	handles map[string]*switchyard.Session
@@ -62,6 +65,16 @@ func (s *Sessions) Status(ctx context.Context, of gateway.Session, call, executi
 		return api.SessionCallStatus{ID: call, State: api.SessionCallUnknown}, nil
 	}
 	return status, err
+}
+
+// Progress returns the last progress of a call that runs.
+func (s *Sessions) Progress(ctx context.Context, of gateway.Session, call string) (*api.Progress,
+	error) {
+	if s.Running == nil {
+		return nil, nil
+	}
+	all, err := s.Running(ctx, of.RunID())
+	return all[call], err
 }
 
 // unknown reports whether the execution that was asked does not exist, or does not know the call.

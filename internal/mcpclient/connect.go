@@ -116,6 +116,7 @@ func Connect(ctx context.Context, entry *Server, o Options) (*Connection, error)
 		c.pingless = server.ProtocolVersion > lastWithPing
 		c.takesTasks = server.ProtocolVersion == lastWithPing && takesTasks(server)
 		go c.watch()
+		requestLogs(within, c.session)
 		return c, nil
 	}
 	if c.serverProcess != nil {
@@ -144,6 +145,8 @@ func (c *Connection) client(o Options) *mcp.Client {
 			c.tools.changed.Store(true)
 		},
 	}
+	//lint:ignore SA1019 servers send log messages as long as the protocol has them
+	options.LoggingMessageHandler = c.reports.onLog
 	if o.Asks {
 		options.ElicitationHandler = c.onElicit
 		options.Capabilities.Elicitation = &mcp.ElicitationCapabilities{

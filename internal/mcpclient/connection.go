@@ -30,7 +30,8 @@ type Connection struct {
 	ctx context.Context
 	end context.CancelCauseFunc
 
-	tools toolList
+	tools   toolList
+	reports reports
 
 	mu sync.Mutex
 	// progress and asking are the running calls that take progress, by token, and those that may
@@ -96,12 +97,14 @@ type Request struct {
 	Meta map[string]any
 	// Traceparent is a header of the HTTP requests of the call; empty for none.
 	Traceparent string
-	// Progress, if set, receives progress reports of the server.
+	// Progress, if set, receives progress reports of the server, and Log its log messages, which do
+	// not name their call: they are dropped while several calls take them.
 	Progress func(api.Progress)
+	Log      func(api.LogLine)
 	// Ask, if set, asks a person the server's question during the call. Its ctx ends with the call
 	// or when the server withdraws the question. It is called only on a connection with Asks, with
-	// no other call in flight.
-	Ask func(ctx context.Context, text string, schema json.RawMessage) (Reply, error)
+	// no other call in flight. name is what the server calls the question; empty for none.
+	Ask func(ctx context.Context, name, text string, schema json.RawMessage) (Reply, error)
 	// TaskSupport is that of the tool. KeepTask is how long the server is asked to keep a task of
 	// the call. Created, if set, gets the task if the server answers with one, before Call waits
 	// for its end.
@@ -153,6 +156,7 @@ func (c *Connection) Call(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, c.failed(ctx, err, x.now())
 	}
+	c.reports.linger(within, &r)
 	task, isTask, err := taskOf(result)
 	switch {
 	case err != nil:
@@ -186,16 +190,21 @@ func (c *Connection) begin(ctx context.Context, r *Request,
 			params.Meta = mcp.Meta{}
 		}
 		params.SetProgressToken(token)
-		c.progress[token] = r.Progress
+		c.progress[token] = func(p api.Progress) {
+			c.reports.hear(r)
+			r.Progress(p)
+		}
 	}
 	if r.Ask != nil {
 		c.openQuestions[r] = ctx
 	}
+	c.reports.begin(r, params, c.pingless)
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.progress, token)
 		delete(c.openQuestions, r)
+		c.reports.end(r)
 	}
 }
 

@@ -190,6 +190,38 @@ func TestProgress_ReachesItsCall(t *testing.T) {
 	})
 }
 
+// Log messages of the level info and above reach the call that runs, and none while several do.
+func TestLogMessages_ReachTheirCall(t *testing.T) {
+	for _, mode := range []string{mcpserver.Good, mcpserver.Older} {
+		bothWays(t, mode, func(t *testing.T, c *Connection) {
+			lines := make(chan string, 100)
+			call := func(args string) {
+				t.Helper()
+				ctx, cancel := context.WithCancelCause(t.Context())
+				received := errors.New("received")
+				_, err := c.Call(ctx, Request{Tool: "progress", Arguments: json.RawMessage(args),
+					Log: func(l api.LogLine) {
+						lines <- fmt.Sprint(l.Level, " ", l.Logger, " ", string(l.Data))
+						cancel(received)
+					}})
+				if err != nil && !errors.Is(err, received) {
+					t.Error(err)
+				}
+			}
+			call(`{"count":1,"text":"wait"}`)
+			if got := <-lines; got != `warning steps {"step":1}` {
+				t.Errorf("%s: got %s", mode, got)
+			}
+			other := &Request{Log: func(api.LogLine) {}}
+			c.reports.begin(other, &mcp.CallToolParams{}, false)
+			call(`{"count":2}`)
+			if len(lines) > 0 {
+				t.Errorf("%s: with two calls: %s", mode, <-lines)
+			}
+		})
+	}
+}
+
 // When a call's context ends, the server is notified and the call returns the cause. The connection
 // stays usable.
 func TestCall_CanBeCancelled(t *testing.T) {

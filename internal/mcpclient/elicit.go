@@ -28,7 +28,7 @@ func (c *Connection) onElicit(ctx context.Context, r *mcp.ElicitRequest) (*mcp.E
 	within, cancel := context.WithCancel(call)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	return reply(within, request, r.Params), nil
+	return reply(within, request, "", r.Params), nil
 }
 
 // acceptTitles has the SDK accept lists of choices with titles, which it refuses if the schema of
@@ -63,7 +63,9 @@ func (c *Connection) asker() (*Request, context.Context) {
 }
 
 // reply asks a person on behalf of a call, if it may ask and the question is a form.
-func reply(ctx context.Context, r *Request, question *mcp.ElicitParams) *mcp.ElicitResult {
+// name is what the server calls the question; empty for none.
+func reply(ctx context.Context, r *Request, name string,
+	question *mcp.ElicitParams) *mcp.ElicitResult {
 	switch {
 	case r.Ask == nil:
 		r.note("the server's question was declined: the toolspec has no entry.answer_within")
@@ -76,7 +78,7 @@ func reply(ctx context.Context, r *Request, question *mcp.ElicitParams) *mcp.Eli
 	if err != nil || question.RequestedSchema == nil {
 		schema = nil
 	}
-	answer, err := r.Ask(ctx, question.Message, schema)
+	answer, err := r.Ask(ctx, boundedName(name), question.Message, schema)
 	switch {
 	case err != nil:
 		r.note("the server's question was not answered: " + err.Error())
@@ -86,6 +88,17 @@ func reply(ctx context.Context, r *Request, question *mcp.ElicitParams) *mcp.Eli
 	default:
 		return &mcp.ElicitResult{Action: actionAccept, Content: answer.Content}
 	}
+}
+
+// maxName bounds the name of a question, in bytes.
+const maxName = 100
+
+// boundedName returns the name of a question; empty for one that is too long.
+func boundedName(name string) string {
+	if len(name) > maxName {
+		return ""
+	}
+	return name
 }
 
 func (r *Request) note(text string) {
@@ -136,7 +149,7 @@ func replies(ctx context.Context, r *Request, questions mcp.InputRequestMap) (mc
 			return nil, &Refused{Message: fmt.Sprintf(
 				"it uses a client feature that is not supported (%T)", questions[id])}
 		}
-		given[id] = reply(ctx, r, question)
+		given[id] = reply(ctx, r, id, question)
 	}
 	return given, ctx.Err()
 }

@@ -15,9 +15,9 @@ import (
 // A question during a call reaches the caller, in older and newer versions of the protocol and over
 // both transports: accepted, declined, dismissed.
 func TestElicitation_ReachesTheCaller(t *testing.T) {
-	ask := func(replies Reply, err error) func(context.Context, string, json.RawMessage) (Reply,
-		error) {
-		return func(_ context.Context, text string, schema json.RawMessage) (Reply, error) {
+	ask := func(replies Reply, err error) func(context.Context, string, string,
+		json.RawMessage) (Reply, error) {
+		return func(_ context.Context, _, text string, schema json.RawMessage) (Reply, error) {
 			if text != "What is your name?" || !strings.Contains(string(schema),
 				`"required":["name"]`) {
 				return Reply{}, errors.New("asked " + text + string(schema))
@@ -27,7 +27,7 @@ func TestElicitation_ReachesTheCaller(t *testing.T) {
 	}
 	tests := []struct {
 		args, want, note string
-		ask              func(context.Context, string, json.RawMessage) (Reply, error)
+		ask              func(context.Context, string, string, json.RawMessage) (Reply, error)
 	}{
 		{`{}`, "accept Ada", "", ask(Reply{Content: map[string]any{"name": "Ada"}}, nil)},
 		{`{}`, "decline <nil>", "", ask(Reply{Declined: true}, nil)},
@@ -63,7 +63,7 @@ func TestElicitation_ReachesTheCaller(t *testing.T) {
 // Questions by URL are declined. Unsupported requests and busy servers are reported.
 func TestElicitation_IsDeclined(t *testing.T) {
 	c := connect(t, stdio(mcpserver.Good), Options{Asks: true})
-	asked := func(context.Context, string, json.RawMessage) (Reply, error) {
+	asked := func(context.Context, string, string, json.RawMessage) (Reply, error) {
 		return Reply{}, errors.New("a person was asked")
 	}
 	var notes []string

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/filelock"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"golang.org/x/oauth2"
 )
@@ -140,7 +141,7 @@ func (a *account) exclusive(ctx context.Context, client *http.Client) (release f
 	if a.path == "" {
 		return func() { <-a.turn }, nil
 	}
-	unlock, err := lockFile(ctx, a.path+".lock", 2*client.Timeout)
+	unlock, err := filelock.Lock(ctx, a.path+".lock", 2*client.Timeout)
 	if err != nil {
 		<-a.turn
 		return nil, err
@@ -285,7 +286,7 @@ func (a *account) keep(k kept) error {
 	a.kept = k
 	a.mu.Unlock()
 	if a.path != "" {
-		unlock, err := lockFile(context.Background(), a.path+".lock", keepWait)
+		unlock, err := filelock.Lock(context.Background(), a.path+".lock", keepWait)
 		if err == nil {
 			defer unlock()
 		}

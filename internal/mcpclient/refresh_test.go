@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard/internal/filelock"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"golang.org/x/oauth2"
@@ -104,24 +105,6 @@ func expire(t *testing.T, folder string) {
 	}
 }
 
-// A process that hangs while it has the lock delays others for a bounded time.
-func TestLockFile_GivesUpOnAProcessThatHangs(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "logins", "a.json.lock")
-	unlock, err := lockFile(t.Context(), path, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := lockFile(t.Context(), path, 10*time.Millisecond); err == nil {
-		t.Error("the lock was given twice")
-	}
-	unlock()
-	again, err := lockFile(t.Context(), path, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again()
-}
-
 // A call that waits for another process's refresh ends with its own context.
 func TestLogin_WaitsForAnotherProcessWithinTheCallsContext(t *testing.T) {
 	g, entry := guarded(t)
@@ -131,7 +114,7 @@ func TestLogin_WaitsForAnotherProcessWithinTheCallsContext(t *testing.T) {
 	echo(t, c)
 	expire(t, folder)
 	c.login.account.load()
-	unlock, err := lockFile(t.Context(), c.login.account.path+".lock", time.Minute)
+	unlock, err := filelock.Lock(t.Context(), c.login.account.path+".lock", time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +195,7 @@ func TestLockFile_GoesOnWithoutAFile(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := lockFile(t.Context(), filepath.Join(file, "a.json.lock"), time.Minute)
+	unlock, err := filelock.Lock(t.Context(), filepath.Join(file, "a.json.lock"), time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

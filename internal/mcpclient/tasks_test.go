@@ -123,7 +123,7 @@ func TestCall_PassesQuestionsOfTasksOn(t *testing.T) {
 		c := connect(t, entry, Options{Asks: true})
 		asked := 0
 		r := job("ask")
-		r.Ask = func(_ context.Context, text string, _ json.RawMessage) (Reply, error) {
+		r.Ask = func(_ context.Context, _, text string, _ json.RawMessage) (Reply, error) {
 			asked++
 			return Reply{Content: map[string]any{"name": "Ada"}}, nil
 		}

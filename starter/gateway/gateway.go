@@ -9,11 +9,13 @@ import (
 	"net/http"
 	"os"
 	"os/user"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/gateway"
 	"github.com/switchyard/switchyard/gateway/access"
 	"github.com/switchyard/switchyard/gateway/console"
@@ -146,23 +148,26 @@ func (o *options) checkConsole(cmd *cobra.Command) error {
 // run serves until ctx ends.
 func (o *options) run(ctx context.Context, a *cli.App, c client.Client) error {
 	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	settings, err := o.settings()
-	if err != nil {
-		return err
-	}
 	watcher, err := o.watch(log)
 	if err != nil {
 		return err
 	}
 	defer watcher.Close()
+	var serving atomic.Pointer[gateway.Gateway]
+	guard, err := o.access(log, &serving)
+	if err != nil {
+		return err
+	}
+	defer guard.Close()
 	g, err := gateway.New(gateway.Config{Sessions: o.sessions(a, c), Catalog: watcher.Catalog,
-		Caller: caller, Roles: access.RolesOf, Select: settings.Select, Direct: o.direct,
-		Wait: o.wait, MaxListed: o.maxListed,
+		Caller: caller, Roles: access.RolesOf, Select: guard.Select,
+		Content: guard.Content, Direct: o.direct, Wait: o.wait, MaxListed: o.maxListed,
 		StateKey: []byte(os.Getenv(stateKeyVariable)), Version: buildinfo.Read().Version,
 		Logger: log})
 	if err != nil {
 		return err
 	}
+	serving.Store(g)
 	defer watcher.Subscribe(func(e folder.CatalogEvent) {
 		switch e.Type {
 		case folder.ReloadCompleted:
@@ -174,19 +179,32 @@ func (o *options) run(ctx context.Context, a *cli.App, c client.Client) error {
 	if o.stdio {
 		return o.serveStdio(ctx, a, g)
 	}
-	return o.serve(ctx, a, served{g, c, watcher.Catalog, settings, log})
+	return o.serve(ctx, a, served{g, c, watcher.Catalog, guard, log})
 }
 
-// settings reads the file of --config.
-func (o *options) settings() (*access.Settings, error) {
-	if o.config == "" {
-		return access.NewSettings(), nil
+// access reads the file of --config, and watches it. Clients of the gateway hear of changes.
+func (o *options) access(log *slog.Logger, g *atomic.Pointer[gateway.Gateway]) (*access.Access,
+	error) {
+	options := access.Options{Listen: o.listen, Logger: log, Changed: func() {
+		if g := g.Load(); g != nil {
+			g.ContentChanged()
+			g.CatalogChanged()
+		}
+	}}
+	if o.stdio {
+		options.Listen = ""
 	}
-	s, err := access.Load(o.config)
+	var guard *access.Access
+	var err error
+	if o.config == "" {
+		guard, err = access.New(access.NewSettings(), options)
+	} else {
+		guard, err = access.Open(o.config, options)
+	}
 	if err != nil {
 		return nil, cli.Errorf(cli.ExitUsage, "%w", err)
 	}
-	return s, nil
+	return guard, nil
 }
 
 // watch loads the tools and watches their folder.
@@ -212,7 +230,15 @@ func (o *options) watch(log *slog.Logger) (*folder.Watcher, error) {
 func (o *options) sessions(a *cli.App, c client.Client) *runs.Sessions {
 	own := switchyard.Options{Namespace: a.Connection.ResolvedNamespace, TaskQueue: o.queue,
 		Storage: a.Connection.Opened}
-	return &runs.Sessions{Client: switchyard.NewClient(c, own), IdleTimeout: o.idle}
+	return &runs.Sessions{Client: switchyard.NewClient(c, own), IdleTimeout: o.idle,
+		Running: func(ctx context.Context, run string) (map[string]*api.Progress, error) {
+			pending, err := audit.Pending(ctx, c, run, "")
+			progress := map[string]*api.Progress{}
+			for _, p := range pending {
+				progress[p.ID] = p.Progress
+			}
+			return progress, err
+		}}
 }
 
 // caller returns who sends a request, or the user of the process for standard streams, which have
@@ -237,20 +263,16 @@ type ready struct {
 
 // served is what a gateway serves over HTTP, and what that needs.
 type served struct {
-	gateway  *gateway.Gateway
-	client   client.Client
-	catalog  func() *toolspecs.Catalog
-	settings *access.Settings
-	log      *slog.Logger
+	gateway *gateway.Gateway
+	client  client.Client
+	catalog func() *toolspecs.Catalog
+	guard   *access.Access
+	log     *slog.Logger
 }
 
 // serve serves over HTTP. When ctx ends, requests that wait for a call return that it is pending.
 func (o *options) serve(ctx context.Context, a *cli.App, s served) error {
-	guard, err := access.New(s.settings, access.Options{Listen: o.listen, Logger: s.log})
-	if err != nil {
-		return cli.Errorf(cli.ExitUsage, "--listen %s: %w", o.listen, err)
-	}
-	defer guard.Close()
+	guard := s.guard
 	people, err := o.people(a, s, guard)
 	if err != nil {
 		return err
@@ -267,7 +289,7 @@ func (o *options) serve(ctx context.Context, a *cli.App, s served) error {
 	mux := handler(guard.Middleware(s.gateway), people.handler, links)
 	mux.Handle("GET /readyz", &readiness{client: s.client, stopping: ctx})
 	server := httpserver.New(mux,
-		httpserver.Limits{Read: readWithin, Write: 0, Body: s.settings.MaxBody()})
+		httpserver.Limits{Read: readWithin, Write: 0, Body: guard.Settings().MaxBody()})
 	stopped := make(chan struct{})
 	defer context.AfterFunc(ctx, func() {
 		defer close(stopped)
@@ -284,7 +306,7 @@ func (o *options) serve(ctx context.Context, a *cli.App, s served) error {
 	if o.pages {
 		at.Console = url + console.Path
 	}
-	if err := tell(a, at, s.settings.Authenticates()); err != nil {
+	if err := tell(a, at, guard.Settings().Authenticates()); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -53,7 +53,8 @@ type Options struct {
 // itself during a call, because a server's question does not name its call.
 //
 // Before a call it compares the server's tool with the spec's pin. The call's _meta has the
-// idempotency key (metaKey) and a progress token; the server's progress is reported as the call's.
+// idempotency key (metaKey) and a progress token; the server's progress and log messages are
+// reported as the call's.
 //
 // The answer is the structured content if there is any, or else the text as a JSON string; with
 // images, audio or resources it is a list of parts in MCP's format. Bytes that are too large for
@@ -149,7 +150,8 @@ func (m *Executor) request(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (mcpclient.Request, *mcpQuestions) {
 	questions := &mcpQuestions{}
 	request := mcpclient.Request{Tool: spec.Entry.Tool, Arguments: args,
-		Progress: func(p api.Progress) { api.ReportProgress(ctx, p) }, Note: questions.note}
+		Progress: func(p api.Progress) { api.ReportProgress(ctx, p) },
+		Log:      func(l api.LogLine) { api.LogMessage(ctx, l) }, Note: questions.note}
 	if call, ok := api.ContextOf(ctx); ok {
 		request.Traceparent = call.Traceparent(call.CallID)
 		request.Meta = map[string]any{metaKey: call.Key, traceKey: request.Traceparent}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 )
 
@@ -17,9 +18,9 @@ type mcpQuestions struct {
 }
 
 // ask posts a server's question to the run.
-func (q *mcpQuestions) ask(ctx context.Context, text string,
+func (q *mcpQuestions) ask(ctx context.Context, name, text string,
 	schema json.RawMessage) (mcpclient.Reply, error) {
-	reply, err := switchyard.Ask(ctx, text, schema)
+	reply, err := switchyard.Ask(api.WithQuestionName(ctx, name), text, schema)
 	if err != nil {
 		return mcpclient.Reply{}, err
 	}

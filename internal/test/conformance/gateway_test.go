@@ -36,8 +36,9 @@ func TestConformance_GatewayPassesTheOfficialSuite(t *testing.T) {
 	suite := testserver.NPM(t, "conformance")
 	server := testserver.NewServer(t)
 	for _, run := range []gatewayRun{
-		{"2025-11-25", false, 57, []string{"server-session-lifecycle", "json-schema-2020-12"}},
-		{"2026-07-28", true, 95, []string{"json-schema-2020-12", "http-header-validation",
+		{"2025-11-25", false, 69, []string{"server-session-lifecycle", "json-schema-2020-12"}},
+		{"2026-07-28", true, 112, []string{"json-schema-2020-12", "http-header-validation",
+			"http-custom-header-server-validation",
 			"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields",
 			"tasks-request-state-removal", "tasks-request-headers"}},
 	} {
@@ -69,12 +70,17 @@ func (g gatewayRun) gateway(t *testing.T, address string) string {
 	t.Helper()
 	tools, queue := filepath.Join(t.TempDir(), "tools"), "gateway/"+g.revision
 	importTools(t, tools, g.upstream(t))
-	importTools(t, tools, triggers(t, tools), "--effect", "read")
+	config := filepath.Join(t.TempDir(), "gateway.yaml")
+	if err := os.CopyFS(filepath.Dir(config), os.DirFS("testdata")); err != nil {
+		t.Fatal(err)
+	}
+	importTools(t, tools, triggers(t, tools, config), "--effect", "read")
 	var ready struct{ Endpoint string }
 	flags := []string{"--address", address, "--task-queue", queue, "--tools", tools}
 	testserver.Start(t, &struct{}{}, nil, testserver.Bin(t, "worker"), flags...)
 	testserver.Start(t, &ready, nil, testserver.Bin(t, "starter"), append([]string{"gateway",
-		"--listen", "127.0.0.1:0", "--direct", "500ms", "--wait", "4s", "--output", "json"}, flags...)...)
+		"--listen", "127.0.0.1:0", "--config",
+		config, "--direct", "500ms", "--wait", "4s", "--output", "json"}, flags...)...)
 	return ready.Endpoint
 }
 

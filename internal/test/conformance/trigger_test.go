@@ -57,10 +57,10 @@ func addTaskTools(s *mcp.Server) {
 		})
 }
 
-// triggers starts an MCP server with the tool by which the suite changes the list of tools, and
-// returns its URL. It replaces the tool of the SDK's conformance server, which changes the list of
-// that server.
-func triggers(t *testing.T, tools string) string {
+// triggers starts an MCP server with the tools by which the suite changes the lists of tools and
+// prompts, and returns its URL. They replace the tools of the SDK's conformance server, which
+// change the lists of that server.
+func triggers(t *testing.T, tools, config string) string {
 	t.Helper()
 	s := mcp.NewServer(&mcp.Implementation{Name: "triggers", Version: "1"}, nil)
 	var changes atomic.Int64
@@ -69,6 +69,15 @@ func triggers(t *testing.T, tools string) string {
 		struct{}) (*mcp.CallToolResult, any, error) {
 		err := os.WriteFile(filepath.Join(tools, "triggered.yaml"), fmt.Appendf(nil, triggered,
 			changes.Add(1)), 0o600)
+		return &mcp.CallToolResult{}, nil, err
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "test_trigger_prompt_change",
+		Description: "Changes gateway.yaml."}, func(context.Context, *mcp.CallToolRequest,
+		struct{}) (*mcp.CallToolResult, any, error) {
+		data, err := os.ReadFile(config)
+		if err == nil {
+			err = os.WriteFile(config, fmt.Appendf(data, "# change %d\n", changes.Add(1)), 0o600)
+		}
 		return &mcp.CallToolResult{}, nil, err
 	})
 	addTaskTools(s)

@@ -3,12 +3,15 @@ package e2e
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/api/sdk/v1"
+	"go.temporal.io/sdk/converter"
 )
 
 // operatorApproval is a call that waits for approval, as list_approvals shows it.
@@ -63,6 +66,7 @@ func TestGateway_AnotherPrincipalApprovesWithTheOperatorTools(t *testing.T) {
 		t.Fatalf("the call: %s", pending.body)
 	}
 	direct := g.calling(g.dial(), "direct", "publish", arguments("text", "direct"))
+	g.shows(pending.session(), "key:olga", "publish")
 
 	if a := must(t)(g.client(two.Operator, g.apiKey("ada"), "plain").call(g.ctx, "list_approvals",
 		map[string]any{}, nil)); a.status != http.StatusForbidden {
@@ -111,6 +115,38 @@ func TestGateway_AnotherPrincipalApprovesWithTheOperatorTools(t *testing.T) {
 	g.decided(direct.ID())
 	if n := len(g.entries()); n != 2 {
 		t.Errorf("%d calls were executed, want 2", n)
+	}
+}
+
+// session returns the run of the session of a pending call of olga.
+func (a mcpAnswer) session() string {
+	key, _, _ := strings.Cut(a.pending(), ".")
+	return "session/key:olga/" + key
+}
+
+// shows checks what the Temporal UI shows of a session with a call that waits for approval: the
+// call in the details, the principal as a search attribute, and as the fairness key.
+func (g *gatewayLab) shows(run, principal, tool string) {
+	g.t.Helper()
+	g.await("for the details of "+run, func() bool {
+		value, err := g.Client.QueryWorkflow(g.ctx, run, "", "__temporal_workflow_metadata")
+		var metadata sdk.WorkflowMetadata
+		return err == nil && value.Get(&metadata) == nil &&
+			strings.Contains(metadata.CurrentDetails, tool)
+	})
+	info, err := g.Client.DescribeWorkflowExecution(g.ctx, run, "")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	execution := info.GetWorkflowExecutionInfo()
+	var caller string
+	err = converter.GetDefaultDataConverter().FromPayload(
+		execution.GetSearchAttributes().GetIndexedFields()[api.AttributeCaller], &caller)
+	if err != nil || caller != principal {
+		g.t.Errorf("the search attribute of %s is %q: %v", run, caller, err)
+	}
+	if key := execution.GetPriority().GetFairnessKey(); !strings.Contains(key, principal) {
+		g.t.Errorf("the fairness key of %s is %q", run, key)
 	}
 }
 

@@ -1,5 +1,7 @@
 package mcpserver
 
+//lint:file-ignore SA1019 servers send log messages as long as the protocol has them
+
 import (
 	"bytes"
 	"cmp"
@@ -151,6 +153,13 @@ func addLong(server *mcp.Server) {
 	add(server, "progress", "Reports count steps.", func(ctx context.Context,
 		r *mcp.CallToolRequest, a arguments) (*mcp.CallToolResult, error) {
 		for i := range a.Count {
+			for level, data := range map[mcp.LoggingLevel]any{"debug": "details",
+				"warning": map[string]any{"step": i + 1}} {
+				if err := r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: level, Data: data,
+					Logger: "steps"}); err != nil {
+					return nil, err
+				}
+			}
 			err := r.Session.NotifyProgress(ctx,
 				&mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(),
 					Progress: float64(i + 1), Total: float64(a.Count),

@@ -1,6 +1,6 @@
 //go:build !windows && (!unix || aix || solaris)
 
-package mcpclient
+package filelock
 
 import "os"
 

@@ -1,4 +1,4 @@
-package mcpclient
+package filelock
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
 //go:build unix && !aix && !solaris
 
-package mcpclient
+package filelock
 
 import (
 	"errors"

@@ -1,0 +1,236 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/switchyard/switchyard/gateway/content"
+)
+
+// offering has a gateway offer prompts and resources, and returns the file of one of them.
+func offering(t *testing.T) (c func(*Config), set *atomic.Pointer[content.Set], file string) {
+	dir := t.TempDir()
+	file = filepath.Join(dir, "guide.md")
+	for name, text := range map[string]string{"guide.md": "Be {style}.",
+		"dot.png": "\x89PNG\r\n\x1a\n", "beep.wav": "RIFF"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set = &atomic.Pointer[content.Set]{}
+	set.Store(content.New([]content.Prompt{{Name: "review", Description: "Reviews.",
+		Arguments: []content.Argument{{Name: "style", Required: true, Title: "Style",
+			Values: []string{"strict", "mild"}}, {Name: "extra"}},
+		Messages: []content.Message{{Text: "Review {style}ly{extra}."},
+			{Role: "assistant", File: "guide.md"}, {File: "dot.png"}, {File: "beep.wav"},
+			{Resource: "docs://{style}"}}},
+		{Name: "secret", Description: "x", Servers: []string{"other"},
+			Messages: []content.Message{{Text: "x"}}}},
+		[]content.Resource{{URI: "docs://strict", Text: "Rules"}, {URI: "docs://guide",
+			Name: "guide", File: "guide.md"}, {URI: "docs://dot", File: "dot.png"},
+			{URI: "echo://{a}", Tool: "echo"}, {URI: "fail://x", Tool: "fail"},
+			{URI: "once://x", Tool: "once"}, {URI: "slow://x", Tool: "slow"},
+			{URI: "gone://x", Tool: "gone"}},
+		func(name string) string { return filepath.Join(dir, name) }))
+	return func(c *Config) {
+		c.Content = set.Load
+		c.Watch = 5 * time.Millisecond
+	}, set, file
+}
+
+// asText returns what a client got as one text.
+func asText(v any) string {
+	data, _ := json.Marshal(v)
+	return string(data)
+}
+
+func TestPrompts_AreListedFilledAndCompleted(t *testing.T) {
+	change, _, _ := offering(t)
+	l := newLab(t, change)
+	s := l.connect(l.url+Path, nil)
+	list, err := s.ListPrompts(t.Context(), nil)
+	if err != nil || len(list.Prompts) != 1 || len(list.Prompts[0].Arguments) != 2 {
+		t.Fatalf("%s %v", asText(list), err)
+	}
+	got, err := s.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "review",
+		Arguments: map[string]string{"style": "strict"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `[{"content":{"type":"text","text":"Review strictly."},"role":"user"},` +
+		`{"content":{"type":"text","text":"Be strict."},"role":"assistant"},` +
+		`{"content":{"type":"image","mimeType":"image/png","data":"iVBORw0KGgo="},"role":"user"},` +
+		`{"content":{"type":"audio","mimeType":"audio/wav","data":"UklGRg=="},"role":"user"},` +
+		`{"content":{"type":"resource","resource":{"uri":"docs://strict","mimeType":"text/plain",` +
+		`"text":"Rules"}},"role":"user"}]`
+	if text := asText(got.Messages); text != want {
+		t.Errorf("got  %s\nwant %s", text, want)
+	}
+	for _, p := range []mcp.GetPromptParams{{Name: "secret"}, {Name: "review"}, {Name: "review",
+		Arguments: map[string]string{"style": "mild"}}} {
+		if got, err := s.GetPrompt(t.Context(), &p); err == nil {
+			t.Errorf("%+v: %s", p, asText(got))
+		}
+	}
+	for ref, want := range map[*mcp.CompleteReference]string{
+		{Type: "ref/prompt", Name: "review"}: `{"total":1,"values":["strict"]}`,
+		{Type: "ref/prompt", Name: "secret"}: "",
+	} {
+		c, err := s.Complete(t.Context(), &mcp.CompleteParams{Ref: ref,
+			Argument: mcp.CompleteParamsArgument{Name: "style", Value: "s"}})
+		if err == nil && asText(c.Completion) != want || (err != nil) != (want == "") {
+			t.Errorf("%+v: %s %v", ref, asText(c), err)
+		}
+	}
+}
+
+// A client that can ask its user is asked for arguments that are missing.
+func TestPrompts_AskForMissingArguments(t *testing.T) {
+	change, _, _ := offering(t)
+	l := newLab(t, change)
+	s := l.connect(l.url+Path, &mcp.ClientOptions{ElicitationHandler: func(context.Context,
+		*mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"style": "strict"}}, nil
+	}})
+	got, err := s.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "review"})
+	if err != nil || !strings.Contains(asText(got), "Review strictly.") {
+		t.Errorf("2025-11-25: %s %v", asText(got), err)
+	}
+	const asks = `{"elicitation":{}}`
+	r := l.modern(t.Context(), "prompts/get", "review", `"name":"review"`, asks)
+	const want = `"resultType":"input_required","inputRequests":{"arguments":{"method":` +
+		`"elicitation/create","params":{"mode":"form","message":"What are the arguments of the ` +
+		`prompt review?","requestedSchema":{"properties":{"style":{"type":"string","title":` +
+		`"Style"}},"required":["style"],"type":"object"}}}}}`
+	if !strings.HasSuffix(string(r.Result), want) {
+		t.Errorf("got  %s\nwant %s at its end", r.Result, want)
+	}
+	for action, want := range map[string]bool{"accept": true, "decline": false} {
+		r = l.modern(t.Context(), "prompts/get", "review", fmt.Sprintf(`"name":"review",`+
+			`"inputResponses":{"arguments":{"action":%q,"content":{"style":"strict"}}}`, action), asks)
+		if strings.Contains(string(r.Result), "Review strictly.") != want || (r.Error == nil) != want {
+			t.Errorf("%s: %+v", action, r)
+		}
+	}
+}
+
+func TestResources_AreListedAndRead(t *testing.T) {
+	change, _, _ := offering(t)
+	l := newLab(t, change)
+	s := l.connect(l.url+Path, nil)
+	list, err := s.ListResources(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var uris []string
+	for _, r := range list.Resources {
+		uris = append(uris, r.URI)
+	}
+	if want := strings.Fields("docs://strict docs://guide docs://dot fail://x once://x slow://x " +
+		"gone://x"); !slices.Equal(uris, want) {
+		t.Errorf("listed %v, want %v", uris, want)
+	}
+	if all, err := s.ListResourceTemplates(t.Context(), nil); err != nil ||
+		len(all.ResourceTemplates) != 1 || all.ResourceTemplates[0].URITemplate != "echo://{a}" {
+		t.Errorf("%s %v", asText(all), err)
+	}
+	for uri, want := range map[string]string{
+		"docs://guide": `[{"uri":"docs://guide","mimeType":"text/markdown","text":"Be {style}."}]`,
+		"docs://dot":   `[{"uri":"docs://dot","mimeType":"image/png","blob":"iVBORw0KGgo="}]`,
+		"echo://1": `[{"uri":"echo://1","mimeType":"application/json",` +
+			`"text":"{\"a\":\"1\"}"}]`,
+		"fail://x": "", "once://x": "", "gone://x": "", "docs://nothing": "",
+	} {
+		got, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if err == nil && asText(got.Contents) != want || (err != nil) != (want == "") {
+			t.Errorf("%s: %s %v", uri, asText(got), err)
+		}
+	}
+	session := l.begin(l.url)
+	r := l.post(l.url+Path, `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":`+
+		`"docs://nothing"}}`, sessionHeader, session)
+	if r.Error == nil || r.Error.Code != codeNoResource {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A resource whose tool takes long is an error that says how to get the result.
+func TestResource_OfASlowToolIsPending(t *testing.T) {
+	change, _, _ := offering(t)
+	l := newLab(t, func(c *Config) {
+		change(c)
+		c.Wait = c.Direct
+	})
+	s := l.connect(l.url+Path, nil)
+	_, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "slow://x"})
+	if err == nil || !strings.Contains(err.Error(), `the call of slow is pending; the tool `+
+		`get_result returns its result with {"call_id"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Clients of both kinds of revisions hear that a resource, and the lists, have changed.
+func TestSubscription_HearsOfChanges(t *testing.T) {
+	change, set, file := offering(t)
+	l := newLab(t, change)
+	for _, version := range []string{"2025-11-25", ""} {
+		updated, lists := make(chan string, 100), make(chan string, 100)
+		c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+			ResourceUpdatedHandler: func(_ context.Context,
+				r *mcp.ResourceUpdatedNotificationRequest) {
+				updated <- r.Params.URI
+			},
+			PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) {
+				lists <- "prompts"
+			}})
+		s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: l.url + Path},
+			&mcp.ClientSessionOptions{ProtocolVersion: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "docs://guide"}); err != nil {
+			t.Fatal(err)
+		}
+		err = s.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "echo://1"})
+		if version != "" && err == nil {
+			t.Error("a resource of a tool was subscribed to")
+		}
+		for n := 0; ; n++ { // until the subscription is in effect
+			text := strings.Repeat("x", n%7)
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var uri string
+			select {
+			case uri = <-updated:
+			case <-time.After(20 * time.Millisecond):
+				continue
+			}
+			if uri != "docs://guide" {
+				t.Errorf("%s: %s was updated", version, uri)
+			}
+			break
+		}
+		l.gateway.ContentChanged()
+		if got := <-lists; got != "prompts" {
+			t.Errorf("%q: the list of %s has changed", version, got)
+		}
+		_ = s.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "docs://guide"})
+		_ = s.Close()
+	}
+	set.Store(content.New(nil, nil, nil))
+	l.gateway.ContentChanged()
+	r := l.modern(t.Context(), "server/discover", "", "", "{}")
+	if strings.Contains(string(r.Result), `"prompts"`) {
+		t.Errorf("without prompts: %s", r.Result)
+	}
+}

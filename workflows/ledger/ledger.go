@@ -5,6 +5,7 @@ package ledger
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -187,8 +188,8 @@ func same(a, b map[string]json.RawMessage) bool {
 	if len(a) != len(b) {
 		return false
 	}
-	for name, value := range a { // the order does not matter
-		if other, ok := b[name]; !ok || string(other) != string(value) {
+	for _, name := range slices.Sorted(maps.Keys(a)) {
+		if other, ok := b[name]; !ok || string(other) != string(a[name]) {
 			return false
 		}
 	}
@@ -201,8 +202,8 @@ const overhead = 200
 // size is about the size of an entry as JSON.
 func size(e api.LedgerEntry) int {
 	n := overhead + len(e.Tool) + len(e.Call)
-	for name, value := range e.Args { // the order does not matter
-		n += len(name) + len(value)
+	for _, name := range slices.Sorted(maps.Keys(e.Args)) {
+		n += len(name) + len(e.Args[name])
 	}
 	return n
 }

@@ -67,7 +67,8 @@ func (r *Request) equal(inputs *commonpb.Payloads) bool {
 
 // comparableInput returns an input without what may differ between two starts of the same run.
 func comparableInput(input []byte) ([]byte, error) {
-	var in api.RunInput
+	type plain api.RunInput // without UnmarshalJSON, which rounds large integers
+	var in plain
 	d := json.NewDecoder(bytes.NewReader(input))
 	d.UseNumber() // large integers keep every digit
 	if err := d.Decode(&in); err != nil {

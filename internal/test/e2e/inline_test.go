@@ -214,6 +214,7 @@ func TestInline_RefusesOnceTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	pinned := setup.Pinned.Value
+	pinned.Catalog.Tools = slices.Clone(pinned.Catalog.Tools) // decoded values are shared
 	pinned.Catalog.Tools[0].Effect = api.EffectOnce
 	run := l.run(api.AgentWorkflow, "once", api.RunInput{Agent: a, Prompt: "Go.",
 		State: &api.ContinueState{Run: "once", Started: time.Now(), Pinned: api.Pack(pinned)}})

@@ -24,7 +24,7 @@ import (
 )
 
 // patience bounds a whole test. It only ends tests that hang.
-const patience = 90 * time.Second
+const patience = 3 * time.Minute
 
 // lab is a real server with everything to run workers against it.
 type lab struct {

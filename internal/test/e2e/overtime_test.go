@@ -12,12 +12,13 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// spender returns an agent that charges n times, in as many turns.
+// spender returns an agent that charges 20 n times, in as many turns. The arguments of its calls
+// differ, since a call that was refused several times with the same arguments is refused for that.
 func spender(n int) *api.Agent {
 	var steps []api.ScriptStep
 	for i := range n {
 		steps = append(steps, step(named(fmt.Sprint("c", i), call("charge",
-			`{"mark":"20","ms":20}`))))
+			fmt.Sprintf(`{"mark":"20 for %d","ms":20}`, i)))))
 	}
 	return withTools(agent(append(steps, answer("done"))...), "charge")
 }
@@ -33,7 +34,8 @@ func (l *lab) spend(id, principal string, a *api.Agent) client.WorkflowRun {
 func (l *lab) charged() (sum int) {
 	l.t.Helper()
 	for _, e := range l.entries() {
-		n, err := strconv.Atoi(e.Text)
+		amount, _, _ := strings.Cut(e.Text, " ")
+		n, err := strconv.Atoi(amount)
 		if err != nil {
 			l.t.Fatal(err)
 		}

@@ -33,8 +33,13 @@ const (
 	contextVariable = "MCP_CONFORMANCE_CONTEXT"
 	// driverVariable is the address of the driver, for the client that the suite starts.
 	driverVariable = "CONFORMANCE_DRIVER"
-	// patience bounds a scenario. It only ends scenarios that hang.
-	patience = 90 * time.Second
+	// patience bounds a scenario, and runPatience the suite's wait for one, most of which is the
+	// wait for its turn. They only end scenarios that hang.
+	patience    = 90 * time.Second
+	runPatience = 10 * time.Minute
+	// atOnce bounds the scenarios that run at once: each has a worker and a starter, and the suite
+	// starts all of them together.
+	atOnce = 4
 )
 
 // TestMain runs the tests, or the client that the suite starts with a server's URL: the client asks
@@ -137,6 +142,8 @@ type driver struct {
 	server *testserver.Server
 	// queue is the prefix of the task queues; each scenario has one.
 	queue string
+	// turns has a place for each scenario that runs.
+	turns chan struct{}
 
 	mu sync.Mutex
 	// troubles has the failure of each scenario, if it failed.
@@ -146,7 +153,7 @@ type driver struct {
 // play runs the suite and returns its table and the outcome of each scenario.
 func (d *driver) play(suite string, flags []string) (table string, outcomes []outcome) {
 	d.t.Helper()
-	d.troubles = map[string]error{}
+	d.troubles, d.turns = map[string]error{}, make(chan struct{}, atOnce)
 	desk := httptest.NewServer(d)
 	program, err := os.Executable()
 	if err != nil {
@@ -154,7 +161,7 @@ func (d *driver) play(suite string, flags []string) (table string, outcomes []ou
 	}
 	results := d.t.TempDir()
 	flags = append([]string{"client", "--command", program, "--output-dir", results, "--timeout",
-		fmt.Sprint((patience + 10*time.Second).Milliseconds())}, flags...)
+		fmt.Sprint(runPatience.Milliseconds())}, flags...)
 	cmd := exec.CommandContext(d.t.Context(), suite, flags...)
 	cmd.Env = append(os.Environ(), driverVariable+"="+desk.URL)
 	var stdout, stderr bytes.Buffer
@@ -188,6 +195,8 @@ func (d *driver) play(suite string, flags []string) (table string, outcomes []ou
 // ServeHTTP does what a scenario requires at its server and then answers.
 func (d *driver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, server := r.FormValue("scenario"), r.FormValue("server")
+	d.turns <- struct{}{}
+	defer func() { <-d.turns }()
 	var trouble error
 	d.t.Run(name, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(r.Context(), patience)

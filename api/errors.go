@@ -258,7 +258,8 @@ type ActivityFailure struct {
 	Message string
 	// Details decodes the first of the failure's details; nil if there are none.
 	Details func(any) error
-	// Left decodes the remote task that the activity left to another attempt; nil if there is none.
+	// Left decodes what the activity left to another attempt: a remote task, or the progress of an
+	// instance; nil if there is nothing.
 	Left func(any) error
 	// LastHeartbeat decodes the details of the activity's last heartbeat; nil if there are none or
 	// no timeout expired.

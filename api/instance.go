@@ -74,6 +74,8 @@ type InstanceProgress struct {
 	State []byte `json:"state,omitempty"`
 	// Ended is why the instance lost its state although its worker lived; empty if it did not.
 	Ended string `json:"ended,omitempty"`
+	// Creating says that the next instance is being created, and no call has started on it.
+	Creating bool `json:"creating,omitempty"`
 	// Closed says that the run closed the instance on demand: the next one has no state of it.
 	Closed bool `json:"closed,omitempty"`
 }
@@ -233,11 +235,19 @@ func NotJoined(within Duration, instance, why string) *Error {
 	return e
 }
 
-// HostNeverStarted reports whether a HostInstanceActivity ended before its worker created an
-// instance: the worker's first heartbeat, which comes before that, did not arrive. The task can get
-// lost between the server and the worker. It is not so for a request to adopt an instance.
+// HostNeverStarted reports whether a HostInstanceActivity ended before a call could start on its
+// instance: the worker's first heartbeat did not arrive, for example because the task got lost
+// between the server and the worker, or the worker was lost or stopped while it created the
+// instance. It is not so for a request to adopt an instance.
 func (f ActivityFailure) HostNeverStarted() bool {
-	return f.Timeout == TimeoutHeartbeat && f.LastHeartbeat == nil
+	var left InstanceProgress
+	switch {
+	case f.Timeout == TimeoutHeartbeat:
+		return f.LastHeartbeat == nil || f.LastHeartbeat(&left) == nil && left.Creating
+	case f.Timeout == "" && f.Left != nil:
+		return f.Left(&left) == nil && left.Creating
+	}
+	return false
 }
 
 // InstanceLost is the error of every call of a tool whose instance was lost with on_loss: fail.

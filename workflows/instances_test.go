@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -571,17 +572,30 @@ func TestInstance_LossNamesTheToolsThatShareIt(t *testing.T) {
 	}
 }
 
-// The task of a host can get lost between the server and the worker. Then no instance has existed.
+// The task of a host can get lost between the server and the worker, and a worker can be lost or
+// stop while it creates the instance. Then no call has started on an instance.
 func TestInstance_IsRequestedAgainIfItsHostNeverStarted(t *testing.T) {
-	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hostInstance{until: "1.1 waits",
-		err: temporal.NewHeartbeatTimeoutError()})
-	w.runAgent("counter", step(call("counter", `{}`)), answer("done"))
-	if r := w.result(); r.Usage.Failed != 0 {
-		t.Errorf("usage %+v", r.Usage)
-	}
-	expect(t, "events", w.events(), []string{"host_instance/counter asked", "host_instance/counter ended",
-		"host_instance/counter/2 asked", "1.1 executed", "host_instance/counter/2 cancelled"})
-	if r := w.asked[1]; r.Lost || r.Last.Used {
-		t.Errorf("asked with %+v", r)
+	creating := api.InstanceProgress{Generation: 1, Creating: true}
+	stops := api.Errorf(api.ErrWorkerLost, "its worker stops")
+	stops.Retryable = true
+	for name, end := range map[string]error{
+		"the task got lost":               temporal.NewHeartbeatTimeoutError(),
+		"the worker was lost in creating": temporal.NewHeartbeatTimeoutError(creating),
+		"the worker stopped in creating":  executor.Failure(stops, creating),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)},
+				hostInstance{until: "1.1 waits", err: end})
+			w.runAgent("counter", step(call("counter", `{}`)), answer("done"))
+			if r := w.result(); r.Usage.Failed != 0 {
+				t.Errorf("usage %+v", r.Usage)
+			}
+			expect(t, "events", w.events(), []string{"host_instance/counter asked",
+				"host_instance/counter ended", "host_instance/counter/2 asked", "1.1 executed",
+				"host_instance/counter/2 cancelled"})
+			if r := w.asked[1]; r.Lost || r.Last.Used {
+				t.Errorf("asked with %+v", r)
+			}
+		})
 	}
 }

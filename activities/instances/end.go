@@ -156,7 +156,10 @@ func resultOf(h *hosting, end ending) (state api.InstanceProgress, err error) {
 		return state, nil
 	}
 	left := h.state()
-	if end.kind != endNotCreated && !h.adopted {
+	switch {
+	case left.Creating: // the run has its state
+		left.Creating = end.kind != endNotCreated
+	case !h.adopted:
 		left.State = nil // the last heartbeat has it
 	}
 	return state, hostFailure(end.err, left)

@@ -75,7 +75,7 @@ func (h *hosting) next(asked context.Context, tick <-chan time.Time) *ending {
 	case <-h.lease.Lost:
 		return h.lost(h.silence())
 	case c := <-h.created:
-		return h.serve(c)
+		return h.take(ctx, c)
 	case err := <-h.stateLost:
 		return stateLost(err)
 	case h.info = <-h.adoptions:
@@ -95,6 +95,9 @@ func stateLost(err error) *ending {
 	return &ending{kind: endState, err: e}
 }
 
+// unserved says that the instance's queue cannot be served.
+func unserved(err error) string { return "it cannot serve the instance's queue: " + err.Error() }
+
 // silence describes why the lease was not renewed.
 func (h *hosting) silence() string {
 	silence, unanswered := h.lease.Silence()
@@ -103,10 +106,6 @@ func (h *hosting) silence() string {
 		return fmt.Sprintf("it sent no heartbeat for %s", silence)
 	}
 	return fmt.Sprintf("no connection to Temporal for %s", silence)
-}
-
-func (h *hosting) unserved(err error) *ending {
-	return h.lost("it cannot serve the instance's queue: " + err.Error())
 }
 
 func (h *hosting) lost(why string) *ending { return &ending{kind: endLost, err: h.lostError(why)} }
@@ -123,8 +122,8 @@ func (h *hosting) cancelled(ctx context.Context, cause error) *ending {
 	return h.forgotten(ctx, &ending{kind: endOver})
 }
 
-// serve serves the queue of a created instance.
-func (h *hosting) serve(c creation) *ending {
+// take takes a created instance. Its queue is served once the server knows of it.
+func (h *hosting) take(ctx context.Context, c creation) *ending {
 	switch {
 	case c.err == nil:
 	case h.lease.IsLost():
@@ -138,15 +137,21 @@ func (h *hosting) serve(c creation) *ending {
 	h.count(h.request.Name(), 1)
 	h.log.Info("instance created", "instance", h.request.Name(), "run", h.request.Origin.Run,
 		"generation", h.last.Generation)
+	h.beaten = time.Time{}
+	return h.check(ctx)
+}
+
+// serve serves the queue of the instance.
+func (h *hosting) serve(i *instance) *ending {
 	stop, err := h.config.Serve(Served{Queue: h.request.Queue, Lane: h.spec.Execution.Lane,
 		Tool: func(ctx context.Context, in converter.EncodedValues) (api.Result, error) {
 			return h.config.Tool(context.WithValue(ctx, instanceKey{}, i), in)
 		},
 		HostInstance: h.adopt, Close: h.endOnRequest,
-		Failed: func(err error) { h.endings.add(func() *ending { return h.unserved(err) }) },
+		Failed: func(err error) { h.endings.add(func() *ending { return h.lost(unserved(err)) }) },
 	})
 	if err != nil {
-		return h.unserved(err)
+		return h.lost(unserved(err))
 	}
 	h.stop = stop
 	return nil
@@ -233,7 +238,10 @@ func (h *hosting) beatIfDue(ctx context.Context) error {
 		return err
 	}
 	h.beaten = time.Now()
-	return h.lease.Beat(ctx)
+	created := h.instance.Load() != nil
+	err := h.lease.Beat(ctx)
+	h.announced = h.announced || created && err == nil
+	return err
 }
 
 // check sends a heartbeat when one is due, and checks whether the instance is still needed.
@@ -247,7 +255,11 @@ func (h *hosting) check(ctx context.Context) *ending {
 	case errors.Is(err, lease.ErrHostGone):
 		return h.forgotten(ctx, h.lost("its heartbeats came too late"))
 	}
-	if i := h.instance.Load(); i != nil && i.idle() >= h.spec.Entry.IdleTimeout.Std() {
+	switch i := h.instance.Load(); {
+	case i == nil:
+	case h.announced && h.stop == nil:
+		return h.serve(i)
+	case i.idle() >= h.spec.Entry.IdleTimeout.Std():
 		return &ending{kind: endIdle}
 	}
 	return nil

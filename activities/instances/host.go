@@ -102,12 +102,12 @@ func (host *Host) HostInstance(ctx context.Context,
 	h.size.confirmed = cmp.Or(h.info.HeartbeatTimeout, h.spec.Execution.Heartbeat.Std())
 	h.lease = lease.New(host.config.Client, h.info.TaskToken, h.size.confirmed,
 		func() any { return h.state() })
-	switch err := h.lease.Beat(ctx); {
+	switch err := h.lease.First(ctx); {
 	case errors.Is(err, lease.ErrHostCancelled):
 		return api.InstanceProgress{}, nil
 	case err != nil:
 		return h.last, hostFailure(h.lostError("its first heartbeat did not arrive: "+err.Error()),
-			h.last)
+			h.state())
 	}
 	creating, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	h.endCreation = cancel
@@ -137,9 +137,11 @@ type hosting struct {
 	unknown bool
 	// parked is when the instance began to wait for adoption, asked when the run was last checked.
 	parked, asked time.Time
-	// beaten is when the last heartbeat was sent.
-	beaten time.Time
-	size   leaseSize
+	// beaten is when the last heartbeat was sent. announced means that the server accepted one that
+	// says that the instance was created; no call starts before.
+	beaten    time.Time
+	announced bool
+	size      leaseSize
 
 	created     chan creation
 	endCreation context.CancelCauseFunc
@@ -183,7 +185,7 @@ func (h *hosting) prepare(ctx context.Context) *api.Error {
 	}
 	h.last, h.gone, err = h.previous(ctx)
 	h.last.Generation++
-	h.last.Ended, h.last.Closed = "", false
+	h.last.Ended, h.last.Closed, h.last.Creating = "", false, false
 	if err != nil {
 		return h.lostError("what is left of the instance before cannot be read: " + err.Error())
 	}
@@ -195,7 +197,9 @@ func (h *hosting) state() api.InstanceProgress {
 	if i := h.instance.Load(); i != nil {
 		return i.state()
 	}
-	return h.last
+	creating := h.last
+	creating.Creating = true
+	return creating
 }
 
 func (h *hosting) lostError(why string) *api.Error {

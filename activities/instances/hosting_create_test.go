@@ -3,6 +3,7 @@ package instances
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -143,13 +144,88 @@ func TestHostInstance_ClosesInstanceCreatedTooLate(t *testing.T) {
 	}
 }
 
-// The first heartbeat fails, or reports that the run has ended.
-func TestHostInstance_CreatesNothingWithoutLease(t *testing.T) {
+// An outage before the first heartbeat ends nothing: the instance is created after it, or by
+// another worker if this one stops.
+func TestHostInstance_WaitsForTheServerBeforeItCreates(t *testing.T) {
 	h := newHosts(t, nil, plain)
 	h.server.Say(errors.New("broken pipe"))
-	if e, _, again := h.failed(h.start(h.request())); e.Type != api.ErrWorkerLost || !again {
-		t.Errorf("%+v, again %v", e, again)
+	beats := h.server.Watch()
+	running := h.start(h.request())
+	expect.Receive(t, "a heartbeat", beats)
+	expect.Receive(t, "another heartbeat", beats)
+	if did := h.actions(); did != "" {
+		t.Errorf("without the server it did %s", did)
 	}
+	h.server.Say(nil)
+	expect.Receive(t, "the instance", h.served)
+	h.server.Say(temporal.NewCanceledError())
+	if err := expect.Receive(t, "the end", running.done); err != nil {
+		t.Error(err)
+	}
+
+	h.server.Say(errors.New("broken pipe"))
+	stopping := h.start(h.request())
+	close(stopping.stop)
+	if e, left, _ := h.failed(stopping); e.Type != api.ErrWorkerLost || !left.Creating {
+		t.Errorf("%+v, left %+v", e, left)
+	}
+}
+
+// No call starts before the server knows that the instance was created. A worker that stops before
+// that leaves what the run knew.
+func TestHostInstance_TellsWhatItCreates(t *testing.T) {
+	making, finish := make(chan struct{}, 2), make(chan struct{})
+	slow := func(h *hosts) switchyard.Stateful {
+		return switchyard.NewStateful("counter", func(context.Context,
+			switchyard.StartInfo) (*loud, error) {
+			making <- struct{}{}
+			<-finish
+			return &loud{hosts: h}, nil
+		}, switchyard.NewMethod("add", (*loud).Add))
+	}
+	h := newHosts(t, nil, slow)
+	running := h.start(h.request())
+	expect.Receive(t, "the factory", making)
+	if !h.server.Last().Creating {
+		t.Error("the server does not know that the instance is being created")
+	}
+	h.server.Say(errors.New("broken pipe"))
+	beats := h.server.Watch()
+	close(finish)
+	expect.Receive(t, "a heartbeat", beats)
+	select {
+	case <-h.served:
+		t.Error("served before the server knows of the instance")
+	default:
+	}
+	h.server.Say(nil)
+	expect.Receive(t, "the instance", h.served)
+	if h.server.Last().Creating {
+		t.Error("the server does not know that the instance was created")
+	}
+	h.server.Say(temporal.NewCanceledError())
+	if err := expect.Receive(t, "the end", running.done); err != nil {
+		t.Error(err)
+	}
+
+	finish = make(chan struct{})
+	h.server.Say(nil)
+	request := h.request()
+	request.Last = api.InstanceProgress{Generation: 3, Used: true, State: []byte("state")}
+	stopping := h.start(request)
+	expect.Receive(t, "the factory", making)
+	close(stopping.stop)
+	close(finish)
+	_, left, _ := h.failed(stopping)
+	if want := (api.InstanceProgress{Generation: 4, Used: true, State: []byte("state"),
+		Creating: true}); !reflect.DeepEqual(left, want) {
+		t.Errorf("left %+v, want %+v", left, want)
+	}
+}
+
+// The first heartbeat reports that the run has ended.
+func TestHostInstance_CreatesNothingWithoutLease(t *testing.T) {
+	h := newHosts(t, nil, plain)
 	h.server.Say(temporal.NewCanceledError())
 	if err := expect.Receive(t, "the end", h.start(h.request()).done); err != nil {
 		t.Error(err)

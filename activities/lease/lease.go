@@ -158,6 +158,24 @@ func (l *Lease) Beat(ctx context.Context) error {
 	return err
 }
 
+// First sends the first heartbeat, again and again until the server has answered: an outage ends
+// nothing that has not begun. It returns as Beat does, or the cause of the end of ctx.
+func (l *Lease) First(ctx context.Context) error {
+	for {
+		err := l.Beat(ctx)
+		if err == nil || errors.Is(err, ErrHostCancelled) || errors.Is(err, ErrHostGone) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-activity.GetWorkerStopChannel(ctx):
+			return fmt.Errorf("the worker stops, and the last heartbeat failed: %w", err)
+		case <-time.After(l.RetryInterval()):
+		}
+	}
+}
+
 func (l *Lease) renew(sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

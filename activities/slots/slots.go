@@ -87,7 +87,7 @@ func (a *Server) Serve(ctx context.Context, r api.SlotsRequest) (api.SlotsState,
 	h.configure()
 	h.lease = lease.New(a.config.Client, info.TaskToken, info.HeartbeatTimeout,
 		func() any { return h.tell() })
-	if err := h.lease.Beat(ctx); err != nil {
+	if err := h.lease.First(ctx); err != nil {
 		if errors.Is(err, lease.ErrHostCancelled) {
 			return h.state(), nil
 		}

@@ -7,9 +7,50 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/sdk/client"
 )
+
+// An outage of the server while runs get their instances ends none of them: nothing has been called
+// that could be lost.
+func TestOutage_EndsNoRunThatGetsItsInstance(t *testing.T) {
+	for _, after := range []time.Duration{100 * time.Millisecond, 300 * time.Millisecond} {
+		t.Run(after.String(), func(t *testing.T) {
+			const n = 20
+			l := newLab(t)
+			l.workerIn(nil, "--tools", l.mcpTools(map[string]string{"remember": ""}))
+			starts := make(chan error, n)
+			started := time.Now()
+			for i := range n {
+				time.AfterFunc(time.Duration(i)*10*time.Millisecond, func() {
+					_, err := l.Client.ExecuteWorkflow(l.ctx, client.StartWorkflowOptions{
+						ID: fmt.Sprint("run", i), TaskQueue: api.DefaultTaskQueue}, api.CallWorkflow,
+						api.RunInput{Call: &api.Call{Tool: "remember", Arguments: `{"text":"a"}`}})
+					starts <- err
+				})
+			}
+			<-time.After(after - time.Since(started))
+			signal := func(s syscall.Signal) {
+				if err := syscall.Kill(l.Server.PID(), s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			signal(syscall.SIGSTOP)
+			<-time.After(7 * time.Second) // longer than the patience of one heartbeat
+			signal(syscall.SIGCONT)
+			for range n {
+				if err := <-starts; err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range n {
+				l.result(l.Client.GetWorkflow(l.ctx, fmt.Sprint("run", i), ""))
+			}
+		})
+	}
+}
 
 // A worker that is suspended for longer than its lease does nothing with its instance after it
 // wakes up, neither with its running call nor with one that it was given while it was suspended.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/switchyard/switchyard/activities/executor"
+	"github.com/switchyard/switchyard/activities/ledgers"
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/activities/specs"
 	"github.com/switchyard/switchyard/api"
@@ -36,6 +37,9 @@ func (a *Activities) ModelStep(ctx context.Context, r api.ModelRequest) (api.Mod
 	response, err := a.answer(ctx, r, say)
 	if err != nil {
 		return api.ModelResponse{}, modelFailure(ctx, err)
+	}
+	if response.Exhausted != "" {
+		return response, nil
 	}
 	for i := range response.Message.Calls {
 		response.Message.Calls[i].ID = api.TurnCallID(r.Turn, i+1)
@@ -82,6 +86,10 @@ func (a *Activities) answer(ctx context.Context, r api.ModelRequest,
 			&models.Error{Message: "this worker has no models of the provider " +
 				string(setup.Pinned.Value.Provider)}
 	}
+	budgets := a.Ledgers.BudgetsOf(setup, a.config.Policies().Budgets())
+	if exhausted, err := exhaustedBy(ctx, r, budgets); err != nil || exhausted != "" {
+		return api.ModelResponse{Exhausted: exhausted}, err
+	}
 	p, compacted, err := a.prompt(setup, messages, r, say)
 	if err != nil {
 		return api.ModelResponse{}, err
@@ -96,12 +104,20 @@ func (a *Activities) answer(ctx context.Context, r api.ModelRequest,
 	if err != nil {
 		return api.ModelResponse{}, hiddenFailure(hider, a.overflown(err, setup, p))
 	}
-	if err := finalizeStep(&response, r, compacted); err != nil {
-		return api.ModelResponse{}, err
-	}
 	known := a.known(setup, response.Model)
 	response.Window, response.Usage.Cost = known.Window, known.Price.Cost(response.Usage)
-	return response, nil
+	budgets.Count(ctx, response.Usage)
+	err = finalizeStep(&response, r, compacted)
+	return response, err
+}
+
+// exhaustedBy says which budget forbids a step; empty if none does. Steps that end a run or shorten
+// its conversation are not checked, because they lead to no other calls.
+func exhaustedBy(ctx context.Context, r api.ModelRequest, budgets ledgers.Budgets) (string, error) {
+	if r.Limit != "" || r.Compact != nil {
+		return "", nil
+	}
+	return budgets.Exhausted(ctx)
 }
 
 // finalizeAnswer converts a model's message into one that the run can use; last means that the

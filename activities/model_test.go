@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,10 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/switchyard/switchyard/activities/ledgers"
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/activities/specs"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/policies"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 )
@@ -49,6 +54,75 @@ func modelBench(t testing.TB, agent api.Agent, answer func(context.Context,
 	agent.Model.Provider = "stub"
 	b.pin(t, api.PinRequest{Run: "r", Agent: &agent, Tools: []string{"probe", "off"}})
 	return b
+}
+
+// A step that a budget forbids does not ask the model. The last answer of a run and summaries are
+// made all the same, and are counted.
+func TestModelStep_KeepsToBudgetsOfThePrincipal(t *testing.T) {
+	asked := 0
+	rules, err := policies.Decode("rules.yaml",
+		[]byte("budgets: [{name: monthly, period: month, tokens: 20}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := api.Agent{Name: "a", Model: api.Model{Provider: "stub"}}
+	b := modelBench(t, agent, func(context.Context,
+		models.Prompt) (api.ModelResponse, error) {
+		asked++
+		return api.ModelResponse{Message: api.Message{Text: "hello"},
+			Usage: api.Usage{InputTokens: 10, OutputTokens: 2}}, nil
+	})
+	b.config.Policies = func() *policies.Set { return rules }
+	b.pin(t, api.PinRequest{Run: "r", Agent: &agent, Caller: api.Caller{ID: "ada"}, Queue: "q"})
+	ledger := &principalLedger{}
+	b.Ledgers = ledgers.New(ledger)
+	step := func(limit string) string {
+		response, err := b.step(t, api.ModelRequest{Turn: 1, Limit: limit}, nil)
+		if err != nil {
+			return err.Error()
+		}
+		return response.Message.Text + response.Exhausted
+	}
+	const exhausted = "The budget monthly of ada is used up: 24 of 20 tokens in this month."
+	for i, test := range []struct {
+		limit, want string
+		asked       int
+	}{
+		{"", "hello", 1}, {"", "hello", 2}, {"", exhausted, 2}, {"turns", "hello", 3},
+	} {
+		if got := step(test.limit); !strings.HasPrefix(got, test.want) || asked != test.asked {
+			t.Errorf("step %d: %q after %d answers, want %q", i+1, got, asked, test.want)
+		}
+	}
+	if ledger.tokens != 36 {
+		t.Errorf("%d tokens are counted", ledger.tokens)
+	}
+	ledger.failure = serviceerror.NewUnavailable("the server restarts")
+	if got := step(""); !strings.Contains(got, "does not answer") || asked != 3 {
+		t.Errorf("without its ledger: %q after %d answers", got, asked)
+	}
+}
+
+// principalLedger is the ledger of a principal.
+type principalLedger struct {
+	client.Client
+	tokens  int
+	failure error
+}
+
+func (p *principalLedger) SignalWithStartWorkflow(_ context.Context, _, _ string, used any,
+	_ client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
+	step, _ := used.(api.StepUsage)
+	p.tokens += step.Tokens
+	return nil, nil
+}
+
+func (p *principalLedger) QueryWorkflow(context.Context, string, string, string,
+	...any) (converter.EncodedValue, error) {
+	start, _ := api.PeriodMonth.Bounds(time.Now())
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(api.PrincipalUsage{
+		Periods: []api.PeriodUsage{{Period: api.PeriodMonth, Start: start, Tokens: p.tokens}}})
+	return client.NewValue(payloads), cmp.Or(p.failure, err)
 }
 
 // Calls get the ids of their turn, tokens have their price, and the message is cached as the

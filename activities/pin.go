@@ -36,8 +36,8 @@ func (a *Activities) Pin(ctx context.Context, r api.PinRequest) (api.Packed[api.
 		p.Problems = append(p.Problems, a.config.Hooks.Missing(r.Agent)...)
 	}
 	packed := p.bound()
-	a.Conversations.Begin(r.Run, &api.Setup{Agent: r.Agent, Pinned: api.Pack(packed.Value)},
-		r.Messages)
+	a.Conversations.Begin(r.Run, &api.Setup{Agent: r.Agent, Pinned: api.Pack(packed.Value),
+		Caller: r.Caller, Queue: r.Queue}, r.Messages)
 	return packed, nil
 }
 

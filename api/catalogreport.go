@@ -132,7 +132,7 @@ const OnceHeartbeat = Duration(30 * time.Second)
 type PoliciesInForce struct {
 	File  string `json:"file"`
 	Rules int    `json:"rules"`
-	// Digest identifies the rules; empty if there are none.
+	// Digest identifies the rules, with the table of labels and the budgets if the file has some.
 	Digest string `json:"digest,omitempty"`
 	// Error describes the faults in the file as it is now; the previous rules remain in force.
 	Error string `json:"error,omitempty"`

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math/big"
 	"slices"
 	"strconv"
@@ -229,8 +230,21 @@ type LedgerCalls struct {
 // LedgerState is what a ledger knows. It is the input of LedgerWorkflow.
 type LedgerState struct {
 	Scope LedgerScope `json:"scope"`
+	// Of is whose calls it counts, and Auth how that identity was authenticated.
+	Of   string     `json:"of,omitempty"`
+	Auth AuthMethod `json:"auth,omitempty"`
 	// Entries are in the order of their reservations.
 	Entries []LedgerEntry `json:"entries,omitempty"`
+	// Spent is what model steps used, at most once for each period.
+	Spent []PeriodUsage `json:"spent,omitempty"`
+	// Counted are the model steps that were added lately, the newest last.
+	Counted []CountedStep `json:"counted,omitempty"`
+}
+
+// CountedStep is a StepUsage that a ledger has added.
+type CountedStep struct {
+	ID string    `json:"id"`
+	At time.Time `json:"at"`
 }
 
 // LedgerWorkflowID returns the ID of the ledger of a scope for the calls of a run with that caller.
@@ -242,4 +256,98 @@ func LedgerWorkflowID(base string, scope LedgerScope, caller Caller, conversatio
 		key = string(caller.Auth) + "\x00" + caller.Identity()
 	}
 	return "switchyard/ledger/" + base + "/" + string(scope) + "/" + Digest([]byte(key))
+}
+
+// PrincipalBudget limits what the model steps of all runs of one principal use in a period.
+type PrincipalBudget struct {
+	Name   string
+	Period Period
+	// Tokens and Cost are the limits, of which at least one is set. Cost is in the currency of the
+	// prices.
+	Tokens int
+	Cost   float64
+	// Principals are the identities that it is for; empty for all. Except are those that it is not
+	// for.
+	Principals, Except []string
+}
+
+// IsFor reports whether the budget limits a principal.
+func (b PrincipalBudget) IsFor(identity string) bool {
+	return (len(b.Principals) == 0 || slices.Contains(b.Principals, identity)) &&
+		!slices.Contains(b.Except, identity)
+}
+
+// Spent returns what of the budget is used up at a time, such as "1203 of 1000 tokens"; empty while
+// something is left.
+func (b PrincipalBudget) Spent(all []PeriodUsage, now time.Time) string {
+	for _, u := range all {
+		switch {
+		case u.Period != b.Period || u.Over(now):
+		case b.Tokens > 0 && u.Tokens >= b.Tokens:
+			return fmt.Sprintf("%d of %d tokens", u.Tokens, b.Tokens)
+		case b.Cost > 0 && u.Cost >= b.Cost:
+			return fmt.Sprintf("a cost of %.6g of %.6g", u.Cost, b.Cost)
+		}
+	}
+	return ""
+}
+
+// Period is a part of the calendar, in UTC.
+type Period string
+
+// The periods. A week begins on Monday.
+const (
+	PeriodHour  Period = "hour"
+	PeriodDay   Period = "day"
+	PeriodWeek  Period = "week"
+	PeriodMonth Period = "month"
+)
+
+// Bounds returns when the period that contains a time began, and when the next one begins.
+func (p Period) Bounds(t time.Time) (start, next time.Time) {
+	t = t.UTC()
+	day := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
+	switch p {
+	case PeriodHour:
+		start = t.Truncate(time.Hour)
+		return start, start.Add(time.Hour)
+	case PeriodWeek:
+		start = day.AddDate(0, 0, -(int(t.Weekday())+6)%7)
+		return start, start.AddDate(0, 0, 7)
+	case PeriodMonth:
+		start = day.AddDate(0, 0, 1-t.Day())
+		return start, start.AddDate(0, 1, 0)
+	case PeriodDay:
+	}
+	return day, day.AddDate(0, 0, 1)
+}
+
+// PeriodUsage is what the model steps of a principal used in the period that began at Start.
+type PeriodUsage struct {
+	Period Period    `json:"period"`
+	Start  time.Time `json:"start"`
+	Tokens int       `json:"tokens,omitempty"`
+	Cost   float64   `json:"cost,omitempty"`
+}
+
+// Over reports whether the period has ended.
+func (u PeriodUsage) Over(now time.Time) bool {
+	_, next := u.Period.Bounds(u.Start)
+	return !now.Before(next)
+}
+
+// PrincipalUsage is what the model steps of a principal used, where it has budgets.
+type PrincipalUsage struct {
+	Principal string        `json:"principal"`
+	Auth      AuthMethod    `json:"auth,omitempty"`
+	Periods   []PeriodUsage `json:"periods"`
+}
+
+// StepUsage is what a model step used, which a ledger adds to its periods.
+type StepUsage struct {
+	// ID tells a repeated message from another one.
+	ID      string   `json:"id"`
+	Periods []Period `json:"periods"`
+	Tokens  int      `json:"tokens,omitempty"`
+	Cost    float64  `json:"cost,omitempty"`
 }

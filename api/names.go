@@ -117,6 +117,10 @@ const (
 	// conversation has.
 	InstanceEndedSignal = "switchyard/instance_ended"
 
+	// CountUsageSignal takes the StepUsage of a model step to the LedgerWorkflow of a principal,
+	// and PrincipalUsageQuery returns the sums, a PrincipalUsage.
+	CountUsageSignal    = "switchyard/count_usage"
+	PrincipalUsageQuery = "switchyard/principal_usage"
 	// CloseReservationsSignal takes a []ReservationEnd to a LedgerWorkflow.
 	CloseReservationsSignal = "switchyard/close_reservations"
 

@@ -203,6 +203,10 @@ type Setup struct {
 	Pinned Packed[Pinned] `json:"pinned"`
 	// Grows says that the run pins tools while it runs, as a session does.
 	Grows bool `json:"grows,omitempty"`
+	// Caller has the identity that budgets of principals are for, without claims. Queue is the
+	// task queue of the run's workflow.
+	Caller Caller `json:"caller,omitzero"`
+	Queue  string `json:"queue,omitempty"`
 }
 
 // PinRequest asks for a run's tools to be pinned.
@@ -216,6 +220,9 @@ type PinRequest struct {
 	// Messages is the conversation so far if it is small, which the process caches for the first
 	// model step.
 	Messages []Message `json:"messages,omitempty"`
+	// Caller and Queue are those of Setup.
+	Caller Caller `json:"caller,omitzero"`
+	Queue  string `json:"queue,omitempty"`
 }
 
 // AdmissionRequest asks for decisions about calls that are ready to run together.
@@ -299,6 +306,8 @@ type ModelResponse struct {
 	Window int `json:"window,omitempty"`
 	// Compacted is set on the result of a Compaction. Message is then the summary.
 	Compacted *Compacted `json:"compacted,omitempty"`
+	// Exhausted says which budget of the run's principal is used up. The model was then not asked.
+	Exhausted string `json:"exhausted,omitempty"`
 	// Decisions are about the first calls of the message, if an inline step has admitted them.
 	Decisions []AdmissionDecision `json:"decisions,omitempty"`
 }
@@ -337,8 +346,9 @@ type RunResult struct {
 	Answer  string  `json:"answer,omitempty"`
 	// Stop is length if the model's answer was cut off.
 	Stop Stop `json:"stop,omitempty"`
-	// Limit is the limit that was reached: turns, calls, tokens, cost, wall_time, repeats, or
-	// conversation (too long for the model or for continue-as-new, and not to be shortened).
+	// Limit is the limit that was reached: turns, calls, tokens, cost, wall_time, repeats,
+	// conversation (too long for the model or for continue-as-new, and not to be shortened), or
+	// principal (a budget of the principal, which Answer names).
 	Limit string `json:"limit,omitempty"`
 	// Output is the result of a plan or a direct call.
 	Output json.RawMessage `json:"output,omitempty"`

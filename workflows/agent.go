@@ -183,7 +183,9 @@ func (r *agentRun) instruct() {
 }
 
 func (r *agentRun) pin(ctx workflow.Context, sizes *budget.Sizes, run string) error {
-	request := api.PinRequest{Run: run, Parent: r.in.Parent, Agent: r.agent, Tools: r.agent.Tools}
+	setup := setupOf(ctx, r.in, &r.pinned)
+	request := api.PinRequest{Run: run, Parent: r.in.Parent, Agent: r.agent, Tools: r.agent.Tools,
+		Caller: setup.Caller, Queue: setup.Queue}
 	if r.conversation.Size() < pinMessages {
 		request.Messages = r.conversation.Messages
 	}
@@ -251,12 +253,8 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunRes
 	r.turn++
 	r.pipeline.turn = r.turn
 	response, err := r.compactor.ask(ctx, api.TurnStepID(r.turn), "")
-	if errors.Is(err, errFull) {
-		r.stopped = budget.LimitConversation
-		return false, result, nil
-	}
 	if err != nil {
-		return false, result, err
+		return limitGuard{r}.unanswered(err)
 	}
 	r.pipeline.forked.Observer.Asked(r.turn, response.Message)
 	if calls := response.Message.Calls; len(calls) > 0 && response.Stop != api.StopRefusal {
@@ -296,6 +294,9 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string,
 	response, err := r.step(ctx, step)
 	if err != nil {
 		return nil, err
+	}
+	if response.Exhausted != "" {
+		return nil, exhausted(response.Exhausted)
 	}
 	r.conversation.MarkSeen()
 	r.compactor.learn(response)

@@ -107,6 +107,9 @@ func (r compactor) ask(ctx workflow.Context, id, limit string) (*api.ModelRespon
 			r.conversation.Add(response.Message)
 			return response, nil
 		}
+		if _, is := errors.AsType[exhausted](err); is {
+			return nil, err
+		}
 		if !overflows(err) {
 			return nil, r.modelError(err, fmt.Sprintf("the model step of turn %d", r.turn))
 		}

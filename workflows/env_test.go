@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,6 +71,9 @@ type lab struct {
 	steps func() error
 	// rules are those of the workers.
 	rules []api.PolicyRule
+	// budgets, if set, are the policies of the workers instead; spent is what their ledger counted.
+	budgets *policies.Set
+	spent   api.PeriodUsage
 	// people is set in labs with tools that ask people.
 	people *people
 	// hooks are the registered hooks.
@@ -116,7 +120,7 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 			Catalog:  func() *toolspecs.Catalog { return tools },
 			Lanes:    func() *lanes.Set { return l.lanes },
 			Hooks:    hooks,
-			Policies: func() *policies.Set { return policies.Of(l.rules...) },
+			Policies: func() *policies.Set { return cmp.Or(l.budgets, policies.Of(l.rules...)) },
 			Client:   queryClient{lab: l},
 			Executors: map[string]executor.Executor{toolspecs.KindFunction: l.functions(),
 				toolspecs.KindAgent: agentkind.Executor{}, toolspecs.KindPlan: plankind.Executor{},
@@ -202,6 +206,9 @@ func (c queryClient) QueryWorkflow(_ context.Context, id, _, query string,
 	c.lab.mu.Lock()
 	c.lab.queries[query]++
 	c.lab.mu.Unlock()
+	if query == api.PrincipalUsageQuery {
+		return c.spent()
+	}
 	return c.lab.QueryWorkflowByID(id, query, args...)
 }
 

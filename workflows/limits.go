@@ -13,6 +13,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
+// exhausted says which budget of the run's principal is used up.
+type exhausted string
+
+func (e exhausted) Error() string { return string(e) }
+
 // limitGuard ends an agent's run at its limits, or asks a person for more.
 type limitGuard struct{ *agentRun }
 
@@ -42,6 +47,21 @@ func (r limitGuard) reached() string {
 		}
 	}
 	return r.reserved(l)
+}
+
+// unanswered ends a run whose model step has no answer because a limit was reached, or returns the
+// error.
+func (r limitGuard) unanswered(err error) (done bool, result *api.RunResult, _ error) {
+	if errors.Is(err, errFull) {
+		r.stopped = budget.LimitConversation
+		return false, nil, nil
+	}
+	if e, is := errors.AsType[exhausted](err); is {
+		result, err = r.end(&api.RunResult{Outcome: api.OutcomeLimit,
+			Limit: budget.LimitPrincipal, Answer: string(e)}, "")
+		return true, result, err
+	}
+	return false, nil, err
 }
 
 // reserved returns the limit of which a sub-agent has no more left than its next step and the

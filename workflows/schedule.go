@@ -313,9 +313,10 @@ func (r *agentRun) inlineStep(ctx workflow.Context, s *modelStep,
 		return err
 	}
 	p.sizes.Task.Enter(ctx, o.ActivityID, maxInlineStep)
+	setup := setupOf(ctx, r.in, &r.pinned)
+	setup.Agent = r.agent
 	request.Inline = &api.InlineStep{ID: o.ActivityID,
-		Messages: slices.Clip(r.conversation.Messages),
-		Setup:    &api.Setup{Agent: r.agent, Pinned: api.Pack(r.pinned)}}
+		Messages: slices.Clip(r.conversation.Messages), Setup: &setup}
 	if request.Limit == "" && request.Compact == nil {
 		request.Inline.Left, request.Inline.Admit = p.WallTimeLeft(ctx), p.admitter.stepAdmission()
 	}

@@ -70,12 +70,25 @@ func answerSetup(ctx workflow.Context, in *api.RunInput, pinned *api.Pinned) (*c
 		return nil, err
 	}
 	err = workflow.SetQueryHandler(ctx, api.SetupQuery, func() (api.Setup, error) {
-		return api.Setup{Agent: agent, Pinned: api.Pack(*pinned), Grows: in.Session != nil}, nil
+		setup := setupOf(ctx, in, pinned)
+		setup.Agent, setup.Grows = agent, in.Session != nil
+		return setup, nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return newControl(ctx, agent != nil)
+}
+
+// setupOf returns what model steps of an agent's run need to know of it, without the agent.
+func setupOf(ctx workflow.Context, in *api.RunInput, pinned *api.Pinned) api.Setup {
+	setup := api.Setup{Pinned: api.Pack(*pinned), Queue: workflow.GetInfo(ctx).TaskQueueName}
+	if in.Agent != nil {
+		agent := api.Caller{Type: api.CallerAgent, ID: in.Agent.Name}
+		setup.Caller = originOf(ctx, in, agent).Caller
+		setup.Caller.Claims = nil
+	}
+	return setup
 }
 
 func originOf(ctx workflow.Context, in *api.RunInput, caller api.Caller) api.Origin {

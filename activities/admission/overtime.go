@@ -56,12 +56,12 @@ func (a *Admitter) reservations(r api.AdmissionRequest) *reservations {
 
 // ledger returns the ledger of a scope for the calls of a request.
 func ledgerOf(r api.AdmissionRequest, scope api.LedgerScope) ledgers.Ledger {
-	of := r.Facts.Conversation
-	if scope == api.ScopePrincipalCalls {
-		of = r.Caller.Identity()
-	}
-	return ledgers.Ledger{Queue: r.Base, Scope: scope, Of: of,
+	l := ledgers.Ledger{Queue: r.Base, Scope: scope, Of: r.Facts.Conversation,
 		ID: api.LedgerWorkflowID(r.Base, scope, r.Caller, r.Facts.Conversation, r.Run)}
+	if scope == api.ScopePrincipalCalls {
+		l.Of, l.Auth = r.Caller.Identity(), r.Caller.Auth
+	}
+	return l
 }
 
 // reserve enters a call into the ledgers that its rules ask about, and sets what they answer. The

@@ -32,23 +32,51 @@ type Ledger struct {
 	// ID is the workflow ID, Queue the task queue of workflows.
 	ID, Queue string
 	Scope     api.LedgerScope
-	// Of describes whose calls the ledger counts.
-	Of string
+	// Of is whose calls the ledger counts, and Auth how that identity was authenticated.
+	Of   string
+	Auth api.AuthMethod
+}
+
+func (l Ledger) options() client.StartWorkflowOptions {
+	return client.StartWorkflowOptions{
+		ID: l.ID, TaskQueue: l.Queue, WorkflowTaskTimeout: api.WorkflowTaskTimeout,
+		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
+		StaticSummary: fmt.Sprintf("counts the calls of the %s %s for policies", l.Scope,
+			api.Shorten(l.Of, 100)),
+	}
+}
+
+// state returns the state of a new ledger.
+func (l Ledger) state() api.Packed[api.LedgerState] {
+	return api.Pack(api.LedgerState{Scope: l.Scope, Of: l.Of, Auth: l.Auth})
 }
 
 // Reserve enters a call into a ledger, which it starts if there is none. It tries again until ctx
 // ends. The error is that of the last attempt.
 func (c *Client) Reserve(ctx context.Context, to Ledger,
 	r api.LedgerRequest) (answer api.LedgerAnswer, err error) {
+	err = again(ctx, func(ctx context.Context) (err error) {
+		answer, err = c.reserve(ctx, to, r)
+		return err
+	})
+	return answer, err
+}
+
+// again makes attempts until one has no error or ctx ends. The error is that of the last attempt.
+func again(ctx context.Context, attempt func(context.Context) error) error {
 	for {
-		if answer, err = c.reserve(ctx, to, r); err == nil {
-			return answer, nil
+		bounded, cancel := context.WithTimeout(ctx, attemptTimeout)
+		err := attempt(bounded)
+		cancel()
+		if err == nil {
+			return nil
 		}
 		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return answer, err
+			return err
 		case <-timer.C:
 		}
 	}
@@ -56,16 +84,9 @@ func (c *Client) Reserve(ctx context.Context, to Ledger,
 
 func (c *Client) reserve(ctx context.Context, to Ledger,
 	r api.LedgerRequest) (answer api.LedgerAnswer, err error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
 	handle, err := c.client.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
-		StartWorkflowOperation: c.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
-			ID: to.ID, TaskQueue: to.Queue, WorkflowTaskTimeout: api.WorkflowTaskTimeout,
-			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-			WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
-			StaticSummary: fmt.Sprintf("counts the calls of the %s %s for policies", to.Scope,
-				api.Shorten(to.Of, 100)),
-		}, api.LedgerWorkflow, api.Pack(api.LedgerState{Scope: to.Scope})),
+		StartWorkflowOperation: c.client.NewWithStartWorkflowOperation(to.options(),
+			api.LedgerWorkflow, to.state()),
 		UpdateOptions: client.UpdateWorkflowOptions{
 			// A repeated attempt with the same ID gets the answer of the first one.
 			UpdateID: r.Holder + "/" + string(to.Scope), UpdateName: api.ReserveCallUpdate,

@@ -20,7 +20,11 @@ type server struct {
 	// updates are the IDs of the updates, signals the workflow IDs of the signals it was sent.
 	updates, signals []string
 	full             string
-	onUpdate         func()
+	// usage answers queries.
+	usage []api.PeriodUsage
+	// told is what ledgers were told of model steps.
+	told     []api.StepUsage
+	onUpdate func()
 }
 
 var errUnavailable = serviceerror.NewUnavailable("the server restarts")

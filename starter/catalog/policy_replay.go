@@ -36,8 +36,8 @@ Give all files whose rules would apply. Without --from the histories are read fr
 with --from an export in JSON Lines (starter records --file calls.jsonl), which needs no server.
 
 The labels of a run, its earlier calls and the time are reconstructed from the records. Effects,
-labels and tags of tools are those of --tools now. Rules that read budget or run.variables, or
-sensitive arguments, cannot be decided and are counted as undecided.
+labels and tags of tools are those of --tools now. Rules that depend on the budget, on what people
+wrote, on variables or on sensitive arguments cannot be decided and are counted as undecided.
 
 With --html the result is a page with tables and charts that needs no network. With --exit-code
 the exit code is 1 if a call is decided otherwise, for use in CI.`

@@ -17,6 +17,7 @@ func Commands(a *cli.App) []*cobra.Command {
 		timelineCommand(a),
 		tracesCommand(a),
 		lanesCommand(a),
+		budgetsCommand(a),
 		conversationCommand(a),
 	}
 }

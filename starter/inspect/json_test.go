@@ -10,5 +10,5 @@ import (
 
 func TestJSONFields_AreDocumented(t *testing.T) {
 	clitest.CheckDocumented(t, "../..", shownRun{}, api.Record{}, audit.Running{},
-		audit.StreamEntry{})
+		audit.StreamEntry{}, api.PrincipalUsage{})
 }

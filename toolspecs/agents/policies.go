@@ -14,6 +14,18 @@ import (
 // contains the rules of all agents above it.
 const maxAgentRules = 128 << 10
 
+// reportShared reports the sections of a file that are for all runs.
+func reportShared(doc *strictyaml.Document, at string, set *policies.Set) {
+	if set.Labelled() {
+		doc.Report(at, "it has a table of labels, which files of an agent cannot have",
+			"move the section labels to the file of the workers: --policies-file")
+	}
+	if len(set.Budgets()) > 0 {
+		doc.Report(at, "it has budgets, which files of an agent cannot have",
+			"move them to the file of the workers, or give the agent limits")
+	}
+}
+
 // rules reads the files of rules that the agent names. The faults are those files'.
 func (f agentFile) rules(doc *strictyaml.Document, file string, read Reader) ([]api.PolicyRule,
 	strictyaml.Faults) {
@@ -33,10 +45,7 @@ func (f agentFile) rules(doc *strictyaml.Document, file string, read Reader) ([]
 			faults = append(faults, strictyaml.AsFaults(path, err)...)
 			continue
 		}
-		if set.Labelled() {
-			doc.Report(at, "it has a table of labels, which files of an agent cannot have",
-				"move the section labels to the file of the workers: --policies-file")
-		}
+		reportShared(doc, at, set)
 		for _, r := range set.Rules() {
 			reportRelaxing(doc, at, r)
 			if slices.ContainsFunc(rules,

@@ -30,6 +30,8 @@ type Condition struct {
 	info     *ast.SourceInfo
 	// arguments are those that the expression names.
 	arguments []string
+	// tools are the names of tools that the expression compares with, or reads the calls of.
+	tools []string
 	// reads are the names that it reads, and their fields: tool, tool.effect.
 	reads []string
 	// asks are its questions about earlier calls, pastFields the arguments of those that it reads.
@@ -117,7 +119,7 @@ func compileAny(s *scope, expression string) (*Condition, error) {
 	c := &Condition{program: program, adapt: env.CELTypeAdapter(), typed: checked.OutputType(),
 		arguments: argumentsIn(checked.NativeRep().Expr()),
 		reads:     readsIn(checked.NativeRep().Expr()), info: checked.NativeRep().SourceInfo(),
-		asks: asks, pastFields: fields}
+		tools: toolNamesIn(checked.NativeRep()), asks: asks, pastFields: fields}
 	c.use(s)
 	c.contents = c.readsAny(contentNames)
 	return c, nil
@@ -135,6 +137,7 @@ func (c *Condition) use(s *scope) {
 			c.faulty = c.faulty || used.faulty
 			c.arguments = append(c.arguments, used.arguments...)
 			c.reads = append(c.reads, used.reads...)
+			c.tools = append(c.tools, used.tools...)
 			c.asks = append(c.asks, used.asks...)
 			c.pastFields = append(c.pastFields, used.pastFields...)
 		}

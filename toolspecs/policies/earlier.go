@@ -39,12 +39,15 @@ type derived struct {
 	window atomic.Pointer[window]
 }
 
-// window is consecutive calls that have ended, with an index by tool. Rules, calls and turns share
-// it.
+// window is calls that have ended, with indexes by their fields. Rules, calls and turns share it.
 type window struct {
-	first  *api.EarlierCall
-	calls  []*derived
-	byTool map[string][]*derived
+	first *api.EarlierCall
+	calls []*derived
+
+	mu sync.Mutex
+	// byField has the calls of a window by the text of a field. It has no entry for a field that
+	// nobody asked about, and nil for one that is not a text in all calls.
+	byField map[string]map[string]*window
 }
 
 // windowOf returns the window of calls that have ended.
@@ -57,14 +60,50 @@ func windowOf(ended []*api.EarlierCall, adapt types.Adapter) *window {
 	if known != nil && known.first == ended[0] && len(known.calls) == len(ended) {
 		return known
 	}
-	w := &window{first: ended[0], calls: make([]*derived, len(ended)),
-		byTool: map[string][]*derived{}}
+	w := &window{first: ended[0], calls: make([]*derived, len(ended))}
 	for i, c := range ended {
 		w.calls[i] = derivedOf(c, adapt)
-		w.byTool[c.Tool] = append(w.byTool[c.Tool], w.calls[i])
+		w.calls[i].window.Store(nil) // windows of earlier turns would take memory
 	}
 	last.window.Store(w)
 	return w
+}
+
+// with returns the calls of which a field is a text; nil if the index does not tell.
+func (w *window) with(field, wanted string) *window {
+	if w == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	byText, known := w.byField[field]
+	if !known {
+		byText = byTextOf(w.calls, field)
+		if w.byField == nil {
+			w.byField = map[string]map[string]*window{}
+		}
+		w.byField[field] = byText
+	}
+	if part := byText[wanted]; part != nil || byText == nil {
+		return part
+	}
+	return &window{}
+}
+
+// byTextOf returns calls by the text of a field; nil if it is not a text in all of them.
+func byTextOf(calls []*derived, field string) map[string]*window {
+	byText := map[string]*window{}
+	for _, d := range calls {
+		text, ok := d.text(field)
+		if !ok {
+			return nil
+		}
+		if byText[text] == nil {
+			byText[text] = &window{}
+		}
+		byText[text].calls = append(byText[text].calls, d)
+	}
+	return byText
 }
 
 // derivedOf returns what was computed from a call, or computes it.
@@ -117,25 +156,25 @@ type callList struct {
 }
 
 type lazyCalls struct {
-	calls []*derived
-	adapt types.Adapter
-	list  func() traits.Lister
+	calls  []*derived
+	adapt  types.Adapter
+	values traits.Lister
 	// narrowed has the results of where.
 	narrowed map[string]callList
-	// window is the beginning of calls, which has an index by tool; nil if there is none.
+	// window is the beginning of calls, which has indexes; nil if there is none.
 	window *window
 }
 
-func newCallList(calls []*derived, adapt types.Adapter) callList {
-	l := &lazyCalls{calls: calls, adapt: adapt}
-	l.list = sync.OnceValue(func() traits.Lister {
-		values := make([]ref.Val, len(calls))
-		for i, c := range calls {
+// list returns the values of the calls. One evaluation uses it at a time.
+func (l *lazyCalls) list() traits.Lister {
+	if l.values == nil {
+		values := make([]ref.Val, len(l.calls))
+		for i, c := range l.calls {
 			values[i] = c.value()
 		}
-		return types.NewRefValList(adapt, values)
-	})
-	return callList{l}
+		l.values = types.NewRefValList(l.adapt, values)
+	}
+	return l.values
 }
 
 // Add, Contains, Get, Iterator and Size are those of a list.
@@ -167,7 +206,7 @@ func where(args ...ref.Val) ref.Val {
 	if known, ok := l.narrowed[key]; ok {
 		return known
 	}
-	narrowed := newCallList(l.with(string(field), string(wanted)), l.adapt)
+	narrowed := callList{l.with(string(field), string(wanted))}
 	if l.narrowed == nil {
 		l.narrowed = map[string]callList{}
 	}
@@ -176,17 +215,19 @@ func where(args ...ref.Val) ref.Val {
 }
 
 // with returns the calls of which a field may be a text.
-func (l *lazyCalls) with(field, wanted string) (calls []*derived) {
+func (l *lazyCalls) with(field, wanted string) *lazyCalls {
+	narrowed := &lazyCalls{adapt: l.adapt, window: l.window.with(field, wanted)}
 	rest := l.calls
-	if field == fieldTool && l.window != nil {
-		rest, calls = rest[len(l.window.calls):], slices.Clip(l.window.byTool[wanted])
+	if narrowed.window != nil {
+		narrowed.calls = slices.Clip(narrowed.window.calls)
+		rest = rest[len(l.window.calls):]
 	}
 	for _, d := range rest {
 		if has, known := d.text(field); !known || has == wanted {
-			calls = append(calls, d)
+			narrowed.calls = append(narrowed.calls, d)
 		}
 	}
-	return calls
+	return narrowed
 }
 
 // text returns a field, or an argument as args.NAME, and whether it is a text. Others are left to

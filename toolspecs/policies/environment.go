@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/decls"
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
@@ -52,7 +53,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	options := append(sourceDeclarations(), cel.Macros(macros()...),
 		cel.Variable(nameEarlier, cel.ListType(cel.ObjectType("policies.earlierCall"))),
 		cel.Variable(nameFacts, cel.OpaqueType("policies.facts")),
-		cel.Function(funcWhere, cel.Overload("policies_where",
+		cel.Function(funcWhere, decls.DisableTypeGuards(true), cel.Overload("policies_where",
 			[]*cel.Type{cel.ListType(cel.ObjectType("policies.earlierCall")), cel.StringType,
 				cel.DynType}, cel.ListType(cel.ObjectType("policies.earlierCall")),
 			cel.OverloadIsNonStrict(), cel.FunctionBinding(where))))
@@ -112,6 +113,8 @@ type values struct {
 	recorded []api.ValueSources
 	searched int
 	overTime pastReader
+	// skipped are the rules whose result is unknown.
+	skipped []string
 }
 
 func newValues(f *Facts, adapt types.Adapter) *values {
@@ -142,8 +145,8 @@ func (v *values) resolve(name string) (any, bool) {
 		return v.calls(), true
 	case nameEarlier:
 		return *v.earlier(), true
-	case nameFacts:
-		return factsValue{v}, true
+	case nameFacts, nameBudget:
+		return v.unrecorded(name), true
 	case nameRun:
 		return v.adapt.NativeToValue(v.run()), true
 	}
@@ -152,6 +155,17 @@ func (v *values) resolve(name string) (any, bool) {
 		return nil, false
 	}
 	return v.adapt.NativeToValue(value), true
+}
+
+// unrecorded returns a value that no record has, which fails in a replay.
+func (v *values) unrecorded(name string) any {
+	switch {
+	case v.facts.Unknown:
+		return types.WrapErr(errUnknown)
+	case name == nameFacts:
+		return factsValue{v}
+	}
+	return v.adapt.NativeToValue(v.facts.Budget)
 }
 
 // plain returns the value of a name made of nothing else; nil if there is none.
@@ -166,8 +180,6 @@ func (v *values) plain(name string) any {
 		return append([]string{}, f.Labels...)
 	case nameNow:
 		return f.Now.UTC()
-	case nameBudget:
-		return f.Budget
 	case namePlan:
 		return f.Plan
 	}
@@ -225,8 +237,7 @@ func (v *values) earlier() *callList {
 		for _, c := range all[ended:] {
 			calls = append(calls, derivedOf(c, v.adapt))
 		}
-		list := newCallList(calls, v.adapt)
-		list.window = w
+		list := callList{&lazyCalls{calls: calls, adapt: v.adapt, window: w}}
 		v.past = &list
 	}
 	return v.past

@@ -31,6 +31,9 @@ type Facts struct {
 	Earlier      []*api.EarlierCall
 	Statements   []*api.Statement
 	NoStatements bool
+	// Unknown is set if budget and sources are unknown. Rules whose result depends on them are
+	// skipped.
+	Unknown bool
 	// Past answers what rules ask about earlier calls; nil if that is not known.
 	Past Earlier
 }

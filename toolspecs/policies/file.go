@@ -33,12 +33,14 @@ const (
 
 // rulesFile is a file of rules as written.
 type rulesFile struct {
-	Policies []ruleFile `yaml:"policies" rule:"required"`
+	Policies []ruleFile `yaml:"policies"`
 	// Lists are lists of texts or numbers, and Define shared expressions, by name.
 	Lists  map[string]json.RawMessage `yaml:"lists"`
 	Define map[string]string          `yaml:"define"`
 	// Labels is a table of the labels of tools.
 	Labels []labelFile `yaml:"labels"`
+	// Budgets are budgets of principals.
+	Budgets []periodFile `yaml:"budgets"`
 }
 
 // ruleFile is api.PolicyRule as written, with the rules that files are held to.
@@ -71,6 +73,10 @@ func DecodeFor(file string, data []byte, tools Tools) (*Set, error) {
 	}
 	var f rulesFile
 	doc.Decode(&f)
+	if !doc.Has(rulesPath) && len(f.Budgets) == 0 && doc.Faults().Err() == nil {
+		doc.Report(jsonpath.Root, "it has neither policies nor budgets", "add policies: [{name: …, "+
+			"when: …, then: …, message: …}]")
+	}
 	if len(f.Policies) > maxRules {
 		doc.Report(rulesPath, fmt.Sprintf("there are %d rules; a file may have %d", len(f.Policies),
 			maxRules), "combine rules: one rule can apply to several tools")
@@ -78,7 +84,7 @@ func DecodeFor(file string, data []byte, tools Tools) (*Set, error) {
 	}
 	defined := definesOf(f.Lists, f.Define)
 	set := Of(f.rules(doc, defined)...)
-	set.labels = f.Labels
+	set.labels, set.budgets = f.Labels, budgetsOf(doc, f.Budgets)
 	checkLabels(doc, f.Labels, tools)
 	for i := range set.rules {
 		set.check(doc, i, defined.names())
@@ -207,7 +213,8 @@ func Watch(path string, interval time.Duration, onChange func(*Set),
 	onFault func(error)) (*filewatch.File[Set], error) {
 	decode := func(path string, data []byte, _ *Set) (*Set, error) { return Decode(path, data) }
 	same := func(a, b *Set) bool {
-		return reflect.DeepEqual(a.Rules(), b.Rules()) && a.sameLabels(b)
+		return reflect.DeepEqual(a.Rules(), b.Rules()) && a.sameLabels(b) &&
+			reflect.DeepEqual(a.Budgets(), b.Budgets())
 	}
 	file, err := filewatch.NewFile(path, filewatch.Reading[Set]{Read: read, Decode: decode,
 		Same: same}, onChange, onFault)
@@ -216,4 +223,67 @@ func Watch(path string, interval time.Duration, onChange func(*Set),
 	}
 	file.Follow(interval)
 	return file, nil
+}
+
+// maxBudgets bounds the budgets of a file.
+const maxBudgets = 100
+
+// budgetsPath is where a file's budgets are.
+const budgetsPath = jsonpath.Root + ".budgets"
+
+// periodFile is api.PrincipalBudget as written.
+type periodFile struct {
+	Name   string     `yaml:"name" rule:"required"`
+	Period api.Period `yaml:"period" rule:"required,enum=hour|day|week|month"`
+	Tokens int        `yaml:"tokens" rule:"min=1"`
+	Cost   float64    `yaml:"cost" rule:"above=0"`
+
+	Principals []string `yaml:"principals" rule:"min=1" hint:"omit principals for a budget that is for everyone"`
+	Except     []string `yaml:"except" rule:"min=1" hint:"omit except for a budget that is for everyone"`
+}
+
+// budgetsOf returns the budgets of a file, and reports their faults beyond types and bounds.
+func budgetsOf(doc *strictyaml.Document, files []periodFile) (all []api.PrincipalBudget) {
+	if len(files) > maxBudgets {
+		doc.Report(budgetsPath, fmt.Sprintf("there are %d budgets; a file may have %d", len(files),
+			maxBudgets), "one budget can be for several principals")
+		return nil
+	}
+	for i, f := range files {
+		at := jsonpath.Index(budgetsPath, i)
+		if f.Name != "" && !IsName(f.Name) {
+			doc.Report(at+".name", fmt.Sprintf("%.80q cannot name a budget", f.Name),
+				"a name has up to 64 letters, digits, _, - and .; the first one is a letter or digit")
+		}
+		same := func(other periodFile) bool { return other.Name == f.Name && f.Name != "" }
+		if slices.ContainsFunc(files[:i], same) {
+			doc.Report(at+".name", fmt.Sprintf("there is a budget %q already", f.Name),
+				"give each budget its own name, because runs that it ends name it")
+		}
+		if !doc.Has(at+".tokens") && !doc.Has(at+".cost") {
+			doc.Report(at, "it limits nothing", "add tokens or cost, such as tokens: 1000000")
+		}
+		all = append(all, api.PrincipalBudget(f))
+	}
+	return all
+}
+
+// FileDigest identifies the rules, and the table of labels and budgets if there are some.
+func (s *Set) FileDigest() string {
+	if !s.Labelled() && len(s.Budgets()) == 0 {
+		return s.Digest()
+	}
+	data, err := json.Marshal([]any{s.digest, s.labels, s.budgets})
+	if err != nil { // they have only texts and numbers
+		panic(err)
+	}
+	return api.Digest(data)
+}
+
+// Budgets returns the budgets of principals.
+func (s *Set) Budgets() []api.PrincipalBudget {
+	if s == nil {
+		return nil
+	}
+	return s.budgets
 }

@@ -52,8 +52,8 @@ type Replayed struct {
 	Skipped       []string
 }
 
-// missing says which facts of a call are unknown besides budget, variables and what people wrote,
-// which no record has.
+// missing says which facts of a call are unknown besides those that no record has: budget, values
+// of variables, what people wrote, and so the sources of values.
 type missing struct{ tool, arguments, earlier bool }
 
 // decidable is the rules that read no unknown facts, and the others.
@@ -188,7 +188,8 @@ func (r *Replay) replayCall(c *api.Record, state *replayedRun) Replayed {
 	}
 	sets := r.decidable(missing{tool: !known, arguments: hides(c.Arguments),
 		earlier: state.redacted})
-	f := &Facts{Tool: tool, Arguments: c.Arguments, Labels: state.labels, Now: timeOf(c),
+	f := &Facts{Unknown: true, Tool: tool, Arguments: c.Arguments, Labels: state.labels,
+		Now:   timeOf(c),
 		Calls: state.past(), Earlier: state.earlier(), Plan: PlanOf(c.Plan),
 		Caller: Caller{Type: string(c.Caller.Type), ID: c.Caller.ID,
 			Auth: string(c.Caller.Auth), Claims: c.Caller.Claims},
@@ -200,7 +201,11 @@ func (r *Replay) replayCall(c *api.Record, state *replayedRun) Replayed {
 	if c.Caller.Type == api.CallerAgent {
 		f.Run.Agent = c.Caller.ID
 	}
-	out.Met = checkAll(f, sets.rules)
+	var v *values
+	out.Met = merge([][]api.PolicyAction{sets.rules.met(f, &v)})
+	if v != nil {
+		out.Skipped = v.skipped
+	}
 	for _, other := range sets.others.list() {
 		if other.concerns(f) {
 			out.Skipped = append(out.Skipped, other.Name)
@@ -257,8 +262,7 @@ func (r *Replay) decidable(unknown missing) decidable {
 	if known, ok := r.sets[unknown]; ok {
 		return known
 	}
-	names := append([]string{nameBudget, nameRun + ".variables", nameRun + ".values", nameFacts},
-		statementNames...)
+	names := append([]string{nameRun + ".variables", nameRun + ".values"}, statementNames...)
 	if unknown.earlier {
 		names = append(names, nameEarlier)
 	}

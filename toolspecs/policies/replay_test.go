@@ -98,6 +98,15 @@ func TestReplay_ReconstructsWhatTheRulesSaw(t *testing.T) {
 		{"facts that no record has leave a rule undecided", []api.PolicyRule{{Name: "budget",
 			Then: api.PolicyDeny, Message: "no", When: "budget.calls.left < 3"}}, []api.Record{
 			recordedCall("a", 1, 1, "send", `{}`)}, map[string]string{"a 1.1": "allow, undecided"}},
+		{"what no record has does not matter to a rule that is decided without it",
+			[]api.PolicyRule{{Name: "named", Then: api.PolicyAsk, Message: "no",
+				When:   "args.to != 'ada' || budget.cost.left < 1.0",
+				Unless: "args.to == 'bob' || from_people(args.to)"}}, []api.Record{
+				recordedCall("a", 1, 1, "send", `{"to":"bob"}`),
+				recordedCall("a", 1, 2, "send", `{"to":"eve"}`),
+				recordedCall("a", 1, 3, "send", `{"to":"ada"}`)},
+			map[string]string{"a 1.1": "allow, allow", "a 1.2": "allow, undecided",
+				"a 1.3": "allow, undecided"}},
 		{"redacted arguments leave the rules that read them undecided", []api.PolicyRule{
 			{Name: "amount", Then: api.PolicyDeny, Message: "no", When: "args.amount > 3"},
 			{Name: "send", Then: api.PolicyWarn, Message: "no", When: "tool.name == 'send'"},
@@ -139,8 +148,8 @@ func TestReplay_ReconstructsWhatTheRulesSaw(t *testing.T) {
 					r.Result = &api.Result{Output: json.RawMessage(`"bad"`)}
 				}),
 				recordedCall("a", 2, 1, "send", `{"to":"bob"}`)},
-			map[string]string{"a 1.1": "allow, undecided", "a 1.2": "allow, deny",
-				"a 2.1": "allow, undecided"}},
+			map[string]string{"a 1.1": "allow, allow", "a 1.2": "allow, deny",
+				"a 2.1": "allow, ask"}},
 		{"hidden contents of earlier calls leave rules undecided", []api.PolicyRule{
 			{Name: "twice", Then: api.PolicyDeny, Message: "no",
 				When: "calls.exists(c, c.tool == 'send' && c.args.to == args.to)"}},

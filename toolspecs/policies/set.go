@@ -21,7 +21,8 @@ type Set struct {
 	// asks is set if a rule asks about earlier calls.
 	asks bool
 	// labels is the table of labels.
-	labels []labelFile
+	labels  []labelFile
+	budgets []api.PrincipalBudget
 }
 
 type rule struct {
@@ -271,6 +272,10 @@ func (r *rule) check(v *values) (api.PolicyAction, bool) {
 	holds, err := r.holds(v)
 	if v != nil {
 		action.Saw = strings.Join(v.overTime.saw, "; ")
+	}
+	if errors.Is(err, errUnknown) {
+		v.skipped = append(v.skipped, r.Name)
+		return action, false
 	}
 	if err != nil {
 		action.Effect, action.Failure = api.PolicyDeny, failureText(err)

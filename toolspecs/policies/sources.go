@@ -38,6 +38,9 @@ const (
 		"did not read them")
 	errNoStatements = plainError("the run does not know what people wrote, because the rules at " +
 		"its start did not read it")
+	// errUnknown makes a replayed rule undecided.
+	errUnknown = plainError("the value is unknown")
+
 	errParts = plainError("the value has more than 100 parts to look for")
 	errWork  = plainError("looking for the values takes too much work")
 )
@@ -228,12 +231,12 @@ func (v *values) find(p part) (sources []api.ValueSource, err error) {
 	if len(p.text) > maxPart {
 		return v.nowhere(), nil
 	}
-	for text, origin := range v.passages {
+	for text, from := range v.passages {
 		if v.searched += len(text.raw); v.searched > maxSearched {
 			return nil, errWork
 		}
 		if match := p.within(text); match != "" && len(sources) < maxSources {
-			s := origin()
+			s := from.source()
 			s.Match = match
 			sources = append(sources, s)
 		}
@@ -244,33 +247,41 @@ func (v *values) find(p part) (sources []api.ValueSource, err error) {
 	return sources, nil
 }
 
-// passages yields the texts in which values are looked for, with their sources.
-func (v *values) passages(yield func(*passage, func() api.ValueSource) bool) {
+// origin is where a passage is from: a statement, a variable or an earlier call.
+type origin struct {
+	statement *api.Statement
+	variable  string
+	call      *api.EarlierCall
+}
+
+func (o origin) source() api.ValueSource {
+	switch {
+	case o.statement != nil:
+		return api.ValueSource{Kind: o.statement.Kind, Labels: o.statement.Labels}
+	case o.call != nil:
+		return api.ValueSource{Kind: api.SourceResult, Call: o.call.ID, Tool: o.call.Tool,
+			Labels: o.call.Labels}
+	}
+	return api.ValueSource{Kind: api.SourceVariable, Name: o.variable}
+}
+
+// passages yields the texts in which values are looked for, with their origins.
+func (v *values) passages(yield func(*passage, origin) bool) {
 	for _, s := range v.facts.Statements {
-		if !yield(statementText(s), func() api.ValueSource {
-			return api.ValueSource{Kind: s.Kind, Labels: s.Labels}
-		}) {
+		if !yield(statementText(s), origin{statement: s}) {
 			return
 		}
 	}
 	for _, variable := range v.variables() {
-		if !yield(variable.text, func() api.ValueSource {
-			return api.ValueSource{Kind: api.SourceVariable, Name: variable.name}
-		}) {
+		if !yield(variable.text, origin{variable: variable.name}) {
 			return
 		}
 	}
 	for _, d := range slices.Backward(v.earlier().calls) {
-		if len(d.call.Result)+len(d.call.Text) > 0 && !yield(d.result(), d.source) {
+		if len(d.call.Result)+len(d.call.Text) > 0 && !yield(d.result(), origin{call: d.call}) {
 			return
 		}
 	}
-}
-
-// source returns the result of the call as a source.
-func (d *derived) source() api.ValueSource {
-	return api.ValueSource{Kind: api.SourceResult, Call: d.call.ID, Tool: d.call.Tool,
-		Labels: d.call.Labels}
 }
 
 // nowhere is the source of a value that did not occur. The model composed it from all it has read,

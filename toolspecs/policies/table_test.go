@@ -200,3 +200,48 @@ func TestReplay_FollowsRecordedLabels(t *testing.T) {
 		t.Errorf("%d calls were replayed", n)
 	}
 }
+
+// A rule that another one always precedes is named with a call. Rules that decide some calls, that
+// read what trials do not have, or whose arguments differ, are not.
+func TestWarnings_OfContradictions(t *testing.T) {
+	tools := []Subject{{Tool: Tool{Name: "pay", Effects: []string{"pays"}}}, {Tool: Tool{Name: "get"}}}
+	for _, test := range []struct{ name, rules, want string }{
+		{"an allowed call is denied", `
+  - {name: small, when: "args.amount < 50 && args.to == 'acme'", then: allow, message: m, tools: [pay]}
+  - {name: limit, when: "'pays' in tool.effects && args.amount > 10 && args.amount < 90", then: deny, message: m}
+  - {name: tiny, when: "args.amount <= 10", then: deny, message: m}`,
+			`rule small seems to contradict rule tiny and limit: each call tried that it matches is denied, for example pay {"amount":10,"to":"acme"}`},
+		{"a question is never asked", `
+  - {name: ask, when: "'untrusted' in labels", then: ask, message: m}
+  - {name: any, when: "true", then: allow, message: m}`,
+			`rule ask seems to contradict rule any: each call tried that it matches is allowed, for example pay {} in a run with the labels untrusted`},
+		{"with shared lists", `
+  - {name: known, when: "args.to in payees", then: warn, message: m}
+  - {name: none, when: "other", then: deny, message: m}
+lists: {payees: [acme, paper]}
+define: {other: "args.to.startsWith('acme') || args.to == 'paper'"}`,
+			`rule known seems to contradict rule none`},
+		{"another label", `
+  - {name: ask, when: "'untrusted' in labels", then: ask, message: m}
+  - {name: deny, when: "'private' in labels", then: deny, message: m}`, ""},
+		{"another argument", `
+  - {name: small, when: "args.amount < 50", then: allow, message: m}
+  - {name: limit, when: "args.amount > 49", then: deny, message: m}`, ""},
+		{"an exception", `
+  - {name: ask, when: "args.amount < 50", then: ask, message: m}
+  - {name: deny, when: "true", unless: "args.amount == 49", then: deny, message: m}`, ""},
+		{"never matched", `
+  - {name: ask, when: "calls.pay.made > 3", then: ask, message: m}
+  - {name: deny, when: "true", then: deny, message: m}`, ""},
+	} {
+		set := decoded(t, "policies:"+test.rules)
+		var got []string
+		for _, w := range set.shadowed(tools) {
+			got = append(got, w.Message)
+		}
+		if all := strings.Join(got, "\n"); !strings.HasPrefix(all, test.want) ||
+			(all == "") != (test.want == "") {
+			t.Errorf("%s: got %s\nwant %s", test.name, all, test.want)
+		}
+	}
+}

@@ -46,3 +46,32 @@ func TestDecodeFor_ReportsUnknownToolsAndArguments(t *testing.T) {
 		t.Error("an argument that no tool takes is no fault")
 	}
 }
+
+// Conditions name tools as values that are compared with names, and as keys of calls.
+func TestDecodeFor_ReportsUnknownToolsInConditions(t *testing.T) {
+	tools := Tools{"pay": {Any: true}, "send_mail": {Any: true}}
+	for when, want := range map[string]string{
+		"tool.name == 'pay' || 'send_mail' != tool.name":                    "",
+		"tool.name == 'pya'":                                                `rule "a" names the tool "pya", which does not exist (did you mean "pay"?)`,
+		"tool.name in ['pay', 'send_mial']":                                 `the tool "send_mial"`,
+		"calls.exists(c, c.tool == 'send_mial' && c.args.x == 'y')":         `the tool "send_mial"`,
+		"calls.filter(c, c.tool in ['send_mail', 'x']).size() > 1":          `the tool "x"`,
+		"calls.pay.made > 1 && calls['pay'].failed == 0":                    "",
+		"calls.pya.made > 1":                                                `the tool "pya"`,
+		"calls['pya'].made > 1":                                             `the tool "pya"`,
+		"sources(args.to).exists(s, s.tool == 'pya')":                       `the tool "pya"`,
+		"principal.past('1h').exists(c, c.tool == 'pya')":                   `the tool "pya"`,
+		"tool.category == 'x' && args.tool == 'y' && caller.id == 'pya'":    "",
+		"caller.claims[?'tool'].orValue('') == 'x' || run.agent == 'clerk'": "",
+	} {
+		for _, file := range []string{
+			"policies: [{name: a, then: deny, message: no, when: \"" + when + "\"}]",
+			"policies: [{name: a, then: deny, message: no, when: 'true', unless: shared}]\n" +
+				"define: {shared: \"" + when + "\"}"} {
+			_, err := DecodeFor("rules.yaml", []byte(file), tools)
+			if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", file, err, want)
+			}
+		}
+	}
+}

@@ -55,13 +55,3 @@ f.yaml:9:13: rule "s" reads args.too, which none of its tools takes (did you mea
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
-
-// A replay leaves a rule undecided whose exception reads what records do not have.
-func TestUnless_CountsForWhatAReplayCanDecide(t *testing.T) {
-	r := NewReplay(Of(api.PolicyRule{Name: "r", When: "true", Unless: "budget.calls.left > 5",
-		Then: api.PolicyDeny}), func(string) (Tool, bool) { return Tool{}, true })
-	d := r.decidable(missing{})
-	if got := d.others.Names(); !reflect.DeepEqual(got, []string{"r"}) || d.rules.Len() != 0 {
-		t.Errorf("undecidable are %q", got)
-	}
-}

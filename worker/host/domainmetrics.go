@@ -116,7 +116,7 @@ func newDomainMetrics(r prometheus.Registerer) *domainMetrics {
 // absent to one.
 func (m *domainMetrics) begin() {
 	for _, limit := range []string{"turns", "calls", "tokens", "cost", "wall_time", "conversation",
-		"repeats"} {
+		"repeats", "principal"} {
 		m.limits.WithLabelValues(limit, "ended")
 		m.limits.WithLabelValues(limit, "asked")
 	}

@@ -23,7 +23,7 @@ func (p *policySource) inForce() *api.PoliciesInForce {
 	}
 	fault, _ := p.fault.Load().(string)
 	set := p.current()
-	return &api.PoliciesInForce{File: p.file, Rules: set.Len(), Digest: set.Digest(),
+	return &api.PoliciesInForce{File: p.file, Rules: set.Len(), Digest: set.FileDigest(),
 		Error: api.ShortenLines(fault, maxReported)}
 }
 
@@ -48,7 +48,8 @@ func (c Config) readPolicies() (*policySource, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Logger.Info("policies in force", "file", c.PoliciesFile, "rules", file.Value().Len())
+	c.Logger.Info("policies in force", "file", c.PoliciesFile, "rules", file.Value().Len(),
+		"budgets", len(file.Value().Budgets()))
 	source.current, source.close = file.Value, file.Close
 	return source, nil
 }

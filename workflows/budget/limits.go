@@ -12,4 +12,6 @@ const (
 	LimitConversation = "conversation"
 	// LimitRepeats: calls failed in the same way again and again.
 	LimitRepeats = "repeats"
+	// LimitPrincipal: a budget of the principal is used up.
+	LimitPrincipal = "principal"
 )

@@ -13,21 +13,35 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// idle is the least time for which a ledger without entries waits for another call.
-const idle = time.Minute
+const (
+	// idle is the least time for which a ledger without entries waits for another call.
+	idle = time.Minute
+	// repeated bounds the time in which a message about a model step can be repeated, and
+	// maxCounted how many of these messages the ledger remembers.
+	repeated   = 2 * time.Minute
+	maxCounted = 1000
+)
 
 // Ledger is the workflow that counts the calls of a principal or of a conversation. Admission
 // enters each call that rules ask about with an update, which answers with what the rules need of
 // the calls before it. All calls are entered one after the other, so that of two concurrent runs
 // the later one sees the call of the earlier one. The workflow evaluates no rule. It ends when it
-// has no entries left.
+// has no entries left. The ledger of a principal also adds up what model steps use.
 func Ledger(ctx workflow.Context, in api.Packed[api.LedgerState]) error {
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // a cancelled ledger would forget calls
-	l := &ledger{state: in.Value, ends: workflow.GetSignalChannel(ctx, api.CloseReservationsSignal)}
+	l := &ledger{state: in.Value, ends: workflow.GetSignalChannel(ctx, api.CloseReservationsSignal),
+		used: workflow.GetSignalChannel(ctx, api.CountUsageSignal)}
 	for _, e := range l.state.Entries {
 		l.bytes += size(e)
 	}
-	err := workflow.SetUpdateHandler(ctx, api.ReserveCallUpdate, l.reserve)
+	err := workflow.SetQueryHandler(ctx, api.PrincipalUsageQuery,
+		func() (api.PrincipalUsage, error) {
+			return api.PrincipalUsage{Principal: l.state.Of, Auth: l.state.Auth,
+				Periods: l.state.Spent}, nil
+		})
+	if err == nil {
+		err = workflow.SetUpdateHandler(ctx, api.ReserveCallUpdate, l.reserve)
+	}
 	for err == nil {
 		if err = l.wait(ctx); err != nil {
 			break
@@ -35,7 +49,7 @@ func Ledger(ctx workflow.Context, in api.Packed[api.LedgerState]) error {
 		l.learn(workflow.Now(ctx))
 		switch {
 		case !l.still(ctx):
-		case len(l.state.Entries) == 0:
+		case len(l.state.Entries)+len(l.state.Spent) == 0:
 			return nil
 		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
 			return workflow.NewContinueAsNewError(ctx, api.LedgerWorkflow, api.Pack(l.state))
@@ -48,16 +62,19 @@ type ledger struct {
 	state api.LedgerState
 	// bytes is about the size of the entries.
 	bytes int
-	ends  workflow.ReceiveChannel
+	// ends and used are what the ledger is told: which calls ended, and what model steps used.
+	ends, used workflow.ReceiveChannel
 }
 
 // still reports whether the workflow has handled everything that it was sent.
 func (l *ledger) still(ctx workflow.Context) bool {
-	return l.ends.Len() == 0 && workflow.AllHandlersFinished(ctx)
+	return !l.told() && workflow.AllHandlersFinished(ctx)
 }
 
-// wait returns when calls have ended, when the history is long, or when the entries that the
-// ledger has now may have expired.
+// told reports whether the workflow was told something that it has not read.
+func (l *ledger) told() bool { return l.ends.Len()+l.used.Len() > 0 }
+
+// wait returns when the history is long, or when what the ledger has now may have expired.
 func (l *ledger) wait(ctx workflow.Context) error {
 	timed, cancel := workflow.WithCancel(ctx)
 	defer cancel()
@@ -65,7 +82,7 @@ func (l *ledger) wait(ctx workflow.Context) error {
 		Summary: "the last of the calls is forgotten"})
 	for {
 		err := workflow.Await(ctx, func() bool {
-			return l.ends.Len() > 0 || expired.IsReady() ||
+			return l.told() || expired.IsReady() ||
 				workflow.GetInfo(ctx).GetContinueAsNewSuggested() && l.still(ctx)
 		})
 		if err != nil || expired.IsReady() || workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
@@ -75,7 +92,7 @@ func (l *ledger) wait(ctx workflow.Context) error {
 	}
 }
 
-// kept returns how long the entries are kept at most, if the calls in flight end now.
+// kept returns how long the entries and sums are kept at most, if the calls in flight end now.
 func (l *ledger) kept(now time.Time) time.Duration {
 	left := idle
 	for _, e := range l.state.Entries {
@@ -85,16 +102,49 @@ func (l *ledger) kept(now time.Time) time.Duration {
 		}
 		left = max(left, kept)
 	}
+	for _, u := range l.state.Spent {
+		_, next := u.Period.Bounds(u.Start)
+		left = max(left, next.Sub(now))
+	}
 	return left
 }
 
-// learn reads which calls have ended, and forgets those that have expired.
+// learn reads which calls have ended and what model steps used, and forgets what has expired.
 func (l *ledger) learn(now time.Time) {
 	var calls []api.ReservationEnd
 	for ; l.ends.ReceiveAsync(&calls); calls = nil {
 		l.close(calls, now)
 	}
 	l.drop(func(e *api.LedgerEntry) bool { return e.Expired(now) })
+	var used api.StepUsage
+	for ; l.used.ReceiveAsync(&used); used = (api.StepUsage{}) {
+		l.spend(used, now)
+	}
+	l.state.Spent = slices.DeleteFunc(l.state.Spent,
+		func(u api.PeriodUsage) bool { return u.Over(now) })
+}
+
+// spend adds what a model step used to its periods, once.
+func (l *ledger) spend(used api.StepUsage, now time.Time) {
+	counted := slices.DeleteFunc(l.state.Counted,
+		func(c api.CountedStep) bool { return now.Sub(c.At) > repeated })
+	if slices.ContainsFunc(counted, func(c api.CountedStep) bool { return c.ID == used.ID }) {
+		return
+	}
+	counted = append(counted, api.CountedStep{ID: used.ID, At: now})
+	l.state.Counted = counted[max(0, len(counted)-maxCounted):]
+	for _, period := range used.Periods {
+		start, _ := period.Bounds(now)
+		i := slices.IndexFunc(l.state.Spent, func(u api.PeriodUsage) bool {
+			return u.Period == period && u.Start.Equal(start)
+		})
+		if i < 0 {
+			i = len(l.state.Spent)
+			l.state.Spent = append(l.state.Spent, api.PeriodUsage{Period: period, Start: start})
+		}
+		l.state.Spent[i].Tokens += used.Tokens
+		l.state.Spent[i].Cost += used.Cost
+	}
 }
 
 func (l *ledger) drop(over func(*api.LedgerEntry) bool) {

@@ -202,3 +202,83 @@ func TestCalls_TellLedgersWhatBecameOfThem(t *testing.T) {
 		t.Errorf("told %s, %v", got, err)
 	}
 }
+
+// use tells the ledger after a time what a model step used.
+func (l *lab) use(after time.Duration, tokens int, periods ...api.Period) {
+	l.useAs(fmt.Sprint(after), after, tokens, periods...)
+}
+
+// useAs is use for a message with an ID.
+func (l *lab) useAs(id string, after time.Duration, tokens int, periods ...api.Period) {
+	l.RegisterDelayedCallback(func() {
+		l.SignalWorkflow(api.CountUsageSignal, api.StepUsage{ID: id, Periods: periods,
+			Tokens: tokens, Cost: float64(tokens) / 4})
+	}, after)
+}
+
+// spent asks the ledger after a time for its sums, as period:tokens:cost.
+func (l *lab) spent(after time.Duration) {
+	l.RegisterDelayedCallback(func() {
+		var all api.PrincipalUsage
+		value, err := l.QueryWorkflow(api.PrincipalUsageQuery)
+		if err == nil {
+			err = value.Get(&all)
+		}
+		text := fmt.Sprint(err)
+		if err == nil {
+			text = ""
+		}
+		for _, u := range all.Periods {
+			text += fmt.Sprintf("%s:%d:%g ", u.Period, u.Tokens, u.Cost)
+		}
+		l.counts = append(l.counts, strings.TrimSpace(text))
+	}, after)
+}
+
+// Sums begin anew with each period of the calendar. The ledger ends when all its periods have.
+func TestLedger_AddsUpModelStepsByPeriod(t *testing.T) {
+	l := newLab(t)
+	l.SetStartTime(time.Date(2026, 11, 30, 22, 30, 0, 0, time.UTC))
+	l.spent(time.Second)
+	l.use(2*time.Second, 8, api.PeriodHour, api.PeriodDay)
+	l.use(3*time.Second, 4, api.PeriodHour)
+	l.spent(4 * time.Second)
+	l.use(31*time.Minute, 2, api.PeriodDay, api.PeriodHour)
+	l.spent(32 * time.Minute)
+	l.ask(33*time.Minute, request("a", "1.1", "h", "5"))
+	l.end(34*time.Minute, dropped("a", "1.1", "h"))
+	l.spent(89 * time.Minute)
+	l.RegisterDelayedCallback(func() { t.Error("the ledger did not end with its last period") },
+		92*time.Minute)
+	l.run("", "hour:12:3 day:8:2", "day:10:2.5 hour:2:0.5", "0", "day:10:2.5 hour:2:0.5")
+}
+
+// A worker repeats a message whose answer was lost, although the server had taken it.
+func TestLedger_AddsARepeatedMessageOnce(t *testing.T) {
+	l := newLab(t)
+	l.useAs("a", time.Second, 8, api.PeriodDay)
+	l.useAs("b", 2*time.Second, 1, api.PeriodDay)
+	l.useAs("a", 31*time.Second, 8, api.PeriodDay)
+	l.spent(32 * time.Second)
+	l.run("day:9:2.25")
+}
+
+func TestLedger_ContinuesAsNewWithItsSums(t *testing.T) {
+	l := newLab(t)
+	l.use(time.Second, 8, api.PeriodMonth)
+	l.use(2*time.Second, 1, api.PeriodMonth)
+	l.RegisterDelayedCallback(func() { l.SetContinueAsNewSuggested(true) }, 3*time.Second)
+	l.ExecuteWorkflow(api.LedgerWorkflow, api.Pack(api.LedgerState{Scope: "principal"}))
+	next, ok := errors.AsType[*workflow.ContinueAsNewError](l.GetWorkflowError())
+	if !ok {
+		t.Fatal(l.GetWorkflowError())
+	}
+	var state api.Packed[api.LedgerState]
+	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &state); err != nil {
+		t.Fatal(err)
+	}
+	if s := state.Value.Spent; len(s) != 1 || s[0].Tokens != 9 || s[0].Period != api.PeriodMonth ||
+		len(state.Value.Counted) != 2 {
+		t.Errorf("continued with %+v", state.Value)
+	}
+}

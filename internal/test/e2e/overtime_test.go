@@ -101,3 +101,58 @@ func TestOverTime_RacingRunsCannotExceedASum(t *testing.T) {
 		t.Errorf("another principal charged %d", sum-before)
 	}
 }
+
+// Concurrent runs of a principal on two workers, which are killed with kill -9, end at a budget of
+// tokens: they exceed it by the steps at most that ran when it was used up. The ledger counted each
+// step of theirs. Another principal has a budget of its own.
+func TestBudgets_EndTheRunsOfAPrincipal(t *testing.T) {
+	l := newLab(t)
+	const runs, calls, limit = 4, 30, 5000
+	flags := l.withRules(fmt.Sprintf("budgets: [{name: monthly, period: month, tokens: %d}]",
+		limit))
+	workers := []*testserver.Process{l.worker(flags...), l.worker(flags...)}
+	var all []client.WorkflowRun
+	for i := range runs {
+		all = append(all, l.spend(fmt.Sprint("spender-", i), "ada", spender(calls)))
+	}
+	for i, worker := range workers {
+		l.awaitEntries(4 * (i + 1))
+		worker.Kill()
+		l.worker(flags...)
+	}
+	used, steps := 0, 0
+	for _, run := range all {
+		r := l.result(run)
+		tokens := r.Usage.InputTokens + r.Usage.OutputTokens
+		used += tokens
+		steps += 2*tokens/max(r.Usage.Turns, 1) + 1 // the last step is the longest of the run
+		if r.Outcome != api.OutcomeLimit || r.Limit != "principal" ||
+			!strings.HasPrefix(r.Answer, "The budget monthly of ada is used up: ") {
+			t.Errorf("%s ended with %+v", run.GetID(), r)
+		}
+	}
+	counted := l.counted("ada")
+	if used > limit+steps || counted < limit || counted < used {
+		t.Errorf("runs used %d tokens of %d, where steps have about %d; %d are counted", used, limit,
+			steps/runs, counted)
+	}
+	if r := l.result(l.spend("other", "bob", spender(1))); r.Outcome != api.OutcomeAnswered {
+		t.Errorf("another principal's run ended with %+v", r)
+	}
+}
+
+// counted returns the tokens that the ledger of a principal has counted.
+func (l *lab) counted(principal string) int {
+	l.t.Helper()
+	var all api.PrincipalUsage
+	id := api.LedgerWorkflowID(api.DefaultTaskQueue, api.ScopePrincipalCalls,
+		api.Caller{ID: principal}, "", "")
+	value, err := l.Client.QueryWorkflow(l.ctx, id, "", api.PrincipalUsageQuery)
+	if err == nil {
+		err = value.Get(&all)
+	}
+	if err != nil || len(all.Periods) != 1 || all.Principal != principal {
+		l.t.Fatalf("the ledger of %s: %+v, %v", principal, all, err)
+	}
+	return all.Periods[0].Tokens
+}

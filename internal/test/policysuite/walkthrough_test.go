@@ -63,8 +63,8 @@ func TestWalkThrough_WorksAsTyped(t *testing.T) {
 	got := outputs.String()
 	for _, want := range []string{"forwarded: done", "no rule matched the call",
 		"tool send_mail has effects outside", "2 decided as before, 0 otherwise",
-		"no faults", "19 cases, all passed", "1 decided as before, 1 otherwise",
-		"allow  ask    forward_mail  sends", "2.1 · forward_mail", "is denied by",
+		"no faults", "29 cases, all passed", "1 decided as before, 0 otherwise, 1 undecided",
+		"2.1 · forward_mail", "is denied by",
 		"ask sends: check the recipient and the text"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no command prints %q:\n%s", want, got)

@@ -1,0 +1,91 @@
+package ledgers
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
+)
+
+// countWithin bounds the time in which a ledger is told what a model step used.
+const countWithin = 30 * time.Second
+
+// Budgets are the budgets of one principal. The zero value limits nothing.
+type Budgets struct {
+	client *Client
+	ledger Ledger
+	all    []api.PrincipalBudget
+}
+
+// BudgetsOf returns those of all budgets that are for the principal of a run.
+func (c *Client) BudgetsOf(run *api.Setup, all []api.PrincipalBudget) Budgets {
+	who := run.Caller.Identity()
+	b := Budgets{client: c, ledger: Ledger{Queue: run.Queue, Scope: api.ScopePrincipalCalls,
+		Of: who, Auth: run.Caller.Auth,
+		ID: api.LedgerWorkflowID(run.Queue, api.ScopePrincipalCalls, run.Caller, "", "")}}
+	for _, one := range all {
+		if one.IsFor(who) {
+			b.all = append(b.all, one)
+		}
+	}
+	return b
+}
+
+// Exhausted says which budget is used up; empty if none is. The error is that of the server.
+func (b Budgets) Exhausted(ctx context.Context) (string, error) {
+	if len(b.all) == 0 {
+		return "", nil
+	}
+	var used api.PrincipalUsage
+	value, err := b.client.client.QueryWorkflow(ctx, b.ledger.ID, "", api.PrincipalUsageQuery)
+	if err == nil {
+		err = value.Get(&used)
+	}
+	if _, none := errors.AsType[*serviceerror.NotFound](err); none {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("the ledger of the principal's budgets does not answer: %w", err)
+	}
+	now := time.Now()
+	for _, one := range b.all {
+		if spent := one.Spent(used.Periods, now); spent != "" {
+			_, next := one.Period.Bounds(now)
+			return fmt.Sprintf("The budget %s of %s is used up: %s in this %s. The next one begins "+
+				"at %s.", one.Name, api.Shorten(b.ledger.Of, 100), spent, one.Period,
+				next.Format(time.RFC3339)), nil
+		}
+	}
+	return "", nil
+}
+
+// Count tells the ledger what a model step used. It tries again for half a minute.
+func (b Budgets) Count(ctx context.Context, used api.Usage) {
+	if len(b.all) == 0 {
+		return
+	}
+	step := api.StepUsage{ID: rand.Text(), Tokens: used.InputTokens + used.OutputTokens,
+		Cost: used.Cost}
+	for _, one := range b.all {
+		step.Periods = append(step.Periods, one.Period)
+	}
+	slices.Sort(step.Periods)
+	step.Periods = slices.Compact(step.Periods)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countWithin)
+	defer cancel()
+	err := again(ctx, func(ctx context.Context) error {
+		_, err := b.client.client.SignalWithStartWorkflow(ctx, b.ledger.ID, api.CountUsageSignal,
+			step, b.ledger.options(), api.LedgerWorkflow, b.ledger.state())
+		return err
+	})
+	if err != nil && activity.IsActivity(ctx) {
+		activity.GetLogger(ctx).Error("a model step is missing in the budgets of its principal",
+			"principal", b.ledger.Of, "tokens", step.Tokens, "cost", step.Cost, "error", err)
+	}
+}

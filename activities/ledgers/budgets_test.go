@@ -1,0 +1,128 @@
+package ledgers_test
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/switchyard/switchyard/activities/ledgers"
+	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+)
+
+func (s *server) QueryWorkflow(_ context.Context, id, _, _ string,
+	_ ...any) (converter.EncodedValue, error) {
+	s.signals = append(s.signals, id)
+	return usage(s.usage), s.next()
+}
+
+func (s *server) SignalWithStartWorkflow(_ context.Context, id, _ string, used any,
+	_ client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
+	s.signals = append(s.signals, id)
+	if err := s.next(); err != nil {
+		return nil, err
+	}
+	step, ok := used.(api.StepUsage)
+	if !ok {
+		return nil, errors.New("the signal has another type")
+	}
+	s.told = append(s.told, step)
+	return nil, nil
+}
+
+// usage is the answer to a query.
+type usage []api.PeriodUsage
+
+func (u usage) HasValue() bool { return true }
+func (u usage) Get(value any) error {
+	used, ok := value.(*api.PrincipalUsage)
+	if !ok {
+		return errors.New("the answer has another type")
+	}
+	used.Periods = u
+	return nil
+}
+
+var (
+	run = &api.Setup{Queue: "q", Caller: api.Caller{Type: api.CallerAgent, ID: "clerk",
+		Principal: "ada"}}
+	daily = api.PrincipalBudget{Name: "daily", Period: api.PeriodDay, Tokens: 100}
+)
+
+func today(tokens int) []api.PeriodUsage {
+	start, _ := api.PeriodDay.Bounds(time.Now())
+	return []api.PeriodUsage{{Period: api.PeriodDay, Start: start, Tokens: tokens}}
+}
+
+func TestBudgets_AreExhaustedAtTheirLimit(t *testing.T) {
+	monthly := api.PrincipalBudget{Name: "monthly", Period: api.PeriodMonth, Cost: 3}
+	for _, test := range []struct {
+		name    string
+		used    []api.PeriodUsage
+		refusal error
+		want    string
+	}{
+		{"below", today(99), nil, ""},
+		{"at the limit", today(100), nil, "The budget daily of ada is used up: 100 of 100 tokens " +
+			"in this day. The next one begins at "},
+		{"no ledger", nil, serviceerror.NewNotFound("none"), ""},
+	} {
+		s := &server{usage: test.used}
+		if test.refusal != nil {
+			s.refusals = []error{test.refusal}
+		}
+		b := ledgers.New(s).BudgetsOf(run, []api.PrincipalBudget{monthly, daily})
+		got, err := b.Exhausted(t.Context())
+		if err != nil || !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
+			t.Errorf("%s: %q, %v, want %q", test.name, got, err, test.want)
+		}
+	}
+}
+
+// A step is not made while nobody can tell whether it may be made.
+func TestBudgets_FailIfTheirLedgerDoesNotAnswer(t *testing.T) {
+	s := &server{refusals: []error{errUnavailable}}
+	_, err := ledgers.New(s).BudgetsOf(run, []api.PrincipalBudget{daily}).Exhausted(t.Context())
+	if !errors.Is(err, errUnavailable) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Usage is counted once, in each period of a budget, however often the server has to be asked, and
+// also if the step's context has ended.
+func TestBudgets_CountUsage(t *testing.T) {
+	s := &server{refusals: []error{errUnavailable, errUnavailable}}
+	hourly := api.PrincipalBudget{Name: "hourly", Period: api.PeriodHour, Cost: 3}
+	weekly := api.PrincipalBudget{Name: "weekly", Period: api.PeriodWeek, Cost: 3,
+		Principals: []string{"bob"}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	ledgers.New(s).BudgetsOf(run, []api.PrincipalBudget{hourly, daily, daily, weekly}).Count(ctx,
+		api.Usage{InputTokens: 7, OutputTokens: 5, CachedTokens: 3, Cost: 0.5})
+	if len(s.told) != 1 || s.told[0].ID == "" {
+		t.Fatalf("told %+v", s.told)
+	}
+	want := []api.StepUsage{{ID: s.told[0].ID, Periods: []api.Period{api.PeriodDay, api.PeriodHour},
+		Tokens: 12, Cost: 0.5}}
+	if !reflect.DeepEqual(s.told, want) || len(s.signals) != 3 {
+		t.Errorf("told %+v in %d attempts, want %+v", s.told, len(s.signals), want)
+	}
+}
+
+// Nobody is asked or told about principals without a budget.
+func TestBudgets_CostNothingWithoutOne(t *testing.T) {
+	s := &server{}
+	other := daily
+	other.Except = []string{"ada"}
+	b := ledgers.New(s).BudgetsOf(run, []api.PrincipalBudget{other})
+	got, err := b.Exhausted(t.Context())
+	b.Count(t.Context(), api.Usage{InputTokens: 7})
+	if got != "" || err != nil || len(s.signals) != 0 {
+		t.Errorf("got %q, %v after %d requests", got, err, len(s.signals))
+	}
+}

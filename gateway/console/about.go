@@ -3,6 +3,8 @@ package console
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/switchyard/switchyard/api"
@@ -12,8 +14,10 @@ import (
 )
 
 const (
-	// lastCalls is how many calls of a run are shown with one that waits.
+	// lastCalls is how many calls of a run are shown with one that waits, and maxSaid bounds what
+	// each answered, in bytes.
 	lastCalls = 5
+	maxSaid   = 300
 	// readAtOnce bounds the runs that are read at the same time.
 	readAtOnce = 4
 )
@@ -27,32 +31,39 @@ type about struct {
 	Found  bool
 	// Caller is who started the run.
 	Caller string
+	// Step is what the model wrote when it asked for the call.
+	Step string
 	// Last are the last calls that ended before, and Calls is how many did.
-	Last  []api.Record
+	Last  []earlier
 	Calls int
 	// Large says that the arguments are left out, Fault that the run cannot be read.
 	Large bool
 	Fault string
 }
 
+// earlier is a call that ended before the one that waits.
+type earlier struct {
+	api.Record
+	// Said is the beginning of its result or of its error.
+	Said string
+}
+
+// saidBy returns the beginning of the result or the error of a call in one line.
+func saidBy(r api.Record) string {
+	var text string
+	switch {
+	case r.Error != nil:
+		text = string(r.Error.Type) + ": " + r.Error.Message
+	case r.Result != nil:
+		text = jsonBlock("result", r.Result.Output).Text
+	}
+	return api.Shorten(strings.Join(strings.Fields(text), " "), maxSaid)
+}
+
 // readAbout reads the run of a waiting call, or of one that has ended.
 func readAbout(ctx context.Context, b backend, run runRef, call string) (*about, error) {
 	a := &about{}
-	each := func(e api.Event) {
-		if e.Record == nil {
-			return
-		}
-		if e.Record.CallID == call {
-			a.Record, a.Found = *e.Record, true
-			return
-		}
-		a.Calls++
-		a.Last = append(a.Last, small(*e.Record))
-		if len(a.Last) > lastCalls {
-			a.Last = append([]api.Record(nil), a.Last[1:]...)
-		}
-	}
-	summary, open, err := b.read(ctx, run, each)
+	summary, open, err := b.read(ctx, run, func(e api.Event) { a.learn(e, call) })
 	if err != nil && !errors.Is(err, audit.ErrIncomplete) {
 		return nil, err
 	}
@@ -67,6 +78,28 @@ func readAbout(ctx context.Context, b backend, run runRef, call string) (*about,
 	}
 	a.Run.Prompt, _ = cut(summary.Prompt)
 	return a, nil
+}
+
+// learn takes from an event what is shown with a call.
+func (a *about) learn(e api.Event, call string) {
+	switch {
+	case e.Step != nil && asksFor(e.Step.Message, call):
+		a.Step, _ = cut(e.Step.Message.Text)
+	case e.Record == nil:
+	case e.Record.CallID == call:
+		a.Record, a.Found = *e.Record, true
+	default:
+		a.Calls++
+		a.Last = append(a.Last, earlier{small(*e.Record), saidBy(*e.Record)})
+		if len(a.Last) > lastCalls {
+			a.Last = append([]earlier(nil), a.Last[1:]...)
+		}
+	}
+}
+
+// asksFor reports whether a message of a model asks for a call.
+func asksFor(m api.Message, call string) bool {
+	return slices.ContainsFunc(m.Calls, func(c api.Call) bool { return c.ID == call })
 }
 
 // small returns a record without its large parts.

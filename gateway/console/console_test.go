@@ -51,8 +51,9 @@ func TestConsole_ShowsEveryPage(t *testing.T) {
 func TestInbox_HasWhatADecisionNeeds(t *testing.T) {
 	page := get(consoleOf(t, waitingRun(), approver), "/console/inbox").Body.String()
 	for _, want := range []string{"refund", "money leaves", "ask-money", "private", "bob", "clerk",
-		"give ada her money back", "lookup completed", "digest-1", "min", "&#34;amount&#34;: 100",
-		`name="csrf" value="token"`} {
+		"give ada her money back", "<b>lookup</b> <code>name: ada</code> completed",
+		"<q>{ &#34;owed&#34;: 100 }</q>", "She is owed it.", "digest-1", "min",
+		"&#34;amount&#34;: 100", `name="csrf" value="token"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the inbox does not have %q", want)
 		}
@@ -315,12 +316,12 @@ func TestRun_IsReadOnceForManyBrowsers(t *testing.T) {
 			Sent: &api.Sent{By: "ada", Text: "hello"}})
 	}
 	v, err := readRun(t.Context(), f, runRef{}, 0)
-	if err != nil || len(v.Items) != maxEvents || v.First != 203 || v.All != 302 {
+	if err != nil || len(v.Items) != maxEvents || v.First != 204 || v.All != 303 {
 		t.Errorf("the newest page has %d events from %d of %d, %v", len(v.Items), v.First, v.All,
 			err)
 	}
 	v, err = readRun(t.Context(), f, runRef{}, v.First)
-	if err != nil || v.First != 103 || v.Last != 202 {
+	if err != nil || v.First != 104 || v.Last != 203 {
 		t.Errorf("the page before has the events %d to %d, %v", v.First, v.Last, err)
 	}
 }

@@ -24,6 +24,8 @@ type callBody struct {
 	// Open is the approval; nil if the call does not wait for one.
 	Open  *switchyard.Approval
 	About *about
+	// Said is the beginning of the result or the error of a call that has ended.
+	Said string
 	// Edit is the form for changed arguments; nil for a text of JSON, which Text holds.
 	Edit *forms.Form
 	Text string
@@ -81,6 +83,7 @@ func (c *Console) callBody(ctx context.Context, p *page) (*callBody, error) {
 	if body.About, err = readAbout(ctx, c.backend, runRef{ID: run}, call); err != nil {
 		return nil, err
 	}
+	body.Said = saidBy(body.About.Record)
 	if body.Open == nil || body.Open.Limit != "" {
 		return body, nil
 	}
@@ -132,17 +135,19 @@ func (c *Console) decide(p *page) {
 	}
 	err = c.backend.handle(runRef{ID: body.Run}).Decide(p.r.Context(), d)
 	p.auditDecision(d, body.Run, err)
-	c.inbox.kick()
-	if err == nil {
-		if d.Grant != nil {
-			p.done("/console/inbox", grantKind, body.Run, "")
-			return
-		}
-		// Not what was asked for: an edit without changes approves.
-		p.done("/console/inbox", string(d.Kind), body.Run, body.Call)
+	if err != nil {
+		c.inbox.kick()
+		c.refusedDecision(p, body, err)
 		return
 	}
-	c.refusedDecision(p, body, err)
+	c.inbox.decided(aboutKey{body.Run, body.Call, d.Digest})
+	if d.Grant != nil {
+		p.done("/console/inbox", formAction{Did: grantKind, Run: body.Run})
+		return
+	}
+	// Not what was asked for: an edit without changes approves.
+	p.done("/console/inbox", formAction{Did: string(d.Kind), Run: body.Run, Call: body.Call,
+		Tool: body.Open.Tool})
 }
 
 func (p *page) auditDecision(d switchyard.Decision, run string, err error) {

@@ -187,7 +187,9 @@ func waitingRun() *fake {
 				Arguments: json.RawMessage(`{"name":"ada"}`),
 				Result:    &api.Result{Output: json.RawMessage(`{"owed":100}`)},
 				Timing: api.Timing{Scheduled: asked, Started: asked.Add(time.Second),
-					Closed: asked.Add(3 * time.Second)}}}}
+					Closed: asked.Add(3 * time.Second)}}},
+		{Type: api.EventStepCompleted, Time: asked, Step: &api.ModelResponse{Message: api.Message{
+			Text: "She is owed it.", Calls: []api.Call{{ID: "2.1", Tool: "refund"}}}}}}
 	f.open = []api.Record{{CallID: "2.1", Tool: "refund", Status: api.CallRunning,
 		Arguments: json.RawMessage(`{"amount":100,"pin":"***","to":"ada"}`),
 		Labels:    []string{"private"},

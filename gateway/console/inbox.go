@@ -14,40 +14,57 @@ var notices = map[string]string{"approve": "is approved", "deny": "is denied",
 	"answer": "is answered", "decline": "is declined", "pause": "is paused",
 	"resume": "continues", "cancel": "is asked to stop", "send": "has received the message"}
 
-// done sends the browser to a page that confirms what a form did. The confirmation is sealed, so
-// that the address of another site cannot show one. pairs are further parameters of the page.
-func (p *page) done(path, did, run, call string, pairs ...string) {
-	p.redirect(link(path, append(pairs, "did", did, "of", run, "call", call, "seal",
-		p.seal(did, run, call))...))
+// formAction is what a form did, for the page that confirms it.
+type formAction struct {
+	// Did is the key of the notice.
+	Did, Run string
+	// Call and Tool are empty for what was done to the run.
+	Call, Tool string
 }
 
-// seal returns what only this session can have made of the texts: replicas share its key. Without a
-// login it is the key of this process.
-func (p *page) seal(texts ...string) string {
+// notice is the confirmation of a form. Link leads to what came of it; empty for none.
+type notice struct{ Text, Link string }
+
+// done sends the browser to a page that confirms what a form did. The confirmation is sealed, so
+// that the address of another site cannot show one. pairs are further parameters of the page.
+func (p *page) done(path string, d formAction, pairs ...string) {
+	p.redirect(link(path, append(pairs, "did", d.Did, "of", d.Run, "call", d.Call, "tool", d.Tool,
+		"seal", p.seal(d))...))
+}
+
+// seal returns what only this session can have made of the action: replicas share its key. Without
+// a login it is the key of this process.
+func (p *page) seal(d formAction) string {
 	key := []byte(p.who.CSRF)
 	if len(key) == 0 {
 		key = []byte(p.console.key)
 	}
 	h := hmac.New(sha256.New, key)
-	for _, t := range texts {
+	for _, t := range []string{d.Did, d.Run, d.Call, d.Tool} {
 		_, _ = h.Write([]byte(t + "\x00"))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // notice returns the confirmation that the address asks for; empty for none.
-func (p *page) notice() string {
+func (p *page) notice() notice {
 	q := p.r.URL.Query()
-	did, of, call := q.Get("did"), q.Get("of"), q.Get("call")
-	text, ok := notices[did]
-	if !ok || !hmac.Equal([]byte(q.Get("seal")), []byte(p.seal(did, of, call))) {
-		return ""
+	d := formAction{Did: q.Get("did"), Run: q.Get("of"), Call: q.Get("call"), Tool: q.Get("tool")}
+	text, ok := notices[d.Did]
+	if !ok || !hmac.Equal([]byte(q.Get("seal")), []byte(p.seal(d))) {
+		return notice{}
 	}
-	run := api.Shorten(of, 200)
-	if call != "" {
-		return "Call " + api.Shorten(call, 60) + " of run " + run + " " + text + "."
+	run := "run " + api.Shorten(d.Run, 200)
+	switch {
+	case d.Call == "":
+		return notice{Text: sentence(run + " " + text), Link: link("/console/run", "id", d.Run)}
+	case d.Tool == "":
+		return notice{Text: sentence("question " + api.Shorten(d.Call, 60) + " of " + run + " " + text),
+			Link: link("/console/run", "id", d.Run)}
 	}
-	return "Run " + run + " " + text + "."
+	return notice{Text: sentence("call " + api.Shorten(d.Call, 60) + " of " + run + ", " +
+		api.Shorten(d.Tool, 60) + ", " + text),
+		Link: link("/console/call", "run", d.Run, "call", d.Call)}
 }
 
 // inboxBody is the content of the inbox.

@@ -3,6 +3,9 @@ package console
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit/stats"
@@ -40,6 +43,27 @@ func askedOf(approval any, about *about) askedPart {
 		return askedPart{About: about}
 	}
 	return askedPart{WorkflowID: a.WorkflowID, Approval: a, About: about}
+}
+
+// Told reports whether the text of the approval has each argument in a line of its own, as the
+// default text does.
+func (a askedPart) Told() bool {
+	var members map[string]json.RawMessage
+	if a.Approval == nil || a.About == nil ||
+		json.Unmarshal(a.About.Record.Arguments, &members) != nil {
+		return false
+	}
+	lines := strings.Split(a.Approval.Text, "\n")
+	for name, value := range members {
+		var text string
+		if json.Unmarshal(value, &text) != nil {
+			text = string(value)
+		}
+		if !slices.Contains(lines, name+": "+text) {
+			return false
+		}
+	}
+	return true
 }
 
 // groupPart is the data of a table of the report.

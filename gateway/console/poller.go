@@ -3,6 +3,8 @@ package console
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -61,12 +63,15 @@ type poller struct {
 	read    chan struct{} // closed after each reading
 	streams int
 	seen    time.Time
+	// gone has what was decided here, until a reading that began later.
+	gone map[aboutKey]time.Time
 }
 
 func newPoller(b backend) *poller {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &poller{backend: b, now: time.Now, cancel: cancel, kicks: make(chan struct{}, 1),
-		about: newAboutCache(b), changed: make(chan struct{}), read: make(chan struct{})}
+		about: newAboutCache(b), changed: make(chan struct{}), read: make(chan struct{}),
+		gone: map[aboutKey]time.Time{}}
 	go p.run(ctx)
 	return p
 }
@@ -79,6 +84,15 @@ func (p *poller) kick() {
 	case p.kicks <- struct{}{}:
 	default: // one waits already
 	}
+}
+
+// decided takes what was decided here off the list, and has the poller read.
+func (p *poller) decided(key aboutKey) {
+	p.mu.Lock()
+	p.gone[key] = p.now()
+	p.publish(p.list)
+	p.mu.Unlock()
+	p.kick()
 }
 
 // run reads until ctx ends. Without interest it waits for a kick.
@@ -113,6 +127,7 @@ func (p *poller) wanted() bool {
 func (p *poller) poll(ctx context.Context) (read bool) {
 	ctx, cancel := context.WithTimeout(ctx, pollWithin)
 	defer cancel()
+	began := p.now()
 	list, err := p.fresh(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,15 +139,32 @@ func (p *poller) poll(ctx context.Context) (read bool) {
 		}
 	}
 	list.Read = p.now()
+	if err == nil {
+		maps.DeleteFunc(p.gone, func(_ aboutKey, at time.Time) bool { return at.Before(began) })
+	}
+	p.publish(list)
+	close(p.read)
+	p.read = make(chan struct{})
+	return err == nil
+}
+
+// publish makes a list the current one, without what was decided since it was read, and tells about
+// changes.
+func (p *poller) publish(list waitingList) {
+	list.Calls = slices.DeleteFunc(slices.Clone(list.Calls), func(c waitingCall) bool {
+		_, gone := p.gone[aboutKey{c.WorkflowID, c.Call, c.Digest}]
+		return gone
+	})
+	list.Questions = slices.DeleteFunc(slices.Clone(list.Questions), func(q waitingQuestion) bool {
+		_, gone := p.gone[aboutKey{q.WorkflowID, q.Call, q.ID}]
+		return gone
+	})
 	list.version = list.state()
 	if list.version != p.list.version {
 		close(p.changed)
 		p.changed = make(chan struct{})
 	}
 	p.list = list
-	close(p.read)
-	p.read = make(chan struct{})
-	return err == nil
 }
 
 // fresh reads the list from the server.

@@ -87,12 +87,13 @@ func (c *Console) answer(p *page) {
 	}
 	err = c.backend.handle(runRef{ID: body.Run}).Answer(p.r.Context(), reply)
 	p.audit("answer", did, err, "run", body.Run, "question", body.ID)
-	c.inbox.kick()
-	if err == nil {
-		p.done("/console/inbox", did, body.Run, body.ID)
+	if err != nil {
+		c.inbox.kick()
+		c.refusedAnswer(p, body, err)
 		return
 	}
-	c.refusedAnswer(p, body, err)
+	c.inbox.decided(aboutKey{body.Run, body.Open.Call, body.ID})
+	p.done("/console/inbox", formAction{Did: did, Run: body.Run, Call: body.ID})
 }
 
 // refusedAnswer shows why an answer did not take effect.

@@ -36,6 +36,31 @@ func TestInbox_ReadsOpenRunsOncePerPoll(t *testing.T) {
 	}
 }
 
+// A call leaves the inbox when it is decided, also while a reading is under way that began before.
+// If it still waits in a later reading, it is back.
+func TestInbox_DropsWhatWasDecidedAtOnce(t *testing.T) {
+	f := waitingRun()
+	key := aboutKey{f.calls[0].WorkflowID, f.calls[0].Call, f.calls[0].Digest}
+	synctest.Test(t, func(t *testing.T) {
+		p := &poller{backend: &slowInbox{fake: f, takes: time.Second}, now: time.Now,
+			about: newAboutCache(f), kicks: make(chan struct{}, 1), gone: map[aboutKey]time.Time{},
+			changed: make(chan struct{}), read: make(chan struct{})}
+		p.poll(t.Context())
+		if n := p.count(); n != 1 {
+			t.Fatalf("%d wait", n)
+		}
+		time.AfterFunc(time.Second/2, func() { p.decided(key) })
+		p.poll(t.Context())
+		if n := p.count(); n != 0 {
+			t.Errorf("%d wait after the decision", n)
+		}
+		p.poll(t.Context())
+		if n := p.count(); n != 1 {
+			t.Errorf("%d wait, want the call that is asked about again", n)
+		}
+	})
+}
+
 // Without the server, the inbox is read again soon, however long the attempts take.
 func TestInbox_TriesAgainSoonWithoutTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -37,7 +37,7 @@ type frame struct {
 	// Away says that the server cannot be reached, since when.
 	Away    bool
 	Since   time.Time
-	Notice  string
+	Notice  notice
 	Version string
 	Made    time.Time
 	// Temporal is the address of the namespace in the Temporal UI.
@@ -48,11 +48,12 @@ type frame struct {
 // content is what a handler gives to be shown.
 type content struct {
 	// Template is the name of the template, Status that of the answer; default 200.
-	Template, Title, Section, Events, Notice, Reload string
-	Status                                           int
-	Away                                             bool
-	Since                                            time.Time
-	Body                                             any
+	Template, Title, Section, Events, Reload string
+	Status                                   int
+	Notice                                   notice
+	Away                                     bool
+	Since                                    time.Time
+	Body                                     any
 }
 
 // show answers with a page.

@@ -128,7 +128,7 @@ func (c *Console) control(p *page) {
 	}
 	p.audit("control", action, err, "run", run.ID)
 	if err == nil {
-		p.done("/console/run", action, run.ID, "", "id", run.ID, "run_id", run.RunID)
+		p.done("/console/run", formAction{Did: action, Run: run.ID}, "id", run.ID, "run_id", run.RunID)
 		return
 	}
 	if e, ok := errors.AsType[*switchyard.RequestError](err); ok && requestTypes[e.Type] != 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/audit/html"
 	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/audit/stats"
+	"github.com/switchyard/switchyard/internal/parallel"
 )
 
 // runRef names a run: the latest of an ID, or the one that an execution belongs to.
@@ -107,24 +108,34 @@ func (s *server) timeline(ctx context.Context, run runRef) (*html.Timeline, erro
 // report adds up runs with their sub-agents, and counts those that cannot be read.
 func (s *server) report(ctx context.Context, runs []switchyard.ListedRun) (r stats.Report,
 	missed int, err error) {
+	parts, errs := make([]*stats.Analysis, len(runs)), make([]error, len(runs))
+	parallel.Each(len(runs), func(i int) {
+		if errs[i] = ctx.Err(); errs[i] == nil {
+			parts[i], errs[i] = s.analyse(ctx, runs[i])
+		}
+	})
 	all := stats.NewAnalysis(stats.Thresholds{})
-	for _, run := range runs {
-		one := stats.NewAnalysis(stats.Thresholds{})
-		summary, err := one.AddTree(ctx, s.client.Temporal(), run.WorkflowID, run.RunID)
-		if ctx.Err() != nil {
-			return r, missed, ctx.Err()
-		}
-		if err != nil && !unreadable(err) {
-			return r, missed, err
-		}
-		if err != nil {
+	for i, part := range parts {
+		switch {
+		case errs[i] == nil:
+			all.Add(part)
+		case ctx.Err() != nil || !unreadable(errs[i]):
+			return r, missed, errs[i]
+		default:
 			missed++
-			continue
 		}
-		one.AddRun(summary, nil)
-		all.Add(one)
 	}
 	return all.Report(), missed, nil
+}
+
+// analyse reads a run with its sub-agents.
+func (s *server) analyse(ctx context.Context, run switchyard.ListedRun) (*stats.Analysis, error) {
+	one := stats.NewAnalysis(stats.Thresholds{})
+	summary, err := one.AddTree(ctx, s.client.Temporal(), run.WorkflowID, run.RunID)
+	if err == nil {
+		one.AddRun(summary, nil)
+	}
+	return one, err
 }
 
 func (s *server) lanes(ctx context.Context, known []api.Lane) ([]lanestate.State, error) {

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -18,9 +20,9 @@ import (
 const maxShown = 4 << 10
 
 // funcs are the functions of the templates.
-var funcs = template.FuncMap{"visible": visible, "json": readable, "when": when, "iso": iso,
-	"left": left, "took": took, "plural": api.Plural, "number": api.Thousands, "cost": cost,
-	"link": link, "tone": tone, "tab": tabOf, "asked": askedOf, "group": groupOf, "id": entryID,
+var funcs = template.FuncMap{"visible": visible, "json": readable, "line": inLine, "when": when,
+	"iso": iso, "left": left, "took": took, "plural": api.Plural, "number": api.Thousands,
+	"cost": cost, "link": link, "tone": tone, "tab": tabOf, "asked": askedOf, "group": groupOf, "id": entryID,
 	"add": func(a, b int) int { return a + b },
 	"int": func(n int64) int { return int(n) },
 	"limits": func(l *api.Limits) api.Limits {
@@ -64,6 +66,19 @@ func readable(data json.RawMessage) string {
 		return visible(string(data))
 	}
 	return visible(b.String())
+}
+
+// inLine shows the members of a JSON object in one line, and other JSON as it is.
+func inLine(data json.RawMessage) string {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil {
+		return string(data)
+	}
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		texts = append(texts, name+": "+readable(members[name]))
+	}
+	return strings.Join(strings.Fields(strings.Join(texts, ", ")), " ")
 }
 
 func when(t time.Time) string {

@@ -28,7 +28,7 @@ const (
 const whole = "value"
 
 // maxText is the length in bytes above which a text gets a field of several lines.
-const maxText = 120
+const maxText = 60
 
 // Field is one field of a form.
 type Field struct {

@@ -5,9 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/stats"
 )
 
@@ -64,6 +66,14 @@ func (a askedPart) Told() bool {
 		}
 	}
 	return true
+}
+
+// Rules returns the rules that matched, without the one that the reason of the approval names.
+func (a askedPart) Rules() []api.PolicyAction {
+	return slices.DeleteFunc(slices.Clone(a.About.Record.Policies), func(r api.PolicyAction) bool {
+		return a.Approval != nil && r.Rule == a.Approval.Rule &&
+			strings.Contains(a.Approval.Reason, strconv.Quote(r.Rule))
+	})
 }
 
 // groupPart is the data of a table of the report.

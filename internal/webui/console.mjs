@@ -81,7 +81,7 @@ const scenarios = {
     await entry(desk, 'amount').nth(3).waitFor(); // they appear by themselves
     await entry(desk, 'ask_person asks').waitFor();
 
-    const call = await entry(desk, '"amount": 120').getByRole('link', { name: 'refund', exact: true }).getAttribute('href');
+    const call = await entry(desk, 'amount: 120').getByRole('link', { name: 'refund', exact: true }).getAttribute('href');
     const question = await entry(desk, 'ask_person asks').getByRole('link', { name: 'ask_person asks', exact: true }).getAttribute('href');
     const base = new URL(settings.console).origin;
     const pages = { inbox: 'inbox', call: base + call, question: base + question, runs: 'runs', 'no runs': 'runs?agent=nobody', 'wrong filter': 'runs?since=soon',
@@ -110,7 +110,7 @@ const scenarios = {
     await phone.getByRole('textbox', { name: 'amount' }).fill('80');
     await phone.getByRole('button', { name: 'Approve as changed' }).click();
     await phone.getByText('is approved with changed arguments').waitFor();
-    await gone(desk, '"amount": 120');
+    await gone(desk, 'amount: 120');
     await viewer.getByText('This call no longer waits.').waitFor();
     await late.getByRole('button', { name: 'Approve', exact: true }).click(); // somebody was faster
     await late.getByText('approved with changed arguments by key:grace').first().waitFor();
@@ -120,22 +120,22 @@ const scenarios = {
     await desk.getByRole('dialog').waitFor();
     await check(desk, 'keys');
     await desk.keyboard.press('Escape');
-    await entry(desk, '"amount": 101').waitFor();
-    for (let i = 0; i < 12 && !(await desk.evaluate(() => document.querySelector('.chosen')?.textContent.includes('"amount": 101'))); i++) await desk.keyboard.press('j');
+    await entry(desk, 'amount: 101').waitFor();
+    for (let i = 0; i < 12 && !(await desk.evaluate(() => document.querySelector('.chosen')?.textContent.includes('amount: 101'))); i++) await desk.keyboard.press('j');
     await desk.keyboard.press('a');
     await desk.keyboard.press('Enter');
     await desk.getByText('is approved.').waitFor();
 
     // Somebody types a reason while another decides: the text stays, and the page says what happened.
     const slow = await open(grace, 'inbox', { scheme: 'dark' }), other = await open(ben, 'inbox');
-    await entry(slow, '"amount": 102').getByPlaceholder('reason').fill('not today');
-    await entry(other, '"amount": 102').getByRole('button', { name: /^Deny/ }).click();
+    await entry(slow, 'amount: 102').getByPlaceholder('reason').fill('not today');
+    await entry(other, 'amount: 102').getByRole('button', { name: /^Deny/ }).click();
     await slow.getByText('This no longer waits').waitFor();
-    expect(await entry(slow, '"amount": 102').getByPlaceholder('reason').inputValue() === 'not today', 'what was typed is lost');
+    expect(await entry(slow, 'amount: 102').getByPlaceholder('reason').inputValue() === 'not today', 'what was typed is lost');
     await check(slow, 'inbox with a decided entry');
 
     // A call that ends while its page is open.
-    const href = await entry(other, '"amount": 103').getByRole('link', { name: 'refund', exact: true }).getAttribute('href');
+    const href = await entry(other, 'amount: 103').getByRole('link', { name: 'refund', exact: true }).getAttribute('href');
     const ends = await open(ben, base + href), plain = await open(ben, base + href, { javaScriptEnabled: false });
     await step('cancel');
     await ends.getByText('This call no longer waits.').waitFor();
@@ -223,7 +223,7 @@ const scenarios = {
   async faults() {
     const grace = await login('grace');
     const inbox = await open(grace, 'inbox', { allow: true }), runs = await open(grace, 'run?id=waits', { allow: true });
-    await entry(inbox, '"amount": 101').waitFor();
+    await entry(inbox, 'amount: 101').waitFor();
     await step('kill gateway');
     await inbox.getByText('Disconnected. Trying again…').waitFor();
     await check(inbox, 'disconnected');
@@ -231,7 +231,7 @@ const scenarios = {
     await inbox.locator('#live').waitFor({ state: 'hidden' });
     await runs.locator('#live').waitFor({ state: 'hidden' });
     await step('call'); // with the amount 102
-    await entry(inbox, '"amount": 102').waitFor();
+    await entry(inbox, 'amount: 102').waitFor();
 
     await step('kill server');
     await inbox.getByText('Temporal cannot be reached since').waitFor();
@@ -242,7 +242,7 @@ const scenarios = {
     await step('start server');
     await inbox.getByText('Temporal cannot be reached since').waitFor({ state: 'detached' });
     await fresh.getByRole('columnheader', { name: 'caller' }).waitFor();
-    await entry(inbox, '"amount": 102').getByRole('button', { name: /^Approve/ }).click();
+    await entry(inbox, 'amount: 102').getByRole('button', { name: /^Approve/ }).click();
     await inbox.getByText('is approved.').waitFor();
 
     await step('freeze server'); // a gateway that has read nothing yet
@@ -250,7 +250,7 @@ const scenarios = {
     await loading.getByText('Reading the runs…').waitFor();
     await check(loading, 'loading');
     await step('thaw server');
-    await entry(loading, '"amount": 101').waitFor();
+    await entry(loading, 'amount: 101').waitFor();
   },
 };
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/server/common/config"
 	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
 	"go.temporal.io/server/schema/sqlite"
@@ -46,7 +47,8 @@ type database struct {
 // openDatabase prepares the store: folder, lock, schema and namespaces. Errors name the file and
 // what to do: the folder cannot be made, another server uses the file, or the file is something
 // else.
-func openDatabase(ctx context.Context, filename string, namespaces []string) (*database, error) {
+func openDatabase(ctx context.Context, filename string, namespaces []string,
+	attributes map[string]enumspb.IndexedValueType) (*database, error) {
 	db := &database{sql: config.SQL{PluginName: sqliteplugin.PluginName}}
 	if filename == "" {
 		db.sql.DatabaseName = "devserver"
@@ -55,7 +57,7 @@ func openDatabase(ctx context.Context, filename string, namespaces []string) (*d
 		db.unlock()
 		return nil, err
 	}
-	if err := db.createNamespaces(namespaces); err != nil {
+	if err := db.createNamespaces(namespaces, attributes); err != nil {
 		db.unlock()
 		return nil, err
 	}
@@ -172,11 +174,13 @@ func (db *database) inspect() (complete bool, err error) {
 	return true, nil
 }
 
-// createNamespaces adds the namespaces the store does not have yet.
-func (db *database) createNamespaces(names []string) error {
+// createNamespaces adds the namespaces the store does not have yet, with their search attributes.
+// The server would need seconds to see attributes that are added when it runs.
+func (db *database) createNamespaces(names []string,
+	attributes map[string]enumspb.IndexedValueType) error {
 	var wanted []*sqlite.NamespaceConfig
 	for _, name := range names {
-		ns, err := sqlite.NewNamespaceConfig(clusterName, name, false, nil)
+		ns, err := sqlite.NewNamespaceConfig(clusterName, name, false, attributes)
 		if err != nil {
 			return fmt.Errorf("namespace %q: %w", name, err)
 		}

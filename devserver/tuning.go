@@ -16,8 +16,6 @@ type tunedValue struct {
 	value any
 	// why says what the default costs, for people who read the file of settings.
 	why string
-	// local settings only suit a server for one machine; others suit every server of Switchyard.
-	local bool
 }
 
 // tunedValues returns what devserver changes, in the order of the file. Every figure was measured
@@ -69,8 +67,6 @@ func tunedValues() []tunedValue {
 			why: "128,000 closed runs stay in memory by default: gigabytes on a busy server."},
 		{name: "frontend.enableServerVersionCheck", value: false,
 			why: "By default the server asks a host on the internet for its newest version."},
-		{name: "system.forceSearchAttributesCacheRefreshOnRead", value: true, local: true,
-			why: "A new search attribute is refused for up to a minute by default."},
 	}
 }
 
@@ -91,9 +87,6 @@ func dynamicConfigFile() string {
 		"generated from the table\n# of devserver: edit devserver/tuning.go, then run make " +
 		"dynamicconfig.\n")
 	for _, s := range tunedValues() {
-		if s.local {
-			continue
-		}
 		if s.why != "" {
 			fmt.Fprintf(&file, "\n# %s\n", wrap(s.why))
 		}

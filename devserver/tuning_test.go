@@ -36,13 +36,7 @@ func TestDynamicConfigFile_IsReadByTheServer(t *testing.T) {
 	for _, fault := range append(loader.Errors, loader.Warnings...) {
 		t.Error(fault)
 	}
-	want := 0
-	for _, s := range tunedValues() {
-		if !s.local {
-			want++
-		}
-	}
-	if len(loader.Map) != want {
+	if want := len(tunedValues()); len(loader.Map) != want {
 		t.Errorf("the server reads %d values of %d", len(loader.Map), want)
 	}
 }

@@ -7,12 +7,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard/internal/runstart/attributes"
 	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/workflowservice/v1"
 )
 
 // runStarter runs one command line in this process.
@@ -45,6 +47,18 @@ func TestSetup_RegistersMissingSearchAttributes(t *testing.T) {
 				SearchAttributes: names})
 		if err != nil {
 			t.Fatal(err)
+		}
+		for { // the server reads its list of attributes every 2 s
+			gone := true
+			for _, name := range names {
+				_, err := server.Client.CountWorkflow(t.Context(),
+					&workflowservice.CountWorkflowExecutionsRequest{Query: name + " IS NULL"})
+				gone = gone && err != nil
+			}
+			if gone {
+				return
+			}
+			<-time.After(100 * time.Millisecond)
 		}
 	}
 	run := func(args string, code int, says ...string) {

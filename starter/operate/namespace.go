@@ -21,8 +21,8 @@ const (
 	// and conversations read histories, so it is longer than the 3 days of Temporal's CLI.
 	defaultRetention = 30 * 24 * time.Hour
 	leastRetention   = 24 * time.Hour
-	// visible bounds the wait until all parts of the server know a new namespace. They read the
-	// list of namespaces every 2 to 10 s.
+	// visible bounds the wait until the server knows a new namespace or search attribute. Its parts
+	// read the list of namespaces, which holds both, every 2 to 10 s.
 	visible      = 60 * time.Second
 	visibleAgain = 500 * time.Millisecond
 )
@@ -83,17 +83,25 @@ func setRetention(ctx context.Context, a *cli.App, c client.Client,
 
 // awaitNamespace waits until the server finds a namespace that was just created.
 func awaitNamespace(ctx context.Context, c client.Client, name string) error {
+	return awaitVisible(ctx, func(ctx context.Context) error {
+		if _, err := c.WorkflowService().CountWorkflowExecutions(ctx,
+			&workflowservice.CountWorkflowExecutionsRequest{Namespace: name}); err != nil {
+			return err
+		}
+		_, err := c.OperatorService().ListSearchAttributes(ctx,
+			&operatorservice.ListSearchAttributesRequest{Namespace: name})
+		return err
+	})
+}
+
+// awaitVisible repeats a request until the server knows what it names.
+func awaitVisible(ctx context.Context, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, visible)
 	defer cancel()
 	tick := time.NewTicker(visibleAgain)
 	defer tick.Stop()
 	for {
-		_, err := c.WorkflowService().CountWorkflowExecutions(ctx,
-			&workflowservice.CountWorkflowExecutionsRequest{Namespace: name})
-		if err == nil {
-			_, err = c.OperatorService().ListSearchAttributes(ctx,
-				&operatorservice.ListSearchAttributesRequest{Namespace: name})
-		}
+		err := request(ctx)
 		if err == nil {
 			return nil
 		}

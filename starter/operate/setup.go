@@ -13,6 +13,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -74,11 +75,19 @@ func register(ctx context.Context, a *cli.App, c client.Client) error {
 		return err
 	}
 	refused, err := add(ctx, a, c, missing)
-	added := slices.DeleteFunc(missing,
-		func(one attributes.Attribute) bool { return slices.Contains(refused, one) })
+	isRefused := func(one attributes.Attribute) bool { return slices.Contains(refused, one) }
+	added := slices.DeleteFunc(slices.Clone(missing), isRefused)
 	if told := tellSetup(a, attributes.Names(added), len(refused)+
 		len(taken) == 0); told != nil {
 		return told
+	}
+	usable := slices.DeleteFunc(slices.Clone(attributes.Run), func(one attributes.Attribute) bool {
+		_, isTaken := taken[one.Name]
+		return isTaken || isRefused(one)
+	})
+	if late := awaitAttributes(ctx, c, attributes.Names(usable)); late != nil {
+		return cli.Errorf(cli.ExitFailed,
+			"search attributes were registered and cannot be used yet: %w\nRun setup again.", late)
 	}
 	switch {
 	case err != nil:
@@ -120,6 +129,20 @@ func add(ctx context.Context, a *cli.App, c client.Client,
 		}
 	}
 	return refused, why
+}
+
+// awaitAttributes waits until the server can search by the attributes: before, it rejects runs that
+// set them.
+func awaitAttributes(ctx context.Context, c client.Client, names []string) error {
+	query := "WorkflowId = 'none'" // the count is not of interest
+	for _, name := range names {
+		query += " AND " + name + " IS NULL"
+	}
+	return awaitVisible(ctx, func(ctx context.Context) error {
+		_, err := c.CountWorkflow(ctx,
+			&workflowservice.CountWorkflowExecutionsRequest{Query: query})
+		return err
+	})
 }
 
 // tellSetup prints the registered attributes and the new ones. all is set if none is missing.

@@ -126,12 +126,13 @@ func (l *ledger) learn(now time.Time) {
 
 // spend adds what a model step used to its periods, once.
 func (l *ledger) spend(used api.StepUsage, now time.Time) {
-	counted := slices.DeleteFunc(l.state.Counted,
+	l.state.Counted = slices.DeleteFunc(l.state.Counted,
 		func(c api.CountedStep) bool { return now.Sub(c.At) > repeated })
-	if slices.ContainsFunc(counted, func(c api.CountedStep) bool { return c.ID == used.ID }) {
+	if slices.ContainsFunc(l.state.Counted,
+		func(c api.CountedStep) bool { return c.ID == used.ID }) {
 		return
 	}
-	counted = append(counted, api.CountedStep{ID: used.ID, At: now})
+	counted := append(l.state.Counted, api.CountedStep{ID: used.ID, At: now})
 	l.state.Counted = counted[max(0, len(counted)-maxCounted):]
 	for _, period := range used.Periods {
 		start, _ := period.Bounds(now)

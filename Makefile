@@ -67,7 +67,7 @@ bin/everything-server:
 	$(GO) build -o bin/everything-server github.com/modelcontextprotocol/go-sdk/conformance/everything-server
 
 .PHONY: npm
-npm: ## Install third-party programs for tests into bin/npm: MCP servers, the MCP conformance suite, Prism
+npm: ## Install third-party programs for tests into bin/npm: MCP servers, the MCP conformance suite, an OpenID provider, Prism
 	@internal/npm/install bin/npm
 
 # The bundle is committed. This target is needed only for other parts of ECharts, or for a new version.

@@ -271,16 +271,20 @@ func BenchmarkReady(b *testing.B) {
 func startRun(ctx context.Context, t *testing.T, p *process, id string,
 	attributes *commonpb.SearchAttributes) string {
 	t.Helper()
-	response, err := p.workflow.StartWorkflowExecution(ctx,
-		&workflowservice.StartWorkflowExecutionRequest{
-			Namespace: "default", WorkflowId: id, RequestId: id, SearchAttributes: attributes,
-			WorkflowType: &commonpb.WorkflowType{Name: "idle"},
-			TaskQueue:    &taskqueuepb.TaskQueue{Name: "nobody"},
-		})
+	response, err := p.workflow.StartWorkflowExecution(ctx, startRequest(id, attributes))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return response.GetRunId()
+}
+
+func startRequest(id string,
+	attributes *commonpb.SearchAttributes) *workflowservice.StartWorkflowExecutionRequest {
+	return &workflowservice.StartWorkflowExecutionRequest{
+		Namespace: "default", WorkflowId: id, RequestId: id, SearchAttributes: attributes,
+		WorkflowType: &commonpb.WorkflowType{Name: "idle"},
+		TaskQueue:    &taskqueuepb.TaskQueue{Name: "unserved"},
+	}
 }
 
 func checkRunning(ctx context.Context, t *testing.T, p *process, id, runID string) {

@@ -13,14 +13,13 @@ import (
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/grpc/status"
 )
 
-// A server that was suspended, as on a laptop that sleeps, answers the requests it had begun. It
-// does not tell their callers that the namespace is missing, which clients take as final.
+// A server whose process was stopped for some seconds, as in a paused container, does not answer
+// the requests of that time with a missing namespace, which clients take as final. It starts runs
+// again.
 func TestSuspendedServer_StillKnowsItsNamespace(t *testing.T) {
 	t.Parallel()
 	const callers, times = 100, 3
@@ -30,19 +29,14 @@ func TestSuspendedServer_StillKnowsItsNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	attributes := &commonpb.SearchAttributes{
+		IndexedFields: map[string]*commonpb.Payload{"SwitchyardAgent": agent}}
 	var all sync.WaitGroup
 	for caller := range callers {
 		all.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				id := fmt.Sprintf("run-%d-%d", caller, i)
-				_, err := p.workflow.StartWorkflowExecution(ctx,
-					&workflowservice.StartWorkflowExecutionRequest{
-						Namespace: "default", WorkflowId: id, RequestId: id,
-						WorkflowType: &commonpb.WorkflowType{Name: "idle"},
-						TaskQueue:    &taskqueuepb.TaskQueue{Name: "nobody"},
-						SearchAttributes: &commonpb.SearchAttributes{
-							IndexedFields: map[string]*commonpb.Payload{"SwitchyardAgent": agent}},
-					})
+				_, err := p.workflow.StartWorkflowExecution(ctx, startRequest(id, attributes))
 				if _, missing := errors.AsType[*serviceerror.NamespaceNotFound](
 					serviceerror.FromStatus(status.Convert(err))); missing {
 					t.Errorf("the start of %s was rejected: %v", id, err)
@@ -56,6 +50,7 @@ func TestSuspendedServer_StillKnowsItsNamespace(t *testing.T) {
 		<-time.After(4 * time.Second) // longer than the server waits for its store
 		p.send(t, syscall.SIGCONT)
 	}
+	startRun(ctx, t, p, "afterwards", attributes)
 	<-time.After(time.Second)
 	cancel()
 	all.Wait()

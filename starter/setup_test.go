@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/switchyard/switchyard/internal/runstart/attributes"
+	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -48,17 +48,12 @@ func TestSetup_RegistersMissingSearchAttributes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for { // the server reads its list of attributes every 2 s
-			gone := true
-			for _, name := range names {
+		for _, name := range names { // the server reads its list of attributes every 2 s
+			expect.Eventually(t, "the server forgets "+name, func() bool {
 				_, err := server.Client.CountWorkflow(t.Context(),
 					&workflowservice.CountWorkflowExecutionsRequest{Query: name + " IS NULL"})
-				gone = gone && err != nil
-			}
-			if gone {
-				return
-			}
-			<-time.After(100 * time.Millisecond)
+				return err != nil
+			})
 		}
 	}
 	run := func(args string, code int, says ...string) {

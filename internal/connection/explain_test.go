@@ -38,19 +38,9 @@ func (frontend) DescribeNamespace(_ context.Context, r *workflowservice.Describe
 // startFrontend returns the address of a server in plain text.
 func startFrontend(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := grpc.NewServer()
-	workflowservice.RegisterWorkflowServiceServer(server, frontend{})
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	t.Cleanup(func() {
-		server.Stop()
-		<-served
+	return testserver.ServeGRPC(t, func(r grpc.ServiceRegistrar) {
+		workflowservice.RegisterWorkflowServiceServer(r, frontend{})
 	})
-	return listener.Addr().String()
 }
 
 // quietEnvironment hides the machine's own Temporal configuration from a test.

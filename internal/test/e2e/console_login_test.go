@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"regexp"
@@ -14,8 +13,8 @@ import (
 	"github.com/switchyard/switchyard/internal/test/testserver"
 )
 
-// People log in to the console at an OpenID provider that others have written, with the settings of
-// docs/console-login.md, and have the roles of their claims.
+// People log in to the console, as a public client, at an OpenID provider that others have written.
+// They have the roles of their claims.
 func TestConsole_LogsPeopleInAtAnOpenIDProvider(t *testing.T) {
 	node, packages := testserver.NPM(t, "node"), testserver.NPM(t, "../node_modules")
 	free, err := net.Listen("tcp", "127.0.0.1:0")
@@ -70,9 +69,7 @@ var formAction = regexp.MustCompile(`<form[^>]* action="([^"]+)"`)
 // loggedIn logs a person in on the pages of the provider.
 func (g *gatewayLab) loggedIn(console, name string) *person {
 	g.t.Helper()
-	jar, err := cookiejar.New(nil)
-	g.must(err)
-	p := &person{g: g, http: &http.Client{Jar: jar}, base: console}
+	p := g.visitor(console)
 	_, page := p.get("login/oidc?return=%2Fconsole%2Finbox")
 	for _, form := range []url.Values{
 		{"prompt": {"login"}, "login": {name}, "password": {"any"}},

@@ -21,13 +21,18 @@ type person struct {
 	csrf string
 }
 
-// person logs in with an API key.
-func (g *gatewayLab) person(r *replica, key string) *person {
+// visitor returns somebody who has not logged in to the console at base.
+func (g *gatewayLab) visitor(base string) *person {
 	g.t.Helper()
 	jar, err := cookiejar.New(nil)
 	g.must(err)
-	p := &person{g: g, http: &http.Client{Jar: jar},
-		base: strings.TrimSuffix(r.Endpoint, "/mcp") + "/console/"}
+	return &person{g: g, http: &http.Client{Jar: jar}, base: base}
+}
+
+// person logs in with an API key.
+func (g *gatewayLab) person(r *replica, key string) *person {
+	g.t.Helper()
+	p := g.visitor(strings.TrimSuffix(r.Endpoint, "/mcp") + "/console/")
 	p.get("login")
 	if status, page := p.post("login", url.Values{"key": {key}}); status != http.StatusOK {
 		g.t.Fatalf("the login: %d %s", status, page)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
+	"google.golang.org/grpc"
 )
 
 // Variables with the folders of the programs under test and of npm programs, and with the folder
@@ -165,3 +167,23 @@ func NewServer(t testing.TB, args ...string) *Server {
 
 // Quiet is a logger for the SDK that discards everything.
 var Quiet = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
+
+// ServeGRPC serves gRPC in plain text until the end of the test, and returns the address.
+func ServeGRPC(t testing.TB, register func(grpc.ServiceRegistrar)) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	register(server)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		server.Stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return listener.Addr().String()
+}

@@ -2,10 +2,10 @@ package operate
 
 import (
 	"context"
-	"net"
 	"strings"
 	"testing"
 
+	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
@@ -13,11 +13,13 @@ import (
 	"google.golang.org/grpc"
 )
 
-// readOnly is a Temporal server whose caller may not change namespaces.
+// readOnly is a Temporal server whose caller may neither change namespaces nor count runs.
 type readOnly struct {
 	workflowservice.UnimplementedWorkflowServiceServer
 	operatorservice.UnimplementedOperatorServiceServer
 }
+
+var errDenied = serviceerror.ToStatus(serviceerror.NewPermissionDenied("no", "")).Err()
 
 func (readOnly) GetSystemInfo(context.Context, *workflowservice.GetSystemInfoRequest) (
 	*workflowservice.GetSystemInfoResponse, error) {
@@ -27,7 +29,7 @@ func (readOnly) GetSystemInfo(context.Context, *workflowservice.GetSystemInfoReq
 func (readOnly) CountWorkflowExecutions(context.Context,
 	*workflowservice.CountWorkflowExecutionsRequest) (
 	*workflowservice.CountWorkflowExecutionsResponse, error) {
-	return &workflowservice.CountWorkflowExecutionsResponse{}, nil
+	return nil, errDenied
 }
 
 func (readOnly) ListSearchAttributes(context.Context,
@@ -39,31 +41,22 @@ func (readOnly) ListSearchAttributes(context.Context,
 func (readOnly) AddSearchAttributes(context.Context,
 	*operatorservice.AddSearchAttributesRequest) (
 	*operatorservice.AddSearchAttributesResponse, error) {
-	return nil, serviceerror.ToStatus(serviceerror.NewPermissionDenied("no", "")).Err()
+	return nil, errDenied
 }
 
 func TestSetup_NamesAttributesThatItMayNotRegister(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := grpc.NewServer()
-	workflowservice.RegisterWorkflowServiceServer(server, readOnly{})
-	operatorservice.RegisterOperatorServiceServer(server, readOnly{})
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	t.Cleanup(func() {
-		server.Stop()
-		<-served
+	address := testserver.ServeGRPC(t, func(r grpc.ServiceRegistrar) {
+		workflowservice.RegisterWorkflowServiceServer(r, readOnly{})
+		operatorservice.RegisterOperatorServiceServer(r, readOnly{})
 	})
 	var out, stderr strings.Builder
-	code := operateProgram.Run(t.Context(), []string{"setup", "--address",
-		listener.Addr().String()}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &stderr})
+	code := operateProgram.Run(t.Context(), []string{"setup", "--address", address},
+		cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &stderr})
 	const want = "cannot register SwitchyardAgent (Keyword), SwitchyardCaller (Keyword), "
 	if code != cli.ExitFailed || !strings.Contains(stderr.String(), want) {
 		t.Errorf("exit code %d, %s, want %q", code, stderr.String(), want)
 	}
 	if out.Len() > 0 {
-		t.Errorf("it tells of success: %s", out.String())
+		t.Errorf("standard output is %q, want nothing", out.String())
 	}
 }

@@ -173,8 +173,8 @@ type Decision struct {
 	Digest string `json:"digest,omitempty"`
 	// Kind is approve, deny or edit.
 	Kind DecisionKind `json:"decision"`
-	// Arguments of an edit is an object whose members replace the call's arguments; null removes
-	// one, and all others stay.
+	// Arguments of an edit is a JSON merge patch (RFC 7396) for the call's arguments: its members
+	// replace theirs, also in objects within; null removes one, and all others stay.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Grant is how much more a run at a limit may use.
 	Grant *Grant `json:"grant,omitempty"`

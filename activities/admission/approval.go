@@ -149,8 +149,7 @@ func noteOfEdit(d api.Decision, tool api.Tool, arguments json.RawMessage) string
 // maxEditor bounds the editor's name in the note of a call, in characters.
 const maxEditor = 100
 
-// changed returns arguments with changes applied: named fields are replaced, and fields that are
-// null are removed.
+// changed returns arguments with changes applied, which are a JSON merge patch.
 func changed(arguments, changes json.RawMessage) (json.RawMessage, error) {
 	value, fault := jsontext.Parse(string(changes))
 	if fault != nil && fault.Rule == jsontext.RuleDuplicate {
@@ -161,19 +160,28 @@ func changed(arguments, changes json.RawMessage) (json.RawMessage, error) {
 		return nil, fmt.Errorf(
 			"the changed arguments must be an object, such as {\"path\": \"a.md\"}")
 	}
-	whole, err := api.DecodeJSON(arguments)
-	object, ok := whole.(map[string]any)
-	if err != nil || !ok {
-		object = map[string]any{} // validated arguments are an object
+	whole, _ := api.DecodeJSON(arguments) // validated arguments are an object
+	return api.EncodeJSON(mergePatch(whole, patch))
+}
+
+// mergePatch applies a JSON merge patch as RFC 7396, section 2, defines it.
+func mergePatch(target any, patch map[string]any) map[string]any {
+	object, ok := target.(map[string]any)
+	if !ok {
+		object = map[string]any{}
 	}
 	for name, value := range patch {
-		if value == nil {
+		inner, nested := value.(map[string]any)
+		switch {
+		case value == nil:
 			delete(object, name)
-			continue
+		case nested:
+			object[name] = mergePatch(object[name], inner)
+		default:
+			object[name] = value
 		}
-		object[name] = value
 	}
-	return api.EncodeJSON(object)
+	return object
 }
 
 // Limit implements the activity api.DescribeLimitActivity: it returns what a person is asked when a

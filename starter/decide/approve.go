@@ -44,10 +44,10 @@ out if only one call waits. On a terminal the command shows the call and asks fo
 Elsewhere pass --yes, or --digest with the digest of the reviewed call. The decision applies to
 exactly that call, once.
 
-With --edit the call runs with changed arguments: keys of the JSON object replace the call's
-arguments, null removes one, and all others stay. The command shows what changes. Edited
-arguments are validated like those of any call; if they are invalid, all problems are listed and
-the call keeps waiting.
+With --edit the call runs with changed arguments. The JSON object is a merge patch (RFC 7396): its
+keys replace the call's arguments, also in objects within; null removes one, and all others stay.
+The command shows what changes. Edited arguments are validated like those of any call; if they are
+invalid, all problems are listed and the call keeps waiting.
 
 A run that reached a limit and asks for more waits as a call named limit. --grant sets the
 additional amount.`,

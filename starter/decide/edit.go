@@ -75,27 +75,36 @@ func (s seeing) showEdit(o audit.RunApproval, edit json.RawMessage) {
 const maxShownValue = 200
 
 // writeEdit writes one line for each argument that an edit gives: its name, the value before, if
-// the arguments are known, and the value after.
+// the arguments are known, and the value after. An object that has been one before has a line for
+// each of its members that the edit gives.
 func writeEdit(w io.Writer, before, edit json.RawMessage) {
-	var was, is map[string]json.RawMessage
-	_ = json.Unmarshal(before, &was) // unknown, or of a call without arguments
-	_ = json.Unmarshal(edit, &is)    // it is an object
-	names, _ := jsontext.ParseOrdered(edit)
-	object, _ := names.(*jsontext.Object)
-	for _, name := range object.Names() {
-		old, now := argumentText(was[name]), argumentText(is[name])
-		if was == nil {
-			fmt.Fprintf(w, "    %s: %s\n", cli.PlainText(name), now)
-			continue
+	was, _ := jsontext.ParseOrdered(before) // unknown, or of a call without arguments
+	is, _ := jsontext.ParseOrdered(edit)
+	old, known := was.(*jsontext.Object)
+	writeChanges(w, "", old, is.(*jsontext.Object), known)
+}
+
+func writeChanges(w io.Writer, within string, was, is *jsontext.Object, known bool) {
+	for _, name := range is.Keys {
+		old, now, path := was.Get(name), is.Members[name], within+name
+		inner, isObject := now.(*jsontext.Object)
+		outer, wasObject := old.(*jsontext.Object)
+		switch {
+		case isObject && wasObject:
+			writeChanges(w, path+".", outer, inner, known)
+		case known:
+			fmt.Fprintf(w, "    %s: %s → %s\n", cli.PlainText(path), argumentText(old),
+				argumentText(now))
+		default:
+			fmt.Fprintf(w, "    %s: %s\n", cli.PlainText(path), argumentText(now))
 		}
-		fmt.Fprintf(w, "    %s: %s → %s\n", cli.PlainText(name), old, now)
 	}
 }
 
 // argumentText formats an argument. One that is missing, or that an edit removes, is absent.
-func argumentText(value json.RawMessage) string {
-	if len(value) == 0 || string(value) == "null" {
+func argumentText(value any) string {
+	if value == nil {
 		return "(absent)"
 	}
-	return api.Shorten(string(value), maxShownValue)
+	return api.Shorten(string(jsontext.Encode(value, nil)), maxShownValue)
 }

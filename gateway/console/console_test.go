@@ -116,7 +116,7 @@ func TestDecide_ShowsWhyADecisionDidNotCount(t *testing.T) {
 		has     []string
 	}{
 		"unfit": {&api.ReplyError{Type: api.DecisionUnfit, Message: "the edit is refused",
-			Problems: []api.Problem{{Path: "/amount", Message: "must be above 0"},
+			Problems: []api.Problem{{Path: "$.amount", Message: "must be above 0"},
 				{Message: "too many"}}}, false, http.StatusUnprocessableEntity,
 			[]string{"must be above 0", "too many", `value="-5"`, `aria-invalid="true"`}},
 		"decided by another": {&api.ReplyError{Type: api.DecisionClosed,

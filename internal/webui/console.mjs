@@ -83,8 +83,9 @@ const scenarios = {
 
     const call = await entry(desk, 'amount: 120').getByRole('link', { name: 'refund', exact: true }).getAttribute('href');
     const question = await entry(desk, 'ask_person asks').getByRole('link', { name: 'ask_person asks', exact: true }).getAttribute('href');
+    const offer = await entry(desk, 'send_offer').getByRole('link', { name: 'send_offer', exact: true }).getAttribute('href');
     const base = new URL(settings.console).origin;
-    const pages = { inbox: 'inbox', call: base + call, question: base + question, runs: 'runs', 'no runs': 'runs?agent=nobody', 'wrong filter': 'runs?since=soon',
+    const pages = { inbox: 'inbox', call: base + call, offer: base + offer, question: base + question, runs: 'runs', 'no runs': 'runs?agent=nobody', 'wrong filter': 'runs?since=soon',
       run: `run?id=${runs.ended}`, 'open run': `run?id=${encodeURIComponent(runs.agent)}`, report: 'report', lanes: 'lanes', tools: 'tools', missing: 'run?id=missing', login: 'login' };
     for (const [name, path] of Object.entries(pages)) {
       for (const [width, scheme] of settings.short ? [[360, 'dark'], [1440, 'light']] : [[360, 'light'], [360, 'dark'], [1440, 'light'], [1440, 'dark']]) {
@@ -114,6 +115,17 @@ const scenarios = {
     await viewer.getByText('This call no longer waits.').waitFor();
     await late.getByRole('button', { name: 'Approve', exact: true }).click(); // somebody was faster
     await late.getByText('approved with changed arguments by key:grace').first().waitFor();
+
+    // An object within has fields of its own, and a list of texts has one per line.
+    const mail = await open(grace, base + offer, { width: 360 });
+    await mail.getByRole('textbox', { name: 'message.to' }).fill('dora@customer.example');
+    await mail.getByRole('textbox', { name: 'message.subject' }).fill('a subject that is too long');
+    await mail.getByRole('button', { name: 'Approve as changed' }).click();
+    await mail.locator('[aria-invalid=true][name="f.message/subject"]').waitFor();
+    await check(mail, 'offer with a fault');
+    await mail.getByRole('textbox', { name: 'message.subject' }).fill('Our offer');
+    await mail.getByRole('button', { name: 'Approve as changed' }).click();
+    await mail.getByText('is approved with changed arguments').waitFor();
 
     // With the keyboard alone.
     await desk.keyboard.press('?');

@@ -3,6 +3,7 @@ package forms_test
 import (
 	"encoding/json"
 	"net/url"
+	"reflect"
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
@@ -63,6 +64,19 @@ func TestEdit_SendsOnlyWhatChanged(t *testing.T) {
 
 // What a browser returns of a value that nobody touched is not a change.
 func TestEdit_LeavesUntouchedValuesAsTheyAre(t *testing.T) {
+	const nullable = `{"required":["a"],"properties":{"a":{"type":["string","null"]},
+		"b":{"anyOf":[{"type":"string"},{"type":"null"}]},"c":{"type":["boolean","null"]},
+		"d":{"type":["object","null"],"properties":{"e":{"type":"string"}}},
+		"f":{"anyOf":[{"type":"array","items":{"type":"string"}},{"type":"null"}]}}}`
+	nulls, _ := forms.Edit(json.RawMessage(nullable),
+		json.RawMessage(`{"a":null,"b":null,"c":null,"d":null,"f":null}`))
+	if got, ok := nulls.Changes(url.Values{}); !ok || string(got) != "{}" {
+		t.Errorf("the changes of nulls are %s, %v", got, ok)
+	}
+	if got, ok := nulls.Changes(values("f.a", "x", "f.f", "y")); !ok ||
+		string(got) != `{"a":"x","f":["y"]}` {
+		t.Errorf("the changes of nulls are %s, %v", got, ok)
+	}
 	const schema = `{"properties":{"a":{"type":"string"},"b":{"enum":["a<b","c"]},"c":{}}}`
 	for name, tt := range map[string]struct{ value, entered, want string }{
 		"line ends of Windows": {`{"a":"x\r\ny"}`, "x\r\ny", `{}`},
@@ -96,22 +110,108 @@ func TestEdit_TellsWhichFieldIsWrong(t *testing.T) {
 	}
 	faults := map[string]bool{}
 	for _, field := range f.Fields {
-		faults[field.Name] = field.Fault != ""
+		faults[field.Label()] = field.Fault != ""
 	}
 	if !faults["amount"] || !faults["lines"] || faults["to"] {
 		t.Errorf("the fields with faults are %v", faults)
 	}
-	left := f.Blame([]api.Problem{{Path: "/to", Message: "too short"},
-		{Path: "/other", Message: "unknown"}})
+	left := f.Blame([]api.Problem{{Path: "$.to", Message: "too short"},
+		{Path: "$.other", Message: "unknown"}})
 	if f.Fields[0].Fault != "too short" || len(left) != 1 {
 		t.Errorf("the fault of to is %q, and %v is left", f.Fields[0].Fault, left)
+	}
+}
+
+// As Python and TypeScript libraries write the schemas of their tools.
+const nested = `{"type":"object","required":["message"],"properties":{
+	"message":{"$ref":"#/$defs/Message"},
+	"after":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null,"title":"After"},
+	"retry":{"anyOf":[{"$ref":"#/$defs/Retry"},{"type":"null"}]},
+	"trace":{"$ref":"#/$defs/Node"}},
+	"$defs":{
+	"Message":{"type":"object","description":"what is sent","required":["to"],"properties":{
+		"to":{"type":"array","items":{"type":"string"}},
+		"a/b":{"type":"string"},
+		"meta":{"type":"object","properties":{"token":{"type":"string"},"size":{"type":"integer"}}}}},
+	"Retry":{"type":"object","required":["times"],"properties":{"times":{"type":"integer"}}},
+	"Node":{"type":"object","properties":{"next":{"$ref":"#/$defs/Node"}}}}}`
+
+func TestEdit_HasFieldsForObjectsWithin(t *testing.T) {
+	const present = `{"message":{"to":["ada","eve"],"a/b":"x","meta":{"token":"***","size":1}},
+		"after":"noon","retry":{"times":3}}`
+	same := []string{"f.message/to", "ada\r\neve", "f.message/a~1b", "x", "f.message/meta/size", "1",
+		"f.after", "noon", "f.retry/times", "3"}
+	for name, tt := range map[string]struct {
+		entered []string
+		want    string
+	}{
+		"nothing":              {nil, `{}`},
+		"a line less":          {[]string{"f.message/to", "ada\r\n"}, `{"message":{"to":["ada"]}}`},
+		"no line":              {[]string{"f.message/to", ""}, `{"message":{"to":[]}}`},
+		"deep":                 {[]string{"f.message/meta/size", "2"}, `{"message":{"meta":{"size":2}}}`},
+		"a secret":             {[]string{"f.message/meta/token", "t"}, `{"message":{"meta":{"token":"t"}}}`},
+		"a member left out":    {[]string{"omit.message/meta/size", "1"}, `{"message":{"meta":{"size":null}}}`},
+		"an object left out":   {[]string{"omit.retry", "1", "f.retry/times", "4"}, `{"retry":null}`},
+		"a group left out":     {[]string{"omit.message/meta", "1"}, `{"message":{"meta":null}}`},
+		"an odd name":          {[]string{"f.message/a~1b", "y"}, `{"message":{"a/b":"y"}}`},
+		"an alternative":       {[]string{"f.after", "ten"}, `{"after":"ten"}`},
+		"an object that wants": {[]string{"f.trace", `{"next":{}}`}, `{"trace":{"next":{}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, _ := forms.Edit(json.RawMessage(nested), json.RawMessage(present))
+			entered := values(same...)
+			for k, v := range values(tt.entered...) {
+				entered[k] = v
+			}
+			got, ok := f.Changes(entered)
+			if !ok || string(got) != tt.want {
+				t.Errorf("the changes are %s, %v; want %s", got, ok, tt.want)
+			}
+		})
+	}
+	f, _ := forms.Edit(json.RawMessage(nested), json.RawMessage(present))
+	if left := f.Blame([]api.Problem{{Path: "$.message.to[1]", Message: "no address"},
+		{Path: `$.message["a/b"]`, Message: "too long"}, {Path: "$.message.cc", Message: "unknown"},
+		{Path: "$.messages", Message: "unknown"}}); len(left) != 1 {
+		t.Errorf("%v are left", left)
+	}
+	faults := map[string]string{}
+	for _, field := range f.Fields {
+		if field.Fault != "" {
+			faults[field.Label()] = field.Fault
+		}
+	}
+	want := map[string]string{"message": "unknown", "message.to": "no address",
+		"message.a/b": "too long"}
+	if !reflect.DeepEqual(faults, want) {
+		t.Errorf("the faults are %v, want %v", faults, want)
+	}
+}
+
+// What fields of their own could not give back unchanged is edited as JSON.
+func TestEdit_ShowsAsJSONWhatFieldsCannotShow(t *testing.T) {
+	const schema = `{"properties":{"to":{"type":"array","items":{"type":"string"}},
+		"o":{"type":"object","properties":{"a":{"type":"string"}}}}}`
+	for _, value := range []string{`{"to":["a\nb"]}`, `{"to":["a",""]}`, `{"to":"a"}`,
+		`{"to":["a\u0000"]}`, `{"to":["a",1]}`, `{"o":{"a":"x","other":1}}`, `{"o":"x"}`} {
+		f, _ := forms.Edit(json.RawMessage(schema), json.RawMessage(value))
+		entered := url.Values{}
+		for _, field := range f.Fields {
+			entered.Set(field.Input(), field.Value)
+			if !field.Omitted && field.Kind != forms.JSON {
+				t.Errorf("%s: the field %s is of the kind %s", value, field.Label(), field.Kind)
+			}
+		}
+		if got, ok := f.Changes(entered); !ok || string(got) != "{}" {
+			t.Errorf("%s: the changes are %s, %v", value, got, ok)
+		}
 	}
 }
 
 func TestEdit_HidesSensitiveValues(t *testing.T) {
 	f, _ := forms.Edit(json.RawMessage(schema), json.RawMessage(present))
 	for _, field := range f.Fields {
-		if field.Name == "pin" && (field.Value != "" || !field.Masked) {
+		if field.Label() == "pin" && (field.Value != "" || !field.Masked) {
 			t.Errorf("the field of a sensitive value is %+v", field)
 		}
 	}
@@ -135,7 +235,13 @@ func TestAnswer_ReadsValuesOfEverySchema(t *testing.T) {
 		"a text":   {`{"type":"string"}`, []string{"f.value", "12"}, `"12"`},
 		"a number": {`{"type":"number"}`, []string{"f.value", "12.50"}, `12.50`},
 		"a choice": {`{"enum":["a",2]}`, []string{"f.value", "2"}, `2`},
-		"a list":   {`{"type":"array"}`, []string{"f.value", "[1]"}, `[1]`},
+		"a titled choice": {`{"oneOf":[{"const":"a","title":"Ada"},{"const":"b"}]}`,
+			[]string{"f.value", `"a"`}, `"a"`},
+		"texts": {`{"type":"array","items":{"type":"string"}}`, []string{"f.value", "a\r\n\r\nb"},
+			`["a","b"]`},
+		"an object within": {`{"type":"object","required":["o"],"properties":{"o":{"type":"object",
+			"properties":{"a":{"type":"integer"}}}}}`, []string{"f.o/a", "1"}, `{"o":{"a":1}}`},
+		"a list": {`{"type":"array"}`, []string{"f.value", "[1]"}, `[1]`},
 		"an object": {`{"type":"object","required":["a"],"properties":{"a":{"type":"string"},
 			"b":{"type":"integer"}}}`, []string{"f.a", "x", "f.b", ""}, `{"a":"x"}`},
 	} {
@@ -150,5 +256,30 @@ func TestAnswer_ReadsValuesOfEverySchema(t *testing.T) {
 	f := forms.Answer(json.RawMessage(`{"type":"number"}`))
 	if _, ok := f.Value(values("f.value", "many")); ok || f.Fields[0].Fault != "enter a number" {
 		t.Errorf("a wrong number has the fault %q", f.Fields[0].Fault)
+	}
+}
+
+func TestAnswer_ProposesDefaults(t *testing.T) {
+	f := forms.Answer(json.RawMessage(`{"type":"object","properties":{
+		"size":{"type":"string","enum":["S","M"],"default":"M"},
+		"speed":{"oneOf":[{"const":1,"title":"slow"},{"const":2,"title":"fast"}],"default":2},
+		"gift":{"type":"boolean","default":false},
+		"note":{"type":"string","default":"none","title":"Note"}}}`))
+	shown := map[string]string{}
+	for _, field := range f.Fields {
+		shown[field.Label()] = field.Value
+		for _, c := range field.Choices {
+			if c.Value == field.Value {
+				shown[field.Label()] = c.Label
+			}
+		}
+	}
+	want := map[string]string{"size": "M", "speed": "fast", "gift": "false", "note": "none"}
+	if !reflect.DeepEqual(shown, want) {
+		t.Errorf("the form shows %v, want %v", shown, want)
+	}
+	if got, ok := f.Value(values("f.size", `"M"`, "f.speed", "2", "f.gift", "", "f.note", "")); !ok ||
+		string(got) != `{"size":"M","speed":2}` {
+		t.Errorf("the answer is %s, %v", got, ok)
 	}
 }

@@ -126,14 +126,14 @@ func (b *browserLab) browse(scenario string, settings map[string]any, steps brow
 	}
 }
 
-// record returns the record of the call of refund with an amount in the run, when it has ended.
-func (b *browserLab) record(run, amount string) (found api.Record) {
+// record returns the record of a call of the run by one of its arguments, when it has ended.
+func (b *browserLab) record(run, argument string) (found api.Record) {
 	b.t.Helper()
 	client := switchyard.NewClient(b.Client, switchyard.Options{})
 	b.await("for the record of "+run, func() bool {
 		for r, err := range client.Open(run).Records(b.ctx) {
 			b.must(err)
-			if r.Tool == "refund" && strings.Contains(string(r.Arguments), `"amount":`+amount) {
+			if strings.Contains(string(r.Arguments), argument) {
 				found = r
 				return true
 			}
@@ -181,6 +181,9 @@ func TestConsole_PeopleDecideInABrowser(t *testing.T) {
 					"to": "eve", "amount": amount, "pin": "planted-0815",
 					"note": "</pre><script>window.owned=1</script>\u202e"})
 			}
+			b.calling(c, "offer", "send_offer", map[string]any{"message": map[string]any{
+				"to": []string{"dora@customer.example", "eve@evil.example"}, "subject": "Offer"},
+				"password": "planted-0815"})
 			b.calling(c, "asks", "ask_person", arguments("topic", "<b>lunch</b>"))
 			olga := b.older(gateway.Endpoint, b.apiKey("olga"), "demo")
 			must(t)(olga.call(b.ctx, "buyer", arguments("task", "<img src=x>"), nil))
@@ -197,17 +200,21 @@ func TestConsole_PeopleDecideInABrowser(t *testing.T) {
 			return nil
 		},
 		"record": func() any {
-			r := b.record(agent, "80")
+			r := b.record(agent, `"amount":80`)
 			if d := r.Approval; r.Status != api.CallCompleted || d == nil || d.By != "key:grace" ||
 				d.Auth != api.AuthKey || !strings.Contains(string(d.Edited), `"amount":80`) ||
 				strings.Contains(string(d.Edited), "planted-") {
 				t.Errorf("the record of the edited call: %s %+v", r.Status, d)
 			}
-			if d := b.record("refund-b", "102").Approval; d == nil || d.By != "key:ben" ||
+			if d := b.record("refund-b", `"amount":102`).Approval; d == nil || d.By != "key:ben" ||
 				d.Decision != api.DecisionDeny {
 				t.Errorf("the record of the denied call has %+v", d)
 			}
-			b.record(agent, "7") // the call beyond the limit, or its refusal
+			want := `{"after":null,"message":{"subject":"Our offer","to":["dora@customer.example"]},"password":"***"}`
+			if d := b.record("offer", "Our offer").Approval; d == nil || string(d.Edited) != want {
+				t.Errorf("the record of the offer has %+v, want %s", d, want)
+			}
+			b.record(agent, `"amount":7`) // the call beyond the limit, or its refusal
 			return nil
 		},
 	})
@@ -239,7 +246,7 @@ func TestConsole_LinksDecideInABrowser(t *testing.T) {
 			return (<-notices).Links
 		},
 		"record": func() any {
-			if d := b.record("linked", "55").Approval; d == nil || d.By != "link:#ops" ||
+			if d := b.record("linked", `"amount":55`).Approval; d == nil || d.By != "link:#ops" ||
 				d.Auth != api.AuthLink {
 				t.Errorf("the record has the approval %+v", d)
 			}

@@ -1,0 +1,169 @@
+package forms
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/switchyard/switchyard/internal/jsontext"
+)
+
+const (
+	typeObject  = "object"
+	typeString  = "string"
+	typeStrings = "strings" // an array of them
+)
+
+// outline is a JSON Schema as far as it decides about fields.
+type outline struct {
+	root any
+	// node is the schema that has the type: behind references, and without the alternative null.
+	node *jsontext.Object
+	// typ is the type of the values, null aside; empty if there are several.
+	typ                string
+	title, description string
+	// initial is the default; nil for none.
+	initial any
+}
+
+// maxSteps bounds the references and alternatives that are followed.
+const maxSteps = 8
+
+// outlineOf returns the outline of a schema in the document root.
+func outlineOf(root, schema any) outline {
+	o := outline{root: root}
+	for range maxSteps {
+		node, _ := schema.(*jsontext.Object)
+		o.node = node
+		if o.title == "" {
+			o.title = jsontext.Member[string](node, "title")
+		}
+		if o.description == "" {
+			o.description = jsontext.Member[string](node, "description")
+		}
+		if o.initial == nil {
+			o.initial = node.Get("default")
+		}
+		next, ok := o.behind()
+		if !ok {
+			break
+		}
+		schema = next
+	}
+	o.typ = o.typeName()
+	return o
+}
+
+// behind returns the schema that a node stands for: the target of a reference, or the only
+// alternative that is not null, as Python's Optional becomes one.
+func (o outline) behind() (schema any, ok bool) {
+	for _, own := range []string{"type", "properties", "enum", "const"} {
+		if o.node.Has(own) {
+			return nil, false
+		}
+	}
+	if pointer, local := strings.CutPrefix(jsontext.Member[string](o.node, "$ref"), "#"); local &&
+		strings.HasPrefix(pointer, "/") {
+		return jsontext.At(o.root, pointer)
+	}
+	for _, keyword := range []string{"anyOf", "oneOf", "allOf"} {
+		if list := notNull(jsontext.Member[[]any](o.node, keyword)); len(list) == 1 {
+			return list[0], true
+		}
+	}
+	return nil, false
+}
+
+// notNull returns the alternatives that are not null.
+func notNull(list []any) []any {
+	return slices.DeleteFunc(slices.Clone(list),
+		func(one any) bool { return jsontext.Member[string](one, "type") == "null" })
+}
+
+func (o outline) typeName() string {
+	switch t := o.node.Get("type").(type) {
+	case string:
+		if t == "array" && outlineOf(o.root, o.node.Get("items")).typ == typeString {
+			return typeStrings
+		}
+		return t
+	case []any:
+		t = slices.DeleteFunc(slices.Clone(t), func(one any) bool { return one == "null" })
+		if len(t) == 1 {
+			name, _ := t[0].(string)
+			return name
+		}
+	}
+	return ""
+}
+
+// hint describes a value. A title that repeats its name is left out.
+func (o outline) hint(name string) string {
+	title := o.title
+	if strings.EqualFold(strings.ReplaceAll(title, " ", "_"), name) {
+		title = ""
+	}
+	return strings.Trim(title+". "+o.description, ". ")
+}
+
+// members returns the names of an object's members, in the order of the schema.
+func (o outline) members() []string {
+	return jsontext.Member[*jsontext.Object](o.node, "properties").Names()
+}
+
+func (o outline) member(name string) outline {
+	return outlineOf(o.root, jsontext.Member[*jsontext.Object](o.node, "properties").Get(name))
+}
+
+func (o outline) requires(name string) bool {
+	return slices.Contains(jsontext.Member[[]any](o.node, "required"), any(name))
+}
+
+// choices returns the values to choose from; nil if others are possible. Each of an enum is one,
+// and so is each alternative that is a constant.
+func (o outline) choices() []Option {
+	if o.typ == "boolean" {
+		return []Option{{"true", "true"}, {"false", "false"}}
+	}
+	if o.node.Has("const") {
+		return choicesOf([]any{o.node.Get("const")}, nil)
+	}
+	if values := jsontext.Member[[]any](o.node, "enum"); len(values) > 0 {
+		return choicesOf(values, nil)
+	}
+	for _, keyword := range []string{"oneOf", "anyOf"} {
+		list := notNull(jsontext.Member[[]any](o.node, keyword))
+		var values []any
+		var titles []string
+		for _, one := range list {
+			if c, _ := one.(*jsontext.Object); c.Has("const") {
+				values = append(values, c.Get("const"))
+				titles = append(titles, jsontext.Member[string](c, "title"))
+			}
+		}
+		if len(values) == len(list) && len(values) > 0 {
+			return choicesOf(values, titles)
+		}
+	}
+	return nil
+}
+
+// choicesOf returns choices with their titles. Without titles, texts among texts are shown without
+// quotes.
+func choicesOf(values []any, titles []string) []Option {
+	quoted := slices.ContainsFunc(values, func(v any) bool {
+		_, text := v.(string)
+		return !text
+	})
+	list := make([]Option, len(values))
+	for i, v := range values {
+		list[i].Value = string(jsontext.Encode(v, nil))
+		list[i].Label = list[i].Value
+		if text, ok := v.(string); ok && !quoted && text != "" {
+			list[i].Label = text
+		}
+		if titles != nil && titles[i] != "" {
+			list[i].Label = titles[i]
+		}
+	}
+	return list
+}

@@ -119,6 +119,7 @@ const scenarios = {
     // An object within has fields of its own, and a list of texts has one per line.
     const mail = await open(grace, base + offer, { width: 360 });
     await mail.getByRole('textbox', { name: 'message.to' }).fill('dora@customer.example');
+    await mail.getByRole('group', { name: 'message.by' }).getByRole('checkbox', { name: 'letter' }).check();
     await mail.getByRole('textbox', { name: 'message.subject' }).fill('a subject that is too long');
     await mail.getByRole('button', { name: 'Approve as changed' }).click();
     await mail.locator('[aria-invalid=true][name="f.message/subject"]').waitFor();

@@ -17,14 +17,15 @@ import (
 // Kind is how a field is shown.
 type Kind string
 
-// The kinds of a field. Lines is a text for each line, and Group a heading over the fields of an
-// object.
+// The kinds of a field. Lines is a text for each line, Chosen has any of the choices, and Group is
+// a heading over the fields of an object.
 const (
 	Text   Kind = "text"
 	Area   Kind = "area"
 	Lines  Kind = "lines"
 	Number Kind = "number"
 	Choice Kind = "choice"
+	Chosen Kind = "chosen"
 	JSON   Kind = "json"
 	Group  Kind = "group"
 )
@@ -118,7 +119,7 @@ func (f Field) within(path []string) bool {
 func fieldOf(path []string, o outline, before json.RawMessage) Field {
 	f := Field{Path: path, before: before, typ: o.typ, Hint: o.hint(path[len(path)-1]),
 		Choices: o.choices(), initial: o.initial, null: string(before) == "null"}
-	if f.Kind = kindOf(o); f.Choices != nil {
+	if f.Kind = kindOf(o); f.Choices != nil && f.Kind != Chosen {
 		f.Kind, f.typ = Choice, ""
 	}
 	if f.null {
@@ -137,6 +138,8 @@ func kindOf(o outline) Kind {
 		return Number
 	case typeStrings:
 		return Lines
+	case typeChosen:
+		return Chosen
 	case typeString:
 		length, _ := o.node.Get("maxLength").(json.Number)
 		if most, err := strconv.ParseFloat(string(length), 64); err == nil && most > maxText {
@@ -159,6 +162,8 @@ func (f *Field) show(value json.RawMessage) {
 		f.widen()
 	case f.Kind == Choice:
 		f.choose(value)
+	case f.Kind == Chosen && f.chosen(value):
+		f.Value = compact(value)
 	default: // also a value of another type, which admission converts
 		if f.Kind != Number {
 			f.typ, f.Kind = "", JSON
@@ -198,6 +203,24 @@ func (f *Field) choose(value json.RawMessage) {
 	f.Value = f.Choices[i].Value
 }
 
+// chosen reports whether an array is what a browser returns if its elements are chosen.
+func (f *Field) chosen(value json.RawMessage) bool {
+	filled, same := Field{Value: compact(value)}, []any{}
+	for _, c := range f.Choices {
+		if filled.Has(c.Value) {
+			same = append(same, decoded(json.RawMessage(c.Value)))
+		}
+	}
+	return reflect.DeepEqual(decoded(value), any(same))
+}
+
+// Has reports whether a choice is among the chosen ones.
+func (f Field) Has(choice string) bool {
+	list, _ := decoded(json.RawMessage(f.Value)).([]any)
+	one := decoded(json.RawMessage(choice))
+	return slices.ContainsFunc(list, func(v any) bool { return reflect.DeepEqual(v, one) })
+}
+
 // widen gives a long text several lines.
 func (f *Field) widen() {
 	if f.Kind == Text && (len(f.Value) > maxText || strings.ContainsAny(f.Value, "\r\n")) {
@@ -215,7 +238,7 @@ func compact(data json.RawMessage) string {
 
 // take reads what was entered; set is false if the member stays as it is.
 func (f *Field) take(entered url.Values) (value json.RawMessage, set bool) {
-	f.Value = strings.ReplaceAll(entered.Get(f.Input()), "\r\n", "\n")
+	f.Value = f.text(entered[f.Input()])
 	if f.omitted(entered) {
 		f.Omitted = true
 		return json.RawMessage("null"), f.before != nil
@@ -229,6 +252,17 @@ func (f *Field) take(entered url.Values) (value json.RawMessage, set bool) {
 		return nil, false
 	}
 	return value, true
+}
+
+// text returns what was entered as the text of the field.
+func (f *Field) text(entered []string) string {
+	switch {
+	case f.Kind == Chosen && (len(entered) > 0 || !f.emptyKeeps()):
+		return "[" + strings.Join(entered, ",") + "]"
+	case len(entered) == 0:
+		return ""
+	}
+	return strings.ReplaceAll(entered[0], "\r\n", "\n")
 }
 
 // emptyKeeps reports whether an empty text leaves the member as it is.

@@ -239,6 +239,10 @@ func TestAnswer_ReadsValuesOfEverySchema(t *testing.T) {
 			[]string{"f.value", `"a"`}, `"a"`},
 		"texts": {`{"type":"array","items":{"type":"string"}}`, []string{"f.value", "a\r\n\r\nb"},
 			`["a","b"]`},
+		"several": {`{"type":"array","items":{"anyOf":[{"const":"r","title":"Red"},{"const":"g"}]}}`,
+			[]string{"f.value", `"g"`}, `["g"]`},
+		"none of several": {`{"type":"object","properties":{"c":{"type":"array","items":{"enum":[1,2]}}}}`,
+			nil, `{}`},
 		"an object within": {`{"type":"object","required":["o"],"properties":{"o":{"type":"object",
 			"properties":{"a":{"type":"integer"}}}}}`, []string{"f.o/a", "1"}, `{"o":{"a":1}}`},
 		"a list": {`{"type":"array"}`, []string{"f.value", "[1]"}, `[1]`},
@@ -281,5 +285,31 @@ func TestAnswer_ProposesDefaults(t *testing.T) {
 	if got, ok := f.Value(values("f.size", `"M"`, "f.speed", "2", "f.gift", "", "f.note", "")); !ok ||
 		string(got) != `{"size":"M","speed":2}` {
 		t.Errorf("the answer is %s, %v", got, ok)
+	}
+}
+
+func TestEdit_ChoosesSeveral(t *testing.T) {
+	const schema = `{"properties":{"c":{"type":"array","items":{"enum":["r","g","b"]}}}}`
+	for name, tt := range map[string]struct {
+		present string
+		kind    forms.Kind
+		entered []string
+		want    string
+	}{
+		"untouched":          {`["r","b"]`, forms.Chosen, []string{`"r"`, `"b"`}, `{}`},
+		"one more":           {`["r"]`, forms.Chosen, []string{`"r"`, `"g"`}, `{"c":["r","g"]}`},
+		"none":               {`["r"]`, forms.Chosen, nil, `{"c":[]}`},
+		"of another order":   {`["b","r"]`, forms.JSON, []string{`["b","r"]`}, `{}`},
+		"with another":       {`["x"]`, forms.JSON, []string{`["x"]`}, `{}`},
+		"with one twice":     {`["r","r"]`, forms.JSON, []string{`["r","r"]`}, `{}`},
+		"a sensitive value":  {`"***"`, forms.Chosen, nil, `{}`},
+		"a new secret value": {`"***"`, forms.Chosen, []string{`"g"`}, `{"c":["g"]}`},
+	} {
+		f, _ := forms.Edit(json.RawMessage(schema), json.RawMessage(`{"c":`+tt.present+`}`))
+		got, ok := f.Changes(url.Values{"f.c": tt.entered})
+		if !ok || string(got) != tt.want || f.Fields[0].Kind != tt.kind {
+			t.Errorf("%s: the changes are %s, %v, want %s; the kind is %s", name, got, ok, tt.want,
+				f.Fields[0].Kind)
+		}
 	}
 }

@@ -11,6 +11,7 @@ const (
 	typeObject  = "object"
 	typeString  = "string"
 	typeStrings = "strings" // an array of them
+	typeChosen  = "chosen"  // an array of choices
 )
 
 // outline is a JSON Schema as far as it decides about fields.
@@ -82,7 +83,10 @@ func notNull(list []any) []any {
 func (o outline) typeName() string {
 	switch t := o.node.Get("type").(type) {
 	case string:
-		if t == "array" && outlineOf(o.root, o.node.Get("items")).typ == typeString {
+		switch item := outlineOf(o.root, o.node.Get("items")); {
+		case t == "array" && item.choices() != nil:
+			return typeChosen
+		case t == "array" && item.typ == typeString:
 			return typeStrings
 		}
 		return t
@@ -118,9 +122,12 @@ func (o outline) requires(name string) bool {
 	return slices.Contains(jsontext.Member[[]any](o.node, "required"), any(name))
 }
 
-// choices returns the values to choose from; nil if others are possible. Each of an enum is one,
-// and so is each alternative that is a constant.
+// choices returns the values to choose from, or to choose the elements of an array from; nil if
+// others are possible. Each of an enum is one, and so is each alternative that is a constant.
 func (o outline) choices() []Option {
+	if o.typ == typeChosen {
+		return outlineOf(o.root, o.node.Get("items")).choices()
+	}
 	if o.typ == "boolean" {
 		return []Option{{"true", "true"}, {"false", "false"}}
 	}
@@ -130,21 +137,29 @@ func (o outline) choices() []Option {
 	if values := jsontext.Member[[]any](o.node, "enum"); len(values) > 0 {
 		return choicesOf(values, nil)
 	}
-	for _, keyword := range []string{"oneOf", "anyOf"} {
-		list := notNull(jsontext.Member[[]any](o.node, keyword))
-		var values []any
-		var titles []string
-		for _, one := range list {
-			if c, _ := one.(*jsontext.Object); c.Has("const") {
-				values = append(values, c.Get("const"))
-				titles = append(titles, jsontext.Member[string](c, "title"))
-			}
-		}
-		if len(values) == len(list) && len(values) > 0 {
-			return choicesOf(values, titles)
-		}
+	if list := constants(jsontext.Member[[]any](o.node, "oneOf")); list != nil {
+		return list
 	}
-	return nil
+	return constants(jsontext.Member[[]any](o.node, "anyOf"))
+}
+
+// constants returns the alternatives as choices if each of them is a constant.
+func constants(alternatives []any) []Option {
+	list := notNull(alternatives)
+	var values []any
+	var titles []string
+	for _, one := range list {
+		c, _ := one.(*jsontext.Object)
+		if !c.Has("const") {
+			return nil
+		}
+		values = append(values, c.Get("const"))
+		titles = append(titles, jsontext.Member[string](c, "title"))
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	return choicesOf(values, titles)
 }
 
 // choicesOf returns choices with their titles. Without titles, texts among texts are shown without

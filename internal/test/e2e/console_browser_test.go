@@ -182,7 +182,8 @@ func TestConsole_PeopleDecideInABrowser(t *testing.T) {
 					"note": "</pre><script>window.owned=1</script>\u202e"})
 			}
 			b.calling(c, "offer", "send_offer", map[string]any{"message": map[string]any{
-				"to": []string{"dora@customer.example", "eve@evil.example"}, "subject": "Offer"},
+				"to": []string{"dora@customer.example", "eve@evil.example"}, "subject": "Offer",
+				"by": []string{"mail"}},
 				"password": "planted-0815"})
 			b.calling(c, "asks", "ask_person", arguments("topic", "<b>lunch</b>"))
 			olga := b.older(gateway.Endpoint, b.apiKey("olga"), "demo")
@@ -210,9 +211,11 @@ func TestConsole_PeopleDecideInABrowser(t *testing.T) {
 				d.Decision != api.DecisionDeny {
 				t.Errorf("the record of the denied call has %+v", d)
 			}
-			want := `{"after":null,"message":{"subject":"Our offer","to":["dora@customer.example"]},"password":"***"}`
-			if d := b.record("offer", "Our offer").Approval; d == nil || string(d.Edited) != want {
-				t.Errorf("the record of the offer has %+v, want %s", d, want)
+			const offer = `"message":{"by":["mail","letter"],"subject":"Our offer",` +
+				`"to":["dora@customer.example"]},"password":"***"}`
+			if d := b.record("offer", "Our offer").Approval; d == nil ||
+				string(d.Edited) != `{"after":null,`+offer {
+				t.Errorf("the record of the offer has %+v, want %s", d, offer)
 			}
 			b.record(agent, `"amount":7`) // the call beyond the limit, or its refusal
 			return nil

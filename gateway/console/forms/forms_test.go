@@ -29,6 +29,18 @@ func values(pairs ...string) url.Values {
 	return v
 }
 
+// checkChanges compares the edit that a form of the schema makes of what was entered.
+func checkChanges(t *testing.T, schema, present string, entered url.Values, want string) {
+	t.Helper()
+	f, ok := forms.Edit(json.RawMessage(schema), json.RawMessage(present))
+	if !ok {
+		t.Fatal("the schema makes no form")
+	}
+	if got, ok := f.Changes(entered); !ok || string(got) != want {
+		t.Errorf("the changes are %s, %v; want %s", got, ok, want)
+	}
+}
+
 func TestEdit_SendsOnlyWhatChanged(t *testing.T) {
 	same := []string{"f.to", "ada", "f.amount", "100", "f.note", "rent", "f.lines", "[1, 2]"}
 	for name, tt := range map[string]struct {
@@ -46,18 +58,7 @@ func TestEdit_SendsOnlyWhatChanged(t *testing.T) {
 		"emptied":      {[]string{"f.note", ""}, `{"note":""}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, ok := forms.Edit(json.RawMessage(schema), json.RawMessage(present))
-			if !ok {
-				t.Fatal("the schema makes no form")
-			}
-			entered := values(same...)
-			for k, v := range values(tt.entered...) {
-				entered[k] = v
-			}
-			got, ok := f.Changes(entered)
-			if !ok || string(got) != tt.want {
-				t.Errorf("the changes are %s, %v; want %s", got, ok, tt.want)
-			}
+			checkChanges(t, schema, present, values(append(same, tt.entered...)...), tt.want)
 		})
 	}
 }
@@ -87,11 +88,7 @@ func TestEdit_LeavesUntouchedValuesAsTheyAre(t *testing.T) {
 			`{"a":"x\r\nz"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, _ := forms.Edit(json.RawMessage(schema), json.RawMessage(tt.value))
-			got, ok := f.Changes(values("f.a", tt.entered))
-			if !ok || string(got) != tt.want {
-				t.Errorf("the changes are %s, %v; want %s", got, ok, tt.want)
-			}
+			checkChanges(t, schema, tt.value, values("f.a", tt.entered), tt.want)
 		})
 	}
 	f, _ := forms.Edit(json.RawMessage(schema),
@@ -158,15 +155,7 @@ func TestEdit_HasFieldsForObjectsWithin(t *testing.T) {
 		"an object that wants": {[]string{"f.trace", `{"next":{}}`}, `{"trace":{"next":{}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f, _ := forms.Edit(json.RawMessage(nested), json.RawMessage(present))
-			entered := values(same...)
-			for k, v := range values(tt.entered...) {
-				entered[k] = v
-			}
-			got, ok := f.Changes(entered)
-			if !ok || string(got) != tt.want {
-				t.Errorf("the changes are %s, %v; want %s", got, ok, tt.want)
-			}
+			checkChanges(t, nested, present, values(append(same, tt.entered...)...), tt.want)
 		})
 	}
 	f, _ := forms.Edit(json.RawMessage(nested), json.RawMessage(present))

@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"time"
@@ -22,6 +21,7 @@ import (
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/internal/wholefile"
 )
 
 const (
@@ -246,16 +246,5 @@ func writeKeys(path string, list []Key) error {
 	if _, err := decodeKeys(path, b.Bytes()); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), ".gateway-keys-*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(b.Bytes())
-	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	return nil
+	return wholefile.Write(path, b.Bytes(), 0o600)
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/internal/wholefile"
 )
 
 const (
@@ -212,16 +212,5 @@ func writeEnded(path string, list []endedEntry, now time.Time) error {
 	if len(list) == 0 {
 		b.WriteString("  []\n")
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), ".console-sessions-*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(b.Bytes())
-	if err = errors.Join(err, file.Sync(), file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	return nil
+	return wholefile.Write(path, b.Bytes(), 0o600)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/filelock"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/wholefile"
 	"golang.org/x/oauth2"
 )
 
@@ -316,17 +317,5 @@ func (a *account) save() error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	// Only this user can read it.
-	f, err := os.CreateTemp(folder, "new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), a.path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return wholefile.Write(a.path, data, 0o600) // only this user can read it
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/wholefile"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -299,7 +300,7 @@ func overwrite(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	return writeWhole(path, data, info.Mode().Perm())
+	return wholefile.Write(path, data, info.Mode().Perm())
 }
 
 // report prints the state of every tool. Tools that are gone, unreachable or unusable give exit

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/wholefile"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -200,7 +201,7 @@ func (r *importReport) write(flags *importFlags) error {
 	}
 	if s := flags.servers; len(s.added) > 0 {
 		path := filepath.Join(flags.out, toolspecs.ServersFile)
-		if err := writeWhole(path, s.data, 0o644); err != nil {
+		if err := wholefile.Write(path, s.data, 0o644); err != nil {
 			return err
 		}
 	}
@@ -208,7 +209,7 @@ func (r *importReport) write(flags *importFlags) error {
 		if t.State == fileUnchanged {
 			continue
 		}
-		if err := writeWhole(t.File, t.data, 0o644); err != nil {
+		if err := wholefile.Write(t.File, t.data, 0o644); err != nil {
 			return err
 		}
 	}
@@ -336,18 +337,4 @@ func checkImported(a *cli.App, report *importReport, flags *importFlags,
 		fmt.Fprintf(a.Err, "the folder %s has %s:\n", flags.out, api.Plural(len(faults), "fault"))
 	}
 	return err
-}
-
-// writeWhole writes a file atomically, so that a worker watching its folder never reads half of it.
-func writeWhole(path string, data []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".write-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
-		_ = os.Remove(f.Name())
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

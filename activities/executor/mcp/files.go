@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/switchyard/switchyard/internal/wholefile"
 )
 
 // storedFile locates bytes that are too large for a result.
@@ -68,16 +70,7 @@ func writeOnce(dir, path string, data []byte) error {
 	if there, err := hasFile(path, len(data)); there || err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, "new-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err := errors.Join(err, f.Close()); err != nil {
-		_ = os.Remove(f.Name())
-		return err
-	}
-	return os.Rename(f.Name(), path)
+	return wholefile.Write(path, data, 0o600)
 }
 
 // hasFile reports whether there is a file of that size. Its name is a digest, so the content is not

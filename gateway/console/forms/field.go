@@ -251,7 +251,19 @@ func (f *Field) take(entered url.Values) (value json.RawMessage, set bool) {
 	if f.Fault != "" || f.before != nil && f.untouched(value) {
 		return nil, false
 	}
-	return value, true
+	return f.change(value), true
+}
+
+// change returns what the merge patch has for a new value.
+func (f *Field) change(value json.RawMessage) json.RawMessage {
+	if f.before == nil || f.Kind != JSON {
+		return value
+	}
+	patch, fault := encoded(difference(decoded(f.before), decoded(value)))
+	if fault != "" {
+		return value // it was decoded from JSON, so that it can be encoded
+	}
+	return patch
 }
 
 // text returns what was entered as the text of the field.

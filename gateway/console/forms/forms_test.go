@@ -177,6 +177,23 @@ func TestEdit_HasFieldsForObjectsWithin(t *testing.T) {
 	}
 }
 
+// The changes are a merge patch, which names what is to go.
+func TestEdit_ChangesObjectsThatAreShownAsJSON(t *testing.T) {
+	const schema = `{"properties":{"o":{"type":"object"}}}`
+	const present = `{"o":{"a":1,"b":{"c":null,"d":[{"e":1}]},"f":"x"}}`
+	for entered, want := range map[string]string{
+		`{"f":"x","b":{"d":[{"e":1.0}],"c":null},"a":1}`: `{"o":{"b":{"d":[{"e":1.0}]}}}`,
+		`{"a":1,"f":"x"}`:           `{"o":{"b":null}}`,
+		`{"a":1,"b":{},"f":"y"}`:    `{"o":{"b":{"c":null,"d":null},"f":"y"}}`,
+		`{"a":{"g":1},"b":3}`:       `{"o":{"a":{"g":1},"b":3,"f":null}}`,
+		`{}`:                        `{"o":{"a":null,"b":null,"f":null}}`,
+		`"none"`:                    `{"o":"none"}`,
+		`{"a":1,"b":null,"f":null}`: `{"o":{"b":null,"f":null}}`,
+	} {
+		checkChanges(t, schema, present, values("f.o", entered), want)
+	}
+}
+
 // What fields of their own could not give back unchanged is edited as JSON.
 func TestEdit_ShowsAsJSONWhatFieldsCannotShow(t *testing.T) {
 	const schema = `{"properties":{"to":{"type":"array","items":{"type":"string"}},

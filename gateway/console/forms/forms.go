@@ -14,8 +14,12 @@ import (
 // whole is the name of the one field of a form for a whole value.
 const whole = "value"
 
-// maxDepth bounds the objects within objects that have fields of their own.
-const maxDepth = 5
+const (
+	// maxDepth bounds the objects within objects that have fields of their own.
+	maxDepth = 5
+	// maxFields is how many fields a form may have before an object that gets fields of its own.
+	maxFields = 200
+)
 
 // Form is a form for a JSON value. The fields of an object follow the group that they belong to.
 type Form struct {
@@ -78,6 +82,7 @@ func (f *Form) add(path []string, o outline, present map[string]json.RawMessage)
 		at, member := append(slices.Clone(path), name), o.member(name)
 		required := o.requires(name)
 		inner, grouped := group(at, member, present[name], required)
+		grouped = grouped && len(f.Fields) < maxFields
 		field := fieldOf(at, member, present[name])
 		if grouped {
 			field = Field{Path: at, Kind: Group, Hint: member.hint(name), before: present[name]}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
@@ -220,6 +221,43 @@ func TestEdit_HidesSensitiveValues(t *testing.T) {
 		if field.Label() == "pin" && (field.Value != "" || !field.Masked) {
 			t.Errorf("the field of a sensitive value is %+v", field)
 		}
+	}
+}
+
+// Schemas that contain themselves are finite forms.
+func TestEdit_EndsForSchemasThatContainThemselves(t *testing.T) {
+	for _, def := range []string{
+		`{"type":"array","items":{"$ref":"#/$defs/A"}}`,
+		`{"type":"object","required":["a"],"properties":{"a":{"$ref":"#/$defs/A"}}}`,
+		`{"anyOf":[{"$ref":"#/$defs/A"},{"type":"null"}]}`,
+		`{"$ref":"#/$defs/A"}`,
+		`{"type":["array","null"],"items":{"oneOf":[{"$ref":"#/$defs/A"}]}}`,
+	} {
+		schema := json.RawMessage(`{"type":"object","required":["a"],"properties":{"a":
+			{"$ref":"#/$defs/A"}},"$defs":{"A":` + def + `}}`)
+		deep := strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100)
+		for _, value := range []string{`{}`, `{"a":[[[]]]}`, deep} {
+			if f, ok := forms.Edit(schema, json.RawMessage(value)); !ok || len(f.Fields) > 10 {
+				t.Errorf("%s: %d fields, %v", def, len(f.Fields), ok)
+			}
+		}
+		if f := forms.Answer(schema); len(f.Fields) > 10 {
+			t.Errorf("%s: %d fields", def, len(f.Fields))
+		}
+	}
+	names := strings.Split("abcdefghijklmnopqrst", "")
+	members := map[string]any{}
+	for _, name := range names {
+		members[name] = map[string]string{"$ref": "#/$defs/A"}
+	}
+	wide := map[string]any{"type": "object", "required": names, "properties": members}
+	schema, err := json.Marshal(map[string]any{"type": "object", "properties": members,
+		"required": names, "$defs": map[string]any{"A": wide}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := forms.Answer(schema); len(f.Fields) > 300 {
+		t.Errorf("a wide schema has %d fields", len(f.Fields))
 	}
 }
 

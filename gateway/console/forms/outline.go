@@ -31,6 +31,24 @@ const maxSteps = 8
 
 // outlineOf returns the outline of a schema in the document root.
 func outlineOf(root, schema any) outline {
+	o := resolve(root, schema)
+	if o.typ == "array" {
+		switch item := o.item(); {
+		case item.choices() != nil:
+			o.typ = typeChosen
+		case item.typ == typeString:
+			o.typ = typeStrings
+		}
+	}
+	return o
+}
+
+// item returns the outline of an array's elements, except for what their elements are: schemas can
+// contain themselves.
+func (o outline) item() outline { return resolve(o.root, o.node.Get("items")) }
+
+// resolve returns the outline of a schema. An array is one, whatever is in it.
+func resolve(root, schema any) outline {
 	o := outline{root: root}
 	for range maxSteps {
 		node, _ := schema.(*jsontext.Object)
@@ -83,12 +101,6 @@ func notNull(list []any) []any {
 func (o outline) typeName() string {
 	switch t := o.node.Get("type").(type) {
 	case string:
-		switch item := outlineOf(o.root, o.node.Get("items")); {
-		case t == "array" && item.choices() != nil:
-			return typeChosen
-		case t == "array" && item.typ == typeString:
-			return typeStrings
-		}
 		return t
 	case []any:
 		t = slices.DeleteFunc(slices.Clone(t), func(one any) bool { return one == "null" })
@@ -126,7 +138,7 @@ func (o outline) requires(name string) bool {
 // others are possible. Each of an enum is one, and so is each alternative that is a constant.
 func (o outline) choices() []Option {
 	if o.typ == typeChosen {
-		return outlineOf(o.root, o.node.Get("items")).choices()
+		return o.item().choices()
 	}
 	if o.typ == "boolean" {
 		return []Option{{"true", "true"}, {"false", "false"}}

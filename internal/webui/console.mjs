@@ -80,6 +80,8 @@ const scenarios = {
     const runs = await step('ask'); // calls, a question and a run of an agent
     await entry(desk, 'amount').nth(3).waitFor(); // they appear by themselves
     await entry(desk, 'ask_person asks').waitFor();
+    const names = await desk.locator('.actions').locator('a, button, input:not([type=hidden])').evaluateAll((all) => all.map((e) => e.ariaLabel || e.textContent));
+    expect(names.length > 4 && new Set(names).size === names.length, `controls of the inbox have the same name: ${names}`);
 
     const call = await entry(desk, 'amount: 120').getByRole('link', { name: 'refund', exact: true }).getAttribute('href');
     const question = await entry(desk, 'ask_person asks').getByRole('link', { name: 'ask_person asks', exact: true }).getAttribute('href');

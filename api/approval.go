@@ -229,8 +229,7 @@ func (d Decision) Named() bool { return strings.TrimSpace(d.By) != "" }
 
 // Decided is how an approval ended. It is part of the call's record.
 type Decided struct {
-	// Asked is since when the call waited, Why the reason it was asked for, and Rule the policy
-	// rule that asked.
+	// Asked is since when the call waited, Why the reason, and Rule the policy rule that asked.
 	Asked  time.Time `json:"asked,omitzero"`
 	Why    string    `json:"why,omitempty"`
 	Rule   string    `json:"rule,omitempty"`
@@ -246,8 +245,9 @@ type Decided struct {
 	At time.Time  `json:"at,omitzero"`
 	// Escalated is when the approval was escalated; zero if it was not.
 	Escalated time.Time `json:"escalated,omitzero"`
-	// Edited has the arguments after an edit, with sensitive ones redacted.
-	Edited json.RawMessage `json:"edited,omitempty"`
+	// Original has the arguments before an edit, Edited those after it, both redacted.
+	Original json.RawMessage `json:"original,omitempty"`
+	Edited   json.RawMessage `json:"edited,omitempty"`
 	// Grant is the grant to a run at a limit.
 	Grant *Grant `json:"grant,omitempty"`
 	// Cleared are the labels that the approval has removed from the run or replaced.

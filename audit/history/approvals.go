@@ -17,20 +17,23 @@ type approvals struct {
 	decided map[string]*api.Decided
 	// decisions are those of updates that are not over, by update ID.
 	decisions map[string]api.Decision
-	// edited are the arguments of edits, by call ID.
-	edited map[string]json.RawMessage
+	// edits are the arguments before and after edits, by call ID.
+	edits map[string]argumentsEdit
 	// timers are the calls whose approvals a timer bounds, by timer ID. late are calls whose timer
 	// fired while the run checked an edit.
 	timers map[string]string
 	late   map[string]bool
 }
 
+// argumentsEdit has the arguments of a call before and after an edit.
+type argumentsEdit struct{ original, edited json.RawMessage }
+
 func newApprovals(r *run) approvals {
 	return approvals{
 		run:       r,
 		decided:   map[string]*api.Decided{},
 		decisions: map[string]api.Decision{},
-		edited:    map[string]json.RawMessage{},
+		edits:     map[string]argumentsEdit{},
 		timers:    map[string]string{},
 		late:      map[string]bool{},
 	}
@@ -153,7 +156,8 @@ func (ap *approvals) decisionTaken(e *historypb.HistoryEvent, updateID, failure 
 		return
 	}
 	if decision.Kind == api.DecisionEdit {
-		decided.Edited = ap.edited[decision.Call]
+		edit := ap.edits[decision.Call]
+		decided.Original, decided.Edited = edit.original, edit.edited
 	}
 	ap.run.granted(decided.Grant, pb.TimeOf(e.GetEventTime()))
 	if decision.Kind != api.DecisionDeny {
@@ -224,7 +228,7 @@ func (ap *approvals) endOf(e *historypb.HistoryEvent, r api.Record) *api.Decided
 	ap.decide(e, r.CallID, api.Decided{Decision: how})
 	decided := ap.decided[r.CallID]
 	delete(ap.decided, r.CallID)
-	delete(ap.edited, r.CallID)
+	delete(ap.edits, r.CallID)
 	return decided
 }
 
@@ -235,7 +239,10 @@ func (ap *approvals) changed(e *historypb.HistoryEvent, v api.AdmissionDecision)
 	if w == nil || v.Error != nil {
 		return
 	}
-	ap.edited[v.ID] = ap.run.shown(w.Tool, v.Arguments)
+	ap.edits[v.ID] = argumentsEdit{
+		original: ap.run.admission.unscheduled(w).Arguments,
+		edited:   ap.run.shown(w.Tool, v.Arguments),
+	}
 	if v.Result != nil {
 		ap.run.admission.override(e, ap.run.admission.wanted.take(v.ID), v)
 		return

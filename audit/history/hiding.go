@@ -171,6 +171,7 @@ func (h *hidden) decided(d *api.Decided) *api.Decided {
 	}
 	shown := *d
 	shown.Why, shown.Reason = h.hider.Text(d.Why), h.hider.Text(d.Reason)
+	shown.Original, _ = h.hider.JSON(d.Original)
 	shown.Edited, _ = h.hider.JSON(d.Edited)
 	return &shown
 }

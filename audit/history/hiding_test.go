@@ -33,7 +33,7 @@ func TestHiding_RemovesSensitiveValuesEverywhere(t *testing.T) {
 			Policies: []api.PolicyAction{
 				{Message: value, Failure: value},
 			},
-			Approval: &api.Decided{Why: value, Reason: value, Edited: raw},
+			Approval: &api.Decided{Why: value, Reason: value, Original: raw, Edited: raw},
 			Plan: &api.ExecutionPlan{
 				Intent:           value,
 				Rollback:         value,
@@ -47,7 +47,7 @@ func TestHiding_RemovesSensitiveValuesEverywhere(t *testing.T) {
 			ApprovalNeed: api.ApprovalNeed{Reason: value, Text: value},
 			Call:         value,
 		},
-		Decided: &api.Decided{Why: value, Reason: value, Edited: raw},
+		Decided: &api.Decided{Why: value, Reason: value, Original: raw, Edited: raw},
 		Question: &api.Question{
 			ID:   value,
 			Text: value,

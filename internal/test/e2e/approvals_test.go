@@ -125,12 +125,14 @@ func TestApprovals_AreDurable(t *testing.T) {
 	records := l.records(run)
 	for i, want := range map[int]api.Decided{
 		1: {Decision: api.DecisionEdit, By: "ada", Reason: "shorter",
-			Edited: []byte(`{"text":"A"}`), Digest: open["1.1"].Digest},
+			Original: []byte(`{"text":"a"}`), Edited: []byte(`{"text":"A"}`),
+			Digest: open["1.1"].Digest},
 		2: {Decision: api.DecisionDeny, By: "bob", Reason: "not that", Digest: open["1.2"].Digest},
 	} {
 		got := records[i].Approval
 		if got == nil || got.Decision != want.Decision || got.By != want.By ||
 			got.Reason != want.Reason || got.Digest != want.Digest ||
+			string(got.Original) != string(want.Original) ||
 			string(got.Edited) != string(want.Edited) || !got.At.After(got.Asked) || got.Why == "" {
 			t.Errorf("the approval in the record is %+v, want %+v", got, want)
 		}

@@ -26,9 +26,11 @@ type callBody struct {
 	About *about
 	// Said is the beginning of the result or the error of a call that has ended.
 	Said string
-	// Edit is the form for changed arguments; nil for a text of JSON, which Text holds.
-	Edit *forms.Form
-	Text string
+	// Editing says that the form for changed arguments is shown, Edit is that form; nil for a text
+	// of JSON, which Text holds.
+	Editing bool
+	Edit    *forms.Form
+	Text    string
 	// Problem says why a form was refused, and Problems are all faults of its values.
 	Problem  string
 	Problems []api.Problem
@@ -46,6 +48,11 @@ func grantFields() []grantField {
 	return []grantField{{Name: "calls", Label: "more calls"}, {Name: "turns", Label: "more turns"},
 		{Name: "tokens", Label: "more tokens"}, {Name: "cost", Label: "more cost in dollars"},
 		{Name: "wall_time", Label: "more time, such as 1h"}}
+}
+
+// Arguments are those of a call that has ended; nil if they are too large for a page, or no object.
+func (b *callBody) Arguments() []argument {
+	return argumentsOf(small(b.About.Record).Arguments)
 }
 
 // target returns the run and the call that a request names.
@@ -71,6 +78,7 @@ func (c *Console) showCallBody(p *page, body *callBody, status int) {
 func (c *Console) callBody(ctx context.Context, p *page) (*callBody, error) {
 	run, call := p.target()
 	body := &callBody{Run: run, Call: call, Text: "{}", Grant: grantFields()}
+	body.Editing = p.r.FormValue("edit") != ""
 	open, _, err := c.backend.waiting(ctx, runRef{ID: run})
 	if err != nil {
 		return nil, err
@@ -113,6 +121,7 @@ func (c *Console) decide(p *page) {
 	}
 	entered := p.r.PostForm
 	body.Reason = entered.Get("reason")
+	body.Editing = body.Editing || entered.Get("decision") == string(api.DecisionEdit)
 	d := switchyard.Decision{Call: body.Call, Digest: entered.Get("digest"),
 		Kind: api.DecisionKind(entered.Get("decision")), By: p.who.Name,
 		Auth: p.who.Auth, Roles: p.who.Roles, Claims: p.who.Claims, Reason: body.Reason}

@@ -62,8 +62,8 @@ func (p *page) notice() notice {
 		return notice{Text: sentence("question " + api.Shorten(d.Call, 60) + " of " + run + " " + text),
 			Link: link("/console/run", "id", d.Run)}
 	}
-	return notice{Text: sentence("call " + api.Shorten(d.Call, 60) + " of " + run + ", " +
-		api.Shorten(d.Tool, 60) + ", " + text),
+	return notice{Text: sentence("the call of " + api.Shorten(d.Tool, 60) + ", " +
+		api.Shorten(d.Call, 60) + " of " + run + ", " + text),
 		Link: link("/console/call", "run", d.Run, "call", d.Call)}
 }
 

@@ -36,12 +36,12 @@ func TestNotice_ConfirmsWhatWasRecorded(t *testing.T) {
 		want  string
 	}{
 		"approve": {false, "/console/call", append(call, "approve"),
-			"Call 2.1 of run run/1, refund, is approved."},
+			"The call of refund, 2.1 of run run/1, is approved."},
 		"edit": {false, "/console/call", append(call, "edit", "f.to", "ada", "f.amount", "80"),
-			"Call 2.1 of run run/1, refund, is approved with changed arguments."},
+			"The call of refund, 2.1 of run run/1, is approved with changed arguments."},
 		"edit without changes": {false, "/console/call",
 			append(call, "edit", "f.to", "ada", "f.amount", "100"),
-			"Call 2.1 of run run/1, refund, is approved."},
+			"The call of refund, 2.1 of run run/1, is approved."},
 		"grant": {true, "/console/call", append(call, "grant", "grant.calls", "5"),
 			"Run run/1 may use more."},
 		"pause": {false, "/console/run", []string{"id", "run/1", "action", "pause"},

@@ -3,7 +3,6 @@ package console
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,25 +46,17 @@ func askedOf(approval any, about *about) askedPart {
 	return askedPart{WorkflowID: a.WorkflowID, Approval: a, About: about}
 }
 
-// Told reports whether the text of the approval has each argument in a line of its own, as the
-// default text does.
-func (a askedPart) Told() bool {
-	var members map[string]json.RawMessage
-	if a.Approval == nil || a.About == nil ||
-		json.Unmarshal(a.About.Record.Arguments, &members) != nil {
-		return false
+// Arguments are those of the call; nil if they are unknown, too large to be shown, or no object.
+func (a askedPart) Arguments() []argument {
+	if a.About == nil || a.Approval == nil || a.Approval.Limit != "" {
+		return nil
 	}
-	lines := strings.Split(a.Approval.Text, "\n")
-	for name, value := range members {
-		var text string
-		if json.Unmarshal(value, &text) != nil {
-			text = string(value)
-		}
-		if !slices.Contains(lines, name+": "+text) {
-			return false
-		}
-	}
-	return true
+	return argumentsOf(a.About.Record.Arguments)
+}
+
+// Says is the text of the approval. The default text repeats the arguments; that is left out.
+func (a askedPart) Says() string {
+	return strings.TrimSuffix(a.Approval.Text, listing(a.Arguments()))
 }
 
 // Rules returns the rules that matched, without the one that the reason of the approval names.

@@ -23,8 +23,9 @@ const maxShown = 4 << 10
 var funcs = template.FuncMap{"visible": visible, "json": readable, "line": inLine, "when": when,
 	"iso": iso, "left": left, "took": took, "plural": api.Plural, "number": api.Thousands,
 	"cost": cost, "link": link, "tone": tone, "tab": tabOf, "asked": askedOf, "group": groupOf, "id": entryID,
-	"add": func(a, b int) int { return a + b },
-	"int": func(n int64) int { return int(n) },
+	"changes": changesOf,
+	"add":     func(a, b int) int { return a + b },
+	"int":     func(n int64) int { return int(n) },
 	"limits": func(l *api.Limits) api.Limits {
 		if l == nil {
 			return api.Limits{}
@@ -57,9 +58,9 @@ func visible(text string) string {
 
 // readable formats JSON over several lines, and shows texts as they are.
 func readable(data json.RawMessage) string {
-	var text string
-	if json.Unmarshal(data, &text) == nil {
-		return visible(text)
+	var text *string
+	if json.Unmarshal(data, &text) == nil && text != nil {
+		return visible(*text)
 	}
 	var b bytes.Buffer
 	if json.Indent(&b, data, "", "  ") != nil {

@@ -56,7 +56,7 @@ async function open(storageState, path, { width = 1440, scheme = 'light', allow 
 // check checks one page as it is.
 async function check(page, name) {
   await page.evaluate(() => new Promise(requestAnimationFrame));
-  const found = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth - innerWidth, owned: window.owned, images: document.querySelectorAll('img, iframe, object').length, inline: document.querySelectorAll('style, [style], script:not([src])').length }));
+  const found = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth - document.documentElement.clientWidth, owned: window.owned, images: document.querySelectorAll('img, iframe, object').length, inline: document.querySelectorAll('style, [style], script:not([src])').length }));
   expect(found.wide <= 0, `${name}: ${found.wide} pixels wider than the window`);
   expect(!found.owned && !found.images && !found.inline, `${name}: a text became markup: ${JSON.stringify(found)}`);
   expect(!(await page.content()).includes('planted-'), `${name}: shows a sensitive value`);
@@ -66,7 +66,14 @@ async function check(page, name) {
   for (const v of violations) faults.push(`${name}: ${v.id}: ${v.help}\n    ${v.nodes.slice(0, 3).map((n) => n.target + ' ' + (n.any[0]?.message || '')).join('\n    ')}`);
 }
 
+// distinct checks that each control of the inbox has a name of its own, as lists of screen readers and voice control need it.
+async function distinct(page) {
+  const names = await page.locator('.actions').locator('a, button, input:not([type=hidden])').evaluateAll((all) => all.map((e) => e.ariaLabel || e.textContent));
+  expect(names.length > 3 && new Set(names).size === names.length, `controls of the inbox have the same name: ${names}`);
+}
+
 const entry = (page, text) => page.locator('[data-entry]').filter({ hasText: text });
+const refund = (page, amount) => page.locator('[data-entry]').filter({ has: page.locator('dl.arguments dd').getByText(String(amount), { exact: true }) });
 const gone = (page, text) => entry(page, text).waitFor({ state: 'detached' });
 const shoot = async (page, name) => { if (settings.pictures) await page.screenshot({ path: `${settings.pictures}/${name}.png`, caret: 'initial' }); };
 
@@ -80,14 +87,13 @@ const scenarios = {
     const runs = await step('ask'); // calls, a question and a run of an agent
     await entry(desk, 'amount').nth(3).waitFor(); // they appear by themselves
     await entry(desk, 'ask_person asks').waitFor();
-    const names = await desk.locator('.actions').locator('a, button, input:not([type=hidden])').evaluateAll((all) => all.map((e) => e.ariaLabel || e.textContent));
-    expect(names.length > 4 && new Set(names).size === names.length, `controls of the inbox have the same name: ${names}`);
+    await distinct(desk);
 
-    const call = await entry(desk, 'amount: 120').getByRole('link', { name: 'refund', exact: true }).getAttribute('href');
+    const call = await refund(desk, 120).getByRole('link', { name: 'refund', exact: true }).getAttribute('href');
     const question = await entry(desk, 'ask_person asks').getByRole('link', { name: 'ask_person asks', exact: true }).getAttribute('href');
     const offer = await entry(desk, 'send_offer').getByRole('link', { name: 'send_offer', exact: true }).getAttribute('href');
     const base = new URL(settings.console).origin;
-    const pages = { inbox: 'inbox', call: base + call, offer: base + offer, question: base + question, runs: 'runs', 'no runs': 'runs?agent=nobody', 'wrong filter': 'runs?since=soon',
+    const pages = { inbox: 'inbox', call: base + call, edit: base + call + '&edit=1', offer: base + offer + '&edit=1', question: base + question, runs: 'runs', 'no runs': 'runs?agent=nobody', 'wrong filter': 'runs?since=soon',
       run: `run?id=${runs.ended}`, 'open run': `run?id=${encodeURIComponent(runs.agent)}`, report: 'report', lanes: 'lanes', tools: 'tools', missing: 'run?id=missing', login: 'login' };
     for (const [name, path] of Object.entries(pages)) {
       for (const [width, scheme] of settings.short ? [[360, 'dark'], [1440, 'light']] : [[360, 'light'], [360, 'dark'], [1440, 'light'], [1440, 'dark']]) {
@@ -106,6 +112,7 @@ const scenarios = {
     await own.getByText('another person has to decide').first().waitFor();
     expect(await viewer.getByRole('button', { name: 'Approve', exact: true }).count() === 0, 'a viewer has a button to approve');
     const phone = await open(grace, base + call, { width: 360 });
+    await phone.getByRole('link', { name: 'Edit…' }).click();
     await phone.getByRole('textbox', { name: 'amount' }).fill('9000');
     await phone.getByRole('button', { name: 'Approve as changed' }).click();
     await phone.getByText('must be at most 500').waitFor();
@@ -113,13 +120,17 @@ const scenarios = {
     await phone.getByRole('textbox', { name: 'amount' }).fill('80');
     await phone.getByRole('button', { name: 'Approve as changed' }).click();
     await phone.getByText('is approved with changed arguments').waitFor();
-    await gone(desk, 'amount: 120');
+    await refund(desk, 120).waitFor({ state: 'detached' });
     await viewer.getByText('This call no longer waits.').waitFor();
     await late.getByRole('button', { name: 'Approve', exact: true }).click(); // somebody was faster
     await late.getByText('approved with changed arguments by key:grace').first().waitFor();
 
+    const edited = await open(grace, base + call, { width: 360 });
+    await edited.getByRole('row', { name: 'amount 120 80' }).waitFor();
+    await check(edited, 'edited call');
+
     // An object within has fields of its own, and a list of texts has one per line.
-    const mail = await open(grace, base + offer, { width: 360 });
+    const mail = await open(grace, base + offer + '&edit=1', { width: 360 });
     await mail.getByRole('textbox', { name: 'message.to' }).fill('dora@customer.example');
     await mail.getByRole('group', { name: 'message.by' }).getByRole('checkbox', { name: 'letter' }).check();
     await mail.getByRole('textbox', { name: 'message.subject' }).fill('a subject that is too long');
@@ -135,22 +146,22 @@ const scenarios = {
     await desk.getByRole('dialog').waitFor();
     await check(desk, 'keys');
     await desk.keyboard.press('Escape');
-    await entry(desk, 'amount: 101').waitFor();
-    for (let i = 0; i < 12 && !(await desk.evaluate(() => document.querySelector('.chosen')?.textContent.includes('amount: 101'))); i++) await desk.keyboard.press('j');
+    await refund(desk, 101).waitFor();
+    for (let i = 0; i < 12 && !(await desk.evaluate(() => document.querySelector('.chosen')?.textContent.includes('amount101'))); i++) await desk.keyboard.press('j');
     await desk.keyboard.press('a');
     await desk.keyboard.press('Enter');
     await desk.getByText('is approved.').waitFor();
 
     // Somebody types a reason while another decides: the text stays, and the page says what happened.
     const slow = await open(grace, 'inbox', { scheme: 'dark' }), other = await open(ben, 'inbox');
-    await entry(slow, 'amount: 102').getByPlaceholder('reason').fill('not today');
-    await entry(other, 'amount: 102').getByRole('button', { name: /^Deny/ }).click();
+    await refund(slow, 102).getByPlaceholder('reason').fill('not today');
+    await refund(other, 102).getByRole('button', { name: /^Deny/ }).click();
     await slow.getByText('This no longer waits').waitFor();
-    expect(await entry(slow, 'amount: 102').getByPlaceholder('reason').inputValue() === 'not today', 'what was typed is lost');
+    expect(await refund(slow, 102).getByPlaceholder('reason').inputValue() === 'not today', 'what was typed is lost');
     await check(slow, 'inbox with a decided entry');
 
     // A call that ends while its page is open.
-    const href = await entry(other, 'amount: 103').getByRole('link', { name: 'refund', exact: true }).getAttribute('href');
+    const href = await refund(other, 103).getByRole('link', { name: 'refund', exact: true }).getAttribute('href');
     const ends = await open(ben, base + href), plain = await open(ben, base + href, { javaScriptEnabled: false });
     await step('cancel');
     await ends.getByText('This call no longer waits.').waitFor();
@@ -158,7 +169,10 @@ const scenarios = {
     await plain.getByText(/ended|does not wait/).first().waitFor();
 
     // The agent asks for more than its limit; an answer has a fault first.
-    await entry(desk, 'more than the limit of calls').getByRole('link', { name: 'Grant more…' }).click();
+    const limit = entry(desk, 'more than the limit of calls');
+    await limit.getByRole('link', { name: `Grant more… the limit of calls, call limit of run ${runs.agent}` }).waitFor();
+    await distinct(desk);
+    await limit.getByRole('link', { name: 'Grant more…' }).click();
     await desk.getByRole('textbox', { name: 'more calls' }).fill('soon');
     await desk.getByRole('button', { name: 'Grant' }).click();
     await desk.getByText('enter a number').waitFor();
@@ -238,7 +252,7 @@ const scenarios = {
   async faults() {
     const grace = await login('grace');
     const inbox = await open(grace, 'inbox', { allow: true }), runs = await open(grace, 'run?id=waits', { allow: true });
-    await entry(inbox, 'amount: 101').waitFor();
+    await refund(inbox, 101).waitFor();
     await step('kill gateway');
     await inbox.getByText('Disconnected. Trying again…').waitFor();
     await check(inbox, 'disconnected');
@@ -246,7 +260,7 @@ const scenarios = {
     await inbox.locator('#live').waitFor({ state: 'hidden' });
     await runs.locator('#live').waitFor({ state: 'hidden' });
     await step('call'); // with the amount 102
-    await entry(inbox, 'amount: 102').waitFor();
+    await refund(inbox, 102).waitFor();
 
     await step('kill server');
     await inbox.getByText('Temporal cannot be reached since').waitFor();
@@ -257,7 +271,7 @@ const scenarios = {
     await step('start server');
     await inbox.getByText('Temporal cannot be reached since').waitFor({ state: 'detached' });
     await fresh.getByRole('columnheader', { name: 'caller' }).waitFor();
-    await entry(inbox, 'amount: 102').getByRole('button', { name: /^Approve/ }).click();
+    await refund(inbox, 102).getByRole('button', { name: /^Approve/ }).click();
     await inbox.getByText('is approved.').waitFor();
 
     await step('freeze server'); // a gateway that has read nothing yet
@@ -265,7 +279,7 @@ const scenarios = {
     await loading.getByText('Reading the runs…').waitFor();
     await check(loading, 'loading');
     await step('thaw server');
-    await entry(loading, 'amount: 101').waitFor();
+    await refund(loading, 101).waitFor();
   },
 };
 

@@ -128,7 +128,7 @@ const focusIn = (selector) => ((chosen && document.contains(chosen) ? chosen : d
 const keys = {
 	j: () => choose(1), k: () => choose(-1),
 	a: () => focusIn('[data-approve]'), d: () => focusIn('[data-reason]'),
-	e: () => { const edit = (chosen || document).querySelector('[data-edit]'); if (edit?.href) edit.click(); else byId('edit')?.querySelector('input:not([type=hidden]), textarea, select')?.focus(); },
+	e: () => (chosen || document).querySelector('[data-edit]')?.click(),
 	i: () => { location.href = '/console/inbox'; }, r: () => { location.href = '/console/runs'; },
 	'/': () => document.querySelector('[data-filter]')?.focus(), '?': () => byId('keys').showModal(),
 };

@@ -204,6 +204,7 @@ func TestConsole_PeopleDecideInABrowser(t *testing.T) {
 			r := b.record(agent, `"amount":80`)
 			if d := r.Approval; r.Status != api.CallCompleted || d == nil || d.By != "key:grace" ||
 				d.Auth != api.AuthKey || !strings.Contains(string(d.Edited), `"amount":80`) ||
+				!strings.Contains(string(d.Original), `"amount":120`) ||
 				strings.Contains(string(d.Edited), "planted-") {
 				t.Errorf("the record of the edited call: %s %+v", r.Status, d)
 			}

@@ -72,6 +72,7 @@ var packageRules = []packageRule{
 	{folder: "audit/traces", ours: []string{"api", "audit"}, std: anything, others: []string{
 		sdk + "client", "go.opentelemetry.io/proto/slim/otlp", "google.golang.org/protobuf",
 	}},
+	{folder: "audit/recordfile", ours: []string{"api", "audit", "internal"}, std: anything},
 	{folder: "audit/recorddb", ours: []string{"api", "audit"}, std: anything,
 		others: []string{"github.com/jackc/pgx/v5"}},
 	{folder: "audit", ours: []string{"api"}, std: anything, others: []string{
@@ -105,6 +106,7 @@ var packageRules = []packageRule{
 		}},
 	{folder: "starter", ours: []string{
 		".", "api", "toolspecs", "audit", "gateway", "audit/export", "audit/html", "audit/recorddb",
+		"audit/recordfile",
 		"audit/traces", "payloads", "payloads/s3", "internal", "internal/connection", "internal/runstart",
 		"starter/replay",
 	}, std: anything, others: []string{

@@ -2,7 +2,6 @@ package payloads
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/switchyard/switchyard/internal/filewatch"
+	"github.com/switchyard/switchyard/internal/wholefile"
 )
 
 // folder is a store in a folder, which workers on several machines may share. A blob is the file
@@ -42,51 +42,21 @@ func (f folder) String() string { return "file://" + f.dir }
 
 func (f folder) path(key string) string { return filepath.Join(f.dir, key[:2], key) }
 
-// Put writes a temporary file, flushes it and renames it, so that readers never see a partial file.
+// Put returns when the blob is on the disk, so that readers never see a part of it.
 func (f folder) Put(_ context.Context, key string, data []byte) error {
 	path := f.path(key)
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+	err := os.Mkdir(filepath.Dir(path), 0o750)
+	switch {
+	case err == nil:
+		err = wholefile.SyncFolder(f.dir)
+	case errors.Is(err, fs.ErrExist):
+		err = nil
+	}
+	if err == nil {
+		err = wholefile.Write(path, data, 0o640)
+	}
+	if err != nil {
 		return fmt.Errorf("payload store %s: %w", f, err)
-	}
-	temporary := path + "." + rand.Text()[:8] + ".tmp"
-	err := writeSynced(temporary, data)
-	if err == nil {
-		err = os.Rename(temporary, path)
-	}
-	if err == nil {
-		err = syncDir(filepath.Dir(path))
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("payload store %s: %w", f, err), removeIfThere(temporary))
-	}
-	return nil
-}
-
-func writeSynced(path string, data []byte) (err error) {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	if _, err := file.Write(data); err != nil {
-		return err
-	}
-	return file.Sync()
-}
-
-// syncDir flushes a folder, so that a new name survives a power failure.
-func syncDir(path string) (err error) {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, dir.Close()) }()
-	return dir.Sync()
-}
-
-func removeIfThere(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/wholefile"
 )
 
 // positionSuffix is appended to the name of a file for the file that keeps its position.
@@ -150,18 +151,7 @@ func writeState(path string, s state) error {
 	if err := os.Rename(temporary.Name(), path); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
-}
-
-// syncFolder stores the names of a folder, so that a renamed file stays after a loss of power. Some
-// systems cannot.
-func syncFolder(path string) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	_ = folder.Sync()
-	return folder.Close()
+	return wholefile.SyncFolder(filepath.Dir(path))
 }
 
 // Close closes the file.

@@ -175,6 +175,10 @@ func (b *callBody) complete(d *switchyard.Decision, entered url.Values) bool {
 		changes, ok := b.changes(entered)
 		if !ok {
 			b.Problem = "The changed arguments are not valid."
+			if b.Edit != nil && b.Edit.Stale {
+				b.Problem = "The tool has changed since the form was shown. Look at the arguments " +
+					"again, and change them here."
+			}
 			return false
 		}
 		d.Arguments = changes
@@ -195,6 +199,7 @@ func (b *callBody) complete(d *switchyard.Decision, entered url.Values) bool {
 // changes returns the changed arguments of an edit.
 func (b *callBody) changes(entered url.Values) (json.RawMessage, bool) {
 	if b.Edit != nil {
+		b.Edit.Stale = entered.Has("arguments") // of the form without fields
 		return b.Edit.Changes(entered)
 	}
 	b.Text = entered.Get("arguments")

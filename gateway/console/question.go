@@ -75,6 +75,9 @@ func (c *Console) answer(p *page) {
 		if reply.Value = value; !ok {
 			p.audit("answer", did, errFaults, "run", body.Run, "question", body.ID)
 			body.Problem = "The answer is not valid."
+			if body.Form.Stale {
+				body.Problem = "The form is not that of this question. Answer here."
+			}
 			c.showQuestionBody(p, body, http.StatusUnprocessableEntity)
 			return
 		}

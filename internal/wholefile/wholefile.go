@@ -8,9 +8,10 @@ import (
 	"path/filepath"
 )
 
-// Write gives the file at path the data and the mode. Whoever reads it, and whoever starts after a
-// crash, finds the old file or the new one. Watchers of the folder see a hidden name before. The
-// folder has to exist; on an error the old file stays.
+// Write replaces the file at path, with a mode. After a crash or a loss of power the path has the
+// old content or the new one, and the new one after Write has returned. Watchers of the folder see
+// a hidden name before. The folder has to exist; on an error before the replacement the old file
+// stays.
 func Write(path string, data []byte, mode fs.FileMode) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
@@ -23,5 +24,16 @@ func Write(path string, data []byte, mode fs.FileMode) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(file.Name()))
 	}
-	return nil
+	return SyncFolder(filepath.Dir(path))
+}
+
+// SyncFolder stores the names in a folder, so that a renamed file stays after a loss of power. Some
+// systems cannot; that is no error.
+func SyncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_ = folder.Sync()
+	return folder.Close()
 }

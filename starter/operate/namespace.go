@@ -94,20 +94,25 @@ func awaitNamespace(ctx context.Context, c client.Client, name string) error {
 	})
 }
 
-// awaitVisible repeats a request until the server knows what it names.
+// awaitVisible repeats a request until the server knows what it names. The error is the last one
+// that the server gave in time.
 func awaitVisible(ctx context.Context, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, visible)
 	defer cancel()
 	tick := time.NewTicker(visibleAgain)
 	defer tick.Stop()
+	var last error
 	for {
 		err := request(ctx)
 		if err == nil {
 			return nil
 		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
 		select {
 		case <-ctx.Done():
-			return err
+			return last
 		case <-tick.C:
 		}
 	}

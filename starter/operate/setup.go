@@ -15,6 +15,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
+	"google.golang.org/grpc/codes"
 )
 
 func setupCommand(a *cli.App) *cobra.Command {
@@ -85,10 +86,7 @@ func register(ctx context.Context, a *cli.App, c client.Client) error {
 		_, isTaken := taken[one.Name]
 		return isTaken || isRefused(one)
 	})
-	if late := awaitAttributes(ctx, c, attributes.Names(usable)); late != nil {
-		return cli.Errorf(cli.ExitFailed,
-			"search attributes were registered and cannot be used yet: %w\nRun setup again.", late)
-	}
+	late := awaitAttributes(ctx, c, attributes.Names(usable))
 	switch {
 	case err != nil:
 		return cli.Errorf(cli.ExitFailed,
@@ -98,6 +96,9 @@ func register(ctx context.Context, a *cli.App, c client.Client) error {
 		return cli.Errorf(cli.ExitFailed,
 			"search attributes exist with other types than Switchyard's: %s\nAsk the server's operator to remove them, and run setup again. Until then runs do not set them.",
 			taken.Text())
+	case late != nil:
+		return cli.Errorf(cli.ExitFailed,
+			"search attributes cannot be used yet: %w\nRun setup again.", late)
 	}
 	return nil
 }
@@ -138,14 +139,28 @@ func awaitAttributes(ctx context.Context, c client.Client, names []string) error
 	for _, name := range names {
 		query += " AND " + name + " IS NULL"
 	}
-	return awaitVisible(ctx, func(ctx context.Context) error {
+	var final error
+	err := awaitVisible(ctx, func(ctx context.Context) error {
 		_, err := c.CountWorkflow(ctx,
 			&workflowservice.CountWorkflowExecutionsRequest{Query: query})
-		if _, denied := errors.AsType[*serviceerror.PermissionDenied](err); denied {
-			return nil
+		if isUnknownYet(err) {
+			return err
 		}
-		return err
+		if _, denied := errors.AsType[*serviceerror.PermissionDenied](err); !denied {
+			final = err
+		}
+		return nil
 	})
+	if err == nil {
+		err = final
+	}
+	return err
+}
+
+// isUnknownYet reports whether a server does not know an attribute yet, or cannot say.
+func isUnknownYet(err error) bool {
+	return slices.Contains([]codes.Code{codes.InvalidArgument, codes.Unavailable,
+		codes.DeadlineExceeded, codes.ResourceExhausted}, serviceerror.ToStatus(err).Code())
 }
 
 // tellSetup prints the registered attributes and the new ones. all is set if none is missing.

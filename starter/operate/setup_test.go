@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/starter/internal/cli"
@@ -13,10 +14,11 @@ import (
 	"google.golang.org/grpc"
 )
 
-// readOnly is a Temporal server whose caller may neither change namespaces nor count runs.
+// readOnly is a Temporal server whose caller may not change namespaces, and cannot count runs.
 type readOnly struct {
 	workflowservice.UnimplementedWorkflowServiceServer
 	operatorservice.UnimplementedOperatorServiceServer
+	count error
 }
 
 var errDenied = serviceerror.ToStatus(serviceerror.NewPermissionDenied("no", "")).Err()
@@ -26,10 +28,10 @@ func (readOnly) GetSystemInfo(context.Context, *workflowservice.GetSystemInfoReq
 	return &workflowservice.GetSystemInfoResponse{}, nil
 }
 
-func (readOnly) CountWorkflowExecutions(context.Context,
+func (r readOnly) CountWorkflowExecutions(context.Context,
 	*workflowservice.CountWorkflowExecutionsRequest) (
 	*workflowservice.CountWorkflowExecutionsResponse, error) {
-	return nil, errDenied
+	return nil, r.count
 }
 
 func (readOnly) ListSearchAttributes(context.Context,
@@ -45,18 +47,25 @@ func (readOnly) AddSearchAttributes(context.Context,
 }
 
 func TestSetup_NamesAttributesThatItMayNotRegister(t *testing.T) {
-	address := testserver.ServeGRPC(t, func(r grpc.ServiceRegistrar) {
-		workflowservice.RegisterWorkflowServiceServer(r, readOnly{})
-		operatorservice.RegisterOperatorServiceServer(r, readOnly{})
-	})
-	var out, stderr strings.Builder
-	code := operateProgram.Run(t.Context(), []string{"setup", "--address", address},
-		cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &stderr})
 	const want = "cannot register SwitchyardAgent (Keyword), SwitchyardCaller (Keyword), "
-	if code != cli.ExitFailed || !strings.Contains(stderr.String(), want) {
-		t.Errorf("exit code %d, %s, want %q", code, stderr.String(), want)
-	}
-	if out.Len() > 0 {
-		t.Errorf("standard output is %q, want nothing", out.String())
+	for _, count := range []error{errDenied,
+		serviceerror.ToStatus(serviceerror.NewUnimplemented("no counts")).Err()} {
+		address := testserver.ServeGRPC(t, func(r grpc.ServiceRegistrar) {
+			workflowservice.RegisterWorkflowServiceServer(r, readOnly{count: count})
+			operatorservice.RegisterOperatorServiceServer(r, readOnly{})
+		})
+		var out, stderr strings.Builder
+		began := time.Now()
+		code := operateProgram.Run(t.Context(), []string{"setup", "--address", address},
+			cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &stderr})
+		if code != cli.ExitFailed || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%v: exit code %d, %s, want %q", count, code, stderr.String(), want)
+		}
+		if took := time.Since(began); took > visible/2 {
+			t.Errorf("%v: setup waited %v for a count that the server refuses", count, took)
+		}
+		if out.Len() > 0 {
+			t.Errorf("%v: standard output is %q, want nothing", count, out.String())
+		}
 	}
 }

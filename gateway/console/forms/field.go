@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
@@ -17,17 +16,17 @@ import (
 // Kind is how a field is shown.
 type Kind string
 
-// The kinds of a field. Lines is a text for each line, Chosen has any of the choices, and Group is
-// a heading over the fields of an object.
+// The kinds of a field. Lines is a text for each line, Select has one of the choices, Checkboxes
+// any of them, and Group is a heading over the fields of an object.
 const (
-	Text   Kind = "text"
-	Area   Kind = "area"
-	Lines  Kind = "lines"
-	Number Kind = "number"
-	Choice Kind = "choice"
-	Chosen Kind = "chosen"
-	JSON   Kind = "json"
-	Group  Kind = "group"
+	Text       Kind = "text"
+	Area       Kind = "area"
+	Lines      Kind = "lines"
+	Number     Kind = "number"
+	Select     Kind = "select"
+	Checkboxes Kind = "checkboxes"
+	JSON       Kind = "json"
+	Group      Kind = "group"
 )
 
 // maxText is the length in bytes above which a text gets a field of several lines.
@@ -63,7 +62,9 @@ type Field struct {
 }
 
 // Label is the name of the field for people, such as message.subject.
-func (f Field) Label() string { return strings.Join(f.Path, ".") }
+func (f Field) Label() string {
+	return strings.TrimPrefix(strings.TrimPrefix(f.problemPath(), "$"), ".")
+}
 
 // Help is what to know before one enters a value.
 func (f Field) Help() string {
@@ -83,20 +84,32 @@ func (f Field) Help() string {
 	return strings.Join(says, ". ")
 }
 
-// Input is the name of the input of the value.
-func (f Field) Input() string { return "f." + f.pointer() }
+// Input is the name of the input of the value. A page always sends it: checkboxes have an empty one
+// besides.
+func (f Field) Input() string { return inputPrefix + f.inputName() }
 
 // Omit is the name of the checkbox that leaves the member out.
-func (f Field) Omit() string { return "omit." + f.pointer() }
+func (f Field) Omit() string { return omitPrefix + f.inputName() }
 
-// Omissible reports whether the member can be left out by a checkbox.
-func (f Field) Omissible() bool { return !f.Required && !f.Omitted && f.Kind != Choice }
+const inputPrefix, omitPrefix = "f.", "omit."
 
-// pointer is the JSON Pointer of the member, without the first slash.
-func (f Field) pointer() string {
+// isInput reports whether a name is that of an input of some form.
+func isInput(name string) bool {
+	return strings.HasPrefix(name, inputPrefix) || strings.HasPrefix(name, omitPrefix)
+}
+
+// Omissible reports whether the member can be left out by a checkbox. A select has an empty choice
+// for that, which keeps a sensitive value.
+func (f Field) Omissible() bool {
+	return !f.Required && f.before != nil && (f.Kind != Select || f.Masked)
+}
+
+// inputName is the JSON Pointer of the member, without the first slash. Browsers change the ends of
+// lines in names, so they are escaped.
+func (f Field) inputName() string {
 	escaped := make([]string, len(f.Path))
 	for i, name := range f.Path {
-		escaped[i] = jsontext.EscapePointer(name)
+		escaped[i] = escapeLineEnds.Replace(jsontext.EscapePointer(name))
 	}
 	return strings.Join(escaped, "/")
 }
@@ -119,8 +132,8 @@ func (f Field) within(path []string) bool {
 func fieldOf(path []string, o outline, before json.RawMessage) Field {
 	f := Field{Path: path, before: before, typ: o.typ, Hint: o.hint(path[len(path)-1]),
 		Choices: o.choices(), initial: o.initial, null: string(before) == "null"}
-	if f.Kind = kindOf(o); f.Choices != nil && f.Kind != Chosen {
-		f.Kind, f.typ = Choice, ""
+	if f.Kind = kindOf(o); f.Choices != nil && f.Kind != Checkboxes {
+		f.Kind, f.typ = Select, ""
 	}
 	if f.null {
 		f.before = nil
@@ -133,13 +146,12 @@ func fieldOf(path []string, o outline, before json.RawMessage) Field {
 
 // kindOf returns how values of the schema are shown, unless there are choices.
 func kindOf(o outline) Kind {
+	if o.list != "" {
+		return o.list
+	}
 	switch o.typ {
 	case "integer", "number":
 		return Number
-	case typeStrings:
-		return Lines
-	case typeChosen:
-		return Chosen
 	case typeString:
 		length, _ := o.node.Get("maxLength").(json.Number)
 		if most, err := strconv.ParseFloat(string(length), 64); err == nil && most > maxText {
@@ -160,15 +172,15 @@ func (f *Field) show(value json.RawMessage) {
 	case ok:
 		f.Value = text
 		f.widen()
-	case f.Kind == Choice:
+	case f.Kind == Select:
 		f.choose(value)
-	case f.Kind == Chosen && f.chosen(value):
+	case f.Kind == Checkboxes && f.checked(value):
 		f.Value = compact(value)
 	default: // also a value of another type, which admission converts
 		if f.Kind != Number {
 			f.typ, f.Kind = "", JSON
 		}
-		f.Value = compact(value)
+		f.Value = escapeHidden(compact(value))
 	}
 }
 
@@ -176,18 +188,14 @@ func (f *Field) show(value json.RawMessage) {
 // not come back.
 func (f *Field) lines(value json.RawMessage) (text string, ok bool) {
 	if f.typ == typeString {
-		ok = json.Unmarshal(value, &text) == nil
+		ok = json.Unmarshal(value, &text) == nil && !strings.ContainsFunc(text, isHidden) &&
+			hasOneEnding(text)
 		return text, ok
 	}
 	var texts []string
 	ok = f.Kind == Lines && json.Unmarshal(value, &texts) == nil &&
 		!slices.ContainsFunc(texts, isNoLine)
 	return strings.Join(texts, "\n"), ok
-}
-
-// isNoLine reports whether a text would not come back as the same line.
-func isNoLine(text string) bool {
-	return text == "" || strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // choose selects the choice with the value, which is one more choice if it is none.
@@ -203,8 +211,8 @@ func (f *Field) choose(value json.RawMessage) {
 	f.Value = f.Choices[i].Value
 }
 
-// chosen reports whether an array is what a browser returns if its elements are chosen.
-func (f *Field) chosen(value json.RawMessage) bool {
+// checked reports whether an array is what a browser returns if its elements are checked.
+func (f *Field) checked(value json.RawMessage) bool {
 	filled, same := Field{Value: compact(value)}, []any{}
 	for _, c := range f.Choices {
 		if filled.Has(c.Value) {
@@ -238,41 +246,52 @@ func compact(data json.RawMessage) string {
 
 // take reads what was entered; set is false if the member stays as it is.
 func (f *Field) take(entered url.Values) (value json.RawMessage, set bool) {
-	f.Value = f.text(entered[f.Input()])
+	given := entered[f.Input()]
+	sent := len(given) > 0
+	if sent {
+		f.Value = f.text(given)
+	}
 	if f.omitted(entered) {
 		f.Omitted = true
 		return json.RawMessage("null"), f.before != nil
 	}
-	if f.Kind == Group || f.Value == "" && f.emptyKeeps() {
+	if f.Kind == Group || !sent || f.Value == "" && f.emptyKeeps() {
 		return nil, false
 	}
 	f.Omitted = false
 	value, f.Fault = f.parse(f.Value)
-	if f.Fault != "" || f.before != nil && f.untouched(value) {
+	if f.Fault != "" || f.untouched(value) {
 		return nil, false
 	}
-	return f.change(value), true
+	return value, true
 }
 
-// change returns what the merge patch has for a new value.
+// change returns what the merge patch has for a new value. A value that no patch makes is a fault.
 func (f *Field) change(value json.RawMessage) json.RawMessage {
-	if f.before == nil || f.Kind != JSON {
-		return value
+	before, after := decoded(f.before), decoded(value)
+	patch := difference(before, after)
+	switch {
+	case after == nil || !reflect.DeepEqual(merged(before, patch), after):
+		f.Fault = "null cannot be entered: leave the member out instead"
+	case mergesHidden(before, after):
+		f.Fault = "an object cannot replace a sensitive value, whose members would stay"
 	}
-	patch, fault := encoded(difference(decoded(f.before), decoded(value)))
+	data, fault := encoded(patch)
 	if fault != "" {
 		return value // it was decoded from JSON, so that it can be encoded
 	}
-	return patch
+	return data
 }
 
 // text returns what was entered as the text of the field.
 func (f *Field) text(entered []string) string {
-	switch {
-	case f.Kind == Chosen && (len(entered) > 0 || !f.emptyKeeps()):
-		return "[" + strings.Join(entered, ",") + "]"
-	case len(entered) == 0:
-		return ""
+	if f.Kind == Checkboxes {
+		checked := slices.DeleteFunc(slices.Clone(entered),
+			func(one string) bool { return one == "" })
+		if len(checked) == 0 && f.emptyKeeps() {
+			return ""
+		}
+		return "[" + strings.Join(checked, ",") + "]"
 	}
 	return strings.ReplaceAll(entered[0], "\r\n", "\n")
 }
@@ -280,27 +299,13 @@ func (f *Field) text(entered []string) string {
 // emptyKeeps reports whether an empty text leaves the member as it is.
 func (f *Field) emptyKeeps() bool { return f.Masked || f.null || f.before == nil && !f.Required }
 
-// untouched reports whether a value is the present one, as a browser returns it.
+// untouched reports whether a value is the present one.
 func (f *Field) untouched(value json.RawMessage) bool {
-	entered, present := decoded(value), decoded(f.before)
-	if old, ok := present.(string); ok && f.typ == typeString {
-		text, _ := entered.(string)
-		return returned.Replace(text) == returned.Replace(old)
+	if f.before == nil {
+		return f.null && string(value) == "null"
 	}
-	return reflect.DeepEqual(entered, present)
+	return reflect.DeepEqual(decoded(value), decoded(f.before))
 }
-
-// withEndings gives a text the ends of lines of the present one.
-func (f *Field) withEndings(text string) string {
-	old, _ := decoded(f.before).(string)
-	if n := strings.Count(old, "\r\n"); n > 0 && n == strings.Count(old, "\n") {
-		return strings.ReplaceAll(text, "\n", "\r\n")
-	}
-	return text
-}
-
-// returned replaces what a browser does not return as it was shown: ends of lines, and zero bytes.
-var returned = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "\uFFFD")
 
 // decoded returns a JSON value; numbers keep their digits. Texts that are not JSON are nil.
 func decoded(data json.RawMessage) (v any) {
@@ -314,7 +319,7 @@ func decoded(data json.RawMessage) (v any) {
 
 // omitted reports whether the member is to be left out.
 func (f *Field) omitted(entered url.Values) bool {
-	return entered.Get(f.Omit()) != "" || f.Kind == Choice && f.Value == "" && !f.Masked
+	return entered.Get(f.Omit()) != "" || f.Kind == Select && f.Value == "" && !f.Masked
 }
 
 // parse returns the JSON value of a text, or what is wrong with it.
@@ -323,8 +328,9 @@ func (f *Field) parse(text string) (json.RawMessage, string) {
 	case f.Kind == Lines:
 		return encoded(slices.DeleteFunc(strings.Split(text, "\n"),
 			func(line string) bool { return line == "" }))
-	case f.typ == typeString && f.Kind != Choice:
-		return encoded(f.withEndings(text))
+	case f.typ == typeString && f.Kind != Select:
+		old, _ := decoded(f.before).(string)
+		return encoded(withEndings(text, old))
 	}
 	data, fault := Strict(text)
 	if fault != "" && f.Kind == Number {

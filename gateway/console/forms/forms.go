@@ -24,7 +24,10 @@ const (
 // Form is a form for a JSON value. The fields of an object follow the group that they belong to.
 type Form struct {
 	Fields []Field
-	whole  bool
+	// Stale says that the entered form has fields that this one has not: the schema has changed.
+	Stale bool
+
+	whole bool
 }
 
 // Edit returns a form to change members of an object; ok is false if the schema names no members.
@@ -38,7 +41,7 @@ func Edit(schema, value json.RawMessage) (f Form, ok bool) {
 	if !isObject && len(value) > 0 {
 		return Form{}, false
 	}
-	f.add(nil, o, present)
+	f.add(nil, o, present, nil)
 	return f, true
 }
 
@@ -47,7 +50,7 @@ func Answer(schema json.RawMessage) Form {
 	o, valid := read(schema)
 	if valid && len(o.members()) > 0 && o.typ == typeObject {
 		f := Form{}
-		f.add(nil, o, nil)
+		f.add(nil, o, nil, o.initial)
 		f.propose()
 		return f
 	}
@@ -76,22 +79,25 @@ func objectOf(value json.RawMessage) (members map[string]json.RawMessage, ok boo
 	return members, ok
 }
 
-// add adds the fields of an object's members, in the order of the schema.
-func (f *Form) add(path []string, o outline, present map[string]json.RawMessage) {
+// add adds the fields of an object's members, in the order of the schema. present are the members
+// that there are; initial is the default of a new object.
+func (f *Form) add(path []string, o outline, present map[string]json.RawMessage, initial any) {
 	for _, name := range o.members() {
 		at, member := append(slices.Clone(path), name), o.member(name)
+		if outer, ok := initial.(*jsontext.Object); ok && outer.Has(name) {
+			member.initial = outer.Get(name)
+		}
 		required := o.requires(name)
 		inner, grouped := group(at, member, present[name], required)
-		grouped = grouped && len(f.Fields) < maxFields
-		field := fieldOf(at, member, present[name])
-		if grouped {
-			field = Field{Path: at, Kind: Group, Hint: member.hint(name), before: present[name]}
+		if grouped && len(f.Fields) < maxFields {
+			f.Fields = append(f.Fields, Field{Path: at, Kind: Group, Hint: member.hint(name),
+				Required: required, before: present[name]})
+			f.add(at, member, inner, member.initial)
+			continue
 		}
+		field := fieldOf(at, member, present[name])
 		field.Required = required
 		f.Fields = append(f.Fields, field)
-		if grouped {
-			f.add(at, member, inner)
-		}
 	}
 }
 
@@ -116,39 +122,64 @@ func group(path []string, o outline, value json.RawMessage, required bool) (
 // propose fills the fields of a new value with the defaults of the schema.
 func (f *Form) propose() {
 	for i := range f.Fields {
-		if one := &f.Fields[i]; one.initial != nil && one.Kind != Group {
+		if one := &f.Fields[i]; one.initial != nil {
 			one.show(jsontext.Encode(one.initial, nil))
 		}
 	}
 }
 
 // Changes reads an edit: a JSON merge patch (RFC 7396) with the members that changed, null for one
-// to leave out. ok is false if a field has a fault.
+// to leave out. ok is false if a field has a fault, or the form is stale.
 func (f *Form) Changes(entered url.Values) (changes json.RawMessage, ok bool) {
-	patch := map[string]any{}
-	ok = true
+	patch, ok := f.take(entered, (*Field).change)
+	data, err := json.Marshal(patch)
+	return data, ok && err == nil
+}
+
+// take reads the fields into an object. of makes of a new value what the object has.
+func (f *Form) take(entered url.Values, of func(*Field, json.RawMessage) json.RawMessage) (
+	object map[string]any, ok bool) {
+	object, f.Stale = map[string]any{}, f.Stale || f.isStale(entered)
+	ok = !f.Stale
 	var out []string // the group that is left out
 	for i := range f.Fields {
 		one := &f.Fields[i]
 		if out != nil && one.within(out) {
 			continue
 		}
+		out = nil
 		value, set := one.take(entered)
-		if set {
-			put(patch, one.Path, value)
-		}
-		if out = nil; set && one.Kind == Group {
+		switch {
+		case set && one.Kind == Group:
 			out = one.Path
+		case set && !one.Omitted:
+			value = of(one, value)
+		}
+		if last := len(one.Path) - 1; set {
+			reach(object, one.Path[:last])[one.Path[last]] = value
 		}
 		ok = ok && one.Fault == ""
 	}
-	data, err := json.Marshal(patch)
-	return data, ok && err == nil
+	return object, ok
 }
 
-// put sets the value at a path of objects.
-func put(object map[string]any, path []string, value json.RawMessage) {
-	for _, name := range path[:len(path)-1] {
+// isStale reports whether an input was sent that is none of this form.
+func (f *Form) isStale(entered url.Values) bool {
+	known := map[string]bool{}
+	for _, one := range f.Fields {
+		known[one.Input()], known[one.Omit()] = one.Kind != Group, true
+	}
+	for name := range entered {
+		if isInput(name) && !known[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// reach returns the object at a path of objects, and makes those that are missing.
+func reach(object map[string]any, path []string) map[string]any {
+	for _, name := range path {
 		inner, ok := object[name].(map[string]any)
 		if !ok {
 			inner = map[string]any{}
@@ -156,19 +187,27 @@ func put(object map[string]any, path []string, value json.RawMessage) {
 		}
 		object = inner
 	}
-	object[path[len(path)-1]] = value
+	return object
 }
 
-// Value reads a new value. ok is false if a field has a fault.
+// Value reads a new value. ok is false if a field has a fault, or the form is stale.
 func (f *Form) Value(entered url.Values) (value json.RawMessage, ok bool) {
-	if !f.whole {
-		return f.Changes(entered)
+	object, ok := f.take(entered,
+		func(_ *Field, value json.RawMessage) json.RawMessage { return value })
+	if f.whole {
+		value, _ = object[whole].(json.RawMessage)
+		if len(value) == 0 && f.Fields[0].Fault == "" {
+			f.Fields[0].Fault = "enter a value"
+		}
+		return value, ok && f.Fields[0].Fault == ""
 	}
-	value, _ = f.Fields[0].take(entered)
-	if len(value) == 0 && f.Fields[0].Fault == "" {
-		f.Fields[0].Fault = "enter a value"
+	for _, one := range f.Fields {
+		if one.Kind == Group { // also with no member
+			reach(object, one.Path)
+		}
 	}
-	return value, f.Fields[0].Fault == ""
+	data, err := json.Marshal(object)
+	return data, ok && err == nil
 }
 
 // Blame puts the problems of a refused value at their fields, and returns those without a field.

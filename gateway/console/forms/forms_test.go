@@ -82,9 +82,9 @@ func TestEdit_LeavesUntouchedValuesAsTheyAre(t *testing.T) {
 	const schema = `{"properties":{"a":{"type":"string"},"b":{"enum":["a<b","c"]},"c":{}}}`
 	for name, tt := range map[string]struct{ value, entered, want string }{
 		"line ends of Windows": {`{"a":"x\r\ny"}`, "x\r\ny", `{}`},
-		"line ends of old":     {`{"a":"x\ry"}`, "x\r\ny", `{}`},
+		"line ends of old":     {`{"a":"x\ry"}`, `"x\ry"`, `{}`},
+		"mixed line ends":      {`{"a":"x\r\ny\nz"}`, `"x\r\ny\nz"`, `{}`},
 		"escaped letters":      {`{"a":"\u003cp\u003e"}`, "<p>", `{}`},
-		"a zero byte":          {`{"a":"x\u0000"}`, "x\uFFFD", `{}`},
 		"a change keeps the line ends": {`{"a":"x\r\ny"}`, "x\r\nz",
 			`{"a":"x\r\nz"}`},
 	} {
@@ -172,7 +172,7 @@ func TestEdit_HasFieldsForObjectsWithin(t *testing.T) {
 		}
 	}
 	want := map[string]string{"message": "unknown", "message.to": "no address",
-		"message.a/b": "too long"}
+		`message["a/b"]`: "too long"}
 	if !reflect.DeepEqual(faults, want) {
 		t.Errorf("the faults are %v, want %v", faults, want)
 	}
@@ -184,12 +184,11 @@ func TestEdit_ChangesObjectsThatAreShownAsJSON(t *testing.T) {
 	const present = `{"o":{"a":1,"b":{"c":null,"d":[{"e":1}]},"f":"x"}}`
 	for entered, want := range map[string]string{
 		`{"f":"x","b":{"d":[{"e":1.0}],"c":null},"a":1}`: `{"o":{"b":{"d":[{"e":1.0}]}}}`,
-		`{"a":1,"f":"x"}`:           `{"o":{"b":null}}`,
-		`{"a":1,"b":{},"f":"y"}`:    `{"o":{"b":{"c":null,"d":null},"f":"y"}}`,
-		`{"a":{"g":1},"b":3}`:       `{"o":{"a":{"g":1},"b":3,"f":null}}`,
-		`{}`:                        `{"o":{"a":null,"b":null,"f":null}}`,
-		`"none"`:                    `{"o":"none"}`,
-		`{"a":1,"b":null,"f":null}`: `{"o":{"b":null,"f":null}}`,
+		`{"a":1,"f":"x"}`:        `{"o":{"b":null}}`,
+		`{"a":1,"b":{},"f":"y"}`: `{"o":{"b":{"c":null,"d":null},"f":"y"}}`,
+		`{"a":{"g":1},"b":3}`:    `{"o":{"a":{"g":1},"b":3,"f":null}}`,
+		`{}`:                     `{"o":{"a":null,"b":null,"f":null}}`,
+		`"none"`:                 `{"o":"none"}`,
 	} {
 		checkChanges(t, schema, present, values("f.o", entered), want)
 	}
@@ -232,6 +231,8 @@ func TestEdit_EndsForSchemasThatContainThemselves(t *testing.T) {
 		`{"anyOf":[{"$ref":"#/$defs/A"},{"type":"null"}]}`,
 		`{"$ref":"#/$defs/A"}`,
 		`{"type":["array","null"],"items":{"oneOf":[{"$ref":"#/$defs/A"}]}}`,
+		`{"type":"checkboxes","items":{"$ref":"#/$defs/A"}}`,
+		`{"$id":"urn:a","$ref":"#/$defs/A"}`,
 	} {
 		schema := json.RawMessage(`{"type":"object","required":["a"],"properties":{"a":
 			{"$ref":"#/$defs/A"}},"$defs":{"A":` + def + `}}`)
@@ -340,14 +341,15 @@ func TestEdit_ChoosesSeveral(t *testing.T) {
 		entered []string
 		want    string
 	}{
-		"untouched":          {`["r","b"]`, forms.Chosen, []string{`"r"`, `"b"`}, `{}`},
-		"one more":           {`["r"]`, forms.Chosen, []string{`"r"`, `"g"`}, `{"c":["r","g"]}`},
-		"none":               {`["r"]`, forms.Chosen, nil, `{"c":[]}`},
+		"untouched":          {`["r","b"]`, forms.Checkboxes, []string{`"r"`, `"b"`}, `{}`},
+		"one more":           {`["r"]`, forms.Checkboxes, []string{`"r"`, `"g"`}, `{"c":["r","g"]}`},
+		"none":               {`["r"]`, forms.Checkboxes, []string{""}, `{"c":[]}`},
+		"not sent":           {`["r"]`, forms.Checkboxes, nil, `{}`},
 		"of another order":   {`["b","r"]`, forms.JSON, []string{`["b","r"]`}, `{}`},
 		"with another":       {`["x"]`, forms.JSON, []string{`["x"]`}, `{}`},
 		"with one twice":     {`["r","r"]`, forms.JSON, []string{`["r","r"]`}, `{}`},
-		"a sensitive value":  {`"***"`, forms.Chosen, nil, `{}`},
-		"a new secret value": {`"***"`, forms.Chosen, []string{`"g"`}, `{"c":["g"]}`},
+		"a sensitive value":  {`"***"`, forms.Checkboxes, []string{""}, `{}`},
+		"a new secret value": {`"***"`, forms.Checkboxes, []string{"", `"g"`}, `{"c":["g"]}`},
 	} {
 		f, _ := forms.Edit(json.RawMessage(schema), json.RawMessage(`{"c":`+tt.present+`}`))
 		got, ok := f.Changes(url.Values{"f.c": tt.entered})

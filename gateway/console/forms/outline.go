@@ -10,8 +10,7 @@ import (
 const (
 	typeObject  = "object"
 	typeString  = "string"
-	typeStrings = "strings" // an array of them
-	typeChosen  = "chosen"  // an array of choices
+	typeBoolean = "boolean"
 )
 
 // outline is a JSON Schema as far as it decides about fields.
@@ -19,8 +18,10 @@ type outline struct {
 	root any
 	// node is the schema that has the type: behind references, and without the alternative null.
 	node *jsontext.Object
-	// typ is the type of the values, null aside; empty if there are several.
+	// typ is the type of the values, null aside; empty if there are several. list is how an array
+	// is shown, Lines or Checkboxes; empty for others.
 	typ                string
+	list               Kind
 	title, description string
 	// initial is the default; nil for none.
 	initial any
@@ -34,10 +35,10 @@ func outlineOf(root, schema any) outline {
 	o := resolve(root, schema)
 	if o.typ == "array" {
 		switch item := o.item(); {
-		case item.choices() != nil:
-			o.typ = typeChosen
+		case item.typ != typeBoolean && item.choices() != nil:
+			o.list = Checkboxes
 		case item.typ == typeString:
-			o.typ = typeStrings
+			o.list = Lines
 		}
 	}
 	return o
@@ -52,6 +53,9 @@ func resolve(root, schema any) outline {
 	o := outline{root: root}
 	for range maxSteps {
 		node, _ := schema.(*jsontext.Object)
+		if node.Has("$id") && schema != root { // its references lead elsewhere
+			node = nil
+		}
 		o.node = node
 		if o.title == "" {
 			o.title = jsontext.Member[string](node, "title")
@@ -137,10 +141,10 @@ func (o outline) requires(name string) bool {
 // choices returns the values to choose from, or to choose the elements of an array from; nil if
 // others are possible. Each of an enum is one, and so is each alternative that is a constant.
 func (o outline) choices() []Option {
-	if o.typ == typeChosen {
+	if o.list == Checkboxes {
 		return o.item().choices()
 	}
-	if o.typ == "boolean" {
+	if o.typ == typeBoolean {
 		return []Option{{"true", "true"}, {"false", "false"}}
 	}
 	if o.node.Has("const") {

@@ -1,6 +1,11 @@
 package forms
 
-import "reflect"
+import (
+	"maps"
+	"reflect"
+
+	"github.com/switchyard/switchyard/api"
+)
 
 // difference returns the JSON merge patch that makes after of before. A member that after gives as
 // null is left out, as in every merge patch.
@@ -22,4 +27,44 @@ func difference(before, after any) any {
 		}
 	}
 	return patch
+}
+
+// merged returns before with a JSON merge patch applied. It changes neither.
+func merged(before, patch any) any {
+	changes, isObject := patch.(map[string]any)
+	if !isObject {
+		return patch
+	}
+	old, _ := before.(map[string]any)
+	object := maps.Clone(old)
+	if object == nil {
+		object = map[string]any{}
+	}
+	for name, value := range changes {
+		if value == nil {
+			delete(object, name)
+		} else {
+			object[name] = merged(object[name], value)
+		}
+	}
+	return object
+}
+
+// mergesHidden reports whether after has an object where before has a sensitive value that is not
+// shown. If that is an object as well, a merge patch keeps members of it that nobody sees.
+func mergesHidden(before, after any) bool {
+	now, isObject := after.(map[string]any)
+	if !isObject {
+		return false
+	}
+	if before == api.Redacted {
+		return true
+	}
+	old, _ := before.(map[string]any)
+	for name, value := range now {
+		if mergesHidden(old[name], value) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,0 +1,145 @@
+package forms_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/switchyard/switchyard/gateway/console/forms"
+)
+
+// A merge patch can neither set null nor replace an object whose members are not known.
+func TestEdit_RefusesWhatNoMergePatchMakes(t *testing.T) {
+	const schema = `{"properties":{"o":{"type":"object"},"secret":{"type":"object"},"c":{"enum":["a",null]},
+		"partly":{"type":"object"}}}`
+	const present = `{"o":{"a":1,"n":null},"secret":"***","c":"a","partly":{"user":"***","a":1}}`
+	for name, tt := range map[string]struct{ input, entered, fault string }{
+		"a new null":         {"f.o", `{"a":1,"n":null,"b":null}`, "null cannot be entered"},
+		"null for a value":   {"f.o", `{"a":null,"n":null}`, "null cannot be entered"},
+		"null within":        {"f.o", `{"a":{"b":null},"n":null}`, "null cannot be entered"},
+		"only null":          {"f.c", `null`, "null cannot be entered"},
+		"a secret object":    {"f.secret", `{"user":"x"}`, "an object cannot replace"},
+		"a secret within":    {"f.partly", `{"user":{"name":"x"},"a":1}`, "an object cannot replace"},
+		"the null there was": {"f.o", `{"a":2,"n":null}`, ""},
+		"another secret":     {"f.secret", `"x"`, ""},
+		"a text within":      {"f.partly", `{"user":"x"}`, ""},
+	} {
+		f, _ := forms.Edit(json.RawMessage(schema), json.RawMessage(present))
+		_, ok := f.Changes(values(tt.input, tt.entered))
+		fault := ""
+		for _, field := range f.Fields {
+			fault += field.Fault
+		}
+		if ok != (tt.fault == "") || !strings.HasPrefix(fault, tt.fault) {
+			t.Errorf("%s: the fault is %q, %v", name, fault, ok)
+		}
+	}
+}
+
+// A form that was made of another schema, by another replica or before a reload, changes nothing.
+func TestEdit_RefusesTheFormOfAnotherSchema(t *testing.T) {
+	f, _ := forms.Edit(json.RawMessage(nested), json.RawMessage(`{"message":{"to":["ada"],"a/b":"x"}}`))
+	if got, ok := f.Changes(values("f.message/a~1b", "y")); !ok || string(got) != `{"message":{"a/b":"y"}}` {
+		t.Errorf("without the other fields the changes are %s, %v", got, ok)
+	}
+	for _, input := range []string{"f.message", "omit.message/cc", "f."} {
+		f, _ := forms.Edit(json.RawMessage(nested), json.RawMessage(`{"message":{"to":["ada"]}}`))
+		if _, ok := f.Changes(values("f.message/to", "ada", input, `{"to":[]}`)); ok || !f.Stale {
+			t.Errorf("%s is taken", input)
+		}
+	}
+}
+
+// A form that is shown again after a fault still leaves out what was left out.
+func TestEdit_KeepsWhatIsLeftOutAfterAFault(t *testing.T) {
+	f, _ := forms.Edit(json.RawMessage(schema), json.RawMessage(present))
+	entered := values("f.to", "ada", "f.amount", "a lot", "f.note", "rent", "omit.note", "1")
+	if _, ok := f.Changes(entered); ok {
+		t.Error("the fault is not noticed")
+	}
+	again := url.Values{}
+	for _, field := range f.Fields {
+		again.Set(field.Input(), field.Value)
+		if field.Omissible() && field.Omitted {
+			again.Set(field.Omit(), "1")
+		}
+	}
+	again.Set("f.amount", "80")
+	if got, ok := f.Changes(again); !ok || string(got) != `{"amount":80,"note":null}` {
+		t.Errorf("the changes are %s, %v", got, ok)
+	}
+}
+
+func TestEdit_LeavesOutASensitiveChoice(t *testing.T) {
+	f, _ := forms.Edit(json.RawMessage(`{"properties":{"b":{"type":"boolean"}}}`),
+		json.RawMessage(`{"b":"***"}`))
+	if !f.Fields[0].Omissible() {
+		t.Error("it cannot be left out")
+	}
+	if got, ok := f.Changes(values("f.b", "", "omit.b", "1")); !ok || string(got) != `{"b":null}` {
+		t.Errorf("the changes are %s, %v", got, ok)
+	}
+}
+
+// Controls and marks that change the direction of a text are seen where it is edited.
+func TestEdit_ShowsHiddenCharacters(t *testing.T) {
+	const schema = `{"properties":{"t":{"type":"string"},"l":{"type":"array","items":{"type":"string"}},"j":{}}}`
+	f, _ := forms.Edit(json.RawMessage(schema),
+		json.RawMessage(`{"t":"a\u202eb","l":["a\u2066b\u0000"],"j":{"a":"\u0085"}}`))
+	entered := url.Values{}
+	for i, want := range []string{`"a\u202eb"`, `["a\u2066b\u0000"]`, `{"a":"\u0085"}`} {
+		if got := f.Fields[i].Value; got != want {
+			t.Errorf("the field %d is %q, want %q", i, got, want)
+		}
+		entered.Set(f.Fields[i].Input(), f.Fields[i].Value)
+	}
+	if got, ok := f.Changes(entered); !ok || string(got) != "{}" {
+		t.Errorf("the changes are %s, %v", got, ok)
+	}
+}
+
+// Only lists of named values get checkboxes; true and false can be in a list more than once.
+func TestEdit_ShowsListsOfBooleansAsJSON(t *testing.T) {
+	f, _ := forms.Edit(json.RawMessage(`{"properties":{"l":{"type":"array","items":{"type":"boolean"}}}}`),
+		json.RawMessage(`{"l":[true]}`))
+	if got, ok := f.Changes(values("f.l", "[true,true]")); !ok || string(got) != `{"l":[true,true]}` {
+		t.Errorf("the changes are %s, %v", got, ok)
+	}
+}
+
+// An object that is required is answered also if nothing is entered in it.
+func TestAnswer_HasRequiredObjects(t *testing.T) {
+	const schema = `{"type":"object","required":["o"],"properties":{"o":{"type":"object",
+		"default":{"b":"x","p":{"c":2}},"required":["p"],"properties":{"a":{"type":"integer","default":1},
+		"b":{"type":"string"},"p":{"type":"object","properties":{"c":{"type":"integer","default":3}}}}}}}`
+	f := forms.Answer(json.RawMessage(schema))
+	entered := url.Values{}
+	for _, field := range f.Fields {
+		if field.Kind != forms.Group {
+			entered.Set(field.Input(), field.Value)
+		}
+	}
+	if got, ok := f.Value(entered); !ok || string(got) != `{"o":{"a":1,"b":"x","p":{"c":2}}}` {
+		t.Errorf("the proposal is %s, %v", got, ok)
+	}
+	if got, ok := f.Value(values("f.o/a", "", "f.o/b", "", "f.o/p/c", "")); !ok || string(got) != `{"o":{"p":{}}}` {
+		t.Errorf("the empty answer is %s, %v", got, ok)
+	}
+}
+
+// Browsers change the ends of lines in the names of inputs.
+func TestEdit_TakesOddNames(t *testing.T) {
+	f, _ := forms.Edit(json.RawMessage(`{"properties":{"a\nb":{"type":"string"},"c%0A":{"type":"string"}}}`),
+		json.RawMessage(`{"a\nb":"x","c%0A":"y"}`))
+	entered := url.Values{}
+	for _, field := range f.Fields {
+		if strings.ContainsAny(field.Input()+field.Omit(), "\r\n") {
+			t.Errorf("the input %q has a line end", field.Input())
+		}
+		entered.Set(field.Input(), "z")
+	}
+	if got, ok := f.Changes(entered); !ok || string(got) != `{"a\nb":"z","c%0A":"z"}` {
+		t.Errorf("the changes are %s, %v", got, ok)
+	}
+}

@@ -101,7 +101,8 @@ func asked(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api
 func (a *Admitter) Edit(ctx context.Context, r api.EditRequest) (api.AdmissionDecision, error) {
 	c := r.Admit.Calls[0]
 	tool, _ := toolOf(r.Admit, c.Tool)
-	arguments, err := changed(json.RawMessage(c.Arguments), r.Decision.Arguments)
+	present := json.RawMessage(c.Arguments)
+	arguments, err := changed(present, r.Decision.Arguments)
 	if err == nil && len(arguments) > maxHooked {
 		err = fmt.Errorf("the arguments have %d bytes in all, and may have %d", len(arguments),
 			maxHooked)
@@ -133,18 +134,50 @@ func (a *Admitter) Edit(ctx context.Context, r api.EditRequest) (api.AdmissionDe
 		v.Arguments = arguments
 	}
 	v.Approval = nil
-	v.Notes = append(v.Notes, noteOfEdit(r.Decision, tool, v.Arguments))
+	v.Notes = append(v.Notes, noteOfEdit(r.Decision, tool, present, v.Arguments))
 	return v, nil
 }
 
-// noteOfEdit describes who changed which arguments of a call. It omits sensitive values.
-func noteOfEdit(d api.Decision, tool api.Tool, arguments json.RawMessage) string {
+// noteOfEdit describes who changed which arguments of a call, and how. It omits sensitive values.
+func noteOfEdit(d api.Decision, tool api.Tool, before, after json.RawMessage) string {
+	old, _ := api.DecodeJSON(before) // validated arguments are an object
+	now, _ := api.DecodeJSON(after)
 	var none *api.Hider
-	shown, _ := none.With(api.Redacted,
-		tool.ArgumentMask().Values(arguments)...).JSON(tool.Redact(d.Arguments))
+	secrets := tool.ArgumentMask().Values(after)
+	data, _ := none.With(api.Redacted, secrets...).JSON(tool.Redact(after))
+	shown, _ := api.DecodeJSON(data)
+	var changes []string
+	for _, change := range jsontext.Differences(old, now) {
+		if change.Removed {
+			changes = append(changes, change.Name()+" removed")
+			continue
+		}
+		text := api.PlainText(jsontext.Encode(shownAt(shown, change.Path), nil))
+		changes = append(changes, change.Name()+"="+api.Shorten(text, maxNoted))
+	}
+	if changes == nil {
+		changes = []string{"none"}
+	}
 	return fmt.Sprintf("%s approved this call with changed arguments: %s",
-		api.Shorten(d.By, maxEditor), strings.TrimSpace(api.Summary("", shown, nil)))
+		api.Shorten(d.By, maxEditor), api.Shorten(strings.Join(changes, ", "), maxNote))
 }
+
+// shownAt returns the part of a redacted value that a path leads to, which ends where a sensitive
+// value is replaced.
+func shownAt(value any, path []string) any {
+	for _, name := range path {
+		if object, ok := value.(map[string]any); ok {
+			value = object[name]
+		}
+	}
+	return value
+}
+
+// maxNoted bounds a changed argument in the note of a call, and maxNote all of them, in characters.
+const (
+	maxNoted = 40
+	maxNote  = 300
+)
 
 // maxEditor bounds the editor's name in the note of a call, in characters.
 const maxEditor = 100
@@ -161,27 +194,7 @@ func changed(arguments, changes json.RawMessage) (json.RawMessage, error) {
 			"the changed arguments must be an object, such as {\"path\": \"a.md\"}")
 	}
 	whole, _ := api.DecodeJSON(arguments) // validated arguments are an object
-	return api.EncodeJSON(mergePatch(whole, patch))
-}
-
-// mergePatch applies a JSON merge patch as RFC 7396, section 2, defines it.
-func mergePatch(target any, patch map[string]any) map[string]any {
-	object, ok := target.(map[string]any)
-	if !ok {
-		object = map[string]any{}
-	}
-	for name, value := range patch {
-		inner, nested := value.(map[string]any)
-		switch {
-		case value == nil:
-			delete(object, name)
-		case nested:
-			object[name] = mergePatch(object[name], inner)
-		default:
-			object[name] = value
-		}
-	}
-	return object
+	return api.EncodeJSON(jsontext.Merge(whole, patch))
 }
 
 // Limit implements the activity api.DescribeLimitActivity: it returns what a person is asked when a

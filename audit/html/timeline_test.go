@@ -452,7 +452,7 @@ func TestTimeline_ShowsTreesOfRuns(t *testing.T) {
 
 // evil escapes from a page wherever it is inserted verbatim.
 const evil = `</script><script>document.documentElement.dataset.fault='evil'</script><img src=x onerror="document.documentElement.dataset.fault='evil'"><!--` +
-	"\u2028'\"`${1}"
+	"\u2028'\"`${1}\u202e"
 
 // poisoned is a timeline all of whose texts are evil.
 func poisoned() *html.Timeline {
@@ -518,8 +518,12 @@ func TestTexts_AreNeverMarkup(t *testing.T) {
 			t.Errorf("%q stands %d times on the page, want %d", part, got, want)
 		}
 	}
-	if got := drawn(t, page).Calls[0].Tool; got != evil {
+	want := strings.ReplaceAll(evil, "\u202e", "\uFFFD")
+	if got := drawn(t, page).Calls[0].Tool; got != want {
 		t.Errorf("the tool is called %q", got)
+	}
+	if strings.ContainsAny(page, "\u202e\u2066\u200f") {
+		t.Error("a text changes the direction of others")
 	}
 }
 

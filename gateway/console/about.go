@@ -41,6 +41,9 @@ type about struct {
 	Fault string
 }
 
+// Whole reports whether a page shows the call as the tool will get it.
+func (a *about) Whole() bool { return a.Found && !a.Large && a.Fault == "" }
+
 // earlier is a call that ended before the one that waits.
 type earlier struct {
 	api.Record

@@ -11,10 +11,13 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/console/arguments"
 	"github.com/switchyard/switchyard/gateway/console/static"
+	"github.com/switchyard/switchyard/internal/httpserver"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -44,8 +47,11 @@ func (p Principal) View() bool { return len(p.Roles) > 0 }
 // Operate reports whether the person may control runs.
 func (p Principal) Operate() bool { return slices.Contains(p.Roles, api.RoleOperator) }
 
-// Approve reports whether the person may decide about calls and answer questions.
+// Approve reports whether the person may decide about calls.
 func (p Principal) Approve() bool { return slices.Contains(p.Roles, api.RoleApprover) }
+
+// Answer reports whether the person may answer questions.
+func (p Principal) Answer() bool { return p.Operate() || p.Approve() }
 
 // Config describes a console.
 type Config struct {
@@ -127,7 +133,7 @@ func (c *Console) routes() {
 		{"GET /console/call", view, c.showCall},
 		{"POST /console/call", approve, c.decide},
 		{"GET /console/question", view, c.showQuestion},
-		{"POST /console/question", approve, c.answer},
+		{"POST /console/question", Principal.Answer, c.answer},
 		{"GET /console/runs", view, c.showRuns},
 		{"GET /console/run", view, c.showRun},
 		{"POST /console/run", operate, c.control},
@@ -159,13 +165,29 @@ func (c *Console) handle(may func(Principal) bool, serve func(*page)) http.Handl
 			p.problem(http.StatusForbidden, "Your role does not allow this.")
 			return
 		}
-		if r.Method == http.MethodPost && r.ParseForm() != nil {
-			p.problem(http.StatusRequestEntityTooLarge, "The form cannot be read: it is larger "+
-				"than 2 MiB, or not a form.")
+		if err := r.ParseForm(); err != nil {
+			p.problem(httpserver.FormProblem(err))
+			return
+		}
+		if name, ok := p.misnamed(); ok {
+			p.problem(http.StatusNotFound, "There is no such "+name+".")
 			return
 		}
 		serve(p)
 	}
+}
+
+// misnamed returns what a request names by an ID that nothing can have: with a character that does
+// not show.
+func (p *page) misnamed() (kind string, ok bool) {
+	for name, kind := range map[string]string{"id": "run", "run": "run", "run_id": "run",
+		"call": "call", "question": "question"} {
+		if text := p.r.FormValue(name); text != arguments.Visible(text) ||
+			strings.ContainsAny(text, "\n\t") {
+			return kind, true
+		}
+	}
+	return "", false
 }
 
 // ServeHTTP serves everything below Path.

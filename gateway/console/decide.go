@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/console/arguments"
 	"github.com/switchyard/switchyard/gateway/console/forms"
 )
 
@@ -51,8 +53,8 @@ func grantFields() []grantField {
 }
 
 // Arguments are those of a call that has ended; nil if they are too large for a page, or no object.
-func (b *callBody) Arguments() []argument {
-	return argumentsOf(small(b.About.Record).Arguments)
+func (b *callBody) Arguments() []arguments.Argument {
+	return arguments.Of(small(b.About.Record).Arguments)
 }
 
 // target returns the run and the call that a request names.
@@ -70,6 +72,9 @@ func (c *Console) showCall(p *page) {
 }
 
 func (c *Console) showCallBody(p *page, body *callBody, status int) {
+	if body.Edit != nil {
+		body.Edit.Forget()
+	}
 	p.show(content{Template: "call", Title: "Call " + body.Call, Section: "inbox", Status: status,
 		Events: "/console/events/inbox", Body: body})
 }
@@ -109,6 +114,7 @@ func (c *Console) editForm(b *callBody) *forms.Form {
 	if !ok {
 		return nil
 	}
+	f.Hide(tool.Mask().Redact)
 	return &f
 }
 
@@ -244,6 +250,9 @@ func (f *grantField) set(g *api.Grant) (err error) {
 		g.Tokens, err = strconv.Atoi(f.Value)
 	case "cost":
 		g.Cost, err = strconv.ParseFloat(f.Value, 64)
+		if math.IsNaN(g.Cost) || math.IsInf(g.Cost, 0) {
+			err = strconv.ErrRange
+		}
 	case "wall_time":
 		err = g.WallTime.UnmarshalText([]byte(f.Value))
 	}

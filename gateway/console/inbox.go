@@ -18,18 +18,18 @@ var notices = map[string]string{"approve": "is approved", "deny": "is denied",
 type formAction struct {
 	// Did is the key of the notice.
 	Did, Run string
-	// Call and Tool are empty for what was done to the run.
-	Call, Tool string
+	// Call and Tool, or Question, are what was decided; empty for what was done to the run.
+	Call, Tool, Question string
 }
 
-// notice is the confirmation of a form. Link leads to what came of it; empty for none.
-type notice struct{ Text, Link string }
+// notice is the confirmation of a form, with a link; empty for none.
+type notice struct{ Text, Link, Label string }
 
 // done sends the browser to a page that confirms what a form did. The confirmation is sealed, so
 // that the address of another site cannot show one. pairs are further parameters of the page.
 func (p *page) done(path string, d formAction, pairs ...string) {
 	p.redirect(link(path, append(pairs, "did", d.Did, "of", d.Run, "call", d.Call, "tool", d.Tool,
-		"seal", p.seal(d))...))
+		"question", d.Question, "seal", p.seal(d))...))
 }
 
 // seal returns what only this session can have made of the action: replicas share its key. Without
@@ -40,7 +40,7 @@ func (p *page) seal(d formAction) string {
 		key = []byte(p.console.key)
 	}
 	h := hmac.New(sha256.New, key)
-	for _, t := range []string{d.Did, d.Run, d.Call, d.Tool} {
+	for _, t := range []string{d.Did, d.Run, d.Call, d.Tool, d.Question} {
 		_, _ = h.Write([]byte(t + "\x00"))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
@@ -49,22 +49,26 @@ func (p *page) seal(d formAction) string {
 // notice returns the confirmation that the address asks for; empty for none.
 func (p *page) notice() notice {
 	q := p.r.URL.Query()
-	d := formAction{Did: q.Get("did"), Run: q.Get("of"), Call: q.Get("call"), Tool: q.Get("tool")}
+	d := formAction{Did: q.Get("did"), Run: q.Get("of"), Call: q.Get("call"), Tool: q.Get("tool"),
+		Question: q.Get("question")}
 	text, ok := notices[d.Did]
 	if !ok || !hmac.Equal([]byte(q.Get("seal")), []byte(p.seal(d))) {
 		return notice{}
 	}
 	run := "run " + api.Shorten(d.Run, 200)
+	page := link("/console/run", "id", d.Run)
 	switch {
-	case d.Call == "":
-		return notice{Text: sentence(run + " " + text), Link: link("/console/run", "id", d.Run)}
-	case d.Tool == "":
-		return notice{Text: sentence("question " + api.Shorten(d.Call, 60) + " of " + run + " " + text),
-			Link: link("/console/run", "id", d.Run)}
+	case d.Question != "":
+		return notice{sentence("question " + api.Shorten(d.Question, 60) + " of " + run + " " + text),
+			page, "Open the run"}
+	case d.Call != "":
+		return notice{sentence("the call of " + api.Shorten(d.Tool, 60) + ", " +
+			api.Shorten(d.Call, 60) + " of " + run + ", " + text),
+			link("/console/call", "run", d.Run, "call", d.Call), "What came of it"}
+	case d.Did == grantKind:
+		return notice{sentence(run + " " + text), page, "Open the run"}
 	}
-	return notice{Text: sentence("the call of " + api.Shorten(d.Tool, 60) + ", " +
-		api.Shorten(d.Call, 60) + " of " + run + ", " + text),
-		Link: link("/console/call", "run", d.Run, "call", d.Call)}
+	return notice{Text: sentence(run + " " + text)} // it is on the page of the run
 }
 
 // inboxBody is the content of the inbox.

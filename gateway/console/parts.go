@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/stats"
+	"github.com/switchyard/switchyard/gateway/console/arguments"
 )
 
 // tabPart is the data of a link of the navigation.
@@ -47,16 +48,16 @@ func askedOf(approval any, about *about) askedPart {
 }
 
 // Arguments are those of the call; nil if they are unknown, too large to be shown, or no object.
-func (a askedPart) Arguments() []argument {
+func (a askedPart) Arguments() []arguments.Argument {
 	if a.About == nil || a.Approval == nil || a.Approval.Limit != "" {
 		return nil
 	}
-	return argumentsOf(a.About.Record.Arguments)
+	return arguments.Of(a.About.Record.Arguments)
 }
 
 // Says is the text of the approval. The default text repeats the arguments; that is left out.
 func (a askedPart) Says() string {
-	return strings.TrimSuffix(a.Approval.Text, listing(a.Arguments()))
+	return strings.TrimSuffix(a.Approval.Text, arguments.Listing(a.Arguments()))
 }
 
 // Rules returns the rules that matched, without the one that the reason of the approval names.

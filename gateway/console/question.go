@@ -96,7 +96,7 @@ func (c *Console) answer(p *page) {
 		return
 	}
 	c.inbox.decided(aboutKey{body.Run, body.Open.Call, body.ID})
-	p.done("/console/inbox", formAction{Did: did, Run: body.Run, Call: body.ID})
+	p.done("/console/inbox", formAction{Did: did, Run: body.Run, Question: body.ID})
 }
 
 // refusedAnswer shows why an answer did not take effect.

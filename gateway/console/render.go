@@ -8,13 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/switchyard/switchyard/gateway/console/arguments"
 	"github.com/switchyard/switchyard/gateway/console/static"
 )
 
 //go:embed pages
 var files embed.FS
 
-var pages = template.Must(template.New("").Funcs(funcs).ParseFS(files, "pages/*.html"))
+var pages = template.Must(template.Must(template.New("").Funcs(funcs).ParseFS(files,
+	"pages/*.html")).ParseFS(arguments.Templates, "*.html"))
 
 // page is one request and the page that answers it.
 type page struct {

@@ -12,6 +12,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/gateway/console/arguments"
 )
 
 // runBody is the content of the page of a run.
@@ -98,7 +99,7 @@ func (c *Console) addNow(p *page, run runRef, body *runBody) (err error) {
 	for i := range body.Running {
 		if l := body.Running[i].Live; l != nil {
 			shown := *l
-			shown.Text, _ = cut(visible(l.Text))
+			shown.Text, _ = cut(arguments.Visible(l.Text))
 			body.Running[i].Live = &shown
 		}
 	}
@@ -154,12 +155,12 @@ func (c *Console) showResult(p *page) {
 		return
 	}
 	text := "call " + call + " of " + a.Record.Tool + ": " + string(a.Record.Status) +
-		"\n\narguments\n" + readable(a.Record.Arguments) + "\n"
+		"\n\narguments\n" + arguments.Readable(a.Record.Arguments) + "\n"
 	if a.Record.Error != nil {
-		text += "\nerror\n" + visible(a.Record.Error.Message) + "\n"
+		text += "\nerror\n" + arguments.Visible(a.Record.Error.Message) + "\n"
 	}
 	if a.Record.Result != nil {
-		text += "\nresult\n" + readable(a.Record.Result.Output) + "\n"
+		text += "\nresult\n" + arguments.Readable(a.Record.Result.Output) + "\n"
 	}
 	header := p.w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")

@@ -9,6 +9,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/gateway/console/arguments"
 )
 
 // maxEvents bounds the events of one page of a run.
@@ -99,7 +100,7 @@ func (v *runView) finish() {
 // block returns a text as code of bounded length.
 func block(name, text string) code {
 	short, more := cut(text)
-	return code{Name: name, Text: visible(short), More: more}
+	return code{Name: name, Text: arguments.Visible(short), More: more}
 }
 
 // jsonBlock is block for JSON. Only short values are formatted.
@@ -107,7 +108,7 @@ func jsonBlock(name string, data json.RawMessage) code {
 	if len(data) > 4*maxShown {
 		return block(name, string(data[:maxShown])+" ")
 	}
-	return block(name, readable(data))
+	return block(name, arguments.Readable(data))
 }
 
 // itemOf returns an event as an entry of the conversation.
@@ -132,16 +133,16 @@ func itemOf(e api.Event) item {
 func (i *item) ofControl(e api.Event) {
 	switch i.By = words[e.Type]; {
 	case e.Sent != nil:
-		i.Class, i.By = "person", "message from "+visible(e.Sent.By)
-		i.Text, _ = cut(visible(e.Sent.Text))
+		i.Class, i.By = "person", "message from "+arguments.Visible(e.Sent.By)
+		i.Text, _ = cut(arguments.Visible(e.Sent.Text))
 	case e.Pause != nil:
-		i.Class, i.By = "person", i.By+" by "+visible(e.Pause.By)
-		i.Text = visible(e.Pause.Reason)
+		i.Class, i.By = "person", i.By+" by "+arguments.Visible(e.Pause.By)
+		i.Text = arguments.Visible(e.Pause.Reason)
 	case e.Closes != nil:
-		i.Class, i.By = "person", visible(e.Closes.Note())
+		i.Class, i.By = "person", arguments.Visible(e.Closes.Note())
 	case e.Failure != "":
 		i.Class = "bad"
-		i.Text, _ = cut(visible(e.Failure))
+		i.Text, _ = cut(arguments.Visible(e.Failure))
 	}
 }
 
@@ -157,9 +158,9 @@ var words = map[api.EventType]string{api.EventRunStarted: "the run started",
 func (i *item) ofStep(e api.Event) {
 	i.Class, i.By = "model", "model"
 	if e.Step.Model != "" {
-		i.By += " " + visible(e.Step.Model)
+		i.By += " " + arguments.Visible(e.Step.Model)
 	}
-	text, more := cut(visible(e.Step.Message.Text))
+	text, more := cut(arguments.Visible(e.Step.Message.Text))
 	if i.Text = text; more {
 		i.Text += " (cut)"
 	}
@@ -184,7 +185,7 @@ func (i *item) ofRecord(r api.Record) {
 		i.Code = append(i.Code, jsonBlock("arguments", r.Arguments))
 	}
 	if r.Approval != nil {
-		i.Text = visible(r.Approval.Note())
+		i.Text = arguments.Visible(r.Approval.Note())
 	}
 	if r.Error != nil {
 		i.Class = "bad"
@@ -198,9 +199,9 @@ func (i *item) ofRecord(r api.Record) {
 
 func (i *item) ofQuestion(e api.Event) {
 	i.Class, i.By, i.Tool, i.Call = "person", words[e.Type], e.Question.Tool, e.Question.Call
-	i.Text, _ = cut(visible(e.Question.Text))
+	i.Text, _ = cut(arguments.Visible(e.Question.Text))
 	if e.Reply != nil {
-		i.Text = visible(e.Reply.Note())
+		i.Text = arguments.Visible(e.Reply.Note())
 	}
 }
 
@@ -208,14 +209,14 @@ func (i *item) ofApproval(e api.Event) {
 	i.Class, i.By = "person", words[e.Type]
 	if e.Approval != nil {
 		i.Tool, i.Call = e.Approval.Tool, e.Approval.Call
-		i.Text = visible(e.Approval.Reason)
+		i.Text = arguments.Visible(e.Approval.Reason)
 	}
 	if e.Decided == nil {
 		return
 	}
-	i.By = visible(e.Decided.Note())
+	i.By = arguments.Visible(e.Decided.Note())
 	if e.Type == api.EventApprovalRefused {
 		i.Class, i.By = "bad", "decision refused: "+i.By
-		i.Text = visible(e.Failure)
+		i.Text = arguments.Visible(e.Failure)
 	}
 }

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -14,16 +13,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/console/arguments"
 )
 
 // maxShown bounds a text on a page, in bytes. Longer ones have a link to the whole.
 const maxShown = 4 << 10
 
 // funcs are the functions of the templates.
-var funcs = template.FuncMap{"visible": visible, "json": readable, "line": inLine, "when": when,
+var funcs = template.FuncMap{"visible": arguments.Visible, "json": arguments.Readable, "line": inLine, "when": when,
 	"iso": iso, "left": left, "took": took, "plural": api.Plural, "number": api.Thousands,
 	"cost": cost, "link": link, "tone": tone, "tab": tabOf, "asked": askedOf, "group": groupOf, "id": entryID,
-	"changes": changesOf,
+	"changes": arguments.Changes,
 	"add":     func(a, b int) int { return a + b },
 	"int":     func(n int64) int { return int(n) },
 	"limits": func(l *api.Limits) api.Limits {
@@ -46,29 +46,6 @@ func cut(text string) (string, bool) {
 	return text[:n] + "…", true
 }
 
-// visible replaces characters that could hide or reorder a text: controls and direction marks.
-func visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control)) {
-			return '\uFFFD'
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-}
-
-// readable formats JSON over several lines, and shows texts as they are.
-func readable(data json.RawMessage) string {
-	var text *string
-	if json.Unmarshal(data, &text) == nil && text != nil {
-		return visible(*text)
-	}
-	var b bytes.Buffer
-	if json.Indent(&b, data, "", "  ") != nil {
-		return visible(string(data))
-	}
-	return visible(b.String())
-}
-
 // inLine shows the members of a JSON object in one line, and other JSON as it is.
 func inLine(data json.RawMessage) string {
 	var members map[string]json.RawMessage
@@ -77,7 +54,7 @@ func inLine(data json.RawMessage) string {
 	}
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		texts = append(texts, name+": "+readable(members[name]))
+		texts = append(texts, name+": "+arguments.Readable(members[name]))
 	}
 	return strings.Join(strings.Fields(strings.Join(texts, ", ")), " ")
 }

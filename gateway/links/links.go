@@ -6,31 +6,39 @@ package links
 import (
 	"context"
 	"embed"
+	"encoding/json"
 	"errors"
 	"html/template"
 	"log/slog"
 	"math"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/console/arguments"
 	"github.com/switchyard/switchyard/internal/approvallink"
+	"github.com/switchyard/switchyard/internal/httpserver"
 )
 
 // maxForm bounds the body of a decision in bytes, within the time of a request to runs.
 const (
 	maxForm = 64 << 10
 	within  = 20 * time.Second
+	// maxArguments bounds the arguments of a call that is approved by a link, in bytes.
+	maxArguments = 256 << 10
 )
 
 // Runs are the runs that links decide about.
 type Runs interface {
 	// Approvals returns the calls of a run that wait for approval.
 	Approvals(ctx context.Context, run string) ([]switchyard.Approval, error)
+	// Arguments returns those of an open call, with sensitive values redacted.
+	Arguments(ctx context.Context, run, call string) (json.RawMessage, error)
 	// Decide decides about a call of a run.
 	Decide(ctx context.Context, run string, d api.Decision) error
 }
@@ -54,14 +62,21 @@ type Config struct {
 //go:embed pages/*.html
 var files embed.FS
 
-var pages = template.Must(template.ParseFS(files, "pages/*.html"))
+var pages = template.Must(template.Must(template.New("").Funcs(template.FuncMap{
+	"visible": arguments.Visible}).ParseFS(files, "pages/*.html")).ParseFS(arguments.Templates,
+	"*.html"))
 
 // page is what the template shows: a call with a form, or a message.
 type page struct {
 	Stylesheet, Title, Message string
 	Approval                   *switchyard.Approval
-	Approves                   bool
-	Until                      string
+	// Says is the text of the approval without the arguments, which Arguments has, or JSON if they
+	// are no object.
+	Says      string
+	Arguments []arguments.Argument
+	JSON      string
+	Approves  bool
+	Until     string
 }
 
 // New returns the handler of approvallink.Path. Requests to read change nothing, so that programs
@@ -93,15 +108,34 @@ func (c Config) ask(w http.ResponseWriter, r *http.Request) {
 		c.refuse(w, r, link, err)
 		return
 	}
-	for _, a := range open {
-		if a.WorkflowID == link.WorkflowID && a.Call == link.Call && a.Digest == link.Digest {
-			c.show(w, http.StatusOK, page{Title: titles[link.Decision], Approval: &a,
-				Approves: link.Decision == api.DecisionApprove,
-				Until:    a.Until.UTC().Format("2006-01-02 15:04 MST")})
-			return
-		}
+	i := slices.IndexFunc(open, func(a switchyard.Approval) bool {
+		return a.WorkflowID == link.WorkflowID && a.Call == link.Call && a.Digest == link.Digest
+	})
+	if i < 0 {
+		c.show(w, http.StatusGone, page{Title: "Nothing to decide", Message: closed})
+		return
 	}
-	c.show(w, http.StatusGone, page{Title: "Nothing to decide", Message: closed})
+	given, err := c.Runs.Arguments(ctx, link.WorkflowID, link.Call)
+	if err != nil {
+		c.refuse(w, r, link, err)
+		return
+	}
+	c.show(w, http.StatusOK, asking(&open[i], link.Decision, given))
+}
+
+// asking returns the page that shows a call as the tool will get it, and asks.
+func asking(a *switchyard.Approval, decision api.DecisionKind, given json.RawMessage) page {
+	if decision == api.DecisionApprove && len(given) > maxArguments {
+		return page{Title: "Too large", Message: "The arguments of this call are too large for " +
+			"this page. Decide in the console."}
+	}
+	p := page{Title: titles[decision], Approval: a, Approves: decision == api.DecisionApprove,
+		Arguments: arguments.Of(given), Until: a.Until.UTC().Format("2006-01-02 15:04 MST")}
+	p.Says = strings.TrimSuffix(a.Text, arguments.Listing(p.Arguments))
+	if p.Arguments == nil && len(given) > 0 {
+		p.JSON = arguments.Readable(given)
+	}
+	return p
 }
 
 // titles are those of the pages that ask.
@@ -119,6 +153,11 @@ func (c Config) decide(w http.ResponseWriter, r *http.Request) {
 	}
 	defer done()
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if err := r.ParseForm(); err != nil {
+		status, text := httpserver.FormProblem(err)
+		c.show(w, status, page{Title: "Not accepted", Message: text + " Nothing was decided."})
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), within)
 	defer cancel()
 	d := api.Decision{Call: link.Call, Digest: link.Digest, Kind: link.Decision, By: link.By(),
@@ -212,6 +251,20 @@ type ClientRuns struct{ Client *switchyard.Client }
 // Approvals implements Runs.
 func (c ClientRuns) Approvals(ctx context.Context, run string) ([]switchyard.Approval, error) {
 	return c.Client.Open(run).Approvals(ctx)
+}
+
+// Arguments implements Runs.
+func (c ClientRuns) Arguments(ctx context.Context, run, call string) (json.RawMessage, error) {
+	for r, err := range c.Client.Open(run).Records(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if r.CallID == call && r.Closed.IsZero() {
+			return r.Arguments, nil
+		}
+	}
+	return nil, &switchyard.RequestError{Type: switchyard.RunNotFound, Message: "the run has no " +
+		"open call " + call}
 }
 
 // Decide implements Runs.

@@ -2,6 +2,7 @@ package links
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -18,12 +19,17 @@ import (
 // fakeRuns has one waiting call, and takes one decision about it.
 type fakeRuns struct {
 	open      []switchyard.Approval
+	arguments json.RawMessage
 	decisions []api.Decision
 	err       error
 }
 
 func (f *fakeRuns) Approvals(context.Context, string) ([]switchyard.Approval, error) {
 	return f.open, f.err
+}
+
+func (f *fakeRuns) Arguments(context.Context, string, string) (json.RawMessage, error) {
+	return f.arguments, f.err
 }
 
 func (f *fakeRuns) Decide(_ context.Context, _ string, d api.Decision) error {
@@ -193,5 +199,39 @@ func TestLink_IsLimited(t *testing.T) {
 	}
 	if len(l.decisions) != 0 || asked["link:run\x001.1"] != 2 || asked["192.0.2.1"] != 2 {
 		t.Errorf("asked %v, decided %+v", asked, l.decisions)
+	}
+}
+
+// The page has all that is approved: also arguments that the text of the approval does not have, or
+// has only in part, and no character that hides or reorders others.
+func TestLink_ShowsTheWholeCall(t *testing.T) {
+	l := newLab(t)
+	path := l.link("d", api.DecisionApprove, 2_000)
+	l.arguments = json.RawMessage(`{"to":"a\u202eb","texts":["` + strings.Repeat("x", 20_000) +
+		`","the end"],"extra":"more"}`)
+	page := l.send(http.MethodGet, path, nil).Body.String()
+	for _, want := range []string{"a\uFFFDb", "the end", "<dt>extra</dt>", "pay 5"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not have %q", want)
+		}
+	}
+	l.arguments = json.RawMessage(`{"text":"` + strings.Repeat("x", maxArguments) + `"}`)
+	if page := l.send(http.MethodGet, path, nil).Body.String(); strings.Contains(page, "<button") ||
+		!strings.Contains(page, "Decide in the console") {
+		t.Error("a call is approved that is not shown")
+	}
+	if page := l.send(http.MethodGet, l.link("d", api.DecisionDeny, 2_000), nil).Body.String(); !strings.Contains(
+		page, "<button") {
+		t.Error("a large call cannot be denied")
+	}
+}
+
+// A reason that is not read must not be dropped.
+func TestLink_RefusesALargeForm(t *testing.T) {
+	l := newLab(t)
+	w := l.send(http.MethodPost, l.link("d", api.DecisionDeny, 2_000),
+		url.Values{"reason": {strings.Repeat("x", maxForm)}})
+	if w.Code != http.StatusRequestEntityTooLarge || len(l.decisions) != 0 {
+		t.Errorf("%d, %d decisions", w.Code, len(l.decisions))
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/access"
+	"github.com/switchyard/switchyard/internal/httpserver"
 )
 
 // Paths of the console that this package serves. Files below staticPath need no login.
@@ -27,7 +28,7 @@ const (
 )
 
 // maxForm bounds the body of a request in bytes.
-const maxForm = 4 << 20
+const maxForm = 2 << 20
 
 // Config describes the login of a console.
 type Config struct {
@@ -140,6 +141,13 @@ func (l *Login) Middleware(next http.Handler) http.Handler {
 	mux.Handle("/", l.guard(next))
 	return Headers(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		if !safe(r) { // a form that is read in part must not count
+			if err := r.ParseForm(); err != nil {
+				status, text := httpserver.FormProblem(err)
+				l.problem(w, status, text)
+				return
+			}
+		}
 		mux.ServeHTTP(w, r)
 	}))
 }

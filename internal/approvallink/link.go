@@ -87,7 +87,7 @@ func (k Key) Read(token string, now time.Time) (l Link, err error) {
 	body, mac, _ := strings.Cut(token, ".")
 	data, bodyErr := base64.RawURLEncoding.Strict().DecodeString(body)
 	sum, macErr := base64.RawURLEncoding.Strict().DecodeString(mac)
-	signed := len(token) <= maxToken && bodyErr == nil && macErr == nil &&
+	signed := len(token) <= maxToken && !strings.ContainsAny(token, "\r\n") && bodyErr == nil && macErr == nil &&
 		hmac.Equal(sum, k.sum(data)) && json.Unmarshal(data, &l) == nil
 	switch {
 	case !signed:

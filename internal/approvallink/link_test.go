@@ -52,6 +52,8 @@ func TestRead_RefusesForgedAndExpiredLinks(t *testing.T) {
 		{body + ".", now, errForged},
 		{"", now, errForged},
 		{token + "A", now, errForged},
+		{token[:5] + "\n" + token[5:], now, errForged}, // Go's base64 ignores line ends
+		{token + "\r\n", now, errForged},
 		{token + strings.Repeat("A", maxToken), now, errForged},
 		{token, time.Unix(2_000, 0), ErrExpired},
 	} {

@@ -2,6 +2,9 @@
 package httpserver
 
 import (
+	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"time"
 )
@@ -30,4 +33,17 @@ func New(handler http.Handler, l Limits) *http.Server {
 	return &http.Server{Handler: http.MaxBytesHandler(handler, l.Body),
 		ReadHeaderTimeout: min(l.Read, headersWithin), ReadTimeout: l.Read, WriteTimeout: l.Write,
 		IdleTimeout: idle, MaxHeaderBytes: maxHeaders}
+}
+
+// FormProblem returns the status of the answer to a form that cannot be read, and the reason as a
+// sentence. err is that of http.Request.ParseForm.
+func FormProblem(err error) (status int, text string) {
+	if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return http.StatusRequestEntityTooLarge, fmt.Sprintf("The form is larger than %d KiB.",
+			large.Limit>>10)
+	}
+	if slow, ok := errors.AsType[net.Error](err); ok && slow.Timeout() {
+		return http.StatusRequestTimeout, "The form did not arrive in time. Send it again."
+	}
+	return http.StatusBadRequest, "The form cannot be read. Go back and send it again."
 }

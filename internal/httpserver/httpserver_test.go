@@ -6,7 +6,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 )
 
@@ -74,5 +78,25 @@ func TestServer_RefusesLargeBodies(t *testing.T) {
 	var large *http.MaxBytesError
 	if err := <-read; !errors.As(err, &large) || large.Limit != 4 {
 		t.Errorf("the body ends with %v, want a limit of 4 bytes", err)
+	}
+}
+
+func TestFormProblem_SaysWhyAFormIsNotRead(t *testing.T) {
+	for _, tt := range []struct {
+		body io.Reader
+		want int
+	}{
+		{strings.NewReader("a=" + strings.Repeat("x", 100)), http.StatusRequestEntityTooLarge},
+		{strings.NewReader("a=%zz"), http.StatusBadRequest},
+		{iotest.ErrReader(os.ErrDeadlineExceeded), http.StatusRequestTimeout},
+		{iotest.ErrReader(io.ErrUnexpectedEOF), http.StatusBadRequest},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/", tt.body)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Body = http.MaxBytesReader(httptest.NewRecorder(), r.Body, 100)
+		err := r.ParseForm()
+		if status, text := FormProblem(err); status != tt.want || text == "" {
+			t.Errorf("%v: %d %s, want %d", err, status, text, tt.want)
+		}
 	}
 }

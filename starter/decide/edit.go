@@ -74,37 +74,45 @@ func (s seeing) showEdit(o audit.RunApproval, edit json.RawMessage) {
 // maxShownValue bounds an argument shown with an edit, in characters.
 const maxShownValue = 200
 
-// writeEdit writes one line for each argument that an edit gives: its name, the value before, if
-// the arguments are known, and the value after. An object that has been one before has a line for
-// each of its members that the edit gives.
+// writeEdit writes one line for each argument that an edit changes, also within objects: its name,
+// the value before and the value after. If the arguments before are not known, it writes what the
+// edit gives.
 func writeEdit(w io.Writer, before, edit json.RawMessage) {
-	was, _ := jsontext.ParseOrdered(before) // unknown, or of a call without arguments
-	is, _ := jsontext.ParseOrdered(edit)
-	old, known := was.(*jsontext.Object)
-	writeChanges(w, "", old, is.(*jsontext.Object), known)
-}
-
-func writeChanges(w io.Writer, within string, was, is *jsontext.Object, known bool) {
-	for _, name := range is.Keys {
-		old, now, path := was.Get(name), is.Members[name], within+name
-		inner, isObject := now.(*jsontext.Object)
-		outer, wasObject := old.(*jsontext.Object)
-		switch {
-		case isObject && wasObject:
-			writeChanges(w, path+".", outer, inner, known)
-		case known:
-			fmt.Fprintf(w, "    %s: %s → %s\n", cli.PlainText(path), argumentText(old),
-				argumentText(now))
-		default:
-			fmt.Fprintf(w, "    %s: %s\n", cli.PlainText(path), argumentText(now))
+	patch, _ := jsontext.Parse(string(edit)) // it was read before
+	was, _ := jsontext.Parse(string(before)) // unknown, or of a call without arguments
+	if _, known := was.(map[string]any); !known {
+		for _, given := range jsontext.Differences(map[string]any{}, patch) {
+			fmt.Fprintf(w, "    %s: %s\n", cli.PlainText(given.Name()), argumentText(given.After))
 		}
+		return
+	}
+	changes := jsontext.Differences(was, jsontext.Merge(was, patch))
+	for _, change := range changes {
+		name, before, after := cli.PlainText(change.Name()), argumentText(change.Before),
+			argumentText(change.After)
+		if change.Added {
+			before = absent
+		}
+		if change.Removed {
+			after = absent
+		}
+		if _, isObject := change.After.(map[string]any); isObject && change.Before == api.Redacted {
+			after += ", merged into a sensitive value"
+		}
+		fmt.Fprintf(w, "    %s: %s → %s\n", name, before, after)
+	}
+	if len(changes) == 0 {
+		fmt.Fprintln(w, "    nothing changes")
 	}
 }
 
-// argumentText formats an argument. One that is missing, or that an edit removes, is absent.
+// absent stands for an argument that there is not.
+const absent = "(absent)"
+
+// argumentText formats an argument. An edit removes what it gives as null.
 func argumentText(value any) string {
 	if value == nil {
-		return "(absent)"
+		return absent
 	}
 	return api.Shorten(string(jsontext.Encode(value, nil)), maxShownValue)
 }

@@ -143,3 +143,42 @@ func TestEdit_TakesOddNames(t *testing.T) {
 		t.Errorf("the changes are %s, %v", got, ok)
 	}
 }
+
+// A form that was made of another schema is refused even if it has the same fields.
+func TestEdit_RefusesAnotherID(t *testing.T) {
+	old, _ := forms.Edit(json.RawMessage(`{"properties":{"to":{},"amount":{}}}`), nil)
+	f, _ := forms.Edit(json.RawMessage(schema), json.RawMessage(present))
+	if _, ok := f.Changes(values("f.to", `"ada"`, "form", old.ID)); ok || !f.Stale {
+		t.Error("the form of another schema is taken")
+	}
+	f, _ = forms.Edit(json.RawMessage(schema), json.RawMessage(present))
+	if _, ok := f.Changes(values("f.to", "bob", "form", f.ID)); !ok {
+		t.Error("the form is refused")
+	}
+}
+
+// What was entered for a sensitive argument is not sent back.
+func TestForm_ForgetsSensitiveValues(t *testing.T) {
+	redact := func(object json.RawMessage) json.RawMessage {
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(object, &members); err != nil {
+			t.Fatal(err)
+		}
+		if members["urgent"] != nil {
+			members["urgent"] = json.RawMessage(`"***"`)
+		}
+		data, _ := json.Marshal(members)
+		return data
+	}
+	f, _ := forms.Edit(json.RawMessage(schema), json.RawMessage(present))
+	f.Hide(redact)
+	f.Changes(values("f.to", "bob", "f.amount", "many", "f.pin", "1234", "f.urgent", "true"))
+	f.Forget()
+	for _, field := range f.Fields {
+		secret := field.Label() == "pin" || field.Label() == "urgent"
+		if field.Secret != secret || secret && (field.Value != "" || field.Fault == "") ||
+			field.Label() == "to" && field.Value != "bob" {
+			t.Errorf("the field is %+v", field)
+		}
+	}
+}

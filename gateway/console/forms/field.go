@@ -49,7 +49,8 @@ type Field struct {
 	// Required says that the member must not be left out, and Omitted that it is left out.
 	Required, Omitted bool
 	// Masked says that the present value is sensitive and not shown. An empty field keeps it.
-	Masked bool
+	// Secret says that values of the member are sensitive.
+	Masked, Secret bool
 	// Fault is what is wrong with the value.
 	Fault string
 
@@ -62,9 +63,7 @@ type Field struct {
 }
 
 // Label is the name of the field for people, such as message.subject.
-func (f Field) Label() string {
-	return strings.TrimPrefix(strings.TrimPrefix(f.problemPath(), "$"), ".")
-}
+func (f Field) Label() string { return jsontext.Name(f.Path) }
 
 // Help is what to know before one enters a value.
 func (f Field) Help() string {
@@ -271,7 +270,7 @@ func (f *Field) change(value json.RawMessage) json.RawMessage {
 	before, after := decoded(f.before), decoded(value)
 	patch := difference(before, after)
 	switch {
-	case after == nil || !reflect.DeepEqual(merged(before, patch), after):
+	case after == nil || !reflect.DeepEqual(jsontext.Merge(before, patch), after):
 		f.Fault = "null cannot be entered: leave the member out instead"
 	case mergesHidden(before, after):
 		f.Fault = "an object cannot replace a sensitive value, whose members would stay"

@@ -2,6 +2,9 @@
 package forms
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -24,15 +27,21 @@ const (
 // Form is a form for a JSON value. The fields of an object follow the group that they belong to.
 type Form struct {
 	Fields []Field
-	// Stale says that the entered form has fields that this one has not: the schema has changed.
+	// ID is that of the schema. A page sends it as the input form.
+	ID string
+	// Stale says that the entered form is one of another schema.
 	Stale bool
 
 	whole bool
 }
 
+// idInput is the name of the input for the ID of a form.
+const idInput = "form"
+
 // Edit returns a form to change members of an object; ok is false if the schema names no members.
 // value is the present object, with sensitive parts replaced by api.Redacted.
 func Edit(schema, value json.RawMessage) (f Form, ok bool) {
+	f.ID = idOf(schema)
 	o, valid := read(schema)
 	if !valid || len(o.members()) == 0 {
 		return Form{}, false
@@ -49,7 +58,7 @@ func Edit(schema, value json.RawMessage) (f Form, ok bool) {
 func Answer(schema json.RawMessage) Form {
 	o, valid := read(schema)
 	if valid && len(o.members()) > 0 && o.typ == typeObject {
-		f := Form{}
+		f := Form{ID: idOf(schema)}
 		f.add(nil, o, nil, o.initial)
 		f.propose()
 		return f
@@ -59,9 +68,37 @@ func Answer(schema json.RawMessage) Form {
 	if !valid || len(schema) == 0 {
 		field.Kind, field.typ = Area, typeString
 	}
-	f := Form{Fields: []Field{field}, whole: true}
+	f := Form{Fields: []Field{field}, ID: idOf(schema), whole: true}
 	f.propose()
 	return f
+}
+
+func idOf(schema json.RawMessage) string {
+	sum := sha256.Sum256(schema)
+	return hex.EncodeToString(sum[:8])
+}
+
+// Hide marks the fields of sensitive values. redact replaces those of an object by api.Redacted.
+func (f *Form) Hide(redact func(json.RawMessage) json.RawMessage) {
+	for i := range f.Fields {
+		one := &f.Fields[i]
+		probe := map[string]any{}
+		last := len(one.Path) - 1
+		reach(probe, one.Path[:last])[one.Path[last]] = "?"
+		data, err := json.Marshal(probe)
+		one.Secret = one.Masked || err == nil && !bytes.Contains(redact(data), []byte(`"?"`))
+	}
+}
+
+// Forget removes what was entered in the fields of sensitive values, before the form is shown
+// again.
+func (f *Form) Forget() {
+	for i := range f.Fields {
+		if one := &f.Fields[i]; one.Secret && one.Value != "" && one.Kind != Group {
+			one.Value = ""
+			one.Fault = strings.TrimPrefix(one.Fault+"; enter it again, it is not kept", "; ")
+		}
+	}
 }
 
 // read returns the outline of a schema; an empty one has no constraints.
@@ -144,27 +181,38 @@ func (f *Form) take(entered url.Values, of func(*Field, json.RawMessage) json.Ra
 	var out []string // the group that is left out
 	for i := range f.Fields {
 		one := &f.Fields[i]
-		if out != nil && one.within(out) {
-			continue
-		}
-		out = nil
-		value, set := one.take(entered)
-		switch {
-		case set && one.Kind == Group:
-			out = one.Path
-		case set && !one.Omitted:
-			value = of(one, value)
-		}
-		if last := len(one.Path) - 1; set {
-			reach(object, one.Path[:last])[one.Path[last]] = value
+		if out == nil || !one.within(out) {
+			out = one.addTo(object, entered, of)
 		}
 		ok = ok && one.Fault == ""
 	}
 	return object, ok
 }
 
-// isStale reports whether an input was sent that is none of this form.
+// addTo adds what was entered in a field to an object. It returns the path of a group that is left
+// out with its members; nil for others.
+func (f *Field) addTo(object map[string]any, entered url.Values,
+	of func(*Field, json.RawMessage) json.RawMessage) (out []string) {
+	value, set := f.take(entered)
+	if !set {
+		return nil
+	}
+	if f.Kind == Group {
+		out = f.Path
+	}
+	if !f.Omitted {
+		value = of(f, value)
+	}
+	last := len(f.Path) - 1
+	reach(object, f.Path[:last])[f.Path[last]] = value
+	return out
+}
+
+// isStale reports whether the form of another schema was sent, or an input that is none of this.
 func (f *Form) isStale(entered url.Values) bool {
+	if id, sent := entered[idInput]; sent && (len(id) != 1 || id[0] != f.ID) {
+		return true
+	}
 	known := map[string]bool{}
 	for _, one := range f.Fields {
 		known[one.Input()], known[one.Omit()] = one.Kind != Group, true

@@ -1,7 +1,6 @@
 package forms
 
 import (
-	"maps"
 	"reflect"
 
 	"github.com/switchyard/switchyard/api"
@@ -27,27 +26,6 @@ func difference(before, after any) any {
 		}
 	}
 	return patch
-}
-
-// merged returns before with a JSON merge patch applied. It changes neither.
-func merged(before, patch any) any {
-	changes, isObject := patch.(map[string]any)
-	if !isObject {
-		return patch
-	}
-	old, _ := before.(map[string]any)
-	object := maps.Clone(old)
-	if object == nil {
-		object = map[string]any{}
-	}
-	for name, value := range changes {
-		if value == nil {
-			delete(object, name)
-		} else {
-			object[name] = merged(object[name], value)
-		}
-	}
-	return object
 }
 
 // mergesHidden reports whether after has an object where before has a sensitive value that is not

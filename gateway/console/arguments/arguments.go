@@ -1,4 +1,5 @@
-package console
+// Package arguments shows the arguments of calls on pages, so that nothing in them is hidden.
+package arguments
 
 import (
 	"encoding/json"
@@ -9,8 +10,8 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// argument is an argument of a call as pages show it.
-type argument struct {
+// Argument is an argument of a call as pages show it.
+type Argument struct {
 	Name, Text string
 	// List has the elements of a list of texts. Code says that Text is JSON.
 	List []string
@@ -19,22 +20,22 @@ type argument struct {
 	value any
 }
 
-// argumentsOf returns the members of an object in their order; nil if data is none.
-func argumentsOf(data json.RawMessage) []argument {
+// Of returns the members of an object in their order; nil if data is none.
+func Of(data json.RawMessage) []Argument {
 	value, fault := jsontext.ParseOrdered(data)
 	object, ok := value.(*jsontext.Object)
 	if fault != nil || !ok {
 		return nil
 	}
-	list := []argument{}
+	list := []Argument{}
 	for _, name := range object.Names() {
 		list = append(list, argumentOf(name, object.Get(name)))
 	}
 	return list
 }
 
-func argumentOf(name string, value any) argument {
-	a := argument{Name: name, value: value}
+func argumentOf(name string, value any) Argument {
+	a := Argument{Name: name, value: value}
 	switch v := value.(type) {
 	case string:
 		a.Text = v
@@ -52,13 +53,13 @@ func argumentOf(name string, value any) argument {
 		a.Code = true
 	}
 	if _, isText := value.(string); !isText && a.List == nil {
-		a.Text = readable(jsontext.Encode(value, nil))
+		a.Text = Readable(jsontext.Encode(value, nil))
 	}
 	return a
 }
 
-// listing returns arguments as the default text of an approval has them.
-func listing(arguments []argument) string {
+// Listing returns arguments as the default text of an approval has them.
+func Listing(arguments []Argument) string {
 	var b strings.Builder
 	for _, a := range arguments {
 		text, ok := a.value.(string)
@@ -70,35 +71,35 @@ func listing(arguments []argument) string {
 	return b.String()
 }
 
-// changedArgument is an argument that an edit has changed; nil for one that is not there.
-type changedArgument struct {
+// Change is an argument that an edit has changed; nil for one that is not there.
+type Change struct {
 	Name          string
-	Before, After *argument
+	Before, After *Argument
 }
 
-// changesOf returns what an edit has changed.
-func changesOf(d *api.Decided) (changes []changedArgument) {
+// Changes returns what an edit has changed.
+func Changes(d *api.Decided) (changes []Change) {
 	if d == nil || d.Decision != api.DecisionEdit {
 		return nil
 	}
-	before, after := argumentsOf(d.Original), argumentsOf(d.Edited)
+	before, after := Of(d.Original), Of(d.Edited)
 	for i, old := range before {
 		now := named(after, old.Name)
 		if now == nil || !slices.Equal(jsontext.Encode(now.value, nil),
 			jsontext.Encode(old.value, nil)) {
-			changes = append(changes, changedArgument{old.Name, &before[i], now})
+			changes = append(changes, Change{old.Name, &before[i], now})
 		}
 	}
 	for i, now := range after {
 		if named(before, now.Name) == nil {
-			changes = append(changes, changedArgument{now.Name, nil, &after[i]})
+			changes = append(changes, Change{now.Name, nil, &after[i]})
 		}
 	}
 	return changes
 }
 
-func named(list []argument, name string) *argument {
-	i := slices.IndexFunc(list, func(a argument) bool { return a.Name == name })
+func named(list []Argument, name string) *Argument {
+	i := slices.IndexFunc(list, func(a Argument) bool { return a.Name == name })
 	if i < 0 {
 		return nil
 	}

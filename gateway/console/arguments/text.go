@@ -1,0 +1,38 @@
+package arguments
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"strings"
+	"unicode"
+)
+
+// Templates has the template arguments, which shows a list of Argument, and argument, which shows
+// the value of one. They call the function visible, which has to be Visible.
+//
+//go:embed arguments.html
+var Templates embed.FS
+
+// Visible replaces characters that could hide or reorder a text: controls and direction marks.
+func Visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control)) {
+			return '\uFFFD'
+		}
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// Readable formats JSON over several lines, and shows texts as they are.
+func Readable(data json.RawMessage) string {
+	var text *string
+	if json.Unmarshal(data, &text) == nil && text != nil {
+		return Visible(*text)
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, data, "", "  ") != nil {
+		return Visible(string(data))
+	}
+	return Visible(b.String())
+}

@@ -23,7 +23,16 @@ type formAction struct {
 }
 
 // notice is the confirmation of a form, with a link; empty for none.
-type notice struct{ Text, Link, Label string }
+type notice struct {
+	Text, Link, Label string
+	// Bad is set for a refusal, so that it does not look like an approval.
+	Bad bool
+}
+
+// refuses reports whether a call did not run because of how its approval ended.
+func refuses(d api.DecisionKind) bool {
+	return d == api.DecisionDeny || d == api.DecisionTimeout || d == api.DecisionWithdrawn
+}
 
 // done sends the browser to a page that confirms what a form did. The confirmation is sealed, so
 // that the address of another site cannot show one. pairs are further parameters of the page.
@@ -56,19 +65,20 @@ func (p *page) notice() notice {
 		return notice{}
 	}
 	run := "run " + api.Shorten(d.Run, 200)
-	page := link("/console/run", "id", d.Run)
+	n := notice{Text: run + " " + text, Bad: d.Did == "decline" || refuses(api.DecisionKind(d.Did))}
 	switch {
 	case d.Question != "":
-		return notice{sentence("question " + api.Shorten(d.Question, 60) + " of " + run + " " + text),
-			page, "Open the run"}
+		n.Text = "question " + api.Shorten(d.Question, 60) + " of " + run + " " + text
+		n.Link, n.Label = link("/console/run", "id", d.Run), "Open the run"
 	case d.Call != "":
-		return notice{sentence("the call of " + api.Shorten(d.Tool, 60) + ", " +
-			api.Shorten(d.Call, 60) + " of " + run + ", " + text),
-			link("/console/call", "run", d.Run, "call", d.Call), "What came of it"}
+		n.Text = "the call of " + api.Shorten(d.Tool, 60) + ", " + api.Shorten(d.Call, 60) + " of " +
+			run + ", " + text
+		n.Link, n.Label = link("/console/call", "run", d.Run, "call", d.Call), "What came of it"
 	case d.Did == grantKind:
-		return notice{sentence(run + " " + text), page, "Open the run"}
+		n.Link, n.Label = link("/console/run", "id", d.Run), "Open the run"
 	}
-	return notice{Text: sentence(run + " " + text)} // it is on the page of the run
+	n.Text = sentence(n.Text)
+	return n
 }
 
 // inboxBody is the content of the inbox.

@@ -18,13 +18,12 @@ func confirmation(t *testing.T, c *Console, w *httptest.ResponseRecorder) string
 
 // noticeOf returns the confirmation of a page; empty for none.
 func noticeOf(page string) string {
-	_, text, _ := strings.Cut(page, `<p class="notice">`)
+	_, status, _ := strings.Cut(page, `<div id="status" role="status">`)
+	status, _, _ = strings.Cut(status, "</div>")
+	_, text, _ := strings.Cut(status, ">")
 	text, _, _ = strings.Cut(text, "</p>")
 	text, _, _ = strings.Cut(text, " <a href=")
-	if strings.Contains(page, `<div id="status" role="status"><p class="notice">`) {
-		return text
-	}
-	return ""
+	return text
 }
 
 func TestNotice_ConfirmsWhatWasRecorded(t *testing.T) {
@@ -37,6 +36,8 @@ func TestNotice_ConfirmsWhatWasRecorded(t *testing.T) {
 	}{
 		"approve": {false, "/console/call", append(call, "approve"),
 			"The call of refund, 2.1 of run run/1, is approved."},
+		"deny": {false, "/console/call", append(call, "deny"),
+			"The call of refund, 2.1 of run run/1, is denied."},
 		"edit": {false, "/console/call", append(call, "edit", "f.to", "ada", "f.amount", "80"),
 			"The call of refund, 2.1 of run run/1, is approved with changed arguments."},
 		"edit without changes": {false, "/console/call",
@@ -56,8 +57,14 @@ func TestNotice_ConfirmsWhatWasRecorded(t *testing.T) {
 				who := approver
 				who.CSRF = token
 				c := consoleOf(t, f, who)
-				if got := confirmation(t, c, post(c, tt.path, tt.form...)); got != tt.want {
+				w := post(c, tt.path, tt.form...)
+				if got := confirmation(t, c, w); got != tt.want {
 					t.Errorf("the page confirms %q, want %q", got, tt.want)
+				}
+				bad := strings.Contains(get(c, w.Header().Get("Location")).Body.String(),
+					`<p class="notice bad">`)
+				if bad != (name == "deny") {
+					t.Errorf("%s looks like a refusal: %v", name, bad)
 				}
 			}
 		})

@@ -261,6 +261,19 @@ func (c *chart) x(t time.Time) int {
 	return int(float64(chartWidth-4) * float64(t.Sub(c.From)) / float64(whole))
 }
 
+// callTone is the class of the status of a call.
+func callTone(s api.CallStatus) string {
+	switch s {
+	case api.CallCompleted:
+		return "good"
+	case api.CallFailed, api.CallRefused:
+		return "bad"
+	case api.CallCancelled:
+		return "warn"
+	}
+	return "wait"
+}
+
 // tone is the class of a status.
 func tone(s history.RunStatus) string {
 	switch s {

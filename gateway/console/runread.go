@@ -40,8 +40,9 @@ type item struct {
 	Class, By, Text string
 	Time            time.Time
 	Call, Tool      string
-	// Child is the run of a sub-agent.
-	Child string
+	// Child is the run of a sub-agent. Decided says that a person decided about the call.
+	Child   string
+	Decided bool
 	// Code is shown as it is, such as arguments or a result; More says that it is cut.
 	Code []code
 }
@@ -185,7 +186,7 @@ func (i *item) ofRecord(r api.Record) {
 		i.Code = append(i.Code, jsonBlock("arguments", r.Arguments))
 	}
 	if r.Approval != nil {
-		i.Text = arguments.Visible(r.Approval.Note())
+		i.Text, i.Decided = arguments.Visible(r.Approval.Note()), r.Approval.Decision != ""
 	}
 	if r.Error != nil {
 		i.Class = "bad"

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -32,6 +33,8 @@ func TestSuspendedServer_StillKnowsItsNamespace(t *testing.T) {
 	attributes := &commonpb.SearchAttributes{
 		IndexedFields: map[string]*commonpb.Payload{"SwitchyardAgent": agent}}
 	var all sync.WaitGroup
+	var started atomic.Int64
+	progress := make(chan struct{}, 1)
 	for caller := range callers {
 		all.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
@@ -41,17 +44,33 @@ func TestSuspendedServer_StillKnowsItsNamespace(t *testing.T) {
 					serviceerror.FromStatus(status.Convert(err))); missing {
 					t.Errorf("the start of %s was rejected: %v", id, err)
 				}
+				if err == nil {
+					started.Add(1)
+					select {
+					case progress <- struct{}{}:
+					default:
+					}
+				}
 			}
 		})
 	}
+	awaitStarts := func() {
+		for enough := started.Load() + callers; started.Load() < enough; {
+			select {
+			case <-progress:
+			case <-ctx.Done():
+				t.Fatalf("only %d of %d runs have started", started.Load(), enough)
+			}
+		}
+	}
 	for range times {
-		<-time.After(300 * time.Millisecond)
+		awaitStarts()
 		p.send(t, syscall.SIGSTOP)
-		<-time.After(4 * time.Second) // longer than the server waits for its store
+		<-time.After(4 * time.Second) // the fault itself: longer than the server waits for its store
 		p.send(t, syscall.SIGCONT)
 	}
 	startRun(ctx, t, p, "afterwards", attributes)
-	<-time.After(time.Second)
+	awaitStarts()
 	cancel()
 	all.Wait()
 	p.endCleanly(t)

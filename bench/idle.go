@@ -21,8 +21,9 @@ import (
 const (
 	idleLanes   = 100
 	idleWorkers = 20
-	// idleFor is how long the requests of idle workers are counted.
-	idleFor = 20 * time.Second
+	// idleFor is how long the requests of idle workers are counted: as long as a poll of the server
+	// lasts, so that each counts once.
+	idleFor = time.Minute
 )
 
 // measureLanePollers counts the long polls that one worker of lanes without a limit keeps open.

@@ -56,7 +56,7 @@ func redact(arguments json.RawMessage, sensitive []string) json.RawMessage {
 }
 
 // Shorten returns text on one line of at most limit characters, with … where text was left out.
-// Line ends, terminal controls and direction marks become spaces.
+// Line ends and other hidden characters become spaces.
 func Shorten(text string, limit int) string {
 	var b strings.Builder
 	for left := limit; left > 0 && text != ""; left-- {
@@ -64,14 +64,22 @@ func Shorten(text string, limit int) string {
 		switch {
 		case left == 1 && size < len(text):
 			r = '…'
-		case unicode.IsControl(r) || r == utf8.RuneError || unicode.In(r, unicode.Zl, unicode.Zp,
-			unicode.Bidi_Control):
+		case IsHidden(r) || r == utf8.RuneError:
 			r = ' '
 		}
 		b.WriteRune(r)
 		text = text[size:]
 	}
 	return b.String()
+}
+
+// IsHidden reports whether a character does not show as one, or changes the order of others:
+// controls, line ends among them, marks of direction, and characters of no width. The joiners that
+// emoji and some scripts need are none.
+func IsHidden(r rune) bool {
+	const joiner, nonJoiner = '\u200d', '\u200c'
+	return r != joiner && r != nonJoiner && (unicode.IsControl(r) || unicode.In(r, unicode.Cf,
+		unicode.Zl, unicode.Zp, unicode.Bidi_Control, unicode.Other_Default_Ignorable_Code_Point))
 }
 
 // Thousands formats a number with a comma after every three digits.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/switchyard/switchyard/activities/executor"
@@ -138,39 +139,53 @@ func (a *Admitter) Edit(ctx context.Context, r api.EditRequest) (api.AdmissionDe
 	return v, nil
 }
 
-// noteOfEdit describes who changed which arguments of a call, and how. It omits sensitive values.
+// noteOfEdit describes who changed which arguments of a call, and how. It omits sensitive values,
+// and names within them.
 func noteOfEdit(d api.Decision, tool api.Tool, before, after json.RawMessage) string {
-	old, _ := api.DecodeJSON(before) // validated arguments are an object
-	now, _ := api.DecodeJSON(after)
-	var none *api.Hider
-	secrets := tool.ArgumentMask().Values(after)
-	data, _ := none.With(api.Redacted, secrets...).JSON(tool.Redact(after))
-	shown, _ := api.DecodeJSON(data)
+	var hider *api.Hider
+	hider = hider.With(api.Redacted, slices.Concat(tool.ArgumentMask().Values(before),
+		tool.ArgumentMask().Values(after))...)
+	old, now := membersOf(tool.Redact(before)), membersOf(tool.Redact(after))
 	var changes []string
-	for _, change := range jsontext.Differences(old, now) {
-		if change.Removed {
-			changes = append(changes, change.Name()+" removed")
-			continue
+	for _, change := range jsontext.Differences(membersOf(before), membersOf(after)) {
+		text := noteOfChange(old, now, change.Path)
+		if !slices.Contains(changes, text) { // several members of a sensitive object
+			changes = append(changes, text)
 		}
-		text := api.PlainText(jsontext.Encode(shownAt(shown, change.Path), nil))
-		changes = append(changes, change.Name()+"="+api.Shorten(text, maxNoted))
 	}
 	if changes == nil {
 		changes = []string{"none"}
 	}
 	return fmt.Sprintf("%s approved this call with changed arguments: %s",
-		api.Shorten(d.By, maxEditor), api.Shorten(strings.Join(changes, ", "), maxNote))
+		api.Shorten(d.By, maxEditor), api.Shorten(hider.Text(strings.Join(changes, ", ")), maxNote))
 }
 
-// shownAt returns the part of a redacted value that a path leads to, which ends where a sensitive
-// value is replaced.
-func shownAt(value any, path []string) any {
-	for _, name := range path {
-		if object, ok := value.(map[string]any); ok {
-			value = object[name]
+// noteOfChange describes what a path leads to in redacted arguments. A path that leads into a
+// sensitive value ends there.
+func noteOfChange(before, after any, path []string) string {
+	for i, name := range path {
+		old, _ := before.(map[string]any)
+		now, _ := after.(map[string]any)
+		was := old[name]
+		is, stays := now[name]
+		before, after = was, is
+		switch at := jsontext.Name(path[:i+1]); {
+		case !stays:
+			return at + " removed"
+		case is == api.Redacted || was == api.Redacted || i == len(path)-1:
+			return at + "=" + api.Shorten(api.PlainText(jsontext.Encode(is, nil)), maxNoted)
 		}
 	}
-	return value
+	return ""
+}
+
+// membersOf returns the arguments of a call; an empty object for a call without arguments.
+func membersOf(arguments json.RawMessage) map[string]any {
+	value, _ := api.DecodeJSON(arguments) // validated arguments are an object
+	if members, ok := value.(map[string]any); ok {
+		return members
+	}
+	return map[string]any{}
 }
 
 // maxNoted bounds a changed argument in the note of a call, and maxNote all of them, in characters.

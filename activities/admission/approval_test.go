@@ -115,6 +115,11 @@ func TestEdit_NotesWhatChanged(t *testing.T) {
 			`m.to=["a"], n removed, o={}`},
 		{`{"pin":"1111","a":1}`, `{"pin":"secret-2222","a":"secret-2222"}`, `a=***, pin=***`},
 		{`{"a":1}`, `{"a":1}`, `none`},
+		{`{"pin":{"SECRETNAME":"x","k":"1"}}`, `{"pin":{"k":"2"}}`, `pin=***`},
+		{`{"pin":{"k":"1"}}`, `{}`, `pin removed`},
+		{`{"pin":"secret-1234","m":"x"}`, `{"pin":"other-9999","m":"was secret-1234"}`,
+			`m=was ***, pin=***`},
+		{``, `{"city":"Oslo"}`, `city=Oslo`},
 	} {
 		got := noteOfEdit(api.Decision{By: "ada"}, tool, json.RawMessage(tt[0]),
 			json.RawMessage(tt[1]))

@@ -7,8 +7,8 @@ import (
 	"html/template"
 	"io"
 	"strings"
-	"unicode"
 
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/pagestyle"
 )
 
@@ -61,24 +61,19 @@ func newFrame(title, made string, scripts ...string) frame {
 
 // write writes a page.
 func write(w io.Writer, name string, page any) error {
-	return pages.ExecuteTemplate(directed{w}, name, page)
+	return pages.ExecuteTemplate(visibleWriter{w}, name, page)
 }
 
-// directed replaces the marks that change the direction of text, so that the output of a tool
-// cannot reorder what somebody reads. Templates write each value at once.
-type directed struct{ io.Writer }
+// visibleWriter replaces hidden characters, so that the output of a tool cannot hide or reorder
+// what somebody reads. Templates write each value at once.
+type visibleWriter struct{ io.Writer }
 
-func (d directed) Write(p []byte) (int, error) {
-	_, err := directionMarks.WriteString(d.Writer, string(p))
+func (v visibleWriter) Write(p []byte) (int, error) {
+	_, err := io.WriteString(v.Writer, strings.Map(func(r rune) rune {
+		if api.IsHidden(r) && r != '\n' && r != '\t' && r != '\r' {
+			return '\uFFFD'
+		}
+		return r
+	}, string(p)))
 	return len(p), err
 }
-
-var directionMarks = func() *strings.Replacer {
-	var pairs []string
-	for _, r := range unicode.Bidi_Control.R16 {
-		for mark := rune(r.Lo); mark <= rune(r.Hi); mark += rune(r.Stride) {
-			pairs = append(pairs, string(mark), "\uFFFD")
-		}
-	}
-	return strings.NewReplacer(pairs...)
-}()

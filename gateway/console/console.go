@@ -15,17 +15,12 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/gateway/console/arguments"
 	"github.com/switchyard/switchyard/gateway/console/static"
-	"github.com/switchyard/switchyard/internal/httpserver"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // Path is the address below which the console serves.
 const Path = "/console/"
-
-// maxForm bounds the body of a form, in bytes.
-const maxForm = 2 << 20
 
 // Principal is the person who uses the console.
 type Principal struct {
@@ -60,7 +55,7 @@ type Config struct {
 	// Catalog returns the tools, whose schemas make the forms for edits; required.
 	Catalog func() *toolspecs.Catalog
 	// Principal returns who sent a request; required. It is called after the login has let the
-	// request pass, and its token has been checked.
+	// request pass: it bounds forms, reads them and checks their token.
 	Principal func(*http.Request) Principal
 	// Workers asks the workers for their tools; default none are shown.
 	Workers func(context.Context) (api.CatalogReport, error)
@@ -153,7 +148,6 @@ func (c *Console) routes() {
 func (c *Console) handle(may func(Principal) bool, serve func(*page)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p := &page{console: c, w: w, r: r, who: c.config.Principal(r)}
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		w.Header().Set("Cache-Control", "no-store")
 		if r.Method == http.MethodPost && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 			p.audit("request", "", errCrossSite)
@@ -165,10 +159,6 @@ func (c *Console) handle(may func(Principal) bool, serve func(*page)) http.Handl
 			p.problem(http.StatusForbidden, "Your role does not allow this.")
 			return
 		}
-		if err := r.ParseForm(); err != nil {
-			p.problem(httpserver.FormProblem(err))
-			return
-		}
 		if name, ok := p.misnamed(); ok {
 			p.problem(http.StatusNotFound, "There is no such "+name+".")
 			return
@@ -177,13 +167,13 @@ func (c *Console) handle(may func(Principal) bool, serve func(*page)) http.Handl
 	}
 }
 
-// misnamed returns what a request names by an ID that nothing can have: with a character that does
-// not show.
+// misnamed returns what a request names by an ID that nothing can have: the server takes IDs of
+// printable ASCII only.
 func (p *page) misnamed() (kind string, ok bool) {
 	for name, kind := range map[string]string{"id": "run", "run": "run", "run_id": "run",
 		"call": "call", "question": "question"} {
-		if text := p.r.FormValue(name); text != arguments.Visible(text) ||
-			strings.ContainsAny(text, "\n\t") {
+		if strings.ContainsFunc(p.r.FormValue(name),
+			func(r rune) bool { return r < ' ' || r > '~' }) {
 			return kind, true
 		}
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/console/arguments"
 	"github.com/switchyard/switchyard/gateway/console/forms"
+	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // grantKind is the kind of a form that grants a run at a limit more.
@@ -22,7 +24,8 @@ const grantKind = "grant"
 
 // callBody is the content of the page of one call.
 type callBody struct {
-	Run, Call string
+	// RunID is empty for the last run with the ID.
+	Run, RunID, Call string
 	// Open is the approval; nil if the call does not wait for one.
 	Open  *switchyard.Approval
 	About *about
@@ -57,6 +60,22 @@ func (b *callBody) Arguments() []arguments.Argument {
 	return arguments.Of(small(b.About.Record).Arguments)
 }
 
+// Changes are those of an edit; nil if they are too large for a page.
+func (b *callBody) Changes() []arguments.Change {
+	d := b.About.Record.Approval
+	if d == nil || len(d.Original)+len(d.Edited) > 4*maxShown {
+		return nil
+	}
+	return arguments.Changes(d)
+}
+
+// HidesChanges reports whether an edit can have changed sensitive values.
+func (b *callBody) HidesChanges() bool {
+	d := b.About.Record.Approval
+	return d != nil && d.Decision == api.DecisionEdit &&
+		bytes.Contains(d.Edited, []byte(`"`+api.Redacted+`"`))
+}
+
 // target returns the run and the call that a request names.
 func (p *page) target() (run, call string) {
 	return p.r.FormValue("run"), p.r.FormValue("call")
@@ -72,42 +91,69 @@ func (c *Console) showCall(p *page) {
 }
 
 func (c *Console) showCallBody(p *page, body *callBody, status int) {
-	if body.Edit != nil {
-		body.Edit.Forget()
+	if status != 0 {
+		body.forget(c.config.Catalog())
 	}
 	p.show(content{Template: "call", Title: "Call " + body.Call, Section: "inbox", Status: status,
 		Events: "/console/events/inbox", Body: body})
 }
 
+// forget prepares the form of an edit to be shown again after a fault: without sensitive values,
+// and without those of the form of another schema.
+func (b *callBody) forget(catalog *toolspecs.Catalog) {
+	var tool *toolspecs.Compiled
+	known := false
+	if b.Open != nil {
+		tool, known = catalog.Get(b.Open.Tool)
+	}
+	switch {
+	case b.Edit != nil && b.Edit.Stale:
+		b.Edit = b.editForm(catalog)
+	case b.Edit != nil:
+		b.Edit.Forget()
+	case known:
+		b.Text = string(tool.Mask().Redact(json.RawMessage(b.Text)))
+	}
+}
+
 // callBody reads the call that a request names.
 func (c *Console) callBody(ctx context.Context, p *page) (*callBody, error) {
 	run, call := p.target()
-	body := &callBody{Run: run, Call: call, Text: "{}", Grant: grantFields()}
-	body.Editing = p.r.FormValue("edit") != ""
-	open, _, err := c.backend.waiting(ctx, runRef{ID: run})
-	if err != nil {
-		return nil, err
+	body := &callBody{Run: run, RunID: p.r.FormValue("run_id"), Call: call, Text: "{}",
+		Grant: grantFields()}
+	var err error
+	if body.RunID == "" { // an earlier run with the ID has ended
+		if body.Open, err = openCall(ctx, c.backend, run, call); err != nil {
+			return nil, err
+		}
 	}
-	if i := slices.IndexFunc(open, func(a switchyard.Approval) bool {
-		return a.WorkflowID == run && a.Call == call
-	}); i >= 0 {
-		body.Open = &open[i]
-	}
-	if body.About, err = readAbout(ctx, c.backend, runRef{ID: run}, call); err != nil {
+	if body.About, err = readAbout(ctx, c.backend, runRef{run, body.RunID}, call); err != nil {
 		return nil, err
 	}
 	body.Said = saidBy(body.About.Record)
-	if body.Open == nil || body.Open.Limit != "" {
-		return body, nil
+	if body.Open != nil && body.Open.Limit == "" && body.About.Found {
+		body.Editing = p.r.FormValue("edit") != "" ||
+			p.r.FormValue("decision") == string(api.DecisionEdit)
+		body.Edit = body.editForm(c.config.Catalog())
 	}
-	body.Edit = c.editForm(body)
 	return body, nil
 }
 
+// openCall returns the approval that a call waits for; nil if it waits for none.
+func openCall(ctx context.Context, b backend, run, call string) (*switchyard.Approval, error) {
+	open, _, err := b.waiting(ctx, runRef{ID: run})
+	for i, a := range open {
+		if a.WorkflowID == run && a.Call == call {
+			return &open[i], err
+		}
+	}
+	return nil, err
+}
+
 // editForm returns the form for the arguments of a waiting call; nil if there is none.
-func (c *Console) editForm(b *callBody) *forms.Form {
-	tool, ok := c.config.Catalog().Get(b.Open.Tool)
-	if !ok || !b.About.Found {
+func (b *callBody) editForm(catalog *toolspecs.Catalog) *forms.Form {
+	tool, ok := catalog.Get(b.Open.Tool)
+	if !ok {
 		return nil
 	}
 	f, ok := forms.Edit(tool.InputSchema(), b.About.Record.Arguments)
@@ -127,7 +173,6 @@ func (c *Console) decide(p *page) {
 	}
 	entered := p.r.PostForm
 	body.Reason = entered.Get("reason")
-	body.Editing = body.Editing || entered.Get("decision") == string(api.DecisionEdit)
 	d := switchyard.Decision{Call: body.Call, Digest: entered.Get("digest"),
 		Kind: api.DecisionKind(entered.Get("decision")), By: p.who.Name,
 		Auth: p.who.Auth, Roles: p.who.Roles, Claims: p.who.Claims, Reason: body.Reason}
@@ -143,7 +188,7 @@ func (c *Console) decide(p *page) {
 		c.showCallBody(p, body, http.StatusConflict)
 		return
 	}
-	if !body.complete(&d, entered) {
+	if body.unseen(d) || !body.complete(&d, entered) {
 		p.auditDecision(d, body.Run, errFaults)
 		c.showCallBody(p, body, http.StatusUnprocessableEntity)
 		return
@@ -174,17 +219,31 @@ func (p *page) auditDecision(d switchyard.Decision, run string, err error) {
 	p.audit("decision", kind, err, "run", run, "call", d.Call)
 }
 
+// unseen reports whether a decision approves a call whose arguments the page cannot show.
+func (b *callBody) unseen(d switchyard.Decision) bool {
+	if d.Kind == api.DecisionDeny || b.Open.Limit != "" || b.About.Found {
+		return false
+	}
+	b.Problem = "The arguments of the call cannot be shown, so that it can only be denied here."
+	return true
+}
+
+// whyNoEdit says what is wrong with the form of an edit.
+func (b *callBody) whyNoEdit() string {
+	if b.Edit != nil && b.Edit.Stale {
+		return "The tool has changed since the form was shown. Look at the arguments again, and " +
+			"change them here."
+	}
+	return "The changed arguments are not valid."
+}
+
 // complete adds to a decision what its form has besides; false if that has faults.
 func (b *callBody) complete(d *switchyard.Decision, entered url.Values) bool {
 	switch d.Kind {
 	case api.DecisionEdit:
 		changes, ok := b.changes(entered)
 		if !ok {
-			b.Problem = "The changed arguments are not valid."
-			if b.Edit != nil && b.Edit.Stale {
-				b.Problem = "The tool has changed since the form was shown. Look at the arguments " +
-					"again, and change them here."
-			}
+			b.Problem = b.whyNoEdit()
 			return false
 		}
 		d.Arguments = changes
@@ -211,8 +270,13 @@ func (b *callBody) changes(entered url.Values) (json.RawMessage, bool) {
 	b.Text = entered.Get("arguments")
 	data, fault := forms.Strict(b.Text)
 	var object map[string]json.RawMessage
-	if fault == "" && json.Unmarshal(data, &object) != nil {
+	switch {
+	case fault == "" && json.Unmarshal(data, &object) != nil:
 		fault = "the changed arguments must be a JSON object"
+	case bytes.Contains(data, []byte(`"`+api.Redacted+`"`)):
+		fault = "enter the sensitive values in place of " + api.Redacted + ", or leave them out"
+	case b.Text == "" && entered.Has("form"):
+		fault = "the tool has changed since the form was shown"
 	}
 	if fault != "" {
 		b.Problems = []api.Problem{{Message: fault}}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
@@ -27,6 +28,23 @@ func TestInbox_ApprovesOnlyWhatItShows(t *testing.T) {
 			t.Errorf("%s: the inbox is\n%s", name, page)
 		}
 	}
+	f := waitingRun()
+	f.open = nil
+	c := consoleOf(t, f, approver)
+	const call = "/console/call?run=run%2F1&call=2.1"
+	for _, path := range []string{call, call + "&edit=1"} {
+		if page := get(c, path).Body.String(); strings.Contains(page, approve) ||
+			strings.Contains(page, `value="edit"`) || !strings.Contains(page, `value="deny"`) {
+			t.Errorf("%s approves an unknown call", path)
+		}
+	}
+	for _, kind := range []string{"approve", "edit"} {
+		w := post(c, "/console/call", "run", "run/1", "call", "2.1", "digest", "digest-1",
+			"decision", kind)
+		if w.Code != http.StatusUnprocessableEntity || len(f.decisions) != 0 {
+			t.Errorf("%s of an unknown call: %d, %d decisions", kind, w.Code, len(f.decisions))
+		}
+	}
 	page := get(consoleOf(t, waitingRun(), approver), "/console/inbox").Body.String()
 	if !strings.Contains(page, approve) || strings.Contains(page, open) {
 		t.Error("the inbox does not approve a call that it shows")
@@ -40,9 +58,11 @@ func TestDecide_RefusesTheFormOfAnotherSchema(t *testing.T) {
 		f := waitingRun()
 		w := post(consoleOf(t, f, approver), "/console/call", append([]string{"run", "run/1", "call",
 			"2.1", "digest", "digest-1", "decision", "edit", "f.to", "bob"}, entered...)...)
+		page := w.Body.String()
 		if w.Code != http.StatusUnprocessableEntity || len(f.decisions) != 0 ||
-			!strings.Contains(w.Body.String(), "The tool has changed since the form was shown.") {
-			t.Errorf("%q: %d, %d decisions", entered, w.Code, len(f.decisions))
+			!strings.Contains(page, "The tool has changed since the form was shown.") ||
+			!strings.Contains(page, `value="ada"`) || strings.Contains(page, `value="bob"`) {
+			t.Errorf("%q: %d, %d decisions\n%s", entered, w.Code, len(f.decisions), page)
 		}
 	}
 }
@@ -53,7 +73,30 @@ func TestDecide_DoesNotSendSecretsBack(t *testing.T) {
 		"digest-1", "decision", "edit", "f.to", "bob", "f.amount", "many", "f.pin", "planted-0815")
 	if page := w.Body.String(); w.Code != http.StatusUnprocessableEntity ||
 		strings.Contains(page, "planted-") || !strings.Contains(page, "enter it again") ||
-		!strings.Contains(page, `value="bob"`) {
+		!strings.Contains(page, `value="bob"`) || !strings.Contains(page, `name="again.pin"`) {
+		t.Errorf("%d\n%s", w.Code, page)
+	}
+	// What was entered before must not be dropped without a word.
+	w = post(consoleOf(t, f, approver), "/console/call", "run", "run/1", "call", "2.1", "digest",
+		"digest-1", "decision", "edit", "f.to", "bob", "f.amount", "7", "f.pin", "", "again.pin", "1")
+	if w.Code != http.StatusUnprocessableEntity || len(f.decisions) != 0 {
+		t.Errorf("without the pin: %d, %d decisions", w.Code, len(f.decisions))
+	}
+	page := get(consoleOf(t, f, approver), "/console/call?run=run%2F1&call=2.1&edit=1").Body.String()
+	if strings.Contains(page, "enter it again") {
+		t.Error("the form begins with a fault")
+	}
+}
+
+func TestAnswer_DoesNotSendSecretsBack(t *testing.T) {
+	f := waitingRun()
+	f.asks = []switchyard.Question{{WorkflowID: "run/1", Question: api.Question{ID: "3.1",
+		Call: "3.1", Tool: "clerk_asks", Text: "How much?", Schema: json.RawMessage(
+			`{"type":"object","properties":{"sum":{"type":"integer"},"pw":{"type":"string","writeOnly":true}}}`)}}}
+	w := post(consoleOf(t, f, approver), "/console/question", "run", "run/1", "question", "3.1",
+		"decision", "answer", "f.sum", "much", "f.pw", "planted-0815")
+	if page := w.Body.String(); w.Code != http.StatusUnprocessableEntity ||
+		strings.Contains(page, "planted-") || !strings.Contains(page, "enter it again") {
 		t.Errorf("%d\n%s", w.Code, page)
 	}
 }
@@ -112,10 +155,34 @@ func TestPages_DoNotFindHiddenCharacters(t *testing.T) {
 	f.err = errAway
 	c := consoleOf(t, f, approver)
 	for _, path := range []string{"/console/run?id=%0a", "/console/run/result?id=a&call=%00",
-		"/console/call?run=%E2%80%AE&call=1", "/console/question?run=a&question=%C2%80"} {
+		"/console/call?run=%E2%80%AE&call=1", "/console/question?run=a&question=%C2%80",
+		"/console/run?id=%C3%A9", "/console/run/timeline.html?id=%E2%80%8B"} {
 		if w := get(c, path); w.Code != http.StatusNotFound || strings.Contains(w.Body.String(),
 			"data-away") {
 			t.Errorf("%s is answered with %d", path, w.Code)
+		}
+	}
+}
+
+// The chart of a run has the calls that people denied, and for how long each call waited for them.
+func TestChart_ShowsWhatWaitedForPeople(t *testing.T) {
+	at := func(s int) time.Time { return asked.Add(time.Duration(s) * time.Second) }
+	c := chartOf([]api.Record{
+		{CallID: "1.1", Status: api.CallCompleted, Timing: api.Timing{Scheduled: at(60),
+			Started: at(70), Closed: at(100)}, Approval: &api.Decided{Asked: at(0), At: at(60)}},
+		{CallID: "1.2", Status: api.CallRefused, Approval: &api.Decided{Asked: at(0), At: at(50)}},
+		{CallID: "1.3", Status: api.CallRefused},
+	})
+	if c == nil || len(c.Bars) != 2 || !c.From.Equal(at(0)) || !c.To.Equal(at(100)) {
+		t.Fatalf("the chart is %+v", c)
+	}
+	for i, want := range []bar{{PersonX: 0, PersonWidth: 597, QueueX: 597, QueueWidth: 100, X: 697,
+		Width: 299}, {PersonX: 0, PersonWidth: 498, QueueX: 498, X: 498, Width: 2}} {
+		b := c.Bars[i]
+		got := bar{PersonX: b.PersonX, PersonWidth: b.PersonWidth, QueueX: b.QueueX,
+			QueueWidth: b.QueueWidth, X: b.X, Width: b.Width}
+		if got != want || !strings.Contains(b.Title, "for a person") {
+			t.Errorf("the bar %d is %+v, want %+v", i, b, want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard"
@@ -49,6 +50,9 @@ func (f *filter) selected(now time.Time) switchyard.RunQuery {
 	q := switchyard.RunQuery{Query: f.Query, Conversation: f.Conversation, Agent: f.Agent,
 		Caller: f.Caller, Tool: f.Tool, Status: history.RunStatus(f.Status),
 		Outcome: api.Outcome(f.Outcome), Waiting: f.Waiting, All: f.All}
+	if strings.ContainsFunc(f.Query+f.Conversation+f.Agent+f.Caller+f.Tool, api.IsHidden) {
+		f.Fault = "The filter has a character that does not show. Enter it anew."
+	}
 	for _, bound := range []struct {
 		name, text string
 		at         *time.Time

@@ -57,7 +57,7 @@ func (a askedPart) Arguments() []arguments.Argument {
 
 // Says is the text of the approval. The default text repeats the arguments; that is left out.
 func (a askedPart) Says() string {
-	return strings.TrimSuffix(a.Approval.Text, arguments.Listing(a.Arguments()))
+	return arguments.WithoutListing(a.Approval.Text, a.Arguments())
 }
 
 // Rules returns the rules that matched, without the one that the reason of the approval names.
@@ -67,6 +67,11 @@ func (a askedPart) Rules() []api.PolicyAction {
 			strings.Contains(a.Approval.Reason, strconv.Quote(r.Rule))
 	})
 }
+
+// decidedPart names the call that a form decides about, exactly as it is shown.
+type decidedPart struct{ Run, Call, Digest string }
+
+func decidedOf(run, call, digest string) decidedPart { return decidedPart{run, call, digest} }
 
 // groupPart is the data of a table of the report.
 type groupPart struct {

@@ -11,7 +11,8 @@ import (
 // tool will get it.
 func TestAsked_SaysWhatTheArgumentsDoNot(t *testing.T) {
 	for name, tt := range map[string]struct{ text, arguments, want string }{
-		"all": {"Pays.\nto: ada\namount: 100", `{"to":"ada","amount":100}`, "Pays."},
+		"all":           {"Pays.\nto: ada\namount: 100", `{"to":"ada","amount":100}`, "Pays."},
+		"another order": {"Pays.\nto: ada\namount: 100", `{"amount":100,"to":"ada"}`, "Pays."},
 		"a text of lines": {"Mails.\ntext: a\n    to: ada\nto: bob",
 			`{"text":"a\nto: ada","to":"bob"}`, "Mails."},
 		"no text":       {"Mails.\nto: [\"ada\"]\nat: null", `{"to":["ada"],"at":null}`, "Mails."},

@@ -34,6 +34,9 @@ func (c *Console) showQuestion(p *page) {
 }
 
 func (c *Console) showQuestionBody(p *page, body *questionBody, status int) {
+	if status != 0 && body.Form != nil {
+		body.Form.Forget()
+	}
 	p.show(content{Template: "question", Title: "Question " + body.ID, Section: "inbox",
 		Status: status, Events: "/console/events/inbox", Body: body})
 }

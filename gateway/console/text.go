@@ -22,10 +22,9 @@ const maxShown = 4 << 10
 // funcs are the functions of the templates.
 var funcs = template.FuncMap{"visible": arguments.Visible, "json": arguments.Readable, "line": inLine, "when": when,
 	"iso": iso, "left": left, "took": took, "plural": api.Plural, "number": api.Thousands,
-	"cost": cost, "link": link, "tone": tone, "callTone": callTone, "refuses": refuses, "tab": tabOf, "asked": askedOf, "group": groupOf, "id": entryID,
-	"changes": arguments.Changes,
-	"add":     func(a, b int) int { return a + b },
-	"int":     func(n int64) int { return int(n) },
+	"cost": cost, "link": link, "tone": tone, "callTone": callTone, "refuses": refuses, "tab": tabOf, "asked": askedOf, "decided": decidedOf, "group": groupOf, "id": entryID,
+	"add": func(a, b int) int { return a + b },
+	"int": func(n int64) int { return int(n) },
 	"limits": func(l *api.Limits) api.Limits {
 		if l == nil {
 			return api.Limits{}

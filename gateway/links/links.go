@@ -11,6 +11,7 @@ import (
 	"html/template"
 	"log/slog"
 	"math"
+	"mime"
 	"net"
 	"net/http"
 	"slices"
@@ -120,18 +121,25 @@ func (c Config) ask(w http.ResponseWriter, r *http.Request) {
 		c.refuse(w, r, link, err)
 		return
 	}
+	if link.Decision == api.DecisionApprove && len(given) > maxArguments {
+		c.show(w, http.StatusRequestEntityTooLarge, tooLarge)
+		return
+	}
 	c.show(w, http.StatusOK, asking(&open[i], link.Decision, given))
 }
 
+// tooLarge refuses to approve what no page of a link has shown.
+var tooLarge = page{Title: "Too large", Message: "The arguments of this call are too large for this " +
+	"page. Decide in the console."}
+
 // asking returns the page that shows a call as the tool will get it, and asks.
 func asking(a *switchyard.Approval, decision api.DecisionKind, given json.RawMessage) page {
-	if decision == api.DecisionApprove && len(given) > maxArguments {
-		return page{Title: "Too large", Message: "The arguments of this call are too large for " +
-			"this page. Decide in the console."}
+	if len(given) > maxArguments { // they are denied, not approved
+		given = nil
 	}
 	p := page{Title: titles[decision], Approval: a, Approves: decision == api.DecisionApprove,
 		Arguments: arguments.Of(given), Until: a.Until.UTC().Format("2006-01-02 15:04 MST")}
-	p.Says = strings.TrimSuffix(a.Text, arguments.Listing(p.Arguments))
+	p.Says = arguments.WithoutListing(a.Text, p.Arguments)
 	if p.Arguments == nil && len(given) > 0 {
 		p.JSON = arguments.Readable(given)
 	}
@@ -153,6 +161,12 @@ func (c Config) decide(w http.ResponseWriter, r *http.Request) {
 	}
 	defer done()
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind !=
+		"application/x-www-form-urlencoded" { // its reason would be lost
+		c.show(w, http.StatusUnsupportedMediaType, page{Title: "Not accepted",
+			Message: "This is not the form of the page. Nothing was decided."})
+		return
+	}
 	if err := r.ParseForm(); err != nil {
 		status, text := httpserver.FormProblem(err)
 		c.show(w, status, page{Title: "Not accepted", Message: text + " Nothing was decided."})
@@ -162,6 +176,17 @@ func (c Config) decide(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	d := api.Decision{Call: link.Call, Digest: link.Digest, Kind: link.Decision, By: link.By(),
 		Auth: api.AuthLink, Reason: strings.TrimSpace(r.PostFormValue("reason"))}
+	if d.Kind == api.DecisionApprove {
+		given, err := c.Runs.Arguments(ctx, link.WorkflowID, link.Call)
+		if err != nil {
+			c.refuse(w, r, link, err)
+			return
+		}
+		if len(given) > maxArguments {
+			c.show(w, http.StatusRequestEntityTooLarge, tooLarge)
+			return
+		}
+	}
 	if err := c.Runs.Decide(ctx, link.WorkflowID, d); err != nil {
 		c.refuse(w, r, link, err)
 		return

@@ -216,9 +216,13 @@ func TestLink_ShowsTheWholeCall(t *testing.T) {
 		}
 	}
 	l.arguments = json.RawMessage(`{"text":"` + strings.Repeat("x", maxArguments) + `"}`)
-	if page := l.send(http.MethodGet, path, nil).Body.String(); strings.Contains(page, "<button") ||
-		!strings.Contains(page, "Decide in the console") {
-		t.Error("a call is approved that is not shown")
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		w := l.send(method, path, nil)
+		if page := w.Body.String(); w.Code != http.StatusRequestEntityTooLarge ||
+			strings.Contains(page, "<button") || !strings.Contains(page, "Decide in the console") ||
+			len(l.decisions) != 0 {
+			t.Errorf("%s: a call is approved that is not shown: %d", method, w.Code)
+		}
 	}
 	if page := l.send(http.MethodGet, l.link("d", api.DecisionDeny, 2_000), nil).Body.String(); !strings.Contains(
 		page, "<button") {
@@ -232,6 +236,18 @@ func TestLink_RefusesALargeForm(t *testing.T) {
 	w := l.send(http.MethodPost, l.link("d", api.DecisionDeny, 2_000),
 		url.Values{"reason": {strings.Repeat("x", maxForm)}})
 	if w.Code != http.StatusRequestEntityTooLarge || len(l.decisions) != 0 {
+		t.Errorf("%d, %d decisions", w.Code, len(l.decisions))
+	}
+}
+
+func TestLink_RefusesOtherForms(t *testing.T) {
+	l := newLab(t)
+	r := httptest.NewRequest(http.MethodPost, l.link("d", api.DecisionDeny, 2_000),
+		strings.NewReader(`{"reason":"no"}`))
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	l.handler.ServeHTTP(w, r)
+	if w.Code != http.StatusUnsupportedMediaType || len(l.decisions) != 0 {
 		t.Errorf("%d, %d decisions", w.Code, len(l.decisions))
 	}
 }

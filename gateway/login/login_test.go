@@ -228,6 +228,29 @@ func TestSession_NeedsTheTokenOfTheForm(t *testing.T) {
 	}
 }
 
+// A form that is read in part must not count, even if the token is in it.
+func TestForms_AreReadWholeOrNotAtAll(t *testing.T) {
+	p := newProvider(t)
+	path := settings(t, p)
+	r := serve(t, path, nil)
+	b, form := loggedIn(t, r, path)
+	for text, want := range map[string]int{
+		"reason=" + strings.Repeat("x", maxForm): http.StatusRequestEntityTooLarge,
+		"reason=%zz":                             http.StatusBadRequest,
+		"reason=fine":                            http.StatusOK,
+	} {
+		request, err := http.NewRequest(http.MethodPost, r.server.URL+"/console/decide",
+			strings.NewReader(form.Encode()+"&"+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if a := b.do(request); a.status != want {
+			t.Errorf("%.20s: status %d, want %d", text, a.status, want)
+		}
+	}
+}
+
 // loggedInOf returns a browser with a session of ada.
 func loggedInOf(t *testing.T, r *replica) (browser, url.Values) {
 	t.Helper()

@@ -88,31 +88,42 @@ func writeEdit(w io.Writer, before, edit json.RawMessage) {
 	}
 	changes := jsontext.Differences(was, jsontext.Merge(was, patch))
 	for _, change := range changes {
-		name, before, after := cli.PlainText(change.Name()), argumentText(change.Before),
-			argumentText(change.After)
-		if change.Added {
-			before = absent
-		}
-		if change.Removed {
-			after = absent
-		}
-		if _, isObject := change.After.(map[string]any); isObject && change.Before == api.Redacted {
-			after += ", merged into a sensitive value"
-		}
-		fmt.Fprintf(w, "    %s: %s → %s\n", name, before, after)
+		before, after := changeText(change)
+		fmt.Fprintf(w, "    %s: %s → %s\n", cli.PlainText(change.Name()), before, after)
 	}
 	if len(changes) == 0 {
 		fmt.Fprintln(w, "    nothing changes")
 	}
 }
 
+// changeText formats an argument before and after an edit. A sensitive one is not shown.
+func changeText(change jsontext.Difference) (before, after string) {
+	before, after = valueText(change.Before), valueText(change.After)
+	_, isObject := change.After.(map[string]any)
+	switch {
+	case change.Added:
+		before = absent
+	case change.Removed:
+		after = absent
+	case change.Before == api.Redacted && isObject:
+		after = "merged with other members"
+	case change.Before == api.Redacted:
+		after = "another value"
+	}
+	return before, after
+}
+
 // absent stands for an argument that there is not.
 const absent = "(absent)"
 
-// argumentText formats an argument. An edit removes what it gives as null.
+// argumentText formats an argument of an edit, which removes what it gives as null.
 func argumentText(value any) string {
 	if value == nil {
 		return absent
 	}
+	return valueText(value)
+}
+
+func valueText(value any) string {
 	return api.Shorten(string(jsontext.Encode(value, nil)), maxShownValue)
 }

@@ -33,9 +33,11 @@ func TestEdit_ShowsWhatChanges(t *testing.T) {
 	for before, want := range map[string]string{
 		`{"amount":100,"note":"all","from":"x"}`: "    amount: 100 → 80\n    note: \"all\" → (absent)\n    to: (absent) → {\"name\":\"Ada\"}\n",
 		"":                                       "    amount: 80\n    note: (absent)\n    to: {\"name\":\"Ada\"}\n",
-		`{"amount":100,"to":{"name":"Eve","bank":"B"}}`: "    amount: 100 → 80\n    to.name: \"Eve\" → \"Ada\"\n",
-		`{"amount":80,"to":{"name":"Ada"}}`:             "    nothing changes\n",
-		`{"amount":80,"to":"***"}`:                      "    to: \"***\" → {\"name\":\"Ada\"}, merged into a sensitive value\n",
+		`{"amount":100,"to":{"name":"Eve","bank":"B"}}`:  "    amount: 100 → 80\n    to.name: \"Eve\" → \"Ada\"\n",
+		`{"amount":80,"note":null,"to":{"name":"Ada"}}`:  "    note: null → (absent)\n",
+		`{"amount":80,"to":{"name":"Ada"}}`:              "    nothing changes\n",
+		`{"amount":80,"to":"***"}`:                       "    to: \"***\" → merged with other members\n",
+		`{"amount":80,"note":"***","to":{"name":"***"}}`: "    note: \"***\" → (absent)\n    to.name: \"***\" → another value\n",
 	} {
 		var b strings.Builder
 		writeEdit(&b, json.RawMessage(before), json.RawMessage(edit))

@@ -3,7 +3,6 @@ package arguments
 
 import (
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
@@ -22,56 +21,85 @@ type Argument struct {
 
 // Of returns the members of an object in their order; nil if data is none.
 func Of(data json.RawMessage) []Argument {
-	value, fault := jsontext.ParseOrdered(data)
-	object, ok := value.(*jsontext.Object)
+	ordered, fault := jsontext.ParseOrdered(data)
+	object, ok := ordered.(*jsontext.Object)
 	if fault != nil || !ok {
 		return nil
 	}
+	values, _ := jsontext.Parse(string(data))
+	members, _ := values.(map[string]any)
 	list := []Argument{}
 	for _, name := range object.Names() {
-		list = append(list, argumentOf(name, object.Get(name)))
+		list = append(list, argumentOf(name, members[name]))
 	}
 	return list
 }
 
+// argumentOf shows a value as jsontext.Parse returns it. A text that would not be seen is quoted.
 func argumentOf(name string, value any) Argument {
 	a := Argument{Name: name, value: value}
 	switch v := value.(type) {
 	case string:
-		a.Text = v
-	case []any:
-		for _, element := range v {
-			text, ok := element.(string)
-			if !ok || strings.TrimSpace(text) == "" { // it would look like no element
-				a.List = nil
-				break
-			}
-			a.List = append(a.List, text)
+		if a.Text = v; strings.TrimSpace(v) != v || v == "" {
+			a.Text = a.json()
 		}
+		return a
+	case []any:
+		a.List = textsOf(v)
 		a.Code = a.List == nil
-	case *jsontext.Object:
+	case map[string]any:
 		a.Code = true
 	}
-	if _, isText := value.(string); !isText && a.List == nil {
+	if a.List == nil {
 		a.Text = Readable(jsontext.Encode(value, nil))
 	}
 	return a
 }
 
-// Listing returns arguments as the default text of an approval has them.
-func Listing(arguments []Argument) string {
-	var b strings.Builder
-	for _, a := range arguments {
-		text, ok := a.value.(string)
-		if !ok {
-			text = string(jsontext.Encode(a.value, nil))
+// textsOf returns the elements of a list of texts that can be seen; nil for another list.
+func textsOf(list []any) (texts []string) {
+	for _, element := range list {
+		text, ok := element.(string)
+		if !ok || strings.TrimSpace(text) == "" {
+			return nil
 		}
-		b.WriteString("\n" + a.Name + ": " + strings.ReplaceAll(text, "\n", "\n    "))
+		texts = append(texts, text)
 	}
-	return b.String()
+	return texts
 }
 
-// Change is an argument that an edit has changed; nil for one that is not there.
+func (a Argument) json() string { return string(jsontext.Encode(a.value, nil)) }
+
+// WithoutListing returns the text of an approval without the arguments at its end, which the
+// default text lists one per line in the order of the schema. A text that does not list all of them
+// stays as it is.
+func WithoutListing(text string, arguments []Argument) string {
+	left := map[string]bool{}
+	for _, a := range arguments {
+		value, isText := a.value.(string)
+		if !isText {
+			value = a.json()
+		}
+		left["\n"+a.Name+": "+strings.ReplaceAll(value, "\n", "\n    ")] = true
+	}
+	rest := text
+	for found := true; found && len(left) > 0; {
+		found = false
+		for line := range left {
+			if shorter, ends := strings.CutSuffix(rest, line); ends {
+				rest, found = shorter, true
+				delete(left, line)
+			}
+		}
+	}
+	if len(left) > 0 {
+		return text
+	}
+	return rest
+}
+
+// Change is an argument, or a member of one, that an edit has changed; nil for one that is not
+// there.
 type Change struct {
 	Name          string
 	Before, After *Argument
@@ -82,26 +110,21 @@ func Changes(d *api.Decided) (changes []Change) {
 	if d == nil || d.Decision != api.DecisionEdit {
 		return nil
 	}
-	before, after := Of(d.Original), Of(d.Edited)
-	for i, old := range before {
-		now := named(after, old.Name)
-		if now == nil || !slices.Equal(jsontext.Encode(now.value, nil),
-			jsontext.Encode(old.value, nil)) {
-			changes = append(changes, Change{old.Name, &before[i], now})
+	before, _ := jsontext.Parse(string(d.Original)) // both are objects
+	after, _ := jsontext.Parse(string(d.Edited))
+	for _, found := range jsontext.Differences(before, after) {
+		old, now := argumentOf(found.Name(), found.Before), argumentOf(found.Name(), found.After)
+		if old.Text == now.Text && old.List == nil && now.List == nil { // such as "5" and 5
+			old.Text, now.Text = old.json(), now.json()
 		}
-	}
-	for i, now := range after {
-		if named(before, now.Name) == nil {
-			changes = append(changes, Change{now.Name, nil, &after[i]})
+		change := Change{found.Name(), &old, &now}
+		if found.Added {
+			change.Before = nil
 		}
+		if found.Removed {
+			change.After = nil
+		}
+		changes = append(changes, change)
 	}
 	return changes
-}
-
-func named(list []Argument, name string) *Argument {
-	i := slices.IndexFunc(list, func(a Argument) bool { return a.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &list[i]
 }

@@ -5,7 +5,8 @@ import (
 	"embed"
 	"encoding/json"
 	"strings"
-	"unicode"
+
+	"github.com/switchyard/switchyard/api"
 )
 
 // Templates has the template arguments, which shows a list of Argument, and argument, which shows
@@ -17,7 +18,7 @@ var Templates embed.FS
 // Visible replaces characters that could hide or reorder a text: controls and direction marks.
 func Visible(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control)) {
+		if r != '\n' && r != '\t' && api.IsHidden(r) {
 			return '\uFFFD'
 		}
 		return r

@@ -86,9 +86,9 @@ func TestEdit_LeavesOutASensitiveChoice(t *testing.T) {
 func TestEdit_ShowsHiddenCharacters(t *testing.T) {
 	const schema = `{"properties":{"t":{"type":"string"},"l":{"type":"array","items":{"type":"string"}},"j":{}}}`
 	f, _ := forms.Edit(json.RawMessage(schema),
-		json.RawMessage(`{"t":"a\u202eb","l":["a\u2066b\u0000"],"j":{"a":"\u0085"}}`))
+		json.RawMessage(`{"t":"a\u202eb","l":["a\u2066b\u0000"],"j":{"a":"\u0085 \u200b\udb40\udc41"}}`))
 	entered := url.Values{}
-	for i, want := range []string{`"a\u202eb"`, `["a\u2066b\u0000"]`, `{"a":"\u0085"}`} {
+	for i, want := range []string{`"a\u202eb"`, `["a\u2066b\u0000"]`, `{"a":"\u0085 \u200b\udb40\udc41"}`} {
 		if got := f.Fields[i].Value; got != want {
 			t.Errorf("the field %d is %q, want %q", i, got, want)
 		}
@@ -180,5 +180,34 @@ func TestForm_ForgetsSensitiveValues(t *testing.T) {
 			field.Label() == "to" && field.Value != "bob" {
 			t.Errorf("the field is %+v", field)
 		}
+	}
+}
+
+// A catalog that differs from the one of the run can require what the call does not have.
+func TestEdit_AddsNothingThatWasNotEntered(t *testing.T) {
+	f, _ := forms.Edit(json.RawMessage(`{"required":["to","memo","n"],"properties":{
+		"to":{"type":"string"},"memo":{"type":"string"},"n":{"type":"integer"}}}`),
+		json.RawMessage(`{"to":"ada"}`))
+	if got, ok := f.Changes(values("f.to", "ada", "f.memo", "", "f.n", "")); !ok || string(got) != "{}" {
+		t.Errorf("the changes are %s, %v", got, ok)
+	}
+}
+
+// A value that the page shows stays in its field, also if the gateway takes it for sensitive.
+func TestForm_KeepsPresentValuesThatAreShown(t *testing.T) {
+	all := func(json.RawMessage) json.RawMessage { return json.RawMessage(`"***"`) }
+	const cards = `{"properties":{"n":{"type":"integer"},"b":{"type":"string"},
+		"cards":{"type":"array","items":{"type":"object","properties":{"number":{"writeOnly":true}}}}}}`
+	f, _ := forms.Edit(json.RawMessage(cards), json.RawMessage(`{"n":1,"b":"x","cards":[]}`))
+	f.Hide(all)
+	f.Changes(values("f.n", "many", "f.b", "x", "f.cards", "[]"))
+	f.Forget()
+	entered := url.Values{}
+	for _, field := range f.Fields {
+		entered.Set(field.Input(), field.Value)
+	}
+	entered.Set("f.n", "2")
+	if got, ok := f.Changes(entered); !ok || string(got) != `{"n":2}` {
+		t.Errorf("the changes are %s, %v", got, ok)
 	}
 }

@@ -50,11 +50,14 @@ type Field struct {
 	Required, Omitted bool
 	// Masked says that the present value is sensitive and not shown. An empty field keeps it.
 	// Secret says that values of the member are sensitive.
-	Masked, Secret bool
+	// Forgotten says that what was entered is not shown again, and has to be entered again.
+	Masked, Secret, Forgotten bool
 	// Fault is what is wrong with the value.
 	Fault string
 
-	typ string
+	// edits says that the field is one of an edit, which sends changes only.
+	edits bool
+	typ   string
 	// before is the present value; nil for none or null. null says that it is null, which stays if
 	// nothing is entered.
 	before  json.RawMessage
@@ -90,11 +93,15 @@ func (f Field) Input() string { return inputPrefix + f.inputName() }
 // Omit is the name of the checkbox that leaves the member out.
 func (f Field) Omit() string { return omitPrefix + f.inputName() }
 
-const inputPrefix, omitPrefix = "f.", "omit."
+// Again is the name of the input that says that the value has to be entered again.
+func (f Field) Again() string { return againPrefix + f.inputName() }
+
+const inputPrefix, omitPrefix, againPrefix = "f.", "omit.", "again."
 
 // isInput reports whether a name is that of an input of some form.
 func isInput(name string) bool {
-	return strings.HasPrefix(name, inputPrefix) || strings.HasPrefix(name, omitPrefix)
+	return strings.HasPrefix(name, inputPrefix) || strings.HasPrefix(name, omitPrefix) ||
+		strings.HasPrefix(name, againPrefix)
 }
 
 // Omissible reports whether the member can be left out by a checkbox. A select has an empty choice
@@ -130,7 +137,7 @@ func (f Field) within(path []string) bool {
 // fieldOf returns the field for a value of the schema.
 func fieldOf(path []string, o outline, before json.RawMessage) Field {
 	f := Field{Path: path, before: before, typ: o.typ, Hint: o.hint(path[len(path)-1]),
-		Choices: o.choices(), initial: o.initial, null: string(before) == "null"}
+		Choices: o.choices(), initial: o.initial, null: string(before) == "null", Secret: o.secret}
 	if f.Kind = kindOf(o); f.Choices != nil && f.Kind != Checkboxes {
 		f.Kind, f.typ = Select, ""
 	}
@@ -246,23 +253,44 @@ func compact(data json.RawMessage) string {
 // take reads what was entered; set is false if the member stays as it is.
 func (f *Field) take(entered url.Values) (value json.RawMessage, set bool) {
 	given := entered[f.Input()]
-	sent := len(given) > 0
-	if sent {
+	if len(given) > 0 {
 		f.Value = f.text(given)
 	}
 	if f.omitted(entered) {
 		f.Omitted = true
 		return json.RawMessage("null"), f.before != nil
 	}
-	if f.Kind == Group || !sent || f.Value == "" && f.emptyKeeps() {
+	if f.Kind == Group || len(given) == 0 || f.isEmpty(entered) {
 		return nil, false
 	}
 	f.Omitted = false
-	value, f.Fault = f.parse(f.Value)
-	if f.Fault != "" || f.untouched(value) {
+	if value, f.Fault = f.parse(f.Value); f.Fault != "" {
+		if f.Secret && f.Kind == JSON {
+			f.Fault = "not valid JSON" // the reason can name what was entered
+		}
 		return nil, false
 	}
-	return value, true
+	return value, !f.untouched(value)
+}
+
+// isEmpty reports whether nothing was entered that could be a value. What had been forgotten must
+// not be left out without a word.
+func (f *Field) isEmpty(entered url.Values) bool {
+	none := f.Value == "" || f.Kind == Checkboxes && f.Value == "[]"
+	if none && entered.Get(f.Again()) != "" {
+		f.Forgotten, f.Fault = true, enterAgain
+		return true
+	}
+	return f.Value == "" && f.emptyKeeps()
+}
+
+// kept reports whether the field shows the present value, which the page shows anyway.
+func (f *Field) kept() bool {
+	if f.before == nil || f.Masked || f.Fault != "" {
+		return false
+	}
+	value, fault := f.parse(f.Value)
+	return fault == "" && f.untouched(value)
 }
 
 // change returns what the merge patch has for a new value. A value that no patch makes is a fault.
@@ -296,7 +324,9 @@ func (f *Field) text(entered []string) string {
 }
 
 // emptyKeeps reports whether an empty text leaves the member as it is.
-func (f *Field) emptyKeeps() bool { return f.Masked || f.null || f.before == nil && !f.Required }
+func (f *Field) emptyKeeps() bool {
+	return f.Masked || f.null || f.before == nil && (f.edits || !f.Required)
+}
 
 // untouched reports whether a value is the present one.
 func (f *Field) untouched(value json.RawMessage) bool {

@@ -51,6 +51,9 @@ func Edit(schema, value json.RawMessage) (f Form, ok bool) {
 		return Form{}, false
 	}
 	f.add(nil, o, present, nil)
+	for i := range f.Fields {
+		f.Fields[i].edits = true
+	}
 	return f, true
 }
 
@@ -86,18 +89,30 @@ func (f *Form) Hide(redact func(json.RawMessage) json.RawMessage) {
 		last := len(one.Path) - 1
 		reach(probe, one.Path[:last])[one.Path[last]] = "?"
 		data, err := json.Marshal(probe)
-		one.Secret = one.Masked || err == nil && !bytes.Contains(redact(data), []byte(`"?"`))
+		one.Secret = one.Secret || one.Masked || err == nil &&
+			!bytes.Contains(redact(data), []byte(`"?"`))
+		if one.Secret && one.Kind == Text { // people paste keys of several lines
+			one.Kind = Area
+		}
 	}
 }
 
+// enterAgain says what to do about a value that Forget has removed.
+const enterAgain = "enter it again, it is not kept; or reload the page to start anew"
+
 // Forget removes what was entered in the fields of sensitive values, before the form is shown
-// again.
+// again after a fault.
 func (f *Form) Forget() {
 	for i := range f.Fields {
-		if one := &f.Fields[i]; one.Secret && one.Value != "" && one.Kind != Group {
-			one.Value = ""
-			one.Fault = strings.TrimPrefix(one.Fault+"; enter it again, it is not kept", "; ")
+		one := &f.Fields[i]
+		if !one.Secret || one.Value == "" || one.Kind == Group || one.kept() {
+			continue
 		}
+		one.Value, one.Forgotten = "", true
+		if one.Fault != "" {
+			one.Fault += "; "
+		}
+		one.Fault += enterAgain
 	}
 }
 
@@ -215,7 +230,7 @@ func (f *Form) isStale(entered url.Values) bool {
 	}
 	known := map[string]bool{}
 	for _, one := range f.Fields {
-		known[one.Input()], known[one.Omit()] = one.Kind != Group, true
+		known[one.Input()], known[one.Omit()], known[one.Again()] = one.Kind != Group, true, true
 	}
 	for name := range entered {
 		if isInput(name) && !known[name] {

@@ -23,6 +23,8 @@ type outline struct {
 	typ                string
 	list               Kind
 	title, description string
+	// secret says that values are sensitive.
+	secret bool
 	// initial is the default; nil for none.
 	initial any
 }
@@ -66,6 +68,7 @@ func resolve(root, schema any) outline {
 		if o.initial == nil {
 			o.initial = node.Get("default")
 		}
+		o.secret = o.secret || hasSecrets(node)
 		next, ok := o.behind()
 		if !ok {
 			break
@@ -74,6 +77,18 @@ func resolve(root, schema any) outline {
 	}
 	o.typ = o.typeName()
 	return o
+}
+
+// hasSecrets reports whether a schema is write-only, or one of its parts, references aside.
+func hasSecrets(schema any) bool {
+	switch s := schema.(type) {
+	case []any:
+		return slices.ContainsFunc(s, hasSecrets)
+	case *jsontext.Object:
+		return jsontext.Member[bool](s, "writeOnly") || slices.ContainsFunc(s.Names(),
+			func(name string) bool { return hasSecrets(s.Get(name)) })
+	}
+	return false
 }
 
 // behind returns the schema that a node stands for: the target of a reference, or the only

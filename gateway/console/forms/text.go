@@ -3,13 +3,14 @@ package forms
 import (
 	"fmt"
 	"strings"
-	"unicode"
+	"unicode/utf16"
+
+	"github.com/switchyard/switchyard/api"
 )
 
-// isHidden reports whether a character does not show, or changes the order of a text.
+// isHidden reports whether a field would not show a character.
 func isHidden(r rune) bool {
-	return r != '\n' && r != '\t' && r != '\r' &&
-		(unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control))
+	return r != '\n' && r != '\t' && r != '\r' && api.IsHidden(r)
 }
 
 // escapeHidden makes the hidden characters of a JSON text visible: they are in its strings.
@@ -17,7 +18,9 @@ func escapeHidden(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		if isHidden(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
 		} else {
 			b.WriteRune(r)
 		}
@@ -44,4 +47,4 @@ func withEndings(text, old string) string {
 	return text
 }
 
-var escapeLineEnds = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+var escapeLineEnds = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", "\x00", "%00")

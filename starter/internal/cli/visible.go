@@ -5,8 +5,9 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/switchyard/switchyard/api"
 )
 
 // Visible escapes the characters of a text that affect a terminal or the direction of text, as in
@@ -58,8 +59,7 @@ func harmless(text string, painted bool) int {
 		return 2
 	case r == '\x1b' && painted:
 		return colourSize(text)
-	case r == utf8.RuneError && size == 1, unicode.IsControl(r),
-		unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control):
+	case r == utf8.RuneError && size == 1, api.IsHidden(r):
 		return 0
 	default:
 		return size

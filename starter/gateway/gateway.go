@@ -60,6 +60,7 @@ type options struct {
 	config        string
 	linkKey       string
 	tools         specfiles.Flags
+	skipInvalid   bool
 	direct, wait  time.Duration
 	drain, idle   time.Duration
 	maxListed     int
@@ -99,6 +100,8 @@ func gatewayCommand(a *cli.App) *cobra.Command {
 		"`env:NAME` or file:/path of the key, shared with the workers, of links that approve and "+
 			"deny (default no such links)")
 	o.tools.Add(f, "to offer (default ./tools if it contains any)")
+	f.BoolVar(&o.skipInvalid, "skip-invalid", false,
+		"start without invalid toolspecs, and offer each once its file is fixed")
 	f.StringVar(&o.queue, "task-queue", api.DefaultTaskQueue, "`task queue` of the workers")
 	f.DurationVar(&o.direct, "direct", gateway.DefaultDirect,
 		"`duration` that a request waits for its result before the client gets a task or progress")
@@ -218,6 +221,7 @@ func (o *options) watch(log *slog.Logger) (*folder.Watcher, error) {
 		return nil, err
 	}
 	w, err := folder.Watch(folder.WatchConfig{Dir: o.tools.Dir, Options: known, Base: shipped,
+		SkipInvalid: o.skipInvalid,
 		OnPolling: func(err error) {
 			log.Warn("changes of the folder are found every 5s only", "error", err)
 		}})

@@ -63,6 +63,12 @@ func (f *devFlags) gatewayArgs(server serverReady, stored []string) []string {
 			args = append(args, flag, value)
 		}
 	}
+	if key := *f.webhook["approval-link-key"]; key != "" {
+		args = append(args, "--approval-link-key", key)
+	}
+	if f.skipInvalid {
+		args = append(args, "--skip-invalid")
+	}
 	if len(f.catalog.Lanes) > 0 {
 		args = append(args, "--lanes", strings.Join(f.catalog.AllLanes(), ","))
 	}
@@ -109,8 +115,8 @@ func startGateway(ctx context.Context, a *cli.App, s *devStack, f *devFlags) (*d
 		return g, nil
 	}
 	g.stop()
-	return nil, cli.Errorf(cli.ExitFailed, "the gateway did not start: %s\nChoose another port "+
-		"with --gateway-port; 0 selects a free one. --gateway=false starts none",
+	return nil, cli.Errorf(cli.ExitFailed, "the gateway did not start: %s\n--gateway-port selects "+
+		"another port, and 0 a free one; --gateway=false starts none",
 		cmp.Or(first.Error, g.lastLog()))
 }
 

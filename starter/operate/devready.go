@@ -41,8 +41,8 @@ func tellReady(a *cli.App, s *devStack, f *devFlags) error {
 	if s.serverReady.UI != "" && cli.DerivedUI(s.serverReady.Address) != s.serverReady.UI {
 		connect += " --ui-address " + s.serverReady.UI
 	}
-	fmt.Fprintf(a.Out, "%s  %s, namespace %s, runs stored %s\n", p.Bold("server"),
-		s.serverReady.Address, s.serverReady.Namespace, cmp.Or(f.db, "in memory"))
+	fmt.Fprintf(a.Out, "%s  %s, namespace %s, runs stored in %s\n", p.Bold("server"),
+		s.serverReady.Address, s.serverReady.Namespace, cmp.Or(f.db, "memory"))
 	if s.serverReady.UI != "" {
 		fmt.Fprintf(a.Out, "%s  %s\n", p.Bold("Web UI"), s.serverReady.UI)
 	}

@@ -49,9 +49,10 @@ type Field struct {
 	// Required says that the member must not be left out, and Omitted that it is left out.
 	Required, Omitted bool
 	// Masked says that the present value is sensitive and not shown. An empty field keeps it.
-	// Secret says that values of the member are sensitive.
-	// Forgotten says that what was entered is not shown again, and has to be entered again.
-	Masked, Secret, Forgotten bool
+	Masked bool
+	// Secret says that values of the member are sensitive, and Forgotten that one was entered, is
+	// not shown again, and has to be entered again.
+	Secret, Forgotten bool
 	// Fault is what is wrong with the value.
 	Fault string
 
@@ -137,7 +138,7 @@ func (f Field) within(path []string) bool {
 // fieldOf returns the field for a value of the schema.
 func fieldOf(path []string, o outline, before json.RawMessage) Field {
 	f := Field{Path: path, before: before, typ: o.typ, Hint: o.hint(path[len(path)-1]),
-		Choices: o.choices(), initial: o.initial, null: string(before) == "null", Secret: o.secret}
+		Choices: o.choices(), initial: o.initial, null: string(before) == "null"}
 	if f.Kind = kindOf(o); f.Choices != nil && f.Kind != Checkboxes {
 		f.Kind, f.typ = Select, ""
 	}
@@ -147,7 +148,18 @@ func fieldOf(path []string, o outline, before json.RawMessage) Field {
 	if f.Omitted = f.before == nil; !f.Omitted {
 		f.show(before)
 	}
+	if o.secret {
+		f.hide()
+	}
 	return f
+}
+
+// hide marks values of the member as sensitive. People paste keys of several lines.
+func (f *Field) hide() {
+	f.Secret = true
+	if f.Kind == Text {
+		f.Kind = Area
+	}
 }
 
 // kindOf returns how values of the schema are shown, unless there are choices.

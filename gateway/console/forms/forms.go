@@ -89,10 +89,8 @@ func (f *Form) Hide(redact func(json.RawMessage) json.RawMessage) {
 		last := len(one.Path) - 1
 		reach(probe, one.Path[:last])[one.Path[last]] = "?"
 		data, err := json.Marshal(probe)
-		one.Secret = one.Secret || one.Masked || err == nil &&
-			!bytes.Contains(redact(data), []byte(`"?"`))
-		if one.Secret && one.Kind == Text { // people paste keys of several lines
-			one.Kind = Area
+		if one.Masked || err == nil && !bytes.Contains(redact(data), []byte(`"?"`)) {
+			one.hide()
 		}
 	}
 }

@@ -78,8 +78,14 @@ func Shorten(text string, limit int) string {
 // emoji and some scripts need are none.
 func IsHidden(r rune) bool {
 	const joiner, nonJoiner = '\u200d', '\u200c'
-	return r != joiner && r != nonJoiner && (unicode.IsControl(r) || unicode.In(r, unicode.Cf,
-		unicode.Zl, unicode.Zp, unicode.Bidi_Control, unicode.Other_Default_Ignorable_Code_Point))
+	switch {
+	case r <= unicode.MaxASCII:
+		return unicode.IsControl(r)
+	case r == joiner || r == nonJoiner:
+		return false
+	}
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp,
+		unicode.Bidi_Control, unicode.Other_Default_Ignorable_Code_Point)
 }
 
 // Thousands formats a number with a comma after every three digits.

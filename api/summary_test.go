@@ -170,6 +170,22 @@ func TestNumbers_HaveSeparators(t *testing.T) {
 }
 
 // A note has the number of omitted lines.
+func TestIsHidden_KnowsWhatDoesNotShow(t *testing.T) {
+	hidden := []rune{0, '\n', '\t', 0x1b, 0x7f, 0x85, 0xad, 0x34f, 0x61c, 0x115f, 0x180e, 0x200b,
+		0x200e, 0x2028, 0x2029, 0x202e, 0x2060, 0x2066, 0x3164, 0xfeff, 0xe0041}
+	shown := []rune{' ', 'a', '~', 'ä', 0x301, 0x200c, 0x200d, 0xfe0f, 0x4e2d, 0x1f469, 0xfffd}
+	for _, r := range hidden {
+		if !IsHidden(r) {
+			t.Errorf("%U shows", r)
+		}
+	}
+	for _, r := range shown {
+		if IsHidden(r) {
+			t.Errorf("%U is hidden", r)
+		}
+	}
+}
+
 func TestShortenLines_KeepsWholeLines(t *testing.T) {
 	for _, c := range []struct {
 		text  string

@@ -51,7 +51,7 @@ func (f *filter) selected(now time.Time) switchyard.RunQuery {
 		Caller: f.Caller, Tool: f.Tool, Status: history.RunStatus(f.Status),
 		Outcome: api.Outcome(f.Outcome), Waiting: f.Waiting, All: f.All}
 	if strings.ContainsFunc(f.Query+f.Conversation+f.Agent+f.Caller+f.Tool, api.IsHidden) {
-		f.Fault = "The filter has a character that does not show. Enter it anew."
+		f.Fault = "The filter contains a hidden character. Enter the filter again."
 	}
 	for _, bound := range []struct {
 		name, text string

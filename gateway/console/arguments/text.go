@@ -15,7 +15,7 @@ import (
 //go:embed arguments.html
 var Templates embed.FS
 
-// Visible replaces characters that could hide or reorder a text: controls and direction marks.
+// Visible replaces hidden characters, as api.IsHidden has them, except line ends and tabs.
 func Visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\n' && r != '\t' && api.IsHidden(r) {

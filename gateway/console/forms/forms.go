@@ -96,7 +96,7 @@ func (f *Form) Hide(redact func(json.RawMessage) json.RawMessage) {
 }
 
 // enterAgain says what to do about a value that Forget has removed.
-const enterAgain = "enter it again, it is not kept; or reload the page to start anew"
+const enterAgain = "enter it again, it is not kept; or reload the page to discard the changes"
 
 // Forget removes what was entered in the fields of sensitive values, before the form is shown
 // again after a fault.

@@ -29,7 +29,8 @@ func difference(before, after any) any {
 }
 
 // mergesHidden reports whether after has an object where before has a sensitive value that is not
-// shown. If that is an object as well, a merge patch keeps members of it that nobody sees.
+// shown. If that is an object as well, a merge patch keeps those of its members that it does not
+// name.
 func mergesHidden(before, after any) bool {
 	now, isObject := after.(map[string]any)
 	if !isObject {

@@ -168,7 +168,8 @@ func requestError(ctx context.Context, id string, err error) error {
 // errorType returns the type of an error of the SDK, of the server or of package audit.
 func errorType(err error) RequestErrorType {
 	for t, is := range map[RequestErrorType]bool{
-		RunUnanswered:  isA[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err),
+		RunUnanswered: isA[*client.WorkflowUpdateServiceTimeoutOrCanceledError](err) ||
+			isA[*serviceerror.WorkflowNotReady](err),
 		RunNotFound:    isA[*serviceerror.NotFound](err) || errors.Is(err, audit.ErrNotFound),
 		NotARun:        errors.Is(err, history.ErrNotARun),
 		RunUnreadable:  errors.Is(err, history.ErrUnreadable),

@@ -28,7 +28,7 @@ var rootFiles = []string{
 	// The API that applications import.
 	"ask.go", "client.go", "context.go", "control.go", "doc.go", "errors.go", "followall.go",
 	"function.go", "hook.go", "people.go", "run.go", "session.go", "start.go", "stateful.go",
-	"client_example_test.go", "example_test.go",
+	"client_example_test.go", "example_test.go", "session_test.go",
 	// The rules of this repository, held by tests.
 	"architecture_test.go", "dependencies_test.go", "layout_test.go", "links_test.go",
 	"operations_test.go", "repository_test.go",

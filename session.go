@@ -64,7 +64,8 @@ const (
 	// minPoll and maxPoll are the waits between two queries for the status of a call.
 	minPoll = 20 * time.Millisecond
 	maxPoll = time.Second
-	// queryWithin bounds one attempt of a query, ReplyWithin all attempts.
+	// queryWithin bounds the first attempt of a query; each later one may take twice as long.
+	// ReplyWithin bounds all attempts.
 	queryWithin = 4 * time.Second
 )
 
@@ -176,14 +177,15 @@ func (s *Session) update(ctx context.Context, u client.UpdateWorkflowOptions) (
 }
 
 // again reports whether a call that was not taken can be submitted again: the session is ending or
-// continues in another history, or has too many updates in flight.
+// continues in another history, has too many updates in flight, or its workers are overloaded.
 func again(err error) bool {
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
 		t := api.ControlErrorType(app.Type())
 		return t == api.SessionBusy || t == api.RunEnding
 	}
 	return isA[*serviceerror.ResourceExhausted](err) || isA[*serviceerror.NotFound](err) ||
-		isA[*serviceerror.Aborted](err) || isA[*serviceerror.FailedPrecondition](err)
+		isA[*serviceerror.Aborted](err) || isA[*serviceerror.FailedPrecondition](err) ||
+		isA[*serviceerror.WorkflowNotReady](err)
 }
 
 // refusal maps an error of an update of the session; nil gives nil.
@@ -228,21 +230,24 @@ func (s *Session) Status(ctx context.Context, callID, runID string) (SessionCall
 }
 
 // query asks an execution for a call, again while no worker answers: a query can get lost when the
-// session continues as new.
+// session continues as new. Attempts become longer and rarer, because an abandoned one is still
+// work for the worker, which may be slow for the very reason that it is asked too often.
 func (s *Session) query(ctx context.Context, callID, runID string) (SessionCallStatus, error) {
 	waiting, cancel := context.WithTimeout(ctx, ReplyWithin)
 	defer cancel()
+	within, pause := queryWithin, minPoll
 	for {
-		status, err := s.queryOnce(waiting, callID, runID)
-		if err == nil || isA[*serviceerror.NotFound](err) || wait(waiting, minPoll) != nil {
+		status, err := s.queryOnce(waiting, within, callID, runID)
+		if err == nil || isA[*serviceerror.NotFound](err) || wait(waiting, pause) != nil {
 			return status, requestError(ctx, s.start.ID, err)
 		}
+		within, pause = 2*within, min(2*pause, maxPoll)
 	}
 }
 
-func (s *Session) queryOnce(ctx context.Context, callID, runID string) (status SessionCallStatus,
-	err error) {
-	ctx, cancel := context.WithTimeout(ctx, queryWithin)
+func (s *Session) queryOnce(ctx context.Context, within time.Duration, callID, runID string) (
+	status SessionCallStatus, err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	value, err := s.client.temporal.QueryWorkflow(ctx, s.start.ID, runID, api.CallStatusQuery,
 		callID)
@@ -253,14 +258,15 @@ func (s *Session) queryOnce(ctx context.Context, callID, runID string) (status S
 }
 
 // Wait waits for the end of a call, at most for d, and returns its status with the outcome if it
-// has ended. It needs a status of the call that Call or Status returned. Errors are those of
-// Status.
+// has ended. It asks again while nobody answers, until d has passed. It needs a status of the call
+// that Call or Status returned. Errors are those of Status.
 func (s *Session) Wait(ctx context.Context, status SessionCallStatus,
 	d time.Duration) (SessionCallStatus, error) {
 	return s.wait(ctx, status, d, func(SessionCallStatus) bool { return false })
 }
 
-// wait waits for the end of a call, or until its status is enough.
+// wait waits for the end of a call, or until its status is enough. While there is time, it asks
+// again when nobody answers: the call goes on.
 func (s *Session) wait(ctx context.Context, status SessionCallStatus, d time.Duration,
 	enough func(SessionCallStatus) bool) (SessionCallStatus, error) {
 	deadline := time.Now().Add(d)
@@ -276,6 +282,9 @@ func (s *Session) wait(ctx context.Context, status SessionCallStatus, d time.Dur
 		}
 		attached := status.Attached
 		now, err := s.latest(ctx, status)
+		if unanswered(err) && time.Now().Before(deadline) {
+			continue
+		}
 		if err != nil {
 			return status, err
 		}
@@ -286,6 +295,12 @@ func (s *Session) wait(ctx context.Context, status SessionCallStatus, d time.Dur
 		}
 	}
 	return status, nil
+}
+
+// unanswered reports whether an error says that there was no answer, which may come later.
+func unanswered(err error) bool {
+	return errors.Is(err, &RequestError{Type: RunUnanswered}) ||
+		errors.Is(err, &RequestError{Type: ServerUnreachable})
 }
 
 // latest asks the newest execution for a call, which is in the memory of a worker and has recent

@@ -1,0 +1,85 @@
+package switchyard_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+)
+
+// busyServer answers queries for a call only after some time, as if its workers were overloaded.
+type busyServer struct {
+	client.Client
+	until    time.Time
+	refuses  bool
+	attempts int
+}
+
+func (s *busyServer) QueryWorkflow(ctx context.Context, _, _, _ string, _ ...any) (
+	converter.EncodedValue, error) {
+	s.attempts++
+	if time.Now().After(s.until) {
+		return ended{}, nil
+	}
+	if s.refuses {
+		return nil, serviceerror.NewWorkflowNotReady("Workflow Task in failed state")
+	}
+	<-ctx.Done()
+	return nil, serviceerror.NewDeadlineExceeded("context deadline exceeded")
+}
+
+// ended is the answer that the call has ended.
+type ended struct{}
+
+func (ended) HasValue() bool { return true }
+
+func (ended) Get(to any) error {
+	*to.(*api.SessionCallStatus) = api.SessionCallStatus{ID: "c", State: api.SessionCallEnded,
+		Outcome: &api.CallOutcome{}}
+	return nil
+}
+
+func TestSession_WaitAsksAgainWhileNobodyAnswers(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		refuses bool
+		busy    time.Duration
+		fails   switchyard.RequestErrorType
+	}{
+		{name: "a query gets no answer", busy: 40 * time.Second},
+		{name: "the server refuses queries", busy: 40 * time.Second, refuses: true},
+		{name: "no answer comes in time", busy: time.Hour, fails: switchyard.ServerUnreachable},
+		{name: "the server refuses for too long", busy: time.Hour, refuses: true,
+			fails: switchyard.RunUnanswered},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &busyServer{until: time.Now().Add(c.busy), refuses: c.refuses}
+				s := switchyard.NewClient(server, switchyard.Options{}).
+					Session("s", switchyard.SessionStart{})
+				began := time.Now()
+				status, err := s.Wait(t.Context(), switchyard.SessionCallStatus{ID: "c",
+					State: api.SessionCallRunning}, time.Minute)
+				if c.fails == "" && (err != nil || status.Outcome == nil) {
+					t.Errorf("got %+v, %v", status, err)
+				}
+				if c.fails != "" && !errors.Is(err, &switchyard.RequestError{Type: c.fails}) {
+					t.Errorf("got %v, want %s", err, c.fails)
+				}
+				if took := time.Since(began); took > time.Minute+switchyard.ReplyWithin {
+					t.Errorf("it took %v", took)
+				}
+				if server.attempts > 100 {
+					t.Errorf("it asked %d times", server.attempts)
+				}
+			})
+		})
+	}
+}

@@ -265,8 +265,7 @@ func (s *Session) Wait(ctx context.Context, status SessionCallStatus,
 	return s.wait(ctx, status, d, func(SessionCallStatus) bool { return false })
 }
 
-// wait waits for the end of a call, or until its status is enough. While there is time, it asks
-// again when nobody answers: the call goes on.
+// wait waits for the end of a call, or until its status is enough.
 func (s *Session) wait(ctx context.Context, status SessionCallStatus, d time.Duration,
 	enough func(SessionCallStatus) bool) (SessionCallStatus, error) {
 	deadline := time.Now().Add(d)
@@ -280,21 +279,27 @@ func (s *Session) wait(ctx context.Context, status SessionCallStatus, d time.Dur
 				return status, err
 			}
 		}
-		attached := status.Attached
-		now, err := s.latest(ctx, status)
-		if unanswered(err) && time.Now().Before(deadline) {
-			continue
-		}
+		now, err := s.answered(ctx, status, deadline)
 		if err != nil {
 			return status, err
 		}
-		now.Attached = now.Attached || attached
-		status = now
-		if status.State == api.SessionCallUnknown {
+		if status = now; status.State == api.SessionCallUnknown {
 			break
 		}
 	}
 	return status, nil
+}
+
+// answered is latest, asked again while nobody answers, until the deadline: the call goes on.
+func (s *Session) answered(ctx context.Context, status SessionCallStatus, deadline time.Time) (
+	SessionCallStatus, error) {
+	for pause := minPoll; ; pause = min(2*pause, maxPoll) {
+		now, err := s.latest(ctx, status)
+		now.Attached = now.Attached || status.Attached
+		if !unanswered(err) || time.Now().After(deadline) || wait(ctx, pause) != nil {
+			return now, ctxOr(ctx, err)
+		}
+	}
 }
 
 // unanswered reports whether an error says that there was no answer, which may come later.

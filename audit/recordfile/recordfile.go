@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/wholefile"
@@ -140,18 +139,7 @@ func writeState(path string, s state) error {
 	if err != nil {
 		return err
 	}
-	temporary, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = temporary.Write(text)
-	if err := errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(temporary.Name(), path); err != nil {
-		return err
-	}
-	return wholefile.SyncFolder(filepath.Dir(path))
+	return wholefile.Write(path, text, 0o600)
 }
 
 // Close closes the file.

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"syscall"
 )
 
 // Write replaces the file at path, with a mode. After a crash or a loss of power the path has the
@@ -27,13 +29,17 @@ func Write(path string, data []byte, mode fs.FileMode) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// SyncFolder stores the names in a folder, so that a renamed file stays after a loss of power. Some
-// systems cannot; that is no error.
+// SyncFolder stores the names in a folder, so that a renamed file stays after a loss of power. It
+// is no error that a file system or Windows cannot do this.
 func SyncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	_ = folder.Sync()
-	return folder.Close()
+	err = folder.Sync()
+	if runtime.GOOS == "windows" || errors.Is(err, syscall.EINVAL) ||
+		errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, folder.Close())
 }

@@ -84,3 +84,18 @@ func TestWrite_LeavesNothingAfterAFailure(t *testing.T) {
 		t.Error("a file was written into a folder that does not exist")
 	}
 }
+
+func TestSyncFolder_FailsOnlyIfNamesMayBeLost(t *testing.T) {
+	if err := wholefile.SyncFolder(t.TempDir()); err != nil {
+		t.Errorf("a folder: %v", err)
+	}
+	if err := wholefile.SyncFolder(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("a folder that does not exist is synced")
+	}
+	if runtime.GOOS != "linux" {
+		return
+	}
+	if err := wholefile.SyncFolder("/proc"); err != nil {
+		t.Errorf("a file system that cannot sync folders: %v", err)
+	}
+}

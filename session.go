@@ -230,8 +230,8 @@ func (s *Session) Status(ctx context.Context, callID, runID string) (SessionCall
 }
 
 // query asks an execution for a call, again while no worker answers: a query can get lost when the
-// session continues as new. Attempts become longer and rarer, because an abandoned one is still
-// work for the worker, which may be slow for the very reason that it is asked too often.
+// session continues as new. Attempts become longer and rarer, because the worker still executes
+// abandoned queries, and too many of them keep it from answering in time.
 func (s *Session) query(ctx context.Context, callID, runID string) (SessionCallStatus, error) {
 	waiting, cancel := context.WithTimeout(ctx, ReplyWithin)
 	defer cancel()
@@ -258,8 +258,8 @@ func (s *Session) queryOnce(ctx context.Context, within time.Duration, callID, r
 }
 
 // Wait waits for the end of a call, at most for d, and returns its status with the outcome if it
-// has ended. It asks again while nobody answers, until d has passed. It needs a status of the call
-// that Call or Status returned. Errors are those of Status.
+// has ended. It repeats queries that get no answer, until d has passed. It needs a status of the
+// call that Call or Status returned. Errors are those of Status.
 func (s *Session) Wait(ctx context.Context, status SessionCallStatus,
 	d time.Duration) (SessionCallStatus, error) {
 	return s.wait(ctx, status, d, func(SessionCallStatus) bool { return false })
@@ -290,7 +290,8 @@ func (s *Session) wait(ctx context.Context, status SessionCallStatus, d time.Dur
 	return status, nil
 }
 
-// answered is latest, asked again while nobody answers, until the deadline: the call goes on.
+// answered is latest, which it repeats until the deadline while the error is that of a missing
+// answer: such an error says nothing about the call.
 func (s *Session) answered(ctx context.Context, status SessionCallStatus, deadline time.Time) (
 	SessionCallStatus, error) {
 	for pause := minPoll; ; pause = min(2*pause, maxPoll) {
@@ -302,7 +303,7 @@ func (s *Session) answered(ctx context.Context, status SessionCallStatus, deadli
 	}
 }
 
-// unanswered reports whether an error says that there was no answer, which may come later.
+// unanswered reports whether an error is that of a missing answer, which a later attempt may get.
 func unanswered(err error) bool {
 	return errors.Is(err, &RequestError{Type: RunUnanswered}) ||
 		errors.Is(err, &RequestError{Type: ServerUnreachable})

@@ -1,7 +1,6 @@
 package switchyard_test
 
 import (
-	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -12,11 +11,6 @@ import (
 	"strings"
 	"testing"
 	"unicode"
-)
-
-const (
-	maxFilesPerFolder = 25
-	maxMethodsPerType = 30
 )
 
 // rootFiles are the files that the root of the repository may hold, folders aside.
@@ -34,40 +28,6 @@ var rootFiles = []string{
 	"operations_test.go", "repository_test.go",
 	"requirements_test.go", "usage_test.go",
 	"vocabulary_test.go",
-}
-
-// folderFaults returns the folders with more than limit Go files that are no tests.
-func folderFaults(names []string, limit int) []string {
-	count := map[string]int{}
-	for _, name := range names {
-		if !strings.HasSuffix(name, "_test.go") {
-			count[path.Dir(name)]++
-		}
-	}
-	var faults []string
-	for _, folder := range slices.Sorted(maps.Keys(count)) {
-		if count[folder] > limit {
-			faults = append(faults,
-				fmt.Sprintf("%s has %d files, more than %d: split the package by subject",
-					folder, count[folder], limit))
-		}
-	}
-	return faults
-}
-
-func TestFolders_HaveAtMost25Files(t *testing.T) {
-	var names []string
-	for _, s := range goFiles(t) {
-		names = append(names, s.name)
-	}
-	for _, fault := range folderFaults(names, maxFilesPerFolder) {
-		t.Error(fault)
-	}
-	sample := []string{"a/x.go", "a/y.go", "a/x_test.go", "b/x.go"}
-	if got := folderFaults(sample, 1); len(got) != 1 || !strings.HasPrefix(got[0],
-		"a has 2 files") {
-		t.Errorf("a folder of two files against a limit of one gives %q", got)
-	}
 }
 
 // receiver returns the name of a method's type; empty for a function.
@@ -89,44 +49,6 @@ func receiver(f *ast.FuncDecl) string {
 		default:
 			return ""
 		}
-	}
-}
-
-// methodFaults returns the types with more than limit methods. The key of files is the file's name.
-func methodFaults(files map[string]*ast.File, limit int) []string {
-	count := map[string]int{}
-	for name, file := range files {
-		for _, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok && receiver(f) != "" {
-				count[path.Dir(name)+"."+receiver(f)]++
-			}
-		}
-	}
-	var faults []string
-	for _, name := range slices.Sorted(maps.Keys(count)) {
-		if count[name] > limit {
-			faults = append(faults, fmt.Sprintf("%s has %d methods, more than %d: split the type",
-				name, count[name], limit))
-		}
-	}
-	return faults
-}
-
-func TestTypes_HaveAtMost30Methods(t *testing.T) {
-	files := map[string]*ast.File{}
-	for _, s := range goFiles(t) {
-		if !s.isTest() {
-			files[s.name] = s.parse(t)
-		}
-	}
-	for _, fault := range methodFaults(files, maxMethodsPerType) {
-		t.Error(fault)
-	}
-	const sample = "package p\n\ntype a[T any] struct{}\n\nfunc (a[T]) x() {}\nfunc (*a[T]) y() {}\nfunc (b) x() {}\n"
-	file := source{name: "p/a.go", text: []byte(sample)}.parse(t)
-	if got := methodFaults(map[string]*ast.File{"p/a.go": file}, 1); len(got) != 1 ||
-		!strings.HasPrefix(got[0], "p.a has 2 methods") {
-		t.Errorf("a type of two methods against a limit of one gives %q", got)
 	}
 }
 

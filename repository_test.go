@@ -100,28 +100,6 @@ func goFiles(t *testing.T) []source {
 	return list
 }
 
-func TestFiles_HaveAtMost400LinesAndFunctions60(t *testing.T) {
-	const maxFile, maxFunction = 400, 60
-	for _, s := range goFiles(t) {
-		if s.isTest() {
-			continue
-		}
-		if n := bytes.Count(s.text, []byte("\n")); n > maxFile {
-			t.Errorf("%s has %d lines, more than %d: split it by subject", s.name, n, maxFile)
-		}
-		set, file := s.parseWithPositions(t)
-		for _, d := range file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok {
-				if n := set.Position(f.End()).Line - set.Position(f.Pos()).Line +
-					1; n > maxFunction {
-					t.Errorf("%s: %s has %d lines, more than %d", set.Position(f.Pos()),
-						f.Name.Name, n, maxFunction)
-				}
-			}
-		}
-	}
-}
-
 func TestGoFiles_AreFormatted(t *testing.T) {
 	for _, s := range goFiles(t) {
 		formatted, err := format.Source(s.text)

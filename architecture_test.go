@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"os/exec"
 	"path"
 	"regexp"
 	"slices"
@@ -46,6 +47,7 @@ var packageRules = []packageRule{
 		"internal/connection", "internal/runstart"}, std: anything, others: []string{
 		apis, sdk + "client", sdk + "log", sdk + "temporal", "google.golang.org/grpc/codes",
 	}},
+	{folder: "tool", ours: []string{"api"}, std: anything},
 	{folder: "api", std: slices.Concat(pure, []string{
 		"compress/gzip", "context", "crypto/sha256", "hash", "hash/fnv", "io", "net/url",
 		"sync", "sync/atomic",
@@ -57,7 +59,7 @@ var packageRules = []packageRule{
 	}},
 	{folder: "workflows", ours: []string{"api"}, std: pure, others: []string{sdk + "workflow", sdk +
 		"temporal", apis + "/enums"}},
-	{folder: "activities", ours: []string{".", "api", "toolspecs", "internal"}, std: anything,
+	{folder: "activities", ours: []string{"tool", "api", "toolspecs", "internal"}, std: anything,
 		others: []string{
 			apis, sdk + "activity", sdk + "client", sdk + "converter", sdk + "temporal",
 			"github.com/anthropics/anthropic-sdk-go", "github.com/google/jsonschema-go",
@@ -86,7 +88,7 @@ var packageRules = []packageRule{
 			"github.com/klauspost/compress", "google.golang.org/grpc", "google.golang.org/protobuf",
 		}},
 	{folder: "worker", ours: []string{
-		".", "api", "toolspecs", "workflows", "activities", "audit", "audit/traces", "payloads",
+		"tool", "api", "toolspecs", "workflows", "activities", "audit", "audit/traces", "payloads",
 		"payloads/s3", "internal", "internal/connection",
 	}, std: anything, others: []string{"cel.dev/cel-go", "go.temporal.io",
 		"github.com/prometheus/client_golang", "google.golang.org/grpc",
@@ -240,6 +242,30 @@ func TestImports_FollowTheRule(t *testing.T) {
 	}
 }
 
+// TestTool_IsALeaf holds that a tool's author compiles no client, no audit and no payload store.
+func TestTool_IsALeaf(t *testing.T) {
+	for _, pkg := range goList(t, "-deps", "./tool") {
+		rest, ours := strings.CutPrefix(pkg, module+"/")
+		if ours && rest != "tool" && rest != "api" {
+			t.Errorf("package tool compiles %s", pkg)
+		}
+	}
+}
+
+// goList returns the import paths that go list prints.
+func goList(t *testing.T, args ...string) []string {
+	t.Helper()
+	out, err := exec.Command("go", append([]string{"list"}, args...)...).Output()
+	if err != nil {
+		t.Fatalf("go list %q: %v", args, err)
+	}
+	list := strings.Fields(string(out))
+	if len(list) == 0 {
+		t.Fatalf("go list %q prints nothing", args)
+	}
+	return list
+}
+
 func TestImportRule_RefusesWhatIsNotListed(t *testing.T) {
 	tests := []struct {
 		file, pkg string
@@ -258,12 +284,15 @@ func TestImportRule_RefusesWhatIsNotListed(t *testing.T) {
 		{"toolspecs/a.go", module + "/internal/strictyaml", true},
 		{"internal/strictyaml/a.go", module + "/internal/spelling", true},
 		{"internal/strictyaml/a.go", module + "/toolspecs", false},
-		{"ask.go", module + "/api", true},
-		{"ask.go", module + "/toolspecs", true},
+		{"tool/ask.go", module + "/api", true},
+		{"tool/ask.go", module + "/toolspecs", false},
+		{"tool/ask.go", module, false},
+		{"tool/ask.go", "go.temporal.io/sdk/client", false},
+		{"client.go", module + "/toolspecs", true},
 		{"client.go", module + "/audit", true},
 		{"client.go", module + "/workflows", false},
 		{"client.go", module + "/activities", false},
-		{"ask.go", "gopkg.in/yaml.v3", false},
+		{"client.go", "gopkg.in/yaml.v3", false},
 		{"toolspecs/a.go", "go.temporal.io/sdk/client", false},
 		{"toolspecs/a.go", module + "/workflows", false},
 		{"workflows/a.go", module + "/api", true},
@@ -280,6 +309,8 @@ func TestImportRule_RefusesWhatIsNotListed(t *testing.T) {
 		{"workflows/a_test.go", module + "/internal/test/e2e", true},
 		{"activities/a.go", module + "/toolspecs", true},
 		{"activities/a.go", module + "/workflows", false},
+		{"activities/a.go", module + "/tool", true},
+		{"activities/a.go", module, false},
 		{"activities/a.go", module + "/audit", false},
 		{"activities/a.go", "github.com/spf13/cobra", false},
 		{"audit/a.go", "go.temporal.io/api/history/v1", true},

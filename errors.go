@@ -48,8 +48,10 @@ const (
 	ServerRefused RequestErrorType = "server_refused"
 )
 
-// Errors of package api that a run gives as the reason of a refusal.
+// Errors of package api.
 type (
+	// Error is the error of a call. Its types are the constants api.Err….
+	Error = api.Error
 	// ControlError says why a run refuses a message, a pause or a resume.
 	ControlError = api.ControlError
 	// ReplyError says why a run refuses a decision or an answer.

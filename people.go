@@ -21,6 +21,8 @@ type (
 	UnreadError = audit.UnreadError
 	// Decision is a person's decision about a call that waits for approval.
 	Decision = api.Decision
+	// Reply is a person's reply to a question.
+	Reply = api.Reply
 )
 
 // Approvals returns the calls of all open runs that wait for approval, oldest first. It needs no

@@ -18,6 +18,8 @@ import (
 type (
 	// Agent is a model with tools, limits and instructions. Read one from a file with agents.Load.
 	Agent = api.Agent
+	// Message is one message of a conversation.
+	Message = api.Message
 	// Plan is a list of calls with dependencies. Read one from a file with plans.Load.
 	Plan = api.Plan
 )

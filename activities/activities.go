@@ -160,7 +160,7 @@ func (a *Activities) LoadConversation(ctx context.Context,
 }
 
 // RunHook implements the activity api.HookActivity: it runs one hook of a run. It returns the
-// hook's failure, which is retried if it was marked with switchyard.Transient.
+// hook's failure, which is retried if it was marked with tool.Transient.
 func (a *Activities) RunHook(ctx context.Context, r api.HookRequest) (api.HookAnswer, error) {
 	ctx, rest := keepAlive(ctx, a.config.Client)
 	defer rest()

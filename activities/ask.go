@@ -10,10 +10,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 	"go.temporal.io/api/serviceerror"
@@ -58,7 +58,7 @@ func (a *Activities) withTimeout(ctx context.Context, t attempt,
 		runID: t.info.WorkflowExecution.RunID, callID: t.id, tool: spec.Name, within: within,
 		clock: clock,
 		asked: map[string]int{}, askAgain: firstAskAgain, maxRequeues: lastAskAgain}
-	ctx = switchyard.WithAsk(context.WithValue(ctx, askerKey{}, asks), asks.ask)
+	ctx = tool.WithAsk(context.WithValue(ctx, askerKey{}, asks), asks.ask)
 	return lease.Rebind(ctx), cancel
 }
 

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/executor/human"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -133,7 +133,7 @@ func askingBench(t *testing.T, ask func(context.Context) (executor.Answer, error
 // asks returns a tool that asks once and answers with the value of the reply.
 func asks(text, schema string) func(context.Context) (executor.Answer, error) {
 	return func(ctx context.Context) (executor.Answer, error) {
-		reply, err := switchyard.Ask(ctx, text, json.RawMessage(schema))
+		reply, err := tool.Ask(ctx, text, json.RawMessage(schema))
 		return executor.Answer{Output: reply.Value, Notes: []string{"own"}}, err
 	}
 }
@@ -168,7 +168,7 @@ func TestAsk_GivesEachQuestionAnID(t *testing.T) {
 	attempt := func(texts ...string) map[string]string {
 		b, run, compiled := askingBench(t, func(ctx context.Context) (executor.Answer, error) {
 			for _, text := range texts {
-				if _, err := switchyard.Ask(ctx, text, nil); err != nil {
+				if _, err := tool.Ask(ctx, text, nil); err != nil {
 					return executor.Answer{}, err
 				}
 			}

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/activitytest"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -22,8 +22,8 @@ import (
 // each message for the next step.
 func TestApart_SplitsAnswerOfBatch(t *testing.T) {
 	var received []string
-	registered, err := hooks.New(switchyard.NewAfterCall("h", func(_ context.Context,
-		c switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {
+	registered, err := hooks.New(tool.NewAfterCall("h", func(_ context.Context,
+		c tool.HookCall, output json.RawMessage) (json.RawMessage, error) {
 		received = append(received, c.ID+" "+string(c.Arguments)+" "+string(output)[:8])
 		if c.ID == "2" {
 			return nil, fmt.Errorf("not this one")

@@ -7,18 +7,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 )
 
 // hooksOf registers hooks.
-func hooksOf(t testing.TB, list ...switchyard.Hook) *hooks.Registry {
+func hooksOf(t testing.TB, list ...tool.Hook) *hooks.Registry {
 	t.Helper()
 	registered, err := hooks.New(list...)
 	if err != nil {
@@ -29,8 +29,8 @@ func hooksOf(t testing.TB, list ...switchyard.Hook) *hooks.Registry {
 
 // The result of a hook is validated and truncated as the tool's. Failures block or are ignored.
 func TestAfterCall_ChangesTheResult(t *testing.T) {
-	after := func(output string, err error) switchyard.Hook {
-		return switchyard.NewAfterCall("h", func(_ context.Context, c switchyard.HookCall,
+	after := func(output string, err error) tool.Hook {
+		return tool.NewAfterCall("h", func(_ context.Context, c tool.HookCall,
 			result json.RawMessage) (json.RawMessage, error) {
 			if string(c.Arguments) != `{"text":"a"}` || string(result) != `"secret"` {
 				t.Errorf("the hook sees %+v, %s", c, result)
@@ -43,7 +43,7 @@ func TestAfterCall_ChangesTheResult(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name, want string
-		hook       switchyard.Hook
+		hook       tool.Hook
 		on         api.HookFailure
 		did        api.HookOutcome
 		failure    string
@@ -54,7 +54,7 @@ func TestAfterCall_ChangesTheResult(t *testing.T) {
 		{"fails and blocks", "", after("", errors.New("down")), api.HookBlocks, "",
 			`probe answered, but its answer is withheld because the hook "h" after the call failed: down`},
 		{"breaks the form", "secret", after("7", nil), "", api.HookFailed, ""},
-		{"is not there", "", switchyard.Hook{}, api.HookBlocks, "", `probe answered, but its answer is withheld because the hook "h" after the call failed: the worker has no hook "h" for after_call; it has none`},
+		{"is not there", "", tool.Hook{}, api.HookBlocks, "", `probe answered, but its answer is withheld because the hook "h" after the call failed: the worker has no hook "h" for after_call; it has none`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			catalog := catalogOf(t,
@@ -97,7 +97,7 @@ func TestAfterCall_ChangesTheResult(t *testing.T) {
 func TestRunHook_KnowsItsRun(t *testing.T) {
 	messages := []api.Message{{Role: api.RoleUser, Text: "Go."}}
 	asked := api.ModelRequest{Run: "run-1", Chain: api.NextChain("", messages[0].Digest()), Seen: 1}
-	run := func(h switchyard.Hook, r api.HookRequest) (answer api.HookAnswer, err error) {
+	run := func(h tool.Hook, r api.HookRequest) (answer api.HookAnswer, err error) {
 		b := setUp(t, catalogOf(t), func(c *Config) { c.Hooks = hooksOf(t, h) })
 		b.run.Messages = messages
 		r.Hook, r.Origin.Run, r.Conversation = api.Hook{Name: "h"}, "run-1", asked
@@ -110,8 +110,8 @@ func TestRunHook_KnowsItsRun(t *testing.T) {
 		}
 		return answer, err
 	}
-	answer, err := run(switchyard.NewMemoryRetrieve("h", func(ctx context.Context,
-		r switchyard.HookRun) (string, error) {
+	answer, err := run(tool.NewMemoryRetrieve("h", func(ctx context.Context,
+		r tool.HookRun) (string, error) {
 		talk, err := r.Conversation(ctx)
 		call, _ := api.ContextOf(ctx)
 		if len(talk) != 1 || talk[0].Text != "Go." || r.Agent != "me" || r.Prompt != "Go." ||
@@ -123,9 +123,9 @@ func TestRunHook_KnowsItsRun(t *testing.T) {
 	if err != nil || len(answer.Text) > 64<<10+100 || !strings.Contains(answer.Text, "[cut to") {
 		t.Errorf("remembered are %d bytes, %v", len(answer.Text), err)
 	}
-	end := func(err error) switchyard.Hook {
-		return switchyard.NewAfterRun("h",
-			func(context.Context, switchyard.HookEnd) error { return err })
+	end := func(err error) tool.Hook {
+		return tool.NewAfterRun("h",
+			func(context.Context, tool.HookEnd) error { return err })
 	}
 	ended := api.HookRequest{Point: api.HookAfterRun, End: &api.RunEnd{}}
 	for _, test := range []struct {

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 	"go.temporal.io/sdk/converter"
@@ -95,7 +95,7 @@ func TestInline_AsksNothing(t *testing.T) {
 	b, compiled := toolBench(t,
 		func(s *toolspecs.Spec) { s.Entry.AnswerWithin = api.Duration(time.Hour) },
 		func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (executor.Answer, error) {
-			_, err := switchyard.Ask(ctx, "May I?", nil)
+			_, err := tool.Ask(ctx, "May I?", nil)
 			return executor.Answer{}, err
 		})
 	_, err = b.inline(t, inlineOf(compiled), nil)

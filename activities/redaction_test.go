@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/executor/command"
 	"github.com/switchyard/switchyard/activities/executor/function"
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -92,9 +92,9 @@ func TestFunctionSecrets_AreHidden(t *testing.T) {
 		Entry: toolspecs.Entry{Type: toolspecs.KindFunction,
 			Secrets: map[string]string{"password": "env:BASE_PASSWORD"}}}
 	var reports []string
-	f := switchyard.NewFunction("probe", func(ctx context.Context,
+	f := tool.NewFunction("probe", func(ctx context.Context,
 		in struct{ How, Card string }) (map[string]string, error) {
-		password, err := switchyard.Secret(ctx, "password")
+		password, err := tool.Secret(ctx, "password")
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +106,7 @@ func TestFunctionSecrets_AreHidden(t *testing.T) {
 		case "panics":
 			panic(leaked)
 		case "asks for another":
-			_, err = switchyard.Secret(ctx, "other")
+			_, err = tool.Secret(ctx, "other")
 		}
 		return map[string]string{"leaked": leaked}, err
 	})
@@ -139,7 +139,7 @@ func TestFunctionSecrets_AreHidden(t *testing.T) {
 			t.Errorf("progress is %q", message)
 		}
 	}
-	if _, err := switchyard.Secret(t.Context(), "password"); err == nil {
+	if _, err := tool.Secret(t.Context(), "password"); err == nil {
 		t.Error("a secret can be read outside of a call")
 	}
 	var none *executor.Redactor

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/executor/command"
 	"github.com/switchyard/switchyard/activities/instances"
 	"github.com/switchyard/switchyard/activities/results"
 	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -219,9 +219,9 @@ func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.
 // call returns the attempt's call for the hooks after it.
 func (t attempt) call(ctx context.Context, spec *toolspecs.Spec) results.Call {
 	if len(t.Hooks) == 0 {
-		return results.Call{Call: switchyard.HookCall{Arguments: t.Arguments}}
+		return results.Call{Call: tool.HookCall{Arguments: t.Arguments}}
 	}
 	return results.Call{Context: t.withContext(ctx, spec), Hooks: t.Hooks,
-		Call: switchyard.HookCall{ID: t.id, Tool: t.tool, Effect: spec.Execution.Effect,
+		Call: tool.HookCall{ID: t.id, Tool: t.tool, Effect: spec.Execution.Effect,
 			Arguments: t.Arguments}}
 }

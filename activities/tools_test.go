@@ -10,11 +10,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/executor/function"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -270,7 +270,7 @@ func TestTool_CanBeCancelled(t *testing.T) {
 
 // The stack is not in the error.
 func TestToolPanic_IsTheErrorOfTheCall(t *testing.T) {
-	functions, err := function.New(switchyard.NewFunction("probe", func(context.Context, struct {
+	functions, err := function.New(tool.NewFunction("probe", func(context.Context, struct {
 		Text string `json:"text"`
 	}) (string, error) {
 		panic("kaboom")
@@ -292,7 +292,7 @@ func TestToolPanic_IsTheErrorOfTheCall(t *testing.T) {
 
 // Otherwise the run would repeat the call, whatever its effect.
 func TestTool_CannotReturnItsCallUnstarted(t *testing.T) {
-	functions, err := function.New(switchyard.NewFunction("probe", func(context.Context, struct {
+	functions, err := function.New(tool.NewFunction("probe", func(context.Context, struct {
 		Text string `json:"text"`
 	}) (string, error) {
 		return "", &api.Error{Type: api.ErrWorkerLost, Message: "m", NotStarted: true,

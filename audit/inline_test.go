@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -69,7 +69,7 @@ func inlineSpecs() []toolspecs.Spec {
 }
 
 // deaf runs longer than its timeout and the grace after it.
-var deaf = switchyard.NewFunction("deaf", func(ctx context.Context, _ struct{}) (string, error) {
+var deaf = tool.NewFunction("deaf", func(ctx context.Context, _ struct{}) (string, error) {
 	<-ctx.Done()
 	<-time.After(2 * time.Second)
 	return "too late", nil

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
 	"go.temporal.io/sdk/client"
@@ -199,7 +199,7 @@ func subAgent(name string, steps []api.ScriptStep, change func(*toolspecs.Spec))
 	return s
 }
 
-func functions() []switchyard.Function {
+func functions() []tool.Function {
 	type echo struct {
 		Text string `json:"text"`
 	}
@@ -211,31 +211,31 @@ func functions() []switchyard.Function {
 		<-ctx.Done()
 		return "", context.Cause(ctx)
 	}
-	return []switchyard.Function{
-		switchyard.NewFunction(
+	return []tool.Function{
+		tool.NewFunction(
 			"echo",
 			func(_ context.Context, in echo) (string, error) { return in.Text, nil },
 		),
-		switchyard.NewFunction(
+		tool.NewFunction(
 			"login",
 			func(_ context.Context, in login) (string, error) { return "hello " + in.User, nil },
 		),
-		switchyard.NewFunction(
+		tool.NewFunction(
 			"broken",
 			func(context.Context, struct{}) (string, error) {
 				return "",
 					errors.New("it is broken")
 			},
 		),
-		switchyard.NewFunction("flaky", func(ctx context.Context, _ struct{}) (string, error) {
+		tool.NewFunction("flaky", func(ctx context.Context, _ struct{}) (string, error) {
 			if call, _ := api.ContextOf(ctx); call.Attempt == 1 {
 				return "", api.Transient(errors.New("not yet"), 0)
 			}
 			return "now", nil
 		}),
 		inquire, deaf,
-		switchyard.NewFunction("hanging", wait),
-		switchyard.NewFunction("slow", wait),
-		switchyard.NewFunction("unserved", wait),
+		tool.NewFunction("hanging", wait),
+		tool.NewFunction("slow", wait),
+		tool.NewFunction("unserved", wait),
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -52,11 +52,11 @@ func questionSpecs() []toolspecs.Spec {
 	return []toolspecs.Spec{human, hurry, inquire, inquireInHurry}
 }
 
-var inquire = switchyard.NewFunction("inquire", func(ctx context.Context, in struct {
+var inquire = tool.NewFunction("inquire", func(ctx context.Context, in struct {
 	Question string `json:"question"`
 	Password string `json:"password,omitzero"`
 }) (string, error) {
-	reply, err := switchyard.Ask(ctx, in.Question, nil)
+	reply, err := tool.Ask(ctx, in.Question, nil)
 	return api.PlainText(reply.Value), err
 })
 

@@ -12,8 +12,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 )
 
 const (
@@ -59,23 +59,23 @@ func (b *box) Add(_ context.Context, in boxInput) (int, error) {
 	return b.n, nil
 }
 
-// Snapshot implements switchyard.Snapshotter.
+// Snapshot implements tool.Snapshotter.
 func (b *box) Snapshot(context.Context) ([]byte, error) {
 	return fmt.Appendf(nil, "%d %s", b.n, b.label), nil
 }
 
-// Restore implements switchyard.Snapshotter.
+// Restore implements tool.Snapshotter.
 func (b *box) Restore(_ context.Context, state []byte) error {
 	_, err := fmt.Sscanf(string(state), "%d", &b.n)
 	return err
 }
 
 // stateful are the bench's stateful tools.
-func stateful() []switchyard.Stateful {
-	return []switchyard.Stateful{switchyard.NewStateful("box",
-		func(context.Context, switchyard.StartInfo) (*box, error) {
+func stateful() []tool.Stateful {
+	return []tool.Stateful{tool.NewStateful("box",
+		func(context.Context, tool.StartInfo) (*box, error) {
 			return &box{label: text(1_000, 1)}, nil
-		}, switchyard.NewMethod("add", (*box).Add))}
+		}, tool.NewMethod("add", (*box).Add))}
 }
 
 // measureIdleInstances counts the requests that a worker sends for instances that no call uses.

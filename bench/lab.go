@@ -19,8 +19,8 @@ import (
 	tlog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
 )
@@ -101,9 +101,9 @@ func pause(ctx context.Context, in pauseInput) (int, error) {
 }
 
 // functions are the bench's tools.
-func functions() []switchyard.Function {
-	return []switchyard.Function{switchyard.NewFunction("payload", payload),
-		switchyard.NewFunction("pause", pause)}
+func functions() []tool.Function {
+	return []tool.Function{tool.NewFunction("payload", payload),
+		tool.NewFunction("pause", pause)}
 }
 
 var quiet = slog.New(slog.DiscardHandler)

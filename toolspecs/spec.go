@@ -129,7 +129,7 @@ type Entry struct {
 	// SetEnv maps further environment variables of the program to values that are not secret.
 	SetEnv map[string]string `json:"set_env,omitempty" yaml:"set_env" kinds:"command,mcp"`
 	// Secrets maps names to references, env:NAME or file:/path. A program gets them as environment
-	// variables, a Go function calls switchyard.Secret. Their values are redacted in the tool's
+	// variables, a Go function calls tool.Secret. Their values are redacted in the tool's
 	// results and errors.
 	Secrets map[string]string `json:"secrets,omitempty" yaml:"secrets" rule:"secret" kinds:"command,mcp,function,stateful"`
 	// Stdin is json (the arguments; the default) or none.
@@ -231,7 +231,7 @@ type Entry struct {
 	Question string `json:"question,omitempty" yaml:"question" kinds:"human"`
 	// AnswerWithin bounds the wait for a person's answer. For human it defaults to 168h. For mcp it
 	// allows the server to ask a person during a call; without it, the default, such questions are
-	// declined. For tools written in Go it allows switchyard.Ask.
+	// declined. For tools written in Go it allows tool.Ask.
 	AnswerWithin api.Duration `json:"answer_within,omitzero" yaml:"answer_within" rule:"above=0s,max=8760h" kinds:"human,mcp,function,stateful"`
 }
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
@@ -320,14 +320,14 @@ calls:
 // block leaves the approval open.
 func TestApprovals_RunHooksOnEdits(t *testing.T) {
 	l := newGuardedLab(t)
-	l.hooks.before = func(c switchyard.HookCall) (switchyard.HookDecision, error) {
+	l.hooks.before = func(c tool.HookCall) (tool.HookDecision, error) {
 		switch string(c.Arguments) {
 		case `{"value":2}`:
-			return switchyard.HookDecision{Block: "never two"}, nil
+			return tool.HookDecision{Block: "never two"}, nil
 		case `{"value":3}`:
-			return switchyard.HookDecision{Override: []byte(`"three"`)}, nil
+			return tool.HookDecision{Override: []byte(`"three"`)}, nil
 		}
-		return switchyard.HookDecision{}, nil
+		return tool.HookDecision{}, nil
 	}
 	edit := func(after time.Duration, arguments string) *update {
 		return l.decide(after, api.Decision{Call: "1.1", Kind: api.DecisionEdit, By: "ada",

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/activities/executor"
 	agentkind "github.com/switchyard/switchyard/activities/executor/agent"
@@ -22,6 +21,7 @@ import (
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/activities/models/scripted"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/policies"
@@ -244,39 +244,39 @@ func (l *lab) functions() *function.Executor {
 	}
 	type nothing struct{}
 	functions, err := function.New(
-		switchyard.RawFunction("echo", func(ctx context.Context,
+		tool.RawFunction("echo", func(ctx context.Context,
 			args json.RawMessage) (json.RawMessage, error) {
 			l.count(ctx)
 			var in struct{ Value json.RawMessage }
 			err := json.Unmarshal(args, &in)
 			return in.Value, err
 		}),
-		switchyard.NewFunction("greet", func(ctx context.Context, in struct {
+		tool.NewFunction("greet", func(ctx context.Context, in struct {
 			Name  string `json:"name"`
 			Times int    `json:"times"`
 		}) (string, error) {
 			l.count(ctx)
 			return strings.Repeat("hello "+in.Name+" ", in.Times), nil
 		}),
-		switchyard.NewFunction("store", func(ctx context.Context, in text) (int, error) {
+		tool.NewFunction("store", func(ctx context.Context, in text) (int, error) {
 			l.count(ctx)
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			l.stored = append(l.stored, in.Text)
 			return len(l.stored), nil
 		}),
-		switchyard.NewFunction("flaky", func(ctx context.Context, _ nothing) (string, error) {
+		tool.NewFunction("flaky", func(ctx context.Context, _ nothing) (string, error) {
 			l.count(ctx)
 			if call, _ := api.ContextOf(ctx); call.Attempt < 2 {
 				return "", api.Transient(errors.New("not yet"), 0)
 			}
 			return "now", nil
 		}),
-		switchyard.NewFunction("broken", func(ctx context.Context, _ nothing) (string, error) {
+		tool.NewFunction("broken", func(ctx context.Context, _ nothing) (string, error) {
 			l.count(ctx)
 			return "", errors.New("it is broken")
 		}),
-		switchyard.NewFunction("hang", func(ctx context.Context, _ nothing) (string, error) {
+		tool.NewFunction("hang", func(ctx context.Context, _ nothing) (string, error) {
 			l.count(ctx)
 			if l.hangs != nil {
 				l.hangs()
@@ -284,8 +284,8 @@ func (l *lab) functions() *function.Executor {
 			<-ctx.Done()
 			return "", context.Cause(ctx)
 		}),
-		switchyard.NewFunction("inquire", l.inquire),
-		switchyard.RawFunction("found", func(ctx context.Context,
+		tool.NewFunction("inquire", l.inquire),
+		tool.RawFunction("found", func(ctx context.Context,
 			args json.RawMessage) (json.RawMessage, error) {
 			l.count(ctx)
 			l.mu.Lock()
@@ -298,7 +298,7 @@ func (l *lab) functions() *function.Executor {
 			}
 			return json.RawMessage(found), nil
 		}),
-		switchyard.NewFunction("variables", func(ctx context.Context, _ nothing) (map[string]any,
+		tool.NewFunction("variables", func(ctx context.Context, _ nothing) (map[string]any,
 			error) {
 			l.count(ctx)
 			call, _ := api.ContextOf(ctx)

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	workflowpb "go.temporal.io/api/workflow/v1"
 )
@@ -19,15 +19,15 @@ import (
 // hookFuncs are the hooks of a lab; each is registered under the name of its point. A nil one does
 // nothing.
 type hookFuncs struct {
-	beforeRun, retrieve func(switchyard.HookRun) (string, error)
-	before              func(switchyard.HookCall) (switchyard.HookDecision, error)
-	after               func(switchyard.HookCall, json.RawMessage) (json.RawMessage, error)
-	end                 func(context.Context, api.HookPoint, switchyard.HookEnd) error
+	beforeRun, retrieve func(tool.HookRun) (string, error)
+	before              func(tool.HookCall) (tool.HookDecision, error)
+	after               func(tool.HookCall, json.RawMessage) (json.RawMessage, error)
+	end                 func(context.Context, api.HookPoint, tool.HookEnd) error
 }
 
 func (l *lab) registerHooks() *hooks.Registry {
-	end := func(point api.HookPoint) func(context.Context, switchyard.HookEnd) error {
-		return func(ctx context.Context, e switchyard.HookEnd) error {
+	end := func(point api.HookPoint) func(context.Context, tool.HookEnd) error {
+		return func(ctx context.Context, e tool.HookEnd) error {
 			if l.hooks.end == nil {
 				return nil
 			}
@@ -35,24 +35,24 @@ func (l *lab) registerHooks() *hooks.Registry {
 		}
 	}
 	registered, err := hooks.New(
-		switchyard.NewBeforeRun("before_run", func(_ context.Context, r switchyard.HookRun) (string,
+		tool.NewBeforeRun("before_run", func(_ context.Context, r tool.HookRun) (string,
 			error) {
 			return l.hooks.beforeRun(r)
 		}),
-		switchyard.NewMemoryRetrieve("memory_retrieve", func(_ context.Context,
-			r switchyard.HookRun) (string, error) {
+		tool.NewMemoryRetrieve("memory_retrieve", func(_ context.Context,
+			r tool.HookRun) (string, error) {
 			return l.hooks.retrieve(r)
 		}),
-		switchyard.NewBeforeCall("before_call", func(_ context.Context,
-			c switchyard.HookCall) (switchyard.HookDecision, error) {
+		tool.NewBeforeCall("before_call", func(_ context.Context,
+			c tool.HookCall) (tool.HookDecision, error) {
 			return l.hooks.before(c)
 		}),
-		switchyard.NewAfterCall("after_call", func(_ context.Context, c switchyard.HookCall,
+		tool.NewAfterCall("after_call", func(_ context.Context, c tool.HookCall,
 			output json.RawMessage) (json.RawMessage, error) {
 			return l.hooks.after(c, output)
 		}),
-		switchyard.NewMemoryWrite("memory_write", end(api.HookMemoryWrite)),
-		switchyard.NewAfterRun("after_run", end(api.HookAfterRun)))
+		tool.NewMemoryWrite("memory_write", end(api.HookMemoryWrite)),
+		tool.NewAfterRun("after_run", end(api.HookAfterRun)))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -87,15 +87,15 @@ func TestRunHooks_RunOnceAndInOrder(t *testing.T) {
 	l := newLabOf(t, 2)
 	var calls []string
 	l.hooks = hookFuncs{
-		beforeRun: func(r switchyard.HookRun) (string, error) {
+		beforeRun: func(r tool.HookRun) (string, error) {
 			calls = append(calls, "before "+r.Agent+" "+r.Prompt)
 			return "", nil
 		},
-		retrieve: func(r switchyard.HookRun) (string, error) {
+		retrieve: func(r tool.HookRun) (string, error) {
 			return "They like it short: " +
 				r.Prompt, nil
 		},
-		end: func(ctx context.Context, point api.HookPoint, e switchyard.HookEnd) error {
+		end: func(ctx context.Context, point api.HookPoint, e tool.HookEnd) error {
 			messages, err := e.Conversation(ctx)
 			if err != nil || len(messages) != 6 || messages[5].Text != "done" {
 				t.Errorf("%s sees the conversation %+v, %v", point, messages, err)
@@ -147,12 +147,12 @@ func TestRunHooks_PreventTheStart(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			l := newLab(t)
 			attempts := 0
-			l.hooks.beforeRun = func(switchyard.HookRun) (string,
+			l.hooks.beforeRun = func(tool.HookRun) (string,
 				error) {
 				attempts++
 				return test.refusal, test.err
 			}
-			l.hooks.end = func(context.Context, api.HookPoint, switchyard.HookEnd) error {
+			l.hooks.end = func(context.Context, api.HookPoint, tool.HookEnd) error {
 				if test.want != "" {
 					t.Error("a hook after the run got a run that did not start")
 				}
@@ -196,7 +196,7 @@ func TestRunHooks_GetEveryKindOfEnd(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			l := newLab(t)
 			var ends []api.RunEnd
-			l.hooks.end = func(_ context.Context, _ api.HookPoint, e switchyard.HookEnd) error {
+			l.hooks.end = func(_ context.Context, _ api.HookPoint, e tool.HookEnd) error {
 				ends = append(ends, e.RunEnd)
 				return errors.New("it is broken")
 			}
@@ -232,18 +232,18 @@ func TestRunHooks_GetEveryKindOfEnd(t *testing.T) {
 // failing call affects no other, and no hook adds an event.
 func TestCallHooks_DecideAboutCalls(t *testing.T) {
 	l := newLab(t)
-	l.hooks.before = func(c switchyard.HookCall) (switchyard.HookDecision, error) {
+	l.hooks.before = func(c tool.HookCall) (tool.HookDecision, error) {
 		switch {
 		case strings.Contains(string(c.Arguments), "secret"):
-			return switchyard.HookDecision{Block: "no secrets"}, nil
+			return tool.HookDecision{Block: "no secrets"}, nil
 		case strings.Contains(string(c.Arguments), "cheap"):
-			return switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"cheaper"}`)}, nil
+			return tool.HookDecision{Arguments: json.RawMessage(`{"text":"cheaper"}`)}, nil
 		case c.Tool == "greet":
-			return switchyard.HookDecision{Override: json.RawMessage(`"hello from the hook"`)}, nil
+			return tool.HookDecision{Override: json.RawMessage(`"hello from the hook"`)}, nil
 		}
-		return switchyard.HookDecision{}, nil
+		return tool.HookDecision{}, nil
 	}
-	l.hooks.after = func(c switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {
+	l.hooks.after = func(c tool.HookCall, output json.RawMessage) (json.RawMessage, error) {
 		if c.Tool == "echo" {
 			return json.RawMessage(`"changed"`), nil
 		}
@@ -282,11 +282,11 @@ func TestCallHooks_DecideAboutCalls(t *testing.T) {
 // Calls and admission have additional time for the timeouts of their hooks.
 func TestHooks_ExtendTimeouts(t *testing.T) {
 	l := newLab(t)
-	l.hooks.before = func(switchyard.HookCall) (switchyard.HookDecision,
+	l.hooks.before = func(tool.HookCall) (tool.HookDecision,
 		error) {
-		return switchyard.HookDecision{}, nil
+		return tool.HookDecision{}, nil
 	}
-	l.hooks.after = func(switchyard.HookCall, json.RawMessage) (json.RawMessage,
+	l.hooks.after = func(tool.HookCall, json.RawMessage) (json.RawMessage,
 		error) {
 		return nil, nil
 	}
@@ -336,7 +336,7 @@ func TestAfterCallHooks_GetEveryAnswer(t *testing.T) {
 	l.people = &people{pending: map[string]*workflowpb.PendingActivityInfo{},
 		tokens: map[string][]byte{}}
 	var runFacts []string
-	l.hooks.after = func(c switchyard.HookCall, output json.RawMessage) (json.RawMessage, error) {
+	l.hooks.after = func(c tool.HookCall, output json.RawMessage) (json.RawMessage, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		runFacts = append(runFacts, c.ID+" "+c.Tool+" "+string(c.Arguments)+" "+string(output))

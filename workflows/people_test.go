@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -73,7 +73,7 @@ func (l *lab) inquire(ctx context.Context, in struct {
 	Text string `json:"text"`
 }) (string, error) {
 	l.count(ctx)
-	reply, err := switchyard.Ask(ctx, in.Text, json.RawMessage(`{"type":"string"}`))
+	reply, err := tool.Ask(ctx, in.Text, json.RawMessage(`{"type":"string"}`))
 	if reply.Decline {
 		return reply.Note(), err
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"go.temporal.io/sdk/activity"
 )
 
@@ -169,12 +169,12 @@ func TestVerify_EndsWithCancellation(t *testing.T) {
 // A hook's answer in place of the verifying tool counts, and the tool is not called.
 func TestVerify_AcceptsAnswersOfHooks(t *testing.T) {
 	l := newBookings(t)
-	l.hooks.before = func(c switchyard.HookCall) (switchyard.HookDecision, error) {
+	l.hooks.before = func(c tool.HookCall) (tool.HookDecision, error) {
 		if c.Tool == "found" {
-			return switchyard.HookDecision{Override: []byte(
+			return tool.HookDecision{Override: []byte(
 				`{"there":true,"order":{"name":"known"}}`)}, nil
 		}
-		return switchyard.HookDecision{}, nil
+		return tool.HookDecision{}, nil
 	}
 	l.founds = []string{`{"there":false}`, `{"there":false}`}
 	l.runAgent(hooked(booker("", step(call("order", `{}`)), answer("done")), api.HookBeforeCall),

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/executor/agent"
 	"github.com/switchyard/switchyard/activities/executor/human"
@@ -12,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/activities/results"
 	"github.com/switchyard/switchyard/activities/specs"
 	"github.com/switchyard/switchyard/internal/test/activitytest"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/toolspecs/policies"
@@ -44,7 +44,7 @@ func setUp(t testing.TB, catalog *toolspecs.Catalog, change func(*Config)) *benc
 }
 
 // hooksOf registers hooks.
-func hooksOf(t testing.TB, list ...switchyard.Hook) *hooks.Registry {
+func hooksOf(t testing.TB, list ...tool.Hook) *hooks.Registry {
 	t.Helper()
 	registered, err := hooks.New(list...)
 	if err != nil {

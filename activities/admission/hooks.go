@@ -8,11 +8,11 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/activities/results"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 )
 
 // Bounds of what hooks add to the decisions of one admission, in bytes as written into history: for
@@ -116,9 +116,9 @@ func (a *Admitter) decide(ctx context.Context, r api.AdmissionRequest, c api.Cal
 		return v, err
 	}
 	tool, _ := toolOf(r, c.Tool)
-	call := switchyard.HookCall{ID: c.ID, Tool: c.Tool, Effect: tool.Effect,
+	call := tool.HookCall{ID: c.ID, Tool: c.Tool, Effect: tool.Effect,
 		Arguments: json.RawMessage(c.Arguments)}
-	decided, err := hooks.Call(ctx, h, func(ctx context.Context) (switchyard.HookDecision, error) {
+	decided, err := hooks.Call(ctx, h, func(ctx context.Context) (tool.HookDecision, error) {
 		return registered.Funcs().BeforeCall(ctx, call)
 	})
 	if err != nil {
@@ -140,7 +140,7 @@ func (a *Admitter) decide(ctx context.Context, r api.AdmissionRequest, c api.Cal
 	return v, nil
 }
 
-func several(v switchyard.HookDecision) bool {
+func several(v tool.HookDecision) bool {
 	n := 0
 	for _, set := range []bool{v.Block != "", v.Arguments != nil, v.Override != nil} {
 		if set {

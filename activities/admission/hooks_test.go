@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // hookBench returns an admitter and a request with hooks before calls of the tool "probe", which
 // takes a text and a number.
-func hookBench(t testing.TB, hooks ...switchyard.Hook) (*bench, api.AdmissionRequest) {
+func hookBench(t testing.TB, hooks ...tool.Hook) (*bench, api.AdmissionRequest) {
 	t.Helper()
 	catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) {
 		s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "n", Type: "integer",
@@ -36,9 +36,9 @@ func hookBench(t testing.TB, hooks ...switchyard.Hook) (*bench, api.AdmissionReq
 }
 
 // before returns a hook before calls with a fixed decision.
-func before(v switchyard.HookDecision, err error) switchyard.Hook {
-	return switchyard.NewBeforeCall("h",
-		func(context.Context, switchyard.HookCall) (switchyard.HookDecision, error) {
+func before(v tool.HookDecision, err error) tool.Hook {
+	return tool.NewBeforeCall("h",
+		func(context.Context, tool.HookCall) (tool.HookDecision, error) {
 			return v,
 				err
 		})
@@ -49,67 +49,67 @@ func before(v switchyard.HookDecision, err error) switchyard.Hook {
 func TestBeforeCall_AppliesEveryDecision(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		hook    switchyard.Hook
+		hook    tool.Hook
 		error   string
 		output  string
 		changed string
 		did     api.HookOutcome
 	}{
-		{name: "proceeds", hook: before(switchyard.HookDecision{}, nil)},
-		{name: "blocks", hook: before(switchyard.HookDecision{Block: "no\xff"}, nil),
+		{name: "proceeds", hook: before(tool.HookDecision{}, nil)},
+		{name: "blocks", hook: before(tool.HookDecision{Block: "no\xff"}, nil),
 			error: `the hook "h" says: no�`, did: api.HookBlocked},
-		{name: "changes", hook: before(switchyard.HookDecision{Arguments: json.RawMessage(
+		{name: "changes", hook: before(tool.HookDecision{Arguments: json.RawMessage(
 			`{"text":"b"}`)}, nil), changed: `{"text":"b","n":1}`, did: api.HookModified},
 		{name: "changes to the same",
-			hook: before(switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"b","n":2}`)},
+			hook: before(tool.HookDecision{Arguments: json.RawMessage(`{"text":"b","n":2}`)},
 				nil), changed: `{"text":"b","n":2}`, did: api.HookModified},
 		{name: "changes wrongly",
-			hook:  before(switchyard.HookDecision{Arguments: json.RawMessage(`{"txt":"b"}`)}, nil),
+			hook:  before(tool.HookDecision{Arguments: json.RawMessage(`{"txt":"b"}`)}, nil),
 			error: `the hook "h" before the call failed: it changed the arguments to invalid ones: the arguments of probe do not fit: $.text: "text" is required (string); $.txt: there is no argument "txt"; did you mean "text"?`, did: api.HookFailed},
 		{name: "changes too much",
-			hook: before(switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"` +
+			hook: before(tool.HookDecision{Arguments: json.RawMessage(`{"text":"` +
 				strings.Repeat("b", maxHooked) + `"}`)}, nil),
 			error: `the hook "h" before the call failed: its arguments take 262161 bytes in history; at most 262144 are allowed`, did: api.HookFailed},
-		{name: "overrides", hook: before(switchyard.HookDecision{Override: json.RawMessage(
+		{name: "overrides", hook: before(tool.HookDecision{Override: json.RawMessage(
 			` "<mine>" `)}, nil), output: `"<mine>"`, did: api.HookOverrode},
 		{name: "overrides with no JSON",
-			hook:  before(switchyard.HookDecision{Override: json.RawMessage(`mine`)}, nil),
+			hook:  before(tool.HookDecision{Override: json.RawMessage(`mine`)}, nil),
 			error: `the hook "h" before the call failed: its answer is not a JSON value: invalid character 'm' looking for beginning of value`, did: api.HookFailed},
 		{name: "overrides in another form",
-			hook:  before(switchyard.HookDecision{Override: json.RawMessage(`7`)}, nil),
+			hook:  before(tool.HookDecision{Override: json.RawMessage(`7`)}, nil),
 			error: `the hook "h" before the call failed: its answer does not have the form that probe declares: $: must be a string, not the number 7`, did: api.HookFailed},
 		{name: "overrides with too much",
-			hook: before(switchyard.HookDecision{Override: json.RawMessage(`"` +
+			hook: before(tool.HookDecision{Override: json.RawMessage(`"` +
 				strings.Repeat("<", maxHooked/3) + `"`)}, nil),
 			error: `the hook "h" before the call failed: its answer takes 524314 bytes in history; at most 262144 are allowed`, did: api.HookFailed},
-		{name: "decides twice", hook: before(switchyard.HookDecision{Block: "a",
+		{name: "decides twice", hook: before(tool.HookDecision{Block: "a",
 			Override: json.RawMessage(`"b"`)}, nil), error: `the hook "h" before the call failed: it sets several of Block, Arguments and Override; set exactly one`,
 			did: api.HookFailed},
-		{name: "fails", hook: before(switchyard.HookDecision{}, errors.New("no database")),
+		{name: "fails", hook: before(tool.HookDecision{}, errors.New("no database")),
 			error: `the hook "h" before the call failed: no database`,
 			did:   api.HookFailed},
-		{name: "panics", hook: switchyard.NewBeforeCall("h",
-			func(context.Context, switchyard.HookCall) (switchyard.HookDecision,
+		{name: "panics", hook: tool.NewBeforeCall("h",
+			func(context.Context, tool.HookCall) (tool.HookDecision,
 				error) {
 				panic("oh")
 			}), error: `the hook "h" before the call failed: it panicked: oh`, did: api.HookFailed},
-		{name: "hangs", hook: switchyard.NewBeforeCall("h",
-			func(context.Context, switchyard.HookCall) (switchyard.HookDecision,
+		{name: "hangs", hook: tool.NewBeforeCall("h",
+			func(context.Context, tool.HookCall) (tool.HookDecision,
 				error) {
 				select {}
 			}), error: `the hook "h" before the call failed: it did not end within 50ms`, did: api.HookFailed},
-		{name: "obeys its context", hook: switchyard.NewBeforeCall("h", func(ctx context.Context,
-			_ switchyard.HookCall) (switchyard.HookDecision, error) {
+		{name: "obeys its context", hook: tool.NewBeforeCall("h", func(ctx context.Context,
+			_ tool.HookCall) (tool.HookDecision, error) {
 			<-ctx.Done()
-			return switchyard.HookDecision{}, ctx.Err()
+			return tool.HookDecision{}, ctx.Err()
 		}),
 			error: `the hook "h" before the call failed: it did not end within 50ms`, did: api.HookFailed},
-		{name: "is not there", hook: switchyard.Hook{},
+		{name: "is not there", hook: tool.Hook{},
 			error: `the hook "gone" before the call failed: the worker has no hook "gone" for before_call; it has none`, did: api.HookFailed},
 	} {
 		for _, on := range []api.HookFailure{api.HookBlocks, api.HookIgnored} {
 			t.Run(test.name+" "+string(on), func(t *testing.T) {
-				var registered []switchyard.Hook
+				var registered []tool.Hook
 				if test.hook.Point() != "" {
 					registered = append(registered, test.hook)
 				}
@@ -155,9 +155,9 @@ func TestBeforeCall_AppliesEveryDecision(t *testing.T) {
 func TestBeforeCall_RunsHooksInOrder(t *testing.T) {
 	var mu sync.Mutex
 	var received []string
-	see := func(name string, v switchyard.HookDecision) switchyard.Hook {
-		return switchyard.NewBeforeCall(name, func(ctx context.Context,
-			c switchyard.HookCall) (switchyard.HookDecision, error) {
+	see := func(name string, v tool.HookDecision) tool.Hook {
+		return tool.NewBeforeCall(name, func(ctx context.Context,
+			c tool.HookCall) (tool.HookDecision, error) {
 			call, _ := api.ContextOf(ctx)
 			mu.Lock()
 			defer mu.Unlock()
@@ -167,10 +167,10 @@ func TestBeforeCall_RunsHooksInOrder(t *testing.T) {
 		})
 	}
 	b, r := hookBench(t, see("one",
-		switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"b"}`)}),
-		see("two", switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"c","n":2}`)}),
-		see("three", switchyard.HookDecision{Block: "enough"}),
-		see("four", switchyard.HookDecision{}))
+		tool.HookDecision{Arguments: json.RawMessage(`{"text":"b"}`)}),
+		see("two", tool.HookDecision{Arguments: json.RawMessage(`{"text":"c","n":2}`)}),
+		see("three", tool.HookDecision{Block: "enough"}),
+		see("four", tool.HookDecision{}))
 	r.Calls = []api.Call{{ID: "1.1", Tool: "probe", Arguments: `{"text":"a"}`},
 		{ID: "1.2", Tool: "probe", Arguments: `{"text":1}`}}
 	v := b.admit(t, r)[0]
@@ -192,7 +192,7 @@ func TestBeforeCall_RunsHooksInOrder(t *testing.T) {
 // If hooks make the decisions of a turn too long for one marker, only the first calls are answered.
 // Hooks that run at the end of the run decide nothing.
 func TestBeforeCall_IsBounded(t *testing.T) {
-	b, r := hookBench(t, before(switchyard.HookDecision{Override: json.RawMessage(`"` +
+	b, r := hookBench(t, before(tool.HookDecision{Override: json.RawMessage(`"` +
 		strings.Repeat("x", 200<<10) + `"`)}, nil))
 	for i := range 20 {
 		r.Calls = append(r.Calls, api.Call{ID: fmt.Sprint("1.", i), Tool: "probe",

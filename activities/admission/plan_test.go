@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -60,7 +60,7 @@ func TestAdmit_SeparatesTheExecutionPlan(t *testing.T) {
 // A hook that changes the arguments of a call keeps its execution plan, so a tool that requires one
 // accepts the call. A hook that stops the call keeps the plan in the record.
 func TestExecutionPlan_SurvivesHooks(t *testing.T) {
-	for _, decision := range []switchyard.HookDecision{{Arguments: json.RawMessage(`{"text":"b"}`)},
+	for _, decision := range []tool.HookDecision{{Arguments: json.RawMessage(`{"text":"b"}`)},
 		{Block: "no"}} {
 		catalog := catalogOf(t,
 			spec("careful", func(s *toolspecs.Spec) { s.ExecutionPlan = toolspecs.PlanRequired }))

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -20,7 +20,7 @@ type Answer struct {
 // Executor executes the calls of one kind of tool.
 //
 // Execute gets validated arguments, a JSON object. An error that is a *api.Error is the
-// call's error; any other is converted by api.AsError, so that switchyard.Transient marks a
+// call's error; any other is converted by api.AsError, so that tool.Transient marks a
 // retryable one. If ctx ends first, the error wraps context.Cause(ctx), and everything that the
 // call started has ended.
 type Executor interface {
@@ -74,14 +74,14 @@ type Host interface {
 
 // InstanceInfo says what a new instance is for.
 type InstanceInfo struct {
-	switchyard.StartInfo
+	tool.StartInfo
 	// Asks says that calls of the instance may ask people.
 	Asks bool
 }
 
 // Instance is a started instance.
 type Instance struct {
-	// Value is closed if it is an io.Closer, and can be rebuilt if it is a switchyard.Snapshotter.
+	// Value is closed if it is an io.Closer, and can be rebuilt if it is a tool.Snapshotter.
 	Value any
 	// Call executes a call of one of the tools that share the instance.
 	Call func(ctx context.Context, spec *toolspecs.Spec, args json.RawMessage) (Answer, error)

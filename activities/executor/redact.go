@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -55,7 +55,7 @@ func NewRedactor(compiled *toolspecs.Compiled, args json.RawMessage) *Redactor {
 
 func WithRedactor(ctx context.Context, h *Redactor) context.Context {
 	if h != nil && len(h.References) > 0 {
-		ctx = switchyard.WithSecrets(ctx, h.secret)
+		ctx = tool.WithSecrets(ctx, h.secret)
 	}
 	return context.WithValue(ctx, hidingKey{}, h)
 }

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/tool"
 	"go.temporal.io/sdk/activity"
 )
 
@@ -22,12 +22,12 @@ import (
 const nearNames = 3
 
 // Registry contains the hooks of a worker. A nil *Registry has none.
-type Registry struct{ byName map[string]switchyard.Hook }
+type Registry struct{ byName map[string]tool.Hook }
 
 // New registers hooks. It returns an error that lists every hook that is nil, has an invalid
 // name, or has the name of another hook at any point.
-func New(hooks ...switchyard.Hook) (*Registry, error) {
-	byName, err := executor.Register("hook", hooks, func(h *switchyard.Hook) (string,
+func New(hooks ...tool.Hook) (*Registry, error) {
+	byName, err := executor.Register("hook", hooks, func(h *tool.Hook) (string,
 		error) {
 		return h.Name(), h.Err()
 	})
@@ -38,13 +38,13 @@ func New(hooks ...switchyard.Hook) (*Registry, error) {
 }
 
 // Find returns the hook with a name, or an error if no hook of that name runs at the point.
-func (r *Registry) Find(point api.HookPoint, name string) (switchyard.Hook, error) {
+func (r *Registry) Find(point api.HookPoint, name string) (tool.Hook, error) {
 	var known []string
 	if r != nil {
 		if h, ok := r.byName[name]; ok && h.Point() == point {
 			return h, nil
 		} else if ok {
-			return switchyard.Hook{}, fmt.Errorf("the hook %q is one for %s, not for %s", name,
+			return tool.Hook{}, fmt.Errorf("the hook %q is one for %s, not for %s", name,
 				h.Point(), point)
 		}
 		for _, other := range slices.Sorted(maps.Keys(r.byName)) {
@@ -54,10 +54,10 @@ func (r *Registry) Find(point api.HookPoint, name string) (switchyard.Hook, erro
 		}
 	}
 	if near := spelling.Near(name, known, nearNames); len(near) > 0 {
-		return switchyard.Hook{}, fmt.Errorf("the worker has no hook %q for %s; did you mean %s?",
+		return tool.Hook{}, fmt.Errorf("the worker has no hook %q for %s; did you mean %s?",
 			name, point, strings.Join(near, ", "))
 	}
-	return switchyard.Hook{}, fmt.Errorf("the worker has no hook %q for %s; it has %s", name, point,
+	return tool.Hook{}, fmt.Errorf("the worker has no hook %q for %s; it has %s", name, point,
 		executor.NameList(known))
 }
 

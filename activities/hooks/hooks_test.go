@@ -4,18 +4,18 @@ import (
 	"context"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 )
 
 func TestNew_ListsEveryFault(t *testing.T) {
-	good := switchyard.NewAfterRun("good",
-		func(context.Context, switchyard.HookEnd) error { return nil })
-	_, err := New(good, good, switchyard.Hook{}, switchyard.NewBeforeCall("nil", nil),
-		switchyard.NewBeforeRun("nil_too", nil), switchyard.NewMemoryRetrieve("and_this", nil),
-		switchyard.NewAfterCall("after", nil), switchyard.NewMemoryWrite("write", nil),
-		switchyard.NewAfterRun("two words",
-			func(context.Context, switchyard.HookEnd) error { return nil }))
+	good := tool.NewAfterRun("good",
+		func(context.Context, tool.HookEnd) error { return nil })
+	_, err := New(good, good, tool.Hook{}, tool.NewBeforeCall("nil", nil),
+		tool.NewBeforeRun("nil_too", nil), tool.NewMemoryRetrieve("and_this", nil),
+		tool.NewAfterCall("after", nil), tool.NewMemoryWrite("write", nil),
+		tool.NewAfterRun("two words",
+			func(context.Context, tool.HookEnd) error { return nil }))
 	if err == nil || err.Error() != "hook \"good\": another hook has this name too\nhook \"\": it is the zero Hook; make it with NewBeforeRun, NewBeforeCall or another constructor\nhook \"nil\": the function is nil\nhook \"nil_too\": the function is nil\nhook \"and_this\": the function is nil\nhook \"after\": the function is nil\nhook \"write\": the function is nil\nhook \"two words\": name \"two words\" contains ' '; models accept only letters, digits, _ and - (github.search becomes github_search)" {
 		t.Errorf("got %v", err)
 	}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"go.temporal.io/sdk/temporal"
 )
 
@@ -18,19 +18,19 @@ const maxMemory = 64 << 10
 const hookFailed = "hook_failed"
 
 // Run runs one hook of a run. conversation returns the run's messages if the hook asks for them. It
-// returns the hook's failure, which is retried if it was marked with switchyard.Transient.
+// returns the hook's failure, which is retried if it was marked with tool.Transient.
 func (r *Registry) Run(ctx context.Context, request api.HookRequest,
 	conversation func(context.Context) ([]api.Message, error)) (api.HookAnswer, error) {
 	registered, err := r.Find(request.Point, request.Hook.Name)
 	if err != nil {
 		return api.HookAnswer{}, runFailure(err)
 	}
-	run := switchyard.HookRun{Agent: request.Agent, Prompt: request.Prompt,
+	run := tool.HookRun{Agent: request.Agent, Prompt: request.Prompt,
 		Conversation: conversation}
 	inner := WithContext(ctx, request.Origin, request.Parent, "", api.Tool{})
 	answer, err := Call(inner, request.Hook, func(ctx context.Context) (api.HookAnswer, error) {
 		if request.End != nil {
-			return api.HookAnswer{}, registered.Funcs().EndRun(ctx, switchyard.HookEnd{HookRun: run,
+			return api.HookAnswer{}, registered.Funcs().EndRun(ctx, tool.HookEnd{HookRun: run,
 				RunEnd: *request.End})
 		}
 		return registered.Funcs().BeginRun(ctx, run)

@@ -9,16 +9,16 @@ import (
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/executor/function"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // Stateful is a registered stateful type with the schemas of what its methods take.
 type Stateful struct {
-	switchyard.Stateful
+	tool.Stateful
 	takes map[string]*jsonschema.Schema
 }
 
@@ -28,7 +28,7 @@ type Factories struct{ byName map[string]Stateful }
 // NewFactories registers stateful types. It returns an error that lists every one that is nil, has
 // a method whose input type JSON cannot represent, implements only half of a Snapshotter, or has an
 // invalid or duplicate name.
-func NewFactories(stateful ...switchyard.Stateful) (*Factories, error) {
+func NewFactories(stateful ...tool.Stateful) (*Factories, error) {
 	all := make([]Stateful, len(stateful))
 	for i, s := range stateful {
 		all[i].Stateful = s

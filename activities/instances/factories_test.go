@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/activitytest"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -45,47 +45,47 @@ type wrongTally struct{ tally }
 func (*wrongTally) Snapshot() []byte { return nil }
 func (*wrongTally) Restore([]byte)   {}
 
-func makes[T any](value *T) func(context.Context, switchyard.StartInfo) (*T, error) {
-	return func(context.Context, switchyard.StartInfo) (*T, error) { return value, nil }
+func makes[T any](value *T) func(context.Context, tool.StartInfo) (*T, error) {
+	return func(context.Context, tool.StartInfo) (*T, error) { return value, nil }
 }
 
 func addTo[T any](*T, context.Context, tallyArgs) (int, error) { return 0, nil }
 
 func TestNewFactories_ListsEveryFault(t *testing.T) {
-	add := switchyard.NewMethod("add", (*tally).Add)
-	good := switchyard.NewStateful("good", makes(&tally{}), add)
-	const half = " has Snapshot or Restore but does not implement switchyard.Snapshotter; give it both methods as declared there"
+	add := tool.NewMethod("add", (*tally).Add)
+	good := tool.NewStateful("good", makes(&tally{}), add)
+	const half = " has Snapshot or Restore but does not implement tool.Snapshotter; give it both methods as declared there"
 	const name = " contains %s; models accept only letters, digits, _ and - (github.search becomes github_search)"
 	for name, c := range map[string]struct {
-		stateful switchyard.Stateful
+		stateful tool.Stateful
 		says     string
 	}{
-		"no factory": {switchyard.NewStateful("a", nil, add),
+		"no factory": {tool.NewStateful("a", nil, add),
 			"the function that starts an instance is nil"},
-		"no methods": {switchyard.NewStateful("a", makes(&tally{})), "it has no methods; make one with NewMethod"},
-		"nil method": {switchyard.NewStateful("a", makes(&tally{}), switchyard.Method[tally]{}),
+		"no methods": {tool.NewStateful("a", makes(&tally{})), "it has no methods; make one with NewMethod"},
+		"nil method": {tool.NewStateful("a", makes(&tally{}), tool.Method[tally]{}),
 			`method "": it is nil; make it with NewMethod or RawMethod`},
-		"no function": {switchyard.NewStateful("a", makes(&tally{}),
-			switchyard.NewMethod[tally, tallyArgs, int]("add", nil)),
+		"no function": {tool.NewStateful("a", makes(&tally{}),
+			tool.NewMethod[tally, tallyArgs, int]("add", nil)),
 			`method "add": the function is nil`},
-		"method's name": {switchyard.NewStateful("a", makes(&tally{}),
-			switchyard.NewMethod("a.b", (*tally).Add)), fmt.Sprintf(`method "a.b": name "a.b"`+name, "'.'")},
-		"method twice": {switchyard.NewStateful("a", makes(&tally{}),
+		"method's name": {tool.NewStateful("a", makes(&tally{}),
+			tool.NewMethod("a.b", (*tally).Add)), fmt.Sprintf(`method "a.b": name "a.b"`+name, "'.'")},
+		"method twice": {tool.NewStateful("a", makes(&tally{}),
 			add, add), `method "add": another method has this name too`},
-		"half": {switchyard.NewStateful("a", makes(&halfTally{}),
-			switchyard.NewMethod("add", addTo[halfTally])), "its type *instances.halfTally" + half},
-		"wrong types": {switchyard.NewStateful("a", makes(&wrongTally{}),
-			switchyard.NewMethod("add", addTo[wrongTally])), "its type *instances.wrongTally" + half},
-		"no object": {switchyard.NewStateful("a", makes(&tally{}),
-			switchyard.NewMethod("add", func(*tally, context.Context, int) (int, error) {
+		"half": {tool.NewStateful("a", makes(&halfTally{}),
+			tool.NewMethod("add", addTo[halfTally])), "its type *instances.halfTally" + half},
+		"wrong types": {tool.NewStateful("a", makes(&wrongTally{}),
+			tool.NewMethod("add", addTo[wrongTally])), "its type *instances.wrongTally" + half},
+		"no object": {tool.NewStateful("a", makes(&tally{}),
+			tool.NewMethod("add", func(*tally, context.Context, int) (int, error) {
 				return 0, nil
 			})), `method "add": its argument type int is not an object in JSON; use a struct or a map with string keys`},
-		"raw": {switchyard.NewStateful("a", makes(&tally{}), switchyard.RawMethod[tally]("add", nil)),
+		"raw": {tool.NewStateful("a", makes(&tally{}), tool.RawMethod[tally]("add", nil)),
 			`method "add": the function is nil`},
-		"zero": {switchyard.Stateful{}, "it is nil; make it with NewStateful"},
-		"name": {switchyard.NewStateful("a b", makes(&tally{}), add),
+		"zero": {tool.Stateful{}, "it is nil; make it with NewStateful"},
+		"name": {tool.NewStateful("a b", makes(&tally{}), add),
 			fmt.Sprintf(`name "a b"`+name, "' '")},
-		"twice": {switchyard.NewStateful("good", makes(&tally{}), add),
+		"twice": {tool.NewStateful("good", makes(&tally{}), add),
 			"another stateful type has this name too"},
 	} {
 		if _, err := NewFactories(good, c.stateful); err == nil || err.Error() !=
@@ -93,8 +93,8 @@ func TestNewFactories_ListsEveryFault(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	f, err := NewFactories(good, switchyard.NewStateful("restored", makes(&tallySnapshot{}),
-		switchyard.NewMethod("add", addTo[tallySnapshot])))
+	f, err := NewFactories(good, tool.NewStateful("restored", makes(&tallySnapshot{}),
+		tool.NewMethod("add", addTo[tallySnapshot])))
 	if err != nil || fmt.Sprint(f.Methods()) != "map[good:[add] restored:[add]]" {
 		t.Errorf("%v, %v", f, err)
 	}
@@ -102,7 +102,7 @@ func TestNewFactories_ListsEveryFault(t *testing.T) {
 
 // A raw tool accepts every schema.
 func TestStatefulCheck_ComparesInputType(t *testing.T) {
-	fits := func(s switchyard.Stateful, parameter string) []string {
+	fits := func(s tool.Stateful, parameter string) []string {
 		compiled, err := activitytest.Spec("counter", func(s *toolspecs.Spec) {
 			s.Entry.Type = toolspecs.KindStateful
 			s.Parameters = []toolspecs.Parameter{{Name: parameter, Type: "integer", Required: true}}
@@ -116,35 +116,35 @@ func TestStatefulCheck_ComparesInputType(t *testing.T) {
 		}
 		return f.Check(&compiled.Spec, compiled.InputSchema())
 	}
-	typed := switchyard.NewStateful("counter", makes(&tally{}), switchyard.NewMethod("add", (*tally).Add))
+	typed := tool.NewStateful("counter", makes(&tally{}), tool.NewMethod("add", (*tally).Add))
 	if faults := fits(typed, "by"); len(faults) > 0 {
 		t.Errorf("got %q", faults)
 	}
 	if faults := fits(typed, "times"); len(faults) != 2 || faults[0] != `parameter "times" is declared as integer, but function "counter.add" takes no argument of that name; it takes by` {
 		t.Errorf("got %q", faults)
 	}
-	untyped := switchyard.NewStateful("counter", makes(&tally{}), echo)
+	untyped := tool.NewStateful("counter", makes(&tally{}), echo)
 	if faults := fits(untyped, "times"); len(faults) > 0 {
 		t.Errorf("got %q", faults)
 	}
-	several := switchyard.NewStateful("counter", makes(&tally{}), echo,
-		switchyard.NewMethod("add", (*tally).Add))
+	several := tool.NewStateful("counter", makes(&tally{}), echo,
+		tool.NewMethod("add", (*tally).Add))
 	if faults := fits(several, "by"); len(faults) != 1 || faults[0] !=
 		`the stateful type "counter" has 2 methods, and the entry names none (write method: and one of add, echo)` {
 		t.Errorf("got %q", faults)
 	}
 }
 
-var echo = switchyard.RawMethod("echo",
+var echo = tool.RawMethod("echo",
 	func(_ *tally, _ context.Context, args json.RawMessage) (json.RawMessage, error) {
 		return args, nil
 	})
 
 // Tools of different methods call the same instance.
 func TestStateful_ExecutesTheMethodOfTheTool(t *testing.T) {
-	m, err := started(t, switchyard.NewStateful("counter", makes(&tally{}), echo,
-		switchyard.NewMethod("add", (*tally).Add),
-		switchyard.NewMethod("value", func(c *tally, _ context.Context, _ struct{}) (int, error) {
+	m, err := started(t, tool.NewStateful("counter", makes(&tally{}), echo,
+		tool.NewMethod("add", (*tally).Add),
+		tool.NewMethod("value", func(c *tally, _ context.Context, _ struct{}) (int, error) {
 			return c.n, nil
 		})), "echo")
 	if err != nil {
@@ -184,7 +184,7 @@ func methodSpec(name, method string) *toolspecs.Spec {
 }
 
 // started starts an instance by a factory.
-func started(t *testing.T, s switchyard.Stateful, method string) (executor.Instance, error) {
+func started(t *testing.T, s tool.Stateful, method string) (executor.Instance, error) {
 	t.Helper()
 	f, err := NewFactories(s)
 	if err != nil {
@@ -195,14 +195,14 @@ func started(t *testing.T, s switchyard.Stateful, method string) (executor.Insta
 
 // A factory that returns no instance fails.
 func TestStateful_ReportsWhyNoInstanceStarted(t *testing.T) {
-	_, err := started(t, switchyard.NewStateful("a", makes[tally](nil), echo), "")
+	_, err := started(t, tool.NewStateful("a", makes[tally](nil), echo), "")
 	if err == nil ||
 		err.Error() != "no instance was started: the function returned nil without an error" {
 		t.Errorf("got %v", err)
 	}
 	broken := errors.New("no disk")
-	_, err = started(t, switchyard.NewStateful("a", func(context.Context,
-		switchyard.StartInfo) (*tally, error) {
+	_, err = started(t, tool.NewStateful("a", func(context.Context,
+		tool.StartInfo) (*tally, error) {
 		return nil, broken
 	}, echo), "")
 	if !errors.Is(err, broken) {
@@ -211,7 +211,7 @@ func TestStateful_ReportsWhyNoInstanceStarted(t *testing.T) {
 }
 
 func TestFactories_RejectCallsWithoutInstance(t *testing.T) {
-	f, err := NewFactories(switchyard.NewStateful("probe", makes(&tally{}), switchyard.NewMethod("add", (*tally).Add)))
+	f, err := NewFactories(tool.NewStateful("probe", makes(&tally{}), tool.NewMethod("add", (*tally).Add)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,11 +13,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/executor/command"
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -249,7 +249,7 @@ func (h *hosting) createOnce(ctx context.Context) (*instance, error) {
 	}
 	origin.Conversation = cmp.Or(origin.Conversation, h.info.WorkflowExecution.ID)
 	info := executor.InstanceInfo{Asks: h.request.Asks,
-		StartInfo: switchyard.StartInfo{Instance: h.request.Name(), Origin: origin,
+		StartInfo: tool.StartInfo{Instance: h.request.Name(), Origin: origin,
 			WorkflowID: h.info.WorkflowExecution.ID, RunID: h.info.WorkflowExecution.RunID,
 			Generation: h.last.Generation}}
 	started, err := executor.Guard(timeout, executor.Handler(h.spec),

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/temporal"
 )
@@ -24,17 +24,17 @@ func TestHostInstance_ReportsFailedCreation(t *testing.T) {
 			InitialInterval: api.Duration(time.Millisecond)}
 	}
 	factory := func(f func(context.Context) (*loudSnapshot,
-		error)) func(*hosts) switchyard.Stateful {
-		return func(*hosts) switchyard.Stateful {
-			return switchyard.NewStateful("counter", func(ctx context.Context,
-				_ switchyard.StartInfo) (*loudSnapshot, error) {
+		error)) func(*hosts) tool.Stateful {
+		return func(*hosts) tool.Stateful {
+			return tool.NewStateful("counter", func(ctx context.Context,
+				_ tool.StartInfo) (*loudSnapshot, error) {
 				attempts++
 				return f(ctx)
-			}, switchyard.NewMethod("add", (*loudSnapshot).Add))
+			}, tool.NewMethod("add", (*loudSnapshot).Add))
 		}
 	}
 	for name, c := range map[string]struct {
-		factory  func(*hosts) switchyard.Stateful
+		factory  func(*hosts) tool.Stateful
 		want     api.ErrorType
 		says     string
 		attempts int
@@ -57,10 +57,10 @@ func TestHostInstance_ReportsFailedCreation(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}), api.ErrTimeout, "the instance of counter was not created within 50ms", 1},
-		"unknown": {func(*hosts) switchyard.Stateful {
-			return switchyard.NewStateful("other", makes(&loudSnapshot{}),
-				switchyard.NewMethod("add", (*loudSnapshot).Add))
-		}, api.ErrExecutorNotFound, `the instance of counter could not be created: the worker cannot execute counter: no stateful type "counter" is registered; register one with switchyard.NewStateful; registered: other`, 0},
+		"unknown": {func(*hosts) tool.Stateful {
+			return tool.NewStateful("other", makes(&loudSnapshot{}),
+				tool.NewMethod("add", (*loudSnapshot).Add))
+		}, api.ErrExecutorNotFound, `the instance of counter could not be created: the worker cannot execute counter: no stateful type "counter" is registered; register one with tool.NewStateful; registered: other`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			attempts = 0
@@ -122,14 +122,14 @@ func TestHostInstance_ReportsFailedCreation(t *testing.T) {
 // The host ends while the factory still runs.
 func TestHostInstance_ClosesInstanceCreatedTooLate(t *testing.T) {
 	making, finish := make(chan struct{}), make(chan struct{})
-	h := newHosts(t, nil, func(h *hosts) switchyard.Stateful {
-		return switchyard.NewStateful("counter", func(ctx context.Context,
-			_ switchyard.StartInfo) (*loud, error) {
+	h := newHosts(t, nil, func(h *hosts) tool.Stateful {
+		return tool.NewStateful("counter", func(ctx context.Context,
+			_ tool.StartInfo) (*loud, error) {
 			close(making)
 			<-finish // it does not listen
 			h.say("made")
 			return &loud{hosts: h}, nil
-		}, switchyard.NewMethod("add", (*loud).Add))
+		}, tool.NewMethod("add", (*loud).Add))
 	})
 	running := h.start(h.request())
 	expect.Receive(t, "the factory", making)
@@ -175,13 +175,13 @@ func TestHostInstance_WaitsForTheServerBeforeItCreates(t *testing.T) {
 // that leaves what the run knew.
 func TestHostInstance_TellsWhatItCreates(t *testing.T) {
 	making, finish := make(chan struct{}, 2), make(chan struct{})
-	slow := func(h *hosts) switchyard.Stateful {
-		return switchyard.NewStateful("counter", func(context.Context,
-			switchyard.StartInfo) (*loud, error) {
+	slow := func(h *hosts) tool.Stateful {
+		return tool.NewStateful("counter", func(context.Context,
+			tool.StartInfo) (*loud, error) {
 			making <- struct{}{}
 			<-finish
 			return &loud{hosts: h}, nil
-		}, switchyard.NewMethod("add", (*loud).Add))
+		}, tool.NewMethod("add", (*loud).Add))
 	}
 	h := newHosts(t, nil, slow)
 	running := h.start(h.request())

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/activitytest"
 	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -118,7 +118,7 @@ func (c *loudSnapshot) Restore(_ context.Context, state []byte) error {
 
 // newHosts returns a process whose factory is that of s; change completes the spec.
 func newHosts(t *testing.T, change func(*toolspecs.Spec),
-	factory func(*hosts) switchyard.Stateful) *hosts {
+	factory func(*hosts) tool.Stateful) *hosts {
 	t.Helper()
 	h := &hosts{t: t, server: &activitytest.HostServer{Described: map[string]*described{},
 		Completed: make(chan activitytest.HostReport, 1)},
@@ -174,25 +174,25 @@ func (h *hosts) tool(ctx context.Context, input converter.EncodedValues) (api.Re
 	return api.Result{Output: answer.Output, Notes: answer.Notes}, nil
 }
 
-func plain(h *hosts) switchyard.Stateful {
-	return switchyard.NewStateful("counter", func(_ context.Context,
-		info switchyard.StartInfo) (*loud, error) {
+func plain(h *hosts) tool.Stateful {
+	return tool.NewStateful("counter", func(_ context.Context,
+		info tool.StartInfo) (*loud, error) {
 		h.say(fmt.Sprint("make", info.Generation))
 		return &loud{hosts: h}, nil
-	}, switchyard.NewMethod("add", (*loud).Add))
+	}, tool.NewMethod("add", (*loud).Add))
 }
 
-func snapshotBy(change func(*loudSnapshot)) func(*hosts) switchyard.Stateful {
-	return func(h *hosts) switchyard.Stateful {
-		return switchyard.NewStateful("counter", func(_ context.Context,
-			info switchyard.StartInfo) (*loudSnapshot, error) {
+func snapshotBy(change func(*loudSnapshot)) func(*hosts) tool.Stateful {
+	return func(h *hosts) tool.Stateful {
+		return tool.NewStateful("counter", func(_ context.Context,
+			info tool.StartInfo) (*loudSnapshot, error) {
 			h.say(fmt.Sprint("make", info.Generation))
 			c := &loudSnapshot{loud: loud{hosts: h}}
 			if change != nil {
 				change(c)
 			}
 			return c, nil
-		}, switchyard.NewMethod("add", (*loudSnapshot).Add))
+		}, tool.NewMethod("add", (*loudSnapshot).Add))
 	}
 }
 

@@ -9,11 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/activitytest"
 	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -156,15 +156,15 @@ func TestHostInstance_StopsCallsWhenLeaseIsLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			calling := make(chan struct{})
 			h := newHosts(t, func(s *toolspecs.Spec) { s.Execution.Effect = c.effect },
-				func(h *hosts) switchyard.Stateful {
-					return switchyard.NewStateful("counter",
-						func(context.Context, switchyard.StartInfo) (*loud, error) {
+				func(h *hosts) tool.Stateful {
+					return tool.NewStateful("counter",
+						func(context.Context, tool.StartInfo) (*loud, error) {
 							return &loud{hosts: h, call: func(ctx context.Context) error {
 								close(calling)
 								<-ctx.Done()
 								return context.Cause(ctx)
 							}}, nil
-						}, switchyard.NewMethod("add", (*loud).Add))
+						}, tool.NewMethod("add", (*loud).Add))
 				})
 			running := h.start(h.request())
 			s := expect.Receive(t, "the instance", h.served)

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -27,7 +27,7 @@ type instance struct {
 	// hidden are the secrets that its factory read.
 	hidden *executor.Redactor
 	// snapshots is nil if the instance takes no snapshots.
-	snapshots switchyard.Snapshotter
+	snapshots tool.Snapshotter
 	// everyCall requires a snapshot after each call, before the call reports its result, so that a
 	// lost instance can be rebuilt.
 	everyCall bool
@@ -52,7 +52,7 @@ func newInstance(name string, spec *toolspecs.Spec, m executor.Instance, l *leas
 	i := &instance{handler: executor.Handler(spec), created: m, lease: l, hostInstance: last,
 		lastUsed: time.Now(), drained: make(chan struct{})}
 	close(i.drained)
-	i.snapshots, _ = m.Value.(switchyard.Snapshotter)
+	i.snapshots, _ = m.Value.(tool.Snapshotter)
 	i.everyCall = i.snapshots != nil && spec.Entry.OnLoss == api.OnLossRecreate
 	if last.Used && last.State == nil {
 		i.note = fmt.Sprintf("%s: this is a new instance of %s, without the state of the previous one",

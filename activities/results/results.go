@@ -10,10 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -37,7 +37,7 @@ func New(c Config) *Processor { return &Processor{config: c} }
 type Call struct {
 	Context context.Context
 	Hooks   []api.Hook
-	Call    switchyard.HookCall
+	Call    tool.HookCall
 }
 
 // Process runs the phase post_execution: it checks the output, runs the hooks after the call,
@@ -97,13 +97,13 @@ func (p *Processor) afterCall(c Call, hook api.Hook, compiled *toolspecs.Compile
 
 // Unexecuted returns a call that a person or a sub-agent answered instead of an executor, for its
 // hooks after the call.
-func Unexecuted(ctx context.Context, origin api.Origin, parent, id string, tool api.Tool,
+func Unexecuted(ctx context.Context, origin api.Origin, parent, id string, t api.Tool,
 	arguments json.RawMessage, after []api.Hook) Call {
 	if len(after) == 0 {
-		return Call{Call: switchyard.HookCall{Arguments: arguments}}
+		return Call{Call: tool.HookCall{Arguments: arguments}}
 	}
-	return Call{Context: hooks.WithContext(ctx, origin, parent, id, tool), Hooks: after,
-		Call: switchyard.HookCall{ID: id, Tool: tool.Name, Effect: tool.Effect,
+	return Call{Context: hooks.WithContext(ctx, origin, parent, id, t), Hooks: after,
+		Call: tool.HookCall{ID: id, Tool: t.Name, Effect: t.Effect,
 			Arguments: arguments}}
 }
 

@@ -7,27 +7,27 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 )
 
 // hooks returns the hooks that hooks/agent.yaml names.
-func hooks() []switchyard.Hook {
-	return []switchyard.Hook{
-		switchyard.NewBeforeRun("open", func(_ context.Context, r switchyard.HookRun) (string,
+func hooks() []tool.Hook {
+	return []tool.Hook{
+		tool.NewBeforeRun("open", func(_ context.Context, r tool.HookRun) (string,
 			error) {
 			if strings.TrimSpace(r.Prompt) == "" {
 				return "say what you want to buy", nil
 			}
 			return "", nil
 		}),
-		switchyard.NewMemoryRetrieve("customer", func(context.Context, switchyard.HookRun) (string,
+		tool.NewMemoryRetrieve("customer", func(context.Context, tool.HookRun) (string,
 			error) {
 			return "The customer has bought lamps before, and wants round sums.", nil
 		}),
-		switchyard.NewBeforeCall("order", checkOrder),
-		switchyard.NewAfterCall("rounded", rounded),
-		switchyard.NewMemoryWrite("ledger", func(ctx context.Context, e switchyard.HookEnd) error {
+		tool.NewBeforeCall("order", checkOrder),
+		tool.NewAfterCall("rounded", rounded),
+		tool.NewMemoryWrite("ledger", func(ctx context.Context, e tool.HookEnd) error {
 			call, _ := api.ContextOf(ctx)
 			slog.InfoContext(ctx, "remembered", "run", call.Run, "outcome", e.Outcome, "calls",
 				e.Usage.Calls)
@@ -38,29 +38,29 @@ func hooks() []switchyard.Hook {
 
 // checkOrder rejects orders that are too large, changes "lamps" to "lamp", and answers the price of
 // a catalogue.
-func checkOrder(_ context.Context, c switchyard.HookCall) (switchyard.HookDecision, error) {
+func checkOrder(_ context.Context, c tool.HookCall) (tool.HookDecision, error) {
 	var order priceInput
 	if err := json.Unmarshal(c.Arguments, &order); err != nil {
-		return switchyard.HookDecision{}, err
+		return tool.HookDecision{}, err
 	}
 	item, plural := strings.CutSuffix(order.Item, "s")
 	switch {
 	case order.Quantity > 100:
-		return switchyard.HookDecision{Block: fmt.Sprintf("%d pieces are too many for one order; "+
+		return tool.HookDecision{Block: fmt.Sprintf("%d pieces are too many for one order; "+
 			"100 are the most", order.Quantity)}, nil
 	case order.Item == "catalogue":
-		return switchyard.HookDecision{Override: json.RawMessage(`{"item":"catalogue","total":0}`)},
+		return tool.HookDecision{Override: json.RawMessage(`{"item":"catalogue","total":0}`)},
 			nil
 	case !plural:
-		return switchyard.HookDecision{}, nil
+		return tool.HookDecision{}, nil
 	}
 	order.Item = item
 	arguments, err := json.Marshal(order)
-	return switchyard.HookDecision{Arguments: arguments}, err
+	return tool.HookDecision{Arguments: arguments}, err
 }
 
 // rounded removes the cents from a price.
-func rounded(_ context.Context, _ switchyard.HookCall, output json.RawMessage) (json.RawMessage,
+func rounded(_ context.Context, _ tool.HookCall, output json.RawMessage) (json.RawMessage,
 	error) {
 	var price priceOutput
 	if err := json.Unmarshal(output, &price); err != nil {

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
 	"github.com/switchyard/switchyard/worker/tools"
@@ -34,8 +34,8 @@ func main() {
 	}
 	os.Exit(host.Main(host.Config{
 		Specs:     toolspecs.Shipped(),
-		Functions: append(tools.All(tools.Config{}), switchyard.NewFunction("price", price)),
-		Stateful:  []switchyard.Stateful{carts(), shells()},
+		Functions: append(tools.All(tools.Config{}), tool.NewFunction("price", price)),
+		Stateful:  []tool.Stateful{carts(), shells()},
 		Hooks:     hooks(),
 	}))
 }

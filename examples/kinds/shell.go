@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/tool"
 )
 
 // shell is a working folder with an environment. Several tools share it: what one changes, the
@@ -25,16 +25,16 @@ type shell struct {
 	env  map[string]string
 }
 
-func shells() switchyard.Stateful {
-	return switchyard.NewStateful("shell", newShell,
-		switchyard.NewMethod("run", (*shell).run),
-		switchyard.NewMethod("cd", (*shell).cd),
-		switchyard.NewMethod("env", (*shell).setenv),
-		switchyard.NewMethod("status", (*shell).status))
+func shells() tool.Stateful {
+	return tool.NewStateful("shell", newShell,
+		tool.NewMethod("run", (*shell).run),
+		tool.NewMethod("cd", (*shell).cd),
+		tool.NewMethod("env", (*shell).setenv),
+		tool.NewMethod("status", (*shell).status))
 }
 
 // newShell makes a shell in a temporary folder of the run.
-func newShell(context.Context, switchyard.StartInfo) (*shell, error) {
+func newShell(context.Context, tool.StartInfo) (*shell, error) {
 	folder, err := os.MkdirTemp("", "shell-")
 	if err != nil {
 		return nil, err

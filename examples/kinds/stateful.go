@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/tool"
 )
 
 // cart is the Go type of a tool of the kind stateful. Every run has a cart of its own.
@@ -16,11 +16,11 @@ type cartInput struct {
 	Quantity int    `json:"quantity"`
 }
 
-func carts() switchyard.Stateful {
-	return switchyard.NewStateful("cart", newCart, switchyard.NewMethod("add", (*cart).add))
+func carts() tool.Stateful {
+	return tool.NewStateful("cart", newCart, tool.NewMethod("add", (*cart).add))
 }
 
-func newCart(context.Context, switchyard.StartInfo) (*cart, error) {
+func newCart(context.Context, tool.StartInfo) (*cart, error) {
 	return &cart{items: map[string]int{}}, nil
 }
 

@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
 	"github.com/switchyard/switchyard/worker/tools"
@@ -26,9 +26,9 @@ func main() {
 	os.Exit(host.Main(host.Config{
 		Specs: toolspecs.Shipped(),
 		Functions: append(tools.All(tools.Config{}),
-			switchyard.NewFunction("read_document", library.read),
-			switchyard.NewFunction("count_words", library.count),
-			switchyard.NewFunction("take_note", library.note),
+			tool.NewFunction("read_document", library.read),
+			tool.NewFunction("count_words", library.count),
+			tool.NewFunction("take_note", library.note),
 		),
 	}))
 }

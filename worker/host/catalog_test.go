@@ -12,7 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
 )
@@ -88,7 +88,7 @@ func TestCatalog_ReloadsValidEditsAndRejectsInvalidOnes(t *testing.T) {
 	probeFile(t, dir, "1.0.0", "path")
 	events := make(chan folder.CatalogEvent, 1000)
 	var logs output
-	c := Config{Tools: dir, Functions: []switchyard.Function{switchyard.NewFunction("probe",
+	c := Config{Tools: dir, Functions: []tool.Function{tool.NewFunction("probe",
 		probe)}, ReloadInterval: 50 * time.Millisecond,
 		OnCatalogEvent: func(e folder.CatalogEvent) {
 			events <- e

@@ -14,12 +14,12 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/traces"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/payloads"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/worker/host/deployment"
@@ -82,11 +82,11 @@ type Config struct {
 	// Specs are toolspecs in addition to those of the folder.
 	Specs []toolspecs.Spec
 	// Functions are the handlers of toolspecs of the kind function.
-	Functions []switchyard.Function
+	Functions []tool.Function
 	// Stateful are the factories of toolspecs of the kind stateful.
-	Stateful []switchyard.Stateful
+	Stateful []tool.Stateful
 	// Hooks are the hooks that agents can name.
-	Hooks []switchyard.Hook
+	Hooks []tool.Hook
 	// Models are added to openai, anthropic and scripted, or replace them.
 	Models map[api.Provider]models.Model
 	// ModelsFile is the file with the prices and context windows of models; empty for the built-in

@@ -19,9 +19,9 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/payloads"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -367,22 +367,22 @@ type probeInput struct {
 func probe(context.Context, probeInput) (string, error) { return "", nil }
 
 func TestCatalog_RejectsToolsThatDoNotMatchTheirFunction(t *testing.T) {
-	fits := switchyard.NewFunction("probe", probe)
+	fits := tool.NewFunction("probe", probe)
 	cases := []struct {
 		name string
 		c    Config
 		want string
 	}{
 		{"no function", Config{Specs: []toolspecs.Spec{probeSpec("path", "")}},
-			`tool probe: no function "probe" is registered; register one with switchyard.NewFunction`},
+			`tool probe: no function "probe" is registered; register one with tool.NewFunction`},
 		{"no function of that name", Config{Specs: []toolspecs.Spec{probeSpec("path", "reader")},
-			Functions: []switchyard.Function{fits}}, `tool probe: no function "reader" is registered; register one with switchyard.NewFunction`},
+			Functions: []tool.Function{fits}}, `tool probe: no function "reader" is registered; register one with tool.NewFunction`},
 		{"another parameter", Config{Specs: []toolspecs.Spec{probeSpec("file", "")},
-			Functions: []switchyard.Function{fits}}, "tool probe: parameter \"file\" is declared as string, but function \"probe\" takes no argument of that name; it takes path\ntool probe: function \"probe\" takes \"path\" (string), but no parameter of that name is declared; declare it, or make the field a pointer or omitzero"},
-		{"functions of one name", Config{Functions: []switchyard.Function{fits, fits}},
+			Functions: []tool.Function{fits}}, "tool probe: parameter \"file\" is declared as string, but function \"probe\" takes no argument of that name; it takes path\ntool probe: function \"probe\" takes \"path\" (string), but no parameter of that name is declared; declare it, or make the field a pointer or omitzero"},
+		{"functions of one name", Config{Functions: []tool.Function{fits, fits}},
 			`function "probe": another function has this name too`},
 		{"specs of one name", Config{Specs: []toolspecs.Spec{probeSpec("path", ""),
-			probeSpec("file", "")}, Functions: []switchyard.Function{fits}}, `toolspec "probe": there is another tool of this name (rename or remove one of them)`},
+			probeSpec("file", "")}, Functions: []tool.Function{fits}}, `toolspec "probe": there is another tool of this name (rename or remove one of them)`},
 	}
 	for _, c := range cases {
 		if err := Run(t.Context(), c.c); err == nil || err.Error() != c.want ||
@@ -400,7 +400,7 @@ func TestCatalog_MergesConfigAndFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := Config{Specs: []toolspecs.Spec{probeSpec("path", "")},
-		Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)}, Tools: folder,
+		Functions: []tool.Function{tool.NewFunction("probe", probe)}, Tools: folder,
 		Lanes: []string{"gpu"}, Mode: api.ModeLenient}
 	_, watcher, err := c.withDefaults().prepare()
 	if err != nil {

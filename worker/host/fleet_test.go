@@ -10,11 +10,11 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host/traffic"
 )
@@ -22,7 +22,7 @@ import (
 func TestFleet_StartFailsAsAWholeWithoutServer(t *testing.T) {
 	quietEnvironment(t)
 	c := Config{Specs: []toolspecs.Spec{probeSpec("path", "")},
-		Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)},
+		Functions: []tool.Function{tool.NewFunction("probe", probe)},
 		Lanes: []string{"general", "serial",
 			"gpu"}, Logger: slog.New(
 			slog.DiscardHandler), StopTimeout: time.Millisecond}.withDefaults()

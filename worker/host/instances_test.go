@@ -11,9 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.temporal.io/sdk/client"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/instances"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -21,11 +21,11 @@ type probeInstance struct{}
 
 func (*probeInstance) Probe(context.Context, probeInput) (string, error) { return "", nil }
 
-func probeFactory(name string) switchyard.Stateful {
-	return switchyard.NewStateful(name, func(context.Context, switchyard.StartInfo) (*probeInstance,
+func probeFactory(name string) tool.Stateful {
+	return tool.NewStateful(name, func(context.Context, tool.StartInfo) (*probeInstance,
 		error) {
 		return &probeInstance{}, nil
-	}, switchyard.NewMethod("probe", (*probeInstance).Probe))
+	}, tool.NewMethod("probe", (*probeInstance).Probe))
 }
 
 func statefulSpec(parameter, handler string) toolspecs.Spec {
@@ -35,7 +35,7 @@ func statefulSpec(parameter, handler string) toolspecs.Spec {
 }
 
 func TestCatalog_RejectsToolsThatDoNotMatchTheirFactory(t *testing.T) {
-	const noType = `tool probe: no stateful type "probe" is registered; register one with switchyard.NewStateful; registered: none`
+	const noType = `tool probe: no stateful type "probe" is registered; register one with tool.NewStateful; registered: none`
 	for name, c := range map[string]struct {
 		c    Config
 		want string
@@ -43,10 +43,10 @@ func TestCatalog_RejectsToolsThatDoNotMatchTheirFactory(t *testing.T) {
 		"no factory": {Config{Specs: []toolspecs.Spec{statefulSpec("path", "")}},
 			noType},
 		"a function": {Config{Specs: []toolspecs.Spec{statefulSpec("path", "")},
-			Functions: []switchyard.Function{switchyard.NewFunction("probe", probe)}}, noType},
+			Functions: []tool.Function{tool.NewFunction("probe", probe)}}, noType},
 		"another parameter": {Config{Specs: []toolspecs.Spec{statefulSpec("file", "")},
-			Stateful: []switchyard.Stateful{probeFactory("probe")}}, "tool probe: parameter \"file\" is declared as string, but function \"probe.probe\" takes no argument of that name; it takes path\ntool probe: function \"probe.probe\" takes \"path\" (string), but no parameter of that name is declared; declare it, or make the field a pointer or omitzero"},
-		"of one name": {Config{Stateful: []switchyard.Stateful{probeFactory("probe"),
+			Stateful: []tool.Stateful{probeFactory("probe")}}, "tool probe: parameter \"file\" is declared as string, but function \"probe.probe\" takes no argument of that name; it takes path\ntool probe: function \"probe.probe\" takes \"path\" (string), but no parameter of that name is declared; declare it, or make the field a pointer or omitzero"},
+		"of one name": {Config{Stateful: []tool.Stateful{probeFactory("probe"),
 			probeFactory("probe")}}, `stateful type "probe": another stateful type has this name too`},
 		"too few": {Config{Instances: -1}, "Config.Instances is -1; it must be at least 1"},
 	} {
@@ -56,7 +56,7 @@ func TestCatalog_RejectsToolsThatDoNotMatchTheirFactory(t *testing.T) {
 		}
 	}
 	fits := Config{Specs: []toolspecs.Spec{statefulSpec("path", "prober")},
-		Stateful: []switchyard.Stateful{probeFactory("prober")}, Logger: slog.New(
+		Stateful: []tool.Stateful{probeFactory("prober")}, Logger: slog.New(
 			slog.DiscardHandler)}
 	own, tools, err := fits.withDefaults().prepare()
 	if err != nil {
@@ -77,7 +77,7 @@ func TestFleet_HostsInstancesOnAQueuePerLane(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	for _, stateful := range [][]switchyard.Stateful{nil, {probeFactory("probe")}} {
+	for _, stateful := range [][]tool.Stateful{nil, {probeFactory("probe")}} {
 		c := Config{Stateful: stateful, Lanes: []string{"general", "serial"},
 			Logger: slog.New(slog.DiscardHandler)}.withDefaults()
 		own, tools, err := c.prepare()
@@ -115,7 +115,7 @@ func TestFleet_HostsInstancesOnAQueuePerLane(t *testing.T) {
 
 func TestDuties_ChangeOnlyWithTheRulesThatConcernThem(t *testing.T) {
 	f := &laneFleet{queueServer: &queueServer{config: Config{TaskQueue: "q",
-		Stateful: []switchyard.Stateful{probeFactory("probe")}}}}
+		Stateful: []tool.Stateful{probeFactory("probe")}}}}
 	slots, calls, bypass, instances := duty{kind: dutySlots}, duty{kind: dutyCalls, queue: "q/gpu"},
 		duty{kind: dutyBypass, queue: "q/bypass/gpu"}, duty{kind: dutyInstances}
 	fast := calls

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/tool"
 )
 
 type calculatorInput struct {
@@ -28,8 +28,8 @@ type calculatorOutput struct {
 //
 // cel-go, which evaluates policies, is no replacement: in CEL 7/2 is 3, 2*3.5 is a type error,
 // 0.1+0.2 is 0.30000000000000004, integers have 64 bits, and there is no power operator.
-func calculator() switchyard.Function {
-	return switchyard.NewFunction("calculator", func(_ context.Context,
+func calculator() tool.Function {
+	return tool.NewFunction("calculator", func(_ context.Context,
 		in calculatorInput) (calculatorOutput, error) {
 		n, err := calculate(in.Expression)
 		if e, ok := errors.AsType[*expressionError](err); ok && !e.sound {

@@ -9,7 +9,7 @@ import (
 	// tzdata embeds the time zones (450 KB) for machines without a zone database.
 	_ "time/tzdata"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/tool"
 )
 
 type datetimeInput struct {
@@ -41,7 +41,7 @@ type datetimeOutput struct {
 	notes []string
 }
 
-// Notes implements switchyard.Noted.
+// Notes implements tool.Noted.
 func (o datetimeOutput) Notes() []string { return o.notes }
 
 // datetime carries out the operations in the requested zone, by default UTC.
@@ -64,11 +64,11 @@ var datetimeOperations = map[string]func(*datetime) (datetimeOutput, error){
 
 // datetimeTool returns the tool that reads the clock and computes with times. now is the clock; nil
 // means time.Now.
-func datetimeTool(now func() time.Time) switchyard.Function {
+func datetimeTool(now func() time.Time) tool.Function {
 	if now == nil {
 		now = time.Now
 	}
-	return switchyard.NewFunction("datetime", func(_ context.Context,
+	return tool.NewFunction("datetime", func(_ context.Context,
 		in datetimeInput) (datetimeOutput, error) {
 		operation, ok := datetimeOperations[in.Operation]
 		if !ok {

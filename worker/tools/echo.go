@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 )
 
 type echoInput struct {
@@ -14,8 +14,8 @@ type echoInput struct {
 }
 
 // echo returns the tool that returns its text, optionally after a delay.
-func echo() switchyard.Function {
-	return switchyard.NewFunction("echo", func(ctx context.Context, in echoInput) (string, error) {
+func echo() tool.Function {
+	return tool.NewFunction("echo", func(ctx context.Context, in echoInput) (string, error) {
 		if in.Delay == 0 {
 			return in.Text, nil
 		}

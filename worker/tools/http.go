@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/tool"
 )
 
 const (
@@ -66,15 +66,15 @@ type httpRequestInput struct {
 // that honour Retry-After; every other status is an answer. A refused address is a
 // policy_violation. An unreadable Allow fails every call with precondition_failed; check it with
 // HTTPConfig.Validate at start.
-func HTTP(c HTTPConfig) []switchyard.Function {
+func HTTP(c HTTPConfig) []tool.Function {
 	client := newHTTPClient(c)
-	return []switchyard.Function{
-		switchyard.NewFunction("http_get", func(ctx context.Context, in httpGetInput) (httpResponse,
+	return []tool.Function{
+		tool.NewFunction("http_get", func(ctx context.Context, in httpGetInput) (httpResponse,
 			error) {
 			return client.do(ctx, httpRequestInput{Method: http.MethodGet, URL: in.URL,
 				Headers: in.Headers, Timeout: in.Timeout})
 		}),
-		switchyard.NewFunction("http_request", client.do),
+		tool.NewFunction("http_request", client.do),
 	}
 }
 

@@ -26,7 +26,7 @@ type httpResponse struct {
 	notes []string
 }
 
-// Notes implements switchyard.Noted.
+// Notes implements tool.Noted.
 func (r httpResponse) Notes() []string { return r.notes }
 
 // answer converts a response to the tool's output, or to a transient error.

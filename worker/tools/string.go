@@ -12,8 +12,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 )
 
 // maxStringOutput bounds the result of an operation, in bytes.
@@ -80,8 +80,8 @@ var stringOperations = map[string]func(stringInput) (any, error){
 
 // stringTool returns the tool for texts. Positions and lengths count characters (Unicode code
 // points). Regular expressions are RE2 and match in linear time.
-func stringTool() switchyard.Function {
-	return switchyard.NewFunction("string", func(_ context.Context, in stringInput) (stringOutput,
+func stringTool() tool.Function {
+	return tool.NewFunction("string", func(_ context.Context, in stringInput) (stringOutput,
 		error) {
 		operation, ok := stringOperations[in.Operation]
 		if !ok {

@@ -6,8 +6,8 @@ package tools
 import (
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 )
 
 // Config configures the tools. The zero value is usable.
@@ -19,8 +19,8 @@ type Config struct {
 }
 
 // All returns the functions of every tool that comes with Switchyard.
-func All(c Config) []switchyard.Function {
-	return append([]switchyard.Function{echo(), calculator(), datetimeTool(c.Now), stringTool()},
+func All(c Config) []tool.Function {
+	return append([]tool.Function{echo(), calculator(), datetimeTool(c.Now), stringTool()},
 		HTTP(c.HTTP)...)
 }
 

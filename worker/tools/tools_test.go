@@ -8,16 +8,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/executor/function"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/cases"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // execute runs a tool as a worker does.
-func execute(ctx context.Context, t *testing.T, all []switchyard.Function, handler string,
+func execute(ctx context.Context, t *testing.T, all []tool.Function, handler string,
 	args any) (executor.Answer, error) {
 	t.Helper()
 	r, err := function.New(all...)

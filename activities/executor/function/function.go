@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -72,7 +72,7 @@ func encodeAnswer(out any) (executor.Answer, error) {
 			"the answer of the tool's function is no JSON: %v", err)
 	}
 	answer := executor.Answer{Output: data}
-	if n, ok := out.(switchyard.Noted); ok {
+	if n, ok := out.(tool.Noted); ok {
 		answer.Notes = n.Notes()
 	}
 	return answer, nil
@@ -83,14 +83,14 @@ type Executor struct{ byName map[string]registered }
 
 // registered is a registered function with the schema of its input.
 type registered struct {
-	switchyard.Function
+	tool.Function
 	// takes is the schema of the Go type that arguments are decoded into; nil for a raw function.
 	takes *jsonschema.Schema
 }
 
 // New registers functions. It returns an error that lists every function that is nil, has an input
 // type that JSON cannot represent, or has an invalid or duplicate name.
-func New(functions ...switchyard.Function) (*Executor, error) {
+func New(functions ...tool.Function) (*Executor, error) {
 	all := make([]registered, len(functions))
 	for i, f := range functions {
 		all[i].Function = f
@@ -145,7 +145,7 @@ func (r *Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 }
 
 // Call executes a call with a Go function. A panic leaves open whether the call took effect.
-func Call(ctx context.Context, handler string, takes *jsonschema.Schema, f switchyard.CallFunc,
+func Call(ctx context.Context, handler string, takes *jsonschema.Schema, f tool.CallFunc,
 	args json.RawMessage) (executor.Answer, error) {
 	if err := checkNames(args, takes); err != nil {
 		return executor.Answer{}, executor.NotStarted(err)

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -38,7 +38,7 @@ func functionSpec(handler string) *toolspecs.Spec {
 		Handler: handler}}
 }
 
-func register(t *testing.T, functions ...switchyard.Function) *Executor {
+func register(t *testing.T, functions ...tool.Function) *Executor {
 	t.Helper()
 	r, err := New(functions...)
 	if err != nil {
@@ -49,7 +49,7 @@ func register(t *testing.T, functions ...switchyard.Function) *Executor {
 
 // Arguments keep every digit, and the answer is JSON.
 func TestFunction_ReceivesArgumentsUnchanged(t *testing.T) {
-	r := register(t, switchyard.NewFunction("probe", identity[probeInput]))
+	r := register(t, tool.NewFunction("probe", identity[probeInput]))
 	args := `{"path":"<a&b>","count":9007199254740993,"wait":"1s","points":[{"x":123456789012345678901234567890}],"any":12345678901234567890,"raw":{"k":[1]},"level":0.5,"labels":{"A":"b"}}`
 	answer, err := r.Execute(t.Context(), functionSpec(""), json.RawMessage(args))
 	if err != nil || string(answer.Output) != args {
@@ -60,7 +60,7 @@ func TestFunction_ReceivesArgumentsUnchanged(t *testing.T) {
 // Arguments that do not fit the function's type, or that it would read under another name, are a
 // validation_error with their path.
 func TestFunction_RefusesArgumentsOfOtherTypes(t *testing.T) {
-	r := register(t, switchyard.NewFunction("probe", identity[probeInput]))
+	r := register(t, tool.NewFunction("probe", identity[probeInput]))
 	for args, path := range map[string]string{
 		`{"path":"ok","PATH":"/etc/passwd"}`:       "$.PATH",
 		`{"path":"ok","other":1}`:                  "$.other",
@@ -88,29 +88,29 @@ func (notedOutput) Notes() []string { return []string{"cut"} }
 func TestFunctionOutcomes_AreReturnedUnchanged(t *testing.T) {
 	own := api.Errorf(api.ErrPolicyViolation, "no")
 	r := register(t,
-		switchyard.NewFunction("none", func(_ context.Context, _ struct{}) (any,
+		tool.NewFunction("none", func(_ context.Context, _ struct{}) (any,
 			error) {
 			return nil, nil
 		}),
-		switchyard.NewFunction("noted", func(_ context.Context, _ struct{}) (notedOutput,
+		tool.NewFunction("noted", func(_ context.Context, _ struct{}) (notedOutput,
 			error) {
 			return notedOutput{}, nil
 		}),
-		switchyard.NewFunction("map", identity[map[string]any]),
-		switchyard.NewFunction("fails", func(_ context.Context, _ struct{}) (int, error) {
+		tool.NewFunction("map", identity[map[string]any]),
+		tool.NewFunction("fails", func(_ context.Context, _ struct{}) (int, error) {
 			return 0,
 				own
 		}),
-		switchyard.NewFunction("nan", func(_ context.Context, _ struct{}) (float64,
+		tool.NewFunction("nan", func(_ context.Context, _ struct{}) (float64,
 			error) {
 			return math.NaN(), nil
 		}),
-		switchyard.RawFunction("raw", identity[json.RawMessage]),
-		switchyard.RawFunction("rawfails", func(context.Context, json.RawMessage) (json.RawMessage,
+		tool.RawFunction("raw", identity[json.RawMessage]),
+		tool.RawFunction("rawfails", func(context.Context, json.RawMessage) (json.RawMessage,
 			error) {
 			return nil, own
 		}),
-		switchyard.RawFunction("rawbad", func(context.Context, json.RawMessage) (json.RawMessage,
+		tool.RawFunction("rawbad", func(context.Context, json.RawMessage) (json.RawMessage,
 			error) {
 			return json.RawMessage("{"), nil
 		}),
@@ -152,7 +152,7 @@ func TestFunctionPanic_IsTheErrorOfTheCall(t *testing.T) {
 	before := slog.Default()
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	t.Cleanup(func() { slog.SetDefault(before) })
-	r := register(t, switchyard.NewFunction("probe", func(context.Context, struct{}) (int,
+	r := register(t, tool.NewFunction("probe", func(context.Context, struct{}) (int,
 		error) {
 		panic("out of cheese")
 	}))
@@ -182,15 +182,15 @@ func TestNewFunctions_ReportEveryFault(t *testing.T) {
 		Next []cyclic `json:"next,omitempty"`
 	}
 	_, err := New(
-		switchyard.NewFunction("twice", identity[struct{}]),
-		switchyard.NewFunction("twice", identity[struct{}]),
-		switchyard.NewFunction[struct{}, int]("nil", nil),
-		switchyard.RawFunction("rawnil", nil),
-		switchyard.Function{},
-		switchyard.NewFunction("dotted.name", identity[struct{}]),
-		switchyard.NewFunction("text", identity[string]),
-		switchyard.NewFunction("channel", identity[struct{ C chan int }]),
-		switchyard.NewFunction("cyclic", identity[cyclic]),
+		tool.NewFunction("twice", identity[struct{}]),
+		tool.NewFunction("twice", identity[struct{}]),
+		tool.NewFunction[struct{}, int]("nil", nil),
+		tool.RawFunction("rawnil", nil),
+		tool.Function{},
+		tool.NewFunction("dotted.name", identity[struct{}]),
+		tool.NewFunction("text", identity[string]),
+		tool.NewFunction("channel", identity[struct{ C chan int }]),
+		tool.NewFunction("cyclic", identity[cyclic]),
 	)
 	want := strings.Join([]string{
 		`function "twice": another function has this name too`,
@@ -205,7 +205,7 @@ func TestNewFunctions_ReportEveryFault(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
-	r := register(t, switchyard.NewFunction("b", identity[struct{}]), switchyard.NewFunction("a",
+	r := register(t, tool.NewFunction("b", identity[struct{}]), tool.NewFunction("a",
 		identity[struct{}]))
 	if names := strings.Join(r.Names(), " "); names != "a b" {
 		t.Errorf("names: %s", names)
@@ -220,7 +220,7 @@ func TestNewFunctions_ReportEveryFault(t *testing.T) {
 
 // The error names the parameter and both types.
 func TestFunctionCheck_ComparesSchemaAndType(t *testing.T) {
-	f := register(t, switchyard.NewFunction("probe", identity[probeInput]))
+	f := register(t, tool.NewFunction("probe", identity[probeInput]))
 	good := `"path":{"type":"string"},"count":{"type":"integer"},"wait":{"type":"string"},"points":{"type":"array","items":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}},"any":{"type":["string","null"]},"raw":{},"level":{"type":["number","null"]},"labels":{"type":"object","properties":{"A":{"type":"string"}}}`
 	cases := []struct{ name, schema, want string }{
 		{"fits", `{"type":"object","required":["path"],"properties":{` + good + `}}`, ""},
@@ -255,9 +255,9 @@ func TestFunctionCheck_ComparesSchemaAndType(t *testing.T) {
 			}
 		})
 	}
-	for _, function := range []switchyard.Function{switchyard.RawFunction("probe",
-		identity[json.RawMessage]), switchyard.NewFunction("probe", identity[map[string]any]),
-		switchyard.NewFunction("probe", identity[any])} {
+	for _, function := range []tool.Function{tool.RawFunction("probe",
+		identity[json.RawMessage]), tool.NewFunction("probe", identity[map[string]any]),
+		tool.NewFunction("probe", identity[any])} {
 		open := register(t, function)
 		if got := open.Check(functionSpec(""),
 			json.RawMessage(`{"properties":{"x":{"type":"integer"}}}`)); got != nil {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 )
 
 // loginAnswer is the schema of the answer to askLogin's question.
@@ -16,7 +16,7 @@ var loginAnswer = json.RawMessage(`{"type":"string","title":"address","minLength
 // valid once, and only for this process, which alone knows the verifier. A person who declines ends
 // the call with approval_denied.
 func askLogin(ctx context.Context, address string) (string, error) {
-	reply, err := switchyard.Ask(ctx,
+	reply, err := tool.Ask(ctx,
 		"The MCP server wants a login. Open this address in a browser, log in, allow the access, and answer with the whole "+
 			"address at which the browser ends, even if it shows an error there:\n"+address,
 		loginAnswer)

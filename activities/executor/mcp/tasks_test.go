@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 	"github.com/switchyard/switchyard/internal/test/testserver"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/temporal"
 )
@@ -254,7 +254,7 @@ func TestNPMEverything_RunsTasks(t *testing.T) {
 			b := &taskBench{mcpBench: newMCPBench(t, entry, Options{}),
 				saved: make(chan *api.RemoteTask, 100)}
 			spec := b.spec("simulate-research-query", nil)
-			asking := switchyard.WithAsk(t.Context(), func(context.Context, string,
+			asking := tool.WithAsk(t.Context(), func(context.Context, string,
 				json.RawMessage) (api.Reply, error) {
 				return api.Reply{Value: json.RawMessage(`{"interpretation":"snake"}`)}, nil
 			})

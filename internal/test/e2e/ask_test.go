@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 )
 
 // inquire is a tool that asks people during its call, several at a time if its arguments say so.
-var inquire = switchyard.NewFunction("inquire", func(ctx context.Context, in struct {
+var inquire = tool.NewFunction("inquire", func(ctx context.Context, in struct {
 	Text  string `json:"text"`
 	Times int    `json:"times"`
 }) (string, error) {
@@ -27,7 +27,7 @@ var inquire = switchyard.NewFunction("inquire", func(ctx context.Context, in str
 	faults := make(chan error)
 	for i := range in.Times {
 		go func() {
-			reply, err := switchyard.Ask(ctx, in.Text,
+			reply, err := tool.Ask(ctx, in.Text,
 				json.RawMessage(`{"type":"string","maxLength":20}`))
 			replies[i] = reply.Question + " " + api.PlainText(reply.Value)
 			if reply.Decline {
@@ -48,9 +48,9 @@ var inquire = switchyard.NewFunction("inquire", func(ctx context.Context, in str
 })
 
 // inquireAndHost asks, and waits for the gate after the answer.
-var inquireAndHost = switchyard.NewFunction("inquire_and_hold", func(ctx context.Context,
+var inquireAndHost = tool.NewFunction("inquire_and_hold", func(ctx context.Context,
 	in textArgs) (string, error) {
-	reply, err := switchyard.Ask(ctx, in.Text, nil)
+	reply, err := tool.Ask(ctx, in.Text, nil)
 	if err != nil {
 		return "", err
 	}
@@ -61,13 +61,13 @@ var inquireAndHost = switchyard.NewFunction("inquire_and_hold", func(ctx context
 })
 
 // inquireTwice asks one question after the other.
-var inquireTwice = switchyard.NewFunction("inquire_twice", func(ctx context.Context,
+var inquireTwice = tool.NewFunction("inquire_twice", func(ctx context.Context,
 	_ none) ([]string, error) {
-	first, err := switchyard.Ask(ctx, "First?", json.RawMessage(`{"type":"string"}`))
+	first, err := tool.Ask(ctx, "First?", json.RawMessage(`{"type":"string"}`))
 	if err != nil {
 		return nil, err
 	}
-	second, err := switchyard.Ask(ctx, "Second?", nil)
+	second, err := tool.Ask(ctx, "Second?", nil)
 	return []string{first.Note(), second.Note()}, err
 })
 

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/tool"
 	"go.temporal.io/sdk/client"
 )
 
 // appendAll writes every text with the call that it runs as.
-var appendAll = switchyard.NewFunction("append_all", func(ctx context.Context, in struct {
+var appendAll = tool.NewFunction("append_all", func(ctx context.Context, in struct {
 	Texts []string `json:"texts"`
 	Pin   string   `json:"pin,omitzero"`
 }) ([]string, error) {

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/tool"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
@@ -22,12 +22,12 @@ type booking struct {
 }
 
 // bookings are tools that book, and one that cancels bookings.
-func bookings() []switchyard.Function {
-	return []switchyard.Function{
-		switchyard.NewFunction("book", func(ctx context.Context, in bookArgs) (booking, error) {
+func bookings() []tool.Function {
+	return []tool.Function{
+		tool.NewFunction("book", func(ctx context.Context, in bookArgs) (booking, error) {
 			return booking{ID: "no-" + in.What}, write(ctx, entry{Text: in.What})
 		}),
-		switchyard.NewFunction("book_late", func(ctx context.Context, in bookArgs) (booking,
+		tool.NewFunction("book_late", func(ctx context.Context, in bookArgs) (booking,
 			error) {
 			if err := write(ctx, entry{Text: in.What}); err != nil {
 				return booking{}, err
@@ -35,7 +35,7 @@ func bookings() []switchyard.Function {
 			<-ctx.Done()
 			return booking{}, context.Cause(ctx)
 		}),
-		switchyard.NewFunction("unbook", func(ctx context.Context, in struct {
+		tool.NewFunction("unbook", func(ctx context.Context, in struct {
 			ID  string `json:"id"`
 			Why string `json:"why"`
 		}) (string, error) {

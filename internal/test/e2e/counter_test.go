@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 )
 
 // counter is the stateful tool of these tests: its state is a number, and it writes everything it
 // does to the journal.
 type counter struct {
-	info switchyard.StartInfo
+	info tool.StartInfo
 	n    int
 }
 
@@ -37,7 +37,7 @@ func (c *counter) write(text string) error {
 	return appendJournal(line)
 }
 
-func newCounter(ctx context.Context, info switchyard.StartInfo) (*counter, error) {
+func newCounter(ctx context.Context, info tool.StartInfo) (*counter, error) {
 	c := &counter{info: info}
 	if err := c.write(wroteMade); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func gateOpens(ctx context.Context) error {
 // keptCounter is a counter that can be rebuilt.
 type snapshotCounter struct{ counter }
 
-func newSnapshotCounter(ctx context.Context, info switchyard.StartInfo) (*snapshotCounter, error) {
+func newSnapshotCounter(ctx context.Context, info tool.StartInfo) (*snapshotCounter, error) {
 	c, err := newCounter(ctx, info)
 	if err != nil {
 		return nil, err
@@ -103,21 +103,21 @@ func (c *snapshotCounter) Add(ctx context.Context, in addArgs) (int, error) {
 // Value returns the number.
 func (c *snapshotCounter) Value(context.Context, struct{}) (int, error) { return c.n, nil }
 
-// Snapshot implements switchyard.Snapshotter.
+// Snapshot implements tool.Snapshotter.
 func (c *snapshotCounter) Snapshot(context.Context) ([]byte, error) { return json.Marshal(c.n) }
 
-// Restore implements switchyard.Snapshotter.
+// Restore implements tool.Snapshotter.
 func (c *snapshotCounter) Restore(_ context.Context, state []byte) error {
 	return errors.Join(json.Unmarshal(state, &c.n), c.write(wroteRestored))
 }
 
-func stateful() []switchyard.Stateful {
-	return []switchyard.Stateful{
-		switchyard.NewStateful("counter", newCounter, switchyard.NewMethod("add", (*counter).Add)),
-		switchyard.NewStateful("snapshot_counter", newSnapshotCounter,
-			switchyard.NewMethod("add", (*snapshotCounter).Add)),
-		switchyard.NewStateful("counter_methods", newSnapshotCounter,
-			switchyard.NewMethod("add", (*snapshotCounter).Add),
-			switchyard.NewMethod("value", (*snapshotCounter).Value)),
+func stateful() []tool.Stateful {
+	return []tool.Stateful{
+		tool.NewStateful("counter", newCounter, tool.NewMethod("add", (*counter).Add)),
+		tool.NewStateful("snapshot_counter", newSnapshotCounter,
+			tool.NewMethod("add", (*snapshotCounter).Add)),
+		tool.NewStateful("counter_methods", newSnapshotCounter,
+			tool.NewMethod("add", (*snapshotCounter).Add),
+			tool.NewMethod("value", (*snapshotCounter).Value)),
 	}
 }

@@ -10,43 +10,43 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/tool"
 )
 
 // hooks are those of the tests' worker.
-func hooks() []switchyard.Hook {
-	return []switchyard.Hook{
-		switchyard.NewBeforeRun("allow", func(_ context.Context, r switchyard.HookRun) (string,
+func hooks() []tool.Hook {
+	return []tool.Hook{
+		tool.NewBeforeRun("allow", func(_ context.Context, r tool.HookRun) (string,
 			error) {
 			if r.Agent == "refused" {
 				return "this agent may not run", nil
 			}
 			return "", nil
 		}),
-		switchyard.NewBeforeRun("hold_run", func(ctx context.Context, _ switchyard.HookRun) (string,
+		tool.NewBeforeRun("hold_run", func(ctx context.Context, _ tool.HookRun) (string,
 			error) {
 			return "", errors.Join(noteHook(ctx, "waiting"), gateOpens(ctx))
 		}),
-		switchyard.NewMemoryRetrieve("earlier_notes", func(_ context.Context,
-			r switchyard.HookRun) (string, error) {
+		tool.NewMemoryRetrieve("earlier_notes", func(_ context.Context,
+			r tool.HookRun) (string, error) {
 			return "Known of " + r.Agent + ": nothing.", nil
 		}),
-		switchyard.NewBeforeCall("guard", guard),
-		switchyard.NewAfterCall("redact", func(_ context.Context, _ switchyard.HookCall,
+		tool.NewBeforeCall("guard", guard),
+		tool.NewAfterCall("redact", func(_ context.Context, _ tool.HookCall,
 			output json.RawMessage) (json.RawMessage, error) {
 			if !strings.Contains(string(output), "cheaper") {
 				return nil, nil
 			}
 			return json.RawMessage(strings.ReplaceAll(string(output), "cheaper", "***")), nil
 		}),
-		switchyard.NewMemoryWrite("lose",
+		tool.NewMemoryWrite("lose",
 			func(context.Context,
-				switchyard.HookEnd) error {
+				tool.HookEnd) error {
 				return errors.New("the store is down")
 			}),
-		switchyard.NewAfterRun("report", func(ctx context.Context, e switchyard.HookEnd) error {
+		tool.NewAfterRun("report", func(ctx context.Context, e tool.HookEnd) error {
 			talk, err := e.Conversation(ctx)
 			if err != nil || len(talk) == 0 {
 				return errors.New("the conversation is gone")
@@ -57,16 +57,16 @@ func hooks() []switchyard.Hook {
 }
 
 // guard decides by the text to be written.
-func guard(_ context.Context, c switchyard.HookCall) (switchyard.HookDecision, error) {
+func guard(_ context.Context, c tool.HookCall) (tool.HookDecision, error) {
 	switch args := string(c.Arguments); {
 	case strings.Contains(args, "forbidden"):
-		return switchyard.HookDecision{Block: "it is forbidden"}, nil
+		return tool.HookDecision{Block: "it is forbidden"}, nil
 	case strings.Contains(args, "cheap"):
-		return switchyard.HookDecision{Arguments: json.RawMessage(`{"text":"cheaper"}`)}, nil
+		return tool.HookDecision{Arguments: json.RawMessage(`{"text":"cheaper"}`)}, nil
 	case strings.Contains(args, "known"):
-		return switchyard.HookDecision{Override: json.RawMessage(`{"text":"as known"}`)}, nil
+		return tool.HookDecision{Override: json.RawMessage(`{"text":"as known"}`)}, nil
 	}
-	return switchyard.HookDecision{}, nil
+	return tool.HookDecision{}, nil
 }
 
 // noteHook writes a line to the journal.

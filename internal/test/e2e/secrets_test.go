@@ -12,21 +12,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"google.golang.org/protobuf/proto"
 )
 
 // confess returns its secret and its sensitive argument: in progress, and in its answer or its
 // error.
-var confess = switchyard.NewFunction("confess", func(ctx context.Context, in struct {
+var confess = tool.NewFunction("confess", func(ctx context.Context, in struct {
 	Card struct {
 		Number string `json:"number,omitzero"`
 		Bank   string `json:"bank,omitzero"`
 	} `json:"card,omitzero"`
 	Fail bool `json:"fail,omitzero"`
 }) (map[string]string, error) {
-	pass, err := switchyard.Secret(ctx, "PASS")
+	pass, err := tool.Secret(ctx, "PASS")
 	if err != nil {
 		return nil, err
 	}

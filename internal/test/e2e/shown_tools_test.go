@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 )
 
 // Prefixes of the lines that the tools of TestRecords_EqualTheJournal write to the journal.
@@ -40,8 +40,8 @@ func (in workArgs) do(ctx context.Context) error {
 }
 
 // recorded are the tools of TestRecords_EqualTheJournal.
-var recorded = []switchyard.Function{
-	switchyard.NewFunction("work", func(ctx context.Context, in workArgs) (string, error) {
+var recorded = []tool.Function{
+	tool.NewFunction("work", func(ctx context.Context, in workArgs) (string, error) {
 		if err := write(ctx, entry{Text: wroteStarted + in.Text}); err != nil {
 			return "", err
 		}
@@ -51,7 +51,7 @@ var recorded = []switchyard.Function{
 		}
 		return in.Text, errors.Join(err, write(ctx, entry{Text: ending + in.Text}))
 	}),
-	switchyard.NewFunction("work_all", func(ctx context.Context, in struct {
+	tool.NewFunction("work_all", func(ctx context.Context, in struct {
 		Texts []string `json:"texts"`
 	}) ([]string, error) {
 		name := strings.Join(in.Texts, "+")

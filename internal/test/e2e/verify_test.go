@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"go.temporal.io/sdk/client"
 )
 
@@ -18,9 +18,9 @@ type paidAnswer struct {
 }
 
 // payments are a tool that pays, and one that reads from the journal what was paid.
-func payments() []switchyard.Function {
-	return []switchyard.Function{
-		switchyard.NewFunction("pay", func(ctx context.Context, in struct {
+func payments() []tool.Function {
+	return []tool.Function{
+		tool.NewFunction("pay", func(ctx context.Context, in struct {
 			AtOnce bool `json:"at_once"`
 		}) (string, error) {
 			call, _ := api.ContextOf(ctx)
@@ -36,7 +36,7 @@ func payments() []switchyard.Function {
 			}
 			return "receipt", write(ctx, entry{Text: second})
 		}),
-		switchyard.NewFunction("paid", func(_ context.Context, in struct {
+		tool.NewFunction("paid", func(_ context.Context, in struct {
 			Key string `json:"key"`
 		}) (paidAnswer, error) {
 			journal, err := os.ReadFile(os.Getenv(journalFile))

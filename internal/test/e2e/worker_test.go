@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/bfcl"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
 	"github.com/switchyard/switchyard/worker/tools"
@@ -118,8 +118,8 @@ type tickArgs struct {
 
 // meeting writes its text to the journal and waits until the journal has as many lines as the call
 // requires.
-func meeting(name, text string) switchyard.Function {
-	return switchyard.NewFunction(name, func(ctx context.Context, in struct {
+func meeting(name, text string) tool.Function {
+	return tool.NewFunction(name, func(ctx context.Context, in struct {
 		Lines int `json:"lines"`
 	}) (string, error) {
 		if err := write(ctx, entry{Text: text}); err != nil {
@@ -160,38 +160,38 @@ func charge(ctx context.Context, in struct {
 	return "charged " + in.Mark, nil
 }
 
-func functions() []switchyard.Function {
-	return []switchyard.Function{
-		switchyard.NewFunction("append", func(ctx context.Context, in textArgs) (textArgs, error) {
+func functions() []tool.Function {
+	return []tool.Function{
+		tool.NewFunction("append", func(ctx context.Context, in textArgs) (textArgs, error) {
 			return in, write(ctx, entry{Text: in.Text})
 		}),
-		switchyard.NewFunction("number", func(ctx context.Context, _ none) (int, error) {
+		tool.NewFunction("number", func(ctx context.Context, _ none) (int, error) {
 			if err := write(ctx, entry{}); err != nil {
 				return 0, err
 			}
 			journal, err := os.ReadFile(os.Getenv(journalFile))
 			return strings.Count(string(journal), "\n"), err
 		}),
-		switchyard.NewFunction("produce", func(_ context.Context, in struct {
+		tool.NewFunction("produce", func(_ context.Context, in struct {
 			Bytes int `json:"bytes"`
 		}) (string, error) {
 			return strings.Repeat("x", in.Bytes), nil
 		}),
-		switchyard.NewFunction("noise", func(ctx context.Context, in struct {
+		tool.NewFunction("noise", func(ctx context.Context, in struct {
 			Bytes int `json:"bytes"`
 		}) (string, error) {
 			noise := make([]byte, in.Bytes/2)
 			_, _ = rand.Read(noise) // never fails
 			return hex.EncodeToString(noise), write(ctx, entry{})
 		}),
-		switchyard.NewFunction("hold", func(ctx context.Context, _ none) (string, error) {
+		tool.NewFunction("hold", func(ctx context.Context, _ none) (string, error) {
 			if err := write(ctx, entry{}); err != nil {
 				return "", err
 			}
 			return "held", gateOpens(ctx)
 		}),
 		meeting("meet", ""), meeting("meet_one", "one"), meeting("meet_two", "two"),
-		switchyard.NewFunction("tick", func(ctx context.Context, in tickArgs) (string, error) {
+		tool.NewFunction("tick", func(ctx context.Context, in tickArgs) (string, error) {
 			e := entry{Start: time.Since(began)}
 			select {
 			case <-ctx.Done():
@@ -201,22 +201,22 @@ func functions() []switchyard.Function {
 			e.End = time.Since(began)
 			return "ticked", write(ctx, e)
 		}),
-		switchyard.NewFunction("flaky", func(ctx context.Context, _ none) (string, error) {
+		tool.NewFunction("flaky", func(ctx context.Context, _ none) (string, error) {
 			if call, _ := api.ContextOf(ctx); call.Attempt == 1 {
 				return "", api.Transient(errors.New("not yet"), 0)
 			}
 			return "now", nil
 		}),
-		switchyard.NewFunction("large", func(_ context.Context, in struct {
+		tool.NewFunction("large", func(_ context.Context, in struct {
 			Bytes int    `json:"bytes"`
 			Text  string `json:"text"`
 		}) (string, error) {
 			return strings.Repeat(in.Text, in.Bytes/len(in.Text)), nil
 		}),
-		switchyard.NewFunction("swallow", swallow),
-		switchyard.NewFunction("charge", charge),
+		tool.NewFunction("swallow", swallow),
+		tool.NewFunction("charge", charge),
 		inquire, inquireAndHost, inquireTwice, appendAll, confess,
-		switchyard.NewFunction("broken", func(context.Context, none) (string, error) {
+		tool.NewFunction("broken", func(context.Context, none) (string, error) {
 			return "", errors.New("it is broken")
 		}),
 	}

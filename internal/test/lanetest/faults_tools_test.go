@@ -15,8 +15,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 )
 
 // ledgerAddress is the variable with the address of the ledger, for the tools of TestFaults.
@@ -170,7 +170,7 @@ func pay(ctx context.Context, in numbered) (out numberedResult, err error) {
 // journal is a stateful tool: the numbers of the calls that its instance executed.
 type journal struct{ numbers []int }
 
-func newJournal(context.Context, switchyard.StartInfo) (*journal, error) { return &journal{}, nil }
+func newJournal(context.Context, tool.StartInfo) (*journal, error) { return &journal{}, nil }
 
 // add executes a call and returns the numbers so far.
 func (j *journal) add(ctx context.Context, in numbered) ([]int, error) {

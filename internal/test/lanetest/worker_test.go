@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/worker/host"
 )
 
@@ -30,14 +30,14 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asWorker) == "" {
 		os.Exit(m.Run())
 	}
-	os.Exit(host.Main(host.Config{Functions: []switchyard.Function{
-		switchyard.NewFunction("work", work),
-		switchyard.NewFunction("stubborn", stubborn),
-		switchyard.NewFunction("write", write),
-		switchyard.NewFunction("flaky", flaky),
-		switchyard.NewFunction("pay", pay),
-	}, Stateful: []switchyard.Stateful{
-		switchyard.NewStateful("journal", newJournal, switchyard.NewMethod("add", (*journal).add)),
+	os.Exit(host.Main(host.Config{Functions: []tool.Function{
+		tool.NewFunction("work", work),
+		tool.NewFunction("stubborn", stubborn),
+		tool.NewFunction("write", write),
+		tool.NewFunction("flaky", flaky),
+		tool.NewFunction("pay", pay),
+	}, Stateful: []tool.Stateful{
+		tool.NewStateful("journal", newJournal, tool.NewMethod("add", (*journal).add)),
 	}}))
 }
 

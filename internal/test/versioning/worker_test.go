@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/worker/host"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
@@ -41,10 +41,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(changed) != "" {
 		connection.Interceptors = []interceptor.ClientInterceptor{&anotherBuild{}}
 	}
-	os.Exit(host.Main(host.Config{Connection: connection, Functions: []switchyard.Function{
-		switchyard.NewFunction("note", note),
-	}, Stateful: []switchyard.Stateful{
-		switchyard.NewStateful("counter", newCounter, switchyard.NewMethod("count", (*counter).count)),
+	os.Exit(host.Main(host.Config{Connection: connection, Functions: []tool.Function{
+		tool.NewFunction("note", note),
+	}, Stateful: []tool.Stateful{
+		tool.NewStateful("counter", newCounter, tool.NewMethod("count", (*counter).count)),
 	}}))
 }
 
@@ -81,7 +81,7 @@ type order struct {
 // counter is a stateful tool without snapshots: it counts the calls of its run.
 type counter struct{ calls int }
 
-func newCounter(context.Context, switchyard.StartInfo) (*counter, error) { return &counter{}, nil }
+func newCounter(context.Context, tool.StartInfo) (*counter, error) { return &counter{}, nil }
 
 func (c *counter) count(ctx context.Context, o order) (int, error) {
 	c.calls++

@@ -1,11 +1,11 @@
-package switchyard_test
+package tool_test
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
 
-	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/tool"
 )
 
 // A function tool with typed arguments and a typed output.
@@ -13,10 +13,10 @@ func ExampleNewFunction() {
 	type input struct {
 		Name string `json:"name"`
 	}
-	greet := switchyard.NewFunction("greet", func(_ context.Context, in input) (string, error) {
+	greet := tool.NewFunction("greet", func(_ context.Context, in input) (string, error) {
 		return "Hello, " + in.Name, nil
 	})
-	// A worker registers it: host.Config{Functions: []switchyard.Function{greet}}.
+	// A worker registers it: host.Config{Functions: []tool.Function{greet}}.
 	output, err := greet.Call(context.Background(), json.RawMessage(`{"name":"Ada"}`))
 	fmt.Println(output, err)
 	// Output: Hello, Ada <nil>
@@ -28,7 +28,7 @@ type addInput struct {
 	By int `json:"by"`
 }
 
-func newCounter(context.Context, switchyard.StartInfo) (*counter, error) { return &counter{}, nil }
+func newCounter(context.Context, tool.StartInfo) (*counter, error) { return &counter{}, nil }
 
 func (c *counter) Add(_ context.Context, in addInput) (int, error) {
 	c.n += in.By
@@ -40,12 +40,12 @@ func (c *counter) Value(context.Context, struct{}) (int, error) { return c.n, ni
 // A stateful type: each run that calls one of its tools has its own counter. Its toolspecs have
 // entry: {type: stateful, instance: counter, method: add}, and the same with method: value.
 func ExampleNewStateful() {
-	counters := switchyard.NewStateful("counter", newCounter,
-		switchyard.NewMethod("add", (*counter).Add),
-		switchyard.NewMethod("value", (*counter).Value))
-	// A worker registers it: host.Config{Stateful: []switchyard.Stateful{counters}}.
+	counters := tool.NewStateful("counter", newCounter,
+		tool.NewMethod("add", (*counter).Add),
+		tool.NewMethod("value", (*counter).Value))
+	// A worker registers it: host.Config{Stateful: []tool.Stateful{counters}}.
 	ctx := context.Background()
-	_, calls, err := counters.Start(ctx, switchyard.StartInfo{})
+	_, calls, err := counters.Start(ctx, tool.StartInfo{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -63,25 +63,25 @@ func ExampleNewStateful() {
 
 // A hook that blocks calls of one tool.
 func ExampleNewBeforeCall() {
-	hook := switchyard.NewBeforeCall("no_deploys", func(_ context.Context, c switchyard.HookCall) (
-		switchyard.HookDecision, error,
+	hook := tool.NewBeforeCall("no_deploys", func(_ context.Context, c tool.HookCall) (
+		tool.HookDecision, error,
 	) {
 		if c.Tool == "deploy" {
-			return switchyard.HookDecision{Block: "deployments are frozen"}, nil
+			return tool.HookDecision{Block: "deployments are frozen"}, nil
 		}
-		return switchyard.HookDecision{}, nil
+		return tool.HookDecision{}, nil
 	})
-	// A worker registers it: host.Config{Hooks: []switchyard.Hook{hook}}.
+	// A worker registers it: host.Config{Hooks: []tool.Hook{hook}}.
 	decision, err := hook.Funcs().BeforeCall(context.Background(),
-		switchyard.HookCall{Tool: "deploy"})
+		tool.HookCall{Tool: "deploy"})
 	fmt.Println(decision.Block, err)
 	// Output: deployments are frozen <nil>
 }
 
 // A tool that asks a person during a call. WithAsk stands in for the worker.
 func ExampleAsk() {
-	book := switchyard.NewFunction("book", func(ctx context.Context, _ struct{}) (string, error) {
-		reply, err := switchyard.Ask(ctx, "Book seat 4A?", json.RawMessage(`{"type":"boolean"}`))
+	book := tool.NewFunction("book", func(ctx context.Context, _ struct{}) (string, error) {
+		reply, err := tool.Ask(ctx, "Book seat 4A?", json.RawMessage(`{"type":"boolean"}`))
 		switch {
 		case err != nil:
 			return "", err
@@ -90,9 +90,9 @@ func ExampleAsk() {
 		}
 		return "booked", nil
 	})
-	ctx := switchyard.WithAsk(context.Background(),
-		func(context.Context, string, json.RawMessage) (switchyard.Reply, error) {
-			return switchyard.Reply{Value: json.RawMessage("true")}, nil
+	ctx := tool.WithAsk(context.Background(),
+		func(context.Context, string, json.RawMessage) (tool.Reply, error) {
+			return tool.Reply{Value: json.RawMessage("true")}, nil
 		})
 	output, err := book.Call(ctx, nil)
 	fmt.Println(output, err)

@@ -1,4 +1,4 @@
-package switchyard
+package tool
 
 import (
 	"context"
@@ -154,7 +154,7 @@ func completeSnapshotter(t reflect.Type) error {
 		return nil
 	}
 	return errors.New("its type " + t.String() +
-		" has Snapshot or Restore but does not implement switchyard.Snapshotter; " +
+		" has Snapshot or Restore but does not implement tool.Snapshotter; " +
 		"give it both methods as declared there")
 }
 

@@ -1,4 +1,4 @@
-package switchyard
+package tool
 
 import (
 	"context"

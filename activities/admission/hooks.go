@@ -115,8 +115,8 @@ func (a *Admitter) decide(ctx context.Context, r api.AdmissionRequest, c api.Cal
 	if err != nil {
 		return v, err
 	}
-	tool, _ := toolOf(r, c.Tool)
-	call := tool.HookCall{ID: c.ID, Tool: c.Tool, Effect: tool.Effect,
+	called, _ := toolOf(r, c.Tool)
+	call := tool.HookCall{ID: c.ID, Tool: c.Tool, Effect: called.Effect,
 		Arguments: json.RawMessage(c.Arguments)}
 	decided, err := hooks.Call(ctx, h, func(ctx context.Context) (tool.HookDecision, error) {
 		return registered.Funcs().BeforeCall(ctx, call)
@@ -133,7 +133,7 @@ func (a *Admitter) decide(ctx context.Context, r api.AdmissionRequest, c api.Cal
 		v.Hooks = append(v.Hooks, hooks.Action(h, api.HookBeforeCall, api.HookBlocked, reason))
 		v.Error = blocked("the hook %q says: %s", h.Name, reason)
 	case decided.Override != nil:
-		return a.override(ctx, tool, v, h, decided.Override)
+		return a.override(ctx, called, v, h, decided.Override)
 	case decided.Arguments != nil:
 		return a.rewrite(r, c, v, h, decided.Arguments)
 	}

@@ -276,7 +276,8 @@ type Route struct {
 	Lease Duration `json:"lease,omitzero"`
 }
 
-// HoldersMemo is the memo field of LaneSlotsWorkflow with the Groups of its lane.
+// HoldersMemo is the memo field of LaneSlotsWorkflow with the Groups of its lane: those that it has
+// or, while the calls of the old ones end, goes over to.
 const HoldersMemo = "switchyard_groups"
 
 // KeeperInput is the input of LaneSlotsWorkflow.

@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/lanes"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
@@ -59,42 +61,104 @@ func (l *keeperLab) groups() (groups []int) {
 	return groups
 }
 
-// If the division of the lane changes, all groups are released before the new ones are offered,
-// with increasing fencing numbers. The keeper ends when the lane has no limit.
+// next returns the input with which the keeper continued as new.
+func (l *keeperLab) next(t *testing.T) (in api.KeeperInput) {
+	t.Helper()
+	next, ok := errors.AsType[*workflow.ContinueAsNewError](l.GetWorkflowError())
+	if !ok {
+		t.Fatalf("the keeper ended with %v after it offered %v", l.GetWorkflowError(), l.groups())
+	}
+	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &in); err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// An execution has one division of the lane. Another one is offered by the next execution, with
+// larger fencing numbers, because a key can move from any of the old groups to any of the new ones.
+// The keeper ends when the lane has no limit.
 func TestKeeper_OffersEveryGroup(t *testing.T) {
+	lane := api.Lane{Name: "gpu", Limit: 4, Holders: 2}
+	in := api.KeeperInput{Lane: lane, Base: "q"}
+	var fence int64
+	for _, holders := range []int{3, 2} {
+		l := newKeeperLab()
+		offered := in.Lane.Holders
+		next := lane
+		next.Holders = holders
+		l.RegisterDelayedCallback(func() { l.SignalWorkflow(api.ConfigureLaneSignal, next) },
+			time.Second)
+		l.ExecuteWorkflow(api.LaneSlotsWorkflow, in)
+		in = l.next(t)
+		groups := l.groups()
+		slices.Sort(groups)
+		if want := []int{0, 1, 2}[:offered]; !slices.Equal(groups, want) {
+			t.Errorf("offered %v, want %v", groups, want)
+		}
+		if in.Lane.Holders != holders || in.Base != "q" {
+			t.Errorf("continues with %+v", in)
+		}
+		for _, r := range l.taken {
+			if r.Fence < fence || r.Lane.Limit != 4 || r.Base != "q" {
+				t.Errorf("offered %+v after the fencing number %d", r, fence)
+			}
+		}
+		fence = slices.Max(in.Fences)
+	}
+	l := newKeeperLab()
+	l.RegisterDelayedCallback(func() {
+		l.SignalWorkflow(api.ConfigureLaneSignal, api.Lane{Name: "gpu"})
+	}, time.Second)
+	l.ExecuteWorkflow(api.LaneSlotsWorkflow, in)
+	if err := l.GetWorkflowError(); err != nil {
+		t.Errorf("without a limit: %v", err)
+	}
+}
+
+// The groups stay with their workers, whatever the length of the history: to release them would
+// stop the lane until its running calls have ended.
+func TestKeeper_KeepsItsGroupsWhenItsHistoryIsLong(t *testing.T) {
 	l := newKeeperLab()
 	lane := api.Lane{Name: "gpu", Limit: 4, Holders: 2}
-	l.RegisterDelayedCallback(func() {
+	l.SetContinueAsNewSuggested(true)
+	for n := range 50 {
 		same := lane
-		same.Limit = 5
-		l.SignalWorkflow(api.ConfigureLaneSignal, same) // the holders see to that
-	}, time.Second)
-	l.RegisterDelayedCallback(func() {
-		other := lane
-		other.Holders = 3
-		l.SignalWorkflow(api.ConfigureLaneSignal, other)
-	}, 2*time.Second)
-	l.RegisterDelayedCallback(func() {
-		l.SignalWorkflow(api.ConfigureLaneSignal,
-			api.Lane{Name: "gpu"})
-	}, 3*time.Second)
-	l.ExecuteWorkflow(api.LaneSlotsWorkflow, api.KeeperInput{Lane: lane, Base: "q"})
-	if err := l.GetWorkflowError(); err != nil {
-		t.Fatal(err, l.groups())
+		same.Limit = 5 + n // the holders know
+		l.RegisterDelayedCallback(func() { l.SignalWorkflow(api.ConfigureLaneSignal, same) },
+			time.Duration(n+1)*time.Second)
 	}
-	taken := l.groups()
-	first, then := taken[:2], taken[2:]
-	slices.Sort(first)
-	slices.Sort(then)
-	if !slices.Equal(first, []int{0, 1}) || !slices.Equal(then, []int{0, 1, 2}) {
-		t.Fatalf("offered %v, then %v", first, then)
-	}
-	for _, r := range l.taken[2:] {
-		// A key can move from any of the old groups to any of the new ones.
-		if r.Fence <= max(l.taken[0].Fence, l.taken[1].Fence) || r.Lane.Limit != 4 ||
-			r.Base != "q" {
-			t.Errorf("offered %+v", r)
+	l.RegisterDelayedCallback(func() {
+		if groups := l.groups(); len(groups) != 2 {
+			t.Errorf("offered %v", groups)
 		}
+		l.CancelWorkflow()
+	}, time.Hour)
+	l.ExecuteWorkflow(api.LaneSlotsWorkflow, api.KeeperInput{Lane: lane, Base: "q"})
+	if err := l.GetWorkflowError(); !temporal.IsCanceledError(err) {
+		t.Errorf("the keeper ended with %v", err)
+	}
+}
+
+// A worker that starts compares the memo with its own division. The memo is reported before the
+// groups are released, because their calls can run for long.
+func TestKeeper_ReportsANewDivisionBeforeItReleasesTheGroups(t *testing.T) {
+	l := newKeeperLab()
+	lane := api.Lane{Name: "gpu", Limit: 4, Holders: 2}
+	other := lane
+	other.Holders = 3
+	l.OnUpsertMemo(map[string]any{api.HoldersMemo: other.Groups()}).Return(nil).Once()
+	released := 0
+	l.SetOnActivityCanceledListener(func(*activity.Info) {
+		released++
+		l.AssertExpectations(t)
+	})
+	for n, to := range []api.Lane{lane, other} {
+		l.RegisterDelayedCallback(func() { l.SignalWorkflow(api.ConfigureLaneSignal, to) },
+			time.Duration(n+1)*time.Second)
+	}
+	l.ExecuteWorkflow(api.LaneSlotsWorkflow, api.KeeperInput{Lane: lane, Base: "q"})
+	if l.next(t); released != 2 {
+		t.Errorf("released %d groups", released)
 	}
 }
 

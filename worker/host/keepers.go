@@ -149,12 +149,12 @@ func (k *keepers) look(ctx context.Context, lane api.Lane, pending bool) error {
 		WorkflowTaskTimeout:      api.WorkflowTaskTimeout,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            "assigns the slots of the lane " + lane.Name + " with workers",
+		Memo:                     map[string]any{api.HoldersMemo: lane.Groups()},
 	}, api.LaneSlotsWorkflow, api.KeeperInput{Lane: lane, Base: k.config.TaskQueue})
 	return err
 }
 
-// goesBy returns the slot groups that a running lane workflow reports; empty before its first
-// report.
+// goesBy returns the slot groups that a running lane workflow has or goes over to.
 func (k *keepers) goesBy(info *workflowpb.WorkflowExecutionInfo) (groups string) {
 	payload, ok := info.GetMemo().GetFields()[api.HoldersMemo]
 	if !ok {

@@ -30,26 +30,24 @@ const (
 // is lost. Calls and heartbeats add no events, so that the history stays short.
 //
 // api.ConfigureLaneSignal sends the lane's current configuration. The workflow uses only its
-// division into groups and passes the rest to the workers. It completes when the lane no longer has
-// a limit.
+// division into groups and passes the rest to the workers. An execution offers one division: when
+// it changes, the workflow releases all groups, waits for their calls, and continues as new, or
+// completes if the lane no longer has a limit.
+//
+// It does not continue as new because of the length of its history: the lane would start no calls
+// until its running calls have ended. Workers read api.HoldersMemo and send no division that the
+// workflow has, so each signal begins a new execution. Whatever others send, the server accepts
+// 10,000 signals for an execution, about 40,000 events of the 51,200 that it allows.
 func LaneKeeper(ctx workflow.Context, in api.KeeperInput) error {
 	k := &keeper{in: in}
-	for {
-		if err := workflow.UpsertMemo(ctx,
-			map[string]any{api.HoldersMemo: k.in.Lane.Groups()}); err != nil {
-			return err
-		}
-		k.offerGroups(ctx)
-		if err := k.await(ctx); err != nil {
-			return err
-		}
-		switch {
-		case !k.in.Lane.Limited():
-			return nil
-		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
-			return workflow.NewContinueAsNewError(ctx, api.LaneSlotsWorkflow, k.in)
-		}
+	k.offerGroups(ctx)
+	if err := k.await(ctx); err != nil {
+		return err
 	}
+	if !k.in.Lane.Limited() {
+		return nil
+	}
+	return workflow.NewContinueAsNewError(ctx, api.LaneSlotsWorkflow, k.in)
 }
 
 type keeper struct {
@@ -114,37 +112,43 @@ func (k *keeper) offerGroup(ctx workflow.Context, lane api.Lane, group int) {
 	}
 }
 
-// await returns after all groups are released, because the lane's division into groups changed or
-// the history is long. It returns the error of a cancelled ctx.
+// await returns after the lane's division into groups changed and all groups are released. It
+// returns the error of a cancelled ctx.
 func (k *keeper) await(ctx workflow.Context) error {
 	changed := workflow.GetSignalChannel(ctx, api.ConfigureLaneSignal)
-	now := k.in.Lane.Groups()
-	for {
-		err := workflow.Await(ctx, func() bool {
-			return changed.Len() > 0 || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
-		})
-		if err != nil {
-			break
+	offered := k.in.Lane.Groups()
+	for k.in.Lane.Groups() == offered {
+		if workflow.Await(ctx, func() bool { return changed.Len() > 0 }) != nil {
+			break // it is cancelled
 		}
 		k.learn(ctx, changed)
-		if k.in.Lane.Groups() != now || workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
-			break
-		}
 	}
 	k.release()
 	patient, _ := workflow.NewDisconnectedContext(ctx)
-	if err := workflow.Await(patient, func() bool { return k.running == 0 }); err != nil {
-		return err
+	for {
+		// Another division can be requested until the last group is released.
+		err := workflow.Await(patient, func() bool { return k.running == 0 || changed.Len() > 0 })
+		if err != nil {
+			return err
+		}
+		k.learn(patient, changed)
+		if k.running == 0 {
+			return ctx.Err()
+		}
 	}
-	k.learn(patient, changed)
-	return ctx.Err()
 }
 
-// learn reads the pending configurations and keeps the last one.
+// learn reads the pending configurations and keeps the last one. It reports its division at once,
+// also while calls of the old groups run: a worker with the old division then asks for it again.
 func (k *keeper) learn(ctx workflow.Context, changed workflow.ReceiveChannel) {
+	before := k.in.Lane.Groups()
 	for changed.Len() > 0 {
 		var lane api.Lane // a new value, because omitted rules must be unset
 		changed.Receive(ctx, &lane)
 		k.in.Lane = lane
+	}
+	if now := k.in.Lane.Groups(); now != before {
+		// It fails only for a value that cannot be encoded.
+		_ = workflow.UpsertMemo(ctx, map[string]any{api.HoldersMemo: now})
 	}
 }

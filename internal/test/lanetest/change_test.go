@@ -2,11 +2,13 @@ package lanetest
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/histories"
 )
 
 // A higher limit in lanes.yaml lets more calls run. A lower one is not exceeded after the holders
@@ -52,6 +54,45 @@ func TestEdit_TakesEffectWithoutARestart(t *testing.T) {
 		t.Fatalf("%d calls ran after the limit was one", len(after))
 	}
 	l.report(Excesses(after, limits(map[string]int{"lane": 1})))
+}
+
+// executions returns how many executions the keeper of a lane has had.
+func (l *lab) executions(lane string) int {
+	l.t.Helper()
+	id := api.LaneWorkflowID(base, lane)
+	described, err := l.Client.DescribeWorkflowExecution(l.ctx, id, "")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	chain, err := histories.Fetch(l.ctx, l.Client, id,
+		described.GetWorkflowExecutionInfo().GetFirstRunId())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return len(chain)
+}
+
+// Workers with different files restart in turn. Each one divides the lane anew, in another
+// execution of its keeper; no slot has two holders meanwhile.
+func TestRestartsInTurn_NeverAssignASlotTwice(t *testing.T) {
+	t.Parallel()
+	l := newLab(t, "lanes: {lane: {limit: 1, lease: 3s}}", tool{name: "work", lane: "lane"})
+	l.write("other.yaml", "lanes: {lane: {limit: 1, lease: 4s}}")
+	worker := l.worker()
+	flow := l.plan("flow", many(400, "work", order{MS: 20})...)
+	for n, file := range []string{"other.yaml", "lanes.yaml", "other.yaml", "lanes.yaml"} {
+		next := l.worker("--lanes-file", filepath.Join(l.dir, file))
+		l.until("for another execution", func() bool { return l.executions("lane") == n+2 })
+		spans, _ := l.Spans()
+		ran := len(spans)
+		l.await("for calls after the restart", func(s []Span) bool { return len(s) > ran+10 })
+		worker.Stop()
+		worker = next
+	}
+	l.result(flow)
+	spans, _ := l.Spans()
+	l.report(Excesses(spans, limits(map[string]int{"lane": 1})))
+	l.report(Regressions(spans))
 }
 
 // Two shared calls of 5 and 30 units overlap, and an exclusive call of 1 unit runs alone after

@@ -125,8 +125,9 @@ type InstanceInput struct {
 	// Lost is why the last instance was lost if no run knows it yet.
 	Lost string `json:"lost,omitempty"`
 	// NotBefore is until when a worker that lost contact can still host the last instance.
-	NotBefore time.Time      `json:"not_before,omitzero"`
-	Users     []InstanceUser `json:"users,omitempty"`
+	NotBefore time.Time `json:"not_before,omitzero"`
+	// Users are the runs that have joined and not left, including those that were terminated.
+	Users []InstanceUser `json:"users,omitempty"`
 }
 
 // InstanceLeft is the result of InstanceWorkflow: what the next one of the same ID starts with.

@@ -62,6 +62,9 @@ const (
 	// JoinInstanceActivity takes a JoinInstanceRequest of a run to the InstanceWorkflow of its
 	// conversation, and starts that if it does not run.
 	JoinInstanceActivity = "switchyard/join_instance"
+	// FindEndedUsersActivity takes the []InstanceUser of an InstanceWorkflow and returns those
+	// whose runs have ended.
+	FindEndedUsersActivity = "switchyard/find_ended_users"
 	// ServeSlotsActivity serves one group of a lane's slots for as long as the worker can prove its
 	// lease.
 	ServeSlotsActivity = "switchyard/serve_slots"

@@ -27,6 +27,7 @@ func TestNames_AreFrozen(t *testing.T) {
 		{BacklogWorkflowID("q"), "switchyard/backlog/q"},
 		{InstanceWorkflow, "switchyard/conversation_instance"},
 		{JoinInstanceActivity, "switchyard/join_instance"},
+		{FindEndedUsersActivity, "switchyard/find_ended_users"},
 		{JoinInstanceSignal, "switchyard/join_instance"},
 		{LeaveInstanceSignal, "switchyard/leave_instance"},
 		{InstanceEndedSignal, "switchyard/instance_ended"},

@@ -45,6 +45,24 @@ func (host *Host) join(ctx context.Context, r api.JoinInstanceRequest) error {
 	return context.Cause(ctx)
 }
 
+// FindEndedUsers implements the activity api.FindEndedUsersActivity: it returns the users of an
+// instance whose runs have ended. Most runs leave an instance at their end; those that were
+// terminated or timed out cannot. Errors are those of the server.
+func (host *Host) FindEndedUsers(ctx context.Context,
+	users []api.InstanceUser) (ended []api.InstanceUser, err error) {
+	for _, user := range users {
+		described, err := host.config.Client.DescribeWorkflowExecution(ctx, user.WorkflowID, "")
+		_, none := errors.AsType[*serviceerror.NotFound](err)
+		switch {
+		case none || err == nil && described.GetWorkflowExecutionInfo().GetCloseTime() != nil:
+			ended = append(ended, user)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return ended, nil
+}
+
 // left returns what the last workflow with that ID has left of its instance. Of one that the server
 // does not know, only the least generation is left: numbers of generations never decrease, and each
 // second has a larger one.

@@ -124,6 +124,7 @@ var ofRun = map[string]func(*observedActivity, activityEnd){
 	api.HostInstanceActivity:     uncounted,
 	api.CloseInstanceActivity:    uncounted,
 	api.JoinInstanceActivity:     uncounted,
+	api.FindEndedUsersActivity:   uncounted,
 	api.ServeSlotsActivity:       uncounted,
 	api.AdmitEditActivity:        uncounted,
 	api.NotifyApprovalActivity:   uncounted,

@@ -92,6 +92,8 @@ func register(w worker.Worker, actions *activities.Activities) {
 		activity.RegisterOptions{Name: api.LoadConversationActivity})
 	w.RegisterActivityWithOptions(actions.Instances.Join,
 		activity.RegisterOptions{Name: api.JoinInstanceActivity})
+	w.RegisterActivityWithOptions(actions.Instances.FindEndedUsers,
+		activity.RegisterOptions{Name: api.FindEndedUsersActivity})
 	w.RegisterActivityWithOptions(actions.Admission.Admit,
 		activity.RegisterOptions{Name: api.AdmitActivity})
 	w.RegisterActivityWithOptions(actions.Admission.Edit,

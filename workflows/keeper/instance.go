@@ -4,6 +4,7 @@ package keeper
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -18,6 +19,13 @@ const (
 	closeWithin = 15 * time.Second
 	// leastWait bounds the wait for a host from below.
 	leastWait = time.Minute
+	// maxUsers bounds the runs that use an instance at a time. All of them are told when it ends:
+	// the server allows a workflow 2,000 pending signals.
+	maxUsers = 500
+	// findWithin bounds the search for runs that have ended, findTimeout an attempt: it asks the
+	// server for each run.
+	findWithin  = time.Minute
+	findTimeout = 30 * time.Second
 )
 
 // Instance is the workflow that hosts an instance for the runs of a conversation. A run sends its
@@ -40,7 +48,7 @@ func Instance(ctx workflow.Context, in api.InstanceInput) (api.InstanceLeft, err
 			return api.InstanceLeft{}, err
 		}
 		k.tell(ctx, fault)
-		k.learn()
+		k.learn(ctx)
 		if len(k.in.Users) == 0 || ctx.Err() != nil {
 			return k.left(), nil
 		}
@@ -150,7 +158,7 @@ func (k *instance) await(ctx workflow.Context) error {
 		err := workflow.Await(patient, func() bool {
 			return k.hosted.IsReady() || k.joins.Len()+k.leaves.Len() > 0 || long()
 		})
-		k.learn()
+		k.learn(ctx)
 		switch {
 		case err != nil || k.hosted.IsReady():
 			return err
@@ -168,8 +176,9 @@ func (k *instance) continueAsNew(ctx workflow.Context) error {
 	return workflow.NewContinueAsNewError(ctx, api.InstanceWorkflow, next)
 }
 
-// learn reads which runs use the instance. Runs with one workflow ID follow each other.
-func (k *instance) learn() {
+// learn reads which runs use the instance. Runs with one workflow ID follow each other. If there
+// are too many, even without those that have ended, the last ones cannot use it.
+func (k *instance) learn(ctx workflow.Context) {
 	var join, leave api.InstanceUser
 	for ; k.joins.ReceiveAsync(&join); join = (api.InstanceUser{}) {
 		k.in.Users = append(slices.DeleteFunc(k.in.Users, func(u api.InstanceUser) bool {
@@ -181,6 +190,34 @@ func (k *instance) learn() {
 			return u.Ticket == leave.Ticket
 		})
 	}
+	if len(k.in.Users) <= maxUsers {
+		return
+	}
+	k.dropEnded(ctx)
+	if late := k.in.Users[min(maxUsers, len(k.in.Users)):]; len(late) > 0 {
+		k.in.Users = k.in.Users[:maxUsers:maxUsers]
+		k.inform(ctx, late, api.InstanceProgress{}, api.NotJoined(0, k.in.Host.Name(),
+			fmt.Sprintf("%d runs use it; call it again when one of them has ended", maxUsers)))
+	}
+}
+
+// dropEnded drops the users whose runs have ended without leaving the instance, because they were
+// terminated or timed out. If the server does not say which, all stay.
+func (k *instance) dropEnded(ctx workflow.Context) {
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	var ended []api.InstanceUser
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ScheduleToCloseTimeout: findWithin,
+		StartToCloseTimeout:    findTimeout,
+		Summary:                "find ended runs that use " + k.in.Host.Name(),
+	}), api.FindEndedUsersActivity, k.in.Users).Get(ctx, &ended)
+	if err != nil {
+		return
+	}
+	k.in.Users = slices.DeleteFunc(k.in.Users, func(u api.InstanceUser) bool {
+		return slices.Contains(ended, u)
+	})
 }
 
 // ended learns what became of the instance from the end of its host: why it was lost or not
@@ -209,14 +246,17 @@ func (k *instance) ended(ctx workflow.Context) (fault *api.Error, again bool) {
 	if err == nil {
 		return nil, false
 	}
-	return k.failed(failure.Of(err), adopted)
+	return k.failed(ctx, failure.Of(err), adopted)
 }
 
 // failed is ended for a host that failed. Another host follows only for runs that wait for it.
-func (k *instance) failed(f api.ActivityFailure, adopted bool) (fault *api.Error, again bool) {
-	waiting := len(k.in.Users) > 0
+func (k *instance) failed(ctx workflow.Context, f api.ActivityFailure, adopted bool) (
+	fault *api.Error, again bool) {
 	if !adopted && k.notHosted(f) {
-		return nil, waiting
+		if len(k.in.Users) > 0 {
+			k.dropEnded(ctx)
+		}
+		return nil, len(k.in.Users) > 0
 	}
 	fault, why := f.InstanceHostError(k.in.Tool, adopted)
 	if why == "" {
@@ -224,7 +264,7 @@ func (k *instance) failed(f api.ActivityFailure, adopted bool) (fault *api.Error
 	}
 	k.in.Host.Lost = true
 	if k.in.Tool.OnLoss == api.OnLossRecreate {
-		return fault, adopted && waiting
+		return fault, adopted && len(k.in.Users) > 0
 	}
 	// A snapshot of an instance that is not recreated is older than its last call.
 	k.in.Host.Last.State, k.in.Lost = nil, why
@@ -245,12 +285,21 @@ func (k *instance) notHosted(f api.ActivityFailure) bool {
 
 // tell tells the runs that use the instance that it ended, and why.
 func (k *instance) tell(ctx workflow.Context, fault *api.Error) {
-	ctx, stop := workflow.NewDisconnectedContext(ctx)
-	defer stop()
 	users := k.in.Users
 	k.in.Users = nil
 	last := k.in.Host.Last
 	last.State = nil
+	if k.inform(ctx, users, last, fault) {
+		k.in.Lost = ""
+	}
+}
+
+// inform tells users that they can no longer use the instance, and why. It reports whether one of
+// their runs knows; the others have ended.
+func (k *instance) inform(ctx workflow.Context, users []api.InstanceUser,
+	last api.InstanceProgress, fault *api.Error) (known bool) {
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
 	var sent []workflow.Future
 	for _, user := range users {
 		sent = append(sent, workflow.SignalExternalWorkflow(ctx, user.WorkflowID, "",
@@ -258,10 +307,9 @@ func (k *instance) tell(ctx workflow.Context, fault *api.Error) {
 				Instance: k.in.Host.Name(), Last: last, Error: fault}))
 	}
 	for _, told := range sent {
-		if told.Get(ctx, nil) == nil { // else the run has ended
-			k.in.Lost = ""
-		}
+		known = told.Get(ctx, nil) == nil || known
 	}
+	return known
 }
 
 // mayClose rejects requests to close an instance that no worker hosts.

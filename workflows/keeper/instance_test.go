@@ -3,7 +3,9 @@ package keeper_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,6 +27,9 @@ type lab struct {
 	asked []api.HostInstanceRequest
 	// closed are the requests to close the instance.
 	closed []api.CloseInstanceRequest
+	// ended are the workflow IDs of runs that have ended; searches counts the questions for them.
+	ended    map[string]bool
+	searches int
 }
 
 func newLab(hosts ...func(context.Context) (api.InstanceProgress, error)) *lab {
@@ -41,6 +46,13 @@ func newLab(hosts ...func(context.Context) (api.InstanceProgress, error)) *lab {
 		l.closed = append(l.closed, r)
 		return nil
 	}, activity.RegisterOptions{Name: api.CloseInstanceActivity})
+	l.RegisterActivityWithOptions(func(_ context.Context,
+		users []api.InstanceUser) ([]api.InstanceUser, error) {
+		l.searches++
+		return slices.DeleteFunc(users, func(u api.InstanceUser) bool {
+			return !l.ended[u.WorkflowID]
+		}), nil
+	}, activity.RegisterOptions{Name: api.FindEndedUsersActivity})
 	l.SetTestTimeout(20 * time.Second)
 	return l
 }
@@ -59,6 +71,20 @@ func (l *lab) left(t *testing.T, in api.InstanceInput) (left api.InstanceLeft) {
 	}
 	l.AssertExpectations(t)
 	return left
+}
+
+// next runs the workflow and returns the input with which it continues as new.
+func (l *lab) next(t *testing.T, in api.InstanceInput) (next api.InstanceInput) {
+	t.Helper()
+	l.ExecuteWorkflow(api.InstanceWorkflow, in)
+	again, ok := errors.AsType[*workflow.ContinueAsNewError](l.GetWorkflowError())
+	if !ok {
+		t.Fatal(l.GetWorkflowError())
+	}
+	if err := converter.GetDefaultDataConverter().FromPayloads(again.Input, &next); err != nil {
+		t.Fatal(err)
+	}
+	return next
 }
 
 var (
@@ -146,6 +172,58 @@ func TestInstance_KnowsTheRunsThatUseIt(t *testing.T) {
 	l.left(t, input(api.OnLossRecreate, talk))
 }
 
+// A run that was terminated cannot leave, so its entry is dropped when there are too many. Those
+// that still are too many are told that they cannot use the instance.
+func TestInstance_DropsRunsThatHaveEnded(t *testing.T) {
+	users := make([]api.InstanceUser, 502)
+	for n := range users {
+		users[n] = api.InstanceUser{WorkflowID: fmt.Sprint("run-", n), Ticket: fmt.Sprint(n)}
+	}
+	full := api.NotJoined(0, "counter", "500 runs use it; call it again when one of them has ended")
+	for name, test := range map[string]struct {
+		ended    map[string]bool
+		searches int
+		refused  []int
+	}{
+		"two":  {map[string]bool{"run-0": true, "run-7": true}, 1, nil},
+		"none": {nil, 2, []int{500, 501}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(serves)
+			l.ended = test.ended
+			for n, user := range users[500:] {
+				l.RegisterDelayedCallback(func() {
+					l.SignalWorkflow(api.JoinInstanceSignal, user)
+				}, time.Duration(n+1)*time.Minute)
+			}
+			l.RegisterDelayedCallback(func() { l.SetContinueAsNewSuggested(true) }, time.Hour)
+			l.RegisterDelayedCallback(func() { l.SignalWorkflow(api.LeaveInstanceSignal, talk) },
+				2*time.Hour)
+			for _, n := range test.refused {
+				l.tells(users[n].WorkflowID, api.InstanceEnded{Ticket: users[n].Ticket,
+					Instance: "counter", Error: full}, nil)
+			}
+			in := l.next(t, input(api.OnLossFail, users[:500]...))
+			l.AssertExpectations(t)
+			want := slices.DeleteFunc(slices.Clone(users), func(u api.InstanceUser) bool {
+				n := slices.Index(users, u)
+				return test.ended[u.WorkflowID] || slices.Contains(test.refused, n)
+			})
+			expect(t, "users", in.Users, want)
+			expect(t, "searches", l.searches, test.searches)
+		})
+	}
+}
+
+// A workflow whose runs were terminated ends, as one without runs.
+func TestInstance_EndsIfNoWorkerHostsItAndItsRunsWereTerminated(t *testing.T) {
+	l := newLab(ends(api.InstanceProgress{},
+		temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)))
+	l.ended = map[string]bool{"talk": true}
+	l.left(t, input(api.OnLossFail, talk))
+	expect(t, "hosts", len(l.asked), 1)
+}
+
 // An instance that could not be created is none, and is created again for the next run.
 func TestInstance_TellsWhyItWasNotCreated(t *testing.T) {
 	fault := api.Error{Type: api.ErrExecution, Message: "no disk"}
@@ -186,15 +264,7 @@ func TestInstance_GoesOnAfterContinueAsNew(t *testing.T) {
 	l.RegisterDelayedCallback(func() { l.SignalWorkflow(api.JoinInstanceSignal, talk) },
 		time.Minute)
 	l.RegisterDelayedCallback(func() { l.SetContinueAsNewSuggested(true) }, 2*time.Minute)
-	l.ExecuteWorkflow(api.InstanceWorkflow, input(api.OnLossRecreate))
-	next, ok := errors.AsType[*workflow.ContinueAsNewError](l.GetWorkflowError())
-	if !ok {
-		t.Fatal(l.GetWorkflowError())
-	}
-	var in api.InstanceInput
-	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &in); err != nil {
-		t.Fatal(err)
-	}
+	in := l.next(t, input(api.OnLossRecreate))
 	expect(t, "users", in.Users, []api.InstanceUser{talk})
 	if before := in.Host.Before; !in.Host.Adopt || len(before) != 1 ||
 		before[0].ActivityID != "host_instance/counter" {

@@ -22,9 +22,9 @@ type lanesLab struct {
 	file, tools string
 }
 
-func newLanesLab(t *testing.T, tools, lanesFile string) *lanesLab {
+func newLanesLab(t *testing.T, tools, lanesFile string, serverFlags ...string) *lanesLab {
 	t.Helper()
-	l := &lanesLab{lab: newLab(t), file: filepath.Join(t.TempDir(), "lanes.yaml"),
+	l := &lanesLab{lab: newLab(t, serverFlags...), file: filepath.Join(t.TempDir(), "lanes.yaml"),
 		tools: t.TempDir()}
 	if err := os.WriteFile(filepath.Join(l.tools, "tools.yaml"), []byte(tools), 0o600); err != nil {
 		t.Fatal(err)

@@ -276,8 +276,20 @@ type EarlierCall struct {
 	Turn   int        `json:"turn,omitempty"`
 	// Time is when the call was admitted, or refused.
 	Time time.Time `json:"time,omitzero"`
-	// Labels are those of the result.
-	Labels []string `json:"labels,omitempty"`
+	// Labels are those of the result, and RunLabels those of the run when the call was admitted.
+	Labels    []string `json:"labels,omitempty"`
+	RunLabels []string `json:"run_labels,omitempty"`
+	// Place counts the calls that have ended, up to this one; zero while it runs. After is the place
+	// of the last call that had ended when this one was admitted, so that its arguments can come
+	// from the results up to there.
+	Place int `json:"place,omitempty"`
+	After int `json:"after,omitempty"`
+	// Batch is the first call of the batch in which the call was executed; empty for none. The tool
+	// saw the arguments of all of them.
+	Batch string `json:"batch,omitempty"`
+	// Unknown says that Arguments lacks those of the call: they are too long, or the run itself
+	// made the call.
+	Unknown bool `json:"unknown_arguments,omitempty"`
 	// NotKept says that the run keeps no results, because the rules at its start did not read them.
 	NotKept bool `json:"-"`
 	// Derived is what a worker computed from the call.

@@ -40,6 +40,7 @@ func (f caseFile) contents(facts *Facts) {
 	for n, e := range f.Earlier {
 		facts.Earlier = append(facts.Earlier, e.call(n))
 	}
+	inOrder(facts.Earlier, f.Labels)
 	for _, c := range facts.Earlier {
 		if _, known := f.Calls[c.Tool]; !known {
 			facts.Calls = counted(facts.Calls, c)
@@ -53,6 +54,27 @@ func (f caseFile) contents(facts *Facts) {
 	say(api.SourcePrompt, f.Run.Prompt)
 	for _, text := range f.Run.Messages {
 		say(api.SourceMessage, text)
+	}
+}
+
+// inOrder has each call made after the one before it had ended. The run then had the labels of the
+// results before, and those of the case that no result has.
+func inOrder(calls []*api.EarlierCall, labels []string) {
+	var known []string
+	for _, label := range labels {
+		if !slices.ContainsFunc(calls, func(c *api.EarlierCall) bool {
+			return slices.Contains(c.Labels, label)
+		}) {
+			known = append(known, label)
+		}
+	}
+	for i, c := range calls {
+		c.After, c.Place, c.RunLabels = i, i+1, slices.Clone(known)
+		for _, label := range c.Labels {
+			if !slices.Contains(known, label) {
+				known = append(known, label)
+			}
+		}
 	}
 }
 

@@ -35,6 +35,8 @@ type derived struct {
 	value  func() ref.Val
 	native func() earlierCall
 	result func() *passage
+	// arguments are the texts in the arguments.
+	arguments func() *passage
 	// window is the calls up to this one, as they were used last.
 	window atomic.Pointer[window]
 }
@@ -115,6 +117,7 @@ func derivedOf(c *api.EarlierCall, adapt types.Adapter) *derived {
 	d.native = sync.OnceValue(func() earlierCall { return nativeOf(c) })
 	d.value = sync.OnceValue(func() ref.Val { return adapt.NativeToValue(d.native()) })
 	d.result = sync.OnceValue(func() *passage { return newPassage(resultText(c)) })
+	d.arguments = sync.OnceValue(func() *passage { return newPassage(argumentsText(c)) })
 	c.Derived.Store(d)
 	return d
 }

@@ -40,6 +40,16 @@ func resultText(c *api.EarlierCall) string {
 	return textOf(jsonValue(c.Result))
 }
 
+// argumentsText returns the texts of a call's arguments. Numbers are in it as they were written,
+// too: as numbers of expressions, long ones lose digits.
+func argumentsText(c *api.EarlierCall) string {
+	value, err := api.DecodeJSON([]byte(c.Arguments))
+	if err != nil {
+		return c.Arguments
+	}
+	return textOf(value) + textOf(celNumbers(value))
+}
+
 // textOf returns the texts of a value.
 func textOf(value any) string {
 	var b strings.Builder
@@ -97,9 +107,14 @@ func fold(text string) string {
 	return strings.TrimSuffix(b.String(), " ")
 }
 
+// maxTries bounds how much of a text may be compared with a word, in lengths of the text. A text
+// can have a long word within longer ones at each of its places, and comparing all of them takes
+// minutes. What is not found then is nowhere, which errs on the strict side.
+const maxTries = 16
+
 // occurs reports whether a word is in a text and not a part of a longer word.
 func occurs(text, word string) bool {
-	for from := 0; ; {
+	for from, compared := 0, 0; compared <= maxTries*len(text); compared += len(word) {
 		i := strings.Index(text[from:], word)
 		if i < 0 {
 			return false
@@ -111,6 +126,7 @@ func occurs(text, word string) bool {
 		_, size := utf8.DecodeRuneInString(text[i:])
 		from = i + size
 	}
+	return false
 }
 
 // startsWord reports whether a word begins after a text, and endsWord whether it ends before one.

@@ -3,6 +3,7 @@ package policies
 import (
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -227,61 +228,134 @@ func nativeList(value traits.Lister) []any {
 }
 
 // find returns the sources of a part: what people wrote, then the newest results.
-func (v *values) find(p part) (sources []api.ValueSource, err error) {
+func (v *values) find(p part) ([]api.ValueSource, error) {
 	if len(p.text) > maxPart {
 		return v.nowhere(), nil
 	}
-	for text, from := range v.passages {
-		if v.searched += len(text.raw); v.searched > maxSearched {
-			return nil, errWork
+	var sources []api.ValueSource
+	for text, from := range v.given {
+		if err := v.search(text); err != nil {
+			return nil, err
 		}
-		if match := p.within(text); match != "" && len(sources) < maxSources {
-			s := from.source()
-			s.Match = match
-			sources = append(sources, s)
+		if match := p.within(text); match != "" {
+			from.Match = match
+			sources = append(sources, from)
 		}
 	}
-	if len(sources) == 0 {
+	results, err := v.results(p, len(sources) > 0)
+	if err != nil {
+		return nil, err
+	}
+	if sources = append(sources, results...); len(sources) == 0 {
 		return v.nowhere(), nil
 	}
-	return sources, nil
+	return sources[:min(len(sources), maxSources)], nil
 }
 
-// origin is where a passage is from: a statement, a variable or an earlier call.
-type origin struct {
-	statement *api.Statement
-	variable  string
-	call      *api.EarlierCall
-}
-
-func (o origin) source() api.ValueSource {
-	switch {
-	case o.statement != nil:
-		return api.ValueSource{Kind: o.statement.Kind, Labels: o.statement.Labels}
-	case o.call != nil:
-		return api.ValueSource{Kind: api.SourceResult, Call: o.call.ID, Tool: o.call.Tool,
-			Labels: o.call.Labels}
+// search counts a text that is searched.
+func (v *values) search(text *passage) error {
+	if v.searched += len(text.raw); v.searched > maxSearched {
+		return errWork
 	}
-	return api.ValueSource{Kind: api.SourceVariable, Name: o.variable}
+	return nil
 }
 
-// passages yields the texts in which values are looked for, with their origins.
-func (v *values) passages(yield func(*passage, origin) bool) {
+// given yields the texts that the run was given, with their sources: statements and variables.
+func (v *values) given(yield func(*passage, api.ValueSource) bool) {
 	for _, s := range v.facts.Statements {
-		if !yield(statementText(s), origin{statement: s}) {
+		if !yield(statementText(s), api.ValueSource{Kind: s.Kind, Labels: s.Labels}) {
 			return
 		}
 	}
 	for _, variable := range v.variables() {
-		if !yield(variable.text, origin{variable: variable.name}) {
+		if !yield(variable.text, api.ValueSource{Kind: api.SourceVariable, Name: variable.name}) {
 			return
 		}
 	}
-	for _, d := range slices.Backward(v.earlier().calls) {
-		if len(d.call.Result)+len(d.call.Text) > 0 && !yield(d.result(), origin{call: d.call}) {
-			return
-		}
+}
+
+// results returns the sources of a part in results, the newest first. given is set if the run was
+// given the part, too.
+//
+// A result in which the call's own arguments come back says nothing about them: any tool that
+// quotes what it did not find would make an address trusted. The sources of such an occurrence are
+// those that the part had when the call was admitted. They are in the list already, because every
+// occurrence before is: only a part that occurred nowhere then adds a source, with the labels that
+// the run had.
+func (v *values) results(p part, given bool) (sources []api.ValueSource, err error) {
+	first := math.MaxInt // the place of the first result that has the part
+	if given {
+		first = 0
 	}
+	batches := map[string]bool{}
+	for _, d := range v.earlier().calls {
+		if len(d.call.Result)+len(d.call.Text) == 0 {
+			continue
+		}
+		if err := v.search(d.result()); err != nil {
+			return nil, err
+		}
+		match := p.within(d.result())
+		if match == "" {
+			continue
+		}
+		repeated, err := v.repeated(d, p, batches)
+		switch {
+		case err != nil:
+			return nil, err
+		case !repeated:
+			sources = append(sources, api.ValueSource{Kind: api.SourceResult, Call: d.call.ID,
+				Tool: d.call.Tool, Labels: d.call.Labels, Match: match})
+		case first > d.call.After:
+			sources = withNowhere(sources, d.call.RunLabels)
+		}
+		first = min(first, d.call.Place)
+	}
+	slices.Reverse(sources)
+	return sources, nil
+}
+
+// withNowhere adds the source nowhere with labels, once for calls that were made at the same time.
+func withNowhere(sources []api.ValueSource, labels []string) []api.ValueSource {
+	if slices.ContainsFunc(sources, func(s api.ValueSource) bool {
+		return s.Kind == api.SourceNowhere && slices.Equal(s.Labels, labels)
+	}) {
+		return sources
+	}
+	return append(sources, api.ValueSource{Kind: api.SourceNowhere, Labels: labels})
+}
+
+// repeated reports whether a part is in the arguments of a call, or of another call of its batch.
+// batches has the answers for batches.
+func (v *values) repeated(d *derived, p part, batches map[string]bool) (bool, error) {
+	if d.call.Batch == "" {
+		return v.inArguments(d, p)
+	}
+	if known, ok := batches[d.call.Batch]; ok {
+		return known, nil
+	}
+	for _, other := range v.earlier().calls {
+		if other.call.Batch != d.call.Batch || batches[d.call.Batch] {
+			continue
+		}
+		in, err := v.inArguments(other, p)
+		if err != nil {
+			return false, err
+		}
+		batches[d.call.Batch] = in
+	}
+	return batches[d.call.Batch], nil
+}
+
+// inArguments reports whether a part is in the arguments of a call. Unlike in results it may be
+// within a longer word, which a tool can cut. Unknown arguments may have every part.
+func (v *values) inArguments(d *derived, p part) (bool, error) {
+	if d.call.Unknown {
+		return true, nil
+	}
+	args := d.arguments()
+	return strings.Contains(args.folded(), p.folded) || p.number != "" && args.numbers()[p.number],
+		v.search(args)
 }
 
 // nowhere is the source of a value that did not occur. The model composed it from all it has read,

@@ -116,7 +116,7 @@ func (s *Facts) Admitted(calls []api.Call, decisions []api.AdmissionDecision, tu
 			s.open.Set(v.ID, openCall{tool: calls[i].Tool})
 			s.count(openCall{tool: calls[i].Tool}, 1)
 			if calls[i].Governed() {
-				s.Log.begin(calls[i], v, turn, at)
+				s.Log.begin(calls[i], v, turn, at, s.Labels)
 			}
 		}
 	}
@@ -198,8 +198,8 @@ func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
 	}
 	s.calls.Set(out.Tool, p)
 	emitted := out.EmittedOf(t.Emits)
-	s.Log.end(out, emitted)
 	s.Label(emitted)
+	s.Log.end(out, emitted, s.Labels)
 }
 
 // Past is what the run has done, by tool, sorted; without the call that is being judged, where it

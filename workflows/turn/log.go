@@ -25,10 +25,13 @@ type Log struct {
 	ended []*api.EarlierCall
 	open  map[string]*api.EarlierCall
 	bytes int
+	// place is that of the last call that has ended.
+	place int
 }
 
-// begin notes a call that was admitted.
-func (l *Log) begin(c api.Call, v api.AdmissionDecision, turn int, at time.Time) {
+// begin notes a call that was admitted, in a run that had those labels.
+func (l *Log) begin(c api.Call, v api.AdmissionDecision, turn int, at time.Time,
+	labels []string) {
 	arguments := c.Arguments
 	if len(v.Arguments) > 0 {
 		arguments = string(v.Arguments)
@@ -37,33 +40,45 @@ func (l *Log) begin(c api.Call, v api.AdmissionDecision, turn int, at time.Time)
 		l.open = map[string]*api.EarlierCall{}
 	}
 	l.open[v.ID] = &api.EarlierCall{ID: v.ID, Tool: c.Tool, Arguments: arguments,
-		Status: api.CallRunning, Turn: turn, Time: at}
+		Status: api.CallRunning, Turn: turn, Time: at, RunLabels: labels, After: l.place,
+		Batch: v.Batch}
+}
+
+// duplicate returns a copy of an entry without what workers computed from it.
+func duplicate(c *api.EarlierCall) *api.EarlierCall {
+	return &api.EarlierCall{ID: c.ID, Tool: c.Tool, Arguments: c.Arguments, Status: c.Status,
+		Turn: c.Turn, Time: c.Time, Labels: c.Labels, RunLabels: c.RunLabels, After: c.After,
+		Batch: c.Batch}
 }
 
 // change replaces the arguments of a call that a person changed.
 func (l *Log) change(id string, arguments []byte) {
 	if c := l.open[id]; c != nil && c.Arguments != string(arguments) {
-		l.open[id] = &api.EarlierCall{ID: id, Tool: c.Tool, Arguments: string(arguments),
-			Status: c.Status, Turn: c.Turn, Time: c.Time, Labels: c.Labels}
+		l.open[id] = duplicate(c)
+		l.open[id].Arguments = string(arguments)
 	}
 }
 
-// take returns an entry for the end of a call, and forgets the open call.
-func (l *Log) take(id, tool string) *api.EarlierCall {
+// take returns an entry for the end of a call, and forgets the open call. Calls that the run itself
+// makes were not noted at their beginning.
+func (l *Log) take(id, tool string, labels []string) *api.EarlierCall {
 	c := l.open[id]
 	delete(l.open, id)
+	l.place++
 	if c == nil {
-		return &api.EarlierCall{ID: id, Tool: tool, Turn: api.CallTurn(id)}
+		return &api.EarlierCall{ID: id, Tool: tool, Turn: api.CallTurn(id), RunLabels: labels,
+			Place: l.place, After: l.place - 1, Unknown: true}
 	}
-	return &api.EarlierCall{ID: id, Tool: tool, Arguments: c.Arguments, Turn: c.Turn, Time: c.Time,
-		Labels: c.Labels}
+	c = duplicate(c)
+	c.Place = l.place
+	return c
 }
 
 // label adds labels to the result of an open call.
 func (l *Log) label(id string, labels []string) {
 	if c := l.open[id]; c != nil {
-		l.open[id] = &api.EarlierCall{ID: id, Tool: c.Tool, Arguments: c.Arguments,
-			Status: c.Status, Turn: c.Turn, Time: c.Time, Labels: union(c.Labels, labels)}
+		l.open[id] = duplicate(c)
+		l.open[id].Labels = union(c.Labels, labels)
 	}
 }
 
@@ -79,7 +94,7 @@ func union(a, b []string) []string {
 
 // refuse notes a call that was not executed.
 func (l *Log) refuse(c api.Call) {
-	entry := l.take(c.ID, c.Tool)
+	entry := l.take(c.ID, c.Tool, nil)
 	entry.Status, entry.Labels = api.CallRefused, nil
 	if entry.Arguments == "" {
 		entry.Arguments = c.Arguments
@@ -87,10 +102,14 @@ func (l *Log) refuse(c api.Call) {
 	l.add(entry)
 }
 
-// end notes the end of a call that was let through.
-func (l *Log) end(out api.CallOutcome, labels []string) {
-	entry := l.take(out.ID, out.Tool)
-	entry.Status, entry.Labels = api.CallCompleted, union(entry.Labels, labels)
+// end notes the end of a call that was let through, in a run that has those labels. The outcome of a
+// batch is that of its first call, in whose place it was made.
+func (l *Log) end(out api.CallOutcome, emitted, labels []string) {
+	entry := l.take(out.ID, out.Tool, labels)
+	if out.Result != nil && len(out.Result.Parts) > 0 {
+		out = out.PartOf(out.ID)
+	}
+	entry.Status, entry.Labels = api.CallCompleted, union(entry.Labels, emitted)
 	if out.Error != nil {
 		entry.Status = api.CallFailed
 	}
@@ -110,7 +129,7 @@ func (l *Log) end(out api.CallOutcome, labels []string) {
 
 func (l *Log) add(c *api.EarlierCall) {
 	if len(c.Arguments) > maxLoggedCall {
-		c.Arguments = "" // which rules then cannot read
+		c.Arguments, c.Unknown = "", true // which rules then cannot read
 	}
 	l.ended = append(l.ended, c)
 	l.bytes += c.Size()
@@ -156,5 +175,6 @@ func (l *Log) resume(calls *api.Packed[[]*api.EarlierCall]) {
 	}
 	for _, c := range calls.Value {
 		l.add(c)
+		l.place = c.Place
 	}
 }

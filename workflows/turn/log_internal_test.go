@@ -66,9 +66,9 @@ func TestLog_IsBounded(t *testing.T) {
 	output, _ := json.Marshal(strings.Repeat("x", maxLoggedCall-2))
 	long, _ := json.Marshal(strings.Repeat("x", maxLoggedCall))
 	for i := range 40 {
-		l.end(api.CallOutcome{ID: fmt.Sprint("o", i), Result: &api.Result{Output: output}}, nil)
+		l.end(api.CallOutcome{ID: fmt.Sprint("o", i), Result: &api.Result{Output: output}}, nil, nil)
 	}
-	l.end(api.CallOutcome{ID: "long", Result: &api.Result{Output: long}}, nil)
+	l.end(api.CallOutcome{ID: "long", Result: &api.Result{Output: long}}, nil, nil)
 	calls := l.Calls("")
 	if last := calls[len(calls)-1]; l.bytes > maxLoggedBytes || len(last.Result) > 0 ||
 		last.Text == "" {
@@ -83,6 +83,65 @@ func TestLog_IsBounded(t *testing.T) {
 	next.resume(nil)
 	if next.Continued() != nil {
 		t.Error("calls continue as new where no rule reads them")
+	}
+}
+
+// Each call has what its arguments can have come from: the calls that had ended and the labels of
+// the run when it was admitted. The arguments are those that the tool saw, or unknown.
+func TestLog_TellsWhatTheArgumentsOfACallCanHaveComeFrom(t *testing.T) {
+	facts := NewFacts(&api.RunInput{Labels: []string{"given"}})
+	facts.Log.Keep = func() bool { return true }
+	long := `{"a":"` + strings.Repeat("x", maxLoggedCall) + `"}`
+	output := func(text string) *api.Result {
+		return &api.Result{Output: json.RawMessage(`"` + text + `"`)}
+	}
+	admit := func(id, batch string, v api.AdmissionDecision) {
+		v.ID, v.Batch = id, batch
+		facts.Admitted([]api.Call{{ID: id, Tool: "t", Arguments: "{}"}},
+			[]api.AdmissionDecision{v}, 1, time.Time{})
+	}
+	end := func(id string, r *api.Result, emits ...string) {
+		facts.Ended(api.CallOutcome{ID: id, Tool: "t", Result: r}, api.Tool{Emits: emits})
+	}
+	admit("1.1", "", api.AdmissionDecision{})
+	admit("1.2", "", api.AdmissionDecision{Arguments: json.RawMessage(`{"default":1}`)})
+	end("1.1", output("page"), "untrusted")
+	facts.Changed("1.2", []byte(`{"edited":1}`))
+	facts.LabelCall("1.2", []string{"below"})
+	admit("2.1", "", api.AdmissionDecision{Arguments: json.RawMessage(long)})
+	end("1.2", output("edited"))
+	end("2.1", output("long"))
+	admit("3.1", "3.1", api.AdmissionDecision{})
+	admit("3.2", "3.1", api.AdmissionDecision{})
+	end("3.1", &api.Result{Parts: []api.CallOutcome{{ID: "3.2", Result: output("second")},
+		{ID: "3.1", Error: &api.Error{Message: "first"}}}})
+	end("3.2", output("second"))
+	end("3.1-verify", output("verified"))
+	var next Log
+	packed := facts.Log.Continued()
+	next.resume(packed)
+	next.begin(api.Call{ID: "4.1"}, api.AdmissionDecision{ID: "4.1"}, 4, time.Time{}, nil)
+	var got []string
+	for _, c := range next.Calls("") {
+		line := fmt.Sprintf("%s %s %s%s after %d place %d in %v", c.ID, c.Status, c.Result, c.Text,
+			c.After, c.Place, c.RunLabels)
+		if c.Batch != "" {
+			line += " batch " + c.Batch
+		}
+		if c.Unknown {
+			line += " unknown"
+		}
+		got = append(got, line+" "+c.Arguments)
+	}
+	want := `1.1 completed "page" after 0 place 1 in [given] {}
+1.2 completed "edited" after 0 place 2 in [given] {"edited":1}
+2.1 completed "long" after 1 place 3 in [below given untrusted] unknown ` + `
+3.1 failed first after 3 place 4 in [below given untrusted] batch 3.1 {}
+3.2 completed "second" after 3 place 5 in [below given untrusted] batch 3.1 {}
+3.1-verify completed "verified" after 5 place 6 in [below given untrusted] unknown ` + `
+4.1 running  after 6 place 0 in [] ` + ``
+	if got := strings.Join(got, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 

@@ -7,12 +7,31 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/sdk/client"
 )
 
 const provenance = `policies:
   - {name: origin, then: deny, message: only what people asked for goes out, tools: [post],
      when: "!free_of(args.text, 'untrusted')"}
 `
+
+// posts returns what became of the calls of post in a run, and where their texts came from.
+func (l *lab) posts(run client.WorkflowRun) (posts []string) {
+	l.t.Helper()
+	for _, r := range l.records(run) {
+		if r.Tool != "post" {
+			continue
+		}
+		line := r.CallID + " " + string(r.Status)
+		for _, v := range r.Sources {
+			for _, s := range v.Sources {
+				line += ", " + v.Value + ": " + s.String()
+			}
+		}
+		posts = append(posts, line)
+	}
+	return posts
+}
 
 // On a real server, a rule lets out what the prompt names, and not what a page says, also after the
 // run has continued as new. Explain and records say where a value came from.
@@ -36,23 +55,10 @@ func TestProvenance_TellsTheUsersWordsFromThoseOfAPage(t *testing.T) {
 	if n := len(l.histories(run.GetID(), first)); n < 2 {
 		t.Errorf("the run has %d executions, and did not continue as new", n)
 	}
-	var got []string
-	for _, r := range l.records(run) {
-		if r.Tool != "post" {
-			continue
-		}
-		line := r.CallID + " " + string(r.Status)
-		for _, v := range r.Sources {
-			for _, s := range v.Sources {
-				line += ", " + v.Value + ": " + s.String()
-			}
-		}
-		got = append(got, line)
-	}
-	if want := []string{
+	if got, want := l.posts(run), []string{
 		"1.1 completed, args.text: prompt (normalised)",
 		"3.1 refused, args.text: result 2.1 page [untrusted]",
-		"8.1 completed, args.text: prompt (normalised), args.text: result 1.1 post",
+		"8.1 completed, args.text: prompt (normalised)",
 		"9.1 refused, args.text: result 2.1 page [untrusted]",
 		"10.1 refused, args.text: nowhere [untrusted]",
 	}; !slices.Equal(got, want) {
@@ -64,5 +70,43 @@ func TestProvenance_TellsTheUsersWordsFromThoseOfAPage(t *testing.T) {
 	if code, out := l.command("policy", "explain", "provenance", "9.1"); code != 0 ||
 		!strings.Contains(out, "args.text: result 2.1 page [untrusted]") {
 		t.Errorf("explain: exit code %d:\n%s", code, out)
+	}
+}
+
+// On a real server, what a page says does not become trusted by results that repeat it, of calls
+// that are batched with others, too. It does not in a fork either, which takes over the outcomes of
+// such calls.
+func TestProvenance_OfAValueThatResultsRepeatIsThatOfTheirArguments(t *testing.T) {
+	l := newLab(t)
+	file := filepath.Join(t.TempDir(), "policies.yaml")
+	l.writeFile(file, provenance)
+	l.worker("--policies-file", file)
+	const foreign = "xxxxxxxxxx"
+	run := l.runAgent("repeats", withTools(agent(
+		step(call("page", `{"bytes":10}`)),
+		step(call("append", `{"text":"`+foreign+`"}`), call("echo", `{"text":"`+foreign+`"}`),
+			call("append_all", `{"texts":["`+foreign+`"]}`), call("append_all", `{"texts":["b"]}`)),
+		step(call("post", `{"text":"`+foreign+`"}`)), answer("done")),
+		"page append append_all echo post"))
+	l.result(run)
+	for _, r := range l.records(run) {
+		text := ""
+		if r.Result != nil {
+			text = string(r.Result.Output)
+		}
+		if repeats := strings.Contains(text, foreign); repeats != (r.CallID != "2.4") &&
+			r.Tool != "post" {
+			t.Errorf("the outcome of %s is %s", r.CallID, text)
+		}
+	}
+	expect(t, "posts", l.posts(run), []string{"3.1 refused, args.text: result 1.1 page [untrusted]"})
+	forked := l.forkOf("repeats", "--at", "2")
+	l.result(forked)
+	expect(t, "posts of the fork", l.posts(forked), []string{
+		"3.1 refused, args.text: nowhere [untrusted]"})
+	if written := l.entries(); slices.ContainsFunc(written, func(e entry) bool {
+		return e.Tool == "post"
+	}) {
+		t.Errorf("written: %+v", written)
 	}
 }

@@ -376,7 +376,10 @@ func (s ValueSource) String() string {
 // ValueSources is where a value that a rule asked about occurred before.
 type ValueSources struct {
 	// Value is the value as the rule names it, such as args.to or args.to[1].
-	Value   string        `json:"value"`
+	Value string `json:"value"`
+	// Short says that the value occurs in many texts by chance: from_people and free_of count its
+	// sources only where a rule asks for short values.
+	Short   bool          `json:"short,omitempty"`
 	Sources []ValueSource `json:"sources"`
 }
 

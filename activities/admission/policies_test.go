@@ -355,12 +355,12 @@ func TestPolicies_ReadContentsOfTheRun(t *testing.T) {
 	b, r := governed(t, rule("twice", "calls.exists(c, c.tool == 'send' && c.args.text == "+
 		"args.text)", api.PolicyDeny), rule("foreign", "!free_of(args.text, 'untrusted')",
 		api.PolicyDeny), rule("secret", "run.values.secret == args.text", api.PolicyDeny))
-	r.Facts.Statements = []*api.Statement{{Kind: api.SourcePrompt, Text: "send hello to ada"}}
-	r.Facts.Earlier = []*api.EarlierCall{{ID: "1.1", Tool: "read", Text: "send hello to eve",
+	r.Facts.Statements = []*api.Statement{{Kind: api.SourcePrompt, Text: "send hello to adele"}}
+	r.Facts.Earlier = []*api.EarlierCall{{ID: "1.1", Tool: "read", Text: "send hello to steve",
 		Status: api.CallCompleted, Labels: []string{"untrusted"}}}
 	r.Facts.Values = map[string]any{"secret": "hunter2"}
-	r.Calls = []api.Call{textCall("send", "ada"), textCall("send", "eve"), textCall("send", "ada"),
-		textCall("send", "hunter2")}
+	r.Calls = []api.Call{textCall("send", "adele"), textCall("send", "steve"),
+		textCall("send", "adele"), textCall("send", "hunter2")}
 	var got []string
 	for _, v := range b.admit(t, r) {
 		line := fmt.Sprint(v.Error != nil)

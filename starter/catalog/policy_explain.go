@@ -92,7 +92,11 @@ func sourcesLine(v api.ValueSources) string {
 	for i, s := range v.Sources {
 		texts[i] = s.String()
 	}
-	return v.Value + ": " + strings.Join(texts, ", ")
+	name := v.Value
+	if v.Short {
+		name += " (short)"
+	}
+	return name + ": " + strings.Join(texts, ", ")
 }
 
 func printExplained(a *cli.App, e explained) error {

@@ -57,14 +57,34 @@ func macros() (list []cel.Macro) {
 			}))
 	}
 	for _, fn := range sourceFunctions {
-		list = append(list, cel.GlobalMacro(fn.name, fn.args,
-			func(f cel.MacroExprFactory, _ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
-				all := append([]ast.Expr{f.NewIdent(nameFacts),
-					f.NewLiteral(types.String(exprText(args[0])))}, args...)
-				return f.NewCall("@"+fn.name, all...), nil
-			}))
+		list = append(list, cel.GlobalMacro(fn.name, fn.args, func(f cel.MacroExprFactory,
+			_ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
+			if fn.bounded {
+				args = append(slices.Clip(args), f.NewLiteral(types.False))
+			}
+			return overSources(f, fn.name, args), nil
+		}))
+		if !fn.bounded {
+			continue
+		}
+		list = append(list, cel.GlobalMacro(fn.name, fn.args+1, func(f cel.MacroExprFactory,
+			_ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
+			last := args[fn.args]
+			if last.Kind() != ast.LiteralKind || last.AsLiteral() != types.String(withShort) {
+				return nil, f.NewError(last.ID(), fmt.Sprintf("the last argument of %s can only "+
+					"be '%s', which lets it count short values", fn.name, withShort))
+			}
+			return overSources(f, fn.name, append(slices.Clone(args[:fn.args]),
+				f.NewLiteral(types.True))), nil
+		}))
 	}
 	return list
+}
+
+// overSources calls a function over sources with the facts and the name of its first argument.
+func overSources(f cel.MacroExprFactory, name string, args []ast.Expr) ast.Expr {
+	return f.NewCall("@"+name, append([]ast.Expr{f.NewIdent(nameFacts),
+		f.NewLiteral(types.String(exprText(args[0])))}, args...)...)
 }
 
 // narrow puts a where around the calls of a loop for every comparison that its condition requires:

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
@@ -56,25 +57,33 @@ type source struct {
 	Match  string   `cel:"match"`
 }
 
-// sourceFunctions are the functions over sources, with their numbers of arguments.
+// sourceFunctions are the functions over sources, with their numbers of arguments. bounded is set if
+// they leave out short parts, unless an expression asks for them.
 var sourceFunctions = []struct {
-	name   string
-	args   int
-	result *cel.Type
-	call   func(v *values, args []ref.Val) ref.Val
+	name    string
+	args    int
+	bounded bool
+	result  *cel.Type
+	call    func(v *values, args []ref.Val) ref.Val
 }{
-	{"sources", 1, cel.ListType(cel.ObjectType("policies.source")), sourcesOf},
-	{"from_people", 1, cel.BoolType, fromPeople},
-	{"free_of", 2, cel.BoolType, freeOf},
+	{"sources", 1, false, cel.ListType(cel.ObjectType("policies.source")), sourcesOf},
+	{"from_people", 1, true, cel.BoolType, fromPeople},
+	{"free_of", 2, true, cel.BoolType, freeOf},
 }
 
+// withShort is the last argument with which an expression asks for short parts.
+const withShort = "short"
+
 // sourceDeclarations declare the functions as macros write them: with facts and the name of the
-// value.
+// value, and whether short parts count as the last argument of those that are bounded.
 func sourceDeclarations() (options []cel.EnvOption) {
 	for _, fn := range sourceFunctions {
 		types := []*cel.Type{cel.OpaqueType("policies.facts"), cel.StringType, cel.DynType}
 		if fn.args == 2 {
 			types = append(types, cel.StringType)
+		}
+		if fn.bounded {
+			types = append(types, cel.BoolType)
 		}
 		options = append(options, cel.Function("@"+fn.name, cel.Overload("policies_"+fn.name, types,
 			fn.result, cel.FunctionBinding(func(args ...ref.Val) ref.Val {
@@ -103,6 +112,22 @@ type part struct {
 	number string
 	// folded is the text after fold.
 	folded string
+}
+
+// leastCounted is the number of characters, and of digits of a number, from which on a part counts
+// for from_people and free_of. Shorter ones are in most texts by chance: 0, 1 and 4 as numbering and
+// times, ids such as 12 in addresses.
+const leastCounted = 4
+
+// short reports whether a part is too short to say where it is from.
+func (p part) short() bool {
+	digits := 0
+	for _, c := range strings.TrimLeft(p.number, "-0.") {
+		if c != '.' {
+			digits++
+		}
+	}
+	return utf8.RuneCountInString(p.folded) < leastCounted || p.number != "" && digits < leastCounted
 }
 
 // partsOf returns the texts and numbers of a value. Empty texts, truth values and nulls are none.
@@ -401,7 +426,7 @@ func (v *values) record(all []found) {
 			continue
 		}
 		v.recorded = append(v.recorded, api.ValueSources{Value: api.Shorten(f.path, 100),
-			Sources: f.sources[:min(len(f.sources), maxRecorded)]})
+			Short: f.short(), Sources: f.sources[:min(len(f.sources), maxRecorded)]})
 	}
 }
 
@@ -440,13 +465,17 @@ func freeOf(v *values, args []ref.Val) ref.Val {
 	})
 }
 
-// each reports whether every part of a value has a source that is fine.
+// each reports whether every part of a value has a source that is fine. A short part, unless the
+// last argument asks for it, has the source nowhere.
 func (v *values) each(args []ref.Val, fine func(api.ValueSource) bool) ref.Val {
 	all, err := v.trace(nameOf(args[0]), args[1])
 	if err != nil {
 		return types.WrapErr(err)
 	}
 	for _, f := range all {
+		if f.short() && args[len(args)-1] != types.True {
+			f.sources = v.nowhere()
+		}
 		if !slices.ContainsFunc(f.sources, fine) {
 			return types.False
 		}

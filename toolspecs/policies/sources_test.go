@@ -274,3 +274,36 @@ func TestSources_OfLongResultsTakeBoundedWork(t *testing.T) {
 		t.Error("a long phrase is not found")
 	}
 }
+
+// Short values and small numbers are in many texts by chance, so that people wrote them only where
+// a rule says that they count.
+func TestSources_OfShortValuesCountOnlyIfTheRuleAsksForThem(t *testing.T) {
+	for value, counted := range map[string]bool{`0`: false, `4`: false, `-4`: false, `"007"`: false,
+		`999`: false, `"0999"`: false, `"5.00"`: false, `12.5`: false, `0.001`: false, `"eve"`: false,
+		`"1st"`: false, `1000`: true, `12.75`: true, `"12.750"`: true, `"mail"`: true,
+		`"mail-4"`: true, `"été1"`: true} {
+		f := &Facts{Labels: []string{"untrusted"},
+			Arguments: json.RawMessage(`{"id":` + value + `,"all":[` + value + `,"mail"]}`),
+			Statements: []*api.Statement{{Kind: api.SourcePrompt, Text: "1. Delete mail-4 of eve at " +
+				"0, 4 and -4, 0.001, 5.00, 007, 12.5, 12.75, 0999, 999, the 1st of 1000 mail été1."}}}
+		for expression, want := range map[string]bool{"from_people(args.id)": counted,
+			"from_people(args.all)": counted, "free_of(args.id, 'untrusted')": counted,
+			"from_people(args.id, 'short')": true, "free_of(args.all, 'untrusted', 'short')": true,
+			"free_of(args.id, 'private')": true, "sources(args.id)[0].kind == 'prompt'": true} {
+			if got := evaluate(t, expression, f); got != fmt.Sprint(want) {
+				t.Errorf("%s of %s: %s, want %v", expression, value, got, want)
+			}
+		}
+		set := Of(api.PolicyRule{Name: "r", When: "from_people(args.id)", Then: api.PolicyWarn})
+		if all := Decide(f, []*Set{set}, nil).Sources; len(all) != 1 || all[0].Short == counted {
+			t.Errorf("%s: recorded %+v", value, all)
+		}
+	}
+	for _, expression := range []string{"from_people(args.id, 'shrt')", "from_people(args.id, true)",
+		"free_of(args.id, 'untrusted', args.x)"} {
+		if _, err := Compile(expression); err == nil ||
+			!strings.Contains(err.Error(), "can only be 'short'") {
+			t.Errorf("%s: %v", expression, err)
+		}
+	}
+}

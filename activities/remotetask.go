@@ -37,15 +37,28 @@ func earlierTask(ctx context.Context, t attempt) *api.RemoteTask {
 	return t.Task
 }
 
-// maxSaveWait bounds the wait until a task is saved. The call goes on after that: the heartbeats
-// that follow carry the task, too.
+// maxSaveWait bounds the wait until a task or a note is saved. The call goes on after that: the
+// heartbeats that follow carry it, too.
 const maxSaveWait = 10 * time.Second
 
 // saveTask sends the task with a heartbeat, and waits until the server has it.
 func (p *pulse) saveTask(ctx context.Context, task *api.RemoteTask) {
+	p.save(ctx, func() { p.task, p.taskOver = task, task == nil })
+}
+
+// saveNote sends what the outcome of the call has to say with a heartbeat, and waits until the
+// server has it: nobody else can say it if the worker is lost. An empty note is not sent.
+func (p *pulse) saveNote(ctx context.Context, note string) {
+	if p != nil && note != "" {
+		p.save(ctx, func() { p.notes = []string{note} })
+	}
+}
+
+// save sends what set sets with a heartbeat, and waits until the server has it.
+func (p *pulse) save(ctx context.Context, set func()) {
 	saved := make(chan struct{})
 	p.mu.Lock()
-	p.task, p.taskOver = task, task == nil
+	set()
 	p.saving = append(p.saving, saved)
 	p.hasten(time.Nanosecond)
 	p.mu.Unlock()
@@ -57,7 +70,7 @@ func (p *pulse) saveTask(ctx context.Context, task *api.RemoteTask) {
 	}
 }
 
-// saved ends the waits of saveTask that a heartbeat served, unless it failed. The caller holds the
+// saved ends the waits of save that a heartbeat served, unless it failed. The caller holds the
 // lock.
 func (p *pulse) saved(served []chan struct{}, err error) {
 	if err != nil {
@@ -74,8 +87,8 @@ func (p *pulse) heartbeatDetails() []any {
 	switch {
 	case p.speech != nil:
 		return []any{p.speech.live()}
-	case p.task != nil || p.taskOver:
-		beat := api.Heartbeat{Task: p.task, TaskOver: p.taskOver}
+	case p.task != nil || p.taskOver || len(p.notes) > 0:
+		beat := api.Heartbeat{Task: p.task, TaskOver: p.taskOver, Notes: p.notes}
 		if p.progress != nil {
 			beat.Progress = *p.progress
 		}

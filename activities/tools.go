@@ -39,8 +39,10 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 		ctx, stop = inlineContext(ctx, t.inline.Left)
 		defer stop()
 	}
+	p.saveNote(ctx, instances.Note(ctx))
 	result, failure := a.call(ctx, t)
 	if failure != waiting {
+		failure = instances.Noted(ctx, failure)
 		slots.RecordWait(ctx, &result, failure)
 	}
 	switch failure {

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -61,5 +62,22 @@ func TestActivityFailure_BecomesTheErrorOfTheCall(t *testing.T) {
 					tt.want, tt.phase, tt.words)
 			}
 		})
+	}
+}
+
+// The outcome of a call whose worker was lost says what the last heartbeat had to say.
+func TestActivityFailure_KeepsTheNotesOfTheLastHeartbeat(t *testing.T) {
+	beat, err := json.Marshal(Heartbeat{Notes: []string{"this is a new instance"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := ActivityFailure{Timeout: TimeoutHeartbeat,
+		LastHeartbeat: func(v any) error { return json.Unmarshal(beat, v) }}
+	for _, effect := range []Effect{EffectOnce, EffectRead} {
+		if e := f.CallError(Tool{Name: "t", Effect: effect}, Route{}); len(e.Notes) != 1 ||
+			!strings.Contains(e.ForModel(), "this is a new instance") ||
+			!strings.Contains(e.Error(), "this is a new instance") {
+			t.Errorf("%s: %v, notes %q", effect, e, e.Notes)
+		}
 	}
 }

@@ -122,12 +122,15 @@ type Error struct {
 	// Unclear says that the call may have taken effect although its type does not say so. Such a
 	// failure of a tool with effect once has the type outcome_unknown.
 	Unclear bool `json:"unclear,omitempty"`
+	// Notes say what the reader of the failure should know besides it, as those of a result: that
+	// the call ran on a new instance, for example.
+	Notes []string `json:"notes,omitempty"`
 	// NotDone says that the outcome of the call was unknown, and that verifying it found that the
 	// call had no effect. Its type is execution_error.
 	NotDone bool `json:"not_done,omitempty"`
 }
 
-// Error returns type, message, problems and details.
+// Error returns type, message, problems, notes and details.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.known())
@@ -137,12 +140,15 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// known returns type, message and problems, without details.
+// known returns type, message, problems and notes, without details.
 func (e *Error) known() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", e.Type, e.Message)
 	for _, p := range e.Problems {
 		b.WriteString("\n  " + p.String())
+	}
+	for _, note := range e.Notes {
+		b.WriteString("\n  note: " + note)
 	}
 	return b.String()
 }
@@ -153,8 +159,8 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Type == e.Type
 }
 
-// ForModel returns the text of the failure for a model: type, message, all problems, near names and
-// advice.
+// ForModel returns the text of the failure for a model: type, message, all problems, notes, near names
+// and advice.
 func (e *Error) ForModel() string {
 	var b strings.Builder
 	b.WriteString("ERROR " + e.known())
@@ -284,7 +290,9 @@ func (f ActivityFailure) callError(tool Tool, route Route) *Error {
 	case f.requeued(route):
 		return lostWaiting(tool.Lane)
 	case f.Timeout != "":
-		return timeoutError(f.Timeout, tool)
+		e := timeoutError(f.Timeout, tool)
+		e.Notes = f.reportedNotes()
+		return e
 	case f.Cancelled:
 		return &Error{Type: ErrCancelled,
 			Message: "the run was cancelled while this call waited or ran", Phase: PhaseExecution}
@@ -297,6 +305,15 @@ func (f ActivityFailure) callError(tool Tool, route Route) *Error {
 	unknown := &Error{Type: ErrExecution, Message: f.Message, Phase: PhaseExecution}
 	unknown.SetUnclear(tool.Effect)
 	return unknown
+}
+
+// reportedNotes returns the notes that the last heartbeat of a lost attempt carried.
+func (f ActivityFailure) reportedNotes() []string {
+	var last Heartbeat
+	if f.LastHeartbeat == nil || f.LastHeartbeat(&last) != nil {
+		return nil
+	}
+	return last.Notes
 }
 
 // SetUnclear marks the error of a call that may have taken effect. The outcome of a call with

@@ -282,6 +282,8 @@ type Heartbeat struct {
 	// one, and it is of no more use to the call.
 	Task     *RemoteTask `json:"remote_task,omitempty"`
 	TaskOver bool        `json:"remote_task_over,omitempty"`
+	// Notes are those of the call's outcome, should its worker be lost.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // MaxFollows bounds how often a call is scheduled again to wait for its remote task.

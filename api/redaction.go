@@ -171,6 +171,7 @@ func (h *Hider) Error(e *Error) *Error {
 	hidden.Message = h.Text(e.Message)
 	hidden.Problems = h.Problems(e.Problems)
 	hidden.Near, hidden.Details = h.Texts(e.Near), h.Texts(e.Details)
+	hidden.Notes = h.Texts(e.Notes)
 	return &hidden
 }
 

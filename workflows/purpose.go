@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/temporal"
@@ -260,9 +261,9 @@ func (c *callRun) verify(ctx workflow.Context, failure *api.Error) (r *api.Resul
 	switch {
 	case err == nil && done:
 		request.Output = output
-		request.Notes = append(request.Notes[:len(request.Notes):len(request.Notes)],
-			fmt.Sprintf("verified by %s of %s: the call did not report (%s), and it has taken effect",
-				api.VerifyCallID(c.call.ID, c.verifications), c.tool.Verify.Tool, failure.Type))
+		request.Notes = slices.Concat(request.Notes, failure.Notes, []string{fmt.Sprintf(
+			"verified by %s of %s: the call did not report (%s), and it has taken effect",
+			api.VerifyCallID(c.call.ID, c.verifications), c.tool.Verify.Tool, failure.Type)})
 	case err == nil:
 		absent := *failure
 		absent.Type, absent.NotDone = api.ErrExecution, true

@@ -44,6 +44,7 @@ func ValidError(failed *api.Error) api.Error {
 			Message: ValidText(p.Message)}
 	}
 	e.Near, e.Details = validTexts(e.Near), validTexts(e.Details)
+	e.Notes = validTexts(e.Notes)
 	return e
 }
 

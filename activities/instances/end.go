@@ -159,6 +159,9 @@ func resultOf(h *hosting, end ending) (state api.InstanceProgress, err error) {
 	switch {
 	case left.Creating: // the run has its state
 		left.Creating = end.kind != endNotCreated
+		if lostState(h.request.Name(), h.last, h.gone) != "" {
+			left.Ended = h.gone // for the next instance, which has to say so
+		}
 	case !h.adopted:
 		left.State = nil // the last heartbeat has it
 	}

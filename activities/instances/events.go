@@ -343,8 +343,8 @@ func previousOfRun(ctx context.Context, h *hosting) (last api.InstanceProgress, 
 	case h.request.Lost:
 		return h.request.Last, cmp.Or(h.request.Last.Ended, lostWorker), nil
 	default:
-		return h.request.Last, fmt.Sprintf("the last one was closed after %s without a call",
-			h.spec.Entry.IdleTimeout), nil
+		return h.request.Last, cmp.Or(h.request.Last.Ended, fmt.Sprintf(
+			"the last one was closed after %s without a call", h.spec.Entry.IdleTimeout)), nil
 	}
 	for _, ref := range slices.Backward(h.request.Before) {
 		details, known, err := h.lastHeartbeat(ctx, ref)

@@ -267,7 +267,17 @@ func (h *hosting) createOnce(ctx context.Context) (*instance, error) {
 	return i, nil
 }
 
+// creationError returns why the instance could not be created. It also says that the state of the
+// last one is gone: there is no call on the next one that could.
 func (h *hosting) creationError(ctx context.Context, err error) error {
+	e := h.creationFailure(ctx, err)
+	if note := lostState(h.request.Name(), h.last, h.gone); note != "" {
+		e.Notes = append(e.Notes, note)
+	}
+	return e
+}
+
+func (h *hosting) creationFailure(ctx context.Context, err error) *api.Error {
 	if cause := context.Cause(ctx); errors.Is(cause, executor.ErrTimeout) &&
 		(errors.Is(err, cause) || errors.Is(err, ctx.Err())) {
 		return api.Errorf(api.ErrTimeout, "the instance of %s was not created within %s",

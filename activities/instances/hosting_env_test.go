@@ -168,8 +168,12 @@ func (h *hosts) tool(ctx context.Context, input converter.EncodedValues) (api.Re
 	ctx = executor.WithRedactor(api.WithCallContext(ctx,
 		api.CallContext{CallID: activity.GetInfo(ctx).ActivityID}), &executor.Redactor{})
 	answer, err := Execute(ctx, h.starter, &h.compiled.Spec, x.Arguments)
+	var failure *api.Error
 	if err != nil {
-		return api.Result{}, executor.Failure(executor.CallError(ctx, err, &h.compiled.Spec))
+		failure = executor.CallError(ctx, err, &h.compiled.Spec)
+	}
+	if failure = Noted(ctx, failure); failure != nil {
+		return api.Result{}, executor.Failure(failure)
 	}
 	return api.Result{Output: answer.Output, Notes: answer.Notes}, nil
 }

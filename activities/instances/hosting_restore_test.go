@@ -1,16 +1,19 @@
 package instances
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/tool"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 )
 
 // The new instance has the state of the last call that reported, and answers a repetition of that
@@ -119,6 +122,85 @@ func TestHostInstance_NotesLostState(t *testing.T) {
 			h.failed(running)
 		})
 	}
+}
+
+// Every call says that the state is gone until one has completed, whatever ended the last instance.
+func TestHostInstance_NotesLostStateInFailures(t *testing.T) {
+	used := api.InstanceProgress{Generation: 4, Used: true}
+	exited := used
+	exited.Ended = "the server exited"
+	for says, c := range map[string]struct {
+		last    api.InstanceProgress
+		lost    bool
+		details []any
+	}{
+		"the worker that hosted the last one was lost": {details: []any{used}},
+		"the server exited":                            {details: []any{exited}},
+		"the last one was closed after 10m0s":          {last: used},
+		"the last one was closed by ada":               {last: used.AfterClose("the last one was closed by ada")},
+		"was lost":                                     {last: used, lost: true},
+	} {
+		t.Run(says, func(t *testing.T) {
+			failures := 2
+			h := newHosts(t, nil, func(h *hosts) tool.Stateful {
+				return tool.NewStateful("counter", func(context.Context,
+					tool.StartInfo) (*loud, error) {
+					return &loud{hosts: h, call: func(context.Context) error {
+						if failures--; failures >= 0 {
+							return errors.New("no such row")
+						}
+						return nil
+					}}, nil
+				}, tool.NewMethod("add", (*loud).Add))
+			})
+			r := h.request()
+			r.Last, r.Lost = c.last, c.lost
+			running := h.start(r, c.details...)
+			s := expect.Receive(t, "the instance", h.served)
+			for range 2 {
+				_, err := h.call(s, 1)
+				app, ok := errors.AsType[*temporal.ApplicationError](err)
+				var e api.Error
+				if !ok || app.Details(&e) != nil || len(e.Notes) != 1 ||
+					!expect.Contains(e.Notes[0], says, "without the state") ||
+					!expect.Contains(e.ForModel(), "no such row", e.Notes[0]) {
+					t.Errorf("the call failed with %v, notes %q", err, e.Notes)
+				}
+			}
+			if notes := h.add(s, 1).Notes; len(notes) != 1 || !expect.Contains(notes[0], says) {
+				t.Errorf("the first answer has the notes %q", notes)
+			}
+			if notes := h.add(s, 1).Notes; len(notes) > 0 {
+				t.Errorf("the second answer has the notes %q", notes)
+			}
+			running.end(errors.New("over"))
+			h.failed(running)
+		})
+	}
+}
+
+// The failure to create the next instance says it, too, and leaves the reason to the one after it.
+func TestHostInstance_NotesLostStateWhereNoInstanceIsCreated(t *testing.T) {
+	h := newHosts(t, nil, func(*hosts) tool.Stateful {
+		return tool.NewStateful("counter", func(context.Context,
+			tool.StartInfo) (*loud, error) {
+			return nil, errors.New("no display")
+		}, tool.NewMethod("add", (*loud).Add))
+	})
+	e, left, _ := h.failed(h.start(h.request(), api.InstanceProgress{Generation: 4, Used: true}))
+	if len(e.Notes) != 1 || !expect.Contains(e.Notes[0], lostWorker) || left.Ended != lostWorker {
+		t.Errorf("failed with %v, notes %q, and left %+v", e.Message, e.Notes, left)
+	}
+	h = newHosts(t, nil, plain)
+	r := h.request()
+	r.Last = left
+	running := h.start(r)
+	s := expect.Receive(t, "the instance", h.served)
+	if notes := h.add(s, 1).Notes; len(notes) != 1 || !expect.Contains(notes[0], lostWorker) {
+		t.Errorf("the first answer has the notes %q", notes)
+	}
+	running.end(errors.New("over"))
+	h.failed(running)
 }
 
 // reportedBefore returns an ended execution whose host reported a state with its last heartbeat.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,8 +38,9 @@ type instance struct {
 	running  int
 	lastUsed time.Time
 	drained  chan struct{} // closed when no call runs; nil while one does
-	// note is reported about the instance with the next answer.
-	note         string
+	// note is reported about the instance by its calls until one has completed. said is the note of
+	// the last answer.
+	note, said   string
 	unsaved      bool
 	hostInstance api.InstanceProgress
 	// snapshot is written only by calls that run alone.
@@ -46,7 +48,7 @@ type instance struct {
 }
 
 // newInstance returns an instance that no call has used yet. last is what is known of the run's
-// previous instance; the first call's answer reports if its state is lost.
+// previous instance; the first call reports if its state is lost.
 func newInstance(name string, spec *toolspecs.Spec, m executor.Instance, l *lease.Lease,
 	last api.InstanceProgress, gone string) *instance {
 	i := &instance{handler: executor.Handler(spec), created: m, lease: l, hostInstance: last,
@@ -54,11 +56,17 @@ func newInstance(name string, spec *toolspecs.Spec, m executor.Instance, l *leas
 	close(i.drained)
 	i.snapshots, _ = m.Value.(tool.Snapshotter)
 	i.everyCall = i.snapshots != nil && spec.Entry.OnLoss == api.OnLossRecreate
-	if last.Used && last.State == nil {
-		i.note = fmt.Sprintf("%s: this is a new instance of %s, without the state of the previous one",
-			gone, name)
-	}
+	i.note = lostState(name, last, gone)
 	return i
+}
+
+// lostState says that the state of the last instance is gone; empty if it is not.
+func lostState(name string, last api.InstanceProgress, gone string) string {
+	if !last.Used || last.State != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s: this is a new instance of %s, without the state of the previous one",
+		gone, name)
 }
 
 // restore gives the instance the state of the previous one.
@@ -100,7 +108,12 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
 	call, _ := api.ContextOf(ctx)
 	id := snapshotID(call, spec)
 	if c, ok := i.snapshot.find(id); ok {
-		return c.answer()
+		answer, err := c.answer()
+		answer.Notes = append(answer.Notes, i.notes()...)
+		return answer, err
+	}
+	if err := i.use(); err != nil {
+		return executor.Answer{}, notStarted(err, spec)
 	}
 	call.Generation = i.state().Generation
 	hidden := executor.RedactorOf(ctx)
@@ -120,7 +133,7 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
 	if lost := i.commit(ended, spec.Execution.Effect); lost != nil {
 		return executor.Answer{}, interrupted(lost, spec)
 	}
-	answer.Notes = append(answer.Notes, i.notes(err == nil)...)
+	answer.Notes = append(answer.Notes, i.notes()...)
 	return answer, err
 }
 
@@ -214,11 +227,25 @@ func Execute(ctx context.Context, kind executor.Executor, spec *toolspecs.Spec,
 	return kind.Execute(ctx, spec, args)
 }
 
+// use reports the instance as used before its first call runs: if the worker is lost during that
+// call, the next instance has to say that it lacks the state. An instance that can be rebuilt loses
+// nothing with its first call.
+func (i *instance) use() error {
+	i.mu.Lock()
+	first := !i.everyCall && !i.hostInstance.Used
+	i.hostInstance.Used = i.hostInstance.Used || first
+	i.mu.Unlock()
+	if first {
+		return i.lease.Commit()
+	}
+	return nil
+}
+
 // commit saves the effect of a call before the call reports, if the tool requires that. A call that
 // is retried leaves the earlier snapshot in place, because it must not take effect twice on a
 // rebuilt instance; so does a call that reads. The error reports that the instance was lost before.
 func (i *instance) commit(c snapshotCall, effect api.Effect) error {
-	if i.everyCall && effect == api.EffectRead {
+	if !i.everyCall || effect == api.EffectRead {
 		return nil
 	}
 	i.mu.Lock()
@@ -226,10 +253,10 @@ func (i *instance) commit(c snapshotCall, effect api.Effect) error {
 	i.hostInstance.Used = true
 	i.mu.Unlock()
 	final := c.Error == nil || !c.Error.Retryable
-	if i.everyCall && final {
+	if final {
 		i.saveSnapshot(&c)
 	}
-	if i.everyCall && final || first {
+	if final || first {
 		return i.lease.Commit()
 	}
 	return nil
@@ -257,16 +284,50 @@ func (i *instance) saveSnapshot(c *snapshotCall) {
 	i.unsaved, i.hostInstance.State = err != nil, packed
 }
 
-// notes returns what an answer reports about the instance, once.
-func (i *instance) notes(answered bool) []string {
+// notes returns what an answer reports about the instance.
+func (i *instance) notes() []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.note == "" || !answered {
+	if i.said = i.note; i.note == "" {
 		return nil
 	}
-	note := i.note
-	i.note = ""
-	return []string{note}
+	return []string{i.note}
+}
+
+// Note returns what a call on the instance in ctx has to report about it, however the call ends;
+// empty for nothing.
+func Note(ctx context.Context) string {
+	i, ok := ctx.Value(instanceKey{}).(*instance)
+	if !ok {
+		return ""
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.note
+}
+
+// Noted returns the failure of a call on the instance in ctx with what there is to report about the
+// instance; nil for a call that completed, whose answer has reported it. A failure does not use the
+// note up: the server or the run may repeat the call, and nobody reads the attempts before the last.
+func Noted(ctx context.Context, failure *api.Error) *api.Error {
+	i, ok := ctx.Value(instanceKey{}).(*instance)
+	if !ok {
+		return failure
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if failure == nil {
+		if i.note == i.said {
+			i.note = ""
+		}
+		return nil
+	}
+	if i.note == "" {
+		return failure
+	}
+	noted := *failure
+	noted.Notes = append(slices.Clip(noted.Notes), i.note)
+	return &noted
 }
 
 // interrupted is the error of a call whose instance was given up while it ran.

@@ -183,6 +183,24 @@ func TestInstance_TakesNoSnapshotsOfReads(t *testing.T) {
 	}
 }
 
+// The server knows that the instance is used before its first call runs, which may be lost.
+func TestInstance_ReportsItsUseBeforeItsFirstCallRuns(t *testing.T) {
+	i := newLive(t, false, nil)
+	done := make(chan error, 1)
+	go func() {
+		_, err := i.do(t.Context(), "1", `"wait"`)
+		done <- err
+	}()
+	expect.Receive(t, "the call", i.scripted.inside)
+	if !i.server.Last().Used {
+		t.Errorf("reported %+v while the first call runs", i.server.Last())
+	}
+	close(i.scripted.proceed)
+	if err := expect.Receive(t, "the end of the call", done); err != nil {
+		t.Error(err)
+	}
+}
+
 // Heartbeats only report that the instance was used.
 func TestInstance_ReportsNoStateWithoutSnapshots(t *testing.T) {
 	for name, i := range map[string]*liveInstance{

@@ -76,6 +76,7 @@ func (c *calls) failed(e *historypb.HistoryEvent, a *activity, f api.ActivityFai
 	}
 	r := a.record
 	r.Error = fault
+	r.Notes = slices.Concat(r.Notes, fault.Notes)
 	onlyWaited(&r)
 	r.Status = failedStatus(r.Error)
 	r = waited(r, r.Error.WaitedMicros)

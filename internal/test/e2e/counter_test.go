@@ -68,6 +68,9 @@ func (c *counter) Add(ctx context.Context, in addArgs) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
+	if in.By < 0 {
+		return 0, errors.New("it does not count down")
+	}
 	c.n += in.By
 	call, _ := api.ContextOf(ctx)
 	if err := write(ctx, entry{Text: fmt.Sprint(wroteAdded, " as ", call.Generation)}); err != nil {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
@@ -172,6 +173,50 @@ func TestInstance_IsClosedWhenIdle(t *testing.T) {
 		"3.2 completed 10; the last one was closed after 1s without a call: this is a new instance of forgetful_counter, without the state of the previous one"})
 	expect(t, "instances", l.texts(id, rebuilt), []string{wroteMade, wroteAdded + " as 1", wroteClosed,
 		wroteMade, wroteRestored, wroteAdded + " as 2", wroteClosed})
+}
+
+// Whatever becomes of the first call on the next instance, its record and the text for the model
+// say that the state is gone: of one that fails, and of one whose worker is killed. A failed call
+// leaves it to the next one to say so, too.
+func TestInstance_SaysThatItsStateIsGoneHoweverTheNextCallEnds(t *testing.T) {
+	l := newLab(t)
+	first, second := l.worker(), l.worker()
+	const tool = "drowsy_counter"
+	const gone = "the last one was closed after 4s without a call: this is a new instance of " +
+		tool + ", without the state of the previous one"
+	// The meetings wait in the journal for the instance to be closed.
+	run := l.runAgent("run", counting("meet "+tool, step(call(tool, `{"by":1}`)),
+		step(call("meet", `{"lines":4}`)), step(call(tool, `{"by":-1}`)),
+		step(call(tool, `{"by":10}`)), step(call(tool, `{"by":100}`)),
+		step(call("meet", `{"lines":9}`)), step(call(tool, `{"gate":"before"}`)), answer("done")))
+	id := run.GetRunID()
+	l.awaitText(id, tool, wroteAsked, 1)
+	l.killHost(id, tool, first, second)
+	l.result(run)
+	texts := map[string]string{}
+	for _, m := range l.conversation(run) {
+		texts[m.CallID] = m.Text
+	}
+	var got []string
+	for _, r := range l.records(run) {
+		if r.Tool != tool {
+			continue
+		}
+		line := r.CallID + " " + string(r.Status)
+		if r.Error != nil {
+			line += " " + string(r.Error.Type)
+		}
+		if slices.Contains(r.Notes, gone) {
+			line += " gone"
+		}
+		if strings.Contains(texts[r.CallID], gone) {
+			line += " told"
+		}
+		got = append(got, line)
+	}
+	slices.Sort(got)
+	expect(t, "calls", got, []string{"1.1 completed", "3.1 failed execution_error gone told",
+		"4.1 completed gone told", "5.1 completed", "7.1 failed outcome_unknown gone told"})
 }
 
 // The factory's error is the answer to the waiting calls, and the next call tries again.

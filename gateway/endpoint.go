@@ -177,7 +177,7 @@ func (e *endpoint) replay(r *http.Request, h *httpRequest, s *mcp.Server, id ses
 		}
 		// The context has no end: the session outlives the request.
 		again, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()),
-			http.MethodPost, r.URL.String(), bytes.NewReader(body))
+			http.MethodPost, Path, bytes.NewReader(body))
 		if err != nil {
 			return false
 		}

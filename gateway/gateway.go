@@ -15,13 +15,14 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/content"
+	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // Paths of the gateway. Below Path are the virtual servers, by name.
 const (
-	Path         = "/mcp"
-	OperatorPath = "/operator"
+	Path         = routes.ServerPath
+	OperatorPath = routes.OperatorPath
 )
 
 // Defaults of a Config.
@@ -51,9 +52,10 @@ type Config struct {
 	// Roles returns the roles of the sender of a request; nil for none. Whoever may use
 	// OperatorPath decides with them.
 	Roles func(*http.Request) []api.UserRole
-	// Operates reports whether the sender of a request may decide about approvals; nil allows it
-	// to everyone.
-	Operates func(*http.Request) bool
+	// Operates reports whether the sender of the HTTP request of a context may use the tools for
+	// approvals; required. These tools ask for each message, so that a request that has reached
+	// them without authorization decides nothing.
+	Operates func(context.Context) bool
 	// Direct is how long a request waits for the result of its call before the client gets a task
 	// or progress; default DefaultDirect.
 	Direct time.Duration
@@ -92,8 +94,8 @@ type Gateway struct {
 
 // New returns a gateway. It returns an error if the configuration misses something.
 func New(c Config) (*Gateway, error) {
-	if c.Sessions == nil || c.Catalog == nil || c.Caller == nil {
-		return nil, errors.New("a gateway needs Sessions, Catalog and Caller")
+	if c.Sessions == nil || c.Catalog == nil || c.Caller == nil || c.Operates == nil {
+		return nil, errors.New("a gateway needs Sessions, Catalog, Caller and Operates")
 	}
 	c.Direct = cmp.Or(c.Direct, DefaultDirect)
 	c.Wait = max(cmp.Or(c.Wait, DefaultWait), c.Direct)
@@ -115,19 +117,15 @@ func New(c Config) (*Gateway, error) {
 	return g, nil
 }
 
-// ServeHTTP serves Path, the virtual servers below it, and OperatorPath.
+// ServeHTTP serves requests that routes.Handlers has routed to a server or the operator.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	server, operates, ok := route(r.URL.Path)
-	switch {
-	case !ok || !g.hasServer(server, r):
-		http.NotFound(w, r)
-	case operates && g.config.Operates != nil && !g.config.Operates(r):
-		http.Error(w, "deciding about approvals is not allowed to this identity",
-			http.StatusForbidden)
-	case operates:
+	switch route := routes.From(r); {
+	case route.Kind == routes.Operator:
 		g.operator.serve(w, r, "")
+	case route.Kind == routes.Server && g.hasServer(route.Name, r):
+		g.mcp.serve(w, r, route.Name)
 	default:
-		g.mcp.serve(w, r, server)
+		http.NotFound(w, r)
 	}
 }
 

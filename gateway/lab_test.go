@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -187,7 +188,8 @@ func (l *lab) replica(change func(*Config)) (*Gateway, string) {
 			}
 			return api.Caller{Type: api.CallerSession, ID: name, Auth: api.AuthKey}
 		},
-		Direct: 50 * time.Millisecond, Wait: 10 * time.Second, StateKey: []byte("key")}
+		Operates: func(context.Context) bool { return true },
+		Direct:   50 * time.Millisecond, Wait: 10 * time.Second, StateKey: []byte("key")}
 	if change != nil {
 		change(&c)
 	}
@@ -195,7 +197,7 @@ func (l *lab) replica(change func(*Config)) (*Gateway, string) {
 	if err != nil {
 		l.Fatal(err)
 	}
-	server := httptest.NewServer(g)
+	server := httptest.NewServer(routes.Handlers{routes.Server: g, routes.Operator: g})
 	l.Cleanup(server.Close)
 	l.Cleanup(g.Drain)
 	return g, server.URL

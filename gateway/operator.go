@@ -3,7 +3,9 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/wire"
@@ -55,7 +57,7 @@ func (g *Gateway) newOperatorServer(session string) *mcp.Server {
 	s := mcp.NewServer(g.implementation(), &mcp.ServerOptions{Logger: wire.Quiet(g.config.Logger),
 		GetSessionID: constant(session), Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{ListChanged: true}}})
-	s.AddReceivingMiddleware(g.guard)
+	s.AddReceivingMiddleware(g.guard, g.operatorsOnly)
 	mcp.AddTool(s, &mcp.Tool{Name: "list_approvals", Annotations: readOnly(),
 		Description: "Lists the calls of all runs that wait for approval, oldest first."},
 		g.listApprovals)
@@ -73,6 +75,22 @@ func (g *Gateway) listApprovals(ctx context.Context, _ *mcp.CallToolRequest, _ n
 	all, err := g.config.Sessions.Approvals(ctx)
 	if err != nil {
 		return nil, listedApprovals{}, fmt.Errorf("the approvals cannot be read: %w", err)
+// operatorsOnly is the middleware that refuses requests of senders who may not use the tools for
+// approvals, whichever way they came. Notifications pass: they cause nothing, and their HTTP
+// request may have ended already.
+func (g *Gateway) operatorsOnly(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if strings.HasPrefix(method, "notifications/") {
+			return next(ctx, method, req)
+		}
+		if h := g.httpRequest(ctx, req); h.header == nil || !g.config.Operates(h.ctx) {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+				Message: "deciding about approvals is not allowed to this identity"}
+		}
+		return next(ctx, method, req)
+	}
+}
+
 	}
 	list := listedApprovals{Approvals: []listedApproval{}}
 	for _, a := range all[:min(len(all), maxApprovals)] {

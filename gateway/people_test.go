@@ -231,6 +231,30 @@ func TestOperator_DecidesAboutCallsOfOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+// The tools for approvals check their sender themselves: a request that has reached them without
+// authorization lists and decides nothing.
+func TestOperator_ToolsRefuseWhoeverMayNotUseThem(t *testing.T) {
+	l := newLab(t, func(c *Config) {
+		c.Operates = func(context.Context) bool { return false }
+	})
+	l.approvals = []OpenApproval{{Run: "run", Caller: api.Caller{ID: "bob"},
+		Approval: api.Approval{Call: "1", Tool: "pay", ApprovalNeed: api.ApprovalNeed{
+			Text: "pay 5", Digest: "d"}}}}
+	l.calls["run.1"] = &api.SessionCallStatus{}
+	for _, tool := range []string{"list_approvals", "approve", "deny"} {
+		r := l.post(l.url+OperatorPath, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call",`+
+			`"params":{"name":%q,"arguments":{"run_id":"run","call_id":"1","digest":"d"},%s}}`, tool,
+			modernMeta("{}")), versionHeader, stateless, "Mcp-Method", "tools/call", "Mcp-Name", tool)
+		if r.Error == nil || r.Error.Message != "deciding about approvals is not allowed to this "+
+			"identity" || len(r.Result) > 0 {
+			t.Errorf("%s: %+v", tool, r)
+		}
+	}
+	if len(l.decisions) > 0 {
+		t.Errorf("decided: %+v", l.decisions)
+	}
+}
+
 		return res
 	}
 	list, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_approvals"})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -64,18 +63,4 @@ func (q *requests) of(header http.Header) *httpRequest {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.byHint[header.Get(requestHeader)]
-}
-
-// route returns the virtual server of a path, and whether it is the path of operators.
-func route(path string) (server string, operates, ok bool) {
-	path = strings.TrimSuffix(path, "/")
-	if path == OperatorPath {
-		return "", true, true
-	}
-	rest, ok := strings.CutPrefix(path, Path)
-	if !ok || rest == "" {
-		return "", false, ok
-	}
-	server, ok = strings.CutPrefix(rest, "/")
-	return server, false, ok && server != "" && !strings.Contains(server, "/")
 }

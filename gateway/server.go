@@ -142,15 +142,10 @@ type request struct {
 
 // request returns what a handler knows about a message.
 func (g *Gateway) request(ctx context.Context, req mcp.Request, p mcp.Params) *request {
-	r := &request{Gateway: g, ctx: ctx, meta: p.GetMeta(), http: &httpRequest{ctx: ctx}}
+	r := &request{Gateway: g, ctx: ctx, meta: p.GetMeta(), http: g.httpRequest(ctx, req)}
 	r.session, _ = req.GetSession().(*mcp.ServerSession)
 	if r.client = r.session.InitializeParams(); r.client == nil {
 		r.client = &mcp.InitializeParams{}
-	}
-	if extra := req.GetExtra(); extra != nil && extra.Header != nil {
-		if h := g.requests.of(extra.Header); h != nil {
-			r.http = h
-		}
 	}
 	if r.http.header == nil { // standard streams
 		r.caller = g.config.Caller(nil)
@@ -162,6 +157,16 @@ func (g *Gateway) request(ctx context.Context, req mcp.Request, p mcp.Params) *r
 		r.progress = t.GetProgressToken()
 	}
 	return r
+}
+
+// httpRequest returns the HTTP request of a message; one without headers for standard streams.
+func (g *Gateway) httpRequest(ctx context.Context, req mcp.Request) *httpRequest {
+	if extra := req.GetExtra(); extra != nil && extra.Header != nil {
+		if h := g.requests.of(extra.Header); h != nil {
+			return h
+		}
+	}
+	return &httpRequest{ctx: ctx}
 }
 
 // sessionKey returns the key of the session: what the client names in _meta, else its

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
@@ -213,11 +214,18 @@ func (a *Access) Close() {
 
 // Middleware passes a request to next if its sender may make it. Others get an answer of RFC 6750:
 // 401 with the address of the metadata, 403 with the scopes that are missing, 413 or 429. It also
-// serves the metadata of RFC 9728. next has the whole body, and the principal in its context.
+// serves the metadata of RFC 9728. next has the whole body, and the principal in its context. What a
+// request is allowed to use depends on its route; see routes.Handlers.
 func (a *Access) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.rules().serve(w, r, next)
 	})
+}
+
+// Operates reports whether the sender of the request of a context may use the tools for approvals.
+// It does not depend on where the request was sent.
+func (a *Access) Operates(ctx context.Context) bool {
+	return a.rules().authorize(identityOf(ctx), routes.Route{Kind: routes.Operator}) == nil
 }
 
 // Screen passes the requests of browsers to next that name a host of the gateway and, if they may

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	"github.com/switchyard/switchyard/gateway/routes"
 )
 
 // clock is a clock that tests set.
@@ -193,9 +194,14 @@ func serving(t *testing.T, s *Settings, o Options) http.Handler {
 		t.Fatal(err)
 	}
 	t.Cleanup(a.Close)
-	return a.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return routed(a.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(CallerOf(r.Context()))
-	}))
+	})))
+}
+
+// routed routes the requests of MCP clients to a handler.
+func routed(h http.Handler) http.Handler {
+	return routes.Handlers{routes.Server: h, routes.Operator: h, routes.Metadata: h}
 }
 
 // posted returns the answer to a request with a header Authorization.

@@ -1,15 +1,13 @@
 package access
 
 import (
-	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
-)
 
-// wellKnown is the path of the metadata of RFC 9728. That of a resource with a path is below it.
-const wellKnown = "/.well-known/oauth-protected-resource"
+	"github.com/switchyard/switchyard/gateway/routes"
+)
 
 // metadata is a document of RFC 9728.
 type metadata struct {
@@ -20,37 +18,41 @@ type metadata struct {
 	ResourceName         string   `json:"resource_name"`
 }
 
-// describedPath returns the path of the resource whose metadata is at a path, and whether it is a
-// path of metadata.
-func (s *Settings) describedPath(at string) (path string, ok bool) {
-	path, ok = strings.CutPrefix(at, wellKnown)
-	if !ok || path != "" && path[0] != '/' {
-		return "", false
-	}
+// described returns the route of the server whose metadata has the given name. Clients have the
+// path of public_url in it, and a proxy may have removed that.
+func (s *Settings) described(name string) (routes.Route, bool) {
 	if s.publicURL != nil {
-		path = strings.TrimPrefix(path, s.publicURL.Path)
+		name = strings.TrimPrefix(name, s.publicURL.EscapedPath())
 	}
-	return cmp.Or(strings.TrimSuffix(path, "/"), endpointPath), true
+	if name == "" {
+		return mainServer, s.serves(mainServer)
+	}
+	route, ok := routes.Parse(name)
+	return route, ok && s.serves(route)
 }
 
-// serveMetadata serves the metadata of the gateway and of each of its addresses, to everyone. It
+// serveMetadata serves the metadata of the gateway and of each of its servers, to everyone. It
 // returns false for other requests.
 func (a *rules) serveMetadata(w http.ResponseWriter, r *http.Request) bool {
-	path, ok := a.settings.describedPath(r.URL.Path)
-	if !ok {
+	at := routes.From(r)
+	if at.Kind != routes.Metadata {
 		return false
 	}
-	if len(a.issuers) == 0 || !a.settings.serves(path) {
+	route, ok := a.settings.described(at.Name)
+	if len(a.issuers) == 0 || !ok {
 		http.NotFound(w, r)
 		return true
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
-		return true
-	}
-	m := metadata{Resource: a.settings.resource(path), BearerMethods: []string{"header"},
-		ScopesSupported: a.settings.scopesOf(path), ResourceName: "Switchyard"}
+	routes.Methods{http.MethodGet: func(w http.ResponseWriter, _ *http.Request) {
+		a.writeMetadata(w, route)
+	}}.ServeHTTP(w, r)
+	return true
+}
+
+// writeMetadata writes the metadata of what a route leads to.
+func (a *rules) writeMetadata(w http.ResponseWriter, route routes.Route) {
+	m := metadata{Resource: a.settings.resource(route), BearerMethods: []string{"header"},
+		ScopesSupported: a.settings.scopes(route), ResourceName: "Switchyard"}
 	for _, i := range a.settings.issuers {
 		if !slices.Contains(m.AuthorizationServers, i.Issuer) {
 			m.AuthorizationServers = append(m.AuthorizationServers, i.Issuer)
@@ -59,5 +61,4 @@ func (a *rules) serveMetadata(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "max-age=300")
 	_ = json.NewEncoder(w).Encode(m) // the client is gone
-	return true
 }

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/switchyard/switchyard/gateway/routes"
 )
 
 // bodyWithin bounds the arrival of a request's body, so that slow clients free their places.
@@ -32,9 +34,10 @@ func (a *rules) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	if a.hosts.crossOrigin(w, r) || a.serveMetadata(w, r) {
 		return
 	}
-	principal, err := a.authenticate(r)
+	route := routes.From(r)
+	principal, err := a.authenticate(r, route)
 	if err == nil {
-		err = a.authorize(principal, r.URL.Path)
+		err = a.authorize(principal, route)
 		principal.Roles = a.settings.rolesOf(principal)
 	}
 	if err != nil {
@@ -55,7 +58,7 @@ func (a *rules) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 }
 
 // authenticate returns who sends a request.
-func (a *rules) authenticate(r *http.Request) (Identity, error) {
+func (a *rules) authenticate(r *http.Request, route routes.Route) (Identity, error) {
 	if !a.settings.Authenticates() {
 		return localIdentity, nil
 	}
@@ -72,22 +75,26 @@ func (a *rules) authenticate(r *http.Request) (Identity, error) {
 	if strings.HasPrefix(token, keyPrefix) {
 		return a.keys.principal(token, a.options.now())
 	}
-	return a.tokenPrincipal(r.Context(), token, r.URL.Path)
+	return a.tokenPrincipal(r.Context(), token, route)
 }
 
-// authorize checks that a principal may use a path.
-func (a *rules) authorize(p Identity, path string) error {
+// authorize checks that a principal may use what a route leads to.
+func (a *rules) authorize(p Identity, route routes.Route) error {
+	if !a.settings.serves(route) {
+		return &refusal{status: http.StatusNotFound, code: "not_found",
+			message: "there is nothing at this address"}
+	}
 	if p.Method == localIdentity.Method {
 		return nil
 	}
-	need := a.settings.scopesOf(path)
+	need := a.settings.scopes(route)
 	for _, scope := range need {
 		if !slices.Contains(p.Scopes, scope) {
 			return &refusal{status: http.StatusForbidden, code: "insufficient_scope", scope: need,
 				message: "this address needs the scope " + strings.Join(need, " ")}
 		}
 	}
-	if s := a.settings.serverAt(path); s != nil && !s.admits(p.Claims) {
+	if s := a.settings.server(route); s != nil && !s.admits(p.Claims) {
 		return &refusal{status: http.StatusForbidden, code: "access_denied",
 			message: "the virtual server requires claims that this identity does not have"}
 	}
@@ -163,11 +170,11 @@ func (a *rules) challenge(r *http.Request, f *refusal) string {
 	}
 	need := f.scope
 	if need == nil {
-		need = a.settings.scopesOf(r.URL.Path)
+		need = a.settings.scopes(routes.From(r))
 	}
 	add("scope", strings.Join(need, " "))
 	if len(a.issuers) > 0 {
-		add("resource_metadata", a.settings.metadataURL(r.URL.Path))
+		add("resource_metadata", a.settings.metadataURL(routes.From(r)))
 	}
 	if len(parts) == 0 {
 		return "Bearer"

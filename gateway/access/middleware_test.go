@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/internal/httpserver"
+
+	"github.com/switchyard/switchyard/gateway/routes"
 )
 
 // An unauthorized client learns where to get a token, and one whose token has too few scopes which
@@ -37,7 +39,9 @@ servers:
 		{"/mcp", "", 401, `Bearer scope="tools", resource_metadata="` + well + `/mcp"`},
 		{"/mcp/billing", "", 401, `Bearer scope="tools billing", resource_metadata="` + well +
 			`/mcp/billing"`},
-		{"/nowhere", "", 401, `Bearer scope="tools", resource_metadata="` + well + `/mcp"`},
+		{"/mcp/nowhere", "", 401, `Bearer scope="tools", resource_metadata="` + well + `/mcp"`},
+		{"/mcp/nowhere", token("tools", "dev"), 404, ""},
+		{"/nowhere", "", 404, ""},
 		{"/mcp", "Bearer x", 401, `Bearer error="invalid_token", error_description="` + tokenKinds +
 			`", scope="tools", resource_metadata="` + well + `/mcp"`},
 		{"/operator", token("tools", "dev"), 403, `Bearer error="insufficient_scope", ` +
@@ -72,9 +76,9 @@ servers: {default: {tools: ["*"]}, billing: {tools: ["*"], scopes: [billing]}}
 		"/operator":     document("/operator", a, `"tools","operator"`),
 		"/mcp/nowhere":  "404 page not found\n",
 		"/other":        "404 page not found\n",
-		"/mcp/billing/": document("/mcp/billing", a, `"tools","billing"`),
+		"/mcp/billing/": "404 page not found\n",
 	} {
-		r := httptest.NewRequest(http.MethodGet, wellKnown+path, nil)
+		r := httptest.NewRequest(http.MethodGet, routes.MetadataPath+path, nil)
 		r.Host = "tools.example.org"
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
@@ -231,7 +235,7 @@ func TestBodies_OfSlowClientsAreCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := a.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	h := routed(a.Middleware(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		longer, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 		defer cancel()
 		select {
@@ -239,7 +243,7 @@ func TestBodies_OfSlowClientsAreCutOff(t *testing.T) {
 		case <-r.Context().Done():
 			t.Error("the request ended before its call")
 		}
-	}))
+	})))
 	server := httptest.NewUnstartedServer(h)
 	server.Config = httpserver.New(h, httpserver.Limits{Body: 1 << 20})
 	server.Start()

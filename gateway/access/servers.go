@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -9,10 +10,11 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// defaultServer is the virtual server at endpointPath itself.
+// defaultServer is the virtual server at routes.ServerPath itself.
 const defaultServer = "default"
 
 // serverName is what the name of a virtual server may be.
@@ -54,16 +56,12 @@ func (f serverFile) server(name string) *server {
 	return &server{name: name, scopes: f.Scopes, claims: f.Claims, tools: f.Tools}
 }
 
-// serverAt returns the virtual server at a path; nil if there is none.
-func (s *Settings) serverAt(path string) *server {
-	if path == endpointPath {
-		return s.servers[defaultServer]
-	}
-	name, below := strings.CutPrefix(path, endpointPath+"/")
-	if !below {
+// server returns the virtual server that a route leads to; nil if there is none.
+func (s *Settings) server(route routes.Route) *server {
+	if route.Kind != routes.Server {
 		return nil
 	}
-	return s.servers[name]
+	return s.servers[cmp.Or(route.Name, defaultServer)]
 }
 
 // admits reports whether an identity with some claims may use the server.
@@ -88,9 +86,7 @@ func (s *Settings) selectTools(name string, caller api.Caller, tools []*toolspec
 	if name == "" && s.servers == nil {
 		return tools, nil
 	}
-	if name == "" {
-		name = defaultServer
-	}
+	name = cmp.Or(name, defaultServer)
 	v := s.servers[name]
 	if v == nil {
 		return nil, errNoServer

@@ -10,15 +10,10 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/content"
+	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
-)
-
-// Paths of the gateway's addresses. Virtual servers are below endpointPath.
-const (
-	endpointPath = "/mcp"
-	operatorPath = "/operator"
 )
 
 // defaultOperatorScope is the scope that decides about approvals by default.
@@ -72,7 +67,7 @@ type Settings struct {
 	publicURL     *url.URL
 	issuers       []issuerFile
 	keysPath      string
-	scopes        []string
+	baseScopes    []string
 	operatorScope string
 	claims        []string
 	roles         rolesFile
@@ -115,7 +110,7 @@ func decodeSettings(path string, data []byte) (*Settings, error) {
 }
 
 func settingsOf(f settingsFile) *Settings {
-	s := &Settings{issuers: f.Access.Issuers, keysPath: f.Access.APIKeys, scopes: f.Access.Scopes,
+	s := &Settings{issuers: f.Access.Issuers, keysPath: f.Access.APIKeys, baseScopes: f.Access.Scopes,
 		operatorScope: cmp.Or(f.Access.OperatorScope, defaultOperatorScope),
 		claims:        f.Access.Claims,
 		roles:         f.Access.Roles,
@@ -157,37 +152,38 @@ func (s *Settings) address() string {
 	return s.publicURL.String()
 }
 
-// resource returns the identifier of the resource at a path.
-func (s *Settings) resource(path string) string { return s.address() + path }
+// resource returns the identifier of the resource that a route leads to.
+func (s *Settings) resource(route routes.Route) string { return s.address() + route.Path() }
 
-// metadataURL returns the address of the metadata of the resource at a path.
-func (s *Settings) metadataURL(path string) string {
-	if !s.serves(path) {
-		path = endpointPath
+// mainServer is the route of the server whose metadata clients get that do not say which.
+var mainServer = routes.Route{Kind: routes.Server}
+
+// metadataURL returns the address of the metadata of what a route leads to.
+func (s *Settings) metadataURL(route routes.Route) string {
+	if !s.serves(route) {
+		route = mainServer
 	}
 	u := *s.publicURL
-	u.Path = wellKnown + u.Path + path
+	u.Path = routes.MetadataPath + u.Path + route.Path()
 	return u.String()
 }
 
-// serves reports whether there is a resource at a path.
-func (s *Settings) serves(path string) bool {
-	if path == operatorPath {
-		return true
-	}
-	return path == endpointPath && s.servers == nil || s.serverAt(path) != nil
+// serves reports whether there is a server that a route leads to.
+func (s *Settings) serves(route routes.Route) bool {
+	return route.Kind == routes.Operator || route == mainServer && s.servers == nil ||
+		s.server(route) != nil
 }
 
-// scopesOf returns the scopes that requests to a path need, in order and each once.
-func (s *Settings) scopesOf(path string) []string {
-	scopes := slices.Clone(s.scopes)
-	if path == operatorPath {
-		scopes = append(scopes, s.operatorScope)
-	} else if v := s.serverAt(path); v != nil {
-		scopes = append(scopes, v.scopes...)
+// scopes returns the scopes that requests with a route need, in order and each once.
+func (s *Settings) scopes(route routes.Route) []string {
+	all := slices.Clone(s.baseScopes)
+	if route.Kind == routes.Operator {
+		all = append(all, s.operatorScope)
+	} else if v := s.server(route); v != nil {
+		all = append(all, v.scopes...)
 	}
 	var distinct []string
-	for _, scope := range scopes {
+	for _, scope := range all {
 		if !slices.Contains(distinct, scope) {
 			distinct = append(distinct, scope)
 		}
@@ -232,9 +228,9 @@ func (c *checker) url() {
 		checkSecure(c.file.PublicURL) != nil:
 		c.Add(at, "write https://HOST, as clients write it",
 			"%q is not an https address without query and user", c.file.PublicURL)
-	case strings.HasSuffix(u.Path, endpointPath):
-		c.Add(at, "remove "+endpointPath, "public_url is the address above %s and %s", endpointPath,
-			operatorPath)
+	case strings.HasSuffix(u.Path, routes.ServerPath):
+		c.Add(at, "remove "+routes.ServerPath, "public_url is the address above %s and %s",
+			routes.ServerPath, routes.OperatorPath)
 	}
 }
 

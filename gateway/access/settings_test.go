@@ -262,9 +262,9 @@ func TestOpen_FollowsTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	ids := a.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	ids := routed(a.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(CallerOf(r.Context()).ID))
-	}))
+	})))
 	if w := posted(ids, "/mcp", "Bearer "+key); w.Code != http.StatusUnauthorized {
 		t.Errorf("before: %d", w.Code)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/routes"
 )
 
 const (
@@ -57,7 +58,8 @@ type claims map[string]any
 
 // tokenPrincipal verifies a token and returns whose it is. Errors are refusals, except where the
 // keys of the issuer cannot be fetched.
-func (a *rules) tokenPrincipal(ctx context.Context, token, path string) (Identity, error) {
+func (a *rules) tokenPrincipal(ctx context.Context, token string, route routes.Route) (Identity,
+	error) {
 	name, err := issuerOf(token)
 	if err != nil {
 		return Identity{}, err
@@ -66,7 +68,7 @@ func (a *rules) tokenPrincipal(ctx context.Context, token, path string) (Identit
 	if i < 0 {
 		return Identity{}, unauthorized("the token's issuer is not trusted")
 	}
-	return a.issuers[i].principal(ctx, token, a.settings, path)
+	return a.issuers[i].principal(ctx, token, a.settings, route)
 }
 
 // issuerOf returns the issuer that a token claims to be from, before anything is verified.
@@ -86,8 +88,8 @@ func issuerOf(token string) (string, error) {
 }
 
 func (i *issuer) principal(ctx context.Context, token string, s *Settings,
-	path string) (Identity, error) {
-	_, all, err := i.verify(ctx, token, i.audiences(s, path))
+	route routes.Route) (Identity, error) {
+	_, all, err := i.verify(ctx, token, i.audiences(s, route))
 	if err != nil {
 		return Identity{}, err
 	}
@@ -135,14 +137,14 @@ func refusedToken(err error) error {
 	return unauthorized("the token is not valid: its signature, algorithm, key or issuer is wrong")
 }
 
-// audiences are what a token for a path may be issued for.
-func (i *issuer) audiences(s *Settings, path string) []string {
+// audiences are what a token for a route may be issued for.
+func (i *issuer) audiences(s *Settings, route routes.Route) []string {
 	if len(i.Audience) > 0 {
 		return i.Audience
 	}
-	accepted := []string{s.resource(""), s.resource("/"), s.resource(path)}
-	if strings.HasPrefix(path, endpointPath+"/") {
-		accepted = append(accepted, s.resource(endpointPath))
+	accepted := []string{s.address(), s.address() + "/", s.resource(route)}
+	if route.Kind == routes.Server {
+		accepted = append(accepted, s.resource(mainServer))
 	}
 	return accepted
 }

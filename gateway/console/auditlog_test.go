@@ -78,7 +78,7 @@ func TestAudit_SaysWhoDidWhat(t *testing.T) {
 	var log bytes.Buffer
 	r := httptest.NewRequest(http.MethodPost, "/console/call", nil)
 	r.Header.Set("Sec-Fetch-Site", "cross-site")
-	auditedConsole(t, waitingRun(), approver, &log).ServeHTTP(httptest.NewRecorder(), r)
+	routed(auditedConsole(t, waitingRun(), approver, &log)).ServeHTTP(httptest.NewRecorder(), r)
 	if !strings.Contains(log.String(), "reason=cross_site") {
 		t.Errorf("logged %s", &log)
 	}

@@ -15,12 +15,12 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/gateway/console/static"
+	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // Path is the address below which the console serves.
-const Path = "/console/"
+const Path = routes.ConsolePath
 
 // Principal is the person who uses the console.
 type Principal struct {
@@ -83,7 +83,7 @@ type Console struct {
 	key string
 	// reporting is held while a report reads its runs.
 	reporting chan struct{}
-	mux       *http.ServeMux
+	pages     routes.Pages
 }
 
 // New returns a console. It returns an error if the configuration misses something.
@@ -102,8 +102,8 @@ func newConsole(config Config, b backend) *Console {
 	c := &Console{config: config, backend: b, inbox: newPoller(b),
 		runs: newWatches(b, views.took), views: views, streams: newStreams(),
 		workers: workerTools{ask: config.Workers}, key: rand.Text(),
-		reporting: make(chan struct{}, 1), mux: http.NewServeMux()}
-	c.routes()
+		reporting: make(chan struct{}, 1)}
+	c.pages = c.routes()
 	return c
 }
 
@@ -114,33 +114,30 @@ func (c *Console) Close() {
 	c.runs.close()
 }
 
-// routes registers the addresses with the role that each needs.
-func (c *Console) routes() {
-	view, operate, approve := Principal.View, Principal.Operate, Principal.Approve
-	c.mux.Handle(static.Prefix, static.Handler())
-	for _, r := range []struct {
-		pattern string
-		may     func(Principal) bool
-		serve   func(*page)
-	}{
-		{"GET /console/{$}", view, func(p *page) { p.redirect("/console/inbox") }},
-		{"GET /console/inbox", view, c.showInbox},
-		{"GET /console/call", view, c.showCall},
-		{"POST /console/call", approve, c.decide},
-		{"GET /console/question", view, c.showQuestion},
-		{"POST /console/question", Principal.Answer, c.answer},
-		{"GET /console/runs", view, c.showRuns},
-		{"GET /console/run", view, c.showRun},
-		{"POST /console/run", operate, c.control},
-		{"GET /console/run/result", view, c.showResult},
-		{"GET /console/run/timeline.html", view, c.downloadTimeline},
-		{"GET /console/report", view, c.showReport},
-		{"GET /console/lanes", view, c.showLanes},
-		{"GET /console/tools", view, c.showTools},
-		{"GET /console/events/inbox", view, c.inboxEvents},
-		{"GET /console/events/run", view, c.runEvents},
-	} {
-		c.mux.HandleFunc(r.pattern, c.handle(r.may, r.serve))
+// routes returns the pages with the role that each needs.
+func (c *Console) routes() routes.Pages {
+	view := func(serve func(*page)) routes.Methods {
+		return routes.Methods{http.MethodGet: c.handle(Principal.View, serve)}
+	}
+	// form is a page that also takes a form, from people who may send it.
+	form := func(show func(*page), may func(Principal) bool, act func(*page)) routes.Methods {
+		return routes.Methods{http.MethodGet: c.handle(Principal.View, show),
+			http.MethodPost: c.handle(may, act)}
+	}
+	return routes.Pages{
+		"":                  view(func(p *page) { p.redirect("/console/inbox") }),
+		"inbox":             view(c.showInbox),
+		"call":              form(c.showCall, Principal.Approve, c.decide),
+		"question":          form(c.showQuestion, Principal.Answer, c.answer),
+		"runs":              view(c.showRuns),
+		"run":               form(c.showRun, Principal.Operate, c.control),
+		"run/result":        view(c.showResult),
+		"run/timeline.html": view(c.downloadTimeline),
+		"report":            view(c.showReport),
+		"lanes":             view(c.showLanes),
+		"tools":             view(c.showTools),
+		"events/inbox":      view(c.inboxEvents),
+		"events/run":        view(c.runEvents),
 	}
 }
 
@@ -180,5 +177,5 @@ func (p *page) misnamed() (kind string, ok bool) {
 	return "", false
 }
 
-// ServeHTTP serves everything below Path.
-func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.mux.ServeHTTP(w, r) }
+// ServeHTTP serves requests that routes.Handlers has routed to a page.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.pages.ServeHTTP(w, r) }

@@ -329,7 +329,7 @@ func TestRun_IsReadOnceForManyBrowsers(t *testing.T) {
 func TestEvents_TellAboutChanges(t *testing.T) {
 	f := waitingRun()
 	c := consoleOf(t, f, approver)
-	server := httptest.NewServer(c)
+	server := httptest.NewServer(routed(c))
 	defer server.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

@@ -20,6 +20,7 @@ import (
 	"github.com/switchyard/switchyard/audit/html"
 	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/audit/stats"
+	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -225,9 +226,12 @@ func auditedConsole(t *testing.T, f *fake, who Principal, log io.Writer) *Consol
 	return c
 }
 
+// routed routes requests to a console.
+func routed(c *Console) http.Handler { return routes.Handlers{routes.Console: c} }
+
 func get(c *Console, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	c.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	routed(c).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 	return w
 }
 
@@ -240,7 +244,7 @@ func post(c *Console, path string, values ...string) *httptest.ResponseRecorder 
 	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	w := httptest.NewRecorder()
-	c.ServeHTTP(w, r)
+	routed(c).ServeHTTP(w, r)
 	return w
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/console/arguments"
+	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/internal/approvallink"
 	"github.com/switchyard/switchyard/internal/httpserver"
 )
@@ -80,7 +81,7 @@ type page struct {
 	Until     string
 }
 
-// New returns the handler of approvallink.Path. Requests to read change nothing, so that programs
+// New returns the handler of the routes of links. Requests to read change nothing, so that programs
 // that follow links in messages decide nothing.
 func New(c Config) http.Handler {
 	if c.now == nil {
@@ -89,10 +90,7 @@ func New(c Config) http.Handler {
 	if c.Enter == nil {
 		c.Enter = func(string, string) (func(), time.Duration, bool) { return func() {}, 0, true }
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+approvallink.Path+"{token}", c.ask)
-	mux.HandleFunc("POST "+approvallink.Path+"{token}", c.decide)
-	return mux
+	return routes.Methods{http.MethodGet: c.ask, http.MethodPost: c.decide}
 }
 
 // ask shows the call, and a form that decides.
@@ -203,7 +201,7 @@ func (c Config) decide(w http.ResponseWriter, r *http.Request) {
 // read returns the link of a request, which is counted until done is called, or answers it.
 func (c Config) read(w http.ResponseWriter, r *http.Request) (link approvallink.Link, done func(),
 	ok bool) {
-	link, err := c.Key.Read(r.PathValue("token"), c.now())
+	link, err := c.Key.Read(routes.From(r).Name, c.now())
 	who := "link:" + link.WorkflowID + "\x00" + link.Call
 	if err != nil {
 		who, _, _ = net.SplitHostPort(r.RemoteAddr)

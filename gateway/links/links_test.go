@@ -13,6 +13,7 @@ import (
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/internal/approvallink"
 )
 
@@ -63,9 +64,9 @@ func newLab(t *testing.T) *lab {
 		open: []switchyard.Approval{{WorkflowID: "run", Approval: api.Approval{Call: "1.1",
 			Tool: "pay", ApprovalNeed: api.ApprovalNeed{Digest: "d",
 				Text: "<script>alert(1)</script> pay 5", Reason: "every call"}}}}}}
-	l.handler = New(Config{Runs: l.fakeRuns, Key: key,
+	l.handler = routes.Handlers{routes.Link: New(Config{Runs: l.fakeRuns, Key: key,
 		Audit: slog.New(slog.NewTextHandler(l.logged, nil)),
-		now:   func() time.Time { return time.Unix(1_000, 0) }})
+		now:   func() time.Time { return time.Unix(1_000, 0) }})}
 	return l
 }
 
@@ -141,7 +142,7 @@ func TestLink_RefusesWhatDoesNotFit(t *testing.T) {
 		{name: "forged", path: func(l *lab) string {
 			return strings.Replace(l.link("d", api.DecisionDeny, 2_000), ".", "A.", 1)
 		}, want: http.StatusNotFound},
-		{name: "no token", path: func(*lab) string { return approvallink.Path + "x" },
+		{name: "no token", path: func(*lab) string { return approvallink.Path + "x.y" },
 			want: http.StatusNotFound},
 		{name: "expired", path: func(l *lab) string {
 			return l.link("d", api.DecisionDeny, 1_000)
@@ -182,13 +183,14 @@ func TestLink_RefusesWhatDoesNotFit(t *testing.T) {
 func TestLink_IsLimited(t *testing.T) {
 	l := newLab(t)
 	asked := map[string]int{}
-	l.handler = New(Config{Runs: l.fakeRuns, Key: l.key, Audit: slog.New(slog.DiscardHandler),
+	l.handler = routes.Handlers{routes.Link: New(Config{Runs: l.fakeRuns, Key: l.key,
+		Audit: slog.New(slog.DiscardHandler),
 		Enter: func(who, _ string) (func(), time.Duration, bool) {
 			asked[who]++
 			return func() {}, 1500 * time.Millisecond, asked[who] < 2
-		}, now: func() time.Time { return time.Unix(1_000, 0) }})
+		}, now: func() time.Time { return time.Unix(1_000, 0) }})}
 	for path, first := range map[string]int{l.link("d", api.DecisionDeny, 2_000): http.StatusOK,
-		approvallink.Path + "x": http.StatusNotFound} {
+		approvallink.Path + "x.y": http.StatusNotFound} {
 		if w := l.send(http.MethodGet, path, nil); w.Code != first {
 			t.Errorf("first: %d %s", w.Code, w.Body)
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/switchyard/switchyard/gateway/access"
+	"github.com/switchyard/switchyard/gateway/routes"
 )
 
 // provided is an OpenID provider at which ada is logged in.
@@ -223,10 +224,11 @@ func serve(t *testing.T, path string, change func(*Config)) *replica {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.login.Close)
-	r.server = httptest.NewServer(guard.Screen(r.login.Middleware(http.HandlerFunc(
+	pages := guard.Screen(r.login.Middleware(http.HandlerFunc(
 		func(w http.ResponseWriter, req *http.Request) {
 			_ = json.NewEncoder(w).Encode(PrincipalOf(req.Context()))
-		}))))
+		})))
+	r.server = httptest.NewServer(routes.Handlers{routes.Console: pages})
 	t.Cleanup(r.server.Close)
 	// The provider sends browsers to public_url, which is this server.
 	r.login.provider.Address = r.server.URL

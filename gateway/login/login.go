@@ -14,18 +14,20 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/access"
+	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/internal/httpserver"
 )
 
-// Paths of the console that this package serves. Files below staticPath need no login.
+// Pages that this package serves to people who are not logged in.
 const (
-	rootPath     = "/console/"
-	loginPath    = "/console/login"
-	beginPath    = "/console/login/oidc"
-	callbackPath = "/console/callback"
-	logoutPath   = "/console/logout"
-	staticPath   = "/console/static/"
+	loginPage    = "login"
+	beginPage    = "login/oidc"
+	callbackPage = "callback"
+	logoutPage   = "logout"
 )
+
+// loginPath is the address of the login.
+const loginPath = routes.ConsolePath + loginPage
 
 // maxForm bounds the body of a request in bytes.
 const maxForm = 2 << 20
@@ -129,16 +131,15 @@ func (l *Login) Close() {
 
 // Middleware serves the login, and passes requests of people who are logged in and have a role to
 // next, with their Principal. Requests that may change something need the session's CSRF token.
-// Put it behind Access.Screen.
+// Put it behind Access.Screen, for the pages of the console.
 func (l *Login) Middleware(next http.Handler) http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+loginPath, l.showLogin)
-	mux.HandleFunc("POST "+loginPath, l.loginByKey)
-	mux.HandleFunc("GET "+beginPath, l.begin)
-	mux.HandleFunc("GET "+callbackPath, l.callback)
-	mux.HandleFunc("POST "+logoutPath, l.logout)
-	mux.Handle(staticPath, next)
-	mux.Handle("/", l.guard(next))
+	open := routes.Pages{
+		loginPage:    {http.MethodGet: l.showLogin, http.MethodPost: l.loginByKey},
+		beginPage:    {http.MethodGet: l.begin},
+		callbackPage: {http.MethodGet: l.callback},
+		logoutPage:   {http.MethodPost: l.logout},
+	}
+	guarded := l.guard(next)
 	return Headers(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		if !safe(r) { // a form that is read in part must not count
@@ -148,7 +149,11 @@ func (l *Login) Middleware(next http.Handler) http.Handler {
 				return
 			}
 		}
-		mux.ServeHTTP(w, r)
+		if page, ok := open[routes.From(r).Name]; ok {
+			page.ServeHTTP(w, r)
+			return
+		}
+		guarded.ServeHTTP(w, r)
 	}))
 }
 

@@ -166,7 +166,7 @@ func loggedIn(t *testing.T, r *replica, path string) (browser, url.Values) {
 	deadline := time.Now().Add(20 * time.Second) // until the gateway has read the file
 	for time.Now().Before(deadline) {
 		r.login.attempts = newAttempts(time.Now)
-		a := b.post(r.server.URL+"/console/login", url.Values{"key": {key}, "return": {"/console/x"}})
+		a := b.post(r.server.URL+"/console/login", url.Values{"key": {key}, "return": {"/console/runs"}})
 		if a.status == http.StatusOK {
 			return b, url.Values{"csrf": {a.who(t).CSRF}}
 		}
@@ -213,7 +213,7 @@ func TestSession_NeedsTheTokenOfTheForm(t *testing.T) {
 		{name: "from the same page", form: form, headers: []string{"Sec-Fetch-Site", "same-origin"},
 			want: http.StatusOK},
 	} {
-		a := b.post(r.server.URL+"/console/decide", tt.form, tt.headers...)
+		a := b.post(r.server.URL+"/console/call", tt.form, tt.headers...)
 		if a.status != tt.want {
 			t.Errorf("%s: status %d, want %d", tt.name, a.status, tt.want)
 		}
@@ -239,7 +239,7 @@ func TestForms_AreReadWholeOrNotAtAll(t *testing.T) {
 		"reason=%zz":                             http.StatusBadRequest,
 		"reason=fine":                            http.StatusOK,
 	} {
-		request, err := http.NewRequest(http.MethodPost, r.server.URL+"/console/decide",
+		request, err := http.NewRequest(http.MethodPost, r.server.URL+"/console/call",
 			strings.NewReader(form.Encode()+"&"+text))
 		if err != nil {
 			t.Fatal(err)
@@ -334,7 +334,9 @@ func TestSession_Ends(t *testing.T) {
 func TestReturnPath_StaysInTheConsole(t *testing.T) {
 	for wanted, want := range map[string]string{
 		"/console/runs?x=1":                 "/console/runs?x=1",
-		"/console/runs/a%20b":               "/console/runs/a%20b",
+		"/console/run/result?id=a%20b":      "/console/run/result?id=a%20b",
+		"/console/runs/a%20b":               "/console/",
+		"/console/logout":                   "/console/",
 		"":                                  "/console/",
 		"/mcp":                              "/console/",
 		"//evil.example":                    "/console/",
@@ -390,7 +392,7 @@ func TestPages_AreProtected(t *testing.T) {
 	p := newProvider(t)
 	r := serve(t, settings(t, p), nil)
 	b := newBrowser(t).still()
-	for _, path := range []string{"/console/login", "/console/", "/console/static/x.css"} {
+	for _, path := range []string{"/console/login", "/console/", "/console/inbox"} {
 		h := b.get(r.server.URL + path).header
 		for name, want := range map[string]string{"Content-Security-Policy": policy,
 			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/switchyard/switchyard/gateway/access"
+	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
@@ -64,7 +65,7 @@ func (p *provider) client(ctx context.Context) (*oauth2.Config, error) {
 	}
 	secret, err := p.secret()
 	return &oauth2.Config{ClientID: p.ClientID, ClientSecret: secret,
-		Endpoint: p.known.Endpoint(), RedirectURL: p.Address + callbackPath,
+		Endpoint: p.known.Endpoint(), RedirectURL: p.Address + routes.ConsolePath + callbackPage,
 		Scopes: append([]string{oidc.ScopeOpenID}, p.Scopes...)}, err
 }
 

@@ -7,11 +7,13 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/gateway/access"
+	"github.com/switchyard/switchyard/gateway/routes"
 )
 
 //go:embed pages/*.html
@@ -54,7 +56,7 @@ func (l *Login) showLogin(w http.ResponseWriter, r *http.Request) {
 func (l *Login) form(w http.ResponseWriter, r *http.Request, status int, text string) {
 	p := page{Text: text, Keys: l.settings.Keys, Return: returnPath(r)}
 	if l.settings.Issuer != "" {
-		p.OIDC = beginPath + "?return=" + escaped(p.Return)
+		p.OIDC = routes.ConsolePath + beginPage + "?return=" + escaped(p.Return)
 	}
 	l.show(w, status, "login.html", p)
 }
@@ -144,16 +146,17 @@ func returnPath(r *http.Request) string {
 	wanted := r.FormValue("return")
 	u, err := url.Parse(wanted)
 	if err != nil || u.IsAbs() || u.Host != "" || strings.ContainsAny(wanted, "\\\r\n") ||
-		!inConsole(u.Path) {
-		return rootPath
+		!returns(u.EscapedPath()) {
+		return routes.ConsolePath
 	}
 	return (&url.URL{Path: u.Path, RawQuery: u.RawQuery}).String()
 }
 
-// inConsole reports whether a path is one of the console's pages, and not of the login.
-func inConsole(path string) bool {
-	return strings.HasPrefix(path, rootPath) && !strings.Contains(path, "//") &&
-		!strings.Contains(path, "..") && path != loginPath && path != callbackPath
+// returns reports whether a path is one of the console's pages, and not of the login.
+func returns(path string) bool {
+	route, ok := routes.Parse(path)
+	return ok && route.Kind == routes.Console && !slices.Contains([]string{loginPage, beginPage,
+		callbackPage, logoutPage}, route.Name)
 }
 
 func escaped(text string) string { return url.QueryEscape(text) }

@@ -47,6 +47,7 @@ func connectCommand(a *cli.App) *cobra.Command {
 				return cli.UsageError(cmd, "there is no configuration for %q; choose one of %s",
 					args[0], strings.Join(clientNames, ", "))
 			}
+			c.url = strings.TrimSuffix(c.url, "/") // the gateway serves exactly one spelling
 			u, err := url.Parse(c.url)
 			if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 				return cli.UsageError(cmd, "--url %q is not an address such as "+

@@ -20,8 +20,8 @@ import (
 	"github.com/switchyard/switchyard/gateway/access"
 	"github.com/switchyard/switchyard/gateway/console"
 	"github.com/switchyard/switchyard/gateway/console/static"
+	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/gateway/runs"
-	"github.com/switchyard/switchyard/internal/approvallink"
 	"github.com/switchyard/switchyard/internal/buildinfo"
 	"github.com/switchyard/switchyard/internal/httpserver"
 	"github.com/switchyard/switchyard/starter/internal/cli"
@@ -163,7 +163,7 @@ func (o *options) run(ctx context.Context, a *cli.App, c client.Client) error {
 	}
 	defer guard.Close()
 	g, err := gateway.New(gateway.Config{Sessions: o.sessions(a, c), Catalog: watcher.Catalog,
-		Caller: caller, Roles: access.RolesOf, Select: guard.Select,
+		Caller: caller, Roles: access.RolesOf, Operates: guard.Operates, Select: guard.Select,
 		Content: guard.Content, Direct: o.direct, Wait: o.wait, MaxListed: o.maxListed,
 		StateKey: []byte(os.Getenv(stateKeyVariable)), Version: buildinfo.Read().Version,
 		Logger: log})
@@ -290,9 +290,8 @@ func (o *options) serve(ctx context.Context, a *cli.App, s served) error {
 	if err != nil {
 		return cli.Errorf(cli.ExitUsage, "--listen %s: %w", o.listen, err)
 	}
-	mux := handler(guard.Middleware(s.gateway), people.handler, links)
-	mux.Handle("GET /readyz", &readiness{client: s.client, stopping: ctx})
-	server := httpserver.New(mux,
+	server := httpserver.New(front(guard.Middleware(s.gateway), people.handler, links,
+		&readiness{client: s.client, stopping: ctx}),
 		httpserver.Limits{Read: readWithin, Write: 0, Body: guard.Settings().MaxBody()})
 	stopped := make(chan struct{})
 	defer context.AfterFunc(ctx, func() {
@@ -320,22 +319,24 @@ func (o *options) serve(ctx context.Context, a *cli.App, s served) error {
 	return nil
 }
 
-// handler adds the address that load balancers ask, the console, and the pages of links; both may
+// front serves everything that the gateway has, by the route of each request. people and links may
 // be nil.
-func handler(g, people, links http.Handler) *http.ServeMux {
-	mux := http.NewServeMux()
-	if links != nil {
-		mux.Handle(approvallink.Path, links)
-		mux.Handle(static.Prefix, static.Handler())
-	}
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = w.Write([]byte("ok\n"))
-	})
-	mux.Handle("/", g)
+func front(g, people, links, ready http.Handler) http.Handler {
+	all := routes.Handlers{routes.Server: g, routes.Operator: g, routes.Metadata: g,
+		routes.Health: routes.Methods{http.MethodGet: func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte("ok\n"))
+		}},
+		routes.Ready: routes.Methods{http.MethodGet: ready.ServeHTTP}}
 	if people != nil {
-		mux.Handle(console.Path, people)
+		all[routes.Console] = people
 	}
-	return mux
+	if links != nil {
+		all[routes.Link] = links
+	}
+	if people != nil || links != nil {
+		all[routes.Asset] = static.Handler()
+	}
+	return all
 }
 
 func tell(a *cli.App, r ready, authenticates bool) error {

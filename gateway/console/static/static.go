@@ -12,11 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/internal/pagestyle"
 )
-
-// Prefix is where Handler serves.
-const Prefix = "/console/static/"
 
 // Names of the files.
 const (
@@ -28,13 +26,13 @@ const (
 var files embed.FS
 
 // asset is a file as it is served.
-type asset struct{ path, contentType, text string }
+type asset struct{ served, contentType, text string }
 
-// assets are all files by name, and served are the same by address.
-var assets, served = load()
+// assets are all files by name.
+var assets = load()
 
-func load() (byName, byPath map[string]asset) {
-	byName, byPath = map[string]asset{}, map[string]asset{}
+func load() map[string]asset {
+	byName := map[string]asset{}
 	for name, contentType := range map[string]string{Style: "text/css; charset=utf-8",
 		Script: "text/javascript; charset=utf-8"} {
 		text, err := files.ReadFile(name)
@@ -47,11 +45,10 @@ func load() (byName, byPath map[string]asset) {
 		}
 		sum := sha256.Sum256([]byte(a.text))
 		extension := path.Ext(name)
-		a.path = Prefix + strings.TrimSuffix(name, extension) + "." +
-			hex.EncodeToString(sum[:6]) + extension
-		byName[name], byPath[a.path] = a, a
+		a.served = strings.TrimSuffix(name, extension) + "." + hex.EncodeToString(sum[:6]) + extension
+		byName[name] = a
 	}
-	return byName, byPath
+	return byName
 }
 
 // Path returns the address of Style or Script. It panics for another name.
@@ -60,25 +57,21 @@ func Path(name string) string {
 	if !ok {
 		panic(fmt.Sprintf("there is no static file %q", name))
 	}
-	return a.path
+	return routes.AssetPath + a.served
 }
 
 // Handler serves the files at the addresses that Path returns.
 func Handler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a, ok := served[r.URL.Path]
-		switch {
-		case !ok:
-			http.NotFound(w, r)
-			return
-		case r.Method != http.MethodGet && r.Method != http.MethodHead:
-			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "use GET", http.StatusMethodNotAllowed)
-			return
-		}
-		w.Header().Set("Content-Type", a.contentType)
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(a.text))
-	})
+	pages := routes.Pages{}
+	for _, a := range assets {
+		pages[a.served] = routes.Methods{http.MethodGet: a.serve}
+	}
+	return pages
+}
+
+func (a asset) serve(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", a.contentType)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(a.text))
 }

@@ -8,11 +8,12 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/gateway/console/static"
+	"github.com/switchyard/switchyard/gateway/routes"
 )
 
 func get(method, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	static.Handler().ServeHTTP(w, httptest.NewRequest(method, path, nil))
+	routes.Handlers{routes.Asset: static.Handler()}.ServeHTTP(w, httptest.NewRequest(method, path, nil))
 	return w
 }
 
@@ -35,7 +36,7 @@ func TestHandler_ServesFilesAtTheAddressesOfPath(t *testing.T) {
 }
 
 func TestHandler_RefusesOtherAddressesAndMethods(t *testing.T) {
-	if w := get(http.MethodGet, static.Prefix+"console.css"); w.Code != http.StatusNotFound {
+	if w := get(http.MethodGet, routes.AssetPath+"console.css"); w.Code != http.StatusNotFound {
 		t.Errorf("a name without digest is answered with %d", w.Code)
 	}
 	if w := get(http.MethodPost, static.Path(static.Style)); w.Code !=

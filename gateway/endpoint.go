@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -34,16 +35,17 @@ type endpoint struct {
 	modern, sessionful http.Handler
 
 	mu sync.Mutex
-	// servers are those of the sessions in memory, by Mcp-Session-Id, and ended the sessions that
-	// clients ended, with the time.
-	servers map[string]*mcp.Server
-	ended   map[string]time.Time
+	// servers are those of the sessions in memory, by Mcp-Session-Id, and ended the times at which
+	// clients ended sessions, by endedID.
+	servers recent[*mcp.Server]
+	ended   recent[time.Time]
 	swept   time.Time
 }
 
 func newEndpoint(requests *requests, c Config, newServer func(string) *mcp.Server) *endpoint {
 	e := &endpoint{requests: requests, config: c, newServer: newServer, shared: newServer(""),
-		servers: map[string]*mcp.Server{}, ended: map[string]time.Time{}, swept: time.Now()}
+		servers: newRecent[*mcp.Server](maxOwnSessions, maxSessions),
+		ended:   newRecent[time.Time](maxOwnEnded, maxEnded), swept: time.Now()}
 	e.modern = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return e.shared },
 		&mcp.StreamableHTTPOptions{Stateless: true, Logger: wire.Quiet(c.Logger),
 			PropagateRequestCancellation: true})
@@ -75,7 +77,13 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request, server string) 
 		return
 	}
 	id, ok := parseSessionID(h.session, h.caller.ID)
-	if !ok || !e.resume(r, h, id) {
+	if ok {
+		var done func()
+		if done, ok = e.resume(r, h, id); ok {
+			defer done()
+		}
+	}
+	if !ok {
 		http.Error(w, "there is no such session; begin one with initialize", http.StatusNotFound)
 		return
 	}
@@ -106,12 +114,21 @@ func (e *endpoint) begin(w http.ResponseWriter, r *http.Request, h *httpRequest)
 		return
 	}
 	var err error
-	if h.session, err = mintSessionID(h.caller.ID, params); err != nil {
+	if h.session, params, err = mintSessionID(h.caller.ID, params); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
+	// The session keeps its parameters, so it begins with those that its id has.
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": h.message.ID,
+		"method": "initialize", "params": params})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	h.message.Params = nil
 	h.connect = e.newServer(h.session)
-	e.keep(h.session, h.connect)
+	defer e.keep(h.session, h.caller.ID, h.connect)()
 	e.sessionful.ServeHTTP(w, r)
 }
 
@@ -138,23 +155,30 @@ func notInitialize(m wire.Message) *jsonrpc.Error {
 		" is missing: begin a session with initialize"}
 }
 
-// resume makes sure that a session is in memory, and reports false if its client has ended it.
-func (e *endpoint) resume(r *http.Request, h *httpRequest, id sessionID) bool {
+// resume makes sure that a session is in memory, and reports false if its client has ended it. A
+// session that a message uses stays until done is called. A stream of events does not keep one: a
+// client can open any number of them, and opens them again.
+func (e *endpoint) resume(r *http.Request, h *httpRequest, id sessionID) (done func(), ok bool) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	if _, ended := e.ended[h.session]; ended {
-		return false
+	if e.ended.entries[endedID(h.caller.ID, id)] != nil {
+		e.mu.Unlock()
+		return nil, false
 	}
-	if s := e.servers[h.session]; s != nil && connected(s) {
-		return true
+	var gone []*mcp.Server
+	session := e.servers.entries[h.session]
+	if session == nil || !connected(session.value) {
+		s := e.newServer(h.session)
+		if !e.replay(r, h, s, id) {
+			e.mu.Unlock()
+			return nil, false
+		}
+		session, gone = e.servers.add(h.session, h.caller.ID, s)
+		e.sweep()
 	}
-	s := e.newServer(h.session)
-	if !e.replay(r, h, s, id) {
-		return false
-	}
-	e.servers[h.session] = s
-	e.sweep()
-	return true
+	done = e.using(session, r.Method == http.MethodPost)
+	e.mu.Unlock()
+	disconnect(gone)
+	return done, true
 }
 
 // replay begins a session with the messages with which its client began it.

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -15,6 +16,16 @@ const (
 	endedFor   = time.Hour
 )
 
+// Bounds of what clients leave behind, for each principal and in all. A session in memory takes
+// about 120 KB, and its id begins it again if it had to go. The id of a session that was ended and
+// is no longer remembered begins it again, too.
+const (
+	maxOwnSessions = 100
+	maxSessions    = 1_000
+	maxOwnEnded    = 1_000
+	maxEnded       = 10_000
+)
+
 // connected reports whether a server has a session.
 func connected(s *mcp.Server) bool {
 	for range s.Sessions() {
@@ -23,13 +34,44 @@ func connected(s *mcp.Server) bool {
 	return false
 }
 
-// keep remembers the server of a session.
-func (e *endpoint) keep(session string, s *mcp.Server) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.servers[session] = s
-	e.sweep()
+// disconnect closes the sessions of servers. It waits for their handlers and must not be called
+// with the lock.
+func disconnect(servers []*mcp.Server) {
+	for _, server := range servers {
+		for s := range server.Sessions() {
+			_ = s.Close() // its streams end, and it is gone
+		}
+	}
 }
+
+// keep remembers the server of a session of a principal, which a message uses until done is called.
+func (e *endpoint) keep(session, principal string, s *mcp.Server) (done func()) {
+	e.mu.Lock()
+	added, gone := e.servers.add(session, principal, s)
+	done = e.using(added, true)
+	e.sweep()
+	e.mu.Unlock()
+	disconnect(gone)
+	return done
+}
+
+// using marks a session as used, until done is called if it has to stay. The lock must be held.
+func (e *endpoint) using(session *entry[*mcp.Server], stays bool) (done func()) {
+	session.used = time.Now()
+	if !stays {
+		return func() {}
+	}
+	session.busy++
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		session.used = time.Now()
+		session.busy--
+	}
+}
+
+// endedID is under what the end of a session is remembered. It is short, unlike the session's id.
+func endedID(principal string, id sessionID) string { return principal + " " + id.Key }
 
 // sweep forgets sessions that the SDK has closed. The lock must be held.
 func (e *endpoint) sweep() {
@@ -38,23 +80,19 @@ func (e *endpoint) sweep() {
 		return
 	}
 	e.swept = now
-	for id, s := range e.servers {
-		if !connected(s) {
-			delete(e.servers, id)
-		}
-	}
-	for id, at := range e.ended {
-		if now.Sub(at) > endedFor {
-			delete(e.ended, id)
-		}
-	}
+	maps.DeleteFunc(e.servers.entries, func(_ string, s *entry[*mcp.Server]) bool {
+		return s.busy == 0 && !connected(s.value)
+	})
+	maps.DeleteFunc(e.ended.entries, func(_ string, at *entry[time.Time]) bool {
+		return now.Sub(at.value) > endedFor
+	})
 }
 
 // end ends a session whose client has asked for it, with its run.
 func (e *endpoint) end(h *httpRequest, id sessionID) {
 	e.mu.Lock()
-	e.ended[h.session] = time.Now()
-	delete(e.servers, h.session)
+	e.ended.add(endedID(h.caller.ID, id), h.caller.ID, time.Now())
+	delete(e.servers.entries, h.session)
 	e.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(h.ctx), endWithin)
 	defer cancel()
@@ -88,8 +126,8 @@ func (e *endpoint) all() []*mcp.Server {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	servers := []*mcp.Server{e.shared}
-	for _, s := range e.servers {
-		servers = append(servers, s)
+	for _, s := range e.servers.entries {
+		servers = append(servers, s.value)
 	}
 	return servers
 }

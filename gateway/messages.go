@@ -66,6 +66,12 @@ func taskMismatch(header http.Header, m wire.Message) *jsonrpc.Error {
 		Message: "the header Mcp-Name is not the task of the message"}
 }
 
+// keptMessages are those whose parameters a session keeps, besides initialize, and maxKept is the
+// size of these in bytes.
+var keptMessages = []string{"notifications/initialized", "logging/setLevel", "resources/subscribe"}
+
+const maxKept = maxSessionID
+
 // acceptOlder is accept for the message of a session.
 func acceptOlder(w http.ResponseWriter, m wire.Message) bool {
 	known := slices.Contains(requestsOf, m.Method)
@@ -74,6 +80,10 @@ func acceptOlder(w http.ResponseWriter, m wire.Message) bool {
 	case m.IsCall() && !known:
 		wire.Refuse(w, http.StatusOK, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
 			Message: fmt.Sprintf("there is no method %q", api.Shorten(m.Method, 100))})
+	case len(m.Params) > maxKept && slices.Contains(keptMessages, m.Method):
+		wire.Refuse(w, http.StatusBadRequest, m.ID, &jsonrpc.Error{
+			Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(
+				"the params of %s have more than %d bytes", m.Method, maxKept)})
 	case m.IsCall() && m.Method == "tools/call" && m.Params == nil:
 		wire.Refuse(w, http.StatusOK, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
 			Message: "the params are missing"})

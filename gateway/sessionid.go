@@ -23,21 +23,37 @@ type sessionID struct {
 // maxSessionID bounds an Mcp-Session-Id, in bytes. It is a header of every request.
 const maxSessionID = 6 << 10
 
-// mintSessionID returns the id of a new session. Capabilities that make it too long are left out.
-func mintSessionID(caller string, p *mcp.InitializeParams) (string, error) {
-	id := sessionID{Key: rand.Text(), Caller: callerDigest(caller), Initialize: p}
-	for _, reduced := range []*mcp.InitializeParams{p, {ProtocolVersion: p.ProtocolVersion,
-		Capabilities: &mcp.ClientCapabilities{}, ClientInfo: &mcp.Implementation{}}} {
-		id.Initialize = reduced
+// mintSessionID returns the id of a new session, and the parameters that it has: what makes it too
+// long is left out.
+func mintSessionID(caller string, p *mcp.InitializeParams) (text string,
+	reduced *mcp.InitializeParams, err error) {
+	id := sessionID{Key: rand.Text(), Caller: callerDigest(caller)}
+	for _, id.Initialize = range []*mcp.InitializeParams{p, withoutExtras(p),
+		{ProtocolVersion: p.ProtocolVersion, Capabilities: &mcp.ClientCapabilities{},
+			ClientInfo: &mcp.Implementation{}}} {
 		data, err := json.Marshal(id)
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		if text := base64.RawURLEncoding.EncodeToString(data); len(text) <= maxSessionID {
-			return text, nil
+			return text, id.Initialize, nil
 		}
 	}
-	return "", errors.New("the protocol version is too long")
+	return "", nil, errors.New("the protocol version is too long")
+}
+
+// withoutExtras returns parameters without what can be large and changes nothing here: names of
+// experiments, and icons.
+func withoutExtras(p *mcp.InitializeParams) *mcp.InitializeParams {
+	reduced := &mcp.InitializeParams{ProtocolVersion: p.ProtocolVersion,
+		Capabilities: &mcp.ClientCapabilities{}, ClientInfo: &mcp.Implementation{}}
+	if c := p.Capabilities; c != nil {
+		reduced.Capabilities.Elicitation = c.Elicitation
+	}
+	if c := p.ClientInfo; c != nil {
+		reduced.ClientInfo.Name, reduced.ClientInfo.Version = c.Name, c.Version
+	}
+	return reduced
 }
 
 // parseSessionID returns the content of an Mcp-Session-Id of the caller.

@@ -47,6 +47,8 @@ type authority struct {
 	keys    []jose.JSONWebKey
 	down    bool
 	fetches int
+	// blocked, if set, holds back the keys until it is closed.
+	blocked chan struct{}
 }
 
 func newAuthority(t *testing.T, c *clock) *authority {
@@ -59,6 +61,12 @@ func newAuthority(t *testing.T, c *clock) *authority {
 				"jwks_uri": a.server.URL + "/keys"})
 		})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
+		a.mu.Lock()
+		blocked := a.blocked
+		a.mu.Unlock()
+		if blocked != nil {
+			<-blocked
+		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.fetches++
@@ -101,6 +109,20 @@ func (a *authority) setDown(down bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.down = down
+}
+
+// block has the authority hold back its keys until answer is called.
+func (a *authority) block() (answer func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	blocked := make(chan struct{})
+	a.blocked = blocked
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.blocked = nil
+		close(blocked)
+	}
 }
 
 func (a *authority) fetched() int {

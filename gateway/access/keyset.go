@@ -22,8 +22,8 @@ const (
 	// the issuer cannot be reached. A key that the issuer has withdrawn is accepted no longer.
 	keysFresh = 10 * time.Minute
 	keysStale = 24 * time.Hour
-	// keysAgain is how soon an unknown key leads to another request, so that forged tokens do not
-	// make the gateway send many.
+	// keysAgain is how soon after the end of a request an unknown key leads to another one, so that
+	// forged tokens do not make the gateway send many.
 	keysAgain = 10 * time.Second
 	// keysTimeout bounds a request to an issuer, maxKeys the answer in bytes.
 	keysTimeout = 10 * time.Second
@@ -34,19 +34,25 @@ const (
 // fetched: the verifier does not wrap the errors of a key set.
 type unavailableKey struct{}
 
-// keySet are the keys of an issuer, fetched when they are needed.
+// keySet are the keys of an issuer. They are fetched one request at a time and without the lock: a
+// token that known keys verify waits for no issuer.
 type keySet struct {
 	issuer, address string
 	client          *http.Client
 	log             *slog.Logger
 	now             func() time.Time
 
-	// mu guards the fields below and is held during a fetch, for which other requests wait.
 	mu sync.Mutex
-	// keys were fetched at fetched; tried is the last attempt, err its error.
+	// keys were fetched at fetched; tried is the end of the last attempt, err its error.
 	keys           []jose.JSONWebKey
 	fetched, tried time.Time
 	err            error
+	// fetching is closed at the end of the fetch in progress; nil for none.
+	fetching chan struct{}
+	// used is when a token was verified last, and again fetches the keys while they are in use: a
+	// key that the issuer withdraws between two requests must not verify the second.
+	used  time.Time
+	again *time.Timer
 }
 
 func newKeySet(issuer, address string, o Options) *keySet {
@@ -73,17 +79,18 @@ func (k *keySet) VerifySignature(ctx context.Context, token string) ([]byte, err
 	if err != nil || len(signed.Signatures) != 1 {
 		return nil, errors.New("the token is malformed")
 	}
-	for _, another := range []bool{false, true} { // the issuer may have new keys
-		keys, err := k.current(another)
-		if err != nil {
-			if unavailable, ok := ctx.Value(unavailableKey{}).(*error); ok {
-				*unavailable = err
-			}
-			return nil, err
+	if payload, ok := verify(signed, k.known()); ok {
+		return payload, nil
+	}
+	keys, err := k.newer(ctx) // the issuer may have other keys
+	if err != nil {
+		if unavailable, ok := ctx.Value(unavailableKey{}).(*error); ok {
+			*unavailable = err
 		}
-		if payload, ok := verify(signed, keys); ok {
-			return payload, nil
-		}
+		return nil, err
+	}
+	if payload, ok := verify(signed, keys); ok {
+		return payload, nil
 	}
 	return nil, errors.New("no key of the issuer verifies the token")
 }
@@ -110,39 +117,100 @@ func signs(key *jose.JSONWebKey, header jose.Header) bool {
 		(key.Use == "" || key.Use == "sig") && key.IsPublic()
 }
 
-// current returns the keys, fetched again if they are old, or if a token has another one.
-func (k *keySet) current(another bool) ([]jose.JSONWebKey, error) {
+// known returns the keys without waiting for the issuer. If they are old, they are fetched again
+// meanwhile.
+func (k *keySet) known() []jose.JSONWebKey {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := k.now()
-	old := now.Sub(k.fetched) > keysFresh
-	if (old || another) && now.Sub(k.tried) > keysAgain {
-		k.fetch(now)
+	k.used = k.now()
+	if k.keys != nil && k.used.Sub(k.fetched) > keysFresh {
+		k.refresh()
 	}
-	if k.keys == nil || now.Sub(k.fetched) > keysStale {
-		return nil, k.err
-	}
-	return k.keys, nil
+	return k.current()
 }
 
-func (k *keySet) fetch(now time.Time) {
-	k.tried = now
-	address, err := k.address, error(nil)
+// newer returns the keys after a fetch, or the known ones if the last fetch was shortly before. The
+// error says that there are no keys.
+func (k *keySet) newer(ctx context.Context) ([]jose.JSONWebKey, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if fetching := k.refresh(); fetching != nil {
+		k.mu.Unlock()
+		select {
+		case <-fetching:
+		case <-ctx.Done():
+		}
+		k.mu.Lock()
+	}
+	if keys := k.current(); keys != nil || ctx.Err() != nil {
+		return keys, ctx.Err()
+	}
+	return nil, k.err
+}
+
+// current returns the keys that may be used; nil for none. The lock must be held.
+func (k *keySet) current() []jose.JSONWebKey {
+	if k.now().Sub(k.fetched) > keysStale {
+		return nil
+	}
+	return k.keys
+}
+
+// refresh begins a fetch, unless one is in progress, which it then returns, or has ended shortly
+// before. The lock must be held.
+func (k *keySet) refresh() (fetching <-chan struct{}) {
+	if k.fetching == nil && k.now().Sub(k.tried) > keysAgain {
+		k.fetching = make(chan struct{})
+		go k.fetch(k.fetching)
+	}
+	return k.fetching
+}
+
+// fetch fetches the keys, without the lock, and closes ended.
+func (k *keySet) fetch(ended chan struct{}) {
+	keys, err := k.read()
+	if err != nil {
+		k.log.Warn("the keys of an issuer cannot be fetched", "issuer", k.issuer, "error", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.tried, k.err, k.fetching = k.now(), err, nil
+	if err == nil {
+		k.keys, k.fetched = keys, k.tried
+	}
+	switch {
+	case k.tried.Sub(k.used) > keysStale:
+	case k.again == nil:
+		k.again = time.AfterFunc(keysFresh, k.refreshLater)
+	default:
+		k.again.Reset(keysFresh)
+	}
+	close(ended)
+}
+
+func (k *keySet) refreshLater() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.refresh()
+}
+
+// read reads the keys from the issuer.
+func (k *keySet) read() ([]jose.JSONWebKey, error) {
+	address := k.address
 	if address == "" {
-		address, err = k.discover()
+		var err error
+		if address, err = k.discover(); err != nil {
+			return nil, err
+		}
 	}
 	var set jose.JSONWebKeySet
-	if err == nil {
-		err = k.get(address, &set)
+	if err := k.get(address, &set); err != nil {
+		return nil, err
 	}
-	if err == nil && len(set.Keys) == 0 {
-		err = fmt.Errorf("%s has no keys", address)
+	if len(set.Keys) == 0 {
+		return nil, fmt.Errorf("%s has no keys", address)
 	}
-	if k.err = err; err != nil {
-		k.log.Warn("the keys of an issuer cannot be fetched", "issuer", k.issuer, "error", err)
-		return
-	}
-	k.keys, k.fetched = set.Keys, now
+	return set.Keys, nil
 }
 
 // discover returns the address of the keys as the issuer's metadata has it: of OpenID Connect, or

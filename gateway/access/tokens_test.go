@@ -121,10 +121,57 @@ func TestKeys_Rotate(t *testing.T) {
 	if got := status(old); got != http.StatusUnauthorized {
 		t.Errorf("the withdrawn key: %d", got)
 	}
+	second := a.token(exp)
 	a.rotate("three")
 	c.pass(keysFresh + time.Second)
+	if got := status(second); got != http.StatusOK {
+		t.Errorf("the second key, while the keys are fetched again: %d", got)
+	}
 	if got := status(a.token(exp)); got != http.StatusOK {
 		t.Errorf("the third key: %d", got)
+	}
+	if got := status(second); got != http.StatusUnauthorized {
+		t.Errorf("the second key afterwards: %d", got)
+	}
+}
+
+// Tokens of known keys are verified while the issuer does not answer, however old the keys are and
+// whatever forged tokens ask for. The issuer gets one request at a time, and the next one a pause
+// after its end.
+func TestKeys_OfASlowIssuerBlockNoKnownToken(t *testing.T) {
+	c := newClock()
+	a := newAuthority(t, c)
+	h := serving(t, trusting(t, a, ""), Options{Listen: ":8090", now: c.now})
+	token := "Bearer " + a.token(map[string]any{"exp": c.now().Add(20 * time.Hour).Unix()})
+	forged := "Bearer " + signed(t, newKey(t, "none"), jose.ES256, a.claims(nil))
+	posted(h, "/mcp", token)
+	answer := a.block()
+	c.pass(keysFresh + time.Minute)
+	const forgers = 5
+	refused := make(chan int, forgers)
+	for range forgers {
+		go func() { refused <- posted(h, "/mcp", forged).Code }()
+	}
+	for range 20 {
+		if w := posted(h, "/mcp", token); w.Code != http.StatusOK {
+			t.Errorf("a known key: %d %s", w.Code, w.Body)
+		}
+		c.pass(keysAgain + time.Second)
+	}
+	answer()
+	for range forgers {
+		if status := <-refused; status != http.StatusUnauthorized {
+			t.Errorf("a forged token: %d", status)
+		}
+	}
+	posted(h, "/mcp", forged)
+	if got := a.fetched(); got != 2 {
+		t.Errorf("the keys were fetched %d times, want 2", got)
+	}
+	c.pass(keysAgain + time.Second)
+	posted(h, "/mcp", forged)
+	if got := a.fetched(); got != 3 {
+		t.Errorf("after the pause the keys were fetched %d times, want 3", got)
 	}
 }
 

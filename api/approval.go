@@ -38,6 +38,9 @@ type ApprovalNeed struct {
 	Limit string `json:"limit,omitempty"`
 	// Text shows the call, with sensitive arguments redacted.
 	Text string `json:"text"`
+	// Partial says that Text does not show every argument in full. The call is not approved by
+	// somebody who has seen Text alone.
+	Partial bool `json:"partial,omitempty"`
 	// Digest identifies the exact call: run, call id, tool with its digest, and the validated
 	// arguments. A decision has to repeat it.
 	Digest string `json:"digest"`
@@ -68,12 +71,17 @@ func (n ApprovalNeed) Qualifies(d Decision) (as []Approver, missing *ApproverRul
 	return as, nil
 }
 
-// Refusal returns why a decision about a call of that caller does not count because of who made it;
-// nil if it counts.
+// Refusal returns why a decision about a call of that caller does not count because of who made it
+// and what that person has seen; nil if it counts.
 //
 // The caller is known by an authenticated name. Names that programs on the Temporal server give
 // themselves are compared as well if the call has approvers.
 func (n ApprovalNeed) Refusal(d Decision, caller Caller) *ReplyError {
+	if d.ByText && n.Partial && d.Kind != DecisionDeny {
+		return &ReplyError{Type: DecisionNotAllowed, Message: fmt.Sprintf("call %q is not approved by "+
+			"its text alone, which does not show all arguments in full: decide in the console or "+
+			"with starter approve", d.Call)}
+	}
 	who := Shorten(d.By, maxBy) + d.Auth.note()
 	known := caller.Auth != "" || len(n.Approvers) > 0
 	if !n.ByCaller && known && d.By == caller.Identity() {
@@ -178,6 +186,8 @@ type Decision struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Grant is how much more a run at a limit may use.
 	Grant *Grant `json:"grant,omitempty"`
+	// ByText says that the person has seen the text of the approval, and nothing else of the call.
+	ByText bool `json:"by_text,omitempty"`
 	// By identifies who decides and must not be blank. Auth is how By was authenticated.
 	By     string     `json:"by,omitempty"`
 	Auth   AuthMethod `json:"auth,omitempty"`

@@ -196,8 +196,9 @@ type Mask struct {
 	Items *Mask            `json:"items,omitempty"`
 }
 
-// Redact returns the value with Redacted in place of its sensitive parts. A value whose shape does
-// not fit the mask is redacted as a whole, except null, and so is invalid JSON.
+// Redact returns the value with Redacted in place of its sensitive parts, and of their values where
+// other parts repeat them. A value whose shape does not fit the mask is redacted as a whole, except
+// null, and so is invalid JSON.
 func (m *Mask) Redact(value json.RawMessage) json.RawMessage {
 	if m == nil || len(value) == 0 {
 		return value
@@ -206,7 +207,13 @@ func (m *Mask) Redact(value json.RawMessage) json.RawMessage {
 	if err != nil {
 		return redactedJSON
 	}
-	redacted, err := EncodeJSON(m.change(decoded, func(any) any { return Redacted }))
+	var values []string
+	shown := m.change(decoded, func(part any) any {
+		values = leaves(part, values)
+		return Redacted
+	})
+	shown, _ = (*Hider)(nil).With(Redacted, repeatable(values)...).Value(shown)
+	redacted, err := EncodeJSON(shown)
 	if err != nil {
 		return redactedJSON
 	}
@@ -256,7 +263,21 @@ func (m *Mask) key(name string) *Mask {
 	return nil
 }
 
-// Values returns the strings and numbers in the sensitive parts of a value, for a Hider.
+// maxHidden bounds the number of sensitive values of one JSON value that are searched for in texts,
+// and maxHiddenValue the length of one in bytes: texts do not repeat longer ones.
+const (
+	maxHidden      = 1000
+	maxHiddenValue = 4 << 10
+)
+
+// repeatable returns those of the values that texts may repeat.
+func repeatable(values []string) []string {
+	values = slices.DeleteFunc(values, func(v string) bool { return len(v) > maxHiddenValue })
+	return values[:min(len(values), maxHidden)]
+}
+
+// Values returns the strings and numbers in the sensitive parts of a value that texts may repeat,
+// for a Hider.
 func (m *Mask) Values(value json.RawMessage) []string {
 	if m == nil || len(value) == 0 {
 		return nil
@@ -270,7 +291,7 @@ func (m *Mask) Values(value json.RawMessage) []string {
 		values = leaves(part, values)
 		return part
 	})
-	return values
+	return repeatable(values)
 }
 
 // leaves appends the strings and numbers in a value.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/console/arguments"
 )
 
 // answerName is the field of a form that asks for one value.
@@ -63,8 +64,8 @@ func wrapped(schema json.RawMessage) bool {
 func elicitation(s api.SessionCallStatus) *mcp.ElicitParams {
 	switch {
 	case s.State == api.SessionCallAwaitsApproval && s.Approval != nil:
-		return &mcp.ElicitParams{Mode: "form", Message: "Approve this call?\n\n" + s.Approval.Text,
-			RequestedSchema: approvalForm}
+		return &mcp.ElicitParams{Mode: "form", Message: "Approve this call?\n\n" +
+			arguments.Visible(s.Approval.Text), RequestedSchema: approvalForm}
 	case s.State == api.SessionCallAwaitsAnswer && s.Question != nil:
 		if form := formOf(s.Question.Schema); form != nil {
 			return &mcp.ElicitParams{Mode: "form", Message: s.Question.Text,

@@ -33,8 +33,8 @@ type fakeSessions struct {
 	progress  map[string]*api.Progress
 	// named is the name of the questions of the tool "ask".
 	named string
-	// stays keeps approved calls running.
-	stays bool
+	// stays keeps approved calls running, partial has their texts show only a part of them.
+	stays, partial bool
 }
 
 func newFake() *fakeSessions {
@@ -66,7 +66,7 @@ func (f *fakeSessions) Submit(_ context.Context, s Session, c api.SessionCall) (
 		st.State = api.SessionCallAwaitsApproval
 		st.Approval = &api.Approval{Call: c.ID, Tool: c.Tool,
 			ApprovalNeed: api.ApprovalNeed{Text: "pay", Digest: "digest-" + c.ID,
-				ByCaller: c.Tool == "mine"}}
+				ByCaller: c.Tool == "mine", Partial: f.partial}}
 	}
 	f.calls[s.RunID()+"."+c.ID] = st
 	if st.State != api.SessionCallEnded {

@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/console/arguments"
 	"github.com/switchyard/switchyard/gateway/wire"
 )
 
@@ -21,11 +22,14 @@ type listedApproval struct {
 	Tool   string `json:"tool"`
 	Caller string `json:"caller,omitempty"`
 	Text   string `json:"text"`
-	Reason string `json:"reason,omitempty"`
-	Rule   string `json:"rule,omitempty"`
-	Asked  string `json:"asked,omitempty"`
-	Until  string `json:"until,omitempty"`
-	Digest string `json:"digest"`
+	// Partial says that Text does not show all arguments in full, so that the call can be denied
+	// here and not approved.
+	Partial bool   `json:"partial,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Rule    string `json:"rule,omitempty"`
+	Asked   string `json:"asked,omitempty"`
+	Until   string `json:"until,omitempty"`
+	Digest  string `json:"digest"`
 	// Approvers are who may decide; empty is everyone but the caller.
 	Approvers []string `json:"approvers,omitempty"`
 }
@@ -62,7 +66,8 @@ func (g *Gateway) newOperatorServer(session string) *mcp.Server {
 		Description: "Lists the calls of all runs that wait for approval, oldest first."},
 		g.listApprovals)
 	mcp.AddTool(s, &mcp.Tool{Name: "approve",
-		Description: "Approves a call that waits for approval, so that it runs."},
+		Description: "Approves a call that waits for approval, so that it runs. A call that " +
+			"list_approvals shows as partial can be denied here, and is approved elsewhere."},
 		g.decider(api.DecisionApprove))
 	mcp.AddTool(s, &mcp.Tool{Name: "deny",
 		Description: "Denies a call that waits for approval. It does not run."},
@@ -70,11 +75,6 @@ func (g *Gateway) newOperatorServer(session string) *mcp.Server {
 	return s
 }
 
-func (g *Gateway) listApprovals(ctx context.Context, _ *mcp.CallToolRequest, _ noArguments) (
-	*mcp.CallToolResult, listedApprovals, error) {
-	all, err := g.config.Sessions.Approvals(ctx)
-	if err != nil {
-		return nil, listedApprovals{}, fmt.Errorf("the approvals cannot be read: %w", err)
 // operatorsOnly is the middleware that refuses requests of senders who may not use the tools for
 // approvals, whichever way they came. Notifications pass: they cause nothing, and their HTTP
 // request may have ended already.
@@ -91,11 +91,17 @@ func (g *Gateway) operatorsOnly(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
+func (g *Gateway) listApprovals(ctx context.Context, _ *mcp.CallToolRequest, _ noArguments) (
+	*mcp.CallToolResult, listedApprovals, error) {
+	all, err := g.config.Sessions.Approvals(ctx)
+	if err != nil {
+		return nil, listedApprovals{}, fmt.Errorf("the approvals cannot be read: %w", err)
 	}
 	list := listedApprovals{Approvals: []listedApproval{}}
 	for _, a := range all[:min(len(all), maxApprovals)] {
 		listed := listedApproval{Run: a.Run, Call: a.Call,
-			Tool: a.Tool, Caller: a.Caller.ID, Text: a.Text, Reason: a.Reason, Rule: a.Rule,
+			Tool: a.Tool, Caller: a.Caller.ID, Text: arguments.Visible(a.Text), Partial: a.Partial,
+			Reason: arguments.Visible(a.Reason), Rule: a.Rule,
 			Asked: a.Asked.UTC().Format(timeLayout), Until: a.Until.UTC().Format(timeLayout),
 			Digest: a.Digest}
 		for _, rule := range a.Approvers {
@@ -115,7 +121,7 @@ func (g *Gateway) decider(kind api.DecisionKind) mcp.ToolHandlerFor[decideArgume
 		*mcp.CallToolResult, decided, error) {
 		r := g.request(ctx, req, req.Params)
 		err := g.config.Sessions.Decide(ctx, in.Run, api.Decision{Call: in.Call,
-			Digest: in.Digest, Kind: kind, By: r.caller.ID, Auth: r.caller.Auth,
+			Digest: in.Digest, Kind: kind, ByText: true, By: r.caller.ID, Auth: r.caller.Auth,
 			Claims: r.caller.Claims, Roles: r.http.roles, Reason: in.Reason})
 		if err != nil {
 			g.config.Logger.Warn("a decision was not accepted", "by", r.caller.ID, "auth",

@@ -56,10 +56,12 @@ func (c *openCall) askID() string {
 	return ""
 }
 
-// mayApprove reports whether the caller of a call may approve it.
+// mayApprove reports whether the caller of a call may approve it by its text.
 func (c *openCall) mayApprove() bool {
 	need := c.status.Approval
-	return need.Refusal(c.denial(need), c.caller) == nil
+	d := c.denial(need)
+	d.Kind = api.DecisionApprove
+	return need.Refusal(d, c.caller) == nil
 }
 
 // hasQuestion reports whether the client can be asked something that it was not asked before.
@@ -252,8 +254,8 @@ func (c *openCall) answer(ask string, res *mcp.ElicitResult) (func(context.Conte
 
 // denial returns the decision of a caller to deny its own call.
 func (c *openCall) denial(a *api.Approval) api.Decision {
-	return api.Decision{Call: a.Call, Digest: a.Digest, Kind: api.DecisionDeny, By: c.caller.ID,
-		Auth: c.caller.Auth, Claims: c.caller.Claims, Roles: c.http.roles}
+	return api.Decision{Call: a.Call, Digest: a.Digest, Kind: api.DecisionDeny, ByText: true,
+		By: c.caller.ID, Auth: c.caller.Auth, Claims: c.caller.Claims, Roles: c.http.roles}
 }
 
 // decisionOf returns the decision of a caller about its own call.

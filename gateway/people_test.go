@@ -126,6 +126,23 @@ func TestApproval_AsksTheCallerOnlyIfTheToolspecAllowsIt(t *testing.T) {
 	}
 }
 
+// A caller is not asked to approve what the question would not show in full.
+func TestApproval_IsNotAskedByATextThatShowsAPart(t *testing.T) {
+	l := newLab(t, func(c *Config) { c.Wait = c.Direct })
+	l.partial = true
+	s := l.connect(l.url+Path, &mcp.ClientOptions{ElicitationHandler: func(context.Context,
+		*mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		t.Error("the caller is asked")
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "approve"}},
+			nil
+	}})
+	res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "mine"})
+	if err != nil || !strings.HasPrefix(res.Content[0].(*mcp.TextContent).Text,
+		"The call is pending: a person has to approve it.") || len(l.decisions) > 0 {
+		t.Errorf("%+v, %v, decisions %+v", res, err, l.decisions)
+	}
+}
+
 // asked calls a tool that asks the caller, and returns the call and the state to answer with.
 func (l *lab) asked(tool string) (call, state string) {
 	l.Helper()
@@ -214,23 +231,6 @@ func TestQuestion_KeepsTheExecutionOfTheCall(t *testing.T) {
 	}
 }
 
-func TestOperator_DecidesAboutCallsOfOthers(t *testing.T) {
-	l := newLab(t, nil)
-	l.approvals = []OpenApproval{{Run: "run", Caller: api.Caller{Type: api.CallerSession,
-		ID: "bob", Auth: api.AuthKey}, Approval: api.Approval{Call: "1", Tool: "pay", ApprovalNeed: api.ApprovalNeed{
-		Text: "pay 5", Digest: "d"}}}}
-	l.calls["run.1"] = &api.SessionCallStatus{}
-	s := l.connect(l.url+OperatorPath, nil)
-	decide := func(caller string) *mcp.CallToolResult {
-		l.mu.Lock()
-		l.caller = caller
-		l.mu.Unlock()
-		s := l.connect(l.url+OperatorPath, nil)
-		res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "approve",
-			Arguments: map[string]any{"run_id": "run", "call_id": "1", "digest": "d"}})
-		if err != nil {
-			t.Fatal(err)
-		}
 // The tools for approvals check their sender themselves: a request that has reached them without
 // authorization lists and decides nothing.
 func TestOperator_ToolsRefuseWhoeverMayNotUseThem(t *testing.T) {
@@ -255,6 +255,23 @@ func TestOperator_ToolsRefuseWhoeverMayNotUseThem(t *testing.T) {
 	}
 }
 
+func TestOperator_DecidesAboutCallsOfOthers(t *testing.T) {
+	l := newLab(t, nil)
+	l.approvals = []OpenApproval{{Run: "run", Caller: api.Caller{Type: api.CallerSession,
+		ID: "bob", Auth: api.AuthKey}, Approval: api.Approval{Call: "1", Tool: "pay", ApprovalNeed: api.ApprovalNeed{
+		Text: "pay 5", Digest: "d"}}}}
+	l.calls["run.1"] = &api.SessionCallStatus{}
+	s := l.connect(l.url+OperatorPath, nil)
+	decide := func(caller string) *mcp.CallToolResult {
+		l.mu.Lock()
+		l.caller = caller
+		l.mu.Unlock()
+		s := l.connect(l.url+OperatorPath, nil)
+		res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "approve",
+			Arguments: map[string]any{"run_id": "run", "call_id": "1", "digest": "d"}})
+		if err != nil {
+			t.Fatal(err)
+		}
 		return res
 	}
 	list, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_approvals"})

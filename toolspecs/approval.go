@@ -169,17 +169,21 @@ func (c *Compiled) compileApproval() error {
 // ApprovalText returns the text that people see of a call that waits for approval: the filled
 // template, or by default the tool's description and all arguments, one per line. args are
 // validated arguments. Values of sensitive parameters are redacted. Text over
-// api.MaxApprovalText is cut and marked as cut.
-func (c *Compiled) ApprovalText(args json.RawMessage) string {
+// api.MaxApprovalText is cut and marked as cut. partial says that the text does not show every
+// argument in full: it is cut, or the template leaves some out.
+func (c *Compiled) ApprovalText(args json.RawMessage) (text string, partial bool) {
 	values := c.shown(args)
-	text := ""
 	if a := c.Spec.Approval; a != nil && a.Ask != "" {
 		text, _ = templates.Text(a.Ask, values) // its placeholders were checked
+		shown := templates.Names(a.Ask)
+		for name := range values {
+			partial = partial || !slices.Contains(shown, name)
+		}
 	}
 	if text == "" {
-		text = c.ask(values)
+		text, partial = c.ask(values), false
 	}
-	return cutText(text, api.MaxApprovalText)
+	return cutText(text, api.MaxApprovalText), partial || len(text) > api.MaxApprovalText
 }
 
 // governed checks the policy section of a spec. Whether the named rules exist is known only to the

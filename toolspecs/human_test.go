@@ -51,9 +51,36 @@ func TestQuestion_IsNeverEmptyAndHidesSensitiveValues(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
 	}
-	if got := human(t, nil).ApprovalText(
+	if got, _ := human(t, nil).ApprovalText(
 		json.RawMessage(`{"question":"x\nb: 1","b":7}`)); got != "Says what to do.\nquestion: x\n    b: 1\nb: 7" {
 		t.Errorf("a value passes for another argument: %q", got)
+	}
+	for _, test := range []struct {
+		name, ask, args, want string
+		partial               bool
+	}{
+		{"all arguments", "", `{"question":"Why?","b":7}`, "Says what to do.\nquestion: Why?\nb: 7",
+			false},
+		{"a template of all", "{{args.b}} {{args.question}}", `{"question":"Why?","b":7}`, "7 Why?",
+			false},
+		{"a template of some", "{{args.b}}", `{"question":"Why?","b":7}`, "7", true},
+		{"a template of those that are given", "{{args.b}} {{args.a}}", `{"b":7}`, "7 ", false},
+		{"a value that another argument repeats", "", `{"question":"is planted-pin right?",` +
+			`"a":{"planted-pin":["planted-pin"]},"pin":"planted-pin"}`,
+			"Says what to do.\nquestion: is *** right?\na: {\"***\":[\"***\"]}\npin: ***", false},
+	} {
+		got, partial := human(t, func(s *toolspecs.Spec) {
+			s.Approval = &toolspecs.Approval{Ask: test.ask}
+		}).ApprovalText(json.RawMessage(test.args))
+		if got != test.want || partial != test.partial {
+			t.Errorf("%s: got %q, partial: %v", test.name, got, partial)
+		}
+	}
+	large, _ := json.Marshal(map[string]string{"question": strings.Repeat("x",
+		api.MaxApprovalText)})
+	if got, partial := human(t, nil).ApprovalText(large); !partial ||
+		!strings.HasSuffix(got, "… (cut)") {
+		t.Errorf("a long text is not partial: %.20q", got)
 	}
 	long, _ := json.Marshal(map[string]string{"question": "a" +
 		strings.Repeat("é", api.MaxQuestionText)})

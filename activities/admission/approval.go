@@ -25,10 +25,14 @@ func (a *Admitter) needApproval(r api.AdmissionRequest, c api.Call, v api.Admiss
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(c.Arguments)
 	}
-	need := &api.ApprovalNeed{Reason: reason, Rule: rule, Text: compiled.ApprovalText(arguments),
-		Digest: api.ApprovalDigest(rand.Text(), r.Run, c.ID, tool, arguments, v.Plan),
-		Within: api.DefaultApprovalTimeout,
-		Notify: a.config.Notify, Approvers: approvers}
+	text, partial := compiled.ApprovalText(arguments)
+	var hider *api.Hider // the reason may repeat sensitive arguments, as the text may
+	hider = hider.With(api.Redacted, tool.ArgumentMask().Values(arguments)...)
+	need := &api.ApprovalNeed{Reason: hider.Text(reason), Rule: rule, Text: hider.Text(text),
+		Partial: partial,
+		Digest:  api.ApprovalDigest(rand.Text(), r.Run, c.ID, tool, arguments, v.Plan),
+		Within:  api.DefaultApprovalTimeout,
+		Notify:  a.config.Notify, Approvers: approvers}
 	if plan := v.Plan.Redacted(tool.ArgumentMask(), arguments); plan != nil {
 		need.Text += "\nintent: " + api.Shorten(plan.Intent, maxIntent)
 	}

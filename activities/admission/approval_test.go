@@ -57,6 +57,27 @@ func TestEdit_HidesSensitiveArguments(t *testing.T) {
 	}
 }
 
+// What people see of a waiting call has no sensitive value, whichever argument, reason or plan
+// repeats it.
+func TestApprovals_HideSensitiveValuesThatOtherTextsRepeat(t *testing.T) {
+	catalog := payCatalog(t)
+	b := setUp(t, catalog, nil)
+	r := api.AdmissionRequest{Run: "run-1", Tools: toolsOf(catalog), Known: []string{"pay"},
+		Calls: []api.Call{{ID: "1.1", Tool: "pay", Ask: "is planted-pin right?",
+			Arguments: `{"text":"for planted-pin","pin":"planted-pin",` +
+				`"execution_plan":{"intent":"use planted-pin"}}`}}}
+	v := b.admit(t, r)[0]
+	if v.Approval == nil {
+		t.Fatalf("%+v", v)
+	}
+	shown, err := json.Marshal(v.Approval)
+	if err != nil || strings.Contains(string(shown), "planted") ||
+		!strings.Contains(v.Approval.Text, "text: for ***") ||
+		v.Approval.Reason != "is *** right?" {
+		t.Errorf("%s, %v", shown, err)
+	}
+}
+
 // Clients other than starter can send any text.
 func TestEdit_RefusesDuplicateKeys(t *testing.T) {
 	catalog := payCatalog(t)

@@ -8,11 +8,7 @@ import (
 )
 
 // maxHidden bounds the number of sensitive values that are removed from the texts of a run.
-// maxHiddenValue bounds the length of such a value in bytes; texts do not repeat longer ones.
-const (
-	maxHidden      = 1000
-	maxHiddenValue = 4 << 10
-)
+const maxHidden = 1000
 
 // hidden has the sensitive values that the history has shown so far. Masks redact them where they
 // stand; hidden removes them from all other texts: messages of the model, failures, other calls.
@@ -28,7 +24,7 @@ type hidden struct {
 func (h *hidden) note(mask *api.Mask, value json.RawMessage) {
 	var fresh []string
 	for _, v := range mask.Values(value) {
-		if len(v) > maxHiddenValue || len(h.values) >= maxHidden || h.values[v] {
+		if len(h.values) >= maxHidden || h.values[v] {
 			continue
 		}
 		if h.values == nil {

@@ -71,7 +71,7 @@ func TestHiding_RemovesSensitiveValuesEverywhere(t *testing.T) {
 	}
 	h.note(
 		&api.Mask{All: true},
-		json.RawMessage(`["`+value+`","short","`+strings.Repeat("long", maxHiddenValue)+`"]`),
+		json.RawMessage(`["`+value+`","short","`+strings.Repeat("long", 4<<10)+`"]`),
 	)
 	got, err := json.Marshal(h.event(event))
 	if err != nil {

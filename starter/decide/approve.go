@@ -278,6 +278,9 @@ func (s seeing) seen(inv cli.Invocation, o audit.RunApproval, d *api.Decision) e
 	switch {
 	case s.yes:
 		return nil
+	case o.Partial && !s.showArguments(o):
+		return cli.Errorf(cli.ExitFailed, "nothing was approved: the arguments of the call cannot be "+
+			"shown in full\nReview the call elsewhere and pass --digest %s", o.Digest)
 	case a.Format.JSON() || !cli.IsTerminal(a.In):
 		return cli.Errorf(cli.ExitUsage,
 			"nothing was approved: cannot ask for confirmation without a terminal\nReview the call and pass --yes or --digest %s",
@@ -286,6 +289,20 @@ func (s seeing) seen(inv cli.Invocation, o audit.RunApproval, d *api.Decision) e
 		return cli.Errorf(cli.ExitCancelled, "nothing was approved")
 	}
 	return nil
+}
+
+// showArguments shows the arguments of a call whose text does not show all in full. It reports false
+// if they are not known.
+func (s seeing) showArguments(o audit.RunApproval) bool {
+	arguments := s.arguments(o)
+	if len(arguments) == 0 {
+		return false
+	}
+	if !s.app.Format.JSON() {
+		fmt.Fprintln(s.app.Err, s.app.PaletteFor(s.app.Err).Bold("  all arguments")+"\n"+
+			cli.ReadableJSON(arguments))
+	}
+	return true
 }
 
 // decisionError explains why a decision was not accepted.

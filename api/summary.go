@@ -58,34 +58,24 @@ func redact(arguments json.RawMessage, sensitive []string) json.RawMessage {
 // Shorten returns text on one line of at most limit characters, with … where text was left out.
 // Line ends and other hidden characters become spaces.
 func Shorten(text string, limit int) string {
-	var b strings.Builder
-	for left := limit; left > 0 && text != ""; left-- {
-		r, size := utf8.DecodeRuneInString(text)
-		switch {
-		case left == 1 && size < len(text):
-			r = '…'
-		case IsHidden(r) || r == utf8.RuneError:
-			r = ' '
+	end, cut := 0, false
+	for left := limit; left > 0 && end < len(text); left-- {
+		_, size := utf8.DecodeRuneInString(text[end:])
+		if cut = left == 1 && end+size < len(text); !cut {
+			end += size
 		}
-		b.WriteRune(r)
-		text = text[size:]
 	}
-	return b.String()
-}
-
-// IsHidden reports whether a character does not show as one, or changes the order of others:
-// controls, line ends among them, marks of direction, and characters of no width. The joiners that
-// emoji and some scripts need are none.
-func IsHidden(r rune) bool {
-	const joiner, nonJoiner = '\u200d', '\u200c'
-	switch {
-	case r <= unicode.MaxASCII:
-		return unicode.IsControl(r)
-	case r == joiner || r == nonJoiner:
-		return false
+	valid := strings.Map(func(r rune) rune {
+		if r == utf8.RuneError { // also each byte that is not UTF-8
+			return ' '
+		}
+		return r
+	}, text[:end])
+	shown := ReplaceHidden(valid, "", func(rune) string { return " " })
+	if cut {
+		shown += "…"
 	}
-	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp,
-		unicode.Bidi_Control, unicode.Other_Default_Ignorable_Code_Point)
+	return shown
 }
 
 // Thousands formats a number with a comma after every three digits.

@@ -172,8 +172,9 @@ func TestNumbers_HaveSeparators(t *testing.T) {
 // A note has the number of omitted lines.
 func TestIsHidden_KnowsWhatDoesNotShow(t *testing.T) {
 	hidden := []rune{0, '\n', '\t', 0x1b, 0x7f, 0x85, 0xad, 0x34f, 0x61c, 0x115f, 0x180e, 0x200b,
-		0x200e, 0x2028, 0x2029, 0x202e, 0x2060, 0x2066, 0x3164, 0xfeff, 0xe0041}
-	shown := []rune{' ', 'a', '~', 'ä', 0x301, 0x200c, 0x200d, 0xfe0f, 0x4e2d, 0x1f469, 0xfffd}
+		0x200c, 0x200d, 0x200e, 0x2028, 0x2029, 0x202e, 0x2060, 0x2066, 0x2800, 0x3164, 0xfe00,
+		0xfe0f, 0xfeff, 0xffa0, 0x16fe4, 0x1d159, 0x1d173, 0xe0041, 0xe0100, 0xe0fff}
+	shown := []rune{' ', 'a', '~', 'ä', 0xa0, 0x301, 0x600, 0x2801, 0x4e2d, 0x13430, 0x1f469, 0xfffd}
 	for _, r := range hidden {
 		if !IsHidden(r) {
 			t.Errorf("%U shows", r)
@@ -182,6 +183,36 @@ func TestIsHidden_KnowsWhatDoesNotShow(t *testing.T) {
 	for _, r := range shown {
 		if IsHidden(r) {
 			t.Errorf("%U is hidden", r)
+		}
+	}
+}
+
+// Joiners and variation selectors stay where they form something that shows, and nowhere else: a
+// run of them can have a whole text.
+func TestReplaceHidden_KeepsWhatFormsSomethingVisible(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain ä 中\n\x07":                 "plain ä 中\n.",
+		"👩\u200d👩\u200d👦":                 "👩\u200d👩\u200d👦",
+		"👩🏽\u200d🚀":                       "👩🏽\u200d🚀",
+		"❤\ufe0f\u200d🔥":                  "❤\ufe0f\u200d🔥",
+		"1\ufe0f\u20e3":                   "1\ufe0f\u20e3",
+		"می\u200cخواهم":                   "می\u200cخواهم",
+		"क्\u200dष":                       "क्\u200dष",
+		"邉\U000e0100":                     "邉\U000e0100",
+		"pay\u200d 100":                   "pay. 100",
+		"1\u200c00":                       "1.00",
+		"a\ufe0f":                         "a.",
+		"1\ufe0f0":                        "1.0",
+		"😀\ufe00\ufe01":                   "😀..",
+		"😀\ufe0f\ufe0e\ufe0f":             "😀\ufe0f..",
+		"😀\U000e0101\U000e0102\U000e0103": "😀...",
+		"👩\u200d\u200d👩":                  "👩..👩",
+		"م\u200d\u200d\u200dم":            "م\u200d..م",
+		"ok\u2800\u3164":                  "ok..",
+	} {
+		got := ReplaceHidden(text, "\n", func(rune) string { return "." })
+		if got != want || HasHidden(text, "\n") != (want != text) {
+			t.Errorf("%+q is %+q, want %+q", text, got, want)
 		}
 	}
 }

@@ -69,11 +69,7 @@ func write(w io.Writer, name string, page any) error {
 type visibleWriter struct{ io.Writer }
 
 func (v visibleWriter) Write(p []byte) (int, error) {
-	_, err := io.WriteString(v.Writer, strings.Map(func(r rune) rune {
-		if api.IsHidden(r) && r != '\n' && r != '\t' && r != '\r' {
-			return '\uFFFD'
-		}
-		return r
-	}, string(p)))
+	_, err := io.WriteString(v.Writer, api.ReplaceHidden(strings.ToValidUTF8(string(p), "\uFFFD"),
+		"\n\t\r", func(rune) string { return "\uFFFD" }))
 	return len(p), err
 }

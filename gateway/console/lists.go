@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard"
@@ -50,7 +49,7 @@ func (f *filter) selected(now time.Time) switchyard.RunQuery {
 	q := switchyard.RunQuery{Query: f.Query, Conversation: f.Conversation, Agent: f.Agent,
 		Caller: f.Caller, Tool: f.Tool, Status: history.RunStatus(f.Status),
 		Outcome: api.Outcome(f.Outcome), Waiting: f.Waiting, All: f.All}
-	if strings.ContainsFunc(f.Query+f.Conversation+f.Agent+f.Caller+f.Tool, api.IsHidden) {
+	if api.HasHidden(f.Query+f.Conversation+f.Agent+f.Caller+f.Tool, "") {
 		f.Fault = "The filter contains a hidden character. Enter the filter again."
 	}
 	for _, bound := range []struct {

@@ -15,14 +15,10 @@ import (
 //go:embed arguments.html
 var Templates embed.FS
 
-// Visible replaces hidden characters, as api.IsHidden has them, except line ends and tabs.
+// Visible replaces hidden characters, as api.ReplaceHidden has them, except line ends and tabs.
 func Visible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && api.IsHidden(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
+	return api.ReplaceHidden(strings.ToValidUTF8(text, "\uFFFD"), "\n\t",
+		func(rune) string { return "\uFFFD" })
 }
 
 // Readable formats JSON over several lines, and shows texts as they are.

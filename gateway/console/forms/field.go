@@ -206,7 +206,7 @@ func (f *Field) show(value json.RawMessage) {
 // not come back.
 func (f *Field) lines(value json.RawMessage) (text string, ok bool) {
 	if f.typ == typeString {
-		ok = json.Unmarshal(value, &text) == nil && !strings.ContainsFunc(text, isHidden) &&
+		ok = json.Unmarshal(value, &text) == nil && !api.HasHidden(text, spaces) &&
 			hasOneEnding(text)
 		return text, ok
 	}

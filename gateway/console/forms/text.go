@@ -8,24 +8,17 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// isHidden reports whether a field would not show a character.
-func isHidden(r rune) bool {
-	return r != '\n' && r != '\t' && r != '\r' && api.IsHidden(r)
-}
+// spaces are characters that fields show although they are controls.
+const spaces = "\n\t\r"
 
 // escapeHidden makes the hidden characters of a JSON text visible: they are in its strings.
 func escapeHidden(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		if isHidden(r) {
-			for _, unit := range utf16.Encode([]rune{r}) {
-				fmt.Fprintf(&b, `\u%04x`, unit)
-			}
-		} else {
-			b.WriteRune(r)
+	return api.ReplaceHidden(text, spaces, func(r rune) (escaped string) {
+		for _, unit := range utf16.Encode([]rune{r}) {
+			escaped += fmt.Sprintf(`\u%04x`, unit)
 		}
-	}
-	return b.String()
+		return escaped
+	})
 }
 
 // hasOneEnding reports whether all lines of a text end in the same way, with or without CR.
@@ -36,7 +29,7 @@ func hasOneEnding(text string) bool {
 
 // isNoLine reports whether a text would not come back as the same line.
 func isNoLine(text string) bool {
-	return text == "" || strings.ContainsAny(text, "\r\n") || strings.ContainsFunc(text, isHidden)
+	return text == "" || strings.ContainsAny(text, "\r\n") || api.HasHidden(text, spaces)
 }
 
 // withEndings gives the lines of a text that a browser returned the endings of the old text.

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/switchyard/switchyard/api"
 )
@@ -24,18 +23,19 @@ func visible(text string, painted bool) string {
 		size := harmless(text, painted)
 		if size > 0 {
 			b.WriteString(text[:size])
-			text = text[size:]
-			continue
-		}
-		r, size := utf8.DecodeRuneInString(text)
-		if r == utf8.RuneError && size == 1 {
-			b.WriteRune(utf8.RuneError)
 		} else {
-			fmt.Fprintf(&b, `\u%04x`, r)
+			size = 1 + strings.IndexAny(text[1:]+"\r", "\r\x1b")
+			b.WriteString(escaped(text[:size]))
 		}
 		text = text[size:]
 	}
 	return b.String()
+}
+
+// escaped escapes the hidden characters of a text other than line ends and tabs.
+func escaped(text string) string {
+	valid := strings.Map(func(r rune) rune { return r }, text) // each other byte becomes U+FFFD
+	return api.ReplaceHidden(valid, "\n\t", func(r rune) string { return fmt.Sprintf(`\u%04x`, r) })
 }
 
 // isVisible reports whether a text has nothing to escape. It allows ASCII only, and no carriage
@@ -49,21 +49,16 @@ func isVisible(text string) bool {
 	return true
 }
 
-// harmless returns the length of the text's first element, or 0 if it has to be escaped. Elements
-// are characters, CRLF, and colours of Palette.
+// harmless returns the length of the controls at the start of the text that are not escaped: CRLF,
+// and colours of Palette.
 func harmless(text string, painted bool) int {
-	switch r, size := utf8.DecodeRuneInString(text); {
-	case r == '\n', r == '\t':
-		return 1
+	switch {
 	case strings.HasPrefix(text, "\r\n"):
 		return 2
-	case r == '\x1b' && painted:
+	case painted && text[0] == '\x1b':
 		return colourSize(text)
-	case r == utf8.RuneError && size == 1, api.IsHidden(r):
-		return 0
-	default:
-		return size
 	}
+	return 0
 }
 
 // colours are the escape sequences that Palette writes.

@@ -188,6 +188,11 @@ test/compose: npm ## Start docker-compose.yml with stand-in images and try fault
 conformance: build npm bin/everything-server ## Run the official MCP conformance suite against the orchestrator and its gateway, and print its tables
 	cd internal/test/conformance && $(E2E)
 
+# An image needs an engine; this needs Go, and finds what .dockerignore keeps out of the build.
+.PHONY: test/image
+test/image: ## Build the programs of the images from the files that the Dockerfile sees
+	SWITCHYARD_IMAGE=1 $(GO) test -count=1 -run TestDockerfile_ .
+
 # The types of Kubernetes and kustomize are in a separate module, so that they stay out of ours.
 .PHONY: test/kubernetes
 test/kubernetes: bin/starter bin/worker ## Check manifests and the unit of systemd against Kubernetes' types and our programs
@@ -224,6 +229,7 @@ check: ## Run every check that a change has to pass
 	$(MAKE) --no-print-directory test/coverage
 	$(MAKE) --no-print-directory test/devserver
 	$(MAKE) --no-print-directory test/kubernetes
+	$(MAKE) --no-print-directory test/image
 
 .PHONY: bench
 bench: build ## Measure the figures of docs/performance.md; FIGURE=name measures one

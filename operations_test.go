@@ -1,8 +1,14 @@
 package switchyard_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -217,5 +223,188 @@ func TestComposeFaults_NamesServiceAndSetting(t *testing.T) {
 		"the service codec lacks SWITCHYARD_PAYLOAD_THRESHOLD"}
 	if !slices.Equal(faults, want) {
 		t.Errorf("the faults are\n%s\nwant\n%s", strings.Join(faults, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// contextRule is a line of .dockerignore.
+type contextRule struct {
+	name    string
+	pattern *regexp.Regexp
+	include bool
+}
+
+// contextRules reads a .dockerignore. A pattern applies to a path and everything below it.
+func contextRules(text string) (rules []contextRule) {
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, include := strings.CutPrefix(line, "!")
+		pattern := strings.NewReplacer(`\*\*/`, "(.*/)?", `\*`, "[^/]*").Replace(
+			regexp.QuoteMeta(name))
+		rules = append(rules, contextRule{name: name, include: include,
+			pattern: regexp.MustCompile("^" + pattern + "(/.*)?$")})
+	}
+	return rules
+}
+
+// inContext reports whether a file is sent to a build of the Dockerfile: the last rule that applies
+// to it decides.
+func inContext(rules []contextRule, file string) bool {
+	for _, rule := range slices.Backward(rules) {
+		if rule.pattern.MatchString(file) {
+			return rule.include
+		}
+	}
+	return true
+}
+
+// contextFaults returns the folders with needed files that the rules keep out of the build, and the
+// rules that let in none of the needed files.
+func contextFaults(rules []contextRule, needed []string) (faults []string) {
+	for _, file := range needed {
+		if !inContext(rules, file) {
+			faults = append(faults, path.Dir(file)+" is kept out")
+		}
+	}
+	for _, rule := range rules {
+		if rule.include && !slices.ContainsFunc(needed, rule.pattern.MatchString) {
+			faults = append(faults, rule.name+" is let in and not needed")
+		}
+	}
+	slices.Sort(faults)
+	return slices.Compact(faults)
+}
+
+// imagePrograms are the packages that the Dockerfile builds: those of its targets, and the values
+// of WORKER that its comment names.
+var imagePrograms = []string{"./starter", "./worker", "./examples/librarian", "./examples/kinds"}
+
+// sourcesOf returns the files of this repository that programs are built from for Linux.
+func sourcesOf(t *testing.T, programs ...string) []string {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list", "-deps", "-json=Dir,Module,GoFiles,EmbedFiles"},
+		programs...)...)
+	cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0")
+	cmd.Stderr = os.Stderr
+	output, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := []string{"go.mod", "go.sum"}
+	for d := json.NewDecoder(strings.NewReader(string(output))); ; {
+		var pkg struct {
+			Dir    string
+			Module *struct {
+				Main bool
+				Dir  string
+			}
+			GoFiles, EmbedFiles []string
+		}
+		if err := d.Decode(&pkg); errors.Is(err, io.EOF) {
+			return sources
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if pkg.Module == nil || !pkg.Module.Main {
+			continue
+		}
+		folder, err := filepath.Rel(pkg.Module.Dir, pkg.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range slices.Concat(pkg.GoFiles, pkg.EmbedFiles) {
+			sources = append(sources, path.Join(filepath.ToSlash(folder), filepath.ToSlash(name)))
+		}
+	}
+}
+
+// An image is built from what .dockerignore lets in. Without one of the folders no image builds.
+func TestDockerignore_LetsInWhatTheProgramsNeed(t *testing.T) {
+	rules := contextRules(readText(t, ".dockerignore"))
+	needed := sourcesOf(t, imagePrograms...)
+	if len(needed) < 100 {
+		t.Errorf("the programs need %d files only", len(needed))
+	}
+	for _, fault := range contextFaults(rules, needed) {
+		t.Error(fault)
+	}
+}
+
+func TestContextFaults_NamesFoldersAndRules(t *testing.T) {
+	rules := contextRules("# why\n*\n!*.go\n!a\n!b\n!c\na/inner\n**/testdata\n**/*_test.go\n")
+	needed := []string{"main.go", "a/a.go", "a/inner/x.go", "b/x/testdata/y.json", "b/x/y_test.go",
+		"b/z.go", "gateway/g.go", "gateway/runs/r.go", "go.mod"}
+	want := []string{". is kept out", "a/inner is kept out", "b/x is kept out",
+		"b/x/testdata is kept out", "c is let in and not needed", "gateway is kept out", "gateway/runs is kept out"}
+	if got := contextFaults(rules, needed); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// copyContext copies the files that a build of the Dockerfile gets into a folder.
+func copyContext(t *testing.T, folder string) {
+	t.Helper()
+	listed, err := exec.Command("git", "ls-files", "-z", "--cached", "--others",
+		"--exclude-standard").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := contextRules(readText(t, ".dockerignore"))
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(listed), "\x00"), "\x00") {
+		if !inContext(rules, name) {
+			continue
+		}
+		data, err := os.ReadFile(name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // deleted, not yet committed
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(folder, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755),
+			os.WriteFile(to, data, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var buildCommand = regexp.MustCompile(`(?m)^RUN (go build .*)$`)
+
+// The flag -trimpath is left out, so that the build uses the packages that make build has compiled.
+// Ours are compiled once more for the folder, which is always the same one.
+func TestDockerfile_BuildsFromItsContext(t *testing.T) {
+	if os.Getenv("SWITCHYARD_IMAGE") == "" {
+		t.Skip("SWITCHYARD_IMAGE is not set: make test/image sets it")
+	}
+	source, err := filepath.Abs(filepath.Join("bin", "image"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(source) })
+	if err := os.RemoveAll(source); err != nil {
+		t.Fatal(err)
+	}
+	copyContext(t, source)
+	commands := buildCommand.FindAllStringSubmatch(readText(t, "Dockerfile"), -1)
+	if len(commands) != 2 {
+		t.Errorf("the Dockerfile has %d commands that build a program", len(commands))
+	}
+	out := t.TempDir()
+	for _, c := range commands {
+		cmd := exec.Command("sh", "-c", strings.NewReplacer("-trimpath ", "", "/out/", out+"/").Replace(
+			c[1]))
+		cmd.Dir = source
+		cmd.Env = append(os.Environ(), "GOOS=linux", "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false",
+			"LDFLAGS=-s -w", "WORKER=./worker")
+		if output, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", c[1], err, output)
+		}
+	}
+	for _, program := range []string{"starter", "worker"} {
+		if _, err := os.Stat(filepath.Join(out, program)); err != nil {
+			t.Error(err)
+		}
 	}
 }

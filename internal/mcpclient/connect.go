@@ -13,9 +13,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/internal/process"
 )
 
@@ -82,16 +84,23 @@ const version = "1.0.0"
 // with a type for calls that did not run: executor_not_found if the program is missing,
 // policy_violation if the address is not allowed, else precondition_failed, retryable if another
 // attempt may succeed. If ctx ends first, the error wraps its cause.
-func Connect(ctx context.Context, entry *Server, o Options) (*Connection, error) {
+func Connect(ctx context.Context, entry *Server, o Options) (conn *Connection, err error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.MaxMessage = cmp.Or(o.MaxMessage, defaultMaxMessage)
 	timeout := cmp.Or(o.ConnectTimeout, defaultConnectTimeout)
-	c := &Connection{name: serverName(entry), limit: o.MaxMessage,
-		progress: map[string]func(api.Progress){}, openQuestions: map[*Request]context.Context{}}
+	c := &Connection{name: serverName(entry), limit: o.MaxMessage, log: o.Log,
+		progress: map[string]func(api.Progress){}, openQuestions: map[*Request]context.Context{},
+		opened: make(chan struct{})}
 	c.ctx, c.end = context.WithCancelCause(context.Background())
 	c.tools.changed.Store(true)
+	defer close(c.opened)
+	defer panics.MCP.Contain(ctx, c.log, func(failed error) {
+		c.breakOff(failed)
+		conn, err = nil, c.unreachable(failed.Error(), false)
+	})
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer context.AfterFunc(c.ctx, cancel)()
 	clock := time.AfterFunc(timeout, cancel)
 	defer clock.Stop()
 	o.pause = func() func() {
@@ -107,27 +116,35 @@ func Connect(ctx context.Context, entry *Server, o Options) (*Connection, error)
 		return nil, err
 	}
 	within, x := withExchange(within)
-	c.session, err = c.client(o).Connect(within, transport, nil)
+	session, err := c.client(o).Connect(within, transport, nil)
 	if err == nil {
-		if c.login != nil {
-			c.login.connected.Store(true)
-		}
-		server := c.session.InitializeResult()
-		c.pingless = server.ProtocolVersion > lastWithPing
-		c.takesTasks = server.ProtocolVersion == lastWithPing && takesTasks(server)
-		go c.watch()
-		requestLogs(within, c.session)
+		err = c.Err() // it may have broken meanwhile
+		c.session = session
+	}
+	if err == nil {
+		c.prepare(within)
 		return c, nil
 	}
-	if c.serverProcess != nil {
-		c.serverProcess.kill()
-		go func() { _ = c.serverProcess.Close() }()
+	s := x.now()
+	failure := c.connectError(ctx, err, s)
+	if ctx.Err() == nil && within.Err() != nil && c.Err() == nil {
+		failure = c.unreachable(fmt.Sprintf("the server was not ready within %s, during %s%s", timeout,
+			at(s.method, s.status), c.written()), true)
 	}
-	if ctx.Err() == nil && within.Err() != nil {
-		return nil, c.unreachable(fmt.Sprintf("the server was not ready within %s%s", timeout,
-			c.written()), true)
+	c.breakOff(failure)
+	return nil, failure
+}
+
+// prepare prepares a connection that has its session.
+func (c *Connection) prepare(ctx context.Context) {
+	if c.login != nil {
+		c.login.connected.Store(true)
 	}
-	return nil, c.connectError(ctx, err, x.now())
+	server := c.session.InitializeResult()
+	c.pingless = server.ProtocolVersion > lastWithPing
+	c.takesTasks = server.ProtocolVersion == lastWithPing && takesTasks(server)
+	go c.watch()
+	requestLogs(ctx, c.session)
 }
 
 // lastWithPing is the last version of the protocol that has pings.
@@ -154,7 +171,7 @@ func (c *Connection) client(o Options) *mcp.Client {
 	}
 	options.Capabilities.AddExtension(tasksExtension, nil)
 	client := mcp.NewClient(&mcp.Implementation{Name: "switchyard", Version: version}, options)
-	client.AddReceivingMiddleware(acceptTitles)
+	client.AddReceivingMiddleware(c.containPanics, acceptTitles)
 	// It fails only for methods of the protocol.
 	_ = mcp.AddSendingCustomMethod[*mcp.PingParams, *mcp.CallToolResult](client, probeMethod)
 	registerTasks(client)
@@ -230,9 +247,31 @@ func (c *Connection) overHTTP(entry *Server, o Options) (mcp.Transport, error) {
 			}
 		}
 	}
-	t.HTTPClient = outbound.Client(&wire{base: base, limit: o.MaxMessage, hide: hide,
-		broken: c.breakOff, resumed: resumedSession(o.Task)}, origin, add)
+	plain := outbound.Client(base, origin, add)
+	// Around the client's own round tripper, wire sees every error of a request.
+	t.HTTPClient = &http.Client{Transport: &wire{base: plain.Transport, get: plain.Do,
+		limit: o.MaxMessage, log: o.Log, hide: hide, broken: c.breakOff, ended: c.Done(),
+		resumed: resumedSession(o.Task)},
+		CheckRedirect: func(req *http.Request, via []*http.Request) error {
+			if req.Method != http.MethodPost {
+				return http.ErrUseLastResponse // a POST would become a GET
+			}
+			return plain.CheckRedirect(req, via)
+		}}
 	return t, nil
+}
+
+// containPanics is the middleware that ends a request or notification of a server that panics, in
+// the SDK or in our handlers. In v1.8.0 the SDK panics where elicitation/create or
+// notifications/elicitation/complete has no params.
+func (c *Connection) containPanics(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, r mcp.Request) (result mcp.Result, err error) {
+		defer panics.MCP.Contain(ctx, c.log, func(error) {
+			result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+				Message: "the request failed inside the client"}
+		})
+		return next(ctx, method, r)
+	}
 }
 
 // maxRetries bounds how often the SDK resumes a stream without progress. It is generous because a

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"strconv"
 	"sync"
@@ -13,15 +14,19 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/panics"
 )
 
 // Connection is one session with an MCP server. It may be used by many goroutines. Once it has
 // ended it stays so: make a new one.
 type Connection struct {
 	// name is the server's in errors, without anything that may be secret.
-	name    string
-	limit   int
+	name  string
+	limit int
+	log   *slog.Logger
+	// session is nil until Connect returns; opened is closed then.
 	session *mcp.ClientSession
+	opened  chan struct{}
 	// serverProcess is the server's process; nil if the server is remote.
 	serverProcess *serverProcess
 	// login provides the tokens of the connection; nil if they are configured.
@@ -61,8 +66,30 @@ func (c *Connection) Close() {
 	// The cancellation of a call that just ended is still being sent to the server.
 	c.trusted(context.Background())
 	c.end(errClosed)
-	// Errors of a server that is closing do not matter.
-	_ = c.session.Close()
+	select {
+	case <-c.closeSession():
+	case <-time.After(closeTime):
+	}
+}
+
+// closeTime bounds closing a session. The SDK waits until every message to the server is sent.
+const closeTime = 15 * time.Second
+
+// closeSession closes the session, if one comes to be, and returns a channel that is closed then.
+func (c *Connection) closeSession() <-chan struct{} {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		defer panics.MCP.Contain(context.Background(), c.log, nil)
+		<-c.opened
+		switch {
+		case c.session != nil:
+			_ = c.session.Close() // errors of a server that is closing do not matter
+		case c.serverProcess != nil:
+			_ = c.serverProcess.Close()
+		}
+	}()
+	return closed
 }
 
 // HasSession reports whether the server can keep state for this connection: it is a program, or it
@@ -77,7 +104,7 @@ func (c *Connection) breakOff(reason error) {
 	if c.serverProcess != nil {
 		c.serverProcess.kill()
 	}
-	go func() { _ = c.session.Close() }()
+	c.closeSession()
 }
 
 // watch closes the connection when the session ends.
@@ -134,7 +161,8 @@ type Answer struct {
 // ctx ends, Call notifies the server and returns at once with an *Ended that wraps ctx's cause; a
 // task goes on. Other errors are *Lost, *Refused, *Fault, *TaskError, or *api.Error for a call that
 // was not sent.
-func (c *Connection) Call(ctx context.Context, r Request) (Answer, error) {
+func (c *Connection) Call(ctx context.Context, r Request) (answer Answer, err error) {
+	defer panics.MCP.Contain(ctx, c.log, c.panicked(&err))
 	c.trusted(ctx)
 	if reason := c.Err(); reason != nil {
 		return Answer{}, &Lost{Err: reason}
@@ -165,6 +193,15 @@ func (c *Connection) Call(ctx context.Context, r Request) (Answer, error) {
 		return followNew(ctx, within, c, &r, task)
 	}
 	return answerOf(result)
+}
+
+// panicked returns what follows a panic in a request. Its remains in the SDK make the connection
+// unusable, and it may have been sent.
+func (c *Connection) panicked(err *error) func(error) {
+	return func(failed error) {
+		c.breakOff(failed)
+		*err = &Lost{Sent: true, Err: failed}
+	}
 }
 
 // failed is failure, and draws the conclusions for the connection.
@@ -245,11 +282,14 @@ func (c *Connection) suspect() {
 	done := make(chan struct{})
 	c.probing = done
 	go func() {
+		defer func() {
+			c.mu.Lock()
+			c.probing = nil
+			c.mu.Unlock()
+			close(done)
+		}()
+		defer panics.MCP.Contain(c.ctx, c.log, c.breakOff)
 		c.probe()
-		c.mu.Lock()
-		c.probing = nil
-		c.mu.Unlock()
-		close(done)
 	}()
 }
 

@@ -275,15 +275,15 @@ func TestConnect_DistinguishesFailures(t *testing.T) {
 		{"no folder", &Server{Argv: []string{"true"}, Dir: "/no/such/folder"},
 			api.ErrPreconditionFailed, false, "the program's working folder /no/such/folder does not exist on this worker; create it or correct entry.dir"},
 		{"ends at once", stdio(mcpserver.Dies), api.ErrPreconditionFailed, true,
-			program + "the server ended with exit code 3; it wrote to standard error: no configuration found"},
+			program + "during server/discover: the server ended with exit code 3; it wrote to standard error: no configuration found"},
 		{"garbage", stdio(mcpserver.Garbage), api.ErrPreconditionFailed, true,
-			program + "the server was not ready within 300ms; it wrote to standard output, not an MCP message: Server listening on port 3000  [31m"},
+			program + "the server was not ready within 300ms, during server/discover; it wrote to standard output, not an MCP message: Server listening on port 3000  [31m"},
 		{"huge", stdio(mcpserver.Huge), api.ErrPreconditionFailed, false,
-			program + "the MCP server sent a message of more than 16777216 bytes"},
+			program + "during server/discover: the MCP server sent a message of more than 16777216 bytes"},
 		{"hangs", stdio(mcpserver.Hang), api.ErrPreconditionFailed, true,
-			program + "the server was not ready within 300ms"},
+			program + "the server was not ready within 300ms, during server/discover"},
 		{"no server", &Server{URL: silent.URL, Allow: []string{"127.0.0.1"}},
-			api.ErrPreconditionFailed, true, fmt.Sprintf(`there is no connection to the MCP server %[1]s: calling "initialize": sending "initialize": rejected by transport: Post "%[1]s": dial tcp %[2]s: connect: connection refused`,
+			api.ErrPreconditionFailed, true, fmt.Sprintf(`there is no connection to the MCP server %[1]s: during initialize: Post "%[1]s": dial tcp %[2]s: connect: connection refused`,
 				silent.URL, silent.Listener.Addr())},
 		{"inside", &Server{URL: silent.URL}, api.ErrPolicyViolation, false,
 			"127.0.0.1 is refused: its address 127.0.0.1 is loopback; to reach it, add the host, the address or its range to allow in the toolspec or to SWITCHYARD_HTTP_ALLOW of the worker"},
@@ -319,7 +319,7 @@ func TestCall_IsLostWithItsServer(t *testing.T) {
 	if !ok || !lost.Sent {
 		t.Fatalf("got %v (%T)", err, err)
 	}
-	const want = "the connection to the MCP server was lost: the server ended with exit code 7; it wrote to standard error: out of cheese"
+	const want = "the connection to the MCP server was lost during tools/call: the server ended with exit code 7; it wrote to standard error: out of cheese"
 	if got := expect.WithoutCoverage(err.Error()); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

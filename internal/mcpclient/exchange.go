@@ -19,6 +19,8 @@ type exchange struct {
 
 // seen is what an exchange has noted so far.
 type seen struct {
+	// method is that of the last message that was sent.
+	method string
 	// sent is set if a part of the request may have reached the server.
 	sent bool
 	// answered is set when the server's response has arrived.
@@ -55,6 +57,16 @@ func (x *exchange) note(change func(*seen)) {
 	defer x.mu.Unlock()
 	change(&x.seen)
 }
+
+// begin notes that a message of a method is about to be sent. Over HTTP it is part of a new
+// request. The cancellation of a request has the request's exchange and is none of its messages.
+func (x *exchange) begin(method string) {
+	if method != "" && method != methodCancelled {
+		x.note(func(s *seen) { *s = seen{sent: s.sent, method: method} })
+	}
+}
+
+const methodCancelled = "notifications/cancelled"
 
 func (x *exchange) markSent() { x.note(func(s *seen) { s.sent = true }) }
 

@@ -1,22 +1,45 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"unicode"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
-// Fault is a server's violation of the protocol or its bounds.
-type Fault struct{ Reason string }
+// at names a request and the status of HTTP that it got: "tools/call (HTTP status 200)". status is
+// zero for none.
+func at(method string, status int) string {
+	if status == 0 {
+		return method
+	}
+	return fmt.Sprintf("%s (HTTP status %d)", method, status)
+}
 
-func (f *Fault) Error() string { return "the MCP server " + f.Reason }
+// Fault is a server's violation of the protocol or its bounds.
+type Fault struct {
+	Reason string
+	// Method is the request's; empty where the fault is not about one. Status is the one of HTTP
+	// that it got; zero for none.
+	Method string
+	Status int
+}
+
+func (f *Fault) Error() string {
+	if f.Method == "" {
+		return "the MCP server " + f.Reason
+	}
+	return "on " + at(f.Method, f.Status) + " the MCP server " + f.Reason
+}
 
 // Lost is returned for a call without an answer because the connection or session ended. The
 // connection is unusable.
@@ -26,11 +49,27 @@ type Lost struct {
 	Sent bool
 	// Err is why.
 	Err error
+	// Method and Status are those of Fault.
+	Method string
+	Status int
 }
 
 func (l *Lost) Error() string {
-	return "the connection to the MCP server was lost: " +
-		l.Err.Error()
+	return "the connection to the MCP server was lost" + l.during() + ": " + l.Err.Error()
+}
+
+func (l *Lost) during() string {
+	if _, named := errors.AsType[*Refused](l.Err); named || l.Method == "" {
+		return ""
+	}
+	return " during " + at(l.Method, l.Status)
+}
+
+// NotSent returns the error for a call that was not executed because an earlier request was lost.
+func (l *Lost) NotSent() *Lost {
+	earlier := *l
+	earlier.Sent = false
+	return &earlier
 }
 
 // Unwrap returns why.
@@ -57,19 +96,30 @@ type Refused struct {
 	// Code is JSON-RPC's; zero where the answer was none.
 	Code    int
 	Message string
+	// Method is the request's; empty if it is not known.
+	Method string
 
 	busy bool
 }
 
 func (r *Refused) Error() string {
-	switch {
-	case r.Status >= http.StatusBadRequest && r.Message == "":
-		return fmt.Sprintf("the MCP server answered with HTTP status %d", r.Status)
-	case r.Status >= http.StatusBadRequest:
-		return fmt.Sprintf("the MCP server answered with HTTP status %d: %s", r.Status, r.Message)
-	default:
-		return "the MCP server rejected the request: " + r.Message
+	what := r.Method
+	if !refusal(r.Status) {
+		return "the MCP server rejected " + cmp.Or(what, "the request") + ": " + r.Message
 	}
+	if what != "" {
+		what += " "
+	}
+	text := fmt.Sprintf("the MCP server answered %swith HTTP status %d", what, r.Status)
+	if r.Message != "" {
+		text += ": " + r.Message
+	}
+	return text
+}
+
+// refusal reports whether a response's status says that it holds no result; 0 is that of stdio.
+func refusal(status int) bool {
+	return status != 0 && (status < http.StatusOK || status >= http.StatusMultipleChoices)
 }
 
 // Busy reports whether the same request may be answered later.
@@ -78,7 +128,8 @@ func (r *Refused) Busy() bool {
 		r.Status >= http.StatusInternalServerError
 }
 
-// failure explains why a request got no result. ctx is the caller's, err the SDK's error.
+// failure explains why a request got no result. ctx is the caller's, err the SDK's error. It needs
+// no session: it is asked while there is none yet.
 func (c *Connection) failure(ctx context.Context, err error, s seen) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return &Ended{Sent: s.sent, Err: cause}
@@ -87,22 +138,42 @@ func (c *Connection) failure(ctx context.Context, err error, s seen) error {
 		return own
 	}
 	if s.tooLarge {
-		return &Fault{Reason: tooLarge(c.limit)}
+		return s.fault(tooLarge(c.limit))
 	}
 	if reason := c.serverProcess.failed(); reason != nil {
-		return &Lost{Sent: s.sent, Err: reason}
+		return s.lost(reason)
 	}
 	if refused := c.refused(ctx, err, s); refused != nil {
 		return refused
 	}
 	if reason := context.Cause(c.ctx); reason != nil {
-		return &Lost{Sent: s.sent, Err: reason}
+		return s.lost(reason)
 	}
 	if c.answered(s) {
-		return &Fault{Reason: "answered with something that is not an MCP result: " +
-			sample([]byte(err.Error()))}
+		return s.fault("answered with something that is not an MCP result: " +
+			sample([]byte(plainCause(err).Error())))
 	}
-	return &Lost{Sent: s.sent, Err: err}
+	return s.lost(plainCause(err))
+}
+
+func (s seen) fault(reason string) *Fault {
+	return &Fault{Reason: reason, Method: s.method, Status: s.status}
+}
+
+func (s seen) lost(reason error) *Lost {
+	return &Lost{Sent: s.sent, Err: reason, Method: s.method, Status: s.status}
+}
+
+// plainCause returns an error of the SDK without the names of the request in front of it, which our
+// errors have too.
+func plainCause(err error) error {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed
+	}
+	if inner := errors.Unwrap(err); inner != nil && !errors.Is(err, mcp.ErrConnectionClosed) {
+		return inner
+	}
+	return err
 }
 
 // decided returns an error that is already classified; nil if there is none.
@@ -126,19 +197,21 @@ func (c *Connection) answered(s seen) bool { return s.answered || c.serverProces
 // refused returns the server's rejection, if any. An unknown session counts as lost. Some servers
 // report it with 400 instead of 404; a ping then shows whether the server knows the session.
 func (c *Connection) refused(ctx context.Context, err error, s seen) error {
-	if s.status >= http.StatusBadRequest {
-		r := &Refused{Status: s.status, Header: s.header, Code: s.code, Message: s.message}
+	if refusal(s.status) {
+		r := &Refused{Status: s.status, Header: s.header, Code: s.code, Message: s.message,
+			Method: s.method}
 		if s.hadSession && (s.status == http.StatusNotFound ||
-			s.status == http.StatusBadRequest && !pings(ctx, c)) {
+			s.status == http.StatusBadRequest && c.session != nil && !pings(ctx, c)) {
 			return &Lost{Err: r}
 		}
 		return r
 	}
 	if wire, ok := errors.AsType[*jsonrpc.Error](err); ok && c.answered(s) {
-		if fault := asFault(wire); fault != nil {
-			return fault
+		if reason, ok := faultReason(wire); ok {
+			return s.fault(reason)
 		}
-		return &Refused{Code: int(wire.Code), Message: sample([]byte(wire.Message))}
+		return &Refused{Code: int(wire.Code), Message: sample([]byte(wire.Message)),
+			Method: s.method}
 	}
 	return nil
 }
@@ -183,11 +256,11 @@ func (c *Connection) unreachable(reason string, retryable bool) error {
 	return e
 }
 
-// reasonOf returns the innermost error text, because "connection lost" is misleading if there was
-// no connection.
+// reasonOf returns the error text without "connection lost", which is misleading if there was no
+// connection.
 func reasonOf(err error) string {
 	if lost, ok := errors.AsType[*Lost](err); ok {
-		err = lost.Err
+		return strings.TrimLeft(lost.during()+": "+lost.Err.Error(), ": ")
 	}
 	return err.Error()
 }

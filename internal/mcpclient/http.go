@@ -3,21 +3,28 @@ package mcpclient
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net/http"
 	"net/http/httptrace"
 	"slices"
+	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/panics"
 )
 
 const (
 	eventStream   = "text/event-stream"
+	jsonType      = "application/json"
 	sessionHeader = "Mcp-Session-Id"
 	// maxErrorBody bounds how much of an HTTP error response is read.
 	maxErrorBody = 64 << 10
@@ -27,19 +34,26 @@ const (
 )
 
 // wire is the round tripper of one HTTP session. It enforces bounds on responses, records the state
-// of each request, and turns errors that are not JSON-RPC into JSON-RPC errors, so that one
+// of each request, and turns whatever is no answer in JSON-RPC into a JSON-RPC error, so that one
 // rejected request does not end the session.
 type wire struct {
-	base  http.RoundTripper
+	base http.RoundTripper
+	// get makes the requests for streams. It follows redirects, so that their errors are counted.
+	get   func(*http.Request) (*http.Response, error)
 	limit int
+	log   *slog.Logger
 	// hide removes the secret from what the server sends.
 	hide func([]byte) []byte
-	// broken is called when the server is known to be down.
+	// broken is called when the server is known to be down. ended is closed when the connection has
+	// ended.
 	broken func(error)
+	ended  <-chan struct{}
 	// resumed is the session that this one continues; nil for a new one.
 	resumed *api.RemoteTask
 	// failed counts the attempts in a row to resume a stream that got no response.
 	failed atomic.Int32
+	// streams is set once the server has sent a stream of its own.
+	streams atomic.Bool
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -47,15 +61,36 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if resp := w.localResponse(req); resp != nil {
 		return resp, nil
 	}
-	if req.Method != http.MethodPost {
+	switch {
+	case req.Method == http.MethodGet && req.Header.Get("Last-Event-ID") == "":
+		return w.ownStream(req), nil
+	case req.Method != http.MethodPost:
 		return w.resume(req)
 	}
+	m := messageOf(req)
 	x := exchangeOf(req.Context())
+	if m.method == "" || m.id == nil {
+		return w.notify(req, m, x)
+	}
 	nameTask(req, x)
 	if x.traceparent != "" {
 		req.Header.Set("Traceparent", x.traceparent)
 	}
-	x.note(func(s *seen) { *s = seen{sent: s.sent} })
+	x.begin(m.method)
+	resp, err := w.send(req, x)
+	if err != nil || redirects(resp) {
+		return resp, err
+	}
+	if refusal(resp.StatusCode) {
+		w.asRPCError(m, resp, x)
+	} else {
+		w.bound(m, resp, x)
+	}
+	return resp, nil
+}
+
+// send sends a message and notes the response.
+func (w *wire) send(req *http.Request, x *exchange) (*http.Response, error) {
 	trace := &httptrace.ClientTrace{WroteHeaders: x.markSent}
 	resp, err := w.base.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 	if err != nil {
@@ -66,47 +101,158 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		s.status, s.header, s.hadSession = resp.StatusCode, resp.Header,
 			req.Header.Get(sessionHeader) != ""
 	})
-	if resp.StatusCode >= http.StatusBadRequest {
-		w.asRPCError(req, resp, x)
-		return resp, nil
-	}
-	w.bound(req, resp, x)
 	return resp, nil
 }
 
-// resume is the request for a stream of the server's own, or for the rest of one that broke off.
+// redirects reports whether the HTTP client sends the request again to another place. It does not
+// after other redirects, which turn a POST into a GET.
+func redirects(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusTemporaryRedirect ||
+		resp.StatusCode == http.StatusPermanentRedirect
+}
+
+// notifyTime bounds a message that gets no answer. The SDK waits for such messages when it closes a
+// connection.
+const notifyTime = 10 * time.Second
+
+// notify sends a message that gets no answer. If the server refuses it, this ends nothing: the SDK
+// would end the session with all calls. Only the handshake needs its notification.
+func (w *wire) notify(req *http.Request, m message, x *exchange) (*http.Response, error) {
+	handshake := m.method == "notifications/initialized"
+	if handshake {
+		x.begin(m.method)
+	} else {
+		x = &exchange{}
+	}
+	ctx, cancel := context.WithTimeout(req.Context(), notifyTime)
+	defer cancel()
+	resp, err := w.send(req.WithContext(ctx), x)
+	if err != nil || redirects(resp) {
+		return resp, err
+	}
+	login := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
+	if refusal(resp.StatusCode) && (handshake || login) {
+		w.asRPCError(m, resp, x)
+		return resp, nil
+	}
+	_ = resp.Body.Close()
+	accepted := response(req, http.StatusAccepted, nil)
+	accepted.Header = resp.Header
+	return accepted, nil
+}
+
+// message is what wire needs to know of a message that is sent. method is empty for an answer, id
+// nil for a notification.
+type message struct {
+	method string
+	id     json.RawMessage
+}
+
+// messageOf reads a message as far as its parameters. The SDK writes them last.
+func messageOf(req *http.Request) (m message) {
+	if req.GetBody == nil {
+		return m
+	}
+	body, err := req.GetBody()
+	if err != nil {
+		return m
+	}
+	defer body.Close()
+	decoder := json.NewDecoder(body)
+	for {
+		key, err := decoder.Token()
+		switch {
+		case err != nil || key == "params" || key == "result" || key == "error":
+			return m
+		case key == "id":
+			err = decoder.Decode(&m.id)
+		case key == "method":
+			err = decoder.Decode(&m.method)
+		case key == "jsonrpc":
+			_, err = decoder.Token()
+		}
+		if err != nil {
+			return m
+		}
+	}
+}
+
+// resume is the request for the rest of a stream that broke off, or one without a message. After
+// the end of the connection it sends nothing: the SDK would repeat a failed request for the stream
+// up to maxRetries times, and after 56 of them its backoff overflows and panics.
 func (w *wire) resume(req *http.Request) (*http.Response, error) {
-	resp, err := w.base.RoundTrip(req)
-	switch {
-	case err == nil:
-		w.failed.Store(0)
-		w.bound(nil, resp, exchangeOf(req.Context()))
-	case req.Context().Err() == nil && w.failed.Add(1) >= maxReconnects:
-		w.broken(err)
+	if req.Method != http.MethodGet {
+		return w.base.RoundTrip(req)
+	}
+	if w.isOver() {
+		return response(req, http.StatusMethodNotAllowed, nil), nil
+	}
+	resp, err := w.get(req)
+	w.countFailure(req, err)
+	if err == nil {
+		w.bound(message{}, resp, exchangeOf(req.Context()))
 	}
 	return resp, err
 }
 
-// bound holds a response to its bounds. req is nil where it is not the response to one request.
-func (w *wire) bound(req *http.Request, resp *http.Response, x *exchange) {
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if kind == eventStream {
-		resp.Body = &eventBody{body: resp.Body, lines: bufio.NewReader(resp.Body), w: w, req: req,
-			x: x}
-		return
+func (w *wire) isOver() bool {
+	select {
+	case <-w.ended:
+		return true
+	default:
+		return false
 	}
-	resp.Body = &wholeBody{body: resp.Body, w: w, req: req, x: x}
+}
+
+// countFailure breaks the connection off if a stream could not be resumed several times in a row.
+func (w *wire) countFailure(req *http.Request, err error) {
+	switch {
+	case err == nil:
+		w.failed.Store(0)
+	case req.Context().Err() == nil && w.failed.Add(1) >= maxReconnects:
+		w.broken(err)
+	}
+}
+
+// bound holds a response to its bounds. m is empty where it is not the response to one request.
+func (w *wire) bound(m message, resp *http.Response, x *exchange) {
+	switch kind := contentType(resp); {
+	case kind == eventStream:
+		resp.Body = &eventBody{body: resp.Body, lines: bufio.NewReader(resp.Body), w: w, m: m, x: x}
+	case kind == jsonType || m.id == nil:
+		resp.Body = &wholeBody{body: resp.Body, w: w, m: m, x: x}
+	default:
+		text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+		_ = resp.Body.Close()
+		x.note(func(s *seen) { s.answered = true })
+		reason := "answered with no message"
+		if len(text) > 0 {
+			reason = strings.TrimSpace("answered with what is not an MCP message: "+
+				sample([]byte(kind))) + " " + sample(w.hide(text))
+		}
+		setBody(resp, asAnswer(m, asFault(reason)))
+	}
+}
+
+func contentType(resp *http.Response) string {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return kind
+}
+
+// setBody replaces the body of a response by a message.
+func setBody(resp *http.Response, message []byte) {
+	resp.Header.Set("Content-Type", jsonType)
+	resp.Body = io.NopCloser(bytes.NewReader(message))
+	resp.ContentLength = int64(len(message))
 }
 
 // tooLarge returns the answer that replaces one that is too large. It keeps the session and its
 // other calls. Unsolicited messages cannot be replaced, so they end the connection.
-func (w *wire) tooLarge(req *http.Request, x *exchange) ([]byte, error) {
+func (w *wire) tooLarge(m message, x *exchange) ([]byte, error) {
 	x.note(func(s *seen) { s.tooLarge = true })
-	if req != nil {
-		if answer := asAnswer(req, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
-			Message: tooLarge(w.limit)}); answer != nil {
-			return answer, nil
-		}
+	if m.id != nil {
+		return asAnswer(m, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+			Message: tooLarge(w.limit)}), nil
 	}
 	w.broken(&Fault{Reason: tooLarge(w.limit)})
 	return nil, errTooLarge
@@ -116,25 +262,28 @@ func (w *wire) tooLarge(req *http.Request, x *exchange) ([]byte, error) {
 type wholeBody struct {
 	body io.ReadCloser
 	w    *wire
-	req  *http.Request
+	m    message
 	x    *exchange
 	read io.Reader
 }
 
 // Read implements io.Reader.
-func (b *wholeBody) Read(p []byte) (int, error) {
+func (b *wholeBody) Read(p []byte) (n int, err error) {
+	defer panics.MCP.Contain(context.Background(), b.w.log, func(failed error) {
+		n, err = 0, failed
+	})
 	if b.read == nil {
 		data, err := io.ReadAll(io.LimitReader(b.body, int64(b.w.limit)+1))
 		if err != nil {
 			return 0, err
 		}
 		if len(data) > b.w.limit {
-			if data, err = b.w.tooLarge(b.req, b.x); err != nil {
+			if data, err = b.w.tooLarge(b.m, b.x); err != nil {
 				return 0, err
 			}
 		}
 		b.x.note(func(s *seen) { s.answered = true })
-		b.read = bytes.NewReader(forwardMessage(b.w.hide(withoutDeepTools(data))))
+		b.read = bytes.NewReader(forwardMessage(b.m.answerIn(b.w.hide(withoutDeepTools(data)))))
 	}
 	return b.read.Read(p)
 }
@@ -147,7 +296,7 @@ type eventBody struct {
 	body  io.ReadCloser
 	lines *bufio.Reader
 	w     *wire
-	req   *http.Request
+	m     message
 	x     *exchange
 	rest  []byte
 	// over is set if reading stopped because the response was too large.
@@ -155,7 +304,10 @@ type eventBody struct {
 }
 
 // Read implements io.Reader.
-func (b *eventBody) Read(p []byte) (int, error) {
+func (b *eventBody) Read(p []byte) (n int, err error) {
+	defer panics.MCP.Contain(context.Background(), b.w.log, func(failed error) {
+		n, err = 0, failed
+	})
 	if len(b.rest) == 0 {
 		if b.over {
 			return 0, io.EOF
@@ -166,7 +318,7 @@ func (b *eventBody) Read(p []byte) (int, error) {
 		}
 		b.rest = line
 	}
-	n := copy(p, b.rest)
+	n = copy(p, b.rest)
 	b.rest = b.rest[n:]
 	return n, nil
 }
@@ -180,7 +332,7 @@ func (b *eventBody) line() ([]byte, error) {
 		part, err := b.lines.ReadSlice('\n')
 		if len(line)+len(part) > b.w.limit {
 			b.over = true
-			answer, err := b.w.tooLarge(b.req, b.x)
+			answer, err := b.w.tooLarge(b.m, b.x)
 			if err != nil {
 				return nil, err
 			}
@@ -192,6 +344,9 @@ func (b *eventBody) line() ([]byte, error) {
 		}
 		if message, ok := bytes.CutPrefix(line, dataField); ok {
 			line = b.message(message)
+		} else if len(bytes.TrimSpace(line)) > 0 && !bytes.Contains(line, []byte(":")) {
+			// A field without a value, which the SDK takes for a fault.
+			line = append([]byte(":"), line...)
 		}
 		return line, err
 	}
@@ -205,7 +360,7 @@ func (b *eventBody) message(message []byte) []byte {
 	}
 	if json.Unmarshal(message, &envelope) == nil && envelope.Method == nil && envelope.ID != nil {
 		b.x.note(func(s *seen) { s.answered = true })
-		message = forwardMessage(message)
+		message = forwardMessage(b.m.answerIn(message))
 	}
 	return slices.Concat(dataField, message, []byte{'\n'})
 }
@@ -216,48 +371,63 @@ func (b *eventBody) Close() error { return b.body.Close() }
 // asRPCError gives a refusal the form of a JSON-RPC error to the request's id, with the server's
 // own words where it has some. The SDK takes that for the answer to one request; anything else
 // would end the session and every call on it.
-func (w *wire) asRPCError(req *http.Request, resp *http.Response, x *exchange) {
+func (w *wire) asRPCError(m message, resp *http.Response, x *exchange) {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	_ = resp.Body.Close()
-	text = w.hide(text)
-	failure := errorIn(resp, text)
-	x.note(func(s *seen) { s.code, s.message = int(failure.Code), sample([]byte(failure.Message)) })
-	if answer := asAnswer(req, failure); answer != nil {
-		text = answer
-		resp.Header.Set("Content-Type", "application/json")
+	if target := resp.Header.Get("Location"); target != "" &&
+		resp.StatusCode < http.StatusBadRequest {
+		text = []byte("it redirects to " + target)
 	}
-	resp.Body = io.NopCloser(bytes.NewReader(text))
-	resp.ContentLength = int64(len(text))
+	failure := errorIn(resp, w.hide(text))
+	x.note(func(s *seen) { s.code, s.message = int(failure.Code), sample([]byte(failure.Message)) })
+	setBody(resp, asAnswer(m, failure))
 }
 
-// asAnswer returns the message that answers a request with an error; nil if the sent message is not
-// a request.
-func asAnswer(req *http.Request, failure *jsonrpc.Error) []byte {
-	var request struct {
-		ID json.RawMessage `json:"id"`
-	}
-	body, err := bodyOf(req)
-	if err != nil || json.Unmarshal(body, &request) != nil || request.ID == nil {
+// asAnswer returns the message that answers a request with an error; empty for a notification.
+func asAnswer(m message, failure *jsonrpc.Error) []byte {
+	if m.id == nil {
 		return nil
 	}
-	answer, err := api.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": request.ID,
-		"error": failure})
-	if err != nil {
-		return nil
-	}
+	// An error of texts and numbers can be encoded.
+	answer, _ := api.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": m.id, "error": failure})
 	return answer
 }
 
-func bodyOf(req *http.Request) ([]byte, error) {
-	if req.GetBody == nil {
-		return nil, errors.New("the request has no body")
+// answerIn returns a message of the server if it answers the request, else an error in its place:
+// the SDK ends the session if it cannot read a message, and the call waits for its timeout if the
+// message answers another one. Without a request it returns the message as it is.
+func (m message) answerIn(text []byte) []byte {
+	if m.id == nil {
+		return text
 	}
-	body, err := req.GetBody()
-	if err != nil {
-		return nil, err
+	var answer struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id"`
+		Method  json.RawMessage `json:"method"`
+		Error   *jsonrpc.Error  `json:"error"`
 	}
-	defer body.Close()
-	return io.ReadAll(body)
+	err := json.Unmarshal(text, &answer)
+	switch {
+	case len(bytes.TrimSpace(text)) == 0:
+		return asAnswer(m, asFault("answered with no message"))
+	case err != nil || answer.Version != "2.0" || answer.Method != nil:
+		return asAnswer(m, asFault("answered with what is not an MCP message: "+sample(text)))
+	case bytes.Equal(answer.ID, m.id):
+		return text
+	case unlessNull(answer.ID) == nil && answer.Error != nil:
+		return asAnswer(m, answer.Error) // the server could not tell which request it refuses
+	default:
+		return asAnswer(m, asFault(fmt.Sprintf("answered another request, with the id %s, not %s",
+			idOf(answer.ID), m.id)))
+	}
+}
+
+// idOf returns the id of a message as text.
+func idOf(id json.RawMessage) string {
+	if id == nil {
+		return "null"
+	}
+	return sample(id)
 }
 
 // errorIn returns the JSON-RPC error that a refusal's text holds, or one made of the text.

@@ -28,11 +28,11 @@ func interfering(t *testing.T, answer http.HandlerFunc) *Server {
 		if err != nil {
 			return
 		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
 		if bytes.Contains(body, []byte(`"name":"echo"`)) {
 			answer(w, r)
 			return
 		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
 		good.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
@@ -62,8 +62,10 @@ func cutOff(w http.ResponseWriter, _ *http.Request) {
 // protocol. A concurrent call on the same connection is not affected.
 func TestHTTP_DistinguishesAnswers(t *testing.T) {
 	const (
-		answered    = "the MCP server answered with HTTP status "
+		answered    = "the MCP server answered tools/call with HTTP status "
 		lostBecause = "the connection to the MCP server was lost: "
+		lostDuring  = "the connection to the MCP server was lost during tools/call"
+		foreign     = "on tools/call (HTTP status 200) the MCP server answered with what is not an MCP message: "
 	)
 	tests := []struct {
 		name   string
@@ -85,15 +87,15 @@ func TestHTTP_DistinguishesAnswers(t *testing.T) {
 		{"400 with a session that is known", status(400, "bad arguments"),
 			refusedWith(400, false), answered + "400: bad arguments"},
 		{"cut off", cutOff, lost(true),
-			lostBecause + `calling "tools/call": request terminated without response`},
+			lostDuring + " (HTTP status 200): request terminated without response"},
 		{"cut off before it began", func(http.ResponseWriter,
 			*http.Request) {
 			panic(http.ErrAbortHandler)
-		}, lost(true), lostBecause +
-			`calling "tools/call": sending "tools/call": rejected by transport: Post "URL": EOF`},
-		{"a page", status(200, "<html>", "Content-Type", "text/html"), lost(true),
-			lostBecause + `calling "tools/call": sending "tools/call": unsupported content type "text/html"`},
-		{"no JSON", status(200, "garbage", "Content-Type", "application/json"), fault, `the MCP server answered with something that is not an MCP result: calling "tools/call": sending "tools/call": failed to decode response: unmarshaling jsonrpc message: json: invalid character 'g' looking for beginning of value: garbage`},
+		}, lost(true), lostDuring + `: Post "URL": EOF`},
+		{"a page", status(200, "<html>", "Content-Type", "text/html"), fault,
+			foreign + "text/html <html>"},
+		{"no JSON", status(200, "garbage", "Content-Type", "application/json"), fault,
+			foreign + "garbage"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -129,7 +131,7 @@ func TestHTTPSession_IsLostIfUnknown(t *testing.T) {
 	c := connect(t, &Server{URL: server.URL, Allow: []string{"127.0.0.1"}}, Options{})
 	known.Store(false)
 	_, err := c.Call(t.Context(), Request{Tool: "echo", Arguments: json.RawMessage(`{}`)})
-	if err == nil || !lost(false)(err) || err.Error() != "the connection to the MCP server was lost: the MCP server answered with HTTP status 400: Bad Request: No valid session ID provided" ||
+	if err == nil || !lost(false)(err) || err.Error() != "the connection to the MCP server was lost: the MCP server answered tools/call with HTTP status 400: Bad Request: No valid session ID provided" ||
 		c.Err() == nil {
 		t.Errorf("got %v, the connection ended with %v", err, c.Err())
 	}
@@ -199,7 +201,7 @@ func TestHTTP_BoundsAnswers(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			_, err := c.Call(t.Context(), Request{Tool: "echo"})
 			runtime.ReadMemStats(&after)
-			if !fault(err) || err.Error() != "the MCP server sent a message of more than 1048576 bytes" {
+			if !fault(err) || err.Error() != "on tools/call (HTTP status 200) the MCP server sent a message of more than 1048576 bytes" {
 				t.Errorf("got %v", err)
 			}
 			if used := after.TotalAlloc - before.TotalAlloc; used > 40<<20 {
@@ -230,7 +232,7 @@ func TestHTTP_SendsAndHidesSecrets(t *testing.T) {
 	entry.Headers = json.RawMessage(`{"X-Tenant":"a","X-Number":7}`)
 	c := connect(t, entry, Options{})
 	_, err := c.Call(t.Context(), Request{Tool: "echo"})
-	if err == nil || strings.Contains(err.Error(), "first-secret") || err.Error() != "the MCP server answered with HTTP status 403: do not know Bearer [secret]" {
+	if err == nil || strings.Contains(err.Error(), "first-secret") || err.Error() != "the MCP server answered tools/call with HTTP status 403: do not know Bearer [secret]" {
 		t.Errorf("got %v", err)
 	}
 	t.Setenv("SWITCHYARD_TEST_SECRET", "second-secret")
@@ -268,20 +270,21 @@ func TestHTTP_SendsTheTraceOfACall(t *testing.T) {
 
 // The error of connecting describes what the URL serves.
 func TestHTTP_ReportsServersOfOtherProtocols(t *testing.T) {
-	const answered = "the MCP server answered with HTTP status "
+	const answered = "the MCP server answered initialize with HTTP status "
+	const foreign = "on initialize (HTTP status 200) the MCP server answered with what is not an MCP message: "
 	for name, tt := range map[string]struct {
 		answer    http.HandlerFunc
 		retryable bool
 		words     string
 	}{
-		"a page": {status(200, "<html>", "Content-Type", "text/html"), true,
-			`connection closed: calling "initialize": client is closing: sending "server/discover": unsupported content type "text/html"`},
+		"a page": {status(200, "<html>", "Content-Type", "text/html"), false,
+			foreign + "text/html <html>"},
 		"401": {status(401, ""), false, answered + "401: Unauthorized; check entry.auth and the secret that it names"},
 		"404": {status(404, "nothing here"), false, answered + "404: nothing here"},
 		"503": {status(503, "starting"), true, answered + "503: starting"},
 		"another host": {status(307, "", "Location", "http://169.254.169.254/"), false,
 			"the server redirected to another address, and 169.254.169.254 is refused: it is not one of the allowed hosts; to reach it, add it to allow in the toolspec"},
-		"garbage": {status(200, "garbage", "Content-Type", "application/json"), false, `the MCP server answered with something that is not an MCP result: connection closed: calling "initialize": client is closing: sending "server/discover": failed to decode response: unmarshaling jsonrpc message: json: invalid character 'g' looking for beginning of value: garbage`},
+		"garbage": {status(200, "garbage", "Content-Type", "application/json"), false, foreign + "garbage"},
 	} {
 		server := httptest.NewServer(tt.answer)
 		_, err := Connect(t.Context(), &Server{URL: server.URL, Allow: []string{"127.0.0.1"}},

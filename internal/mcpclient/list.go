@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/panics"
 )
 
 const (
@@ -33,14 +34,15 @@ type toolList struct {
 
 // Tools returns all tools of the server, in its order. The list is cached until the server
 // announces a change, at most for five minutes. Errors are those of Call.
-func (c *Connection) Tools(ctx context.Context) ([]Tool, error) {
+func (c *Connection) Tools(ctx context.Context) (tools []Tool, err error) {
+	defer panics.MCP.Contain(ctx, c.log, c.panicked(&err))
 	l := &c.tools
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := c.refresh(ctx); err != nil {
 		return nil, err
 	}
-	tools := make([]Tool, 0, len(l.order))
+	tools = make([]Tool, 0, len(l.order))
 	for _, name := range l.order {
 		tools = append(tools, l.byName[name])
 	}
@@ -49,19 +51,20 @@ func (c *Connection) Tools(ctx context.Context) ([]Tool, error) {
 
 // Tool returns one tool of the server, and whether it exists. An unusable tool is an error of the
 // type precondition_failed.
-func (c *Connection) Tool(ctx context.Context, name string) (Tool, bool, error) {
+func (c *Connection) Tool(ctx context.Context, name string) (tool Tool, found bool, err error) {
+	defer panics.MCP.Contain(ctx, c.log, c.panicked(&err))
 	l := &c.tools
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := c.refresh(ctx); err != nil {
 		return Tool{}, false, err
 	}
-	tool, ok := l.byName[name]
+	tool, found = l.byName[name]
 	if reason := tool.Unusable(); reason != "" {
 		return Tool{}, false, api.Errorf(api.ErrPreconditionFailed,
 			"the tool %q of the MCP server %s cannot be called: %s", name, c.name, reason)
 	}
-	return tool, ok, nil
+	return tool, found, nil
 }
 
 // refresh asks for the list where the one there is does not hold. The caller has the list's lock.
@@ -81,6 +84,28 @@ func (c *Connection) refresh(ctx context.Context) error {
 	return nil
 }
 
+// pageTime bounds the wait for one page of the list: nothing else bounds an import.
+const pageTime = time.Minute
+
+// page returns a page of the list. ctx is the caller's; within ends with the connection as well.
+func (c *Connection) page(ctx, within context.Context,
+	params *mcp.ListToolsParams) (*mcp.ListToolsResult, error) {
+	within, cancel := context.WithTimeout(within, pageTime)
+	defer cancel()
+	within, x := withExchange(within)
+	page, err := c.session.ListTools(within, params)
+	switch {
+	case err == nil:
+		return page, nil
+	case ctx.Err() == nil && c.Err() == nil && within.Err() != nil:
+		e := api.Errorf(api.ErrPreconditionFailed, "the MCP server %s did not answer %s within %s",
+			c.name, x.now().method, pageTime)
+		e.Retryable = true
+		return nil, e
+	}
+	return nil, c.failed(ctx, err, x.now())
+}
+
 func (c *Connection) list(ctx context.Context) (map[string]Tool, []string, error) {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -89,10 +114,9 @@ func (c *Connection) list(ctx context.Context) (map[string]Tool, []string, error
 	var order []string
 	params := &mcp.ListToolsParams{}
 	for range maxPages {
-		paged, x := withExchange(within)
-		page, err := c.session.ListTools(paged, params)
+		page, err := c.page(ctx, within, params)
 		if err != nil {
-			return nil, nil, c.failed(ctx, err, x.now())
+			return nil, nil, err
 		}
 		for _, remote := range page.Tools {
 			tool := newTool(remote)

@@ -15,6 +15,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/filelock"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/internal/wholefile"
 	"golang.org/x/oauth2"
 )
@@ -180,9 +181,11 @@ func (a *account) refresh(ctx context.Context, client *http.Client, secret strin
 	}
 	ended := make(chan end, 1)
 	go func() {
+		var e end
+		defer func() { ended <- e }()
 		defer release()
-		token, err := a.request(client, secret)
-		ended <- end{token, err}
+		defer panics.MCP.Contain(context.Background(), nil, func(failed error) { e.err = failed })
+		e.token, e.err = a.request(client, secret)
 	}()
 	select {
 	case e := <-ended:

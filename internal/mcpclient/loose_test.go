@@ -93,7 +93,7 @@ func TestConnect_NamesTheCause(t *testing.T) {
 	for _, test := range []struct{ version, list, want string }{
 		{"1999-01-01", `{"tools":[]}`, `precondition_failed: there is no connection to the MCP server sh: unsupported protocol version: "1999-01-01"; update the server`},
 		{anyVersion, `{"tools":[],"other":` + deep + `}`,
-			"the connection to the MCP server was lost: the MCP server sent a message whose values nest more than 1000 deep"},
+			"the connection to the MCP server was lost during tools/list: the MCP server sent a message whose values nest more than 1000 deep"},
 	} {
 		c, err := connectLoose(t, test.version, test.list, `{}`)
 		if err == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/internal/process"
 )
 
@@ -133,8 +134,9 @@ func (p *serverProcess) Connect(context.Context) (mcp.Connection, error) { retur
 func (p *serverProcess) SessionID() string { return "" }
 
 // Read implements mcp.Connection. The server must write messages of bounded size.
-func (p *serverProcess) Read(context.Context) (jsonrpc.Message, error) {
-	message, err := p.read()
+func (p *serverProcess) Read(ctx context.Context) (message jsonrpc.Message, err error) {
+	defer panics.MCP.Contain(ctx, p.log, func(failed error) { message, err = nil, failed })
+	message, err = p.read()
 	if err != nil {
 		p.failure.CompareAndSwap(nil, &err)
 		return nil, err
@@ -246,6 +248,9 @@ func (p *serverProcess) Write(ctx context.Context, message jsonrpc.Message) erro
 	}
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if request, ok := message.(*jsonrpc.Request); ok {
+		exchangeOf(ctx).begin(request.Method)
 	}
 	stop := context.AfterFunc(ctx, func() { _ = p.input.SetWriteDeadline(time.Now()) })
 	n, err := p.input.Write(append(data, '\n'))

@@ -95,24 +95,26 @@ func resultFault(message []byte) *jsonrpc.Error {
 		if syntax.Rule != jsontext.RuleDuplicate {
 			return nil
 		}
-		return &jsonrpc.Error{Code: faultCode, Message: fmt.Sprintf(
-			"%sanswered with a result that cannot be read without doubt: %v", faultPrefix, syntax)}
+		return asFault(fmt.Sprintf("answered with a result that cannot be read without doubt: %v",
+			syntax))
 	}
 	members, _ := value.(map[string]any)
 	if result, given := members["result"]; given && result == nil && members["method"] == nil {
-		return &jsonrpc.Error{Code: faultCode,
-			Message: faultPrefix + "answered with the result null"}
+		return asFault("answered with the result null")
 	}
 	return nil
 }
 
-// asFault returns the fault that an error of resultFault stands for; nil for other errors.
-func asFault(err *jsonrpc.Error) *Fault {
-	reason, marked := strings.CutPrefix(err.Message, faultPrefix)
-	if err.Code != faultCode || !marked {
-		return nil
-	}
-	return &Fault{Reason: reason}
+// faultReason returns the reason of the fault that an error of asFault stands for, and whether it
+// is one.
+func faultReason(err *jsonrpc.Error) (reason string, ok bool) {
+	reason, ok = strings.CutPrefix(err.Message, faultPrefix)
+	return reason, ok && err.Code == faultCode
+}
+
+// asFault returns the error that replaces a server's answer because of a fault.
+func asFault(reason string) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: faultCode, Message: faultPrefix + reason}
 }
 
 // maxNesting is how deep the values of a message may nest for the SDK to read it.

@@ -58,23 +58,16 @@ func (w *wire) localResponse(req *http.Request) *http.Response {
 	case req.Method != http.MethodPost:
 		return nil
 	}
-	var message struct {
-		Method string          `json:"method"`
-		ID     json.RawMessage `json:"id"`
-	}
-	body, err := bodyOf(req)
-	if err != nil || json.Unmarshal(body, &message) != nil {
-		return nil
-	}
-	switch message.Method {
+	m := messageOf(req)
+	switch m.method {
 	case "server/discover":
-		answer := asAnswer(req, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
+		answer := asAnswer(m, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
 			Message: "the session exists"})
 		return response(req, http.StatusOK, answer)
 	case "notifications/initialized":
 		return response(req, http.StatusAccepted, nil)
 	case "initialize":
-		return w.initialized(req, message.ID)
+		return w.initialized(req, m.id)
 	}
 	return nil
 }

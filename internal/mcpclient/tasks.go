@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/panics"
 )
 
 // Methods of tasks. methodTaskResult is of version 2025-11-25, where tasks were experimental;
@@ -56,8 +56,9 @@ func (t *TaskError) Error() string {
 
 // Follow returns the answer of a call that a server answered with a task. r is the call; it is not
 // made again. Errors are those of Connection.Call, except that a request always counts as sent.
-func Follow(ctx context.Context, c *Connection, r Request, task api.RemoteTask) (Answer,
-	error) {
+func Follow(ctx context.Context, c *Connection, r Request, task api.RemoteTask) (answer Answer,
+	err error) {
+	defer panics.MCP.Contain(ctx, c.log, c.panicked(&err))
 	c.trusted(ctx)
 	if reason := c.Err(); reason != nil {
 		return Answer{}, &Lost{Sent: true, Err: reason}
@@ -79,9 +80,10 @@ func Follow(ctx context.Context, c *Connection, r Request, task api.RemoteTask) 
 }
 
 // CancelTask asks the server to cancel a task. The server decides whether it does.
-func CancelTask(ctx context.Context, c *Connection, id string) error {
+func CancelTask(ctx context.Context, c *Connection, id string) (err error) {
+	defer panics.MCP.Contain(ctx, c.log, c.panicked(&err))
 	f := &following{conn: c, ctx: ctx, within: ctx, id: id}
-	_, err := f.send(methodTaskCancel, nil, maxPollTime)
+	_, err = f.send(methodTaskCancel, nil, maxPollTime)
 	return err
 }
 
@@ -246,7 +248,7 @@ func (f *following) failed(s taskState) (Answer, error) {
 		return Answer{}, failure
 	}
 	raw, err := f.send(methodTaskResult, nil, maxPollTime)
-	if refused, ok := rejection(err); ok && refused.Status < http.StatusBadRequest {
+	if refused, ok := rejection(err); ok && !refusal(refused.Status) {
 		return Answer{}, &TaskError{Status: TaskFailed, Code: refused.Code,
 			Message: refused.Message}
 	}
@@ -260,7 +262,7 @@ func (f *following) failed(s taskState) (Answer, error) {
 // the server then answers with the error of the call itself, or does not know the task.
 func (f *following) resultError(err error) error {
 	refused, ok := rejection(err)
-	if !ok || refused.Status >= http.StatusBadRequest || refused.Busy() {
+	if !ok || refusal(refused.Status) || refused.Busy() {
 		return err
 	}
 	return f.refusal(refused)
@@ -298,7 +300,7 @@ func (f *following) get() (taskState, error) {
 // refusal is the error of a request about a task that the server rejects for good. An error of HTTP
 // says nothing about the task.
 func (f *following) refusal(r *Refused) error {
-	if r.Status >= http.StatusBadRequest && r.Code != jsonrpc.CodeInvalidParams {
+	if refusal(r.Status) && r.Code != jsonrpc.CodeInvalidParams {
 		return r
 	}
 	return &TaskError{Status: TaskUnknown, Code: r.Code, Message: r.Message}
@@ -335,7 +337,9 @@ func (f *following) send(method string, given mcp.InputResponseMap,
 	}
 	failure := f.conn.failed(f.ctx, err, x.now())
 	if lost, ok := errors.AsType[*Lost](failure); ok {
-		return nil, &Lost{Sent: true, Err: lost.Err}
+		sent := *lost
+		sent.Sent = true
+		return nil, &sent
 	}
 	if ended, ok := errors.AsType[*Ended](failure); ok {
 		return nil, &Ended{Sent: true, Err: ended.Err}

@@ -16,7 +16,7 @@ import (
 
 const (
 	noConnection = "there is no connection to the MCP server "
-	exited       = "the server ended with exit code 3; it wrote to standard error: " +
+	exited       = "during server/discover: the server ended with exit code 3; it wrote to standard error: " +
 		"no configuration found"
 )
 

@@ -165,7 +165,7 @@ func (m *Executor) request(ctx context.Context, spec *toolspecs.Spec,
 // notListed marks a connection that was lost while listing tools: the call was not sent.
 func notListed(err error) error {
 	if lost, ok := errors.AsType[*mcpclient.Lost](err); ok {
-		return &mcpclient.Lost{Err: lost.Err}
+		return lost.NotSent()
 	}
 	return err
 }
@@ -233,7 +233,7 @@ func mcpError(err error) error {
 // tools. The error stays marked as not started, whatever that request's failure leaves open.
 func notStartedError(err error) error {
 	if lost, ok := errors.AsType[*mcpclient.Lost](err); ok {
-		return lostError(&mcpclient.Lost{Err: lost.Err})
+		return lostError(lost.NotSent())
 	}
 	if refused, ok := errors.AsType[*mcpclient.Refused](err); ok {
 		return executor.NotStarted(notListedError(refused))

@@ -221,17 +221,17 @@ func TestMCPFailures_HaveTypes(t *testing.T) {
 			api.ErrExecution, false, `"no paper"`, false},
 		{"tool error without a word", "fail_wordless", `{}`, nil, api.ErrExecution, false,
 			"the tool says that it failed, and not why", false},
-		{"protocol error", "refuse", `{}`, nil, api.ErrExecution, false, "the MCP server rejected the request: the database is locked",
+		{"protocol error", "refuse", `{}`, nil, api.ErrExecution, false, "the MCP server rejected tools/call: the database is locked",
 			false},
 		{"refused arguments", "invalid", `{}`, nil, api.ErrValidation, false,
-			"the MCP server rejected the request: text must be a colour", false},
+			"the MCP server rejected tools/call: text must be a colour", false},
 		{"too large", "large", `{"count":20000000}`, nil, api.ErrInvalidOutput, false,
 			"the MCP server sent a message of more than 16777216 bytes", false},
 		{"too large, once", "large", `{"count":20000000}`, once, api.ErrOutcomeUnknown, false,
 			"the MCP server sent a message of more than 16777216 bytes", false},
 		{"dies", "die", `{}`, nil, api.ErrExecution, true,
-			"the connection to the MCP server was lost: the server ended with exit code 7; it wrote to standard error: out of cheese", true},
-		{"dies, once", "die", `{}`, once, api.ErrOutcomeUnknown, false, "the connection to the MCP server was lost: the server ended with exit code 7; it wrote to standard error: out of cheese", true},
+			"the connection to the MCP server was lost during tools/call: the server ended with exit code 7; it wrote to standard error: out of cheese", true},
+		{"dies, once", "die", `{}`, once, api.ErrOutcomeUnknown, false, "the connection to the MCP server was lost during tools/call: the server ended with exit code 7; it wrote to standard error: out of cheese", true},
 		{"broken message", "litter", `{"text":"{\"jsonrpc\":"}`, nil, api.ErrInvalidOutput, false,
 			`the MCP server wrote a message to standard output that cannot be read: {"jsonrpc":`, true},
 		{"endless noise", "litter", `{"text":"noise"}`, nil, api.ErrInvalidOutput, false,
@@ -256,7 +256,8 @@ func TestMCPFailures_HaveTypes(t *testing.T) {
 			}
 			e := executor.CallError(t.Context(), err, spec)
 			if e.Type != tt.want || e.Retryable != tt.retryable ||
-				expect.WithoutCoverage(e.Message) != tt.words {
+				strings.TrimPrefix(expect.WithoutCoverage(e.Message),
+					"on tools/call (HTTP status 200) ") != tt.words {
 				t.Errorf("%s: got %v, retryable %v", tt.name, err, e.Retryable)
 			}
 			if got := b.mustCall(t, "echo", `{"text":"next"}`); string(got.Output) != `"next"` {
@@ -382,7 +383,7 @@ func TestMCPServerRestarts_LoseNoCall(t *testing.T) {
 		_, err := b.call(t.Context(), "echo", `{}`)
 		e := api.AsError(err)
 		return e != nil && e.Type == api.ErrPreconditionFailed && e.Retryable &&
-			e.Message == fmt.Sprintf(`there is no connection to the MCP server %[1]s: calling "initialize": sending "initialize": rejected by transport: Post "%[1]s": dial tcp %[2]s: connect: connection refused`,
+			e.Message == fmt.Sprintf(`there is no connection to the MCP server %[1]s: during initialize: Post "%[1]s": dial tcp %[2]s: connect: connection refused`,
 				server.URL, server.Listener.Addr())
 	})
 }

@@ -113,7 +113,7 @@ func TestSession_LosesItsStateWithItsServer(t *testing.T) {
 		s.count()
 		_, e := s.call(t.Context(), "die", `{}`, test.change)
 		if e == nil || e.Type != test.want || e.Retryable != test.retryable ||
-			expect.WithoutCoverage(e.Message) != "the connection to the MCP server was lost: the server ended with exit code 7; it wrote to standard error: out of cheese" {
+			expect.WithoutCoverage(e.Message) != "the connection to the MCP server was lost during tools/call: the server ended with exit code 7; it wrote to standard error: out of cheese" {
 			t.Errorf("the call in flight: %v", e)
 		}
 		s.gone("the server ended with exit code 7; it wrote to standard error: out of cheese")
@@ -131,6 +131,7 @@ func TestSession_NoticesTheEndOfItsServer(t *testing.T) {
 // A server that hangs after a call's timeout is ended, and the session with it.
 func TestSession_LosesItsStateWithAStalledServer(t *testing.T) {
 	s := stdioBench(t).session(t)
+	s.count() // starting the server may take longer than the timeout
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, executor.ErrTimeout)
 	defer cancel()
 	if _, e := s.call(ctx, "stall", `{}`, inSession); e == nil || e.Type != api.ErrTimeout {
@@ -212,7 +213,7 @@ func TestSession_IsLostIfTheServerForgetsIt(t *testing.T) {
 	if e == nil || e.Type != api.ErrWorkerLost || !e.NotStarted {
 		t.Errorf("got %v", e)
 	}
-	s.gone("the MCP server answered with HTTP status 404: session not found")
+	s.gone("the MCP server answered tools/call with HTTP status 404: session not found")
 }
 
 // A server that issues no session id keeps no state for a connection.

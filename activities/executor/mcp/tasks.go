@@ -142,7 +142,9 @@ func (t *taskCall) ended(ctx context.Context, conn *mcpclient.Connection, err er
 		return taskError(task)
 	}
 	if lost, ok := errors.AsType[*mcpclient.Lost](err); ok {
-		err = &mcpclient.Lost{Sent: true, Err: lost.Err}
+		sent := *lost
+		sent.Sent = true
+		err = &sent
 	}
 	return executor.Unclear(api.AsError(mcpError(err)))
 }

@@ -143,7 +143,7 @@ func TestMCP_ServerDiesDuringACall(t *testing.T) {
 	}
 	records := l.records(run)
 	if records[0].Attempts != 2 || records[1].Attempts != 1 ||
-		expected.WithoutCoverage(records[0].Error.Message) != "the connection to the MCP server was lost: the server ended with exit code 7; it wrote to standard error: out of cheese" {
+		expected.WithoutCoverage(records[0].Error.Message) != "the connection to the MCP server was lost during tools/call: the server ended with exit code 7; it wrote to standard error: out of cheese" {
 		t.Errorf("%d and %d attempts: %v", records[0].Attempts, records[1].Attempts,
 			records[0].Error)
 	}

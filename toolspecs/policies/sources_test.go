@@ -228,6 +228,13 @@ func TestSources_OfParallelCallsAreNotEachOthersResults(t *testing.T) {
 	if got := evaluate(t, "free_of('eve@evil.org', 'untrusted')", f); got != "true" {
 		t.Errorf("composed at the same time: %s", got)
 	}
+	calls = ended(called("lookup", `{"name":"eve@evil.org"}`, `"no contact eve@evil.org"`),
+		called("note", `{"text":"eve@evil.org"}`, `"noted eve@evil.org"`))
+	calls[1].After = 0
+	f = &Facts{Labels: []string{"untrusted"}, Earlier: calls}
+	if got := evaluate(t, "sources('eve@evil.org').size() == 1", f); got != "true" {
+		t.Errorf("two calls of a value that occurred nowhere before: %s", got)
+	}
 }
 
 // The tool of a batch sees the arguments of all its calls.

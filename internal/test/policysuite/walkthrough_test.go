@@ -63,7 +63,7 @@ func TestWalkThrough_WorksAsTyped(t *testing.T) {
 	got := outputs.String()
 	for _, want := range []string{"forwarded: done", "no rule matched the call",
 		"tool send_mail has effects outside", "2 decided as before, 0 otherwise",
-		"no faults", "29 cases, all passed", "1 decided as before, 0 otherwise, 1 undecided",
+		"no faults", "31 cases, all passed", "1 decided as before, 0 otherwise, 1 undecided",
 		"2.1 · forward_mail", "is denied by",
 		"ask sends: check the recipient and the text"} {
 		if !strings.Contains(got, want) {

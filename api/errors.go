@@ -159,8 +159,8 @@ func (e *Error) Is(target error) bool {
 	return ok && t.Type == e.Type
 }
 
-// ForModel returns the text of the failure for a model: type, message, all problems, notes, near names
-// and advice.
+// ForModel returns the text of the failure for a model: type, message, all problems, notes, near
+// names and advice.
 func (e *Error) ForModel() string {
 	var b strings.Builder
 	b.WriteString("ERROR " + e.known())

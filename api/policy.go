@@ -279,9 +279,9 @@ type EarlierCall struct {
 	// Labels are those of the result, and RunLabels those of the run when the call was admitted.
 	Labels    []string `json:"labels,omitempty"`
 	RunLabels []string `json:"run_labels,omitempty"`
-	// Place counts the calls that have ended, up to this one; zero while it runs. After is the place
-	// of the last call that had ended when this one was admitted, so that its arguments can come
-	// from the results up to there.
+	// Place counts the calls that have ended, up to this one; zero while it runs. After is the
+	// place of the last call that had ended when this one was admitted: its arguments can come from
+	// the results up to there.
 	Place int `json:"place,omitempty"`
 	After int `json:"after,omitempty"`
 	// Batch is the first call of the batch in which the call was executed; empty for none. The tool

@@ -61,7 +61,7 @@ func NameList(names []string) string {
 // NotRegistered returns the fault of a tool whose handler is not registered. what names the missing
 // value and constructor the function of package switchyard that makes one.
 func NotRegistered(spec *toolspecs.Spec, what, constructor string) string {
-	return fmt.Sprintf("no %s %q is registered; register one with switchyard.%s", what,
+	return fmt.Sprintf("no %s %q is registered; register one with tool.%s", what,
 		Handler(spec), constructor)
 }
 

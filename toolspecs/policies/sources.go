@@ -57,8 +57,8 @@ type source struct {
 	Match  string   `cel:"match"`
 }
 
-// sourceFunctions are the functions over sources, with their numbers of arguments. bounded is set if
-// they leave out short parts, unless an expression asks for them.
+// sourceFunctions are the functions over sources, with their numbers of arguments. bounded is set
+// if they leave out short parts, unless an expression asks for them.
 var sourceFunctions = []struct {
 	name    string
 	args    int
@@ -115,8 +115,8 @@ type part struct {
 }
 
 // leastCounted is the number of characters, and of digits of a number, from which on a part counts
-// for from_people and free_of. Shorter ones are in most texts by chance: 0, 1 and 4 as numbering and
-// times, ids such as 12 in addresses.
+// for from_people and free_of. Shorter ones are in most texts by chance: 0, 1 and 4 as numbering
+// and times, ids such as 12 in addresses.
 const leastCounted = 4
 
 // short reports whether a part is too short to say where it is from.

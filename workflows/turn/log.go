@@ -102,8 +102,8 @@ func (l *Log) refuse(c api.Call) {
 	l.add(entry)
 }
 
-// end notes the end of a call that was let through, in a run that has those labels. The outcome of a
-// batch is that of its first call, in whose place it was made.
+// end notes the end of a call that was let through, in a run that has those labels. The outcome of
+// a batch is that of its first call, in whose place it was made.
 func (l *Log) end(out api.CallOutcome, emitted, labels []string) {
 	entry := l.take(out.ID, out.Tool, labels)
 	if out.Result != nil && len(out.Result.Parts) > 0 {

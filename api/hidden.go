@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// IsHidden reports whether a character by itself does not show as one, or changes the order of
+// isHidden reports whether a character by itself does not show as one, or changes the order of
 // others: controls, line ends among them, Unicode's Default_Ignorable_Code_Point (format
 // characters, fillers, joiners, variation selectors), and characters that fonts draw as nothing.
 // In a text, joiners and selectors may form something that shows; see ReplaceHidden.
-func IsHidden(r rune) bool {
+func isHidden(r rune) bool {
 	if r <= unicode.MaxASCII {
 		return unicode.IsControl(r)
 	}
@@ -63,7 +63,7 @@ type sequence struct {
 	base, last rune
 }
 
-// shows reports whether a character that IsHidden names shows between the sequence and next, which
+// shows reports whether a character that isHidden names shows between the sequence and next, which
 // is utf8.RuneError at the end. After each base at most one selector shows, and between two
 // characters at most one joiner: a run of them is text that nobody sees.
 func (s sequence) shows(r, next rune) bool {
@@ -103,7 +103,7 @@ func ReplaceHidden(text, keep string, replace func(rune) string) string {
 	for text != "" {
 		r, size := utf8.DecodeRuneInString(text)
 		next, _ := utf8.DecodeRuneInString(text[size:])
-		hidden := IsHidden(r)
+		hidden := isHidden(r)
 		if !hidden {
 			before.base = r
 		}

@@ -170,18 +170,19 @@ func TestNumbers_HaveSeparators(t *testing.T) {
 }
 
 // A note has the number of omitted lines.
-func TestIsHidden_KnowsWhatDoesNotShow(t *testing.T) {
+func TestHidden_KnowsWhatDoesNotShow(t *testing.T) {
 	hidden := []rune{0, '\n', '\t', 0x1b, 0x7f, 0x85, 0xad, 0x34f, 0x61c, 0x115f, 0x180e, 0x200b,
 		0x200c, 0x200d, 0x200e, 0x2028, 0x2029, 0x202e, 0x2060, 0x2066, 0x2800, 0x3164, 0xfe00,
 		0xfe0f, 0xfeff, 0xffa0, 0x16fe4, 0x1d159, 0x1d173, 0xe0041, 0xe0100, 0xe0fff}
-	shown := []rune{' ', 'a', '~', 'ä', 0xa0, 0x301, 0x600, 0x2801, 0x4e2d, 0x13430, 0x1f469, 0xfffd}
+	shown := []rune{' ', 'a', '~', 'ä', 0xa0, 0x301, 0x600, 0x2801, 0x4e2d, 0x13430, 0x1f469,
+		0xfffd}
 	for _, r := range hidden {
-		if !IsHidden(r) {
+		if !isHidden(r) {
 			t.Errorf("%U shows", r)
 		}
 	}
 	for _, r := range shown {
-		if IsHidden(r) {
+		if isHidden(r) {
 			t.Errorf("%U is hidden", r)
 		}
 	}

@@ -214,8 +214,8 @@ func (a *Access) Close() {
 
 // Middleware passes a request to next if its sender may make it. Others get an answer of RFC 6750:
 // 401 with the address of the metadata, 403 with the scopes that are missing, 413 or 429. It also
-// serves the metadata of RFC 9728. next has the whole body, and the principal in its context. What a
-// request is allowed to use depends on its route; see routes.Handlers.
+// serves the metadata of RFC 9728. next has the whole body, and the principal in its context. What
+// a request may use depends on its route; see routes.Handlers.
 func (a *Access) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a.rules().serve(w, r, next)

@@ -110,7 +110,8 @@ func decodeSettings(path string, data []byte) (*Settings, error) {
 }
 
 func settingsOf(f settingsFile) *Settings {
-	s := &Settings{issuers: f.Access.Issuers, keysPath: f.Access.APIKeys, baseScopes: f.Access.Scopes,
+	s := &Settings{issuers: f.Access.Issuers, keysPath: f.Access.APIKeys,
+		baseScopes:    f.Access.Scopes,
 		operatorScope: cmp.Or(f.Access.OperatorScope, defaultOperatorScope),
 		claims:        f.Access.Claims,
 		roles:         f.Access.Roles,

@@ -94,8 +94,8 @@ func Parse(path string) (Route, bool) {
 
 type routeKey struct{}
 
-// From returns the route of a request that has passed Handlers; the zero Route, which leads nowhere,
-// for others.
+// From returns the route of a request that has passed Handlers; the zero Route, which leads
+// nowhere, for others.
 func From(r *http.Request) Route {
 	route, _ := r.Context().Value(routeKey{}).(Route)
 	return route

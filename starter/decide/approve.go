@@ -279,8 +279,8 @@ func (s seeing) seen(inv cli.Invocation, o audit.RunApproval, d *api.Decision) e
 	case s.yes:
 		return nil
 	case o.Partial && !s.showArguments(o):
-		return cli.Errorf(cli.ExitFailed, "nothing was approved: the arguments of the call cannot be "+
-			"shown in full\nReview the call elsewhere and pass --digest %s", o.Digest)
+		return cli.Errorf(cli.ExitFailed, "nothing was approved: the arguments of the call cannot "+
+			"be shown in full\nReview the call elsewhere and pass --digest %s", o.Digest)
 	case a.Format.JSON() || !cli.IsTerminal(a.In):
 		return cli.Errorf(cli.ExitUsage,
 			"nothing was approved: cannot ask for confirmation without a terminal\nReview the call and pass --yes or --digest %s",
@@ -291,8 +291,8 @@ func (s seeing) seen(inv cli.Invocation, o audit.RunApproval, d *api.Decision) e
 	return nil
 }
 
-// showArguments shows the arguments of a call whose text does not show all in full. It reports false
-// if they are not known.
+// showArguments shows the arguments of a call whose text does not show all in full. It reports
+// false if they are not known.
 func (s seeing) showArguments(o audit.RunApproval) bool {
 	arguments := s.arguments(o)
 	if len(arguments) == 0 {

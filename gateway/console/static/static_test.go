@@ -13,7 +13,8 @@ import (
 
 func get(method, path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
-	routes.Handlers{routes.Asset: static.Handler()}.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+	routes.Handlers{routes.Asset: static.Handler()}.ServeHTTP(w,
+		httptest.NewRequest(method, path, nil))
 	return w
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 )
 
 // Tool executes any tool. It is the dynamic activity, whose activity type is the tool's name. It
@@ -58,7 +57,7 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 // failed returns the error of a call's activity.
 func (t attempt) failed(ctx context.Context, a *Activities, failure *api.Error) error {
 	if failure.Type == api.ErrCancelled && ctx.Err() != nil {
-		return temporal.NewCanceledError(failure.Message)
+		return executor.Cancelled(failure)
 	}
 	task := leftTask(ctx)
 	if !failure.Retryable && task == nil {

@@ -253,17 +253,32 @@ func TestTool_StoppedDuringACall(t *testing.T) {
 	}
 }
 
-// The call ends with Temporal's own cancellation error.
+// The call ends with Temporal's own cancellation error, which tells how far it was. The outcome of a
+// call that must not run twice is unknown.
 func TestTool_CanBeCancelled(t *testing.T) {
-	for _, effect := range []api.Effect{api.EffectRead, api.EffectOnce} {
+	for effect, unclear := range map[api.Effect]bool{api.EffectRead: false,
+		api.EffectIdempotent: true, api.EffectOnce: true} {
 		running := make(chan struct{})
 		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect = effect },
 			untilStopped(running))
 		_, err := b.execute(t, executionOf(compiled), func(end context.CancelCauseFunc) {
 			go func() { <-running; end(temporal.NewCanceledError()) }()
 		})
-		if !temporal.IsCanceledError(err) {
-			t.Errorf("%s: got %v; want Temporal's cancelled error", effect, err)
+		var e api.Error
+		if cancelled, ok := errors.AsType[*temporal.CanceledError](err); ok {
+			if err := cancelled.Details(&e); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			e, _ = callError(t, err)
+		}
+		want := api.ErrCancelled
+		if effect == api.EffectOnce {
+			want = api.ErrOutcomeUnknown
+		}
+		if temporal.IsCanceledError(err) != (effect != api.EffectOnce) || e.Type != want ||
+			e.MayHaveActed() != unclear {
+			t.Errorf("%s: got %v with %+v", effect, err, e)
 		}
 	}
 }

@@ -13,7 +13,8 @@ func TestActivityFailure_BecomesTheErrorOfTheCall(t *testing.T) {
 	read := Tool{Name: "read", Lane: "files", Effect: EffectRead,
 		Timeout: Duration(3 * time.Second), QueueTimeout: Duration(time.Minute),
 		Heartbeat: Duration(3 * time.Second)}
-	once := read
+	once, again := read, read
+	again.Retry.MaxAttempts = 3
 	once.Effect, once.Heartbeat = EffectOnce, Duration(time.Minute)
 	details := func(text string) func(any) error {
 		return func(v any) error {
@@ -37,8 +38,15 @@ func TestActivityFailure_BecomesTheErrorOfTheCall(t *testing.T) {
 			"no heartbeat of read arrived for 3s: its worker was lost or could not reach Temporal at each attempt"},
 		{"lost, and must not run twice", ActivityFailure{Timeout: TimeoutHeartbeat}, once,
 			ErrOutcomeUnknown, PhaseExecution, "no heartbeat of read arrived for 1m0s: its worker was lost or could not reach Temporal"},
-		{"cancelled", ActivityFailure{Cancelled: true, Message: "canceled"}, read, ErrCancelled,
-			PhaseExecution, "the run was cancelled while this call waited or ran"},
+		{"cancelled by the server", ActivityFailure{Cancelled: true, Message: "canceled"}, again,
+			ErrCancelled, PhaseExecution,
+			"the call was cancelled before it started, or between two attempts"},
+		{"cancelled by the server, one attempt", ActivityFailure{Cancelled: true,
+			Details: details(`"ACTIVITY_ID_NOT_STARTED"`)}, once, ErrCancelled, PhaseExecution,
+			"the call was cancelled before a worker started it"},
+		{"cancelled on a worker", ActivityFailure{Cancelled: true, Details: details(
+			`{"type":"cancelled","message":"in the queue","phase":"pre_execution","not_started":true}`)},
+			once, ErrCancelled, PhasePreExecution, "in the queue"},
 		{"typed", ActivityFailure{Type: string(ErrInvalidOutput), Message: "m",
 			Details: details(`{"type":"invalid_output","message":"no number","phase":"post_execution"}`)},
 			read, ErrInvalidOutput, PhasePostExecution, "no number"},

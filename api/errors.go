@@ -262,7 +262,7 @@ type ActivityFailure struct {
 	// Type and Message are those of the failure that the activity returned.
 	Type    string
 	Message string
-	// Details decodes the first of the failure's details; nil if there are none.
+	// Details decodes the first detail of the failure or of the cancellation; nil if there is none.
 	Details func(any) error
 	// Left decodes what the activity left to another attempt: a remote task, or the progress of an
 	// instance; nil if there is nothing.
@@ -294,12 +294,10 @@ func (f ActivityFailure) callError(tool Tool, route Route) *Error {
 		e.Notes = f.reportedNotes()
 		return e
 	case f.Cancelled:
-		return &Error{Type: ErrCancelled,
-			Message: "the run was cancelled while this call waited or ran", Phase: PhaseExecution}
+		return f.cancelled(tool)
 	}
-	var e Error
-	if ErrorType(f.Type).Known() && f.Details != nil && f.Details(&e) == nil && e.Type.Known() {
-		return &e
+	if e := f.detail(); e != nil && ErrorType(f.Type).Known() {
+		return e
 	}
 	// The failure is not one of an executor: the worker's code panicked after the call had started.
 	unknown := &Error{Type: ErrExecution, Message: f.Message, Phase: PhaseExecution}
@@ -314,6 +312,35 @@ func (f ActivityFailure) reportedNotes() []string {
 		return nil
 	}
 	return last.Notes
+}
+
+// detail returns the error that a worker put into the failure's details; nil if there is none.
+func (f ActivityFailure) detail() *Error {
+	var e Error
+	if f.Details == nil || f.Details(&e) != nil || !e.Type.Known() {
+		return nil
+	}
+	return &e
+}
+
+// cancelled returns the error of a call whose activity ended as cancelled. The worker that stopped
+// the call says in its details whether it had started. The server ends an activity itself only
+// while no worker has it: before its first attempt, or between two attempts.
+func (f ActivityFailure) cancelled(tool Tool) *Error {
+	if e := f.detail(); e != nil {
+		return e
+	}
+	e := &Error{Type: ErrCancelled, Phase: PhaseExecution}
+	switch {
+	case tool.Dispatch == DispatchQuestion:
+		e.Message = "the call was cancelled before a person answered"
+	case tool.Attempts() == 1:
+		e.Message, e.NotStarted = "the call was cancelled before a worker started it", true
+	default:
+		e.Message = "the call was cancelled before it started, or between two attempts"
+		e.SetUnclear(tool.Effect)
+	}
+	return e
 }
 
 // SetUnclear marks the error of a call that may have taken effect. The outcome of a call with

@@ -355,6 +355,14 @@ const MaxRequeues = 20
 // again. Its activity has one attempt, because the server cannot tell whether an attempt started.
 const maxRestarts = 2
 
+// Attempts returns how many attempts the server makes of a call of the tool.
+func (t Tool) Attempts() int {
+	if t.Effect == EffectOnce {
+		return 1
+	}
+	return max(t.Retry.MaxAttempts, 1)
+}
+
 // Requeues reports whether a run schedules a call of the tool again that failed with e and was
 // scheduled again n times before: a worker returned the call, or the call has effect once, did not
 // start, and may succeed at another attempt.

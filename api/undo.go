@@ -269,7 +269,7 @@ func (e *Error) MayHaveActed() bool {
 		return true
 	}
 	switch e.Type {
-	case ErrTimeout, ErrWorkerLost, ErrOutcomeUnknown, ErrInvalidOutput, ErrCancelled:
+	case ErrTimeout, ErrWorkerLost, ErrOutcomeUnknown, ErrInvalidOutput:
 		return true
 	}
 	return false

@@ -61,7 +61,7 @@ func TestUndoArguments_ReplacePlaceholders(t *testing.T) {
 // A failed call may have had an effect if it started and did not report that it failed.
 func TestMayHaveActed_DependsOnStartAndError(t *testing.T) {
 	acted := map[ErrorType]bool{ErrTimeout: true, ErrWorkerLost: true, ErrOutcomeUnknown: true,
-		ErrInvalidOutput: true, ErrCancelled: true}
+		ErrInvalidOutput: true}
 	for _, kind := range errorTypes() {
 		e := Error{Type: kind, Phase: PhaseExecution}
 		if e.MayHaveActed() != acted[kind] {

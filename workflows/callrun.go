@@ -44,6 +44,12 @@ type callRun struct {
 	// repeated is set if the call was made again because it had no effect, taken if the source of a
 	// forked run had made it, so that it is not executed.
 	repeated, taken bool
+	// settled is set if a run below the call ended by itself without a result. It has undone its
+	// own calls.
+	settled bool
+	// session is the context of the session that goes on when the client cancels the call; nil for
+	// the calls of other runs, which end with their run.
+	session workflow.Context
 }
 
 func (p *pipeline) newCall(c api.Call, v api.AdmissionDecision) *callRun {
@@ -268,8 +274,10 @@ const (
 // next decides what follows an attempt with that failure; nil is a success.
 func (c *callRun) next(ctx workflow.Context, failure *api.Error) callStep {
 	switch {
-	case failure == nil || ctx.Err() != nil:
+	case failure == nil:
 		return stepFinish
+	case ctx.Err() != nil:
+		return c.afterCancel(failure)
 	case c.task.Follows(failure, c.follows):
 		return stepFollow
 	case c.tool.Requeues(failure, c.requeues):
@@ -277,6 +285,16 @@ func (c *callRun) next(ctx workflow.Context, failure *api.Error) callStep {
 	case c.tool.RequeuesLost(failure, c.losses):
 		return stepRequeueLost
 	case c.tool.Verifiable(failure):
+		return stepVerify
+	}
+	return stepFinish
+}
+
+// afterCancel decides what follows a cancelled attempt with that failure. A run that was cancelled
+// ends. A session of which one call was cancelled goes on and undoes nothing, so that verifying the
+// call is the only way to find out what it did.
+func (c *callRun) afterCancel(failure *api.Error) callStep {
+	if c.session != nil && c.session.Err() == nil && c.tool.Verifiable(failure) {
 		return stepVerify
 	}
 	return stepFinish
@@ -320,7 +338,7 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 		if err == nil {
 			p.instances.closeAfter(ctx, *c.tool)
 		}
-		c.noteUndo(out, err)
+		c.noteUndo(out)
 	}
 	return out
 }

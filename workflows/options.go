@@ -64,12 +64,8 @@ func callOptions(base, id string, t api.Tool, r api.Route,
 }
 
 func retryPolicy(t api.Tool) *temporal.RetryPolicy {
-	attempts := t.Retry.MaxAttempts
-	if t.Effect == api.EffectOnce || attempts < 1 {
-		attempts = 1
-	}
 	return &temporal.RetryPolicy{
-		MaximumAttempts:    int32(min(attempts, 1<<20)),
+		MaximumAttempts:    int32(min(t.Attempts(), 1<<20)),
 		InitialInterval:    t.Retry.InitialInterval.Std(),
 		BackoffCoefficient: max(t.Retry.Backoff, 1),
 		MaximumInterval:    t.Retry.MaxInterval.Std(),

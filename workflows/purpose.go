@@ -55,17 +55,17 @@ func (u *undo) continueState() *api.Packed[[]api.Call] {
 }
 
 // noteUndo records the undo calls of this call and its parts, if its tool declares undo and it may
-// have taken effect. err is the error of its last attempt.
-func (c *callRun) noteUndo(out api.CallOutcome, err error) {
+// have taken effect.
+func (c *callRun) noteUndo(out api.CallOutcome) {
 	p, t := c.pipeline, c.pipeline.tools.Of(c.call.Tool)
 	if !p.undo.on || t.Undo == nil || c.call.Purpose == api.PurposeUndo {
 		return
 	}
-	if len(c.parts) == 0 && mayHaveActed(t, out, err) {
+	if len(c.parts) == 0 && c.mayHaveActed(out) {
 		p.undo.note(t, p.origin.Run, c.call, c.decision, out)
 	}
 	for _, part := range c.parts {
-		if out := out.PartOf(part.ID); mayHaveActed(t, out, err) {
+		if out := out.PartOf(part.ID); c.mayHaveActed(out) {
 			p.undo.note(t, p.origin.Run, part.call, part.decision, out)
 		}
 	}
@@ -85,19 +85,9 @@ func (u *undo) note(t api.Tool, run string, c api.Call, v api.AdmissionDecision,
 	u.add(undo)
 }
 
-// mayHaveActed reports whether a call may have effects to undo. A sub-agent whose run ended by
-// itself without a result has undone its own calls. A cancelled activity without details was not
-// started, unless it was cancelled between two attempts.
-func mayHaveActed(t api.Tool, out api.CallOutcome, err error) bool {
-	if out.Result != nil {
-		return true
-	}
-	cancelled, ok := errors.AsType[*temporal.CanceledError](err)
-	unbegun := ok && !cancelled.HasDetails() && retryPolicy(t).MaximumAttempts == 1
-	if t.Dispatch == api.DispatchChildWorkflow {
-		return out.Error.Type == api.ErrOutcomeUnknown || out.Error.Unclear
-	}
-	return !unbegun && out.Error.MayHaveActed()
+// mayHaveActed reports whether the call, or a part of it, may have effects to undo.
+func (c *callRun) mayHaveActed(out api.CallOutcome) bool {
+	return out.Result != nil || !c.settled && out.Error.MayHaveActed()
 }
 
 // adopt records the undo calls of the sub-agent's run of a call.
@@ -246,13 +236,30 @@ func (p *pipeline) makeOne(ctx workflow.Context, call api.Call) (api.CallOutcome
 
 // verify determines whether a call with that failure took effect, by calls of the tool that
 // verifies it. If it did, the result is what that tool returned. If it did not, the call fails with
-// NotDone, or repeat is set and the call is attempted once more with the same key. Without a usable
-// answer the outcome stays unknown.
+// NotDone, or repeat is set and the call is attempted once more with the same key, unless its client
+// has cancelled it. Without a usable answer the outcome stays unknown.
 func (c *callRun) verify(ctx workflow.Context, failure *api.Error) (r *api.Result, repeat bool,
 	err error) {
+	if c.session == nil {
+		return c.verifyOn(ctx, ctx, failure)
+	}
+	// The session goes on if the client cancels the call, before this or meanwhile.
+	verified, end := workflow.NewFuture(ctx)
+	workflow.Go(c.session, func(own workflow.Context) {
+		r, repeat, err = c.verifyOn(own, ctx, failure)
+		end.SetValue(nil)
+	})
+	_ = verified.Get(ctx, nil) // has no error
+	return r, repeat, err
+}
+
+// verifyOn is verify on a context of its own; call is that of the call, which its client may cancel.
+func (c *callRun) verifyOn(ctx, call workflow.Context, failure *api.Error) (r *api.Result,
+	repeat bool, err error) {
 	began := workflow.Now(ctx)
 	done, output, err := askTwice(ctx, c)
-	if err == nil && !done && c.tool.Verify.OnAbsent == api.AbsentRepeat && !c.repeated {
+	if err == nil && !done && c.tool.Verify.OnAbsent == api.AbsentRepeat && !c.repeated &&
+		call.Err() == nil {
 		return nil, true, nil
 	}
 	request := c.finalizeRequest()

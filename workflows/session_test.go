@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -288,6 +289,50 @@ func TestSession_CancelsCalls(t *testing.T) {
 	same(t, "nobody", blank.control(t), &api.ControlError{Type: api.ControlMalformed,
 		Message: "the name of the caller is missing"})
 	same(t, "executed", l.executed, []string{"r hang", "n note"})
+}
+
+// A session goes on after one of its calls was cancelled, and verifies it. It does not make the call
+// again, also if that had no effect.
+func TestSession_GoesOnVerifyingCancelledCalls(t *testing.T) {
+	for name, test := range map[string]struct {
+		tool        string
+		founds      []string
+		want, again string
+	}{
+		"it took effect":   {"order", []string{`{"there":true,"order":{"name":"it"}}`}, `c ended "it"`, ""},
+		"it had no effect": {"reorder", []string{`{"there":false}`, `{"there":false}`}, "c ended execution_error", ""},
+		"nobody can tell":  {"order", []string{""}, "c ended outcome_unknown", "c ended attached outcome_unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newBookings(t)
+			l.founds, l.returns = test.founds, unclear("c")
+			cancel := &update{accepted: make(chan struct{}), over: make(chan struct{})}
+			l.calls = func(ctx context.Context) {
+				if call, _ := api.ContextOf(ctx); call.CallID == "verify-c" {
+					l.UpdateWorkflow(api.CancelCallUpdate, "cancel", cancel,
+						api.CancelCall{ID: "c", By: "ana"})
+				}
+			}
+			c := api.SessionCall{ID: "c", Tool: test.tool, Arguments: "{}", Wait: 10 * minute}
+			first := l.submit(0, c)
+			var again *update
+			if c.ID = "c2"; test.again != "" {
+				again = l.submit(20*time.Minute, c)
+			}
+			l.ExecuteWorkflow(api.SessionWorkflow, inSession())
+			l.result()
+			same(t, "the request to cancel", cancel.control(t), (*api.ControlError)(nil))
+			same(t, "the cancelled call", text(first.status(t)), test.want)
+			if again != nil {
+				same(t, "the equal call", text(again.status(t)), test.again)
+			}
+			if slices.ContainsFunc(l.executed, func(s string) bool {
+				return !strings.Contains(s, "verify-")
+			}) || len(l.founds) > 0 {
+				t.Errorf("executed %q; not asked for: %q", l.executed, l.founds)
+			}
+		})
+	}
 }
 
 func TestSession_EndsOnRequest(t *testing.T) {

@@ -179,7 +179,7 @@ func (s *sessionRun) makeCalls(ctx workflow.Context) {
 	share := p.Divide(p.usage, decisions)
 	for i, c := range admitted {
 		c.call = p.newCall(calls[i], decisions[i])
-		c.call.share = share
+		c.call.share, c.call.session = share, s.all
 		c.begin()
 	}
 }

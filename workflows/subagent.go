@@ -27,7 +27,7 @@ func (c *callRun) childRun(ctx workflow.Context) workflow.Future {
 		if err != nil {
 			request.Error = err
 		} else {
-			c.pipeline.awaitChild(ctx, run, stop, &request)
+			c.awaitChild(ctx, run, stop, &request)
 		}
 		request.Took = api.Duration(workflow.Now(ctx).Sub(began))
 		result, err := c.finalize(ctx, request)
@@ -179,8 +179,9 @@ func childAttributes(ctx workflow.Context, caller, id string,
 
 // awaitChild waits for the end of a run below a call and records its outcome in the request. It
 // cancels a run that exceeds the tool's timeout and waits until that run has ended its calls.
-func (p *pipeline) awaitChild(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(),
+func (c *callRun) awaitChild(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(),
 	request *api.FinalizeResultRequest) {
+	p := c.pipeline
 	clock, forget := workflow.WithCancel(ctx)
 	late := false
 	s := workflow.NewSelector(ctx)
@@ -199,17 +200,8 @@ func (p *pipeline) awaitChild(ctx workflow.Context, run workflow.ChildWorkflowFu
 	forget()
 	var result api.RunResult
 	if err := run.Get(ctx, &result); err != nil {
-		p.runFacts.LabelCall(request.Call, p.emittedBy(request.Tool))
-		entry, _ := entryOf(request.Tool) // was decoded to start the run
-		var used api.RunResult
-		request.Error, used = childFailure(err, entry.run(), request.Tool.Effect)
-		if run.GetChildWorkflowExecution().Get(ctx, nil) != nil {
-			request.Error = neverStarted(request.Error)
-		}
-		request.Usage = used.Usage
-		if p.runFacts.Adopt(used.CallStats); used.CallStats == nil {
-			p.runFacts.Untold()
-		}
+		started := run.GetChildWorkflowExecution().Get(ctx, nil) == nil
+		c.childFailed(err, started, request)
 		if late {
 			// The records of the child run have its calls, so that the outcome is known for every
 			// effect of the tool.
@@ -234,41 +226,60 @@ func (p *pipeline) awaitChild(ctx workflow.Context, run workflow.ChildWorkflowFu
 	}
 }
 
-// neverStarted returns the error of a call whose sub-agent's run did not start.
-func neverStarted(e *api.Error) *api.Error {
-	if e.Type == api.ErrOutcomeUnknown {
-		e.Type = api.ErrExecution
+// childFailed records in the request that the run below the call ended with err, and what is known
+// of the calls that it made.
+func (c *callRun) childFailed(err error, started bool, request *api.FinalizeResultRequest) {
+	facts := &c.pipeline.runFacts
+	facts.LabelCall(request.Call, c.pipeline.emittedBy(request.Tool))
+	entry, _ := entryOf(request.Tool) // was decoded to start the run
+	ended := childFailure(err, entry.run())
+	if !started {
+		ended.fault.NotStarted = true
+	} else if ended.unclear {
+		ended.fault.SetUnclear(request.Tool.Effect)
 	}
-	e.NotStarted, e.Unclear = true, false
-	return e
+	request.Error, request.Usage = ended.fault, ended.used.Usage
+	c.settled = ended.settled
+	if facts.Adopt(ended.used.CallStats); ended.used.CallStats == nil {
+		facts.Untold()
+	}
 }
 
-// childFailure maps the failure of a run below a call to an error of the call, and returns what is
-// known of that run's result. what names the run. A run that the server ended may have left calls
-// that nothing undoes.
-func childFailure(err error, what string, effect api.Effect) (*api.Error, api.RunResult) {
-	var result api.RunResult
+// childEnd is the end of a run below a call that gave no result.
+type childEnd struct {
+	fault *api.Error
+	// used is what is known of the run's result.
+	used api.RunResult
+	// unclear is set if the fault does not say whether calls of the run took effect, settled if the
+	// run ended by itself, after it had undone its calls as its agent or plan declares.
+	unclear, settled bool
+}
+
+// childFailure maps the failure of a run below a call that started to the end of that run. what
+// names the run. A run that the server ended may have left calls that nothing undoes.
+func childFailure(err error, what string) childEnd {
 	cause := err
 	if child, ok := errors.AsType[*temporal.ChildWorkflowExecutionError](err); ok {
 		cause = child.Unwrap()
 	}
-	e := &api.Error{Type: api.ErrExecution, Phase: api.PhaseExecution}
+	end := childEnd{fault: &api.Error{Type: api.ErrExecution, Phase: api.PhaseExecution},
+		unclear: true}
+	e := end.fault
 	switch cause := cause.(type) {
 	case *temporal.CanceledError:
 		e.Type, e.Message = api.ErrCancelled, what+" was cancelled"
-		result.Usage = usageIn(cause.Details)
+		end.used.Usage, end.settled = usageIn(cause.Details), true
 	case *temporal.ApplicationError:
 		e.Message = fmt.Sprintf("%s failed (%s): %s", what, cause.Type(),
 			cutText(cause.Message()))
-		result = failedResult(cause)
+		end.used = failedResult(cause)
+		end.unclear, end.settled = false, true
 	case *temporal.TerminatedError:
 		e.Message = what + " was terminated"
-		e.SetUnclear(effect)
 	default:
 		e.Message = what + " failed: " + cutText(cause.Error())
-		e.SetUnclear(effect)
 	}
-	return e, result
+	return end
 }
 
 // failedResult reads a failed run's result from the error details that its type has.

@@ -11,40 +11,29 @@ import (
 
 // The cases show which ends of a sub-agent's run leave open whether its calls took effect. A run
 // that failed or was cancelled has undone its calls; one that the server ended has not.
-func TestAgentFailure_TellsUnclearEndsFromClearOnes(t *testing.T) {
+func TestChildFailure_TellsUnclearEndsFromClearOnes(t *testing.T) {
 	for name, test := range map[string]struct {
-		err     error
-		once    api.ErrorType
-		unclear bool
+		err              error
+		kind             api.ErrorType
+		unclear, settled bool
 	}{
-		"terminated": {&temporal.TerminatedError{}, api.ErrOutcomeUnknown, true},
+		"terminated": {&temporal.TerminatedError{}, api.ErrExecution, true, false},
 		"timed out at the server": {temporal.NewTimeoutError(
-			enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil), api.ErrOutcomeUnknown, true},
-		"of another kind": {errors.New("no workflow of that type"), api.ErrOutcomeUnknown, true},
+			enumspb.TIMEOUT_TYPE_START_TO_CLOSE, nil), api.ErrExecution, true, false},
+		"of another kind": {errors.New("no workflow of that type"), api.ErrExecution, true, false},
 		"failed": {temporal.NewApplicationError("m", string(api.RunModelFailed)),
-			api.ErrExecution, false},
-		"cancelled": {temporal.NewCanceledError(), api.ErrCancelled, false},
+			api.ErrExecution, false, true},
+		"cancelled": {temporal.NewCanceledError(), api.ErrCancelled, true, true},
 	} {
-		for effect, want := range map[api.Effect]api.ErrorType{api.EffectOnce: test.once,
-			api.EffectRead: clearType(test.once)} {
-			e, _ := childFailure(test.err, "the agent's run", effect)
-			tool := api.Tool{Dispatch: api.DispatchChildWorkflow, Effect: effect}
-			acted := mayHaveActed(tool, api.CallOutcome{Error: e}, test.err)
-			if e.Type != want || acted != (test.unclear && effect == api.EffectOnce) {
-				t.Errorf("%s, %s: got %+v, may have acted %t", name, effect, e, acted)
-			}
-			e = neverStarted(e)
-			if !e.NotStarted || e.Type != clearType(want) || e.MayHaveActed() {
-				t.Errorf("%s, %s, not started: got %+v", name, effect, e)
-			}
+		end := childFailure(test.err, "the agent's run")
+		if end.fault.Type != test.kind || end.unclear != test.unclear ||
+			end.settled != test.settled {
+			t.Errorf("%s: got %+v, %+v", name, end, end.fault)
+		}
+		c := callRun{settled: end.settled}
+		end.fault.SetUnclear(api.EffectOnce)
+		if acted := c.mayHaveActed(api.CallOutcome{Error: end.fault}); acted == test.settled {
+			t.Errorf("%s: may have acted %t", name, acted)
 		}
 	}
-}
-
-// clearType returns the type of an error if it is known whether the call took effect.
-func clearType(e api.ErrorType) api.ErrorType {
-	if e == api.ErrOutcomeUnknown {
-		return api.ErrExecution
-	}
-	return e
 }

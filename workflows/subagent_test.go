@@ -263,7 +263,7 @@ func TestSubAgent_IsCancelledWithItsRun(t *testing.T) {
 			t.Errorf("result: %+v", r)
 		}
 		// The sub-agent's own wall time may end it a moment earlier.
-		if texts := l.callResults()[0]; !strings.HasPrefix(texts, "1.1 ERROR cancelled") &&
+		if texts := l.callResults()[0]; !strings.HasPrefix(texts, "1.1 ERROR outcome_unknown") &&
 			!strings.Contains(texts, "its limit of wall_time") {
 			t.Errorf("got %q", texts)
 		}

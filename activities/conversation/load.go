@@ -255,8 +255,7 @@ func answered(messages []api.Message) []api.Message {
 	var open []api.Call
 	end := func() {
 		for _, c := range open {
-			e := api.Errorf(api.ErrCancelled,
-				"the run ended before this call did; it may have taken effect")
+			e := api.Errorf(api.ErrOutcomeUnknown, "the run ended before this call did")
 			whole = append(whole, api.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}.Message())
 		}
 		open = nil

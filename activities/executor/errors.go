@@ -54,7 +54,7 @@ func IsNotStarted(err error) bool {
 
 // CallError returns why an execution failed: the tool's own error, its timeout, a cancelled run, a
 // stopping worker, or an operator who paused or reset the activity. A call of a tool with effect
-// once that may have taken effect fails with outcome_unknown.
+// once that may have taken effect fails with outcome_unknown, whoever ended it.
 func CallError(ctx context.Context, err error, spec *toolspecs.Spec) *api.Error {
 	cause := context.Cause(ctx)
 	if cause == nil || !errors.Is(err, cause) && !errors.Is(err, ctx.Err()) {
@@ -72,14 +72,13 @@ func CallError(ctx context.Context, err error, spec *toolspecs.Spec) *api.Error 
 		e.Message = fmt.Sprintf("%s did not answer within %s", spec.Name, spec.Execution.Timeout)
 	case temporal.IsCanceledError(cause):
 		e.Type, e.Message = api.ErrCancelled, "the call was cancelled "+when
-		return e
 	default:
 		e.Type = api.ErrWorkerLost
 		e.Message = "the call was interrupted " + when + ": " + cause.Error()
 	}
-	e.Retryable = true
-	if spec.Execution.Effect == api.EffectOnce && !notStarted {
-		e.Type, e.Retryable = api.ErrOutcomeUnknown, false
+	e.Retryable = e.Type != api.ErrCancelled
+	if !notStarted {
+		e.SetUnclear(spec.Execution.Effect)
 	}
 	return e
 }
@@ -104,7 +103,9 @@ func ToolError(err error, spec *toolspecs.Spec) *api.Error {
 	if e.Phase == "" {
 		e.Phase = api.PhaseExecution
 	}
-	if unclear {
+	// A call that started and ended as cancelled does not say what it did until then: an MCP server
+	// cancelled its task, or the run withdrew its question.
+	if unclear || e.Type == api.ErrCancelled && !notStarted {
 		e.SetUnclear(spec.Execution.Effect)
 	}
 	if limit := spec.Execution.MaxResult; limit > 0 && len(e.Message) > limit {

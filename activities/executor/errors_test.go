@@ -49,7 +49,9 @@ func TestCallError_DecidesByWhatLeftTheProcess(t *testing.T) {
 		"the worker stops before it started": {stopping, NotStarted(stopping),
 			outcome{api.ErrWorkerLost, true, false}, outcome{api.ErrWorkerLost, true, false}},
 		"cancelled": {temporal.NewCanceledError(), context.Canceled,
-			outcome{api.ErrCancelled, false, true}, outcome{api.ErrCancelled, false, true}},
+			unknown, outcome{api.ErrCancelled, false, true}},
+		"cancelled where the tool waits": {nil, api.Errorf(api.ErrCancelled, "withdrawn"), unknown,
+			outcome{api.ErrCancelled, false, true}},
 		"cancelled before it started": {temporal.NewCanceledError(), NotStarted(context.Canceled),
 			clearly(api.ErrCancelled), clearly(api.ErrCancelled)},
 	} {

@@ -34,6 +34,10 @@ func FailureAfter(failed *api.Error, wait time.Duration, more ...any) error {
 		})
 }
 
+// Cancelled converts the error of a call that was stopped on request to Temporal's error of a
+// cancelled activity, with the whole error as its detail.
+func Cancelled(failed *api.Error) error { return temporal.NewCanceledError(ValidError(failed)) }
+
 // ValidError returns the error with all of its text as valid UTF-8.
 func ValidError(failed *api.Error) api.Error {
 	e := *failed

@@ -265,8 +265,10 @@ func (q *slotQueue) refusal(err error, in converter.EncodedValues, timeout api.D
 			"and returned this one before it started; nothing ran", q.lane(""))
 		return executor.Failure(e)
 	case temporal.IsCanceledError(err):
-		return temporal.NewCanceledError(
-			"the call was cancelled while it waited for a slot of its lane")
+		e := api.Errorf(api.ErrCancelled,
+			"the call was cancelled while it waited for a slot of the lane %s", q.lane(""))
+		e.Phase, e.NotStarted = api.PhasePreExecution, true
+		return executor.Cancelled(e)
 	}
 	return executor.Failure(requeued(q.lane(""), in))
 }

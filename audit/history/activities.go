@@ -151,7 +151,7 @@ func (as *activities) timedOut(e *historypb.HistoryEvent) error {
 
 func (as *activities) cancelled(e *historypb.HistoryEvent) error {
 	a := e.GetActivityTaskCanceledEventAttributes()
-	as.end(e, a.GetScheduledEventId(), api.ActivityFailure{Cancelled: true})
+	as.end(e, a.GetScheduledEventId(), cancelledBy(a.GetDetails()))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package history
 import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 )
 
@@ -20,11 +21,11 @@ func activityFailure(f *failurepb.Failure) api.ActivityFailure {
 		}
 		return failure
 	}
-	if pb.FindCause(
+	if cause := pb.FindCause(
 		f,
 		func(f *failurepb.Failure) bool { return f.GetCanceledFailureInfo() != nil },
-	) != nil {
-		return api.ActivityFailure{Cancelled: true}
+	); cause != nil {
+		return cancelledBy(cause.GetCanceledFailureInfo().GetDetails())
 	}
 	app := pb.FindCause(f, pb.IsApplication)
 	if app == nil {
@@ -34,4 +35,10 @@ func activityFailure(f *failurepb.Failure) api.ActivityFailure {
 	return api.ActivityFailure{Type: info.GetType(), Message: app.GetMessage(),
 		Details: func(v any) error { return pb.Decode(info.GetDetails(), v) },
 		Left:    func(v any) error { return pb.DecodeAt(info.GetDetails(), 1, v) }}
+}
+
+// cancelledBy returns the failure of a cancelled activity with the details that its worker reported.
+func cancelledBy(details *commonpb.Payloads) api.ActivityFailure {
+	return api.ActivityFailure{Cancelled: true,
+		Details: func(v any) error { return pb.Decode(details, v) }}
 }

@@ -40,14 +40,16 @@ func (x *ending) close(e *historypb.HistoryEvent, status RunStatus, event api.Ev
 func (c *calls) endOpen(e *historypb.HistoryEvent) {
 	for _, a := range c.run.activities.openInOrder() {
 		r := a.record
-		r.Status = api.CallCancelled
 		r.Error = api.Errorf(
 			api.ErrCancelled,
 			"the run was ended while this call waited or ran; the call may have taken effect",
 		)
-		if c.run.tools[r.Tool].Dispatch == api.DispatchQuestion {
+		if tool := c.run.tools[r.Tool]; tool.Dispatch == api.DispatchQuestion {
 			r.Error = api.Errorf(api.ErrCancelled, "the run ended before a person answered")
+		} else {
+			r.Error.SetUnclear(tool.Effect)
 		}
+		r.Status = failedStatus(r.Error)
 		c.end(e, r)
 	}
 	clear(c.run.activities.open)

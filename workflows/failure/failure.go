@@ -18,9 +18,13 @@ func Of(err error) api.ActivityFailure {
 		}
 		return f
 	}
+	if cancelled, ok := errors.AsType[*temporal.CanceledError](err); ok {
+		return api.ActivityFailure{Cancelled: true, Message: err.Error(),
+			Details: func(v any) error { return cancelled.Details(v) }}
+	}
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	if temporal.IsCanceledError(err) || !ok {
-		return api.ActivityFailure{Cancelled: temporal.IsCanceledError(err), Message: err.Error()}
+	if !ok {
+		return api.ActivityFailure{Message: err.Error()}
 	}
 	return api.ActivityFailure{Type: app.Type(), Message: app.Message(),
 		Details: func(v any) error { return app.Details(v) },

@@ -38,7 +38,7 @@ type Call struct {
 
 	attached *Call
 	slot     turn.Slot
-	// unknown is set once the call has ended and it is unknown whether it took effect.
+	// unknown is set once the call has ended without a result and may have taken effect.
 	unknown bool
 }
 
@@ -59,7 +59,7 @@ func (c *Call) Request() api.Call {
 func (c *Call) End(out api.CallOutcome, size int) {
 	c.Placed, c.Ended, c.Outcome, c.Size = true, true, &out, size
 	c.Arguments = ""
-	c.unknown = out.Error != nil && out.Error.Type == api.ErrOutcomeUnknown
+	c.unknown = out.Error != nil && out.Error.MayHaveActed()
 }
 
 // repeatable reports whether an equal call is a repetition of this one.
@@ -134,7 +134,7 @@ func (c *Calls) attach(call, to *Call) {
 }
 
 // AttachOnce attaches an open call of a once tool to an earlier call with the same tool and
-// arguments that has not ended, whose outcome is unknown, or whose client left without it, and
+// arguments that has not ended, that may have taken effect, or whose client left without it, and
 // reports whether there is one. Only one call gets the outcome that a client left. A call with a
 // key of its own is another call.
 func (c *Calls) AttachOnce(call *Call) bool {

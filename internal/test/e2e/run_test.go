@@ -127,7 +127,7 @@ func TestCancel_EndsRunningPrograms(t *testing.T) {
 				t.Errorf("of the processes %v some are still there after the run has ended", pids)
 			}
 			expect(t, "records", l.statuses(run), []string{"1.2 broken failed execution_error",
-				"1.1 family cancelled cancelled"})
+				"1.1 family failed outcome_unknown"})
 		})
 	}
 }

@@ -313,7 +313,7 @@ func TestSubAgents_EndWithTheirRun(t *testing.T) {
 		return withTools(agent(step(call("holder", `{}`), call("append", `{"text":"beside"}`)),
 			answer("never")), "holder append")
 	}
-	whole := []string{"1.1 holder cancelled cancelled", "1.1/1.1 append completed",
+	whole := []string{"1.1 holder failed outcome_unknown", "1.1/1.1 append completed",
 		"1.1/2.1 hold_read cancelled cancelled", "1.2 append completed"}
 	for name, stop := range map[string]func(l *lab, id string) error{
 		"cancelled": func(l *lab, id string) error {

@@ -91,7 +91,7 @@ func TestConversation_ContinuesOverRuns(t *testing.T) {
 	}
 	expect(t, "conversation", l.transcript(last), []string{"system Test.",
 		"user One.", "assistant 1.1", "tool 1.1", "assistant first: a",
-		"user Two.", "assistant 3.1", "tool 3.1 cancelled",
+		"user Two.", "assistant 3.1", "tool 3.1 outcome_unknown",
 		"user Three.", "assistant 4.1", "tool 4.1",
 		"user Four.",
 		"user Six.", "assistant 6.1", "tool 6.1", "assistant last: c"})
@@ -282,7 +282,7 @@ func TestConversation_CanBeScheduled(t *testing.T) {
 	}
 	expect(t, "conversation", l.transcript(l.Client.GetWorkflow(l.ctx, "talk", "")),
 		[]string{"system Test.",
-			"user Hold.", "assistant 1.1", "tool 1.1 cancelled", "user Go.", "assistant done"})
+			"user Hold.", "assistant 1.1", "tool 1.1 outcome_unknown", "user Go.", "assistant done"})
 	answers.Conversation = ""
 	l.failure(l.run(api.ScheduledWorkflow, "none", answers), api.RunInvalid)
 }

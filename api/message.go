@@ -205,8 +205,11 @@ type ForkState struct {
 // RecordedCall is a call with effect once that the source of a forked run made after the point of
 // the fork. An equal call of the forked run gets its outcome and is not executed.
 type RecordedCall struct {
-	// Key is the CallDigest of tool and validated arguments. Source names the call and its run.
-	Key    string `json:"key"`
+	// Key is the CallDigest of tool and arguments as the model wrote them, Executed that of the
+	// arguments with which the call was executed: defaults, hooks and people may have changed them.
+	Key      string `json:"key"`
+	Executed string `json:"executed,omitempty"`
+	// Source names the call and its run.
 	Source string `json:"source"`
 	// Output is its result, Error why there is none.
 	Output json.RawMessage `json:"output,omitempty"`

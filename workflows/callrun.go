@@ -41,9 +41,12 @@ type callRun struct {
 	// counts how often the call was scheduled again to wait for one.
 	task    *api.RemoteTask
 	follows int
-	// repeated is set if the call was made again because it had no effect, taken if the source of a
-	// forked run had made it, so that it is not executed.
-	repeated, taken bool
+	// recorded is the equal call that the source of a forked run made; nil for none. Its outcome is
+	// that of this call, which is not executed. taken is set once the call has it.
+	recorded *api.RecordedCall
+	taken    bool
+	// repeated is set if the call was made again because it had no effect.
+	repeated bool
 	// settled is set if a run below the call ended by itself without a result. It has undone its
 	// own calls.
 	settled bool
@@ -70,8 +73,8 @@ func (c *callRun) proceed(ctx workflow.Context) api.CallOutcome {
 	if outcome, denied := c.awaitApproval(ctx); denied {
 		return outcome
 	}
-	if outcome, taken := (forkedCall{c}).takeOver(ctx); taken {
-		return outcome
+	if c.recorded != nil {
+		return forkedCall{c}.takeOver(ctx)
 	}
 	return c.untilOutcome(ctx, c.execute(ctx))
 }
@@ -115,7 +118,7 @@ func (c *callRun) start(ctx workflow.Context, f *turn.Futures, done func(api.Cal
 		return
 	}
 	c.pipeline.usage.Calls++
-	if c.decision.Approval != nil || c.pipeline.forked.Has(*c.tool, c.arguments()) {
+	if c.decision.Approval != nil || c.recorded != nil {
 		c.inCoroutine(ctx, f, done, c.proceed)
 		return
 	}

@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"slices"
+
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/workflow"
@@ -128,19 +130,22 @@ type part struct {
 }
 
 // newCalls returns the admitted calls of a turn, batched as their decisions say: a batched call
-// takes the place of its first part.
+// takes the place of its first part. A call that the source of a forked run made is not batched: it
+// is not executed.
 func (p *pipeline) newCalls(calls []api.Call, decisions []api.AdmissionDecision) []*callRun {
 	share := p.Divide(p.usage, decisions)
 	runs := make([]*callRun, 0, len(calls))
 	batches := map[string]*callRun{}
 	for i, v := range decisions {
-		if c := batches[v.Batch]; v.Batch != "" && c != nil {
+		recorded := p.recorded(calls[i], v)
+		batched := v.Batch != "" && recorded == nil
+		if c := batches[v.Batch]; batched && c != nil {
 			c.parts = append(c.parts, part{call: calls[i], decision: v, place: i})
 			continue
 		}
 		c := p.newCall(calls[i], v)
-		c.place, c.share = i, share
-		if v.Batch != "" {
+		c.place, c.share, c.recorded = i, share, recorded
+		if batched {
 			batches[v.Batch] = c
 			c.parts = []part{{call: calls[i], decision: v, place: i}}
 		}
@@ -150,6 +155,24 @@ func (p *pipeline) newCalls(calls []api.Call, decisions []api.AdmissionDecision)
 		c.merge()
 	}
 	return runs
+}
+
+// recorded returns the equal call of the source of a forked run; nil for none, and for a call that
+// is not executed anyway.
+func (p *pipeline) recorded(c api.Call, v api.AdmissionDecision) *api.RecordedCall {
+	if v.Error != nil || v.Result != nil {
+		return nil
+	}
+	return p.forked.Take(c, p.tools.Of(c.Tool), validated(c, v))
+}
+
+// returnRecorded gives back the recorded calls whose outcomes none of the calls got.
+func (p *pipeline) returnRecorded(calls []*callRun) {
+	for _, c := range slices.Backward(calls) {
+		if c.recorded != nil && !c.taken {
+			p.forked.Return(*c.recorded)
+		}
+	}
 }
 
 // merge gives a batched call the elements of all its parts.

@@ -109,3 +109,43 @@ func TestFork_AnswersRecordedCallsOnce(t *testing.T) {
 		t.Errorf("the model reads %q", text)
 	}
 }
+
+// Calls are the source's calls as the model wrote them, whether or not the source and the fork batch
+// them: the fork batches and executes only the others.
+func TestFork_BatchesOnlyCallsThatTheSourceDidNotMake(t *testing.T) {
+	l := newLabOf(t, 1, many("echo", nil))
+	f, state := taken(t)
+	for _, element := range []string{"a", "b"} {
+		state.Recorded = append(state.Recorded, api.RecordedCall{
+			Key:    api.CallDigest("many", `{"value":["`+element+`"]}`),
+			Source: "call 9 of run source", Output: []byte(`["old"]`)})
+	}
+	parts, err := api.EncodeFork(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls []api.Call
+	for _, element := range []string{"a", "c", "b", "a", "d"} {
+		calls = append(calls, api.Call{Tool: "many", Arguments: `{"value":["` + element + `"]}`})
+	}
+	l.modelAnswers(api.Message{Calls: calls}, api.Message{Text: "done"})
+	f.Parts = len(parts)
+	a := listedAgent()
+	a.Tools = append(a.Tools, "many")
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Fork: &f}, parts[0])
+	l.result()
+	var executed []string
+	for _, s := range l.scheduled {
+		if s.tool == "many" {
+			executed = append(executed, s.id+" "+string(s.call.Arguments))
+		}
+	}
+	// Admission had batched the first four, as many as the tool takes.
+	if want := []string{`2.2 {"value":["c","a"]}`, `2.5 {"value":["d"]}`}; !slices.Equal(executed, want) {
+		t.Errorf("executed %q, want %q", executed, want)
+	}
+	got := l.callResults()
+	old := "[\"old\"]\n[note: not executed: the outcome is that of call 9 of run source]"
+	expect(t, "results", got[len(got)-5:], []string{"2.1 " + old, `2.2 ["c"]`, "2.3 " + old,
+		`2.4 ["a"]`, `2.5 ["d"]`})
+}

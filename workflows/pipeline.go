@@ -267,6 +267,7 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call,
 	}
 	defer p.runFacts.BeginTurn()()
 	err = p.dispatch(ctx, turn.Waits(t.slots, order), t)
+	p.returnRecorded(t.all)
 	return p.unbatch(len(calls), t.all, t.outcomes), err
 }
 

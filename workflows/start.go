@@ -284,22 +284,18 @@ func (c forkedCall) observeEnd(out api.CallOutcome) {
 	}
 }
 
-// takeOver returns the recorded outcome of a call that the source of a forked run made after the
-// point of the fork. It is false for other calls, which are executed.
-func (c forkedCall) takeOver(ctx workflow.Context) (out api.CallOutcome, taken bool) {
-	p := c.pipeline
-	r, ok := p.forked.Take(*c.tool, c.arguments())
-	if !ok || c.call.OfRun() {
-		return out, false
-	}
+// takeOver ends the call with the outcome of the equal call that the source of a forked run made
+// after the point of the fork.
+func (c forkedCall) takeOver(ctx workflow.Context) api.CallOutcome {
+	p, r := c.pipeline, *c.recorded
 	c.taken = true
-	p.forked.Observer.Took(c.call, *c.tool, r, p.forked.Recorded)
+	p.forked.Observer.Took(c.call, *c.tool, r)
 	request := c.finalizeRequest()
 	request.Hooks, request.Output, request.Error = nil, r.Output, r.Error
 	request.Notes = append(slices.Clone(request.Notes),
 		"not executed: the outcome is that of "+r.Source)
 	result, err := c.finalize(ctx, request)
-	return c.finish(ctx, result, err), true
+	return c.finish(ctx, result, err)
 }
 
 // ruleConversation is the rule of problems that prevent a run from continuing its conversation.

@@ -19,28 +19,31 @@ type Calls struct {
 	Observer *Observer
 }
 
-// Has reports whether the source made an equal call that the run has not asked for yet.
-func (c *Calls) Has(tool api.Tool, arguments json.RawMessage) bool {
-	return c.find(tool, arguments) >= 0
-}
-
-// Take removes and returns the first recorded call that equals a call; false if there is none.
-func (c *Calls) Take(tool api.Tool, arguments json.RawMessage) (api.RecordedCall, bool) {
-	i := c.find(tool, arguments)
+// Take removes and returns the first recorded call that equals a call of the model: as the model
+// wrote it, or as it would be executed. It returns nil for none. The caller asks before the call is
+// batched, edited or approved: what becomes of a call depends on the other calls of its turn and on
+// people, and none of that makes it another call.
+func (c *Calls) Take(call api.Call, tool api.Tool, arguments json.RawMessage) *api.RecordedCall {
+	if len(c.Recorded) == 0 || tool.Effect != api.EffectOnce || call.OfRun() {
+		return nil
+	}
+	written := api.CallDigest(tool.Name, call.Arguments)
+	executed := api.CallDigest(tool.Name, string(arguments))
+	i := slices.IndexFunc(c.Recorded, func(r api.RecordedCall) bool {
+		return r.Key == written || r.Executed == executed
+	})
 	if i < 0 {
-		return api.RecordedCall{}, false
+		return nil
 	}
 	r := c.Recorded[i]
 	c.Recorded = slices.Delete(slices.Clone(c.Recorded), i, i+1)
-	return r, true
+	return &r
 }
 
-func (c *Calls) find(tool api.Tool, arguments json.RawMessage) int {
-	if len(c.Recorded) == 0 || tool.Effect != api.EffectOnce {
-		return -1
-	}
-	key := api.CallDigest(tool.Name, string(arguments))
-	return slices.IndexFunc(c.Recorded, func(r api.RecordedCall) bool { return r.Key == key })
+// Return takes back a recorded call whose outcome no call got, because that call was denied or
+// refused.
+func (c *Calls) Return(r api.RecordedCall) {
+	c.Recorded = slices.Insert(slices.Clone(c.Recorded), 0, r)
 }
 
 // Continued returns what continue-as-new carries; nil for nothing.

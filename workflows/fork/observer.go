@@ -2,6 +2,7 @@ package fork
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/switchyard/switchyard/api"
 )
@@ -86,12 +87,15 @@ func (o *Observer) Began(c api.Call, tool api.Tool, arguments json.RawMessage) {
 }
 
 // Took takes a call that the run did not execute, because its own source had made it.
-func (o *Observer) Took(c api.Call, tool api.Tool, r api.RecordedCall, left []api.RecordedCall) {
+func (o *Observer) Took(c api.Call, tool api.Tool, r api.RecordedCall) {
 	if o == nil {
 		return
 	}
 	o.Began(c, tool, nil)
-	o.byID[c.ID].taken, o.left = &r, left
+	o.byID[c.ID].taken = &r
+	o.left = slices.DeleteFunc(slices.Clone(o.left), func(left api.RecordedCall) bool {
+		return left.Source == r.Source
+	})
 }
 
 // Ended takes the outcome of a call and the labels of the run after it.

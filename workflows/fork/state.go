@@ -194,8 +194,9 @@ func (o *Observer) record(s Source, e *executed) (r api.RecordedCall, acted bool
 	if e.taken != nil {
 		return *e.taken, true
 	}
-	r = api.RecordedCall{Key: api.CallDigest(e.tool.Name, string(e.arguments)),
-		Source: "call " + e.call.ID + " of run " + s.WorkflowID}
+	r = api.RecordedCall{Key: api.CallDigest(e.tool.Name, e.call.Arguments),
+		Executed: api.CallDigest(e.tool.Name, string(e.arguments)),
+		Source:   "call " + e.call.ID + " of run " + s.WorkflowID}
 	out, ended := o.outcomes[e.call.ID]
 	switch {
 	case e.undone:

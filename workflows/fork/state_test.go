@@ -133,7 +133,8 @@ func TestState_KnowsUndoneCallsAndEarlierSources(t *testing.T) {
 	o.Ended(undo, done("undo-2.1", "refund", `1`), nil)
 	first := api.RecordedCall{Key: "k", Source: "call 1.1 of run first", Output: []byte(`"old"`)}
 	second := api.RecordedCall{Key: "l", Source: "call 1.2 of run first", Output: []byte(`"older"`)}
-	o.Took(call("2.5", "pay", `{}`), pay, first, []api.RecordedCall{second})
+	o.Reached(fork.Point{Turn: 3, Recorded: []api.RecordedCall{first, second}})
+	o.Took(call("3.1", "pay", `{}`), pay, first)
 	want := []string{"call 2.1 of run run policy_violation", "call 2.3 of run run outcome_unknown",
 		"call 2.4 of run run outcome_unknown", `call 1.1 of run first "old"`,
 		`call 1.2 of run first "older"`}
@@ -175,20 +176,38 @@ func TestState_RefusesPointsWithoutAState(t *testing.T) {
 	}
 }
 
-// Equal calls are taken one after the other, and only those with effect once.
+// Equal calls are taken one after the other, and only those with effect once that the run itself does
+// not make. A call is equal as the model wrote it, or as it would be executed.
 func TestCalls_AreTakenOnceEach(t *testing.T) {
 	key := api.CallDigest("pay", `{"to":"a"}`)
-	c := fork.Calls{Recorded: []api.RecordedCall{{Key: key, Source: "one"}, {Key: key, Source: "two"}}}
-	arguments := []byte(`{ "to": "a" }`)
-	if c.Has(look, arguments) || c.Has(pay, []byte(`{"to":"b"}`)) || !c.Has(pay, arguments) {
-		t.Error("another call is taken, or the equal one is not")
+	recorded := []api.RecordedCall{{Key: key, Executed: key, Source: "one"}, {Key: key, Source: "two"},
+		{Key: api.CallDigest("pay", `{}`), Executed: key, Source: "three"}}
+	c := fork.Calls{Recorded: recorded}
+	take := func(tool api.Tool, written, executed string) string {
+		r := c.Take(call("4.1", tool.Name, written), tool, []byte(executed))
+		if r == nil {
+			return ""
+		}
+		return r.Source
 	}
-	for _, want := range []string{"one", "two"} {
-		if r, ok := c.Take(pay, arguments); !ok || r.Source != want {
-			t.Errorf("took %q, want %q", r.Source, want)
+	undo := call("undo-1.1", "pay", `{"to":"a"}`)
+	undo.Purpose = api.PurposeUndo
+	if c.Take(undo, pay, []byte(undo.Arguments)) != nil || take(look, `{"to":"a"}`, `{"to":"a"}`) != "" ||
+		take(pay, `{"to":"b"}`, `{"to":"b"}`) != "" || len(c.Recorded) != 3 {
+		t.Errorf("another call is taken; left are %+v", c.Recorded)
+	}
+	for _, want := range []struct{ written, executed, source string }{
+		{`{ "to": "a" }`, `{"to":"b"}`, "one"}, {`{"to":"a"}`, `{"to":"a"}`, "two"},
+		{`{"to":"b"}`, `{"to":"a"}`, "three"}, {`{"to":"a"}`, `{"to":"a"}`, ""}} {
+		if got := take(pay, want.written, want.executed); got != want.source {
+			t.Errorf("took %q, want %q", got, want.source)
 		}
 	}
-	if _, ok := c.Take(pay, arguments); ok || c.Continued() != nil {
-		t.Error("a third call is taken")
+	if c.Continued() != nil {
+		t.Error("calls are left")
+	}
+	c.Return(recorded[2])
+	if take(pay, `{}`, `{}`) != "three" {
+		t.Error("a call that was given back is not taken")
 	}
 }

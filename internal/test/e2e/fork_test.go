@@ -367,3 +367,96 @@ func TestFork_RefusesWhatItCannotFork(t *testing.T) {
 		}
 	}
 }
+
+// once are tools with effect once of every kind that executes calls.
+const onceTools = `name: append_all
+version: 1.0.0
+description: Writes each text to the journal and answers with all of them.
+parameters: [{name: texts, type: array, required: true, validation: {items: {type: string}}}]
+output: {type: array, validation: {items: {type: string}}}
+entry: {type: function}
+execution: {effect: once, heartbeat: 1s}
+batch: {argument: texts, max: 3}
+---
+name: publish
+version: 1.0.0
+description: Writes a line that everybody reads.
+parameters: [{name: text, type: string, required: true}]
+entry: {type: function, handler: append}
+execution: {effect: once, heartbeat: 1s}
+approval: {when: always, ask: "Publish {{args.text}}?"}
+---
+name: add
+version: 1.0.0
+description: Adds to the run's number and answers with it.
+parameters: [{name: by, type: integer, default: 1}]
+entry: {type: stateful, handler: counter}
+execution: {effect: once, heartbeat: 10s}
+---
+name: append
+version: 1.0.0
+description: Writes a line to the journal.
+parameters: [{name: text, type: string, required: true}]
+entry: {type: function}
+execution: {effect: once, heartbeat: 1s}
+---
+name: delegate
+version: 1.0.0
+description: Writes two lines.
+entry: {type: agent, agent: AGENTS/writer.yaml}
+execution: {effect: once}
+`
+
+// A fork at any point executes no call with effect once of its source again, of whatever kind the
+// tool is and whatever was made of the call: calls that were batched or not, edited by their
+// approver, or that got defaults, calls of a sub-agent, of an MCP server and of an instance.
+func TestFork_NeverRepeatsOnceCallsOfAnyKind(t *testing.T) {
+	l := newLab(t)
+	dir := l.mcpTools(map[string]string{"remember": isExclusive})
+	agents, err := filepath.Abs("testdata/agents")
+	l.must(err)
+	l.writeFile(filepath.Join(dir, "once.yaml"), strings.ReplaceAll(onceTools, "AGENTS", agents))
+	l.workerIn(nil, "--tools", dir)
+	decide := func(id string, d api.Decision) {
+		t.Helper()
+		d.Call, d.By, d.Digest = "2.1", "ada", l.awaitApprovals(id, 1)["2.1"].Digest
+		if refused := l.decide(id, d); refused != "" {
+			t.Fatalf("%s: the decision is refused as %s", id, refused)
+		}
+	}
+	source := l.runAgent("source", withTools(agent(
+		step(call("append_all", `{"texts":["a"]}`), call("append_all", `{"texts":["b"]}`),
+			planned("append_all", `{"texts":["c"]}`)),
+		step(call("publish", `{"text":"draft"}`)),
+		step(call("add", `{}`), call("delegate", `{}`), call("remember", `{"text":"it"}`)),
+		answer("done")), "append_all publish add delegate remember"))
+	decide("source", api.Decision{Kind: api.DecisionEdit, Reason: "better",
+		Arguments: []byte(`{"text":"edited"}`)})
+	l.result(source)
+	effects := func() (list []string) {
+		for _, e := range l.entries() {
+			if e.Call != "" { // else an instance was made or closed
+				list = append(list, e.Call+" "+e.Tool+" "+e.Text)
+			}
+		}
+		return list
+	}
+	want := effects()
+	if len(want) != 7 {
+		t.Fatalf("the source made %q", want)
+	}
+	for _, at := range strings.Fields("1 1.1 1.2 1.3 2 2.1 3 3.1 3.2 3.3") {
+		fork := l.forkOf("source", "--at", at, "--fresh-instances")
+		if at[0] < '3' {
+			decide(fork.GetID(), api.Decision{Kind: api.DecisionApprove})
+		}
+		l.result(fork)
+		expect(t, "effects after the fork at "+at, effects(), want)
+	}
+	var remembered string
+	r := l.result(l.runCall("remembered", "remember", `{"text":"last"}`))
+	l.must(json.Unmarshal(r.Output, &remembered))
+	if n := strings.Count(remembered, "it"); n != 1 {
+		t.Errorf("the MCP server was called %d times: %q", n, remembered)
+	}
+}

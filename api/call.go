@@ -160,6 +160,9 @@ type Execution struct {
 	Task *RemoteTask `json:"remote_task,omitempty"`
 	// HasErrors says that an earlier call of the run had failed.
 	HasErrors bool `json:"has_errors,omitempty"`
+	// Own says that the run itself makes the call, such as to undo another one. Its lane does not
+	// refuse it for load, and executes it before the calls that wait there.
+	Own bool `json:"own,omitempty"`
 }
 
 // Origin is what all calls of one run share.

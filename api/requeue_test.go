@@ -62,28 +62,32 @@ func TestRequeues_AreBounded(t *testing.T) {
 	once := Tool{Name: "t", Lane: "general", Effect: EffectOnce}
 	read, stateful := once, once
 	read.Effect, stateful.Dispatch = EffectRead, DispatchInstance
-	returned, unsent := &Error{NotStarted: true, Requeue: true}, &Error{NotStarted: true,
-		Retryable: true}
+	returned, unsent := &Error{NotStarted: true, Requeue: true}, &Error{Type: ErrExecution,
+		NotStarted: true, Retryable: true}
+	unprovided := &Error{Type: ErrPreconditionFailed, NotStarted: true, Retryable: true}
 	for name, test := range map[string]struct {
-		tool Tool
-		err  *Error
-		want int
+		tool      Tool
+		err       *Error
+		want, own int
 	}{
-		"returned":                {once, returned, MaxRequeues},
-		"returned, read":          {read, returned, MaxRequeues},
-		"not started":             {once, unsent, maxRestarts},
-		"not started, read":       {read, unsent, 0},
-		"not started, stateful":   {stateful, unsent, maxRestarts},
-		"not started, for good":   {once, &Error{NotStarted: true}, 0},
-		"started, may be cured":   {once, &Error{Retryable: true}, 0},
-		"started, outcome is not": {once, &Error{Type: ErrOutcomeUnknown}, 0},
+		"returned":                {once, returned, MaxRequeues, maxOwnRequeues},
+		"returned, read":          {read, returned, MaxRequeues, maxOwnRequeues},
+		"not started":             {once, unsent, maxRestarts, maxRestarts},
+		"not started, read":       {read, unsent, 0, 0},
+		"not started, stateful":   {stateful, unsent, maxRestarts, maxRestarts},
+		"not provided, read":      {read, unprovided, 0, maxOwnRequeues},
+		"not started, for good":   {once, &Error{NotStarted: true}, 0, 0},
+		"started, may be cured":   {once, &Error{Retryable: true}, 0, 0},
+		"started, outcome is not": {once, &Error{Type: ErrOutcomeUnknown}, 0, 0},
 	} {
-		n := 0
-		for test.tool.Requeues(test.err, n) {
-			n++
-		}
-		if n != test.want {
-			t.Errorf("%s: scheduled again %d times, want %d", name, n, test.want)
+		for purpose, want := range map[Purpose]int{"": test.want, PurposeUndo: test.own} {
+			n := 0
+			for test.tool.Requeues(test.err, purpose, n) {
+				n++
+			}
+			if n != want {
+				t.Errorf("%s, %s: scheduled again %d times, want %d", name, purpose, n, want)
+			}
 		}
 	}
 }

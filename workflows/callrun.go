@@ -91,7 +91,7 @@ func (c *callRun) untilOutcome(ctx workflow.Context, attempt workflow.Future) ap
 		case stepRequeue:
 			c.requeues++
 			c.pipeline.questions.requeued(c.call.ID)
-			attempt = c.attemptAgain(ctx, requeuePause(c.requeues), "requeued")
+			attempt = c.attemptAgain(ctx, c.pause(), "requeued")
 		case stepRequeueLost:
 			c.losses++
 			c.lost = failure
@@ -283,7 +283,7 @@ func (c *callRun) next(ctx workflow.Context, failure *api.Error) callStep {
 		return c.afterCancel(failure)
 	case c.task.Follows(failure, c.follows):
 		return stepFollow
-	case c.tool.Requeues(failure, c.requeues):
+	case c.tool.Requeues(failure, c.call.Purpose, c.requeues):
 		return stepRequeue
 	case c.tool.RequeuesLost(failure, c.losses):
 		return stepRequeueLost
@@ -307,7 +307,17 @@ func (c *callRun) afterCancel(failure *api.Error) callStep {
 const (
 	requeueStep     = time.Second
 	maxRequeuePause = 10 * time.Second
+	// maxOwnPause bounds that of calls that the run itself makes, which are requeued more often.
+	maxOwnPause = time.Minute
 )
+
+// pause returns the pause before the call is requeued.
+func (c *callRun) pause() time.Duration {
+	if c.call.OfRun() && c.requeues > api.MaxRequeues {
+		return maxOwnPause
+	}
+	return requeuePause(c.requeues)
+}
 
 // requeuePause returns the pause before a call is requeued for the nth time.
 func requeuePause(n int) time.Duration {
@@ -321,7 +331,7 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 	size := 0
 	if err != nil {
 		out.Result, out.Error = nil, callError(err, *c.tool, c.decision.Route)
-		if ctx.Err() != nil && c.tool.Requeues(out.Error, c.requeues) {
+		if ctx.Err() != nil && c.tool.Requeues(out.Error, c.call.Purpose, c.requeues) {
 			out.Error = api.CancelledBeforeStart()
 		}
 		if c.lost != nil && out.Error.BeforeStart() { // an earlier attempt may have started

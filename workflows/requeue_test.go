@@ -97,6 +97,48 @@ func TestRequeue_OfFailuresBeforeTheStart(t *testing.T) {
 	}
 }
 
+// Nobody else makes the calls that a run itself makes: it makes them as soon as what they need is
+// there. They wait for a slot as long as it takes, before all other calls.
+func TestRequeue_OfOwnCallsEndsWhenTheyCanBeMade(t *testing.T) {
+	unprovided := executor.Failure(&api.Error{Type: api.ErrPreconditionFailed,
+		Phase: api.PhaseExecution, NotStarted: true, Retryable: true})
+	for name, failure := range map[string]error{"the server is down": unprovided,
+		"no worker has a slot": notStarted()} {
+		t.Run(name, func(t *testing.T) {
+			l := newBookings(t)
+			options := l.watchOptions()
+			l.lanes = lanes.Of(api.Lane{Name: "serial", Limit: 1, QueueSize: new(int),
+				QueueTimeout: api.Duration(time.Second)})
+			attempts := 0
+			l.returns = func(info activity.Info) error {
+				if info.ActivityID == "undo-1.1" {
+					if attempts++; attempts <= 50 {
+						return failure
+					}
+				}
+				return nil
+			}
+			a := booker(api.UndoBoth, step(book("a")))
+			l.runAgent(a, "Go.")
+			if l.GetWorkflowError() == nil {
+				t.Fatal("the run did not fail")
+			}
+			_, undone := l.undone()
+			expect(t, "undone", undoneLines(undone), []string{"1.1 book by undo-1.1 unbook"})
+			o := options[ownID+" undo-1.1"]
+			if o.ScheduleToStartTimeout != 0 || o.StartToCloseTimeout < 300*24*time.Hour ||
+				o.Priority.PriorityKey != api.PriorityUrgent.Level() {
+				t.Errorf("the undo waits %+v", o)
+			}
+			for _, s := range l.scheduled {
+				if s.call.Own != (s.id == "undo-1.1") || s.call.Own && s.call.QueueTimeout != 0 {
+					t.Errorf("%s has the input %+v", s.id, s.call)
+				}
+			}
+		})
+	}
+}
+
 // A call that no worker starts ends with the error of the last worker, and the calls after it
 // continue.
 func TestRequeue_IsBounded(t *testing.T) {

@@ -155,6 +155,9 @@ func (p admitter) pinRules(decisions ...api.AdmissionDecision) {
 // schedule schedules the call's activity on its route.
 func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
 	p, t, route := c.pipeline, *c.tool, c.decision.Route
+	if c.call.OfRun() {
+		t.QueueTimeout, route.QueueTimeout = 0, 0
+	}
 	summary, parent := c.describe()
 	options := callOptions(p.queue, p.instances.activityID(c.call.ID), t, route, summary)
 	options.Priority = p.priority.Call(c.call, t, route)
@@ -210,7 +213,7 @@ func (c *callRun) execution() api.Execution {
 		Notes: c.decision.Notes, Parent: p.parent.Call,
 		Hooks:   api.HooksFor(p.hooks.AfterCall, c.tool.Name),
 		Timeout: c.decision.Plan.ShortestTimeout(), Task: c.task,
-		HasErrors: p.usage.Failed > 0}
+		HasErrors: p.usage.Failed > 0, Own: c.call.OfRun()}
 }
 
 // of returns an origin as that of the call, which may have a trace of its own.

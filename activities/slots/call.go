@@ -221,7 +221,7 @@ func (q *slotQueue) awaitTurn(ctx context.Context, info activity.Info, x api.Exe
 	defer cancel(nil)
 	w := &waiter{queue: q, info: info, told: info.Attempt > 1, cancel: cancel}
 	defer w.end()
-	e := entrant{deadline: deadline, stays: x.Requeues >= maxReturns,
+	e := entrant{deadline: deadline, stays: x.Own || x.Requeues >= maxReturns, own: x.Own,
 		sharer: sharer{levelOf(info), cmp.Or(x.Fairness, info.Priority.FairnessKey)}}
 	if err := t.queue.enter(ctx, e, func(waits bool) {
 		if waits {

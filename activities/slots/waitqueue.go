@@ -65,7 +65,13 @@ type entrant struct {
 	deadline time.Time
 	// stays means that the call is not returned for the sake of other keys.
 	stays bool
+	// own means that a run itself makes the call: it is never rejected, and goes first.
+	own bool
 }
+
+// ownLevel is the priority of calls that runs themselves make. It is above all others, and above
+// that of calls on lanes that do not order by priority, which is zero.
+const ownLevel = -1
 
 // place is a call's place in the wait queue.
 type place struct {
@@ -131,7 +137,9 @@ func (q *waitQueue) join(e entrant) (p *place, waiting bool) {
 	defer q.mu.Unlock()
 	q.came++
 	p = &place{came: q.came, stays: e.stays, turn: make(chan error, 1)}
-	if q.rules.strategy == api.StrategyPriority {
+	if e.own {
+		p.priority = ownLevel
+	} else if q.rules.strategy == api.StrategyPriority {
 		p.sharer = e.sharer
 		p.pass = max(q.clock[p.priority], q.last[p.sharer]) + 1
 		q.last[p.sharer] = p.pass
@@ -139,15 +147,25 @@ func (q *waitQueue) join(e entrant) (p *place, waiting bool) {
 	at, _ := slices.BinarySearchFunc(q.waiting, p, func(a, b *place) int { return a.compare(b) })
 	q.waiting = slices.Insert(q.waiting, at, p)
 	q.next()
-	// Calls that have a slot and only wait for the rate need no space.
-	delayed := max(q.rules.limit-q.running, 0)
-	if len(q.waiting)-delayed > q.rules.space {
+	if q.overfull() {
 		last := q.waiting[len(q.waiting)-1]
 		last.turn <- errQueueFull
 		q.waiting = q.waiting[:len(q.waiting)-1]
 		q.forget(last)
 	}
 	return p, slices.Contains(q.waiting, p)
+}
+
+// overfull reports whether more calls wait than there is space for. Calls that runs themselves make
+// need no space, and the others are behind them. Calls that have a slot and only wait for the rate
+// need none either. The caller holds mu.
+func (q *waitQueue) overfull() bool {
+	own := 0
+	for own < len(q.waiting) && q.waiting[own].priority == ownLevel {
+		own++
+	}
+	delayed := max(q.rules.limit-q.running-own, 0)
+	return len(q.waiting)-own-delayed > q.rules.space
 }
 
 func (p *place) compare(other *place) int {

@@ -355,3 +355,54 @@ func TestWaitQueue_RemembersOnlyWhoWaits(t *testing.T) {
 		t.Errorf("got %v, and %d are remembered", err, len(l.last))
 	}
 }
+
+// A call that a run itself makes is never rejected, and its turn is the next one, whatever the
+// strategy. Other calls are rejected as before.
+func TestWaitQueue_TakesCallsOfRunsAlways(t *testing.T) {
+	for _, strategy := range []api.Strategy{api.StrategyReject, api.StrategyFIFO,
+		api.StrategyPriority} {
+		space := 1
+		if strategy == api.StrategyReject {
+			space = 0
+		}
+		l, stand := queueOf(t, 1, space, strategy)
+		urgent := api.PriorityUrgent.Level()
+		if err := expect.Receive(t, "the first turn",
+			stand("first", urgent, "a", time.Time{}).ended); err != nil {
+			t.Fatal(err)
+		}
+		var waiting *waitingCall
+		if space > 0 {
+			waiting = stand("waiting", urgent, "a", time.Time{})
+		}
+		own := make(chan error, 2)
+		joined := make(chan bool, 2)
+		for range 2 {
+			go func() {
+				own <- l.enter(t.Context(), entrant{sharer: sharer{urgent, "b"}, own: true},
+					func(waits bool) { joined <- waits })
+			}()
+		}
+		for range 2 {
+			if !expect.Receive(t, "a call of a run", joined) {
+				t.Errorf("%s: a call of a run does not wait", strategy)
+			}
+		}
+		if err := expect.Receive(t, "one too many", stand("late", urgent, "c",
+			time.Time{}).ended); !errors.Is(err, errQueueFull) {
+			t.Errorf("%s: one too many: %v", strategy, err)
+		}
+		for range 2 {
+			l.leave()
+			if err := expect.Receive(t, "a call of a run", own); err != nil {
+				t.Errorf("%s: a call of a run: %v", strategy, err)
+			}
+		}
+		l.leave()
+		if waiting != nil {
+			if err := expect.Receive(t, "the waiting call", waiting.ended); err != nil {
+				t.Errorf("%s: the call that waited: %v", strategy, err)
+			}
+		}
+	}
+}

@@ -15,7 +15,7 @@ func (c *calls) requeue(a *activity, fault *api.Error) bool {
 	case a.task.Follows(fault, a.follows):
 		a.follows++
 		a.lost, a.mayHaveStarted = fault, true
-	case tool.Requeues(fault, a.requeues):
+	case tool.Requeues(fault, a.record.Purpose, a.requeues):
 		a.requeues++
 	case tool.RequeuesLost(fault, a.losses):
 		a.losses++

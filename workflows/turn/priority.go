@@ -47,6 +47,9 @@ func (r Priority) Call(c api.Call, t api.Tool, route api.Route) temporal.Priorit
 	} else if route.Key != "" {
 		fairness = api.FairnessKey(route.Key)
 	}
+	if c.OfRun() { // such as compensations, which must not wait for what they compensate
+		priority = api.PriorityUrgent
+	}
 	return r.beyond(priority, fairness)
 }
 

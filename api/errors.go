@@ -175,7 +175,7 @@ func (e *Error) ForModel() string {
 
 func (e *Error) advice() string {
 	switch {
-	case e.NotStarted && e.Type == ErrWorkerLost && !e.Retryable && !e.Requeue:
+	case e.Gone():
 		return neverRanAdvice
 	case e.NotStarted && slices.Contains(impliesStart, e.Type):
 		return notStartedAdvice
@@ -383,6 +383,11 @@ func timeoutError(kind TimeoutKind, tool Tool) *Error {
 func noHeartbeat(tool Tool) string {
 	return "no heartbeat of " + tool.Name + " arrived for " + tool.Heartbeat.String() +
 		": its worker was lost or could not reach Temporal"
+}
+
+// Gone reports whether the call was refused because its instance was lost before.
+func (e *Error) Gone() bool {
+	return e.NotStarted && e.Type == ErrWorkerLost && !e.Retryable && !e.Requeue
 }
 
 // BeforeStart reports whether the call failed before its tool started.

@@ -184,8 +184,20 @@ func repeatKey(c api.Call, e *api.Error) string {
 	return api.Digest([]byte(fmt.Sprintf("%q %q %q", c.Tool, c.Arguments, e.Type)))
 }
 
-// countedAgainst reports whether a failure counts against the caller; nil does not.
-func countedAgainst(e *api.Error) bool { return e != nil && e.Type != api.ErrCancelled }
+// countedAgainst reports whether a failure counts against the caller; nil does not. Only a failure
+// that says something about the call does. After an outage or a busy lane, the equal call succeeds.
+func countedAgainst(e *api.Error) bool {
+	if e == nil || e.Retryable && e.BeforeStart() {
+		return false
+	}
+	switch e.Type {
+	case api.ErrCancelled, api.ErrQueueFull, api.ErrQueueTimeout:
+		return false
+	case api.ErrWorkerLost:
+		return e.Gone() // no later call of the instance succeeds either
+	}
+	return true
+}
 
 // unmakable reports whether a call cannot be made at all: the tool does not exist or the arguments
 // are invalid.

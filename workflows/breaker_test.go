@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/sdk/activity"
 )
 
 // A model that repeats a failing call forever, also between successful calls that change nothing,
@@ -114,6 +116,42 @@ func TestBreaker_IgnoresOtherFailures(t *testing.T) {
 			if slices.ContainsFunc(l.conversation(),
 				func(m api.Message) bool { return strings.Contains(m.Text, "[hint:") }) {
 				t.Error("the model was warned of a loop")
+			}
+		})
+	}
+}
+
+// Failures that say nothing about a call are no loop: after an outage or a busy lane the equal call
+// succeeds. A call of an instance that is lost for good does not.
+func TestBreaker_CountsOnlyFailuresOfTheCall(t *testing.T) {
+	for name, test := range map[string]struct {
+		fault   api.Error
+		counted bool
+	}{
+		"a ledger is away": {api.Error{Type: api.ErrPreconditionFailed, Phase: api.PhasePreExecution,
+			Retryable: true}, false},
+		"a full queue":    {api.Error{Type: api.ErrQueueFull, Phase: api.PhasePreExecution}, false},
+		"a slow queue":    {api.Error{Type: api.ErrQueueTimeout, Phase: api.PhasePreExecution}, false},
+		"no connection":   {api.Error{Type: api.ErrExecution, NotStarted: true, Retryable: true}, false},
+		"a lost worker":   {api.Error{Type: api.ErrWorkerLost, Phase: api.PhaseExecution}, false},
+		"cancelled":       {api.Error{Type: api.ErrCancelled, NotStarted: true}, false},
+		"a lost instance": {api.Error{Type: api.ErrWorkerLost, NotStarted: true}, true},
+		"a timeout":       {api.Error{Type: api.ErrTimeout, Phase: api.PhaseExecution}, true},
+		"a missing secret": {api.Error{Type: api.ErrPreconditionFailed,
+			Phase: api.PhasePreExecution}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.returns = func(activity.Info) error { return executor.Failure(&test.fault) }
+			for range 7 {
+				l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "broken"}}})
+			}
+			l.modelAnswers(api.Message{Text: "done"})
+			a := listedAgent()
+			a.Limits.Repeats = 3
+			l.runAgent(a, "Go.")
+			if r := l.result(); (r.Limit == "repeats") != test.counted {
+				t.Errorf("result: %+v", r)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/histories"
+	"github.com/switchyard/switchyard/internal/test/witness"
 )
 
 // A higher limit in lanes.yaml lets more calls run. A lower one is not exceeded after the holders
@@ -35,12 +36,13 @@ func TestEdit_TakesEffectWithoutARestart(t *testing.T) {
 	l.result(hosted)
 	l.until("for three slots", func() bool { return slots() == 3 })
 	full := l.plan("full", many(6, "work", order{Gate: "full"})...)
-	l.await("for three calls at once", func(s []Span) bool { return len(of(s, "full")) == 3 })
+	l.await("for three calls at once",
+		func(s []witness.Span) bool { return len(of(s, "full")) == 3 })
 	l.Open("full")
 	l.result(full)
 
 	flow := l.plan("flow", many(300, "work", order{MS: 10})...)
-	l.await("for calls to flow", func(s []Span) bool { return len(of(s, "flow")) > 10 })
+	l.await("for calls to flow", func(s []witness.Span) bool { return len(of(s, "flow")) > 10 })
 	l.configure(limit(1))
 	l.until("for one slot", func() bool { return slots() == 1 })
 	narrow := l.Now()
@@ -48,12 +50,12 @@ func TestEdit_TakesEffectWithoutARestart(t *testing.T) {
 	l.result(flow)
 	l.result(rest)
 	spans, _ := l.Spans()
-	l.report(Excesses(spans, limits(map[string]int{"lane": 3})))
-	after := slices.DeleteFunc(spans, func(s Span) bool { return s.Ended < narrow })
+	l.report(witness.Excesses(spans, limits(map[string]int{"lane": 3})))
+	after := slices.DeleteFunc(spans, func(s witness.Span) bool { return s.Ended < narrow })
 	if len(after) < 40 {
 		t.Fatalf("%d calls ran after the limit was one", len(after))
 	}
-	l.report(Excesses(after, limits(map[string]int{"lane": 1})))
+	l.report(witness.Excesses(after, limits(map[string]int{"lane": 1})))
 }
 
 // executions returns how many executions the keeper of a lane has had.
@@ -85,14 +87,14 @@ func TestRestartsInTurn_NeverAssignASlotTwice(t *testing.T) {
 		l.until("for another execution", func() bool { return l.executions("lane") == n+2 })
 		spans, _ := l.Spans()
 		ran := len(spans)
-		l.await("for calls after the restart", func(s []Span) bool { return len(s) > ran+10 })
+		l.await("for calls after the restart", func(s []witness.Span) bool { return len(s) > ran+10 })
 		worker.Stop()
 		worker = next
 	}
 	l.result(flow)
 	spans, _ := l.Spans()
-	l.report(Excesses(spans, limits(map[string]int{"lane": 1})))
-	l.report(Regressions(spans))
+	l.report(witness.Excesses(spans, limits(map[string]int{"lane": 1})))
+	l.report(witness.Regressions(spans))
 }
 
 // Two shared calls of 5 and 30 units overlap, and an exclusive call of 1 unit runs alone after
@@ -112,16 +114,16 @@ func TestAccess_OrdersCallsOfATurn(t *testing.T) {
 	l.result(run)
 	spans, _ := l.Spans()
 	if len(spans) != 3 || spans[2].Tool != "alone" {
-		t.Fatalf("these ran:\n%s", List(spans))
+		t.Fatalf("these ran:\n%s", witness.List(spans))
 	}
 	for _, s := range spans[:2] {
 		if s.Ended > spans[2].Began {
-			t.Errorf("the exclusive call overlaps another:\n%s", List(spans))
+			t.Errorf("the exclusive call overlaps another:\n%s", witness.List(spans))
 		}
 	}
 	if units := float64(spans[2].Ended-spans[0].Began) / float64(
 		unit*time.Millisecond); units < 31 || units > 36 {
-		t.Errorf("the run took %.1f units, want 31:\n%s", units, List(spans))
+		t.Errorf("the run took %.1f units, want 31:\n%s", units, witness.List(spans))
 	} else {
 		t.Logf("the run took %.1f units", units)
 	}

@@ -1,13 +1,9 @@
 package lanetest
 
 import (
-	"fmt"
 	"math"
-	"os"
 	"syscall"
 	"time"
-
-	"github.com/switchyard/switchyard/internal/test/testserver"
 )
 
 // injection is a kind of fault. cause returns when it is over and its part works again. It returns
@@ -56,10 +52,7 @@ var infrastructureFaults = []injection{
 	{"Temporal killed and restarted after 1 to 30 s", always(func(f *faultLab) {
 		f.Server.Kill()
 		f.wait(f.outage())
-		var ready struct{ Address string }
-		f.Server.Process = testserver.Start(f.t, &ready, nil, testserver.Bin(f.t, "devserver"),
-			"--port", f.port, "--headless", "--parent-pid", fmt.Sprint(os.Getpid()),
-			"--db-filename", f.database)
+		f.Server.Restart()
 	})},
 	{"MCP server program killed", func(f *faultLab) bool {
 		pid := f.program()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/witness"
 )
 
 // The comparison of records with ledgers finds what contradicts a promise, and nothing else.
@@ -25,10 +26,13 @@ func TestComparison_FindsBrokenPromises(t *testing.T) {
 		effects int
 		begins  []time.Time
 		resumed []time.Time
-		spans   []Span
+		spans   []witness.Span
 	}
-	once := span("general", "c", 0, 1*time.Second, 2*time.Second)
-	late := span("general", "c", 0, 12*time.Second, 13*time.Second)
+	span := func(began time.Duration) witness.Span {
+		return witness.Span{Visit: witness.Visit{Lane: "general", Run: "r", Call: "c"},
+			Began: began, Ended: began + time.Second, Ending: witness.Done}
+	}
+	once, late := span(time.Second), span(12*time.Second)
 	lateBegin := []time.Time{began.Add(12 * time.Second)}
 	for name, test := range map[string]struct {
 		record api.Record
@@ -43,9 +47,9 @@ func TestComparison_FindsBrokenPromises(t *testing.T) {
 		"repeated":            {record("put", ""), seen{effects: 2}, ""},
 		"repeated after its end": {record("put", ""), seen{effects: 2, begins: lateBegin},
 			"began 2s after its end"},
-		"once, twice": {record("general_once", ""), seen{spans: []Span{once, once}},
+		"once, twice": {record("general_once", ""), seen{spans: []witness.Span{once, once}},
 			"took effect 2 times"},
-		"read after its end": {record("general", ""), seen{spans: []Span{once, late}},
+		"read after its end": {record("general", ""), seen{spans: []witness.Span{once, late}},
 			"began 2s after its end"},
 		"waited at an MCP server": {record("rebook", ""), seen{effects: 2, begins: lateBegin,
 			resumed: lateBegin}, ""},
@@ -54,10 +58,10 @@ func TestComparison_FindsBrokenPromises(t *testing.T) {
 		"lost": {record("put", api.ErrWorkerLost), seen{}, "workers were lost"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := &comparison{faultLab: &faultLab{lab: &lab{Witness: &Witness{began: began}},
+			v := &comparison{faultLab: &faultLab{lab: &lab{Witness: &witness.Witness{Began: began}},
 				ledger: &ledger{effects: map[int]int{1: test.seen.effects},
 					begins: map[int][]time.Time{1: test.seen.begins}}},
-				executions: map[string][]Span{"r/c": test.seen.spans},
+				executions: map[string][]witness.Span{"r/c": test.seen.spans},
 				written:    map[int]int{1: test.seen.effects}}
 			v.resumed = test.seen.resumed
 			got := v.wrong(test.record)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/testserver"
+	"github.com/switchyard/switchyard/internal/test/witness"
 	"github.com/switchyard/switchyard/payloads"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -59,8 +59,6 @@ type faultLab struct {
 	// mcp is the MCP server that listens, at mcpAddress.
 	mcp        *testserver.Process
 	mcpAddress string
-	// database is the server's file, port its port.
-	database, port string
 	// disk is a folder whose disk is full at times if it is mounted. notes are the effects of
 	// programs, on that disk.
 	disk, notes string
@@ -98,10 +96,10 @@ func newFaultLab(t *testing.T) *faultLab {
 	testserver.Bin(t, "devserver") // skips the test where there are no programs
 	dir := t.TempDir()
 	disk := filepath.Join(dir, "disk")
-	f := &faultLab{lab: &lab{t: t, Witness: newWitness(t), dir: dir, quiet: true},
+	f := &faultLab{lab: &lab{t: t, Witness: witness.Start(t), dir: dir, quiet: true},
 		random: rand.New(rand.NewPCG(*faultSeed, 0)), ledger: newLedger(t, *faultSeed),
 		disk: disk, notes: filepath.Join(disk, "notes"), counts: map[string]int{},
-		ended: make(chan *faultRun, 1), database: filepath.Join(dir, "temporal.db")}
+		ended: make(chan *faultRun, 1)}
 	ctx, cancel := context.WithTimeout(context.Background(), faultPatience)
 	t.Cleanup(cancel)
 	f.ctx = ctx
@@ -112,9 +110,9 @@ func newFaultLab(t *testing.T) *faultLab {
 	f.startMCP()
 	f.configure(faultLanes)
 	f.write("tools/tools.yaml", f.tools())
-	f.Server = testserver.NewServer(t, "--db-filename", f.database)
+	f.Server = testserver.NewServer(t, "--db-filename",
+		filepath.Join(dir, "temporal.db"))
 	f.Client = f.dial()
-	_, f.port, _ = net.SplitHostPort(f.Server.Address)
 	for range faultWorkers {
 		w := &faultyWorker{wire: newWire(f.lab)}
 		w.Process = f.startWorker(w)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/test/witness"
 	enumspb "go.temporal.io/api/enums/v1"
 )
 
@@ -61,7 +62,7 @@ func (f *faultLab) agent(turns, size int) *api.Agent {
 // comparison compares records with what the ledgers and the witness saw.
 type comparison struct {
 	*faultLab
-	executions map[string][]Span
+	executions map[string][]witness.Span
 	written    map[int]int
 	// accounts are the faults found, records counts the records of calls that the runs wanted.
 	accounts []string
@@ -77,19 +78,19 @@ type comparison struct {
 func (f *faultLab) verify() {
 	f.t.Helper()
 	spans, _ := f.Spans()
-	f.report(Excesses(spans, limits(faultLimits)))
-	var oneHolder []Span
+	f.report(witness.Excesses(spans, limits(faultLimits)))
+	var oneHolder []witness.Span
 	for _, s := range spans {
-		if faultLimits[Name(s.Lane)] == 1 {
+		if faultLimits[witness.Name(s.Lane)] == 1 {
 			oneHolder = append(oneHolder, s)
 		}
 	}
-	f.report(Regressions(oneHolder))
+	f.report(witness.Regressions(oneHolder))
 	written, err := writtenEffects(f.notes)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	v := &comparison{faultLab: f, executions: Executions(spans), written: written,
+	v := &comparison{faultLab: f, executions: witness.Executions(spans), written: written,
 		ends: map[string]int{}}
 	for _, run := range f.runs {
 		v.run(run)
@@ -157,7 +158,8 @@ func (v *comparison) run(run *faultRun) {
 
 func (v *comparison) account(r api.Record, why string) {
 	v.accounts = append(v.accounts, fmt.Sprintf("%s/%s of %s, %s, %v: %s\n%s", r.WorkflowID,
-		r.CallID, r.Tool, r.Status, r.Error, why, List(v.executions[r.WorkflowID+"/"+r.CallID])))
+		r.CallID, r.Tool, r.Status, r.Error, why,
+		witness.List(v.executions[r.WorkflowID+"/"+r.CallID])))
 }
 
 // wrong returns what is wrong with a call's record, given its executions and effects; empty if
@@ -201,10 +203,10 @@ const clockTolerance = time.Second
 
 // late says which execution of a call began after the call's recorded end. A request that waited at
 // a suspended MCP server does not count, because it had left the worker.
-func (v *comparison) late(r api.Record, n int, executions []Span) string {
+func (v *comparison) late(r api.Record, n int, executions []witness.Span) string {
 	begins := []time.Time{}
 	for _, s := range executions {
-		begins = append(begins, v.Witness.began.Add(s.Began))
+		begins = append(begins, v.Witness.Began.Add(s.Began))
 	}
 	if slices.Contains(counting, r.Tool) {
 		begins = append(begins, v.ledger.began(n)...)
@@ -257,9 +259,9 @@ func unfinished(r api.Record, effects int) string {
 }
 
 // done counts the executions that came to their end.
-func done(executions []Span) (n int) {
+func done(executions []witness.Span) (n int) {
 	for _, s := range executions {
-		if s.Ending == Done {
+		if s.Ending == witness.Done {
 			n++
 		}
 	}

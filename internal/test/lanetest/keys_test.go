@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/witness"
 	"go.temporal.io/sdk/client"
 )
 
@@ -24,7 +25,7 @@ func TestKeys_TakeNothingWithoutCalls(t *testing.T) {
 		}
 		run := l.plan(round, calls...)
 		l.await("for every key's call",
-			func(s []Span) bool { return len(of(s, round)) == len(used) })
+			func(s []witness.Span) bool { return len(of(s, round)) == len(used) })
 		l.until("for the holders to report the keys",
 			func() bool { return l.total("device").Keys == len(used) })
 		l.Open(round)
@@ -34,10 +35,10 @@ func TestKeys_TakeNothingWithoutCalls(t *testing.T) {
 		})
 	}
 	spans, _ := l.Spans()
-	if lanes := Peaks(spans); len(lanes) != len(used) {
+	if lanes := witness.Peaks(spans); len(lanes) != len(used) {
 		t.Errorf("%d keys had these lanes: %v", len(used), lanes)
 	}
-	l.report(Regressions(spans))
+	l.report(witness.Regressions(spans))
 }
 
 // The keys of ten plans are used at once, while one key has a call that does not end and more calls
@@ -75,8 +76,8 @@ func TestKeys_ThousandAtOnceBesideASlowOne(t *testing.T) {
 	if want := plans*each + 1 + queued; len(spans) != want {
 		t.Errorf("%d calls ran, want %d", len(spans), want)
 	}
-	l.report(Excesses(spans, limits(map[string]int{"device": 1})))
-	l.report(Regressions(spans))
+	l.report(witness.Excesses(spans, limits(map[string]int{"device": 1})))
+	l.report(witness.Regressions(spans))
 }
 
 // One key has more waiting calls than a worker takes from a task queue. The calls of other keys on
@@ -109,8 +110,8 @@ func TestKeys_CrowdedKeyDelaysNoOther(t *testing.T) {
 	if want := plans*each + others; len(spans) != want {
 		t.Errorf("%d calls ran, want %d", len(spans), want)
 	}
-	l.report(Excesses(spans, limits(map[string]int{"device": 1})))
-	l.report(Regressions(spans))
+	l.report(witness.Excesses(spans, limits(map[string]int{"device": 1})))
+	l.report(witness.Regressions(spans))
 }
 
 // A call that waits on a worker for its key has not started: if the worker is killed, it runs on
@@ -148,16 +149,17 @@ func TestKeys_WaitingCallsRunOnTheNextHolder(t *testing.T) {
 		t.Errorf("the calls ended as %v", outcomes)
 	}
 	spans, _ = l.Spans()
-	for key, spans := range Executions(spans) {
+	for key, spans := range witness.Executions(spans) {
 		if len(spans) != 1 {
 			t.Errorf("%s was executed %d times", key, len(spans))
 		}
 	}
-	if i := slices.IndexFunc(spans, func(s Span) bool { return s.PID != first.PID() }); i < 0 ||
+	other := func(s witness.Span) bool { return s.PID != first.PID() }
+	if i := slices.IndexFunc(spans, other); i < 0 ||
 		spans[i].Fence <= started.Fence {
-		t.Errorf("the fencing number did not grow:\n%s", List(spans))
+		t.Errorf("the fencing number did not grow:\n%s", witness.List(spans))
 	}
-	l.report(Excesses(spans, limits(map[string]int{"device": 1})))
+	l.report(witness.Excesses(spans, limits(map[string]int{"device": 1})))
 }
 
 // awaitHeartbeatTimeouts waits until n pending calls of a run have that heartbeat timeout.

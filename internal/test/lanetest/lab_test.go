@@ -1,3 +1,5 @@
+// Package lanetest tests the guarantees of lanes on a real server: limits, order, bounds and takeover,
+// and all guarantees under random faults.
 package lanetest
 
 import (
@@ -17,6 +19,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/test/testserver"
+	"github.com/switchyard/switchyard/internal/test/witness"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
@@ -66,7 +69,7 @@ execution: %s}
 // lab is a real server with a witness and everything to run workers against it.
 type lab struct {
 	*testserver.Server
-	*Witness
+	*witness.Witness
 	t   *testing.T
 	ctx context.Context
 	// dir contains lanes.yaml and the folder of tools.
@@ -92,7 +95,7 @@ var serverArgs = []string{"--dynamic-config-value", `matching.TaskQueueInfoByBui
 func prepareLab(t *testing.T, lanes string, tools ...tool) *lab {
 	t.Helper()
 	testserver.Bin(t, "devserver") // skips the test where there are no programs
-	l := &lab{t: t, Witness: newWitness(t), dir: t.TempDir()}
+	l := &lab{t: t, Witness: witness.Start(t), dir: t.TempDir()}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	l.ctx = ctx
@@ -236,7 +239,7 @@ func (l *lab) result(run client.WorkflowRun) api.RunResult {
 	if err := run.Get(l.ctx, &r); err != nil {
 		spans, _ := l.Spans()
 		l.t.Fatalf("run %s: %v; the witness saw last\n%s", run.GetID(), err,
-			List(spans[max(0, len(spans)-20):]))
+			witness.List(spans[max(0, len(spans)-20):]))
 	}
 	return r
 }
@@ -258,21 +261,21 @@ func (l *lab) records(run client.WorkflowRun) map[string]api.Record {
 }
 
 // await waits until the witness's spans fulfil a condition.
-func (l *lab) await(what string, condition func([]Span) bool) []Span {
+func (l *lab) await(what string, condition func([]witness.Span) bool) []witness.Span {
 	l.t.Helper()
-	return await(l.ctx, l.t, l.Witness, what, condition)
+	return l.Witness.Await(l.ctx, l.t, what, condition)
 }
 
 // of returns the spans of a run.
-func of(spans []Span, run string) []Span {
-	return slices.DeleteFunc(slices.Clone(spans), func(s Span) bool { return s.Run != run })
+func of(spans []witness.Span, run string) []witness.Span {
+	return slices.DeleteFunc(slices.Clone(spans), func(s witness.Span) bool { return s.Run != run })
 }
 
 // began waits for the first execution of a run's calls.
-func (l *lab) began(run string) Span {
+func (l *lab) began(run string) witness.Span {
 	l.t.Helper()
 	spans := l.await("for a call of "+run,
-		func(spans []Span) bool { return len(of(spans, run)) > 0 })
+		func(spans []witness.Span) bool { return len(of(spans, run)) > 0 })
 	return of(spans, run)[0]
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/histories"
 	"github.com/switchyard/switchyard/internal/test/testserver"
+	"github.com/switchyard/switchyard/internal/test/witness"
 	"go.temporal.io/sdk/client"
 )
 
@@ -22,11 +23,11 @@ func (l *lab) hosted(lane string, groups int) {
 
 // lostBy waits until another process than pid runs a call of the lane, and returns the spans until
 // then: first the lost ones, last the call of the next holder.
-func (l *lab) lostBy(pid int) []Span {
+func (l *lab) lostBy(pid int) []witness.Span {
 	l.t.Helper()
-	other := func(s Span) bool { return s.PID != pid }
+	other := func(s witness.Span) bool { return s.PID != pid }
 	spans := l.await("for the next holder",
-		func(spans []Span) bool { return slices.ContainsFunc(spans, other) })
+		func(spans []witness.Span) bool { return slices.ContainsFunc(spans, other) })
 	return spans[:slices.IndexFunc(spans, other)+1]
 }
 
@@ -36,11 +37,11 @@ func TestCutOffWorker_StopsItsCallsBeforeTheNextHolder(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		handler, rule string
-		ending        Ending
+		ending        witness.Ending
 	}{
-		{"work", "exit", Stopped},
-		{"stubborn", "exit", Vanished},
-		{"stubborn", "wait", Running},
+		{"work", "exit", witness.Stopped},
+		{"stubborn", "exit", witness.Vanished},
+		{"stubborn", "wait", witness.Running},
 	} {
 		t.Run(test.handler+", "+test.rule, func(t *testing.T) {
 			t.Parallel()
@@ -60,12 +61,13 @@ func TestCutOffWorker_StopsItsCallsBeforeTheNextHolder(t *testing.T) {
 			lost, next := spans[0], spans[len(spans)-1]
 			t.Logf("the next holder began %s after the cut", next.Began-cut)
 			if lost.PID != first.PID() || lost.Ending != test.ending || lost.Fence >= next.Fence {
-				t.Errorf("the lost call and the next:\n%s", List([]Span{lost, next}))
+				t.Errorf("the lost call and the next:\n%s",
+					witness.List([]witness.Span{lost, next}))
 			}
 			if test.rule == "exit" {
-				l.report(Excesses(spans, limits(map[string]int{"lane": 1})))
+				l.report(witness.Excesses(spans, limits(map[string]int{"lane": 1})))
 			}
-			if code := 0; test.ending == Vanished {
+			if code := 0; test.ending == witness.Vanished {
 				if code = first.Stop(); code == 0 {
 					t.Error("a worker that ended because it lost its lease ended as if all were well")
 				}
@@ -89,14 +91,15 @@ func TestPausedWorker_NoticesItsLostLease(t *testing.T) {
 	l.hosted("lane", 1)
 	l.worker()
 	l.plan("run", planCall("c", "write", order{MS: 60_000}))
-	l.await("for the first write", func(s []Span) bool { return len(s) > 0 && s[0].Written > 0 })
+	l.await("for the first write",
+		func(s []witness.Span) bool { return len(s) > 0 && s[0].Written > 0 })
 	signal := func(s syscall.Signal) {
 		if err := syscall.Kill(first.PID(), s); err != nil {
 			t.Fatal(err)
 		}
 	}
 	signal(syscall.SIGSTOP)
-	spans := l.await("for the next holder's write", func(s []Span) bool {
+	spans := l.await("for the next holder's write", func(s []witness.Span) bool {
 		return len(s) > 1 &&
 			s[1].Written > 0
 	})
@@ -104,24 +107,25 @@ func TestPausedWorker_NoticesItsLostLease(t *testing.T) {
 	woken := l.Now()
 	signal(syscall.SIGCONT)
 	spans = l.await("for the worker to notice",
-		func(s []Span) bool { return s[0].Ending != Running })
+		func(s []witness.Span) bool { return s[0].Ending != witness.Running })
 	if err := l.Client.TerminateWorkflow(l.ctx, "run", "", "end of the test"); err != nil {
 		t.Fatal(err)
 	}
 	stale, newer := spans[0], spans[1]
 	if stale.PID != first.PID() || newer.PID == first.PID() || stale.Fence >= newer.Fence {
-		t.Errorf("fencing numbers must grow from worker to worker:\n%s", List(spans))
+		t.Errorf("fencing numbers must grow from worker to worker:\n%s", witness.List(spans))
 	}
 	if stale.Written != written || stale.Refused == 0 || newer.Refused > 0 {
 		t.Errorf("after it woke up %d writes of the older holder were accepted and %d refused; of the newer %d were refused:\n%s",
-			stale.Written-written, stale.Refused, newer.Refused, List(spans))
+			stale.Written-written, stale.Refused, newer.Refused, witness.List(spans))
 	}
 	noticed := stale.Over
-	if stale.Ending == Vanished && noticed == 0 {
+	if stale.Ending == witness.Vanished && noticed == 0 {
 		noticed = stale.Ended
 	}
 	if after := noticed - woken; noticed == 0 || after > 100*time.Millisecond {
-		t.Errorf("the worker noticed %s after it woke up at %s:\n%s", after, at(woken), List(spans))
+		t.Errorf("the worker noticed %s after it woke up at %s:\n%s", after,
+			witness.At(woken), witness.List(spans))
 	} else {
 		t.Logf("noticed after %s, %d stale writes refused", after, stale.Refused)
 	}
@@ -171,7 +175,7 @@ func TestTakeover_IsQuick(t *testing.T) {
 `,
 		tool{name: "plain", lane: "plain"}, tool{name: "line", lane: "line"},
 		tool{name: "keyed", lane: "keyed"})
-	next := func(run string) (map[string]Span, time.Duration) {
+	next := func(run string) (map[string]witness.Span, time.Duration) {
 		t.Helper()
 		var calls []api.PlanCall
 		for _, name := range names {
@@ -180,7 +184,7 @@ func TestTakeover_IsQuick(t *testing.T) {
 		plan := l.plan(run, calls...)
 		l.result(plan)
 		spans, _ := l.Spans()
-		of := map[string]Span{}
+		of := map[string]witness.Span{}
 		for _, s := range spans {
 			if s.Run == run {
 				of[s.Call] = s
@@ -188,13 +192,13 @@ func TestTakeover_IsQuick(t *testing.T) {
 		}
 		return of, l.lostTasks(plan)
 	}
-	within := func(what string, from, most time.Duration, not int, spans map[string]Span) {
+	within := func(what string, from, most time.Duration, not int, spans map[string]witness.Span) {
 		t.Helper()
 		for _, name := range names {
 			s := spans[name]
 			t.Logf("%s: the next call on %s began after %s", what, name, s.Began-from)
 			if s.PID == not || s.Began-from > most {
-				t.Errorf("%s at %s: the next call began %s later:\n    %s", what, at(from),
+				t.Errorf("%s at %s: the next call began %s later:\n    %s", what, witness.At(from),
 					s.Began-from, s)
 			}
 		}
@@ -234,8 +238,8 @@ func TestTakeover_IsQuick(t *testing.T) {
 	busy, late := of(ended, "busy")[0], of(ended, "waits")[0]
 	if late.Began < busy.Ended || late.Began-busy.Ended > handedWithin {
 		t.Errorf("the next call began %s after the last one of the worker that stopped:\n%s",
-			late.Began-busy.Ended, List([]Span{busy, late}))
+			late.Began-busy.Ended, witness.List([]witness.Span{busy, late}))
 	}
-	l.report(Excesses(ended, limits(map[string]int{"plain": 1, "line": 1, "keyed": 1})))
-	l.report(Regressions(ended))
+	l.report(witness.Excesses(ended, limits(map[string]int{"plain": 1, "line": 1, "keyed": 1})))
+	l.report(witness.Regressions(ended))
 }

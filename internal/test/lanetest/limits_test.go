@@ -12,6 +12,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/testserver"
+	"github.com/switchyard/switchyard/internal/test/witness"
 	"go.temporal.io/sdk/client"
 )
 
@@ -120,12 +121,12 @@ func TestLimits_AreKept(t *testing.T) {
 	took := l.Now() - began
 	l.fill("after")
 	spans, _ := l.Spans()
-	l.report(Excesses(spans, limits(yardLimits)))
+	l.report(witness.Excesses(spans, limits(yardLimits)))
 	// Lanes with several holders.
-	l.report(Regressions(slices.DeleteFunc(slices.Clone(spans), func(s Span) bool {
+	l.report(witness.Regressions(slices.DeleteFunc(slices.Clone(spans), func(s witness.Span) bool {
 		return yardLimits[s.Lane] > 1
 	})))
-	outcomes := l.count(runs, Executions(spans))
+	outcomes := l.count(runs, witness.Executions(spans))
 	if got := outcomes.completed + outcomes.unknown; got != calls {
 		t.Errorf("%d calls have an outcome, want %d", got, calls)
 	}
@@ -185,11 +186,11 @@ func (l *lab) fill(gate string) {
 		}
 	}
 	run := l.plan("fill-"+gate, calls...)
-	full := func(spans []Span) bool {
+	full := func(spans []witness.Span) bool {
 		running := map[string]int{}
 		for _, s := range of(spans, run.GetID()) {
-			if s.Ending == Running {
-				running[Name(s.Lane)]++
+			if s.Ending == witness.Running {
+				running[witness.Name(s.Lane)]++
 			}
 		}
 		return maps.Equal(running, yardLimits)
@@ -203,7 +204,7 @@ func (l *lab) fill(gate string) {
 type outcomes struct{ completed, unknown, executions int }
 
 // count compares every call of the runs with the number of its executions.
-func (l *lab) count(runs []client.WorkflowRun, executions map[string][]Span) outcomes {
+func (l *lab) count(runs []client.WorkflowRun, executions map[string][]witness.Span) outcomes {
 	l.t.Helper()
 	var sum outcomes
 	var accounts []string
@@ -219,7 +220,7 @@ func (l *lab) count(runs []client.WorkflowRun, executions map[string][]Span) out
 			}
 			if why := fault(r, len(ran)); why != "" {
 				accounts = append(accounts, fmt.Sprintf("%s/%s of %s, %s, %v: %s:\n%s", run.GetID(),
-					id, r.Tool, r.Status, r.Error, why, List(ran)))
+					id, r.Tool, r.Status, r.Error, why, witness.List(ran)))
 			}
 		}
 	}
@@ -253,15 +254,15 @@ func fault(r api.Record, executions int) string {
 
 // table shows the most calls that each lane ran at once beside its limit; for a keyed one the most
 // of any key.
-func table(spans []Span) string {
+func table(spans []witness.Span) string {
 	most, ran, lost := map[string]int{}, map[string]int{}, map[string]int{}
-	for lane, peak := range Peaks(spans) {
-		most[Name(lane)] = max(most[Name(lane)], peak)
+	for lane, peak := range witness.Peaks(spans) {
+		most[witness.Name(lane)] = max(most[witness.Name(lane)], peak)
 	}
 	for _, s := range spans {
-		ran[Name(s.Lane)]++
-		if s.Ending != Done {
-			lost[Name(s.Lane)]++
+		ran[witness.Name(s.Lane)]++
+		if s.Ending != witness.Done {
+			lost[witness.Name(s.Lane)]++
 		}
 	}
 	var b strings.Builder

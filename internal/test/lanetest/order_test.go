@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/witness"
 )
 
 // ordered are the two kinds of lanes that keep waiting calls in order: at the server, and with the
@@ -20,7 +21,8 @@ const ordered = `lanes:
 
 // eachOrder runs a test on a busy lane of each kind: one call has the lane's slot until release is
 // called.
-func eachOrder(t *testing.T, suffix string, test func(l *lab, lane string, release func() []Span)) {
+func eachOrder(t *testing.T, suffix string,
+	test func(l *lab, lane string, release func() []witness.Span)) {
 	for _, lane := range []string{"server" + suffix, "holder" + suffix} {
 		t.Run(lane, func(t *testing.T) {
 			t.Parallel()
@@ -28,14 +30,14 @@ func eachOrder(t *testing.T, suffix string, test func(l *lab, lane string, relea
 			l.worker()
 			busy := l.plan("busy", planCall("c", "work", order{Gate: "end"}))
 			l.began("busy")
-			test(l, lane, func() []Span {
+			test(l, lane, func() []witness.Span {
 				l.Open("end")
 				l.result(busy)
 				spans, _ := l.Spans()
 				return spans
 			})
 			spans, _ := l.Spans()
-			l.report(Excesses(spans, limits(map[string]int{lane: 1})))
+			l.report(witness.Excesses(spans, limits(map[string]int{lane: 1})))
 		})
 	}
 }
@@ -49,7 +51,7 @@ func withPriority(p api.Priority, in api.RunInput) api.RunInput {
 // An urgent call that arrives last runs before a hundred waiting low ones, and the calls of a plan
 // run in the order of their priorities.
 func TestPriority_RunsUrgentCallsFirst(t *testing.T) {
-	eachOrder(t, "", func(l *lab, lane string, release func() []Span) {
+	eachOrder(t, "", func(l *lab, lane string, release func() []witness.Span) {
 		low := l.start("low", withPriority(api.PriorityLow, planOf(many(100, "work", order{})...)))
 		l.awaitWaiting(lane, 100)
 		var calls []api.PlanCall
@@ -67,7 +69,7 @@ func TestPriority_RunsUrgentCallsFirst(t *testing.T) {
 		l.result(mixed)
 		l.result(low)
 		spans, _ := l.Spans()
-		level := func(s Span) int {
+		level := func(s witness.Span) int {
 			switch i := slices.IndexFunc(calls,
 				func(c api.PlanCall) bool { return c.ID == s.Call }); {
 			case s.Run == "low":
@@ -77,19 +79,19 @@ func TestPriority_RunsUrgentCallsFirst(t *testing.T) {
 			}
 			return api.PriorityUrgent.Level()
 		}
-		if !slices.IsSortedFunc(spans[1:], func(a, b Span) int {
+		if !slices.IsSortedFunc(spans[1:], func(a, b witness.Span) int {
 			return cmp.Compare(level(a),
 				level(b))
 		}) {
 			l.t.Errorf("one urgent call, then 4 high, 4 normal and 104 low ones should have run:\n%s",
-				List(spans[1:20]))
+				witness.List(spans[1:20]))
 		}
 	})
 }
 
 // A conversation with hundreds of waiting calls does not delay five of another one.
 func TestFairness_InterleavesConversations(t *testing.T) {
-	eachOrder(t, "", func(l *lab, lane string, release func() []Span) {
+	eachOrder(t, "", func(l *lab, lane string, release func() []witness.Span) {
 		n := 500
 		if lane == "holder" {
 			n = 150 // each of those that wait with a holder has a heartbeat of its own
@@ -114,14 +116,14 @@ func TestFairness_InterleavesConversations(t *testing.T) {
 		}
 		if last > 12 {
 			l.t.Errorf("the small conversation's last call was number %d that began:\n%s", last,
-				List(spans[:last+1]))
+				witness.List(spans[:last+1]))
 		}
 	})
 }
 
 // The priority of the calls does not matter.
 func TestFIFO_KeepsTheOrderOfArrival(t *testing.T) {
-	eachOrder(t, "_fifo", func(l *lab, lane string, release func() []Span) {
+	eachOrder(t, "_fifo", func(l *lab, lane string, release func() []witness.Span) {
 		const n = 12
 		var want []string
 		for i := range n {
@@ -131,7 +133,7 @@ func TestFIFO_KeepsTheOrderOfArrival(t *testing.T) {
 			want = append(want, id)
 		}
 		release()
-		spans := l.await("for all calls", func(s []Span) bool { return len(s) == n+1 })
+		spans := l.await("for all calls", func(s []witness.Span) bool { return len(s) == n+1 })
 		var got []string
 		for _, s := range spans[1:] {
 			got = append(got, s.Run)

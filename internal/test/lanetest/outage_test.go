@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/testserver"
+	"github.com/switchyard/switchyard/internal/test/witness"
 	"go.temporal.io/sdk/client"
 )
 
@@ -84,8 +85,9 @@ func (l *lab) endure(o outage, length time.Duration,
 func (l *lab) once(run string) {
 	l.t.Helper()
 	spans, _ := l.Spans()
-	if all := of(spans, run); len(all) != 1 || all[0].Ending != Done {
-		l.t.Errorf("%s was executed as follows, want once and to its end:\n%s", run, List(all))
+	if all := of(spans, run); len(all) != 1 || all[0].Ending != witness.Done {
+		l.t.Errorf("%s was executed as follows, want once and to its end:\n%s", run,
+			witness.List(all))
 	}
 }
 
@@ -128,7 +130,7 @@ func TestOutage_ShorterThanTheLeaseEndsNoCall(t *testing.T) {
 			l.once("read")
 			l.once("book")
 			spans, _ := l.Spans()
-			l.report(Excesses(spans, limits(map[string]int{"lane": 2, "keyed": 1})))
+			l.report(witness.Excesses(spans, limits(map[string]int{"lane": 2, "keyed": 1})))
 		})
 	}
 }
@@ -143,7 +145,8 @@ func TestOutage_IsNamedByTheError(t *testing.T) {
 	run := l.plan("pay", planCall("c", "pay", order{Gate: "never"}))
 	l.began("pay")
 	w.cut()
-	l.await("for the call to stop", func(s []Span) bool { return s[0].Ending == Stopped })
+	l.await("for the call to stop",
+		func(s []witness.Span) bool { return s[0].Ending == witness.Stopped })
 	w.heal()
 	if err := run.Get(l.ctx, nil); err == nil {
 		t.Fatal("a run whose only call was interrupted ended without an error")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/witness"
 	"go.temporal.io/sdk/client"
 )
 
@@ -67,7 +68,7 @@ func TestQueueSize_IsExact(t *testing.T) {
 		spans, _ := l.Spans()
 		ran := 0
 		for _, s := range spans {
-			if Name(s.Lane) == lane.name {
+			if witness.Name(s.Lane) == lane.name {
 				ran++
 			}
 		}
@@ -77,7 +78,8 @@ func TestQueueSize_IsExact(t *testing.T) {
 		}
 	}
 	spans, _ := l.Spans()
-	l.report(Excesses(spans, limits(map[string]int{"small": 1, "reject": 1, "pair": 2, "desk": 1})))
+	l.report(witness.Excesses(spans,
+		limits(map[string]int{"small": 1, "reject": 1, "pair": 2, "desk": 1})))
 }
 
 // A call that waits too long fails and never ran. The timeout is that of the tool or of the lane,
@@ -106,7 +108,8 @@ func TestQueueTimeout_EndsWaitingCalls(t *testing.T) {
 		step.Calls = append(step.Calls, c)
 	}
 	first := l.plan("busy", busy...)
-	l.await("for every lane to be busy", func(s []Span) bool { return len(s) == len(names) })
+	l.await("for every lane to be busy",
+		func(s []witness.Span) bool { return len(s) == len(names) })
 	waits := l.start("waits", api.RunInput{Agent: agent(step)})
 	l.result(waits)
 	l.Open("end")
@@ -115,7 +118,8 @@ func TestQueueTimeout_EndsWaitingCalls(t *testing.T) {
 		t.Errorf("the calls ended as %v, want %d of %s", counts, 5*len(names), api.ErrQueueTimeout)
 	}
 	if spans, _ := l.Spans(); len(of(spans, "waits")) > 0 {
-		t.Errorf("these ran although they had waited too long:\n%s", List(of(spans, "waits")))
+		t.Errorf("these ran although they had waited too long:\n%s",
+			witness.List(of(spans, "waits")))
 	}
 }
 
@@ -146,7 +150,7 @@ func TestRate_BoundsStarts(t *testing.T) {
 		for i, s := range spans {
 			if j := i + 2*rate + rate/2; j < len(spans) && spans[j].Began-s.Began < time.Second {
 				t.Errorf("%s: %d calls began within a second:\n%s", run.GetID(), j-i+1,
-					List(spans[i:j+1]))
+					witness.List(spans[i:j+1]))
 				break
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/test/witness"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/worker/host"
 )
@@ -56,13 +57,13 @@ type order struct {
 func (o order) length() time.Duration { return time.Duration(o.MS) * time.Millisecond }
 
 // begin reports the start of the call to the witness.
-func (o order) begin(ctx context.Context) (*Caller, error) {
+func (o order) begin(ctx context.Context) (*witness.Caller, error) {
 	call, ok := api.ContextOf(ctx)
 	if !ok {
 		return nil, errors.New("the tool has no call context")
 	}
-	return Begin(ctx, os.Getenv(witnessAddress), Visit{Tool: call.Tool, Lane: call.Lane,
-		Fence: call.Fence, Run: call.WorkflowID,
+	return witness.Begin(ctx, os.Getenv(witnessAddress), witness.Visit{Tool: call.Tool,
+		Lane: call.Lane, Fence: call.Fence, Run: call.WorkflowID,
 		Call: call.CallID, Attempt: call.Attempt, PID: os.Getpid(), Gate: o.Gate})
 }
 

@@ -115,6 +115,9 @@ func Start(t testing.TB, ready any, env []string, name string, args ...string) *
 // PID returns the process's id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
+// Ended returns a channel that closes when the process has ended.
+func (p *Process) Ended() <-chan struct{} { return p.done }
+
 // Kill kills the process without notice.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Signal(syscall.SIGKILL)
@@ -148,21 +151,39 @@ type Server struct {
 	Address string `json:"address"`
 	UI      string `json:"ui"`
 	Client  client.Client
+	// args are those of the program, without the port.
+	args []string
 }
 
 // NewServer starts a devserver in memory on a free port, without UI unless args enable it.
 func NewServer(t testing.TB, args ...string) *Server {
 	t.Helper()
-	s := &Server{}
-	args = append([]string{"--port", "0", "--headless", "--parent-pid", fmt.Sprint(os.Getpid())},
-		args...)
-	s.Process = Start(t, s, nil, Bin(t, "devserver"), args...)
+	s := &Server{args: append([]string{"--headless", "--parent-pid", fmt.Sprint(os.Getpid())},
+		args...)}
+	s.start(t, "0", s)
 	var err error
 	if s.Client, err = client.Dial(client.Options{HostPort: s.Address, Logger: Quiet}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Client.Close)
 	return s
+}
+
+func (s *Server) start(t testing.TB, port string, ready any) {
+	t.Helper()
+	s.Process = Start(t, ready, nil, Bin(t, "devserver"), append([]string{"--port", port},
+		s.args...)...)
+}
+
+// Restart starts a server that was killed again, at its address. It needs --db-filename, without
+// which the server has forgotten its runs.
+func (s *Server) Restart() {
+	s.t.Helper()
+	_, port, err := net.SplitHostPort(s.Address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.start(s.t, port, &struct{}{})
 }
 
 // Quiet is a logger for the SDK that discards everything.

@@ -1,10 +1,11 @@
-// Package lanetest tests the guarantees of lanes. Tools of these tests report the start and the end
-// of their calls to a witness. The witness is one process with one clock, so it can decide whether
-// a lane ever ran more calls than its limit.
-package lanetest
+// Package witness counts the calls that run at a time, outside of the system under test. Tools
+// report the start and the end of their calls to a witness. The witness is one process with one
+// clock, so it can decide whether a lane ever ran more calls than its limit.
+package witness
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 )
 
@@ -63,7 +65,7 @@ func (s Span) Key() string { return s.Run + "/" + s.Call }
 // Witness receives the reports of tools.
 type Witness struct {
 	listener net.Listener
-	began    time.Time
+	Began    time.Time
 
 	mu      sync.Mutex
 	last    time.Duration
@@ -80,11 +82,44 @@ func Listen() (*Witness, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Witness{listener: listener, began: time.Now(), fences: map[string]int64{},
+	w := &Witness{listener: listener, Began: time.Now(), fences: map[string]int64{},
 		open:    map[string]bool{},
 		waiting: map[string][]net.Conn{}, changed: make(chan struct{})}
 	go w.accept()
 	return w, nil
+}
+
+// Start returns a witness that ends with the test.
+func Start(t testing.TB) *Witness {
+	t.Helper()
+	w, err := Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// Await waits until the spans fulfil a condition, and returns them.
+func (w *Witness) Await(ctx context.Context, t testing.TB, what string,
+	condition func([]Span) bool) []Span {
+	t.Helper()
+	for {
+		spans, changed := w.Spans()
+		if condition(spans) {
+			return spans
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("timed out waiting %s; the witness saw\n%s", what,
+				List(spans[max(0, len(spans)-30):]))
+		case <-changed:
+		}
+	}
 }
 
 // Address returns host:port.
@@ -102,7 +137,7 @@ func (w *Witness) Now() time.Duration {
 
 // tick returns the time; no two calls return the same, so that the order of events is never lost.
 func (w *Witness) tick() time.Duration {
-	w.last = max(w.last+1, time.Since(w.began))
+	w.last = max(w.last+1, time.Since(w.Began))
 	return w.last
 }
 

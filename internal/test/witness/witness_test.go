@@ -1,46 +1,12 @@
-package lanetest
+package witness
 
 import (
-	"context"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 )
-
-// newWitness returns a witness that ends with the test.
-func newWitness(t *testing.T) *Witness {
-	t.Helper()
-	w, err := Listen()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return w
-}
-
-// await waits until the spans of the witness fulfil a condition, and returns them.
-func await(ctx context.Context, t *testing.T, w *Witness, what string,
-	condition func([]Span) bool) []Span {
-	t.Helper()
-	for {
-		spans, changed := w.Spans()
-		if condition(spans) {
-			return spans
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("timed out waiting %s; the witness saw\n%s", what,
-				List(spans[max(0, len(spans)-30):]))
-		case <-changed:
-		}
-	}
-}
 
 // visit starts a call.
 func visit(t *testing.T, w *Witness, v Visit) *Caller {
@@ -55,7 +21,7 @@ func visit(t *testing.T, w *Witness, v Visit) *Caller {
 // A call runs from its start until its last report, or until its connection closes as that of a
 // killed process does. A call at a gate continues when the gate opens.
 func TestWitness_CountsRunningCalls(t *testing.T) {
-	w := newWitness(t)
+	w := Start(t)
 	a := visit(t, w, Visit{Lane: "one", Run: "r", Call: "a"})
 	b := visit(t, w, Visit{Lane: "one", Run: "r", Call: "b", Gate: "g"})
 	c := visit(t, w, Visit{Lane: "one", Run: "r", Call: "c"})
@@ -72,7 +38,7 @@ func TestWitness_CountsRunningCalls(t *testing.T) {
 	if err := c.conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	spans := await(t.Context(), t, w, "for the closed connection",
+	spans := w.Await(t.Context(), t, "for the closed connection",
 		func(s []Span) bool { return s[2].Ending != Running })
 	var got []string
 	for _, s := range spans {
@@ -94,7 +60,7 @@ func TestWitness_CountsRunningCalls(t *testing.T) {
 
 // kill -9 of a process ends its calls for the witness.
 func TestWitness_NoticesKilledProcesses(t *testing.T) {
-	w := newWitness(t)
+	w := Start(t)
 	host, port, _ := strings.Cut(w.Address(), ":")
 	script := `exec 3<>/dev/tcp/` + host + `/` + port +
 		`; echo '{"call":"a","lane":"one"}' >&3; read -r word <&3; exec sleep 60 3>&3`
@@ -102,18 +68,18 @@ func TestWitness_NoticesKilledProcesses(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Skip("no bash: ", err)
 	}
-	await(t.Context(), t, w, "for the call", func(s []Span) bool { return len(s) == 1 })
+	w.Await(t.Context(), t, "for the call", func(s []Span) bool { return len(s) == 1 })
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait()
-	await(t.Context(), t, w, "for its end", func(s []Span) bool { return s[0].Ending == Vanished })
+	w.Await(t.Context(), t, "for its end", func(s []Span) bool { return s[0].Ending == Vanished })
 }
 
 // After a newer holder has written, writes of an older one are refused, and those of other lanes
 // are not.
 func TestWitness_RefusesOldFencingNumbers(t *testing.T) {
-	w := newWitness(t)
+	w := Start(t)
 	older := visit(t, w, Visit{Lane: "one", Call: "older", Fence: 1})
 	newer := visit(t, w, Visit{Lane: "one", Call: "newer", Fence: 2})
 	other := visit(t, w, Visit{Lane: "two", Call: "other", Fence: 1})

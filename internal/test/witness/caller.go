@@ -1,4 +1,4 @@
-package lanetest
+package witness
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package lanetest
+package witness
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 func (s Span) String() string {
 	end := "still runs"
 	if s.Ending != Running {
-		end = fmt.Sprintf("%s %s", s.Ending, at(s.Ended))
+		end = fmt.Sprintf("%s %s", s.Ending, At(s.Ended))
 	}
 	text := fmt.Sprintf("%s of %s, attempt %d, on %s: pid %d, fence %d, began %s, %s", s.Call,
-		s.Run, s.Attempt, s.Lane, s.PID, s.Fence, at(s.Began), end)
+		s.Run, s.Attempt, s.Lane, s.PID, s.Fence, At(s.Began), end)
 	if s.Over > 0 {
-		text += ", context over " + at(s.Over)
+		text += ", context over " + At(s.Over)
 	}
 	if s.Written+s.Refused > 0 {
 		text += fmt.Sprintf(", %d writes accepted, %d refused", s.Written, s.Refused)
@@ -25,7 +25,8 @@ func (s Span) String() string {
 	return text
 }
 
-func at(t time.Duration) string { return fmt.Sprintf("%.4fs", t.Seconds()) }
+// At formats a time on the witness's clock.
+func At(t time.Duration) string { return fmt.Sprintf("%.4fs", t.Seconds()) }
 
 // Name returns a lane without the part of a key.
 func Name(lane string) string {
@@ -65,7 +66,7 @@ func Excesses(spans []Span, limit func(lane string) int) []string {
 			if running := during(lanes[lane], s.Began); most >= 0 && len(running) > most {
 				accounts = append(accounts,
 					fmt.Sprintf("lane %s, limit %d: %d calls at once at %s:\n%s", lane, most,
-						len(running), at(s.Began), List(running)))
+						len(running), At(s.Began), List(running)))
 			}
 		}
 	}

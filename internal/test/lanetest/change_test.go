@@ -17,7 +17,7 @@ import (
 func TestEdit_TakesEffectWithoutARestart(t *testing.T) {
 	t.Parallel()
 	limit := func(n int) string { return fmt.Sprintf("lanes: {lane: {limit: %d}}", n) }
-	l := newLab(t, limit(1), tool{name: "work", lane: "lane"})
+	l := newLab(t, limit(1), toolSpec{name: "work", lane: "lane"})
 	l.worker()
 	l.worker()
 	slots := func() (sum int) {
@@ -78,7 +78,7 @@ func (l *lab) executions(lane string) int {
 // execution of its keeper; no slot has two holders meanwhile.
 func TestRestartsInTurn_NeverAssignASlotTwice(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, "lanes: {lane: {limit: 1, lease: 3s}}", tool{name: "work", lane: "lane"})
+	l := newLab(t, "lanes: {lane: {limit: 1, lease: 3s}}", toolSpec{name: "work", lane: "lane"})
 	l.write("other.yaml", "lanes: {lane: {limit: 1, lease: 4s}}")
 	worker := l.worker()
 	flow := l.plan("flow", many(400, "work", order{MS: 20})...)
@@ -102,9 +102,9 @@ func TestRestartsInTurn_NeverAssignASlotTwice(t *testing.T) {
 func TestAccess_OrdersCallsOfATurn(t *testing.T) {
 	t.Parallel()
 	const unit = 50 // milliseconds
-	l := newLab(t, "lanes: {lane: {limit: 4}}", tool{name: "short", lane: "lane"},
-		tool{name: "long", lane: "lane"},
-		tool{name: "alone", lane: "lane", access: "exclusive"})
+	l := newLab(t, "lanes: {lane: {limit: 4}}", toolSpec{name: "short", lane: "lane"},
+		toolSpec{name: "long", lane: "lane"},
+		toolSpec{name: "alone", lane: "lane", access: "exclusive"})
 	l.worker()
 	l.worker()
 	l.hosted("lane", 4)

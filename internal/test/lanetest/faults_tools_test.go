@@ -196,8 +196,8 @@ func (f *faultLab) tools() string {
 	}
 	var specs []string
 	for _, lane := range []string{"general", "one", "two", "phone"} {
-		specs = append(specs, tool{name: lane, lane: lane, heartbeat: "3s"}.yaml(),
-			tool{name: lane + "_once", lane: lane, effect: "once", heartbeat: "30s"}.yaml())
+		specs = append(specs, toolSpec{name: lane, lane: lane, heartbeat: "3s"}.yaml(),
+			toolSpec{name: lane + "_once", lane: lane, effect: "once", heartbeat: "30s"}.yaml())
 	}
 	f.write("agents/clerk.yaml", clerkAgent)
 	f.write("agents/clerk.script.yaml", clerkScript)

@@ -13,7 +13,8 @@ import (
 
 func TestKeys_TakeNothingWithoutCalls(t *testing.T) {
 	t.Parallel()
-	l := newLab(t, `lanes: {device: {key: "{{args.key}}"}}`, tool{name: "touch", lane: "device"})
+	l := newLab(t, `lanes: {device: {key: "{{args.key}}"}}`,
+		toolSpec{name: "touch", lane: "device"})
 	l.worker()
 	l.worker()
 	used := []string{"pixel 7", "lab/3", "ünïcode", "plain"}
@@ -46,7 +47,8 @@ func TestKeys_TakeNothingWithoutCalls(t *testing.T) {
 func TestKeys_ThousandAtOnceBesideASlowOne(t *testing.T) {
 	t.Parallel()
 	const plans, each, queued = 10, 100, 50
-	l := newLab(t, `lanes: {device: {key: "{{args.key}}"}}`, tool{name: "touch", lane: "device"})
+	l := newLab(t, `lanes: {device: {key: "{{args.key}}"}}`,
+		toolSpec{name: "touch", lane: "device"})
 	l.worker()
 	slow := l.plan("slow", many(1+queued, "touch", order{Key: "slow", Gate: "end"})...)
 	l.began("slow")
@@ -85,7 +87,8 @@ func TestKeys_ThousandAtOnceBesideASlowOne(t *testing.T) {
 func TestKeys_CrowdedKeyDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	const plans, each, others = 12, 100, 100
-	l := newLab(t, `lanes: {device: {key: "{{args.key}}"}}`, tool{name: "touch", lane: "device"})
+	l := newLab(t, `lanes: {device: {key: "{{args.key}}"}}`,
+		toolSpec{name: "touch", lane: "device"})
 	l.worker()
 	var crowd []client.WorkflowRun
 	for p := range plans {
@@ -120,7 +123,7 @@ func TestKeys_WaitingCallsRunOnTheNextHolder(t *testing.T) {
 	t.Parallel()
 	const queued, heartbeat = 5, 30 * time.Second
 	l := newLab(t, `lanes: {device: {key: "{{args.key}}", lease: 4s}}`,
-		tool{name: "touch", lane: "device", effect: "once", heartbeat: "30s"})
+		toolSpec{name: "touch", lane: "device", effect: "once", heartbeat: "30s"})
 	first := l.worker()
 	var calls []api.PlanCall
 	for i := range 1 + queued {

@@ -31,8 +31,8 @@ import (
 // patience bounds a whole test. It only ends tests that hang.
 const patience = 120 * time.Second
 
-// tool is a toolspec of these tests.
-type tool struct {
+// toolSpec is a toolspec of these tests.
+type toolSpec struct {
 	name, lane string
 	// handler is work by default, effect idempotent, access shared, and heartbeat 15s: tests
 	// without a lost worker should not lose one on a busy machine.
@@ -41,7 +41,7 @@ type tool struct {
 	more string
 }
 
-func (t tool) yaml() string {
+func (t toolSpec) yaml() string {
 	execution := fmt.Sprintf("{lane: %s, access: %s, effect: %s, timeout: 1m", t.lane,
 		cmp.Or(t.access, "shared"), cmp.Or(t.effect, "idempotent"))
 	if t.heartbeat != usual {
@@ -81,7 +81,7 @@ type lab struct {
 }
 
 // newLab starts a server; lanes is the text of lanes.yaml.
-func newLab(t *testing.T, lanes string, tools ...tool) *lab {
+func newLab(t *testing.T, lanes string, tools ...toolSpec) *lab {
 	t.Helper()
 	l := prepareLab(t, lanes, tools...)
 	l.Server = testserver.NewServer(t, serverArgs...)
@@ -92,7 +92,7 @@ func newLab(t *testing.T, lanes string, tools ...tool) *lab {
 var serverArgs = []string{"--dynamic-config-value", `matching.TaskQueueInfoByBuildIdTTL="1ms"`}
 
 // prepareLab returns a lab without a server.
-func prepareLab(t *testing.T, lanes string, tools ...tool) *lab {
+func prepareLab(t *testing.T, lanes string, tools ...toolSpec) *lab {
 	t.Helper()
 	testserver.Bin(t, "devserver") // skips the test where there are no programs
 	l := &lab{t: t, Witness: witness.Start(t), dir: t.TempDir()}

@@ -47,7 +47,7 @@ func TestCutOffWorker_StopsItsCallsBeforeTheNextHolder(t *testing.T) {
 			t.Parallel()
 			// The heartbeat of the calls is so long that it does not stop them.
 			l := newLab(t, "lanes: {lane: {limit: 1, lease: 4s, on_lost_lease: "+test.rule+"}}",
-				tool{name: "hold", lane: "lane", handler: test.handler, heartbeat: "12s"})
+				toolSpec{name: "hold", lane: "lane", handler: test.handler, heartbeat: "12s"})
 			w := newWire(l)
 			first := l.workerAt(w.Address)
 			l.hosted("lane", 1)
@@ -85,7 +85,7 @@ func TestCutOffWorker_StopsItsCallsBeforeTheNextHolder(t *testing.T) {
 // 100 ms, and none of its later writes is accepted. The test does not run in parallel, because it
 // measures a delay; neither does TestTakeover_IsQuick.
 func TestPausedWorker_NoticesItsLostLease(t *testing.T) {
-	l := newLab(t, "lanes: {lane: {limit: 1, lease: 4s}}", tool{name: "write", lane: "lane",
+	l := newLab(t, "lanes: {lane: {limit: 1, lease: 4s}}", toolSpec{name: "write", lane: "lane",
 		handler: "write", heartbeat: "1s"})
 	first := l.worker()
 	l.hosted("lane", 1)
@@ -173,8 +173,8 @@ func TestTakeover_IsQuick(t *testing.T) {
   line: {limit: 1, lease: 4s, queue_size: 5}
   keyed: {limit: 1, lease: 4s, key: "{{args.key}}"}
 `,
-		tool{name: "plain", lane: "plain"}, tool{name: "line", lane: "line"},
-		tool{name: "keyed", lane: "keyed"})
+		toolSpec{name: "plain", lane: "plain"}, toolSpec{name: "line", lane: "line"},
+		toolSpec{name: "keyed", lane: "keyed"})
 	next := func(run string) (map[string]witness.Span, time.Duration) {
 		t.Helper()
 		var calls []api.PlanCall

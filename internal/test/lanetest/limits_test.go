@@ -42,11 +42,11 @@ func yardFile() string {
 }
 
 // yardTools returns two tools for each lane: one that may run again, and one that must not.
-func yardTools() []tool {
-	var tools []tool
+func yardTools() []toolSpec {
+	var tools []toolSpec
 	for _, lane := range yardLanes {
-		tools = append(tools, tool{name: lane, lane: lane, heartbeat: "1s"},
-			tool{name: lane + "_once", lane: lane, effect: "once", heartbeat: "1s"})
+		tools = append(tools, toolSpec{name: lane, lane: lane, heartbeat: "1s"},
+			toolSpec{name: lane + "_once", lane: lane, effect: "once", heartbeat: "1s"})
 	}
 	return tools
 }

@@ -26,7 +26,7 @@ func eachOrder(t *testing.T, suffix string,
 	for _, lane := range []string{"server" + suffix, "holder" + suffix} {
 		t.Run(lane, func(t *testing.T) {
 			t.Parallel()
-			l := newLab(t, ordered, tool{name: "work", lane: lane})
+			l := newLab(t, ordered, toolSpec{name: "work", lane: lane})
 			l.worker()
 			busy := l.plan("busy", planCall("c", "work", order{Gate: "end"}))
 			l.began("busy")

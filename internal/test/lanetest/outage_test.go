@@ -99,10 +99,10 @@ func TestOutage_EndsNoCallOnALaneWithoutALimit(t *testing.T) {
 		t.Run(o.name, func(t *testing.T) {
 			t.Parallel()
 			l := prepareLab(t, "{}",
-				tool{name: "pay", lane: "general", effect: "once", heartbeat: usual},
-				tool{name: "book", lane: "general", effect: "once", heartbeat: usual},
-				tool{name: "read", lane: "general", effect: "read", heartbeat: usual},
-				tool{name: "put", lane: "general", heartbeat: usual})
+				toolSpec{name: "pay", lane: "general", effect: "once", heartbeat: usual},
+				toolSpec{name: "book", lane: "general", effect: "once", heartbeat: usual},
+				toolSpec{name: "read", lane: "general", effect: "read", heartbeat: usual},
+				toolSpec{name: "put", lane: "general", heartbeat: usual})
 			results := l.endure(o, 30*time.Second, map[string]order{"pay": {N: 1, Gate: "end"},
 				"book": {N: 2, MS: 10_000}, "read": {N: 3, Gate: "end"}, "put": {N: 4, MS: 10_000}})
 			l.once("pay")
@@ -121,9 +121,9 @@ func TestOutage_ShorterThanTheLeaseEndsNoCall(t *testing.T) {
 		t.Run(o.name, func(t *testing.T) {
 			t.Parallel()
 			l := prepareLab(t, `lanes: {lane: {limit: 2}, keyed: {key: "{{args.key}}"}}`,
-				tool{name: "pay", lane: "lane", effect: "once", heartbeat: usual},
-				tool{name: "read", lane: "lane", effect: "read", heartbeat: usual},
-				tool{name: "book", lane: "keyed", effect: "once", heartbeat: usual})
+				toolSpec{name: "pay", lane: "lane", effect: "once", heartbeat: usual},
+				toolSpec{name: "read", lane: "lane", effect: "read", heartbeat: usual},
+				toolSpec{name: "book", lane: "keyed", effect: "once", heartbeat: usual})
 			l.endure(o, 8*time.Second, map[string]order{"pay": {Gate: "end"}, "read": {Gate: "end"},
 				"book": {Gate: "end", Key: "k"}})
 			l.once("pay")
@@ -139,7 +139,7 @@ func TestOutage_ShorterThanTheLeaseEndsNoCall(t *testing.T) {
 func TestOutage_IsNamedByTheError(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "lanes: {lane: {limit: 1, lease: 2s}}",
-		tool{name: "pay", lane: "lane", effect: "once", heartbeat: "1m"})
+		toolSpec{name: "pay", lane: "lane", effect: "once", heartbeat: "1m"})
 	w := newWire(l)
 	l.workerAt(w.Address)
 	run := l.plan("pay", planCall("c", "pay", order{Gate: "never"}))

@@ -35,9 +35,9 @@ func TestQueueSize_IsExact(t *testing.T) {
 		name            string
 		limit, accepted int
 	}{{"small", 1, 4}, {"reject", 1, 1}, {"pair", 2, 5}, {"desk", 1, 3}}
-	var tools []tool
+	var tools []toolSpec
 	for _, lane := range lanes {
-		tools = append(tools, tool{name: lane.name, lane: lane.name})
+		tools = append(tools, toolSpec{name: lane.name, lane: lane.name})
 	}
 	l := newLab(t, `lanes:
   small: {limit: 1, queue_size: 3}
@@ -92,9 +92,9 @@ func TestQueueTimeout_EndsWaitingCalls(t *testing.T) {
   server_lane: {limit: 1, queue_timeout: 2s}
   holder_lane: {limit: 1, queue_size: 10, queue_timeout: 2s}
 `,
-		tool{name: "server", lane: "server", more: "queue_timeout: 2s"},
-		tool{name: "holder", lane: "holder", more: "queue_timeout: 2s"},
-		tool{name: "server_lane", lane: "server_lane"}, tool{name: "holder_lane",
+		toolSpec{name: "server", lane: "server", more: "queue_timeout: 2s"},
+		toolSpec{name: "holder", lane: "holder", more: "queue_timeout: 2s"},
+		toolSpec{name: "server_lane", lane: "server_lane"}, toolSpec{name: "holder_lane",
 			lane: "holder_lane"})
 	l.worker()
 	names := []string{"server", "holder", "server_lane", "holder_lane"}
@@ -130,7 +130,7 @@ func TestRate_BoundsStarts(t *testing.T) {
 	const rate, n = 10, 40
 	l := newLab(t, fmt.Sprintf("lanes: {free: {rate: %d}, bound: {rate: %d, limit: 5}}", rate,
 		rate),
-		tool{name: "free", lane: "free"}, tool{name: "bound", lane: "bound"})
+		toolSpec{name: "free", lane: "free"}, toolSpec{name: "bound", lane: "bound"})
 	l.worker()
 	l.worker()
 	runs := []client.WorkflowRun{l.plan("free", many(n, "free", order{MS: 5})...),
@@ -162,7 +162,7 @@ func TestRate_BoundsStarts(t *testing.T) {
 func TestBypass_IgnoresTheQueue(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "lanes: {lane: {limit: 1, queue_size: 0, bypass: [plan]}}",
-		tool{name: "work", lane: "lane"})
+		toolSpec{name: "work", lane: "lane"})
 	l.worker()
 	busy := l.start("busy", api.RunInput{Agent: agent(
 		api.ScriptStep{Calls: []api.ScriptCall{scriptCall("work", order{Gate: "end"})}})})

@@ -40,7 +40,7 @@ func (l *lab) pollers(lane string) int {
 // repeatable call are lost that way, another worker executes the call later.
 func TestCutOffWorkers_DoNotUseUpTheAttemptsOfACall(t *testing.T) {
 	t.Parallel()
-	read := tool{name: "read", lane: "far", effect: "read", heartbeat: "1s"}
+	read := toolSpec{name: "read", lane: "far", effect: "read", heartbeat: "1s"}
 	l := newLab(t, "lanes: {far: {}}", read)
 	l.write("tools/tools.yaml", strings.Replace(read.yaml(), "max_attempts: 10", "max_attempts: 3",
 		1))

@@ -270,7 +270,8 @@ func TestTool_CanBeCancelled(t *testing.T) {
 				t.Fatal(err)
 			}
 		} else {
-			e, _ = callError(t, err)
+			fault, _ := callError(t, err)
+			e = *fault
 		}
 		want := api.ErrCancelled
 		if effect == api.EffectOnce {

@@ -85,7 +85,7 @@ func recordFeatures(r api.Record) map[feature]bool {
 		featureInline: t.lane == api.LaneInline, featureRule: t.spends}
 }
 
-// summary adds up verdicts.
+// summary adds up evaluations.
 type summary struct {
 	scenarios, failed int
 	// pairs counts the scenarios in which two features occurred, by their place in features; a
@@ -98,7 +98,7 @@ func newSummary() *summary {
 	return &summary{pairs: map[[2]int]int{}, outcomes: map[string]int{}, runs: map[string]int{}}
 }
 
-func (s *summary) add(v verdict) {
+func (s *summary) add(v evaluation) {
 	s.scenarios++
 	if len(v.faults) > 0 {
 		s.failed++

@@ -37,10 +37,10 @@ func TestInteractions_KeepEveryPromise(t *testing.T) {
 	close(scenarios)
 	l := newLab(t, poor)
 	began, sum := time.Now(), newSummary()
-	verdicts, over := make(chan verdict), make(chan struct{})
+	evaluations, over := make(chan evaluation), make(chan struct{})
 	go func() {
 		defer close(over)
-		for v := range verdicts {
+		for v := range evaluations {
 			sum.add(v)
 			report(t, v, sum, began)
 		}
@@ -52,12 +52,12 @@ func TestInteractions_KeepEveryPromise(t *testing.T) {
 		for range *atOnce {
 			all.Go(func() {
 				for s := range scenarios {
-					verdicts <- execute(l, s)
+					evaluations <- execute(l, s)
 				}
 			})
 		}
 		all.Wait()
-		close(verdicts)
+		close(evaluations)
 		<-over
 	}()
 	l.keep(done)
@@ -76,7 +76,7 @@ func TestInteractions_KeepEveryPromise(t *testing.T) {
 const longForm = 2000
 
 // report prints the faults of a scenario, and now and then the progress.
-func report(t *testing.T, v verdict, sum *summary, began time.Time) {
+func report(t *testing.T, v evaluation, sum *summary, began time.Time) {
 	for _, fault := range v.faults {
 		t.Errorf("seed %d: %s", v.seed, fault)
 	}

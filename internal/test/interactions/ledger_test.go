@@ -136,9 +136,9 @@ func (l *ledger) find(key string) int {
 	return l.byKey[key]
 }
 
-// begun reports whether a call with a number has begun, and returns a channel that closes when the
-// ledger changes.
-func (l *ledger) begun(actor string, n int) (bool, <-chan struct{}) {
+// started reports whether a call with a number has started, and returns a channel that closes when
+// the ledger changes.
+func (l *ledger) started(actor string, n int) (bool, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.numbers[numbered{actor, n}].IsZero(), l.changed

@@ -45,8 +45,8 @@ type execution struct {
 	features map[feature]bool
 }
 
-// verdict is the outcome of a scenario.
-type verdict struct {
+// evaluation is the outcome of a scenario.
+type evaluation struct {
 	seed     uint64
 	faults   []string
 	features map[feature]bool
@@ -55,8 +55,8 @@ type verdict struct {
 	took           time.Duration
 }
 
-// execute runs a scenario to its end and judges it.
-func execute(l *lab, s *scenario) verdict {
+// execute runs a scenario to its end and evaluates it.
+func execute(l *lab, s *scenario) evaluation {
 	ctx, cancel := context.WithTimeout(l.ctx, endWithin)
 	defer cancel()
 	x := &execution{scenario: s, lab: l, ctx: ctx, began: time.Now(),
@@ -75,7 +75,7 @@ func execute(l *lab, s *scenario) verdict {
 	all.Wait()
 	x.adopt()
 	x.readRecords()
-	return x.verdict()
+	return x.evaluation()
 }
 
 // pause waits; it is false if the scenario has to end before.
@@ -285,7 +285,7 @@ func (x *execution) decide(run *switchyard.Run, ended <-chan struct{}) {
 		}
 		open, err := run.Approvals(x.ctx)
 		if err != nil {
-			continue // the run has not begun, or nobody answers
+			continue // the run has not started, or nobody answers
 		}
 		for _, a := range open {
 			x.decideOne(a)
@@ -309,9 +309,9 @@ func (x *execution) decideOne(a switchyard.Approval) {
 
 // await waits for a moment of a run; it is false if the run ends before.
 func (x *execution) await(actor string, m moment, ended <-chan struct{}) bool {
-	for m.begun > 0 {
-		begun, changed := x.lab.ledger.begun(actor, m.begun)
-		if begun {
+	for m.started > 0 {
+		started, changed := x.lab.ledger.started(actor, m.started)
+		if started {
 			break
 		}
 		select {
@@ -434,14 +434,14 @@ func (x *execution) readRecords() {
 	}
 }
 
-// verdict judges the scenario.
-func (x *execution) verdict() verdict {
+// evaluation evaluates the scenario.
+func (x *execution) evaluation() evaluation {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	v := &x.evidence
 	v.runs, v.seen = x.runs, x.lab.ledger.of(x.actorNames()...)
 	now := time.Now()
-	out := verdict{seed: x.seed, faults: v.judge(),
+	out := evaluation{seed: x.seed, faults: v.evaluate(),
 		outcomes: map[string]int{}, runs: map[string]int{}, took: now.Sub(x.began)}
 	for _, name := range x.lab.during(x.began, now) {
 		x.features[featureOf(name)] = true

@@ -64,11 +64,11 @@ type actor struct {
 	blocks []block
 }
 
-// moment is a point of a run: some time after the call number has begun, or after the start if that
-// is zero.
+// moment is a point of a run: some time after the call number has started, or after the start if
+// that is zero.
 type moment struct {
-	begun int
-	after time.Duration
+	started int
+	after   time.Duration
 }
 
 // fork starts a run from a point of another one.
@@ -280,7 +280,7 @@ func (g *generator) moment(a actor) *moment {
 	if g.chance(70) {
 		turn := a.turns[g.IntN(len(a.turns))]
 		if o := turn[g.IntN(len(turn))]; !isHelper(o.spec.name) {
-			m.begun = o.n
+			m.started = o.n
 			return m
 		}
 	}
@@ -417,7 +417,7 @@ func (g *generator) block() block {
 		b.order.ways, b.order.ms = []string{waySlow}, 200+g.IntN(400)
 	}
 	if b.kind == blockCancel && g.chance(80) {
-		b.wait.begun = b.order.n
+		b.wait.started = b.order.n
 	}
 	b.again = g.chance(60)
 	b.leave = []leaving{leaveNever, leaveBefore, leaveAfter, leaveAfter, leaveOther}[g.IntN(5)]

@@ -76,9 +76,9 @@ var laneLimits = map[string]int{"one": 1, "pair": 2, "desk": 1, "line": 1, "shor
 // The times of the tools.
 const (
 	toolTimeout = "1s"
-	// settleAfter is longer than an attempt, which makes the second answer of a verifier final.
+	// absentAfter is longer than an attempt, which makes the second answer of a verifier final.
 	// repeatAfter is the shortest that is allowed with on_absent: repeat.
-	settleAfter = "2500ms"
+	absentAfter = "2500ms"
 	repeatAfter = "6s"
 )
 
@@ -126,10 +126,10 @@ execution: {%s}
 			"\"{{args.place}}\", note: \"{{args.note}}\"}}\n", t.undo)
 	}
 	if t.verifier != "" {
-		settle := map[string]string{"report": settleAfter, "repeat": repeatAfter}[t.absent]
+		wait := map[string]string{"report": absentAfter, "repeat": repeatAfter}[t.absent]
 		fmt.Fprintf(&b, "verify: {tool: %s, arguments: {key: \"{{call.key}}\", place: "+
 			"\"{{args.place}}\"}, done: done, result: receipt, settle_after: %s, on_absent: %s}\n",
-			t.verifier, settle, t.absent)
+			t.verifier, wait, t.absent)
 	}
 	return b.String()
 }

@@ -1,5 +1,5 @@
-// Package lanetest tests the guarantees of lanes on a real server: limits, order, bounds and takeover,
-// and all guarantees under random faults.
+// Package lanetest tests the guarantees of lanes on a real server: limits, order, bounds and
+// takeover, and all guarantees under random faults.
 package lanetest
 
 import (

@@ -76,8 +76,8 @@ type Witness struct {
 	changed chan struct{}
 }
 
-// Listen returns a witness that tools reach at its Address. Close ends it.
-func Listen() (*Witness, error) {
+// listen returns a witness that tools reach at its Address. Close ends it.
+func listen() (*Witness, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func Listen() (*Witness, error) {
 // Start returns a witness that ends with the test.
 func Start(t testing.TB) *Witness {
 	t.Helper()
-	w, err := Listen()
+	w, err := listen()
 	if err != nil {
 		t.Fatal(err)
 	}

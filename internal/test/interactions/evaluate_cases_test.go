@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 )
 
-// situation is evidence of a run s1-a, with the calls of its agent, before it is judged.
+// situation is evidence of a run s1-a, with the calls of its agent, before it is evaluated.
 type situation struct {
 	*evidence
 	run *ranRun
@@ -66,8 +66,8 @@ func (s *situation) undo(kind api.ErrorType, note string) {
 	r.Arguments, _ = json.Marshal(own{Key: "s1-a/1.1", Note: note})
 }
 
-// The judge finds each broken promise, and nothing where all are kept.
-func TestJudge_FindsBrokenPromises(t *testing.T) {
+// The evaluation finds each broken promise, and nothing where all are kept.
+func TestEvaluate_FindsBrokenPromises(t *testing.T) {
 	for name, test := range map[string]struct {
 		tools []string
 		do    func(s *situation)
@@ -181,7 +181,7 @@ func TestJudge_FindsBrokenPromises(t *testing.T) {
 	} {
 		s := newSituation(test.tools...)
 		test.do(s)
-		got := s.judge()
+		got := s.evaluate()
 		if test.want == "" && len(got) > 0 || test.want != "" && (len(got) == 0 ||
 			!strings.Contains(strings.Join(got, "\n"), test.want)) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
@@ -190,7 +190,7 @@ func TestJudge_FindsBrokenPromises(t *testing.T) {
 }
 
 // What clients of a session are told is compared with the ledger.
-func TestJudge_ComparesWhatClientsWereTold(t *testing.T) {
+func TestEvaluate_ComparesWhatClientsWereTold(t *testing.T) {
 	done := &api.CallOutcome{Result: &api.Result{}}
 	failed := func(kind api.ErrorType) *api.CallOutcome {
 		return &api.CallOutcome{Error: api.Errorf(kind, "failed")}
@@ -218,7 +218,7 @@ func TestJudge_ComparesWhatClientsWereTold(t *testing.T) {
 			s.call(s.run, id, "pay", api.ErrOutcomeUnknown)
 			s.act(s.run, id, "pay", 1)
 		}
-		got := strings.Join(s.judge(), "\n")
+		got := strings.Join(s.evaluate(), "\n")
 		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}

@@ -55,8 +55,8 @@ func (v *evidence) fault(format string, args ...any) {
 	v.faults = append(v.faults, fmt.Sprintf(format, args...))
 }
 
-// judge compares records and answers with the ledger.
-func (v *evidence) judge() []string {
+// evaluate compares records and answers with the ledger.
+func (v *evidence) evaluate() []string {
 	for _, r := range v.runs {
 		v.ending(r)
 		v.gapless(r)

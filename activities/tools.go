@@ -14,6 +14,7 @@ import (
 	"github.com/switchyard/switchyard/activities/results"
 	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -39,7 +40,7 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 		defer stop()
 	}
 	p.saveNote(ctx, instances.Note(ctx))
-	result, failure := a.call(ctx, t)
+	result, failure := a.contained(ctx, t)
 	if failure != waiting {
 		failure = instances.Noted(ctx, failure)
 		slots.RecordWait(ctx, &result, failure)
@@ -91,7 +92,24 @@ func (a *Activities) inputs(ctx context.Context, t *attempt) (*toolspecs.Compile
 	return nil, e
 }
 
-func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Error) {
+// contained makes a call. A panic ends this call only: as outcome_unknown if its tool may have
+// acted, else as execution_error.
+func (a *Activities) contained(ctx context.Context, t attempt) (result api.Result,
+	failure *api.Error) {
+	var started *toolspecs.Spec
+	defer panics.Tool.Contain(ctx, nil, func(failed error) {
+		failure = api.Errorf(api.ErrExecution, "the call ended with %v", failed)
+		failure.Phase, failure.NotStarted = api.PhaseExecution, started == nil
+		if started != nil {
+			failure.SetUnclear(started.Execution.Effect)
+		}
+	}, "tool", t.tool, "call_id", t.id)
+	return a.call(ctx, t, func(spec *toolspecs.Spec) { started = spec })
+}
+
+// call makes a call, and calls starts just before the tool can act.
+func (a *Activities) call(ctx context.Context, t attempt,
+	starts func(*toolspecs.Spec)) (api.Result, *api.Error) {
 	compiled, missing := a.inputs(ctx, &t)
 	if missing != nil {
 		return api.Result{}, missing
@@ -119,6 +137,7 @@ func (a *Activities) call(ctx context.Context, t attempt) (api.Result, *api.Erro
 	if e := a.overdue(ctx, t); e != nil {
 		return api.Result{}, e
 	}
+	starts(spec)
 	began := time.Now()
 	answer, err := instances.Execute(timeout, kind, spec, t.Arguments)
 	took := time.Since(began)

@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/executor/function"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -439,7 +440,7 @@ func BenchmarkTool(b *testing.B) {
 			return nil, err
 		}
 		for b.Loop() {
-			result, failure := bench.call(ctx, call)
+			result, failure := bench.contained(ctx, call)
 			if failure != nil {
 				return nil, failure
 			}
@@ -480,5 +481,28 @@ func TestTimeout_IsBoundedByThePlan(t *testing.T) {
 	}
 	if s.Execution.Timeout.Std() != time.Minute {
 		t.Error("the spec was changed")
+	}
+}
+
+// A panic of an executor ends its call only. Once the executor has the call, a call that must not
+// be repeated may have acted.
+func TestTool_PanicEndsTheCallAlone(t *testing.T) {
+	var broken map[string]int
+	for effect, want := range map[api.Effect]api.ErrorType{api.EffectOnce: api.ErrOutcomeUnknown,
+		api.EffectRead: api.ErrExecution, api.EffectIdempotent: api.ErrExecution} {
+		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect = effect },
+			func(context.Context, *toolspecs.Spec, json.RawMessage) (executor.Answer, error) {
+				broken["x"] = 1
+				return executor.Answer{}, nil
+			})
+		before := panics.Counts()[panics.Tool]
+		_, err := b.execute(t, executionOf(compiled), nil)
+		e, _ := callError(t, err)
+		if e.Type != want || e.NotStarted || e.Retryable || strings.Contains(e.Message, "goroutine") {
+			t.Errorf("%s: got %+v", effect, e)
+		}
+		if got := panics.Counts()[panics.Tool]; got != before+1 {
+			t.Errorf("%s: %d panics are counted", effect, got-before)
+		}
 	}
 }

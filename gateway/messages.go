@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime/debug"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -16,6 +15,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/wire"
 	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/panics"
 )
 
 // allowedMethods are the methods of HTTP that the gateway serves.
@@ -134,14 +134,10 @@ func unsupportedVersion(version string) *jsonrpc.Error {
 // process, and with it the requests of others.
 func (g *Gateway) guard(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
-		defer func() {
-			if cause := recover(); cause != nil {
-				g.config.Logger.Error("a request panicked", "method", method, "cause", cause,
-					"stack", string(debug.Stack()))
-				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
-					Message: "the request failed inside the gateway"}
-			}
-		}()
+		defer panics.Gateway.Contain(ctx, g.config.Logger, func(error) {
+			res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError,
+				Message: "the request failed inside the gateway"}
+		}, "method", method)
 		return next(ctx, method, req)
 	}
 }

@@ -158,15 +158,15 @@ func TestLog_HasNothingOfWhatClientsDoWrong(t *testing.T) {
 	}
 }
 
-// panics is a store of approvals that fails.
-type panics struct{ *fakeSessions }
+// panicking is a store of approvals that fails.
+type panicking struct{ *fakeSessions }
 
-func (panics) Approvals(context.Context) ([]OpenApproval, error) { panic("out of order") }
+func (panicking) Approvals(context.Context) ([]OpenApproval, error) { panic("out of order") }
 
 func TestOperatorTools_SurvivePanics(t *testing.T) {
 	log := &logs{}
 	l := newLab(t, func(c *Config) {
-		c.Logger, c.Sessions = log.logger(), panics{c.Sessions.(*fakeSessions)}
+		c.Logger, c.Sessions = log.logger(), panicking{c.Sessions.(*fakeSessions)}
 	})
 	s := l.connect(l.url+OperatorPath, nil)
 	_, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_approvals"})
@@ -174,8 +174,8 @@ func TestOperatorTools_SurvivePanics(t *testing.T) {
 	if !ok || fault.Message != "the request failed inside the gateway" {
 		t.Errorf("got %v", err)
 	}
-	if want := "level=ERROR msg=\"a request panicked\" method=tools/call " +
-		"cause=\"out of order\"\n"; log.String() != want {
+	if want := "level=ERROR msg=\"a panic was recovered\" place=gateway " +
+		"panic=\"a value of type string\" method=tools/call\n"; log.String() != want {
 		t.Errorf("the log has %s", log.String())
 	}
 	if err := s.Ping(t.Context(), nil); err != nil {

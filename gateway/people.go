@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/panics"
 )
 
 // replyName is the name of the one question of a result, if the tool gives it none.
@@ -127,6 +128,7 @@ func (c *openCall) elicit(ask string, question *mcp.ElicitParams) error {
 	answered := make(chan *mcp.ElicitResult, 1)
 	go func() {
 		defer close(answered)
+		defer panics.Gateway.Contain(ctx, c.config.Logger, nil)
 		res, err := c.request.session.Elicit(ctx, question)
 		if err == nil {
 			answered <- res

@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/tokens"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -143,11 +144,12 @@ func further(calls int) string {
 
 // decideOn is preValidate for any call. The decision on a call that the run itself makes includes
 // its tool and arguments, because history records them nowhere else before the call runs.
-func (a *Admitter) decideOn(r api.AdmissionRequest, c api.Call) api.AdmissionDecision {
+func (a *Admitter) decideOn(r api.AdmissionRequest, c api.Call) (v api.AdmissionDecision) {
+	v.ID = c.ID
+	defer containPanic(context.Background(), c, &v)
 	if !c.OfRun() {
 		return a.preValidate(r, c)
 	}
-	v := api.AdmissionDecision{ID: c.ID}
 	if c.Problem == "" {
 		v = a.preValidate(r, c)
 	} else {
@@ -160,6 +162,20 @@ func (a *Admitter) decideOn(r api.AdmissionRequest, c api.Call) api.AdmissionDec
 		v.Arguments = json.RawMessage(c.Arguments)
 	}
 	return v
+}
+
+// containPanic is to be deferred by a part of the admission of one call. A panic refuses this call
+// and no other.
+func containPanic(ctx context.Context, c api.Call, v *api.AdmissionDecision) {
+	if cause := recover(); cause != nil {
+		panics.Note(ctx, nil, panics.Admission, panics.Text(cause), "tool", c.Tool, "call_id", c.ID)
+		v.Error = api.Errorf(api.ErrExecution, "the call was refused because of %v", panics.Err)
+		v.Error.Phase = api.PhasePreExecution
+		*v = stopped(*v)
+		if c.OfRun() {
+			v.CallPurpose, v.Tool = c.CallPurpose, c.Tool
+		}
+	}
 }
 
 // preValidate checks that the tool exists and is active, its requirements, and the arguments.

@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard/internal/test/cases"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
 func admitBench(t testing.TB) (*bench, api.AdmissionRequest) {
@@ -217,5 +218,29 @@ func BenchmarkAdmit(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A panic while one call is admitted refuses this call and ends nothing else.
+func TestAdmit_PanicRefusesTheCallAlone(t *testing.T) {
+	_, r := admitBench(t)
+	asked := 0
+	b := setUp(t, catalogOf(t, spec("read_file", nil)), func(c *Config) {
+		c.Lanes = func() *lanes.Set {
+			if asked++; asked == 1 {
+				panic("a fault of a lane")
+			}
+			return lanes.Of()
+		}
+	})
+	r.Calls = []api.Call{{ID: "1.1", Tool: "read_file", Arguments: `{"path":"a"}`},
+		{ID: "1.2", Tool: "read_file", Arguments: `{"path":"b"}`}}
+	decisions := b.admit(t, r)
+	if e := decisions[0].Error; e == nil || e.Type != api.ErrExecution ||
+		strings.Contains(e.Message, "lane") {
+		t.Errorf("the first call: %v", e)
+	}
+	if e := decisions[1].Error; e != nil {
+		t.Errorf("the second call: %v", e)
 	}
 }

@@ -68,7 +68,9 @@ func recordedSize(v any) int {
 // beforeCall runs the hooks before one call in order. Each hook sees the arguments that the
 // previous one left.
 func (a *Admitter) beforeCall(ctx context.Context, r api.AdmissionRequest, c api.Call,
-	v api.AdmissionDecision, before []api.Hook) api.AdmissionDecision {
+	v api.AdmissionDecision, before []api.Hook) (out api.AdmissionDecision) {
+	out = v
+	defer containPanic(ctx, c, &out)
 	tool, _ := toolOf(r, c.Tool)
 	ctx = hooks.WithContext(ctx, *r.Origin, r.Parent, c.ID, tool)
 	if len(v.Arguments) > 0 {

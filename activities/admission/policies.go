@@ -140,6 +140,8 @@ func withRunning(calls []api.PastCalls, tool string) []api.PastCalls {
 // allow the call without the approval that its toolspec declares.
 func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, c api.Call,
 	v api.AdmissionDecision, made *reservations) (out api.AdmissionDecision, allowed bool) {
+	out = v
+	defer containPanic(ctx, c, &out)
 	all, agents := a.inForce(ctx, r)
 	sets := append(slices.Clone(all), agents)
 	tool, _ := toolOf(r, c.Tool)

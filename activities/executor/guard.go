@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"runtime/debug"
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -18,8 +17,7 @@ func Guard[T any](ctx context.Context, handler string, f func() (T, error)) (out
 	defer func() {
 		if p := recover(); p != nil {
 			said := RedactorOf(ctx).Text(fmt.Sprint(p))
-			slog.ErrorContext(ctx, "tool panicked", "handler", handler, "panic", said, "stack",
-				string(debug.Stack()))
+			panics.Note(ctx, nil, panics.Tool, said, "handler", handler)
 			var nothing T
 			out, err = nothing, api.Errorf(api.ErrExecution, "the tool's function panicked: %s",
 				said)

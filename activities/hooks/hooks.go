@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
-	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/tool"
 	"go.temporal.io/sdk/activity"
@@ -102,8 +101,7 @@ func Call[T any](ctx context.Context, h api.Hook, f func(context.Context) (T, er
 		defer func() {
 			if p := recover(); p != nil {
 				said := executor.RedactorOf(ctx).Text(fmt.Sprint(p))
-				slog.ErrorContext(ctx, "hook panicked", "hook", h.Name, "panic", said, "stack",
-					string(debug.Stack()))
+				panics.Note(ctx, nil, panics.Hook, said, "hook", h.Name)
 				e.err = fmt.Errorf("it panicked: %s", said)
 			}
 			done <- e

@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/panics"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 )
@@ -31,6 +32,7 @@ func (h *hosting) finish(end ending) (api.InstanceProgress, error) {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
+		defer panics.Instance.Contain(context.Background(), nil, nil)
 		h.close(end)
 	}()
 	h.waitClosed(closed, end)

@@ -17,6 +17,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor/command"
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -211,7 +212,11 @@ func (h *hosting) lostError(why string) *api.Error {
 
 // create creates the instance. If the factory's error is transient, it retries by the tool's retry
 // policy.
-func (h *hosting) create(ctx context.Context) creation {
+func (h *hosting) create(ctx context.Context) (made creation) {
+	defer panics.Instance.Contain(ctx, nil, func(failed error) {
+		made = creation{nil, api.Errorf(api.ErrExecution, "the instance of %s could not be created: %v",
+			h.request.Name(), failed)}
+	})
 	retry := h.spec.Execution.Retry
 	wait := retry.InitialInterval.Std()
 	for attempt := 1; ; attempt++ {

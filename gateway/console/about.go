@@ -145,7 +145,9 @@ func (c *aboutCache) of(ctx context.Context, keys []aboutKey) []*about {
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			a, err := readAbout(ctx, c.backend, runRef{ID: key.run}, key.call)
+			a, err := contained(ctx, func() (*about, error) {
+				return readAbout(ctx, c.backend, runRef{ID: key.run}, key.call)
+			})
 			if err != nil {
 				_, text := explain(err)
 				a = &about{Fault: text}

@@ -128,7 +128,7 @@ func (p *poller) poll(ctx context.Context) (read bool) {
 	ctx, cancel := context.WithTimeout(ctx, pollWithin)
 	defer cancel()
 	began := p.now()
-	list, err := p.fresh(ctx)
+	list, err := contained(ctx, func() (waitingList, error) { return p.fresh(ctx) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/switchyard/switchyard/internal/panics"
 )
 
 const (
@@ -124,7 +126,9 @@ func (c *viewCache) join(key string, run runRef, before int) (*runView, *flight)
 // fly reads the view of a flight and keeps it.
 func (c *viewCache) fly(ctx context.Context, f *flight, key string, run runRef, before int) {
 	began := time.Now()
-	view, err := readRun(ctx, c.backend, run, before)
+	view, err := contained(ctx, func() (*runView, error) {
+		return readRun(ctx, c.backend, run, before)
+	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f.view, f.err = view, err
@@ -151,4 +155,11 @@ func (c *viewCache) land(key string, f *flight) {
 	if c.flights[key] == f {
 		delete(c.flights, key)
 	}
+}
+
+// contained returns what f returns. In a goroutine of its own, a panic on the records of one run
+// would end the gateway; here it is an error.
+func contained[T any](ctx context.Context, f func() (T, error)) (out T, err error) {
+	defer panics.Gateway.Contain(ctx, nil, func(failed error) { err = failed })
+	return f()
 }

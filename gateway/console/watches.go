@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 )
 
 const (
@@ -133,7 +134,7 @@ func (w *watches) tell(run runRef, one *watch, changed, ended bool) {
 
 // state identifies what a page of the run shows, or why it cannot be read.
 func (w *watches) state(ctx context.Context, run runRef) (state string, ended bool, err error) {
-	s, err := w.backend.outline(ctx, run)
+	s, err := contained(ctx, func() (history.Summary, error) { return w.backend.outline(ctx, run) })
 	if err != nil {
 		status, _ := explain(err)
 		return fmt.Sprint("error ", status), false, err

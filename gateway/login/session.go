@@ -16,6 +16,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/access"
+	"github.com/switchyard/switchyard/internal/panics"
 )
 
 // Names of cookies.
@@ -168,6 +169,7 @@ func (l *Login) whileValid(r *http.Request, s session) (context.Context, context
 	ticker := time.NewTicker(checkEvery)
 	go func() {
 		defer ticker.Stop()
+		defer panics.Gateway.Contain(ctx, nil, func(error) { stop() })
 		for {
 			select {
 			case <-ctx.Done():

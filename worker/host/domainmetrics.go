@@ -10,6 +10,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/panics"
 )
 
 // domainMetrics are Switchyard's own metrics of this process; docs/metrics.md lists them. Label
@@ -107,9 +108,27 @@ func newDomainMetrics(r prometheus.Registerer) *domainMetrics {
 	}
 	m.asked = prometheus.NewCounter(prometheus.CounterOpts{Name: "switchyard_questions_asked_total",
 		Help: "Questions that calls asked."})
-	r.MustRegister(m.asked)
+	r.MustRegister(m.asked, panicCounter{})
 	m.begin()
 	return m
+}
+
+// panicCounter exports how many panics the process has recovered.
+type panicCounter struct{}
+
+var panicsTotal = prometheus.NewDesc("switchyard_panics_total",
+	"Panics that ended a call, step or request alone, by place.", []string{"place"}, nil)
+
+// Describe implements prometheus.Collector.
+func (panicCounter) Describe(to chan<- *prometheus.Desc) { to <- panicsTotal }
+
+// Collect implements prometheus.Collector.
+func (panicCounter) Collect(to chan<- prometheus.Metric) {
+	counts := panics.Counts()
+	for _, place := range panics.InWorkers {
+		to <- prometheus.MustNewConstMetric(panicsTotal, prometheus.CounterValue,
+			float64(counts[place]), string(place))
+	}
 }
 
 // begin initializes counters with known labels to zero: Prometheus does not see an increase from

@@ -20,6 +20,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/panics"
 )
 
 // serve starts the endpoints of a registry on a free port.
@@ -366,4 +367,38 @@ func BenchmarkMetrics(b *testing.B) {
 			tagged.Timer("temporal_latency").Record(time.Millisecond)
 		}
 	})
+}
+
+// A panic becomes the failure that the SDK would report, and is counted by its place.
+func TestObserver_CountsPanics(t *testing.T) {
+	before := panics.Counts()
+	registry := prometheus.NewRegistry()
+	var log output
+	o := newObserver(registry, slog.New(slog.NewTextHandler(&log, nil))).forLane("general")
+	for name, place := range map[string]panics.Place{"probe": panics.Tool,
+		api.ModelActivity: panics.Model, api.AdmitActivity: panics.Admission,
+		api.HookActivity: panics.Hook, api.HostInstanceActivity: panics.Instance,
+		api.PinActivity: panics.Activity} {
+		a := observedActivity{observer: o}
+		a.Next = &panicking{}
+		_, err := a.contained(t.Context(), name, nil)
+		failure, ok := errors.AsType[*temporal.ApplicationError](err)
+		if !ok || failure.Type() != panicError || failure.NonRetryable() {
+			t.Errorf("%s: got %v", name, err)
+		}
+		serve(t, registry).has(t, fmt.Sprintf(`switchyard_panics_total{place="%s"} %d`, place,
+			before[place]+1))
+	}
+	if got := log.String(); !contains(got, "metrics_test.go") || strings.Contains(got, "a secret") {
+		t.Errorf("the log is\n%s", got)
+	}
+}
+
+// panicking is an activity that panics.
+type panicking struct {
+	interceptor.ActivityInboundInterceptorBase
+}
+
+func (*panicking) ExecuteActivity(context.Context, *interceptor.ExecuteActivityInput) (any, error) {
+	panic("a secret")
 }

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/panics"
 )
 
 // observer counts and logs the results of activities. It has no influence on runs.
@@ -83,7 +84,7 @@ func (a *observedActivity) ExecuteActivity(ctx context.Context,
 	began := time.Now()
 	a, info := a.placed(activity.GetInfo(ctx), in.Args)
 	ended := a.counts.count(a.lane, info)
-	result, err := a.Next.ExecuteActivity(ctx, in)
+	result, err := a.contained(ctx, info.ActivityType.Name, in)
 	ended()
 	took := time.Since(began)
 	if see, own := ofRun[info.ActivityType.Name]; own {
@@ -93,6 +94,34 @@ func (a *observedActivity) ExecuteActivity(ctx context.Context,
 		a.called(ctx, info, result, err, took)
 	}
 	return result, err
+}
+
+// panicError is the type of the failure by which Temporal's SDK reports an activity that panicked.
+const panicError = "PanicError"
+
+// contained executes an activity. The SDK recovers from panics, too, and does not count them.
+func (a *observedActivity) contained(ctx context.Context, name string,
+	in *interceptor.ExecuteActivityInput) (result any, err error) {
+	place, named := panicPlaces[name]
+	if _, own := ofRun[name]; own && !named {
+		place = panics.Activity
+	} else if !named {
+		place = panics.Tool
+	}
+	defer place.Contain(ctx, a.logger, func(failed error) {
+		err = temporal.NewApplicationError("the activity ended with "+failed.Error(), panicError)
+	}, "activity", name)
+	return a.Next.ExecuteActivity(ctx, in)
+}
+
+// panicPlaces maps activities to where they panic. All others of ofRun are panics.Activity, and
+// calls are panics.Tool.
+var panicPlaces = map[string]panics.Place{
+	api.AdmitActivity:        panics.Admission,
+	api.AdmitEditActivity:    panics.Admission,
+	api.ModelActivity:        panics.Model,
+	api.HookActivity:         panics.Hook,
+	api.HostInstanceActivity: panics.Instance,
 }
 
 // activityEnd is a finished activity.

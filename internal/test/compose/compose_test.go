@@ -55,6 +55,7 @@ func TestCompose_CarriesRunsThroughFaultsAndUpgrades(t *testing.T) {
 		{"the librarian", d.librarian},
 		{"the Web UI in a browser", d.webUI},
 		{"the codec server", d.codec},
+		{"a call through the gateway", d.gateway},
 		{"Prometheus", d.metrics},
 		{"down, and up again", d.downAndUp},
 		{"backup and restore", d.backup},

@@ -37,7 +37,8 @@ func newStack(t *testing.T, e *engine) *stack {
 	for name := range bytes.SplitSeq(bytes.Trim(list, "\x00"), []byte{0}) {
 		copyFile(t, filepath.Join(root, string(name)), filepath.Join(s.dir, string(name)))
 	}
-	for _, name := range []string{"UI_PORT", "CODEC_PORT", "PROMETHEUS_PORT"} {
+	for _, name := range []string{"UI_PORT", "CODEC_PORT", "PROMETHEUS_PORT",
+		"GATEWAY_PORT"} {
 		s.settings[name] = freePort(t)
 	}
 	versions, err := os.ReadFile(filepath.Join(e.folder, "versions.env"))

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/switchyard/switchyard/internal/panics"
 )
 
 // Program describes a root command and its groups of commands.
@@ -29,7 +32,10 @@ func (p Program) Run(ctx context.Context, args []string, stdio Stdio) int {
 	return p.execute(ctx, a, args)
 }
 
-func (p Program) execute(ctx context.Context, a *App, args []string) int {
+func (p Program) execute(ctx context.Context, a *App, args []string) (code int) {
+	defer panics.Command.Contain(ctx, slog.New(slog.DiscardHandler), func(error) {
+		code = a.Report(errInside)
+	})
 	a.Connection.program = a.Program
 	a.Out, a.Err = visibleTo(a.Out, a), visibleTo(a.Err, a)
 	root := p.Root(a)
@@ -43,6 +49,10 @@ func (p Program) execute(ctx context.Context, a *App, args []string) int {
 	}
 	return a.Report(err)
 }
+
+// errInside is the error of a command that panicked.
+var errInside = Errorf(ExitUsage, "the command failed because of a fault in this program; "+
+	"report the command line and the version, see starter version")
 
 // asksJSON reports whether a command line selects JSON output, even if the rest is invalid.
 func asksJSON(args []string) bool {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"syscall"
@@ -43,5 +44,20 @@ func TestProgram_EndsWithTheSecondSignal(t *testing.T) {
 		}
 		close(hang)
 		<-ended
+	}
+}
+
+// A command that panics ends with one line and no stack.
+func TestProgram_ReportsAPanicInOneLine(t *testing.T) {
+	p := Program{Commands: []func(*App) []*cobra.Command{func(*App) []*cobra.Command {
+		return []*cobra.Command{{Use: "fail", RunE: func(*cobra.Command, []string) error {
+			panic("a foreign answer")
+		}}}
+	}}}
+	var out, failed bytes.Buffer
+	code := p.Run(context.Background(), []string{"fail"}, Stdio{Out: &out, Err: &failed})
+	if want := "starter: " + errInside.Error() + "\n"; code != ExitUsage || failed.String() != want ||
+		out.Len() > 0 {
+		t.Errorf("exit code %d, %q, want %q", code, failed.String(), want)
 	}
 }

@@ -279,7 +279,8 @@ func (v *evidence) once() {
 			}
 		}
 		for key, effects := range groups {
-			own := slices.ContainsFunc(effects, func(e effect) bool { return root(e.Workflow) == r.id })
+			own := slices.ContainsFunc(effects,
+				func(e effect) bool { return root(e.Workflow) == r.id })
 			if toolNamed(effects[0].Tool).effect == api.EffectOnce && own &&
 				len(effects) > r.actor.wanted(effects[0]) {
 				v.fault("%s: %s took effect %d times: %s", r.id, key, len(effects), list(effects))

@@ -33,8 +33,8 @@ type lab struct {
 	witness *witness.Witness
 
 	workers []*testserver.Process
-	// requests are faults that scenarios cause, deaths are workers that tools have killed. Processes
-	// are started by the goroutine of the test only.
+	// requests are faults that scenarios cause, deaths are workers that tools have killed. Only the
+	// goroutine of the test starts processes.
 	requests chan request
 	deaths   chan *testserver.Process
 

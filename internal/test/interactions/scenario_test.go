@@ -128,8 +128,8 @@ type blockKind string
 const (
 	// blockCall makes a call.
 	blockCall blockKind = "call"
-	// blockRepeat loses the answer of a call and repeats the call, as a client does whose connection
-	// broke.
+	// blockRepeat loses the answer of a call and repeats the call, as a client does whose
+	// connection broke.
 	blockRepeat blockKind = "repeat"
 	// blockKey makes a call twice under one idempotency key, blockID under one ID.
 	blockKey blockKind = "key"
@@ -411,7 +411,8 @@ func (g *generator) block() block {
 		return b
 	}
 	b.order = g.order(func(t spec) bool {
-		return t.effect == api.EffectOnce && !t.batch && !t.instance && (!t.approval || g.chance(20))
+		return t.effect == api.EffectOnce && !t.batch && !t.instance &&
+			(!t.approval || g.chance(20))
 	})
 	if g.chance(70) && b.order.ways[0] == wayOK {
 		b.order.ways, b.order.ms = []string{waySlow}, 200+g.IntN(400)

@@ -71,7 +71,8 @@ func (c *conversation) submit(call api.SessionCall) (status api.SessionCallStatu
 }
 
 // outcome waits for the end of a call that was submitted.
-func (c *conversation) outcome(call api.SessionCall, status api.SessionCallStatus) *api.CallOutcome {
+func (c *conversation) outcome(call api.SessionCall,
+	status api.SessionCallStatus) *api.CallOutcome {
 	for status.Outcome == nil {
 		now, err := c.session.Wait(c.ctx, status, 5*time.Second)
 		if err == nil {

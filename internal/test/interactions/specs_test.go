@@ -60,8 +60,8 @@ func toolNamed(name string) spec {
 	return spec{name: name}
 }
 
-// lanes have limits that the witness checks. Most are keyed by a place that belongs to one scenario,
-// so that a scenario waits for its own calls; one and pair are shared by all.
+// lanes have limits that the witness checks. Most are keyed by a place that belongs to one
+// scenario, so that a scenario waits for its own calls; one and pair are shared by all.
 const lanes = `lanes:
   one: {limit: 1, lease: 4s}
   pair: {limit: 2, queue_size: 4, lease: 4s}

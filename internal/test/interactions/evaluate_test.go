@@ -197,13 +197,17 @@ func mayHaveActed(t spec, e *api.Error) bool {
 	return e.Unclear || e.Phase == api.PhasePostExecution
 }
 
-// takenOver reports whether the source of a forked run made the call before the fork.
+// takenOver reports whether a run above a fork made the call. An open source may have made it while
+// starter read its history.
 func (v *evidence) takenOver(r *ranRun, record api.Record) bool {
 	if record.WorkflowID != r.id {
 		return false
 	}
-	for _, e := range v.inherited(r) {
-		if e.Call == record.CallID || e.Tool == record.Tool {
+	for above := r.source; above != nil; above = above.source {
+		if slices.ContainsFunc(v.seen.effects, func(e effect) bool {
+			return root(e.Workflow) == above.id && (e.Call == record.CallID ||
+				e.Tool == record.Tool)
+		}) {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"sync"
 
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -59,6 +60,10 @@ type Client struct {
 	taskQueue string
 	// opened is set if Close closes the connection.
 	opened bool
+
+	mu sync.Mutex
+	// flows are the sessions with calls in flight, by workflow ID.
+	flows map[string]*sessionFlow
 }
 
 // Dial connects to the server and waits for its first answer, at most 5 seconds.

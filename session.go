@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"sync/atomic"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -32,8 +31,9 @@ type SessionStart struct {
 	IdleTimeout time.Duration
 	// Limits bound the whole session. Calls, Tokens, Cost and WallTime apply.
 	Limits api.Limits
-	// Caller is for whom the calls are made; default is the caller of the Client. Its Type is not
-	// used.
+	// Caller is for whom the calls are made that name no caller of their own; default is the caller
+	// of the Client. Its Type is not used. The run of the session shows who it is, without claims:
+	// they belong to each call.
 	Caller api.Caller
 	// Conversation groups runs; default is the ID of the session.
 	Conversation string
@@ -51,11 +51,38 @@ type SessionStart struct {
 type Session struct {
 	client *Client
 	start  runstart.Request
+	caller api.Caller
+}
+
+// sessionFlow is what the handles of a session share while they have calls in flight.
+type sessionFlow struct {
+	// calls counts the calls in flight.
+	calls int
 	// submits and waits bound the updates of this process that are in flight: all, and those that
 	// wait for the end of a call. A server allows a run ten.
 	submits, waits chan struct{}
-	// open says that the session took a call of this handle.
-	open atomic.Bool
+}
+
+// flow returns what the handles of a session share, until done is called.
+func (c *Client) flow(id string) (f *sessionFlow, done func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f = c.flows[id]; f == nil {
+		if c.flows == nil {
+			c.flows = map[string]*sessionFlow{}
+		}
+		f = &sessionFlow{submits: make(chan struct{}, maxSubmitsInFlight),
+			waits: make(chan struct{}, maxWaitsInFlight)}
+		c.flows[id] = f
+	}
+	f.calls++
+	return f, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if f.calls--; f.calls == 0 {
+			delete(c.flows, id)
+		}
+	}
 }
 
 const (
@@ -74,11 +101,10 @@ const (
 func (c *Client) Session(id string, s SessionStart) *Session {
 	s.Caller.Type = api.CallerDirect
 	s.Caller.ID = cmp.Or(s.Caller.ID, c.caller)
-	return &Session{client: c, submits: make(chan struct{}, maxSubmitsInFlight),
-		waits: make(chan struct{}, maxWaitsInFlight),
+	return &Session{client: c, caller: s.Caller,
 		start: runstart.Request{Kind: api.CallerSession, Workflow: api.SessionWorkflow, ID: id,
 			Name: cmp.Or(s.Client, "session"), Queue: cmp.Or(s.TaskQueue, c.taskQueue),
-			Input: api.RunInput{Caller: s.Caller, Conversation: s.Conversation,
+			Input: api.RunInput{Caller: s.Caller.Bare(), Conversation: s.Conversation,
 				Variables: s.Variables, Mode: s.Mode, Priority: s.Priority,
 				Session: &api.Session{Client: s.Client,
 					IdleTimeout: api.Duration(s.IdleTimeout), Limits: s.Limits}}}}
@@ -99,6 +125,9 @@ func (s *Session) Run() *Run { return s.client.Open(s.start.ID) }
 // have been made: make it again with the same ID.
 func (s *Session) Call(ctx context.Context, call SessionCall) (SessionCallStatus, error) {
 	call.ID = cmp.Or(call.ID, "c"+runstart.RandomHex(8))
+	if call.Caller.ID == "" {
+		call.Caller = s.caller
+	}
 	if e := call.Check(); e != nil {
 		return SessionCallStatus{}, malformed(s.start.ID, e)
 	}
@@ -125,15 +154,17 @@ func awaitsPerson(status SessionCallStatus) bool {
 
 // submit submits a call until the session takes it.
 func (s *Session) submit(ctx context.Context, call SessionCall) (SessionCallStatus, error) {
+	flow, done := s.client.flow(s.start.ID)
+	defer done()
 	select {
-	case s.submits <- struct{}{}:
-		defer func() { <-s.submits }()
+	case flow.submits <- struct{}{}:
+		defer func() { <-flow.submits }()
 	case <-ctx.Done():
 		return SessionCallStatus{}, ctx.Err()
 	}
 	select {
-	case s.waits <- struct{}{}:
-		defer func() { <-s.waits }()
+	case flow.waits <- struct{}{}:
+		defer func() { <-flow.waits }()
 	default: // the end is asked for by query
 		call.Wait = 0
 	}
@@ -158,20 +189,16 @@ func (s *Session) submitOnce(ctx context.Context, call SessionCall) (status Sess
 	if err == nil {
 		err = handle.Get(ctx, &status)
 	}
-	s.open.Store(err == nil)
 	return status, err
 }
 
 // update sends an update to the session, which it starts if it is not open. An update that may
-// start the session costs the server half a millisecond more, so one that took a call before gets
-// an update alone first.
+// start the session costs the server half a millisecond more than one of an open session.
 func (s *Session) update(ctx context.Context, u client.UpdateWorkflowOptions) (
 	client.WorkflowUpdateHandle, error) {
-	if s.open.Load() {
-		handle, err := s.client.temporal.UpdateWorkflow(ctx, u)
-		if !isA[*serviceerror.NotFound](err) {
-			return handle, err
-		}
+	handle, err := s.client.temporal.UpdateWorkflow(ctx, u)
+	if !isA[*serviceerror.NotFound](err) {
+		return handle, err
 	}
 	return s.client.namespace.UpdateOrStart(ctx, s.start, u)
 }

@@ -41,6 +41,11 @@ func (s *busyServer) NewWithStartWorkflowOperation(client.StartWorkflowOptions, 
 	return nil
 }
 
+func (s *busyServer) UpdateWorkflow(context.Context, client.UpdateWorkflowOptions) (
+	client.WorkflowUpdateHandle, error) {
+	return nil, serviceerror.NewNotFound("the session is not open")
+}
+
 func (s *busyServer) UpdateWithStartWorkflow(context.Context,
 	client.UpdateWithStartWorkflowOptions) (client.WorkflowUpdateHandle, error) {
 	s.attempts++

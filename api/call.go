@@ -39,7 +39,8 @@ type Caller struct {
 	Type CallerType `json:"type"`
 	ID   string     `json:"id,omitempty"`
 	// Auth is how the one who started the run was authenticated, and Claims are the claims of that
-	// identity, as JSON values. The callers of all calls of a run have those of the run's caller.
+	// identity, as JSON values. The callers of all calls of a run have those of the run's caller;
+	// each call of a session has its own.
 	Auth   AuthMethod     `json:"auth,omitempty"`
 	Claims map[string]any `json:"claims,omitempty"`
 	// Principal is that identity, if ID is not: for calls of agents and plans.
@@ -48,6 +49,23 @@ type Caller struct {
 
 // Identity returns the identity that Auth and Claims belong to.
 func (c Caller) Identity() string { return cmp.Or(c.Principal, c.ID) }
+
+// Is reports whether both are the same identity. Its claims differ from token to token.
+func (c Caller) Is(other Caller) bool {
+	return c.Auth == other.Auth && c.Identity() == other.Identity()
+}
+
+// Bare returns the caller without its claims.
+func (c Caller) Bare() Caller {
+	c.Claims = nil
+	return c
+}
+
+// Passed returns the caller for the inputs of activities. Only the run and admission read the rest.
+func (c Caller) Passed() Caller {
+	c.Claims, c.Principal = nil, ""
+	return c
+}
 
 // Call is one request to one tool before admission.
 type Call struct {
@@ -71,6 +89,10 @@ type Call struct {
 	// have one.
 	Trace string `json:"trace,omitempty"`
 }
+
+// Asked returns the ID of the call that its caller asked for: that of the call, or of the one on
+// whose behalf the run makes it.
+func (c Call) Asked() string { return cmp.Or(c.TargetCallID, c.ID) }
 
 // AdmissionDecision is what admission decided about one call. It is recorded in history.
 type AdmissionDecision struct {
@@ -188,7 +210,7 @@ const maxPassedVariables = 4 << 10
 // Passed returns the origin for the inputs of activities: with the digest of the variables in their
 // place if they are large.
 func (o Origin) Passed() Origin {
-	o.Caller.Claims, o.Caller.Principal = nil, "" // which only the run and admission read
+	o.Caller = o.Caller.Passed()
 	data, err := json.Marshal(o.Variables)
 	if err == nil && len(data) > maxPassedVariables {
 		o.Variables, o.VariablesDigest = nil, Digest(data)

@@ -48,6 +48,9 @@ type SessionCall struct {
 	// at once. The update returns earlier when the call awaits an approval or an answer, and while
 	// many others of the session wait.
 	Wait Duration `json:"wait,omitzero"`
+	// Caller is who asks, as of this request: policies, approvals and records of the call have it.
+	// Its Type is not used. Required is the ID.
+	Caller Caller `json:"caller,omitzero"`
 	// Trace is the W3C traceparent of the request, MCP the message that asks for the call.
 	Trace string      `json:"trace,omitempty"`
 	MCP   *MCPMessage `json:"mcp,omitempty"`
@@ -70,6 +73,8 @@ func (c SessionCall) Check() *ControlError {
 			"- and _, and none of summary, limit and turn-N", Shorten(c.ID, 100)))
 	case strings.TrimSpace(c.Tool) == "":
 		return malformed("the tool of the call is missing")
+	case c.Caller.ID == "":
+		return malformed("the caller of the call is missing")
 	case len(c.Arguments) > MaxArguments:
 		return malformed(fmt.Sprintf("the arguments have %d bytes; the maximum is %d",
 			len(c.Arguments), MaxArguments))
@@ -164,6 +169,8 @@ type SessionState struct {
 type SessionRecord struct {
 	ID  string `json:"call_id"`
 	Key string `json:"key,omitempty"`
+	// Caller is who asked for the call, without claims.
+	Caller Caller `json:"caller,omitzero"`
 	// Digest is the CallDigest of a call whose outcome is unknown, or whose client left without it;
 	// empty for others.
 	Digest string `json:"digest,omitempty"`

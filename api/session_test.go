@@ -6,7 +6,8 @@ import (
 )
 
 func TestSessionCall_IsRefusedIfNoSessionCouldMakeIt(t *testing.T) {
-	valid := SessionCall{ID: "c-1", Tool: "greet", Arguments: "{}", Wait: maxSessionWait}
+	valid := SessionCall{ID: "c-1", Tool: "greet", Arguments: "{}", Wait: maxSessionWait,
+		Caller: Caller{ID: "ana"}}
 	if e := valid.Check(); e != nil {
 		t.Errorf("a valid call is refused: %v", e)
 	}
@@ -17,6 +18,7 @@ func TestSessionCall_IsRefusedIfNoSessionCouldMakeIt(t *testing.T) {
 		`the call id "turn-3" is invalid: ` + ids:  func(c *SessionCall) { c.ID = "turn-3" },
 		`the call id "summary" is invalid: ` + ids: func(c *SessionCall) { c.ID = "summary" },
 		"the tool of the call is missing":          func(c *SessionCall) { c.Tool = " " },
+		"the caller of the call is missing":        func(c *SessionCall) { c.Caller.ID = "" },
 		"the arguments have 1310721 bytes; the maximum is 1310720": func(c *SessionCall) {
 			c.Arguments = strings.Repeat("x", MaxArguments+1)
 		},

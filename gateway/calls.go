@@ -106,8 +106,8 @@ func (r *request) submit(p *mcp.CallToolParamsRaw, name string, args json.RawMes
 func (r *request) start(tool *toolspecs.Compiled, args json.RawMessage, digest string) (*openCall,
 	mcp.Result, error) {
 	submitted := api.SessionCall{ID: newCallID(time.Now()), Tool: tool.Spec.Name,
-		Arguments: string(args), Wait: api.Duration(r.config.Direct), Trace: r.trace(),
-		MCP: r.message()}
+		Arguments: string(args), Wait: api.Duration(r.config.Direct), Caller: r.caller,
+		Trace: r.trace(), MCP: r.message()}
 	submitted.Key, _ = r.meta[idempotencyKey].(string)
 	c := &openCall{request: r, session: r.run, id: submitted.ID, tool: tool, began: time.Now(),
 		requestDigest: digest}

@@ -34,8 +34,8 @@ type approvals struct {
 	notify             func(workflow.Context, string, api.Notice)
 	notifying, notices int
 	sizes              *budget.Sizes
-	// caller is the caller of the run's calls.
-	caller *api.Caller
+	// caller returns the caller of a call.
+	caller func(callID string) api.Caller
 	// changed updates what the run shows about its state.
 	changed func(workflow.Context)
 }
@@ -224,7 +224,7 @@ func (a *approvals) fault(o *approval, d api.Decision) *api.ReplyError {
 				"the decision is about another call: its digest is not that of call %q; look at what waits, and decide about that",
 				d.Call)}
 	}
-	if e := o.Refusal(d, *a.caller); e != nil {
+	if e := o.Refusal(d, a.caller(o.Call)); e != nil {
 		return e
 	}
 	return o.unfit(d)
@@ -301,7 +301,7 @@ func (p admitter) editCall(ctx workflow.Context, o *approval,
 	d api.Decision) (v api.AdmissionDecision, err error) {
 	c := o.call
 	c.Arguments, c.Plan = string(validated(o.call, o.decision)), o.decision.Plan
-	request := api.EditRequest{Admit: p.admission(0), Decision: d}
+	request := api.EditRequest{Admit: p.admission(c, 0), Decision: d}
 	// The first admission has counted the call.
 	request.Admit.Allow, request.Admit.Facts.Calls = nil, p.runFacts.Past(c.ID)
 	request.Admit.Facts.Earlier = p.runFacts.Log.Calls(c.ID)

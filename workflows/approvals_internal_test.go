@@ -21,7 +21,7 @@ func TestApproval_RefusesLateDecisions(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		a.caller = new(api.Caller)
+		a.caller = func(string) api.Caller { return api.Caller{} }
 		a.edit = func(workflow.Context, *approval, api.Decision) (v api.AdmissionDecision,
 			err error) {
 			return v, nil

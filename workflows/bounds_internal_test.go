@@ -19,19 +19,29 @@ func TestPortion_AdmitsATurnInOneStep(t *testing.T) {
 	for i := range big {
 		big[i].Arguments = strings.Repeat("x", 100<<10)
 	}
+	p := &pipeline{origin: &api.Origin{}, asker: func(id string) *api.Caller {
+		return &api.Caller{ID: "ana", Claims: map[string]any{"group": id}}
+	}}
+	of := func(groups string) (calls []api.Call) {
+		for _, g := range groups {
+			calls = append(calls, api.Call{ID: string(g)})
+		}
+		return calls
+	}
 	for _, test := range []struct {
 		name  string
 		calls []api.Call
 		want  string
 	}{
 		{"one", many[:1], "[1]"},
+		{"calls with different claims", of("aabbba"), "[2 3 1]"},
 		{"an ordinary turn", many[:50], "[50]"},
 		{"many calls", many[:450], "[200 200 50]"},
 		{"large arguments", big, "[2 2 2 1]"},
 	} {
 		var portions []int
-		for left := test.calls; len(left) > 0; left = left[portion(left):] {
-			portions = append(portions, portion(left))
+		for left := test.calls; len(left) > 0; left = left[p.portion(left):] {
+			portions = append(portions, p.portion(left))
 		}
 		if got := fmt.Sprint(portions); got != test.want {
 			t.Errorf("%s: admitted in %s, want %s", test.name, got, test.want)

@@ -182,8 +182,8 @@ func (c *callRun) awaitApproval(ctx workflow.Context) (out api.CallOutcome, deni
 		return c.finish(ctx, nil, api.CancelledBeforeStart()), true
 	case o.fault != nil:
 		result, err := c.finalize(ctx, api.FinalizeResultRequest{Call: c.call.ID,
-			Tool: p.tools.Of(c.call.Tool), Origin: *p.origin, Notes: c.decision.Notes,
-			Error: o.fault})
+			Tool: p.tools.Of(c.call.Tool), Origin: p.originOf(c.call.Asked()),
+			Notes: c.decision.Notes, Error: o.fault})
 		return c.finish(ctx, result, err), true
 	case c.decision.Result != nil:
 		return c.finish(ctx, c.decision.Result, nil), true
@@ -385,8 +385,8 @@ func (c *callRun) finalize(ctx workflow.Context, r api.FinalizeResultRequest) (*
 // finalizeRequest returns the request to finalize the call, without its result.
 func (c *callRun) finalizeRequest() api.FinalizeResultRequest {
 	p := c.pipeline
-	return api.FinalizeResultRequest{Call: c.call.ID, Tool: *c.tool, Origin: *p.origin,
-		Notes: c.decision.Notes, Hooks: api.HooksFor(p.hooks.AfterCall, c.call.Tool),
+	return api.FinalizeResultRequest{Call: c.call.ID, Tool: *c.tool,
+		Origin: p.originOf(c.call.Asked()), Notes: c.decision.Notes, Hooks: api.HooksFor(p.hooks.AfterCall, c.call.Tool),
 		Arguments: c.arguments(), Parent: p.parent.Call}
 }
 

@@ -263,8 +263,8 @@ func (r reservations) tell(ctx workflow.Context, ends api.ReservationEnds) {
 	}) // the context is never cancelled
 }
 
-// ledgerOf returns the workflow ID of the ledger of a scope for the calls of the run.
-func (r reservations) ledgerOf(scope api.LedgerScope) string {
-	return api.LedgerWorkflowID(r.queue, scope, r.origin.Caller, r.origin.Conversation,
+// ledgerOf returns the workflow ID of the ledger of a scope for a call of the run.
+func (r reservations) ledgerOf(scope api.LedgerScope, callID string) string {
+	return api.LedgerWorkflowID(r.queue, scope, r.originOf(callID).Caller, r.origin.Conversation,
 		r.origin.Run)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
@@ -18,8 +19,11 @@ import (
 // direct runs differ only in the source of their calls.
 type pipeline struct {
 	origin *api.Origin
-	tools  turn.Tools
-	mode   api.Mode
+	// asker returns who asked for a call, by its ID; nil for none. Only sessions have it: the
+	// caller of the calls of other runs is that of the run.
+	asker func(callID string) *api.Caller
+	tools turn.Tools
+	mode  api.Mode
 	// queue is the workflow's task queue, from which the names of the lanes' queues derive.
 	queue string
 	usage api.Usage
@@ -73,13 +77,13 @@ type pipeline struct {
 func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinned *api.Pinned,
 	mode api.Mode, c *control) *pipeline {
 	catalog := &pinned.Catalog
-	c.questions.origin = &origin
 	p := &pipeline{origin: &origin, mode: mode, override: in.Mode, parent: &noParent,
 		hooks:    &noHooks,
 		priority: turn.NewPriority(ctx, in, origin), control: c, questions: c.questions,
 		sizes: c.sizes, queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in),
 		pinned: pinned}
 	p.admitter = admitter{p}
+	c.questions.origin = p.originOf
 	p.ledger = ledger.NewCalls(ctx, origin.Run, reservations{p}.ledgerOf, reservations{p}.tell)
 	p.need(catalog.Tools)
 	p.inlineOn = slices.ContainsFunc(catalog.Tools, func(t api.Tool) bool {
@@ -100,10 +104,24 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 		conversation: conversationOf(ctx, in)}
 	c.instances = p.instances
 	c.approvals.edit, c.approvals.notify = p.admitter.editCall, p.notify
-	c.approvals.caller = &origin.Caller
+	c.approvals.caller = func(callID string) api.Caller { return p.originOf(callID).Caller }
 	p.attributes.known = in.Attributes
 	p.follow(ctx, in)
 	return p
+}
+
+// originOf returns the origin of a call, with who asked for it. A call that verifies another has the
+// origin of that one.
+func (p *pipeline) originOf(callID string) api.Origin {
+	o := *p.origin
+	if p.asker == nil {
+		return o
+	}
+	if who := p.asker(callID); who != nil {
+		o.Caller = *who
+		o.Caller.Type = p.origin.Caller.Type
+	}
+	return o
 }
 
 // admitter takes the calls of a run through the phases pre_validation and pre_execution.
@@ -140,7 +158,7 @@ func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.Admission
 	p.ledger.Admitted(decisions...)
 	used := p.usage.Calls + p.uncounted + claimed(decisions)
 	for calls = calls[len(decisions):]; len(calls) > 0; {
-		n := portion(calls)
+		n := p.portion(calls)
 		part, err := p.admitBatch(ctx, calls[:n], used)
 		if err != nil {
 			return nil, err
@@ -171,22 +189,26 @@ const (
 	maxAdmitBytes = 256 << 10
 )
 
-// portion returns how many of the calls one step admits, at least one.
-func portion(calls []api.Call) int {
-	size := 0
+// portion returns how many of the calls one step admits, at least one. They have one caller, whom
+// the rules ask about.
+func (p *pipeline) portion(calls []api.Call) int {
+	size, who := 0, p.originOf(calls[0].Asked()).Caller
 	for i, c := range calls {
-		if size += len(c.Arguments); i > 0 && (i == maxAdmitCalls || size > maxAdmitBytes) {
+		size += len(c.Arguments)
+		if i > 0 && (i == maxAdmitCalls || size > maxAdmitBytes ||
+			!reflect.DeepEqual(p.originOf(c.Asked()).Caller, who)) {
 			return i
 		}
 	}
 	return len(calls)
 }
 
-// admission returns a request without calls and tools; used is the number of the run's calls so
-// far.
-func (p admitter) admission(used int) api.AdmissionRequest {
-	request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Caller: p.origin.Caller,
-		Known: p.pinned.Catalog.Names(), AnyTool: p.anyTool(), Mode: p.mode,
+// admission returns a request about calls with the caller of one of them, without calls and tools;
+// used is the number of the run's calls so far.
+func (p admitter) admission(of api.Call, used int) api.AdmissionRequest {
+	request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue,
+		Caller: p.originOf(of.Asked()).Caller,
+		Known:  p.pinned.Catalog.Names(), AnyTool: p.anyTool(), Mode: p.mode,
 		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth,
 		Spent: p.Spent(p.usage), DryRun: p.origin.DryRun, Blocked: p.blocked,
 		Policies: p.policies, PinnedPolicies: p.pinned.Policies, Facts: p.facts()}
@@ -200,7 +222,7 @@ func (p admitter) admission(used int) api.AdmissionRequest {
 
 func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call,
 	used int) ([]api.AdmissionDecision, error) {
-	request := p.admission(used)
+	request := p.admission(calls[0], used)
 	request.Calls, request.Tools = calls, p.toolsOf(calls)
 	if calls[0].OfRun() {
 		// Allow does not restrict calls that the run itself makes, such as verify and undo.
@@ -354,7 +376,7 @@ func (p admitter) noHistoryLeft(ctx workflow.Context, calls []*callRun) error {
 	why := p.fullness(ctx)
 	byCall := map[string]api.AdmissionDecision{}
 	for rest := unbatched(calls); len(rest) > 0; {
-		n := portion(rest)
+		n := p.portion(rest)
 		request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Calls: rest[:n],
 			Full: why}
 		var part []api.AdmissionDecision

@@ -26,7 +26,8 @@ const maxAnswered = 1 << 20
 // those that other calls ask while they run. They live in the run's memory; history holds the
 // questions and replies.
 type questions struct {
-	origin *api.Origin
+	// origin returns the origin of a call.
+	origin func(callID string) api.Origin
 	// hooks run after the run's calls; parent is the path of the call that the run works for.
 	hooks  []api.Hook
 	parent string
@@ -314,8 +315,9 @@ func (q *questions) reply(ctx workflow.Context, r api.Reply) error {
 	o := q.find(r.Question)
 	o.checking = r.By
 	defer func() { o.checking = "" }()
-	request := api.ReplyRequest{Reply: r, Question: o.Question, Tool: o.tool, Origin: *q.origin,
-		Notes: o.notes, Hooks: o.hooks, Arguments: o.arguments, Parent: q.parent}
+	request := api.ReplyRequest{Reply: r, Question: o.Question, Tool: o.tool,
+		Origin: q.origin(o.Call),
+		Notes:  o.notes, Hooks: o.hooks, Arguments: o.arguments, Parent: q.parent}
 	decision, err := q.evaluate(ctx, request)
 	switch {
 	case err != nil:

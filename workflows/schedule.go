@@ -36,7 +36,7 @@ func (c sender) unsendable(ctx workflow.Context, fault *api.Error) workflow.Futu
 	future, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		_, err := c.finalize(ctx, api.FinalizeResultRequest{Call: c.call.ID, Tool: *c.tool,
-			Origin: *c.pipeline.origin, Notes: c.decision.Notes, Error: fault})
+			Origin: c.pipeline.originOf(c.call.Asked()), Notes: c.decision.Notes, Error: fault})
 		end.SetError(err)
 	})
 	return future
@@ -209,16 +209,24 @@ func (s *instances) activityID(callID string) string {
 // execution returns the input of the call's activity, without the lane-specific parts.
 func (c *callRun) execution() api.Execution {
 	p := c.pipeline
-	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: c.of(*p.passed),
+	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: c.passed(),
 		Notes: c.decision.Notes, Parent: p.parent.Call,
 		Hooks:   api.HooksFor(p.hooks.AfterCall, c.tool.Name),
 		Timeout: c.decision.Plan.ShortestTimeout(), Task: c.task,
 		HasErrors: p.usage.Failed > 0, Own: c.call.OfRun()}
 }
 
-// of returns an origin as that of the call, which may have a trace of its own.
-func (c *callRun) of(o api.Origin) api.Origin {
+// origin returns the origin of the call, which may have a caller and a trace of its own.
+func (c *callRun) origin() api.Origin {
+	o := c.pipeline.originOf(c.call.Asked())
 	o.Trace = cmp.Or(c.call.Trace, o.Trace)
+	return o
+}
+
+// passed returns the origin of the call for the input of its activity.
+func (c *callRun) passed() api.Origin {
+	o, own := *c.pipeline.passed, c.origin()
+	o.Caller, o.Trace = own.Caller.Passed(), own.Trace
 	return o
 }
 
@@ -270,7 +278,7 @@ func (c *callRun) executeInline(ctx workflow.Context) workflow.Future {
 		Execution: c.execution()}
 	options := inlineOptions(*c.tool, call.Hooks, api.InlineSummary(c.call.ID,
 		c.tool.Summary(call.Arguments)))
-	call.Origin = c.of(*p.origin)
+	call.Origin = c.origin()
 	return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options),
 		c.call.Tool, call)
 }
@@ -342,7 +350,7 @@ func (p admitter) stepAdmission() *api.AdmissionRequest {
 		func(t api.Tool) bool { return t.Dispatch == api.DispatchChildWorkflow }) {
 		return nil
 	}
-	request := p.admission(p.usage.Calls)
+	request := p.admission(api.Call{}, p.usage.Calls)
 	request.Tools = p.pinned.Catalog.Tools
 	return &request
 }

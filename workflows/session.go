@@ -91,6 +91,7 @@ func (s *sessionRun) start(ctx workflow.Context) error {
 	s.used = workflow.Now(ctx)
 	s.all, s.cancel = workflow.WithCancel(ctx)
 	s.pipeline = newPipeline(ctx, in, origin, &s.pinned, in.Mode, asked)
+	s.pipeline.asker = s.calls.Asker
 	s.pipeline.Run = budget.Run{Limits: s.session.Limits, Started: started}
 	s.pipeline.need(s.pinned.DescendantTools)
 	s.specs = specsSize(s.pinned)

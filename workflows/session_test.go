@@ -27,6 +27,9 @@ func inSession() api.RunInput {
 // submit submits a call at a time of the run's clock.
 func (l *lab) submit(d time.Duration, c api.SessionCall) *update {
 	u := &update{accepted: make(chan struct{}), over: make(chan struct{})}
+	if c.Caller.ID == "" {
+		c.Caller = api.Caller{ID: "ana"}
+	}
 	l.after(d, func() { l.UpdateWorkflow(api.SubmitCallUpdate, fmt.Sprint(c, d), u, c) })
 	return u
 }

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
@@ -54,13 +55,24 @@ func (s *sessionRun) maySubmit(ctx workflow.Context, call api.SessionCall) error
 		e = &api.ControlError{Type: api.SessionBusy, Message: "the history of the session is " +
 			"full; it takes more calls when those that run have ended"}
 	case s.calls.Find(call.ID) != nil:
+		e = s.repetitionFault(call)
 	case s.calls.Open() >= api.MaxSessionInFlight:
 		e = &api.ControlError{Type: api.SessionFull,
 			Message: "the session has as many running calls as it may have"}
-	case !s.pipeline.sizes.Task.Accepts(ctx, api.JSONSize([]byte(call.Arguments))):
+	case !s.pipeline.sizes.Task.Accepts(ctx, submittedSize(call)):
 		e = &api.ControlError{Type: api.SessionBusy, Message: busy}
 	}
 	return failure.Refusal(e)
+}
+
+// repetitionFault returns why a call with an ID that the session knows does not repeat that call;
+// nil if it does. A call with the ID of another caller's must not get its result.
+func (s *sessionRun) repetitionFault(call api.SessionCall) *api.ControlError {
+	if s.calls.Find(call.ID).Caller.Is(call.Caller) {
+		return nil
+	}
+	return &api.ControlError{Type: api.ControlMalformed, Message: fmt.Sprintf("the call id %s is "+
+		"that of a call of another caller; use another one", call.ID)}
 }
 
 // ends returns why the session takes no more calls; nil while it does.
@@ -74,8 +86,17 @@ func (s *sessionRun) ends(ctx workflow.Context) *api.ControlError {
 // fits reports whether the history has room for another call, whose tool may not be known yet.
 func (s *sessionRun) fits(ctx workflow.Context, call api.SessionCall) bool {
 	events, bytes := s.pipeline.written(ctx)
-	size := 2*api.JSONSize([]byte(call.Arguments)) + maxUpdateOutcome
+	size := submittedSize(call) + api.JSONSize([]byte(call.Arguments)) + maxUpdateOutcome
 	return s.pipeline.sizes.History.Fit(events, bytes, 1, func(int) int { return size }) == 1
+}
+
+// submittedSize returns how many bytes a submitted call adds to a payload.
+func submittedSize(call api.SessionCall) int {
+	size := api.JSONSize([]byte(call.Arguments))
+	if len(call.Caller.Claims) > 0 {
+		size += encodedSize(call.Caller.Claims)
+	}
+	return size
 }
 
 // submit takes a call and waits until it has ended or awaits a person, at most as long as the
@@ -83,7 +104,7 @@ func (s *sessionRun) fits(ctx workflow.Context, call api.SessionCall) bool {
 func (s *sessionRun) submit(ctx workflow.Context, in api.SessionCall) (api.SessionCallStatus,
 	error) {
 	task := &s.pipeline.sizes.Task
-	task.Add(ctx, api.JSONSize([]byte(in.Arguments)))
+	task.Add(ctx, submittedSize(in))
 	s.submits++
 	c, fresh := s.calls.Submit(in, workflow.GetInfo(ctx).WorkflowExecution.RunID)
 	if fresh {

@@ -45,7 +45,8 @@ func (c *callRun) startChild(ctx workflow.Context) (workflow.ChildWorkflowFuture
 	p, v, tool := c.pipeline, c.decision, c.pipeline.tools.Of(c.call.Tool)
 	info := workflow.GetInfo(ctx).WorkflowExecution
 	id := api.ChildWorkflowID(info.ID, c.call.ID)
-	input := api.RunInput{Caller: p.origin.Caller,
+	caller := c.origin().Caller
+	input := api.RunInput{Caller: caller,
 		Trace:     traceBelow(c),
 		Variables: p.origin.Variables, DryRun: p.origin.DryRun || v.Plan.IsDryRun(),
 		Mode:     p.override,
@@ -68,7 +69,7 @@ func (c *callRun) startChild(ctx workflow.Context) (workflow.ChildWorkflowFuture
 		// A run waits for its sub-agents unless the server ends it; then they are cancelled.
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		StaticSummary:         api.RunSummary(string(run.kind), run.name, v.Prompt),
-		TypedSearchAttributes: childAttributes(ctx, p.origin.Caller.ID, id, run),
+		TypedSearchAttributes: childAttributes(ctx, caller.ID, id, run),
 	})
 	return workflow.ExecuteChildWorkflow(ctx, run.workflow, input), nil
 }
@@ -368,6 +369,6 @@ func filledSize(c *callRun) int {
 // traceBelow returns the traceparent of the run below the call, which belongs to the trace of the
 // call.
 func traceBelow(c *callRun) string {
-	o := c.of(*c.pipeline.origin)
+	o := c.origin()
 	return cmp.Or(o.Trace, o.Traceparent(c.call.ID))
 }

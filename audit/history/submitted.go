@@ -15,7 +15,7 @@ type submitted struct {
 	known map[string]bool
 	// updates has the ID of the call by the ID of its update, until that is answered.
 	updates map[string]string
-	// requests are the calls with a trace or a message of their own, by ID.
+	// requests are the calls by ID, without what their records have from elsewhere.
 	requests map[string]api.SessionCall
 }
 
@@ -38,13 +38,21 @@ func (s *submitted) accepted(e *historypb.HistoryEvent, id string, input *update
 	if !s.known[call.ID] {
 		s.updates[id] = call.ID
 		s.known[call.ID] = true
-		if call.Trace != "" || call.MCP != nil {
-			s.requests[call.ID] = api.SessionCall{Trace: call.Trace, MCP: call.MCP}
-		}
+		call.Caller.Type = api.CallerSession
+		s.requests[call.ID] = api.SessionCall{Caller: call.Caller, Trace: call.Trace,
+			MCP: call.MCP}
 		s.run.admission.wanted[call.ID] = &wantedCall{order: len(s.known), Call: api.Call{
 			ID: call.ID, Tool: call.Tool, Arguments: call.Arguments}}
 	}
 	return nil
+}
+
+// callerOf returns who asked for a call of the run.
+func (s *submitted) callerOf(callID string) api.Caller {
+	if call, asked := s.requests[callID]; asked {
+		return call.Caller
+	}
+	return s.run.caller
 }
 
 // answered reads the answer to a submitted call. A call that repeats another one has no record.

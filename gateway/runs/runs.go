@@ -4,17 +4,12 @@ package runs
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway"
 )
-
-// maxHandles bounds the sessions whose handles are kept. A handle spares the server requests that
-// it would refuse, and holds nothing else.
-const maxHandles = 10_000
 
 // Sessions makes calls in session runs. It implements gateway.Sessions.
 type Sessions struct {
@@ -25,26 +20,12 @@ type Sessions struct {
 	// Running returns the progress of the calls that run in the run with that id, by call; nil
 	// tells of none.
 	Running func(ctx context.Context, run string) (map[string]*api.Progress, error)
-
-	mu      sync.Mutex
-	handles map[string]*switchyard.Session
 }
 
-// handle returns the handle of a session.
+// handle returns a handle of a session for one request, whose caller makes its calls.
 func (s *Sessions) handle(of gateway.Session) *switchyard.Session {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	id := of.RunID()
-	if h := s.handles[id]; h != nil {
-		return h
-	}
-	if s.handles == nil || len(s.handles) >= maxHandles {
-		s.handles = map[string]*switchyard.Session{}
-	}
-	h := s.Client.Session(id, switchyard.SessionStart{Client: of.Client,
+	return s.Client.Session(of.RunID(), switchyard.SessionStart{Client: of.Client,
 		IdleTimeout: s.IdleTimeout, Caller: of.Caller})
-	s.handles[id] = h
-	return h
 }
 
 // Submit submits a call, and starts the session's run if it does not run.

@@ -11,7 +11,7 @@ import (
 type Calls struct {
 	ctx  workflow.Context
 	run  string
-	id   func(api.LedgerScope) string
+	id   func(scope api.LedgerScope, callID string) string
 	tell func(workflow.Context, api.ReservationEnds)
 	open map[string]*api.Reservation
 	// ended are calls that ledgers do not know about yet; telling is set while they are told.
@@ -20,8 +20,9 @@ type Calls struct {
 }
 
 // NewCalls returns the calls of a run. run is the ID of the first execution of its chain, id
-// returns the workflow ID of the ledger of a scope, and tell tells ledgers what became of calls.
-func NewCalls(ctx workflow.Context, run string, id func(api.LedgerScope) string,
+// returns the workflow ID of the ledger of a scope for a call, and tell tells ledgers what became of
+// calls.
+func NewCalls(ctx workflow.Context, run string, id func(api.LedgerScope, string) string,
 	tell func(workflow.Context, api.ReservationEnds)) *Calls {
 	// Ledgers are told also if the run is cancelled.
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
@@ -69,7 +70,7 @@ func (c *Calls) take() (s api.ReservationEnds) {
 	c.ended = nil
 	for _, call := range calls {
 		for _, scope := range call.scopes {
-			id := c.id(scope)
+			id := c.id(scope, call.Call)
 			i := slices.IndexFunc(s.Ledgers, func(l api.LedgerCalls) bool {
 				return l.WorkflowID == id
 			})

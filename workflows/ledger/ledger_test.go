@@ -172,7 +172,7 @@ func TestCalls_TellLedgersWhatBecameOfThem(t *testing.T) {
 	l := newLab(t)
 	var told []api.ReservationEnds
 	l.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
-		c := ledger.NewCalls(ctx, "run", func(s api.LedgerScope) string { return "of " + string(s) },
+		c := ledger.NewCalls(ctx, "run", func(s api.LedgerScope, _ string) string { return "of " + string(s) },
 			func(ctx workflow.Context, ends api.ReservationEnds) {
 				told = append(told, ends)
 				_ = workflow.Sleep(ctx, time.Second)

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
@@ -14,6 +15,8 @@ const (
 	// together, in bytes.
 	maxRemembered = 2000
 	maxOutcomes   = 512 << 10
+	// maxCallers bounds the callers that are compared with that of a new call.
+	maxCallers = 16
 )
 
 // Call is one call that a session was submitted.
@@ -69,21 +72,33 @@ func (c *Call) repeatable() bool { return !c.Ended || c.Left || c.unknown }
 type Calls struct {
 	all   []*Call
 	byID  map[string]*Call
-	byKey map[string]*Call
+	byKey map[ownKey]*Call
+	// callers are those that asked for the calls, so that calls with equal claims share them.
+	callers []api.Caller
 	// open are the calls that have not ended and repeat no other, started those of them that are
 	// admitted and executed, both in the order in which they were submitted.
 	open, started []*Call
 }
 
+// ownKey is a key of a caller: clients choose keys without knowing those of others.
+type ownKey struct {
+	auth          api.AuthMethod
+	identity, key string
+}
+
+func keyOf(call api.SessionCall) ownKey {
+	return ownKey{call.Caller.Auth, call.Caller.Identity(), call.Key}
+}
+
 // Restore returns the calls of the earlier executions of a session; nil is a session that begins.
 func Restore(state *api.SessionState) *Calls {
-	c := &Calls{byID: map[string]*Call{}, byKey: map[string]*Call{}}
+	c := &Calls{byID: map[string]*Call{}, byKey: map[ownKey]*Call{}}
 	if state == nil {
 		return c
 	}
 	for _, r := range state.Calls {
-		restored := &Call{SessionCall: api.SessionCall{ID: r.ID, Key: r.Key}, RunID: r.RunID,
-			Digest: r.Digest, Placed: true, Ended: true, Outcome: r.Outcome, Left: r.Left,
+		restored := &Call{SessionCall: api.SessionCall{ID: r.ID, Key: r.Key, Caller: r.Caller},
+			RunID: r.RunID, Digest: r.Digest, Placed: true, Ended: true, Outcome: r.Outcome, Left: r.Left,
 			unknown: r.Digest != "" && !r.Left}
 		if r.Attached != "" {
 			restored.attached = c.byID[r.Attached]
@@ -100,13 +115,33 @@ func Restore(state *api.SessionState) *Calls {
 func (c *Calls) add(call *Call) {
 	c.all = append(c.all, call)
 	c.byID[call.ID] = call
-	if call.Key != "" && c.byKey[call.Key] == nil {
-		c.byKey[call.Key] = call.Target()
+	if key := keyOf(call.SessionCall); call.Key != "" && c.byKey[key] == nil {
+		c.byKey[key] = call.Target()
 	}
 }
 
 // Find returns the call with that ID; nil for none.
 func (c *Calls) Find(id string) *Call { return c.byID[id] }
+
+// Asker returns who asked for the call with that ID; nil for none.
+func (c *Calls) Asker(id string) *api.Caller {
+	if call := c.byID[id]; call != nil {
+		return &call.Caller
+	}
+	return nil
+}
+
+// shared returns a caller that shares its claims with those of earlier calls.
+func (c *Calls) shared(caller api.Caller) api.Caller {
+	for _, known := range c.callers {
+		if reflect.DeepEqual(known, caller) {
+			return known
+		}
+	}
+	c.callers = append(c.callers, caller)
+	c.callers = c.callers[max(len(c.callers)-maxCallers, 0):]
+	return caller
+}
 
 // Open returns how many calls have not ended.
 func (c *Calls) Open() int { return len(c.open) }
@@ -117,9 +152,10 @@ func (c *Calls) Submit(call api.SessionCall, runID string) (submitted *Call, fre
 	if known := c.byID[call.ID]; known != nil {
 		return known, false
 	}
+	call.Caller = c.shared(call.Caller)
 	submitted = &Call{SessionCall: call, RunID: runID}
-	if call.Key != "" && c.byKey[call.Key] != nil {
-		c.attach(submitted, c.byKey[call.Key])
+	if earlier := c.byKey[keyOf(call)]; call.Key != "" && earlier != nil {
+		c.attach(submitted, earlier)
 		c.add(submitted)
 		return submitted, false
 	}
@@ -133,8 +169,8 @@ func (c *Calls) attach(call, to *Call) {
 	call.attached, call.Placed, call.Digest, call.Arguments = to, true, "", ""
 }
 
-// AttachOnce attaches an open call of a once tool to an earlier call with the same tool and
-// arguments that has not ended, that may have taken effect, or whose client left without it, and
+// AttachOnce attaches an open call of a once tool to an earlier call of its caller with the same
+// tool and arguments that has not ended, whose outcome is unknown, or whose client left without it, and
 // reports whether there is one. Only one call gets the outcome that a client left. A call with a
 // key of its own is another call.
 func (c *Calls) AttachOnce(call *Call) bool {
@@ -145,7 +181,8 @@ func (c *Calls) AttachOnce(call *Call) bool {
 		if earlier == call {
 			return false
 		}
-		if earlier.attached == nil && earlier.repeatable() && earlier.Digest == call.Digest {
+		if earlier.attached == nil && earlier.repeatable() && earlier.Digest == call.Digest &&
+			earlier.Caller.Is(call.Caller) {
 			c.attach(call, earlier)
 			earlier.Left = false
 			c.open = without(c.open, call)
@@ -191,7 +228,8 @@ func (c *Calls) State(outcomes bool) *api.SessionState {
 	}
 	for i, call := range slices.Backward(newest) {
 		r := api.SessionRecord{ID: call.ID, Key: call.Key, RunID: call.RunID,
-			Left: call.Left && !call.unknown}
+			Caller: call.Caller.Bare(),
+			Left:   call.Left && !call.unknown}
 		if call.repeatable() {
 			r.Digest = call.Digest
 		}

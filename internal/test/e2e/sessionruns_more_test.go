@@ -16,6 +16,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/stats"
+	"github.com/switchyard/switchyard/gateway"
+	"github.com/switchyard/switchyard/gateway/runs"
 	"github.com/switchyard/switchyard/internal/test/testserver"
 )
 
@@ -297,4 +299,47 @@ func TestApprovals_AreNotDecidedByTheOneWhoStartedTheAgent(t *testing.T) {
 	if _, err := run.Result(l.ctx); err != nil {
 		t.Error(err)
 	}
+}
+
+// Two tokens of one person have different claims. In the session that both use, each request gets
+// what its own claims give, and records say which claims that were.
+func TestSessionRun_JudgesEachRequestByItsOwnClaims(t *testing.T) {
+	l := newLab(t)
+	file := filepath.Join(t.TempDir(), "policies.yaml")
+	l.writeFile(file, `policies: [{name: staff, when: "caller.claims.group != 'staff'", then: deny, message: staff only}]`)
+	l.worker("--policies-file", file)
+	s := &runs.Sessions{Client: switchyard.NewClient(l.Client, switchyard.Options{})}
+	submit := func(id, group string) api.SessionCallStatus {
+		t.Helper()
+		of := gateway.Session{Client: "editor", Caller: api.Caller{Type: api.CallerSession,
+			ID: "ana", Auth: api.AuthToken, Claims: map[string]any{"group": group}}}
+		status, err := s.Submit(l.ctx, of, api.SessionCall{ID: id, Tool: "number", Arguments: "{}",
+			Wait: api.Duration(time.Minute)})
+		if err != nil || status.Outcome == nil {
+			t.Fatalf("call %s: %+v, %v", id, status, err)
+		}
+		return status
+	}
+	for i, group := range []string{"staff", "guests", "staff", "guests"} {
+		status := submit(fmt.Sprint("c", i), group)
+		if denied := status.Outcome.Error != nil; denied != (group == "guests") {
+			t.Errorf("call %d with the group %s: %+v", i, group, status.Outcome.Error)
+		}
+	}
+	if n := len(l.entries()); n != 2 {
+		t.Errorf("%d calls were executed, want the 2 of staff", n)
+	}
+	run := switchyard.NewClient(l.Client, switchyard.Options{}).Open(
+		gateway.Session{Caller: api.Caller{ID: "ana"}}.RunID())
+	var got []string
+	for r, err := range run.Records(l.ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(r.CallID, " ", r.Caller.ID, " ", r.Caller.Auth, " ",
+			r.Caller.Claims["group"], " ", r.Status))
+	}
+	slices.Sort(got)
+	expect(t, "records", got, []string{"c0 ana jwt staff completed", "c1 ana jwt guests refused",
+		"c2 ana jwt staff completed", "c3 ana jwt guests refused"})
 }

@@ -122,26 +122,27 @@ func (s *Session) Run() *Run { return s.client.Open(s.start.ID) }
 // request_refused with a *ControlError, if the session has too many open calls; run_unreadable,
 // run_unanswered, server_unreachable and server_refused; and those of ctx. The error of the tool is
 // part of the outcome. After an error of ctx, run_unanswered or server_unreachable, the call may
-// have been made: make it again with the same ID.
+// have been made: make it again with the ID of the status that comes with the error.
 func (s *Session) Call(ctx context.Context, call SessionCall) (SessionCallStatus, error) {
 	call.ID = cmp.Or(call.ID, "c"+runstart.RandomHex(8))
 	if call.Caller.ID == "" {
 		call.Caller = s.caller
 	}
 	if e := call.Check(); e != nil {
-		return SessionCallStatus{}, malformed(s.start.ID, e)
+		return SessionCallStatus{ID: call.ID}, malformed(s.start.ID, e)
 	}
 	deadline := time.Now().Add(call.Wait.Std())
 	status, err := s.submit(ctx, call)
 	if err != nil {
-		return status, err
+		return SessionCallStatus{ID: call.ID}, err
 	}
 	if awaitsPerson(status) { // a repeated call gets the answer that its first submit got
-		attached := status.Attached
-		if status, err = s.latest(ctx, status); err != nil {
+		now, err := s.latest(ctx, status)
+		if err != nil {
 			return status, err
 		}
-		status.Attached = status.Attached || attached
+		now.Attached = now.Attached || status.Attached
+		status = now
 	}
 	return s.wait(ctx, status, time.Until(deadline), awaitsPerson)
 }

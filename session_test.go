@@ -98,8 +98,11 @@ func TestSession_SubmitsACallAgainWhileTasksOfTheRunFail(t *testing.T) {
 				server := &busyServer{until: time.Now().Add(c.busy)}
 				s := switchyard.NewClient(server, switchyard.Options{}).
 					Session("s", switchyard.SessionStart{})
-				status, err := s.Call(t.Context(), switchyard.SessionCall{ID: "c", Tool: "t",
+				status, err := s.Call(t.Context(), switchyard.SessionCall{Tool: "t",
 					Arguments: "{}"})
+				if status.ID == "" {
+					t.Error("the call cannot be made again: its ID is missing")
+				}
 				if c.fails == "" && (err != nil || status.Outcome == nil) {
 					t.Errorf("got %+v, %v", status, err)
 				}

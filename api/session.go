@@ -136,9 +136,11 @@ func (c CancelCall) Check() *ControlError { return Pause{By: c.By, Reason: c.Rea
 // Note returns who cancelled the call, and why, in a few words.
 func (c CancelCall) Note() string { return actionNote("cancelled", c.By, c.Reason) }
 
-// LeaveCall is the argument of LeaveCallUpdate: the client of a call is gone without its result.
-// The call goes on. If it is a once call, the next equal call gets its result, also after its end.
+// LeaveCall is the argument of LeaveCallUpdate: the client of a submitted call is gone without its
+// result. The call goes on. If it is a once call, and the clients of all calls that repeat it are
+// gone, too, the next equal call gets its result, up to five minutes after its end.
 type LeaveCall struct {
+	// ID is that of the submitted call, also of one that repeats another.
 	ID string `json:"call_id"`
 }
 
@@ -171,11 +173,13 @@ type SessionRecord struct {
 	Key string `json:"key,omitempty"`
 	// Caller is who asked for the call, without claims.
 	Caller Caller `json:"caller,omitzero"`
-	// Digest is the CallDigest of a call whose outcome is unknown, or whose client left without it;
+	// Digest is the CallDigest of a call whose outcome is unknown, or whose clients left without it;
 	// empty for others.
 	Digest string `json:"digest,omitempty"`
-	// Left is set if the client left, so that one equal call gets the outcome.
-	Left bool `json:"left,omitempty"`
+	// Unknown is set if it is unknown whether the call took effect.
+	Unknown bool `json:"unknown,omitempty"`
+	// Left is when the client of this submission left without the outcome; zero if it has not.
+	Left time.Time `json:"left,omitzero"`
 	// Attached is the ID of the earlier call that this one repeats; empty for most.
 	Attached string `json:"attached,omitempty"`
 	// RunID is the execution that made the call.

@@ -33,6 +33,8 @@ type openCall struct {
 	id      string
 	// execution is the one that makes the call; empty if it is unknown.
 	execution string
+	// repeats says that the client's request repeated an earlier call, which was not made again.
+	repeats bool
 	// tool is nil if the catalog no longer has it.
 	tool   *toolspecs.Compiled
 	status api.SessionCallStatus
@@ -47,11 +49,19 @@ type openCall struct {
 
 // handle names the call in any session of the caller.
 func (c *openCall) handle() string {
-	return strings.TrimSuffix(c.session.key+"."+c.id+"."+c.execution, ".")
+	handle := strings.TrimSuffix(c.session.key+"."+c.id+"."+c.execution, ".")
+	if c.repeats {
+		handle += repeated
+	}
+	return handle
 }
+
+// repeated ends the handle of a call that the client's request repeated.
+const repeated = ".repeats"
 
 // parseHandle returns the call that a caller names.
 func (r *request) parseHandle(handle string) (*openCall, bool) {
+	handle, repeats := strings.CutSuffix(handle, repeated)
 	key, rest, _ := strings.Cut(handle, ".")
 	id, execution, _ := strings.Cut(rest, ".")
 	if !sessionKey.MatchString(key) || !sessionKey.MatchString(id) ||
@@ -61,7 +71,7 @@ func (r *request) parseHandle(handle string) (*openCall, bool) {
 	s := r.run
 	s.key = key
 	return &openCall{request: r, session: s, id: id, execution: execution,
-		began: time.Now()}, true
+		repeats: repeats, began: time.Now()}, true
 }
 
 // call serves tools/call.
@@ -108,7 +118,9 @@ func (r *request) start(tool *toolspecs.Compiled, args json.RawMessage, digest s
 	submitted := api.SessionCall{ID: newCallID(time.Now()), Tool: tool.Spec.Name,
 		Arguments: string(args), Wait: api.Duration(r.config.Direct), Caller: r.caller,
 		Trace: r.trace(), MCP: r.message()}
-	submitted.Key, _ = r.meta[idempotencyKey].(string)
+	if submitted.Key, _ = r.meta[idempotencyKey].(string); submitted.Key == "" && r.nameless() {
+		submitted.Key = "call-" + submitted.ID
+	}
 	c := &openCall{request: r, session: r.run, id: submitted.ID, tool: tool, began: time.Now(),
 		requestDigest: digest}
 	if fault := submitted.Check(); fault != nil {
@@ -119,7 +131,7 @@ func (r *request) start(tool *toolspecs.Compiled, args json.RawMessage, digest s
 		refusal, err := c.refused(err)
 		return c, refusal, err
 	}
-	c.id, c.execution = c.status.ID, c.status.RunID
+	c.id, c.execution, c.repeats = c.status.ID, c.status.RunID, c.status.Attached
 	return c, nil, nil
 }
 
@@ -158,7 +170,7 @@ func (c *openCall) follow() (mcp.Result, error) {
 	if c.status.State == api.SessionCallEnded {
 		return c.ended()
 	}
-	return c.pending(c.tool, c.handle(), c.status), nil
+	return c.pending(), nil
 }
 
 // endedOrAsked returns the result of a call that has ended, or the question to a client that can
@@ -184,7 +196,7 @@ func (c *openCall) ended() (mcp.Result, error) {
 			"the result of the call is no longer available")), nil
 	}
 	c.tellReports(c.status.Outcome.Result)
-	return c.outcome(c.tool, c.handle(), c.status.Outcome), nil
+	return c.outcome(c.status.Outcome), nil
 }
 
 // await waits until a call has ended, asks something that the client has not been asked, or d has
@@ -292,7 +304,7 @@ func (c *openCall) followResult() (mcp.Result, error) {
 	if c.status.State == api.SessionCallEnded {
 		return c.ended()
 	}
-	return c.pending(c.tool, c.handle(), c.status), nil
+	return c.pending(), nil
 }
 
 // load reads the status of a call that is known by its id.

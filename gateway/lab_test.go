@@ -33,6 +33,9 @@ type fakeSessions struct {
 	progress  map[string]*api.Progress
 	// named is the name of the questions of the tool "ask".
 	named string
+	// keys are those of the submitted calls, and attached says that they repeat earlier calls.
+	keys     []string
+	attached bool
 	// stays keeps approved calls running, partial has their texts show only a part of them.
 	stays, partial bool
 }
@@ -48,7 +51,9 @@ func (f *fakeSessions) Submit(_ context.Context, s Session, c api.SessionCall) (
 	api.SessionCallStatus, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	st := &api.SessionCallStatus{ID: c.ID, RunID: "execution", State: api.SessionCallRunning}
+	st := &api.SessionCallStatus{ID: c.ID, RunID: "execution", State: api.SessionCallRunning,
+		Attached: f.attached}
+	f.keys = append(f.keys, c.Key)
 	switch c.Tool {
 	case "echo", "region":
 		st.State = api.SessionCallEnded

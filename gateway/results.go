@@ -6,7 +6,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // The types of results in the revision without sessions.
@@ -46,41 +45,56 @@ func (r *request) failure(e *api.Error) *callResult {
 	return res
 }
 
-// outcome returns the result for the outcome of a call.
-func (r *request) outcome(tool *toolspecs.Compiled, handle string,
-	o *api.CallOutcome) *callResult {
+// outcome returns the result for the outcome of the call.
+func (c *openCall) outcome(o *api.CallOutcome) *callResult {
 	var res *callResult
 	switch {
 	case o.Error != nil:
-		res = r.failure(o.Error)
+		res = c.failure(o.Error)
 	case o.Result == nil:
-		res = r.failure(api.Errorf(api.ErrOutcomeUnknown, "the call ended without a result"))
+		res = c.failure(api.Errorf(api.ErrOutcomeUnknown, "the call ended without a result"))
 	default:
-		res = r.result(&callResult{Content: contentOf(o.Result)})
-		if tool != nil && outputSchema(tool.OutputSchema()) != nil && isObject(o.Result.Output) {
+		res = c.result(&callResult{Content: contentOf(o.Result)})
+		if c.hasSchema() && isObject(o.Result.Output) {
 			res.StructuredContent = o.Result.Output
 		}
 	}
+	return c.about(res, map[string]any{"call_id": c.handle()})
+}
+
+// pending returns the result of a call that has not ended.
+func (c *openCall) pending() *callResult {
+	about := map[string]any{"call_id": c.handle(), "state": c.status.State}
+	text := fmt.Sprintf("The call is pending: %s. Do not make it again. Its result is returned by "+
+		"the tool get_result with {\"call_id\": %q}.", stateText(c.status), c.handle())
+	res := c.result(&callResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}})
+	if c.hasSchema() {
+		res.StructuredContent, _ = json.Marshal(map[string]any{"pending_call": about})
+	}
+	return c.about(res, about)
+}
+
+// hasSchema reports whether the tool was offered with the schema of its results.
+func (c *openCall) hasSchema() bool {
+	return c.tool != nil && outputSchema(c.tool.OutputSchema()) != nil
+}
+
+// repetitionNote tells the model that nothing was executed for its request.
+const repetitionNote = "[note: this request repeats an earlier call with the same arguments or " +
+	"key. The tool was executed once; this is that call]"
+
+// about adds to a result what is known about the call, and whether it is that of an earlier request.
+func (c *openCall) about(res *callResult, about map[string]any) *callResult {
 	meta := res.GetMeta()
 	if meta == nil {
 		meta = map[string]any{}
 	}
-	meta[callKey] = map[string]any{"call_id": handle}
-	res.SetMeta(meta)
-	return res
-}
-
-// pending returns the result of a call that has not ended.
-func (r *request) pending(tool *toolspecs.Compiled, handle string,
-	s api.SessionCallStatus) *callResult {
-	about := map[string]any{"call_id": handle, "state": s.State}
-	text := fmt.Sprintf("The call is pending: %s. Do not make it again. Its result is returned by "+
-		"the tool get_result with {\"call_id\": %q}.", stateText(s), handle)
-	res := r.result(&callResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}})
-	res.SetMeta(map[string]any{callKey: about})
-	if tool != nil && outputSchema(tool.OutputSchema()) != nil {
-		res.StructuredContent, _ = json.Marshal(map[string]any{"pending_call": about})
+	if c.repeats {
+		about["attached"] = true
+		res.Content = append(res.Content, &mcp.TextContent{Text: repetitionNote})
 	}
+	meta[callKey] = about
+	res.SetMeta(meta)
 	return res
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -178,11 +179,24 @@ func (r *request) sessionKey() string {
 	if id, ok := parseSessionID(r.http.session, r.caller.ID); ok {
 		return id.Key
 	}
-	name := "unknown"
-	if r.client.ClientInfo != nil && r.client.ClientInfo.Name != "" {
-		name = r.client.ClientInfo.Name
+	return keyOf("client", cmp.Or(r.program(), "unknown"))
+}
+
+// program returns the name of the client's program; empty if it gives none.
+func (r *request) program() string {
+	if r.client.ClientInfo == nil {
+		return ""
 	}
-	return keyOf("client", name)
+	return r.client.ClientInfo.Name
+}
+
+// nameless reports whether the session of the message is one that all programs of the caller share
+// that name neither themselves nor a session. Equal calls of such programs are unlikely to be
+// repetitions, so only a key makes them one.
+func (r *request) nameless() bool {
+	name, _ := r.meta[sessionName].(string)
+	_, ok := parseSessionID(r.http.session, r.caller.ID)
+	return name == "" && !ok && r.program() == ""
 }
 
 func clientName(p *mcp.InitializeParams) string {

@@ -283,9 +283,9 @@ func (s *sessionRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error)
 	s.pipeline.ledger.Finish(ctx)
 	for _, shrink := range []func(*api.ContinueState){
 		func(*api.ContinueState) {},
-		func(state *api.ContinueState) { state.Session = s.calls.State(false) },
+		func(state *api.ContinueState) { state.Session = s.calls.State(false, workflow.Now(ctx)) },
 		func(state *api.ContinueState) { // the tools of other calls are pinned again
-			state.Session, state.Pinned = s.calls.State(false), api.Pack(s.pinnedToInstances())
+			state.Session, state.Pinned = s.calls.State(false, workflow.Now(ctx)), api.Pack(s.pinnedToInstances())
 		},
 	} {
 		next, err := s.nextInput(ctx)
@@ -317,7 +317,7 @@ func (s *sessionRun) nextInput(ctx workflow.Context) (api.RunInput, error) {
 		Pinned: pinned, Instances: p.instances.continueState(ctx), Labels: p.runFacts.Labels,
 		Calls: p.runFacts.Past(""), DescendantCalls: p.runFacts.ContinueDescendants(),
 		Earlier: p.runFacts.Log.Continued(),
-		Paused:  p.control.paused, Session: s.calls.State(true)}
+		Paused:  p.control.paused, Session: s.calls.State(true, workflow.Now(ctx))}
 	return next, nil
 }
 

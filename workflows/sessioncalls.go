@@ -179,7 +179,7 @@ func (s *sessionRun) makeCalls(ctx workflow.Context) {
 	var calls []api.Call
 	for _, c := range queue {
 		fault := s.pinTool(ctx, c.Tool)
-		if s.pipeline.tools.Of(c.Tool).Effect == api.EffectOnce && s.calls.AttachOnce(c.Call) {
+		if s.pipeline.tools.Of(c.Tool).Effect == api.EffectOnce && s.calls.AttachOnce(c.Call, workflow.Now(ctx)) {
 			continue
 		}
 		if fault != "" && ctx.Err() == nil {
@@ -253,7 +253,7 @@ func (c *sessionCall) ended(ctx workflow.Context, out api.CallOutcome) {
 	if out.Result != nil {
 		size = api.JSONSize(out.Result.Output)
 	}
-	s.calls.End(c.Call, out, size)
+	s.calls.End(c.Call, out, size, workflow.Now(ctx))
 	s.used = workflow.Now(ctx)
 	c.Cancel() // releases the context
 	s.pipeline.changed(ctx)
@@ -288,10 +288,10 @@ func (s sessionRequests) mayLeave(_ workflow.Context, r api.LeaveCall) error {
 	return failure.Refusal(s.concerns(r.ID))
 }
 
-// leaveCall keeps the outcome of a call, or of the one that it repeats, for the next equal call.
-func (s sessionRequests) leaveCall(_ workflow.Context, r api.LeaveCall) error {
+// leaveCall notes that the client of a submitted call is gone without its outcome.
+func (s sessionRequests) leaveCall(ctx workflow.Context, r api.LeaveCall) error {
 	*s.pipeline.control.taken++
-	s.calls.Find(r.ID).Target().Left = true
+	s.calls.Find(r.ID).Left = workflow.Now(ctx)
 	return nil
 }
 

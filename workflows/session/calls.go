@@ -5,6 +5,7 @@ package session
 import (
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/turn"
@@ -15,6 +16,10 @@ const (
 	// together, in bytes.
 	maxRemembered = 2000
 	maxOutcomes   = 512 << 10
+	// keptFor is how long the outcome of a call whose clients have left is kept for the next equal
+	// one. Clients repeat a call whose connection broke within seconds, or when their user tells
+	// them to.
+	keptFor = 5 * time.Minute
 	// maxCallers bounds the callers that are compared with that of a new call.
 	maxCallers = 16
 )
@@ -27,8 +32,8 @@ type Call struct {
 	// Digest identifies tool and arguments. It is empty for a call of an earlier execution that
 	// equal calls do not repeat.
 	Digest string
-	// Left is set if the client is gone without the outcome: the next equal call gets it.
-	Left bool
+	// Left is when the client left without the outcome; zero while it waits or if it has it.
+	Left time.Time
 	// Placed is set once the call is admitted, refused or attached.
 	Placed bool
 	// Ended is set once the call has an outcome. Outcome is nil for a call of an earlier execution
@@ -39,8 +44,12 @@ type Call struct {
 	// Cancel cancels the call. It is nil for calls of earlier executions.
 	Cancel func()
 
-	attached *Call
-	slot     turn.Slot
+	// attached is the call that this one repeats; repetitions are those of this one.
+	attached    *Call
+	repetitions []*Call
+	slot        turn.Slot
+	// endedAt is when the call ended; zero for a call of an earlier execution.
+	endedAt time.Time
 	// unknown is set once the call has ended without a result and may have taken effect.
 	unknown bool
 }
@@ -58,15 +67,33 @@ func (c *Call) Request() api.Call {
 	return api.Call{ID: c.ID, Tool: c.Tool, Arguments: c.Arguments, Trace: c.Trace}
 }
 
-// End takes the outcome of the call, of size bytes.
-func (c *Call) End(out api.CallOutcome, size int) {
-	c.Placed, c.Ended, c.Outcome, c.Size = true, true, &out, size
+// end takes the outcome of the call, of size bytes.
+func (c *Call) end(out api.CallOutcome, size int, at time.Time) {
+	c.Placed, c.Ended, c.Outcome, c.Size, c.endedAt = true, true, &out, size, at
 	c.Arguments = ""
 	c.unknown = out.Error != nil && out.Error.MayHaveActed()
 }
 
 // repeatable reports whether an equal call is a repetition of this one.
-func (c *Call) repeatable() bool { return !c.Ended || c.Left || c.unknown }
+func (c *Call) repeatable(now time.Time) bool {
+	return !c.Ended || c.unknown || c.leftOver(now)
+}
+
+// leftOver reports whether no client has the outcome of the call or waits for it: that of each
+// submission, of the call and of its repetitions, has left. The outcome belongs to the next equal
+// call then, but not to one that comes so late that its client is likely to intend another one.
+func (c *Call) leftOver(now time.Time) bool {
+	last := c.endedAt
+	for _, submission := range append([]*Call{c}, c.repetitions...) {
+		if submission.Left.IsZero() {
+			return false
+		}
+		if submission.Left.After(last) {
+			last = submission.Left
+		}
+	}
+	return now.Sub(last) < keptFor
+}
 
 // Calls are the calls that a session knows.
 type Calls struct {
@@ -98,14 +125,15 @@ func Restore(state *api.SessionState) *Calls {
 	}
 	for _, r := range state.Calls {
 		restored := &Call{SessionCall: api.SessionCall{ID: r.ID, Key: r.Key, Caller: r.Caller},
-			RunID: r.RunID, Digest: r.Digest, Placed: true, Ended: true, Outcome: r.Outcome, Left: r.Left,
-			unknown: r.Digest != "" && !r.Left}
+			RunID: r.RunID, Digest: r.Digest, Placed: true, Ended: true, Outcome: r.Outcome,
+			Left: r.Left, unknown: r.Unknown}
 		if r.Attached != "" {
 			restored.attached = c.byID[r.Attached]
 			if restored.attached == nil { // forgotten
 				restored.attached = &Call{SessionCall: api.SessionCall{ID: r.Attached},
 					RunID: r.RunID, Placed: true, Ended: true}
 			}
+			restored.attached.repetitions = append(restored.attached.repetitions, restored)
 		}
 		c.add(restored)
 	}
@@ -167,13 +195,14 @@ func (c *Calls) Submit(call api.SessionCall, runID string) (submitted *Call, fre
 
 func (c *Calls) attach(call, to *Call) {
 	call.attached, call.Placed, call.Digest, call.Arguments = to, true, "", ""
+	to.repetitions = append(to.repetitions, call)
 }
 
 // AttachOnce attaches an open call of a once tool to an earlier call of its caller with the same
-// tool and arguments that has not ended, whose outcome is unknown, or whose client left without it, and
-// reports whether there is one. Only one call gets the outcome that a client left. A call with a
-// key of its own is another call.
-func (c *Calls) AttachOnce(call *Call) bool {
+// tool and arguments that has not ended, that may have taken effect, or whose clients all left
+// without it minutes ago at most, and reports whether there is one. Only one call gets an
+// outcome that clients left. A call with a key of its own is another call.
+func (c *Calls) AttachOnce(call *Call, now time.Time) bool {
 	if call.Key != "" {
 		return false
 	}
@@ -181,10 +210,9 @@ func (c *Calls) AttachOnce(call *Call) bool {
 		if earlier == call {
 			return false
 		}
-		if earlier.attached == nil && earlier.repeatable() && earlier.Digest == call.Digest &&
+		if earlier.attached == nil && earlier.repeatable(now) && earlier.Digest == call.Digest &&
 			earlier.Caller.Is(call.Caller) {
 			c.attach(call, earlier)
-			earlier.Left = false
 			c.open = without(c.open, call)
 			return true
 		}
@@ -208,8 +236,8 @@ func (c *Calls) Start(call *Call, slot turn.Slot) (before []*Call) {
 }
 
 // End takes the outcome of a call, of size bytes.
-func (c *Calls) End(call *Call, out api.CallOutcome, size int) {
-	call.End(out, size)
+func (c *Calls) End(call *Call, out api.CallOutcome, size int, at time.Time) {
+	call.end(out, size, at)
 	c.open, c.started = without(c.open, call), without(c.started, call)
 }
 
@@ -219,7 +247,7 @@ func without(calls []*Call, call *Call) []*Call {
 
 // State returns what continue-as-new carries: the newest calls, and of these the newest outcomes as
 // far as they fit into maxOutcomes and are wanted. All calls must have ended.
-func (c *Calls) State(outcomes bool) *api.SessionState {
+func (c *Calls) State(outcomes bool, now time.Time) *api.SessionState {
 	newest := c.all[max(len(c.all)-maxRemembered, 0):]
 	state := &api.SessionState{Calls: make([]api.SessionRecord, len(newest))}
 	left := maxOutcomes
@@ -229,8 +257,11 @@ func (c *Calls) State(outcomes bool) *api.SessionState {
 	for i, call := range slices.Backward(newest) {
 		r := api.SessionRecord{ID: call.ID, Key: call.Key, RunID: call.RunID,
 			Caller: call.Caller.Bare(),
-			Left:   call.Left && !call.unknown}
-		if call.repeatable() {
+			Left:   call.Left, Unknown: call.unknown}
+		if !r.Left.IsZero() && call.endedAt.After(r.Left) {
+			r.Left = call.endedAt // which a later execution does not know
+		}
+		if call.repeatable(now) {
 			r.Digest = call.Digest
 		}
 		if call.attached != nil {

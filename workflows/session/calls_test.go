@@ -2,9 +2,12 @@ package session
 
 import (
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 )
+
+var now = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
 
 // pay returns a call of ana that pays.
 func pay(id string) api.SessionCall {
@@ -36,11 +39,59 @@ func TestCalls_AttachOnlyToThoseOfTheSameCaller(t *testing.T) {
 			test.change(&again.Caller)
 			test.change(&withKey.Caller)
 			repeated, _ := c.Submit(again, "run")
-			if c.AttachOnce(repeated) != test.attaches {
+			if c.AttachOnce(repeated, now) != test.attaches {
 				t.Errorf("an equal call attaches: %t", !test.attaches)
 			}
 			if _, fresh := c.Submit(withKey, "run"); fresh == test.attaches {
 				t.Errorf("a call with the key is another call: %t", fresh)
+			}
+		})
+	}
+}
+
+// A kept result belongs to one submission: an equal call gets it only if no other client has it or
+// waits for it, and only for some minutes.
+func TestCalls_GiveAResultThatAllClientsLeftToOneEqualCall(t *testing.T) {
+	type event func(*Calls)
+	submit := func(id string) event {
+		return func(c *Calls) {
+			call, _ := c.Submit(pay(id), "run")
+			c.AttachOnce(call, now)
+		}
+	}
+	leave := func(id string) event { return func(c *Calls) { c.Find(id).Left = now } }
+	end := func(c *Calls) {
+		c.End(c.Find("a"), api.CallOutcome{ID: "a", Result: &api.Result{Output: []byte(`"paid"`)}},
+			6, now)
+	}
+	for name, test := range map[string]struct {
+		events []event
+		later  time.Duration
+		gets   bool
+	}{
+		"the client has it":      {events: []event{submit("a"), end}},
+		"left before the end":    {events: []event{submit("a"), leave("a"), end}, gets: true},
+		"left after the end":     {events: []event{submit("a"), end, leave("a")}, gets: true},
+		"the repetition waits":   {events: []event{submit("a"), submit("b"), leave("a"), end}},
+		"the repetition has it":  {events: []event{submit("a"), submit("b"), end, leave("a")}},
+		"the first has it":       {events: []event{submit("a"), submit("b"), end, leave("b")}},
+		"both left":              {events: []event{submit("a"), submit("b"), leave("b"), end, leave("a")}, gets: true},
+		"another call got it":    {events: []event{submit("a"), leave("a"), end, submit("b")}},
+		"that call left as well": {events: []event{submit("a"), leave("a"), end, submit("b"), leave("b")}, gets: true},
+		"in time":                {events: []event{submit("a"), leave("a"), end}, later: keptFor - 1, gets: true},
+		"too late":               {events: []event{submit("a"), leave("a"), end}, later: keptFor},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := Restore(nil)
+			for _, do := range test.events {
+				do(c)
+			}
+			at := now.Add(test.later)
+			for _, calls := range []*Calls{c, Restore(c.State(true, at))} {
+				next, _ := calls.Submit(pay("next"), "run")
+				if calls.AttachOnce(next, at) != test.gets {
+					t.Errorf("the next equal call gets the result: %t", !test.gets)
+				}
 			}
 		})
 	}

@@ -233,9 +233,6 @@ const (
 	MaxUnseen   = 512 << 10
 	// MaxUnseenMessages bounds the number of unread messages of a running agent.
 	MaxUnseenMessages = 200
-	// MaxControls bounds the messages and pauses of one history. A server accepts 2,000 updates of
-	// a run; the rest is reserved for answers of people, so that every question can be answered.
-	MaxControls = 1000
 )
 
 // Sent is a user's message to a running agent.
@@ -346,7 +343,8 @@ const (
 	SendNoAgent ControlErrorType = "no_agent"
 	// SendFull: the run has as many unread messages as it accepts, until it reads them.
 	SendFull ControlErrorType = "messages_unread"
-	// ControlFull: the history accepts no more messages and pauses, until an agent continues as
+	// ControlFull: the history accepts no more messages and pauses, because a server accepts 2,000
+	// updates of a run and the last ones are for decisions and answers, until an agent continues as
 	// new.
 	ControlFull ControlErrorType = "too_many_updates"
 	// RunEnding: the run makes no more model steps.

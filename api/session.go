@@ -162,8 +162,8 @@ func (e EndSession) Check() *ControlError {
 
 // SessionState is the part of a ContinueState that only sessions have.
 type SessionState struct {
-	// Calls are the newest calls of the session that have ended, in the order in which they were
-	// submitted.
+	// Calls are the newest calls of the session that have ended and all that wait for approval, in
+	// the order in which they were submitted.
 	Calls []SessionRecord `json:"calls,omitempty"`
 }
 
@@ -185,4 +185,16 @@ type SessionRecord struct {
 	// RunID is the execution that made the call.
 	RunID   string       `json:"run_id,omitempty"`
 	Outcome *CallOutcome `json:"outcome,omitempty"`
+	// Waiting is set for a call that has not ended, because it waits for approval.
+	Waiting *WaitingCall `json:"waiting,omitempty"`
+}
+
+// WaitingCall is a call of a session that waits for approval while the session continues as new.
+type WaitingCall struct {
+	Call     SessionCall       `json:"call"`
+	Decision AdmissionDecision `json:"decision"`
+	// Asked and Until are those of the Approval, and Escalated is, too.
+	Asked     time.Time `json:"asked"`
+	Until     time.Time `json:"until"`
+	Escalated bool      `json:"escalated,omitempty"`
 }

@@ -105,11 +105,7 @@ func (a *approvals) ask(ctx workflow.Context, c api.Call, v api.AdmissionDecisio
 		return a.known.Get(c.ID)
 	}
 	now := workflow.Now(ctx)
-	o := &approval{call: c, decision: v, Approval: api.Approval{ApprovalNeed: *v.Approval,
-		Call: c.ID, Tool: c.Tool,
-		Asked: now, Until: now.Add(v.Approval.Within.Std())}}
-	o.closed, o.close = workflow.NewFuture(ctx)
-	a.known.Set(c.ID, o)
+	o := a.add(ctx, c, v, now)
 	a.open = append(a.open, o)
 	if len(a.open) == 1 {
 		mark(ctx, now)
@@ -117,6 +113,33 @@ func (a *approvals) ask(ctx workflow.Context, c api.Call, v api.AdmissionDecisio
 	a.tell(ctx, o, api.NoticeWaiting, nil)
 	workflow.Go(ctx, func(ctx workflow.Context) { a.watch(ctx, o) })
 	return o
+}
+
+// resume opens the approval of a call that waited for it in the execution before.
+func (a *approvals) resume(ctx workflow.Context, c api.Call, w api.WaitingCall) {
+	a.open = append(a.open, a.add(ctx, c, w.Decision, w.Asked))
+	o := a.known.Get(c.ID)
+	o.Until, o.Escalated = w.Until, w.Escalated
+	if len(a.open) == 1 {
+		mark(ctx, o.Asked)
+	}
+	workflow.Go(ctx, func(ctx workflow.Context) { a.watch(ctx, o) })
+}
+
+// add returns the approval of a call that waits for it since a time.
+func (a *approvals) add(ctx workflow.Context, c api.Call, v api.AdmissionDecision,
+	since time.Time) *approval {
+	o := &approval{call: c, decision: v, Approval: api.Approval{ApprovalNeed: *v.Approval,
+		Call: c.ID, Tool: c.Tool, Asked: since, Until: since.Add(v.Approval.Within.Std())}}
+	o.closed, o.close = workflow.NewFuture(ctx)
+	a.known.Set(c.ID, o)
+	return o
+}
+
+// waits reports whether a call waits for a decision, and nothing else happens to its approval.
+func (a *approvals) waits(callID string) bool {
+	o := a.known.Get(callID)
+	return o != nil && !o.over && o.checking == ""
 }
 
 // mark sets the memo that shows in run lists since when calls wait for approval; nil clears it.
@@ -250,6 +273,7 @@ const undecided = "no decision came in time"
 // decide takes a decision. It rejects invalid ones after the update was accepted, so that history
 // records who tried what.
 func (a *approvals) decide(ctx workflow.Context, d api.Decision) error {
+	a.sizes.Updates++
 	a.sizes.Task.Add(ctx, decisionSize(d))
 	o := a.known.Get(d.Call)
 	e := a.fault(o, d)

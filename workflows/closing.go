@@ -172,14 +172,14 @@ func (i *instance) closed(ctx workflow.Context) {
 }
 
 // mayClose rejects requests to close an instance that the run does not have.
-func (c *control) mayClose(_ workflow.Context, r api.CloseInstance) error {
+func (c *control) mayClose(ctx workflow.Context, r api.CloseInstance) error {
 	e := r.Check()
 	switch {
 	case e != nil:
 	case c.ended || c.instances != nil && c.instances.closing:
 		e = &api.ControlError{Type: api.RunEnding, Message: "the run is ending"}
-	case c.taken.full():
-		e = c.taken.refusal()
+	case c.sizes.Updates.Full(ctx):
+		e = updatesFull()
 	default:
 		e = c.instances.missing(r.Instance)
 	}
@@ -201,7 +201,7 @@ func (s *instances) missing(name string) *api.ControlError {
 
 // closeInstance closes an instance on a person's request.
 func (c *control) closeInstance(ctx workflow.Context, r api.CloseInstance) error {
-	*c.taken++
+	c.sizes.Updates++
 	c.instances.find(r.Instance).closeOnDemand(ctx, "the last one was "+r.Note())
 	return nil
 }

@@ -24,7 +24,6 @@ type control struct {
 	paused *api.Pause
 	// ended is set when the run has failed or is cancelled; it cannot be paused any more.
 	ended bool
-	taken *controls
 	// sizes counts the updates that the run accepts, and everything else that it sends.
 	sizes *budget.Sizes
 	// changed updates what the run shows about its state, once it has pinned its tools.
@@ -46,12 +45,11 @@ func newControl(ctx workflow.Context, agent bool) (*control, error) {
 	if err != nil {
 		return nil, err
 	}
-	taken := new(controls)
-	sent, err := newInbox(ctx, agent, taken, sizes)
+	sent, err := newInbox(ctx, agent, sizes)
 	if err != nil {
 		return nil, err
 	}
-	c := &control{questions: asked, approvals: wanted, inbox: sent, taken: taken, sizes: sizes,
+	c := &control{questions: asked, approvals: wanted, inbox: sent, sizes: sizes,
 		changed: unshown}
 	err = workflow.SetUpdateHandlerWithOptions(ctx, api.PauseUpdate, c.pause,
 		workflow.UpdateHandlerOptions{Validator: c.mayPause,
@@ -74,14 +72,14 @@ func (c *control) restore(continueState *api.ContinueState) {
 	c.paused, c.inbox.known = continueState.Paused, continueState.Sent
 }
 
-func (c *control) mayPause(_ workflow.Context, p api.Pause) error {
+func (c *control) mayPause(ctx workflow.Context, p api.Pause) error {
 	e := p.Check()
 	switch {
 	case e != nil:
 	case c.ended:
 		e = &api.ControlError{Type: api.RunEnding, Message: "the run is ending"}
-	case c.taken.full():
-		e = c.taken.refusal()
+	case c.sizes.Updates.Full(ctx):
+		e = updatesFull()
 	case c.paused != nil:
 		e = &api.ControlError{Type: api.PauseAlready, Message: "the run is " + c.paused.Note()}
 	}
@@ -90,7 +88,7 @@ func (c *control) mayPause(_ workflow.Context, p api.Pause) error {
 
 // pause stops the run from starting anything more. A memo shows it in run lists.
 func (c *control) pause(ctx workflow.Context, p api.Pause) error {
-	*c.taken++
+	c.sizes.Updates++
 	p.Since = workflow.Now(ctx)
 	c.paused = &p
 	c.changed(ctx)
@@ -106,7 +104,7 @@ func (c *control) mayResume(_ workflow.Context, p api.Pause) error {
 }
 
 func (c *control) resume(ctx workflow.Context, _ api.Pause) error {
-	*c.taken++
+	c.sizes.Updates++
 	c.paused = nil
 	c.changed(ctx)
 	return workflow.UpsertMemo(ctx, map[string]any{api.PausedMemo: nil})
@@ -210,25 +208,20 @@ type inbox struct {
 	// known holds the IDs of the latest messages.
 	known []string
 	// closed says why the run reads no more messages; empty while it reads them.
-	closed   string
-	controls *controls
-	sizes    *budget.Sizes
+	closed string
+	sizes  *budget.Sizes
 }
 
-// controls counts the messages and pauses in the run's history.
-type controls int
-
-func (c *controls) full() bool { return *c >= api.MaxControls }
-
-func (c *controls) refusal() *api.ControlError {
-	return &api.ControlError{Type: api.ControlFull,
-		Message: fmt.Sprintf("the run's history has %d messages and pauses, and takes no more; "+
-			"an agent takes more when it goes on in a fresh one, after its next turns", *c)}
+// updatesFull refuses updates that leave too few of the history's updates to people.
+func updatesFull() *api.ControlError {
+	return &api.ControlError{Type: api.ControlFull, Message: "the run's history has almost as many " +
+		"updates as a server accepts, and the rest is for decisions, answers and the end of the " +
+		"run; an agent takes more after its next turns, a session when its running calls have ended"}
 }
 
 // newInbox registers the message handlers. Runs that are not an agent's reject messages.
-func newInbox(ctx workflow.Context, agent bool, c *controls, sizes *budget.Sizes) (*inbox, error) {
-	i := &inbox{agent: agent, controls: c, sizes: sizes}
+func newInbox(ctx workflow.Context, agent bool, sizes *budget.Sizes) (*inbox, error) {
+	i := &inbox{agent: agent, sizes: sizes}
 	return i, workflow.SetUpdateHandlerWithOptions(ctx, api.SendMessageUpdate, i.send,
 		workflow.UpdateHandlerOptions{Validator: i.maySend,
 			Description: "a user's message to the agent"})
@@ -254,8 +247,8 @@ func (i *inbox) maySend(ctx workflow.Context, s api.Sent) error {
 // withinBounds rejects a message that exceeds a bound.
 func (i *inbox) withinBounds(ctx workflow.Context, s api.Sent) error {
 	switch {
-	case i.controls.full():
-		return failure.Refusal(i.controls.refusal())
+	case i.sizes.Updates.Full(ctx):
+		return failure.Refusal(updatesFull())
 	case !i.sizes.Task.Accepts(ctx, api.TextSize(s.Text)):
 		return refuseControl(api.SendFull, busy)
 	case i.next != nil || !i.fits(s):
@@ -281,7 +274,7 @@ func sentID(ctx workflow.Context, s api.Sent) string {
 }
 
 func (i *inbox) send(ctx workflow.Context, s api.Sent) error {
-	*i.controls++
+	i.sizes.Updates++
 	i.sizes.Task.Add(ctx, api.TextSize(s.Text))
 	i.add(s, sentID(ctx, s))
 	return nil

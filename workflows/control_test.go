@@ -138,6 +138,7 @@ func TestSend_RefusesInvalidMessages(t *testing.T) {
 // The number of unread messages is limited, and that of messages and pauses in one history, so that
 // updates are left for answers. A paused run can always be resumed.
 func TestControls_AreBounded(t *testing.T) {
+	const updates = 1800 // the server accepts 2,000
 	l := newLab(t)
 	var unread, over, paused, resumed *update
 	l.calls = func(context.Context) {
@@ -145,7 +146,7 @@ func TestControls_AreBounded(t *testing.T) {
 			l.update(api.SendMessageUpdate, fmt.Sprint("m", n), message("x"))
 		}
 		unread = l.update(api.SendMessageUpdate, "unread", message("x"))
-		for n := range (api.MaxControls - api.MaxUnseenMessages) / 2 {
+		for n := range (updates - api.MaxUnseenMessages) / 2 {
 			l.update(api.PauseUpdate, fmt.Sprint("p", n), api.Pause{By: "ada"})
 			resumed = l.update(api.ResumeUpdate, fmt.Sprint("r", n), api.Pause{By: "ada"})
 		}

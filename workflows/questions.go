@@ -216,6 +216,7 @@ func (q *questions) mayAsk(ctx workflow.Context, in api.Question) error {
 // ask opens a question of a running call. It waits for the reply, the end of the call, or the
 // question's timeout.
 func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error) {
+	q.sizes.Updates++
 	q.sizes.Task.Add(ctx, in.Size())
 	call := q.calls.Get(in.Call)
 	call.asked++
@@ -311,6 +312,7 @@ func meant(open []string, none, statusText string) string {
 // reply checks a reply. An invalid one leaves the question open. A valid one closes it and, if the
 // call itself is the question, ends the call.
 func (q *questions) reply(ctx workflow.Context, r api.Reply) error {
+	q.sizes.Updates++
 	q.sizes.Task.Add(ctx, api.JSONSize(r.Value))
 	o := q.find(r.Question)
 	o.checking = r.By

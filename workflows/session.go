@@ -2,6 +2,8 @@ package workflows
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -13,8 +15,7 @@ import (
 
 const (
 	// manySubmits is the number of submitted calls after which a session continues as new as soon
-	// as no call runs. From maxSubmits on it takes no more calls before that: a server accepts
-	// 2,000 updates of an execution, and people need the rest for approvals and answers.
+	// as no call runs. From maxSubmits on it takes no more calls before that.
 	manySubmits = 1000
 	maxSubmits  = 1800
 	// maxWaiting bounds the updates that wait, for the end of calls and for replies to questions. A
@@ -25,6 +26,9 @@ const (
 	maxUpdateOutcome = 64 << 10
 	// maxSessionSpecs bounds the toolspecs that one execution pins, in bytes.
 	maxSessionSpecs = 8 << 20
+	// maxWaitingBytes bounds the calls that wait for approval while a session continues as new, in
+	// bytes. With more it waits until some of them are decided.
+	maxWaitingBytes = 512 << 10
 )
 
 // sessionWorkflow is the workflow of a session: it makes the calls that arrive as updates, until
@@ -53,6 +57,8 @@ type sessionRun struct {
 	pinned   api.Pinned
 	pipeline *pipeline
 	calls    *session.Calls
+	// running are the calls that are admitted and have not ended, by ID.
+	running map[string]*sessionCall
 	// queue are the submitted calls that are not admitted yet, in order.
 	queue []*sessionCall
 	// specs is the size of the pinned toolspecs in bytes.
@@ -81,12 +87,13 @@ func (s *sessionRun) start(ctx workflow.Context) error {
 		return err
 	}
 	origin := originOf(ctx, in, api.Caller{Type: api.CallerSession, ID: in.Caller.ID})
-	started := workflow.Now(ctx)
+	started, runID := workflow.Now(ctx), workflow.GetInfo(ctx).WorkflowExecution.RunID
+	s.running = map[string]*sessionCall{}
 	if state != nil {
 		s.pinned, started = state.Pinned.Value, state.Started
-		s.calls = session.Restore(state.Session)
+		s.calls = session.Restore(state.Session, runID)
 	} else {
-		s.calls = session.Restore(nil)
+		s.calls = session.Restore(nil, runID)
 	}
 	s.used = workflow.Now(ctx)
 	s.all, s.cancel = workflow.WithCancel(ctx)
@@ -99,6 +106,7 @@ func (s *sessionRun) start(ctx workflow.Context) error {
 		s.pipeline.usage = state.Usage
 		asked.restore(state)
 		s.pipeline.instances.resume(ctx, state.Instances)
+		s.resume(ctx, state.Session)
 	}
 	return s.answer(ctx)
 }
@@ -148,7 +156,9 @@ func (s *sessionRun) loop(ctx workflow.Context) (*api.RunResult, error) {
 			s.drain(ctx, 0, "was idle and is ending")
 			return s.result(&api.RunResult{Outcome: api.OutcomeCompleted})
 		default:
-			return s.continueAsNew(ctx)
+			if result, err := s.continueAsNew(ctx); result != nil || err != nil {
+				return result, err
+			}
 		}
 	}
 }
@@ -180,15 +190,13 @@ func (s *sessionRun) ready() bool { return len(s.queue) > 0 && s.pipeline.contro
 
 func (s *sessionRun) stops() bool { return s.idle || s.timeOver || s.ending != nil }
 
-// continues reports whether the session continues as new, which it does only while no call runs:
-// its history is long, or its deployment has another version.
+// continues reports whether the session continues as new: its history is long, or its deployment
+// has another version. It does so only while all its calls can be carried over.
 func (s *sessionRun) continues(ctx workflow.Context) bool {
-	if s.calls.Open() > 0 {
-		return false
-	}
 	info := workflow.GetInfo(ctx)
-	return s.submits >= manySubmits || info.GetContinueAsNewSuggested() ||
-		info.GetTargetWorkerDeploymentVersionChanged()
+	return (s.submits >= manySubmits || s.pipeline.sizes.Updates >= manySubmits ||
+		info.GetContinueAsNewSuggested() || info.GetTargetWorkerDeploymentVersionChanged()) &&
+		s.carries()
 }
 
 func (s *sessionRun) result(r *api.RunResult) (*api.RunResult, error) {
@@ -273,7 +281,8 @@ func awaitWithin(ctx workflow.Context, d time.Duration, summary string, conditio
 }
 
 // continueAsNew continues in a new history. It ends the session if its state does not fit into the
-// input of an execution.
+// input of an execution, and returns neither result nor error if the session has to go on because a
+// call was decided about meanwhile.
 func (s *sessionRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error) {
 	s.closing = &api.ControlError{Type: api.SessionBusy,
 		Message: "the session continues in a new history; send the call again"}
@@ -283,11 +292,15 @@ func (s *sessionRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error)
 	s.pipeline.ledger.Finish(ctx)
 	for _, shrink := range []func(*api.ContinueState){
 		func(*api.ContinueState) {},
-		func(state *api.ContinueState) { state.Session = s.calls.State(false, workflow.Now(ctx)) },
+		func(state *api.ContinueState) { state.Session = s.state(ctx, false) },
 		func(state *api.ContinueState) { // the tools of other calls are pinned again
-			state.Session, state.Pinned = s.calls.State(false, workflow.Now(ctx)), api.Pack(s.pinnedToInstances())
+			state.Session, state.Pinned = s.state(ctx, false), api.Pack(s.pinnedToOpen())
 		},
 	} {
+		if !s.carries() {
+			s.closing = nil
+			return nil, nil
+		}
 		next, err := s.nextInput(ctx)
 		if err != nil {
 			return nil, err
@@ -297,12 +310,17 @@ func (s *sessionRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error)
 			if err := s.pipeline.sizes.Task.Await(ctx, size); err != nil {
 				return nil, err
 			}
+			if !s.carries() {
+				s.closing = nil
+				return nil, nil
+			}
 			return nil, workflow.NewContinueAsNewErrorWithOptions(ctx,
 				workflow.ContinueAsNewErrorOptions{
 					InitialVersioningBehavior: workflow.ContinueAsNewVersioningBehaviorAutoUpgrade,
 				}, api.SessionWorkflow, next)
 		}
 	}
+	s.drain(ctx, 0, "has a state that is too large for a new history")
 	return s.result(&api.RunResult{Outcome: api.OutcomeLimit, Limit: budget.LimitConversation})
 }
 
@@ -311,22 +329,31 @@ func (s *sessionRun) nextInput(ctx workflow.Context) (api.RunInput, error) {
 	p, next := s.pipeline, *s.in
 	pinned, err := api.Pack(s.pinned).Encoded()
 	if err != nil {
-		pinned = api.Pack(s.pinnedToInstances())
+		pinned = api.Pack(s.pinnedToOpen())
 	}
-	next.State = &api.ContinueState{Run: p.origin.Run, Started: p.Started, Usage: p.usage,
+	usage := p.usage
+	usage.Calls -= s.counted()
+	next.State = &api.ContinueState{Run: p.origin.Run, Started: p.Started, Usage: usage,
 		Pinned: pinned, Instances: p.instances.continueState(ctx), Labels: p.runFacts.Labels,
-		Calls: p.runFacts.Past(""), DescendantCalls: p.runFacts.ContinueDescendants(),
+		Calls: p.runFacts.EndedCalls(), DescendantCalls: p.runFacts.ContinueDescendants(),
 		Earlier: p.runFacts.Log.Continued(),
-		Paused:  p.control.paused, Session: s.calls.State(true, workflow.Now(ctx))}
+		Paused:  p.control.paused, Session: s.state(ctx, true)}
 	return next, nil
 }
 
-// pinnedToInstances returns the rules that the session is pinned to, and of its tools only those
-// that its instances need.
-func (s *sessionRun) pinnedToInstances() api.Pinned {
-	pinned := api.Pinned{Policies: s.pinned.Policies}
+// pinnedToOpen returns the rules that the session is pinned to, and of its tools only those that its
+// instances and its waiting calls need.
+func (s *sessionRun) pinnedToOpen() api.Pinned {
+	pinned := api.Pinned{Policies: s.pinned.Policies, DescendantTools: s.pinned.DescendantTools}
+	names := map[string]bool{}
 	for _, i := range s.pipeline.instances.list {
-		pinned.Catalog.Tools = append(pinned.Catalog.Tools, s.pipeline.tools.Of(i.tool.Name))
+		names[i.tool.Name] = true
+	}
+	for _, c := range s.calls.AllOpen() {
+		names[c.Tool] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		pinned.Catalog.Tools = append(pinned.Catalog.Tools, s.pipeline.tools.Of(name))
 	}
 	pinned.Catalog.Digest = s.pinned.Catalog.Digest + "/instances"
 	return pinned

@@ -211,7 +211,7 @@ func TestSession_KeepsTheResultOfACallWhoseClientLeft(t *testing.T) {
 	l.after(5*time.Minute+time.Second, func() {
 		l.SetContinueAsNewSuggested(true)
 		l.updateRun(api.SubmitCallUpdate, "same", api.SessionCall{ID: "1", Tool: "store",
-			Arguments: "{}"})
+			Arguments: "{}", Caller: api.Caller{ID: "ana"}})
 	})
 	l.ExecuteWorkflow(api.SessionWorkflow, inSession())
 	in := l.continuedSession()
@@ -406,7 +406,7 @@ func TestSession_ContinuesAsNewWithWhatItKnows(t *testing.T) {
 	l.after(time.Second, func() { l.SetContinueAsNewSuggested(true) })
 	l.after(time.Minute, func() {
 		l.updateRun(api.SubmitCallUpdate, "same", api.SessionCall{
-			ID: "3", Tool: "greet", Arguments: "{}"})
+			ID: "3", Tool: "greet", Arguments: "{}", Caller: api.Caller{ID: "ana"}})
 	})
 	l.ExecuteWorkflow(api.SessionWorkflow, inSession())
 	in := l.continuedSession()
@@ -423,6 +423,38 @@ func TestSession_ContinuesAsNewWithWhatItKnows(t *testing.T) {
 	same(t, "the same id", text(repeated.status(t)), `3 ended "hello a "`)
 	same(t, "executed again", later.executed, []string(nil))
 	same(t, "usage over the chain", r.Usage, api.Usage{Calls: 3, Failed: 1})
+}
+
+// People may take days to decide about a call. The history of its session does not grow until then.
+func TestSession_ContinuesAsNewWithCallsThatWaitForApproval(t *testing.T) {
+	pay := func(id string, value int) api.SessionCall {
+		return api.SessionCall{ID: id, Tool: "pay", Arguments: fmt.Sprintf(`{"value":%d}`, value)}
+	}
+	l := newGuardedLab(t)
+	for i, id := range []string{"a", "b", "c"} {
+		l.submit(0, pay(id, i+1))
+	}
+	l.submit(0, pay("a2", 1))
+	l.after(time.Minute, func() { l.SetContinueAsNewSuggested(true) })
+	l.ExecuteWorkflow(api.SessionWorkflow, inSession())
+	in := l.continuedSession()
+
+	l = newGuardedLab(t)
+	again := l.submit(0, pay("a3", 1))
+	l.decide(time.Minute, api.Decision{Call: "a", Kind: api.DecisionApprove, By: "bob"})
+	l.decide(time.Minute, api.Decision{Call: "b", Kind: api.DecisionDeny, By: "bob"})
+	l.request(time.Minute, api.CancelCallUpdate, api.CancelCall{ID: "c", By: "ana"})
+	l.after(2*time.Minute, func() {
+		same(t, "approved", text(l.ofCall("a")), "a ended 1")
+		same(t, "repeated before", text(l.ofCall("a2")), "a ended attached 1")
+		same(t, "denied", text(l.ofCall("b")), "b ended approval_denied")
+		same(t, "cancelled", text(l.ofCall("c")), "c ended cancelled")
+	})
+	l.ExecuteWorkflow(api.SessionWorkflow, in)
+	r := l.result()
+	same(t, "repeated later", text(again.status(t)), "a awaits_approval attached")
+	same(t, "executed", l.executed, []string{"a pay"})
+	same(t, "usage over the chain", r.Usage, api.Usage{Calls: 3, Failed: 2})
 }
 
 func TestSession_AnswersAtOnceThatACallAwaitsAPerson(t *testing.T) {

@@ -51,7 +51,7 @@ func (s *sessionRun) maySubmit(ctx workflow.Context, call api.SessionCall) error
 	case e != nil:
 	case s.ends(ctx) != nil:
 		e = s.ends(ctx)
-	case s.submits >= maxSubmits || !s.fits(ctx, call):
+	case s.submits >= maxSubmits || s.pipeline.sizes.Updates.Full(ctx) || !s.fits(ctx, call):
 		e = &api.ControlError{Type: api.SessionBusy, Message: "the history of the session is " +
 			"full; it takes more calls when those that run have ended"}
 	case s.calls.Find(call.ID) != nil:
@@ -106,6 +106,7 @@ func (s *sessionRun) submit(ctx workflow.Context, in api.SessionCall) (api.Sessi
 	task := &s.pipeline.sizes.Task
 	task.Add(ctx, submittedSize(in))
 	s.submits++
+	s.pipeline.sizes.Updates++
 	c, fresh := s.calls.Submit(in, workflow.GetInfo(ctx).WorkflowExecution.RunID)
 	if fresh {
 		queued := &sessionCall{Call: c, run: s}
@@ -205,6 +206,63 @@ func (s *sessionRun) makeCalls(ctx workflow.Context) {
 	}
 }
 
+// resume goes on with the calls that waited for approval in the execution before. They were
+// admitted there.
+func (s *sessionRun) resume(ctx workflow.Context, state *api.SessionState) {
+	p := s.pipeline
+	for _, r := range state.Calls {
+		w := r.Waiting
+		if w == nil {
+			continue
+		}
+		c := &sessionCall{Call: s.calls.Find(r.ID), run: s}
+		c.ctx, c.Cancel = workflow.WithCancel(s.all)
+		decisions := []api.AdmissionDecision{w.Decision}
+		p.runFacts.Admitted([]api.Call{c.Request()}, decisions, p.turn, w.Asked)
+		p.ledger.Admitted(w.Decision)
+		c.call = p.newCall(c.Request(), w.Decision)
+		c.call.share = p.Divide(p.usage, decisions)
+		p.control.approvals.resume(c.ctx, c.Request(), *w)
+		c.begin()
+	}
+}
+
+// carries reports whether the session can continue as new with the calls that have not ended: they
+// only wait for approval, and none of them was just decided about.
+func (s *sessionRun) carries() bool {
+	size := 0
+	for _, c := range s.calls.AllOpen() {
+		running := s.running[c.ID]
+		if running == nil || !s.pipeline.control.approvals.waits(c.ID) {
+			return false
+		}
+		size += 2*len(c.Arguments) + budget.DecisionsSize([]api.AdmissionDecision{
+			running.call.decision})
+	}
+	return size <= maxWaitingBytes && (size == 0 || s.pipeline.control.approvals.notifying == 0)
+}
+
+// state returns what the next execution knows of the calls.
+func (s *sessionRun) state(ctx workflow.Context, outcomes bool) *api.SessionState {
+	waiting := map[string]*api.WaitingCall{}
+	for _, c := range s.calls.AllOpen() {
+		o := s.pipeline.control.approvals.of(c.ID)
+		waiting[c.ID] = &api.WaitingCall{Call: c.SessionCall, Asked: o.Asked, Until: o.Until,
+			Decision: s.running[c.ID].call.decision, Escalated: o.Escalated}
+	}
+	return s.calls.State(outcomes, workflow.Now(ctx), waiting)
+}
+
+// counted returns how many of the calls that have not ended the usage of the run has.
+func (s *sessionRun) counted() (n int) {
+	for _, c := range s.calls.AllOpen() {
+		if s.running[c.ID].counted {
+			n++
+		}
+	}
+	return n
+}
+
 // unadmitted ends calls that could not be admitted because of err. That is rare: admission is
 // repeated.
 func (s *sessionRun) unadmitted(ctx workflow.Context, calls []*sessionCall, err error) {
@@ -227,6 +285,7 @@ func (c *sessionCall) begin() {
 		return
 	}
 	p := s.pipeline
+	s.running[c.ID] = c
 	p.control.approvals.ask(c.ctx, c.call.call, c.call.decision)
 	before := s.calls.Start(c.Call, turn.NewSlot(*c.call.tool, c.call.decision.Route.Key))
 	p.uncounted++
@@ -253,6 +312,7 @@ func (c *sessionCall) ended(ctx workflow.Context, out api.CallOutcome) {
 	if out.Result != nil {
 		size = api.JSONSize(out.Result.Output)
 	}
+	delete(s.running, c.ID)
 	s.calls.End(c.Call, out, size, workflow.Now(ctx))
 	s.used = workflow.Now(ctx)
 	c.Cancel() // releases the context
@@ -264,40 +324,37 @@ type sessionRequests struct{ *sessionRun }
 
 // mayCancel rejects requests to cancel a call that the session does not know.
 func (s sessionRequests) mayCancel(_ workflow.Context, r api.CancelCall) error {
-	e := r.Check()
-	if e == nil {
-		e = s.concerns(r.ID)
-	}
-	return failure.Refusal(e)
+	return failure.Refusal(cmp.Or(r.Check(), s.concerns(r.ID, s.pipeline.sizes.Updates.Spent())))
 }
 
-// concerns returns why no request about a call is taken; nil if one is.
-func (s sessionRequests) concerns(id string) *api.ControlError {
-	if s.calls.Find(id) == nil {
+// concerns returns why no request about a call is taken; nil if one is. full says that the history
+// has no update left for it.
+func (s sessionRequests) concerns(id string, full bool) *api.ControlError {
+	switch {
+	case s.calls.Find(id) == nil:
 		return &api.ControlError{Type: api.NoCall, Message: "the session has no call " +
 			api.Shorten(id, 100)}
-	}
-	if s.pipeline.control.taken.full() {
-		return s.pipeline.control.taken.refusal()
+	case full:
+		return updatesFull()
 	}
 	return nil
 }
 
 // mayLeave rejects requests about a call that the session does not know.
-func (s sessionRequests) mayLeave(_ workflow.Context, r api.LeaveCall) error {
-	return failure.Refusal(s.concerns(r.ID))
+func (s sessionRequests) mayLeave(ctx workflow.Context, r api.LeaveCall) error {
+	return failure.Refusal(s.concerns(r.ID, s.pipeline.sizes.Updates.Full(ctx)))
 }
 
 // leaveCall notes that the client of a submitted call is gone without its outcome.
 func (s sessionRequests) leaveCall(ctx workflow.Context, r api.LeaveCall) error {
-	*s.pipeline.control.taken++
+	s.pipeline.sizes.Updates++
 	s.calls.Find(r.ID).Left = workflow.Now(ctx)
 	return nil
 }
 
 // cancelCall cancels a call, or the call that it repeats.
 func (s sessionRequests) cancelCall(ctx workflow.Context, r api.CancelCall) error {
-	*s.pipeline.control.taken++
+	s.pipeline.sizes.Updates++
 	c := s.calls.Find(r.ID).Target()
 	if c.Ended {
 		return nil
@@ -316,6 +373,7 @@ func (s sessionRequests) mayEnd(ctx workflow.Context, r api.EndSession) error {
 }
 
 func (s sessionRequests) endSession(_ workflow.Context, r api.EndSession) error {
+	s.pipeline.sizes.Updates++
 	s.ending = &r
 	return nil
 }

@@ -92,13 +92,7 @@ func (ap *approvals) request(e *historypb.HistoryEvent, w *wantedCall, need api.
 		Asked:        asked,
 		Until:        asked.Add(need.Within.Std()),
 	}
-	ap.run.summary.Approvals = append(ap.run.summary.Approvals, approval)
-	ap.decided[w.ID] = &api.Decided{
-		Asked:  asked,
-		Why:    need.Reason,
-		Rule:   need.Rule,
-		Digest: need.Digest,
-	}
+	ap.open(approval)
 	event := api.Event{
 		Type:     api.EventApprovalRequested,
 		Turn:     ap.run.turn,
@@ -110,6 +104,12 @@ func (ap *approvals) request(e *historypb.HistoryEvent, w *wantedCall, need api.
 		event.Summary = ap.run.line(ap.run.admission.unscheduled(w))
 	}
 	ap.run.emit(e, event)
+}
+
+// open notes an approval that is open.
+func (ap *approvals) open(a api.Approval) {
+	ap.run.summary.Approvals = append(ap.run.summary.Approvals, a)
+	ap.decided[a.Call] = &api.Decided{Asked: a.Asked, Why: a.Reason, Rule: a.Rule, Digest: a.Digest}
 }
 
 // limitOver closes the undecided approval of a run at a limit: the run continues or ends without

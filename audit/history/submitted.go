@@ -26,7 +26,27 @@ func (s *submitted) resume(state *api.SessionState) {
 	}
 	for _, c := range state.Calls {
 		s.known[c.ID] = true
+		if c.Waiting != nil {
+			s.goOn(*c.Waiting)
+		}
 	}
+}
+
+// goOn takes a call that waited for approval in an execution before.
+func (s *submitted) goOn(w api.WaitingCall) {
+	id := w.Call.ID
+	s.add(w.Call)
+	s.run.admission.wanted[id].decision = &w.Decision
+	s.run.approvals.open(api.Approval{ApprovalNeed: *w.Decision.Approval, Call: id,
+		Tool: w.Call.Tool, Asked: w.Asked, Until: w.Until, Escalated: w.Escalated})
+}
+
+// add takes a call that the session makes.
+func (s *submitted) add(call api.SessionCall) {
+	call.Caller.Type = api.CallerSession
+	s.requests[call.ID] = api.SessionCall{Caller: call.Caller, Trace: call.Trace, MCP: call.MCP}
+	s.run.admission.wanted[call.ID] = &wantedCall{order: len(s.known), Call: api.Call{
+		ID: call.ID, Tool: call.Tool, Arguments: call.Arguments}}
 }
 
 // accepted reads that the session takes a call. The same call may come several times.
@@ -38,11 +58,7 @@ func (s *submitted) accepted(e *historypb.HistoryEvent, id string, input *update
 	if !s.known[call.ID] {
 		s.updates[id] = call.ID
 		s.known[call.ID] = true
-		call.Caller.Type = api.CallerSession
-		s.requests[call.ID] = api.SessionCall{Caller: call.Caller, Trace: call.Trace,
-			MCP: call.MCP}
-		s.run.admission.wanted[call.ID] = &wantedCall{order: len(s.known), Call: api.Call{
-			ID: call.ID, Tool: call.Tool, Arguments: call.Arguments}}
+		s.add(call)
 	}
 	return nil
 }

@@ -117,8 +117,9 @@ func keyOf(call api.SessionCall) ownKey {
 	return ownKey{call.Caller.Auth, call.Caller.Identity(), call.Key}
 }
 
-// Restore returns the calls of the earlier executions of a session; nil is a session that begins.
-func Restore(state *api.SessionState) *Calls {
+// Restore returns the calls of the earlier executions of a session in execution runID; nil is a
+// session that begins. Calls that wait for approval go on in this execution.
+func Restore(state *api.SessionState, runID string) *Calls {
 	c := &Calls{byID: map[string]*Call{}, byKey: map[ownKey]*Call{}}
 	if state == nil {
 		return c
@@ -127,6 +128,11 @@ func Restore(state *api.SessionState) *Calls {
 		restored := &Call{SessionCall: api.SessionCall{ID: r.ID, Key: r.Key, Caller: r.Caller},
 			RunID: r.RunID, Digest: r.Digest, Placed: true, Ended: true, Outcome: r.Outcome,
 			Left: r.Left, unknown: r.Unknown}
+		if w := r.Waiting; w != nil {
+			restored.SessionCall, restored.RunID, restored.Ended = w.Call, runID, false
+			restored.Digest = api.CallDigest(w.Call.Tool, w.Call.Arguments)
+			c.open = append(c.open, restored)
+		}
 		if r.Attached != "" {
 			restored.attached = c.byID[r.Attached]
 			if restored.attached == nil { // forgotten
@@ -170,6 +176,10 @@ func (c *Calls) shared(caller api.Caller) api.Caller {
 	c.callers = c.callers[max(len(c.callers)-maxCallers, 0):]
 	return caller
 }
+
+// AllOpen returns the calls that have not ended and repeat no other, in the order in which they
+// were submitted.
+func (c *Calls) AllOpen() []*Call { return c.open }
 
 // Open returns how many calls have not ended.
 func (c *Calls) Open() int { return len(c.open) }
@@ -246,9 +256,14 @@ func without(calls []*Call, call *Call) []*Call {
 }
 
 // State returns what continue-as-new carries: the newest calls, and of these the newest outcomes as
-// far as they fit into maxOutcomes and are wanted. All calls must have ended.
-func (c *Calls) State(outcomes bool, now time.Time) *api.SessionState {
-	newest := c.all[max(len(c.all)-maxRemembered, 0):]
+// far as they fit into maxOutcomes and are wanted. waiting has all calls that have not ended, by
+// ID; they wait for approval.
+func (c *Calls) State(outcomes bool, now time.Time,
+	waiting map[string]*api.WaitingCall) *api.SessionState {
+	from := max(len(c.all)-maxRemembered, 0)
+	newest := slices.Concat(slices.DeleteFunc(slices.Clone(c.all[:from]), func(c *Call) bool {
+		return waiting[c.ID] == nil
+	}), c.all[from:])
 	state := &api.SessionState{Calls: make([]api.SessionRecord, len(newest))}
 	left := maxOutcomes
 	if !outcomes {
@@ -256,8 +271,8 @@ func (c *Calls) State(outcomes bool, now time.Time) *api.SessionState {
 	}
 	for i, call := range slices.Backward(newest) {
 		r := api.SessionRecord{ID: call.ID, Key: call.Key, RunID: call.RunID,
-			Caller: call.Caller.Bare(),
-			Left:   call.Left, Unknown: call.unknown}
+			Caller: call.Caller.Bare(), Waiting: waiting[call.ID],
+			Left: call.Left, Unknown: call.unknown}
 		if !r.Left.IsZero() && call.endedAt.After(r.Left) {
 			r.Left = call.endedAt // which a later execution does not know
 		}

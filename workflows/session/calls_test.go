@@ -29,7 +29,7 @@ func TestCalls_AttachOnlyToThoseOfTheSameCaller(t *testing.T) {
 		"for another principal": {func(c *api.Caller) { c.Principal = "ben" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := Restore(nil)
+			c := Restore(nil, "run")
 			first, keyed := pay("first"), pay("keyed")
 			keyed.Key = "k"
 			c.Submit(first, "run")
@@ -82,12 +82,12 @@ func TestCalls_GiveAResultThatAllClientsLeftToOneEqualCall(t *testing.T) {
 		"too late":               {events: []event{submit("a"), leave("a"), end}, later: keptFor},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := Restore(nil)
+			c := Restore(nil, "run")
 			for _, do := range test.events {
 				do(c)
 			}
 			at := now.Add(test.later)
-			for _, calls := range []*Calls{c, Restore(c.State(true, at))} {
+			for _, calls := range []*Calls{c, Restore(c.State(true, at, nil), "run")} {
 				next, _ := calls.Submit(pay("next"), "run")
 				if calls.AttachOnce(next, at) != test.gets {
 					t.Errorf("the next equal call gets the result: %t", !test.gets)

@@ -202,6 +202,16 @@ func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
 	s.Log.end(out, emitted, s.Labels)
 }
 
+// EndedCalls are the calls of the run that have ended, by tool, sorted.
+func (s *Facts) EndedCalls() (list []api.PastCalls) {
+	for _, tool := range s.calls.Keys() {
+		p := s.calls.Get(tool)
+		p.Tool = tool
+		list = append(list, p)
+	}
+	return list
+}
+
 // Past is what the run has done, by tool, sorted; without the call that is being judged, where it
 // was let through before.
 func (s *Facts) Past(evaluated string) []api.PastCalls {

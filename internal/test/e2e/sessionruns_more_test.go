@@ -343,3 +343,93 @@ func TestSessionRun_JudgesEachRequestByItsOwnClaims(t *testing.T) {
 	expect(t, "records", got, []string{"c0 ana jwt staff completed", "c1 ana jwt guests refused",
 		"c2 ana jwt staff completed", "c3 ana jwt guests refused"})
 }
+
+// fewUpdates has the server accept 60 updates of a run.
+var fewUpdates = []string{"--dynamic-config-value", "history.maxTotalUpdates=60"}
+
+// waitsForApproval makes a call that waits for approval and returns it.
+func (l *lab) waitsForApproval(s *switchyard.Session, id string) *api.Approval {
+	l.t.Helper()
+	status, err := s.Call(l.ctx, api.SessionCall{ID: id, Tool: "publish",
+		Arguments: `{"text":"approved"}`, Wait: api.Duration(time.Minute)})
+	if err != nil || status.Approval == nil {
+		l.t.Fatalf("the call does not wait for approval: %+v, %v", status, err)
+	}
+	return status.Approval
+}
+
+// A person decides late, after more calls than the history of the session can take: it continues in
+// new histories with the call that waits.
+func TestSessionRun_ContinuesWithCallsThatWaitForApproval(t *testing.T) {
+	l := newLab(t, fewUpdates...)
+	l.worker()
+	s := l.session("session/waiting")
+	approval := l.waitsForApproval(s, "w")
+	for i := range 60 {
+		id := fmt.Sprint("c", i)
+		l.made(s, api.SessionCall{ID: id, Tool: "number", Arguments: "{}"})
+		if i%2 == 0 { // a history that is full refuses it
+			if err := s.Leave(l.ctx, api.LeaveCall{ID: id}); err != nil {
+				t.Log(err)
+			}
+		}
+	}
+	l.must(s.Run().Decide(l.ctx, api.Decision{Call: "w", Digest: approval.Digest,
+		Kind: api.DecisionApprove, By: "bob"}))
+	l.made(s, api.SessionCall{ID: "w", Tool: "publish", Arguments: `{"text":"approved"}`})
+	written := 0
+	for _, e := range l.entries() {
+		if e.Text == "approved" {
+			written++
+		}
+	}
+	if written != 1 {
+		t.Errorf("the approved call was executed %d times", written)
+	}
+	summary, err := s.Run().Summary(l.ctx)
+	l.must(err)
+	if len(summary.Parts) < 2 || len(summary.Approvals) != 0 {
+		t.Errorf("the session has %d histories and the open approvals %+v", len(summary.Parts),
+			summary.Approvals)
+	}
+	for r, err := range s.Run().Records(l.ctx) {
+		l.must(err)
+		if r.CallID == "w" && (r.Approval == nil || r.Approval.By != "bob" ||
+			r.Status != api.CallCompleted) {
+			t.Errorf("the record of the approved call is %+v with %+v", r, r.Approval)
+		}
+	}
+	l.must(s.End(l.ctx, api.EndSession{By: "ana"}))
+}
+
+// Clients use up the updates of a history that a running call keeps from ending. People decide,
+// cancel and end the session with those that are left.
+func TestSessionRun_LeavesUpdatesToPeople(t *testing.T) {
+	l := newLab(t, fewUpdates...)
+	l.worker()
+	s := l.session("session/updates")
+	_, err := s.Call(l.ctx, api.SessionCall{ID: "held", Tool: "hold_read", Arguments: "{}"})
+	l.must(err)
+	approval := l.waitsForApproval(s, "w")
+	refused := false
+	for i := 0; i < 100 && !refused; i++ {
+		id := fmt.Sprint("c", i)
+		_, err := s.Call(l.ctx, api.SessionCall{ID: id, Tool: "number", Arguments: "{}"})
+		if refused = err != nil; !refused {
+			err = s.Leave(l.ctx, api.LeaveCall{ID: id})
+			refused = err != nil
+		}
+	}
+	if !refused {
+		t.Fatal("the session takes calls beyond the updates of its history")
+	}
+	l.must(s.Run().Decide(l.ctx, api.Decision{Call: "w", Digest: approval.Digest,
+		Kind: api.DecisionApprove, By: "bob"}))
+	l.must(s.Cancel(l.ctx, api.CancelCall{ID: "held", By: "ana"}))
+	l.must(s.End(l.ctx, api.EndSession{By: "ana", Grace: api.Duration(time.Minute)}))
+	r, err := s.Run().Result(l.ctx)
+	l.must(err)
+	if r.Outcome != api.OutcomeCompleted {
+		t.Errorf("the session ended with %+v", r)
+	}
+}

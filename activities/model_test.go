@@ -112,8 +112,10 @@ type principalLedger struct {
 
 func (p *principalLedger) SignalWithStartWorkflow(_ context.Context, _, _ string, used any,
 	_ client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
-	step, _ := used.(api.StepUsage)
-	p.tokens += step.Tokens
+	news, _ := used.(api.LedgerNews)
+	for _, step := range news.Used {
+		p.tokens += step.Tokens
+	}
 	return nil, nil
 }
 

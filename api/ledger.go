@@ -28,7 +28,7 @@ const (
 	MaxLedgerEntries = 5000
 	MaxLedgerBytes   = 1 << 20
 	MaxLedgerValue   = 512
-	maxLedgerCalls   = 500
+	MaxLedgerCalls   = 500
 )
 
 // LedgerQuery asks about earlier calls.
@@ -59,6 +59,11 @@ func (q LedgerQuery) Key() string {
 		strings.Join(q.Fields, ",")}, "|")
 }
 
+// Concerns reports whether the query is about calls of a tool.
+func (q LedgerQuery) Concerns(tool string) bool {
+	return len(q.Tools) == 0 || slices.Contains(q.Tools, tool)
+}
+
 // LedgerEntry is a call that a ledger counts.
 type LedgerEntry struct {
 	// Run is the ID of the first execution of the run's chain, Call that of the call.
@@ -72,17 +77,22 @@ type LedgerEntry struct {
 	Keep Duration `json:"keep"`
 	// Args are the arguments that rules ask about, those that the call has.
 	Args map[string]json.RawMessage `json:"args,omitempty"`
-	// Holders are the attempts at admission that have entered the call.
+	// Holders are the last attempts at admission that have entered the call.
 	Holders []string `json:"holders"`
 }
 
 // Is reports whether the entry is of a call of a run.
 func (e LedgerEntry) Is(run, call string) bool { return e.Run == run && e.Call == call }
 
-// counts reports whether the entry counts for a query: calls in flight always do.
-func (e LedgerEntry) counts(q LedgerQuery, now time.Time) bool {
-	return (len(q.Tools) == 0 || slices.Contains(q.Tools, e.Tool)) &&
-		(e.Ended.IsZero() || now.Sub(e.Ended) < q.Within.Std())
+// Counts reports whether the entry counts for a query: calls in flight always do.
+func (e LedgerEntry) Counts(q LedgerQuery, now time.Time) bool {
+	return q.Concerns(e.Tool) && (e.Ended.IsZero() || now.Sub(e.Ended) < q.Within.Std())
+}
+
+// Listed returns the entry as one of the calls in an answer.
+func (e LedgerEntry) Listed(q LedgerQuery) LedgerCall {
+	return LedgerCall{Run: e.Run, Tool: e.Tool, At: e.Reserved, Args: picked(e.Args, q.Fields),
+		Running: e.Ended.IsZero()}
 }
 
 // Expired reports whether no rule that the call was entered for can ask about it any more. A call
@@ -115,11 +125,11 @@ type LedgerCall struct {
 	Running bool `json:"running,omitempty"`
 }
 
-// AskLedger answers a query from the entries of a ledger.
+// AskLedger answers a query from a list of entries. The ledger itself answers from running sums.
 func AskLedger(entries []LedgerEntry, q LedgerQuery, now time.Time) (r LedgerResult) {
 	sum := new(big.Rat)
 	for _, e := range entries {
-		if !e.counts(q, now) {
+		if !e.Counts(q, now) {
 			continue
 		}
 		r.Count++
@@ -129,20 +139,23 @@ func AskLedger(entries []LedgerEntry, q LedgerQuery, now time.Time) (r LedgerRes
 				sum.Add(sum, n)
 			}
 		case LedgerPast:
-			r.Calls = append(r.Calls, LedgerCall{Run: e.Run, Tool: e.Tool, At: e.Reserved,
-				Args: picked(e.Args, q.Fields), Running: e.Ended.IsZero()})
+			r.Calls = append(r.Calls, e.Listed(q))
 		case LedgerCount:
 		}
 	}
 	if q.Kind == LedgerSum {
 		r.Sum = sum.RatString()
 	}
-	if len(r.Calls) > maxLedgerCalls {
-		r = LedgerResult{Fault: "there are " + strconv.Itoa(len(r.Calls)) + " earlier calls, and " +
-			"a rule can look at " + strconv.Itoa(maxLedgerCalls) + "; use count or sum, or a " +
-			"shorter window"}
+	if len(r.Calls) > MaxLedgerCalls {
+		return TooManyLedgerCalls(len(r.Calls))
 	}
 	return r
+}
+
+// TooManyLedgerCalls is the answer to a query for more calls than one answer lists.
+func TooManyLedgerCalls(n int) LedgerResult {
+	return LedgerResult{Fault: "there are " + strconv.Itoa(n) + " earlier calls, and a rule can " +
+		"look at " + strconv.Itoa(MaxLedgerCalls) + "; use count or sum, or a shorter window"}
 }
 
 func picked(args map[string]json.RawMessage, fields []string) map[string]json.RawMessage {
@@ -237,14 +250,25 @@ type LedgerState struct {
 	Entries []LedgerEntry `json:"entries,omitempty"`
 	// Spent is what model steps used, at most once for each period.
 	Spent []PeriodUsage `json:"spent,omitempty"`
-	// Counted are the model steps that were added lately, the newest last.
-	Counted []CountedStep `json:"counted,omitempty"`
+	// Counted are the LedgerNews that were read lately, and Dropped the attempts at admission that
+	// were given up before the ledger knew of them, the newest last.
+	Counted []LedgerNote `json:"counted,omitempty"`
+	Dropped []LedgerNote `json:"dropped,omitempty"`
 }
 
-// CountedStep is a StepUsage that a ledger has added.
-type CountedStep struct {
+// LedgerNote is an ID that a ledger remembers for some minutes.
+type LedgerNote struct {
 	ID string    `json:"id"`
 	At time.Time `json:"at"`
+}
+
+// LedgerNews is what one worker process tells a ledger at a time.
+type LedgerNews struct {
+	// ID tells repeated news from others, so that the usage is added once.
+	ID string `json:"id"`
+	// Ends are what became of calls, Used what model steps used.
+	Ends []ReservationEnd `json:"ends,omitempty"`
+	Used []StepUsage      `json:"used,omitempty"`
 }
 
 // LedgerWorkflowID returns the ID of the ledger of a scope for the calls of a run with that caller.
@@ -345,8 +369,6 @@ type PrincipalUsage struct {
 
 // StepUsage is what a model step used, which a ledger adds to its periods.
 type StepUsage struct {
-	// ID tells a repeated message from another one.
-	ID      string   `json:"id"`
 	Periods []Period `json:"periods"`
 	Tokens  int      `json:"tokens,omitempty"`
 	Cost    float64  `json:"cost,omitempty"`

@@ -44,7 +44,7 @@ func TestAskLedger_CountsWhatIsWithinTheWindow(t *testing.T) {
 		got.Calls[1].Running || len(got.Calls[0].Args) != 1 {
 		t.Errorf("got %+v", got)
 	}
-	many := make([]LedgerEntry, maxLedgerCalls+1)
+	many := make([]LedgerEntry, MaxLedgerCalls+1)
 	if got := AskLedger(many, q, now); got.Fault == "" || got.Calls != nil {
 		t.Errorf("of too many calls: %+v", got)
 	}

@@ -120,15 +120,14 @@ const (
 	// conversation has.
 	InstanceEndedSignal = "switchyard/instance_ended"
 
-	// CountUsageSignal takes the StepUsage of a model step to the LedgerWorkflow of a principal,
-	// and PrincipalUsageQuery returns the sums, a PrincipalUsage.
-	CountUsageSignal    = "switchyard/count_usage"
+	// TellLedgerSignal takes LedgerNews to a LedgerWorkflow: which calls have ended, and what model
+	// steps of a principal used. PrincipalUsageQuery returns the sums of these, a PrincipalUsage.
+	TellLedgerSignal    = "switchyard/tell_ledger"
 	PrincipalUsageQuery = "switchyard/principal_usage"
-	// CloseReservationsSignal takes a []ReservationEnd to a LedgerWorkflow.
-	CloseReservationsSignal = "switchyard/close_reservations"
 
-	// ReserveCallUpdate takes a LedgerRequest to a LedgerWorkflow and returns a LedgerAnswer.
-	ReserveCallUpdate = "switchyard/reserve_call"
+	// ReserveCallsUpdate takes a []LedgerRequest to a LedgerWorkflow and returns a []LedgerAnswer,
+	// which answers the first of them.
+	ReserveCallsUpdate = "switchyard/reserve_calls"
 	// AskQuestionUpdate takes a Question of a running call and returns the Reply once a person has
 	// given it.
 	AskQuestionUpdate = "switchyard/ask_question"

@@ -269,6 +269,9 @@ type AdmissionRequest struct {
 	PinnedPolicies PinnedPolicies `json:"pinned_policies,omitzero"`
 	// Facts are the facts of the run for policies.
 	Facts RunFacts `json:"facts,omitzero"`
+	// Final has calls refused whose ledger does not answer. Otherwise the decisions end before the
+	// first of them, and the run asks again.
+	Final bool `json:"final,omitempty"`
 }
 
 // ModelRequest is the input of a model step. It identifies the conversation without containing it.

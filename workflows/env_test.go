@@ -59,6 +59,8 @@ type lab struct {
 	// might.
 	pinned    func(*api.Pinned)
 	decisions func([]api.AdmissionDecision)
+	// silent, if set, reports whether an admission decides nothing, as if its ledger were away.
+	silent func(api.AdmissionRequest) bool
 	// scheduled are the started activities, with attempts, in order.
 	scheduled []scheduled
 	// queries counts the queries of activities.
@@ -150,6 +152,9 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 		r api.AdmissionRequest) ([]api.AdmissionDecision, error) {
 		if l.admits != nil {
 			l.admits(ctx)
+		}
+		if l.silent != nil && l.silent(r) {
+			return nil, nil
 		}
 		decisions, err := first.Admission.Admit(ctx, r)
 		if l.decisions != nil {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/budget"
@@ -157,9 +158,15 @@ func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.Admission
 	p.runFacts.Admitted(calls, decisions, p.turn, workflow.Now(ctx))
 	p.ledger.Admitted(decisions...)
 	used := p.usage.Calls + p.uncounted + claimed(decisions)
+	var wait ledgerWait
 	for calls = calls[len(decisions):]; len(calls) > 0; {
 		n := p.portion(calls)
-		part, err := p.admitBatch(ctx, calls[:n], used)
+		part, err := p.admitBatch(ctx, calls[:n], used, wait.last(ctx))
+		if err == nil && len(part) == 0 {
+			err = wait.pause(ctx, calls[0])
+		} else {
+			wait = ledgerWait{}
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -170,6 +177,35 @@ func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.Admission
 		decisions, calls = append(decisions, part...), calls[len(part):]
 	}
 	return decisions, nil
+}
+
+// Bounds of the time that calls wait for a ledger which does not answer: it lags because many ask
+// it, or no worker executes it. The pauses double.
+const (
+	ledgerPatience    = 5 * time.Minute
+	longestLedgerWait = 30 * time.Second
+)
+
+// ledgerWait is the wait of calls for a ledger. While it lasts, no worker holds anything.
+type ledgerWait struct {
+	since time.Time
+	n     int
+}
+
+// last reports whether the next admission is to refuse the calls.
+func (w *ledgerWait) last(ctx workflow.Context) bool {
+	return w.n > 0 && workflow.Now(ctx).Sub(w.since) >= ledgerPatience
+}
+
+// pause waits before the ledger is asked again.
+func (w *ledgerWait) pause(ctx workflow.Context, c api.Call) error {
+	if w.n == 0 {
+		w.since = workflow.Now(ctx)
+	}
+	d := min(time.Second<<min(w.n, 10), longestLedgerWait)
+	w.n++
+	return workflow.NewTimerWithOptions(ctx, d, workflow.TimerOptions{
+		Summary: "a ledger does not answer for call " + c.ID}).Get(ctx, nil)
 }
 
 // claimed returns how many calls of the run's budget the decisions take.
@@ -220,9 +256,12 @@ func (p admitter) admission(of api.Call, used int) api.AdmissionRequest {
 	return request
 }
 
-func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call,
-	used int) ([]api.AdmissionDecision, error) {
+// admitBatch admits calls, or only the first of them; none if the ledger of the first one does not
+// answer and this is not the last attempt.
+func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call, used int,
+	last bool) ([]api.AdmissionDecision, error) {
 	request := p.admission(calls[0], used)
+	request.Final = last
 	request.Calls, request.Tools = calls, p.toolsOf(calls)
 	if calls[0].OfRun() {
 		// Allow does not restrict calls that the run itself makes, such as verify and undo.
@@ -233,7 +272,7 @@ func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call,
 	cancelled := p.sizes.Task.Record(ctx, admissionSize(request), func() int {
 		err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall),
 			"check of "+named(calls)), api.AdmitActivity, request).Get(ctx, &decisions)
-		if err == nil && len(decisions) == 0 {
+		if err == nil && len(decisions) == 0 && last {
 			err = errors.New("admission answered for none of the calls")
 		}
 		p.pinRules(decisions...)

@@ -39,11 +39,13 @@ func (c queryClient) SignalWithStartWorkflow(_ context.Context, _, _ string, use
 	_ client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
 	c.lab.mu.Lock()
 	defer c.lab.mu.Unlock()
-	step, ok := used.(api.StepUsage)
+	news, ok := used.(api.LedgerNews)
 	if !ok {
 		c.lab.t.Errorf("the ledger was told %+v", used)
 	}
-	c.lab.spent.Tokens += step.Tokens
+	for _, step := range news.Used {
+		c.lab.spent.Tokens += step.Tokens
+	}
 	return nil, nil
 }
 

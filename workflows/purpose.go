@@ -225,7 +225,7 @@ func undoneLine(undone []api.Undone) string {
 // makeOne admits a call that the run itself makes, executes it and returns its outcome. It returns
 // an error if the call cannot be admitted.
 func (p *pipeline) makeOne(ctx workflow.Context, call api.Call) (api.CallOutcome, error) {
-	decisions, err := p.admitter.admitBatch(ctx, []api.Call{call}, 0)
+	decisions, err := p.admitter.admitBatch(ctx, []api.Call{call}, 0, true)
 	if err != nil {
 		return api.CallOutcome{}, err
 	}

@@ -118,7 +118,7 @@ func (a *Admitter) Edit(ctx context.Context, r api.EditRequest) (api.AdmissionDe
 		return api.AdmissionDecision{ID: c.ID, Error: fault}, nil
 	}
 	c.Arguments = string(arguments)
-	r.Admit.Calls = []api.Call{c}
+	r.Admit.Calls, r.Admit.Final = []api.Call{c}, true
 	decisions, err := a.Admit(ctx, r.Admit)
 	if err != nil {
 		return api.AdmissionDecision{}, err

@@ -15,29 +15,50 @@ import (
 
 // Ledgers are the ledgers that count calls for rules about time.
 type Ledgers interface {
-	// Reserve enters a call into a ledger and returns what rules ask about earlier calls. It tries
-	// until ctx ends.
-	Reserve(ctx context.Context, to ledgers.Ledger, r api.LedgerRequest) (api.LedgerAnswer, error)
+	// Reserve enters calls into a ledger, one after the other, and returns what rules ask about
+	// the calls before each. It tries until ctx ends.
+	Reserve(ctx context.Context, to ledgers.Ledger,
+		all ...api.LedgerRequest) ([]api.LedgerAnswer, error)
 	// Close tells ledgers what became of calls.
 	Close(ctx context.Context, s api.ReservationEnds) error
 }
 
 const (
-	// reserveWithin bounds the time in which the calls of one admission are entered into ledgers,
-	// dropWithin that of telling ledgers that calls were denied.
-	reserveWithin = 15 * time.Second
+	// reserveWithin bounds the time in which the calls of one admission are entered into ledgers.
+	// After it the run waits and asks again, and holds no local activity meanwhile. The last
+	// admission has lastWithin. dropWithin bounds the time of telling ledgers that calls were
+	// denied.
+	reserveWithin = 5 * time.Second
+	lastWithin    = 15 * time.Second
 	dropWithin    = 5 * time.Second
 )
 
 // reservations are the reservations of one admission. They are made before the rules are
-// evaluated, and dropped if the call is denied.
+// evaluated, for all calls of the turn together, and dropped if the call is denied.
 type reservations struct {
 	ledgers Ledgers
 	request api.AdmissionRequest
 	// until is when ledgers that do not answer count as away; the first one that does sets away.
 	until time.Time
 	away  *api.Error
-	made  []reserved
+	// questions are those of the calls that are not decided, in their order. ahead is how many of
+	// them are asked together.
+	questions []*question
+	ahead     int
+	// made are the reservations of the calls that are decided.
+	made []reserved
+}
+
+// question is what rules ask ledgers about a call. results are the answers, by scope and query;
+// answered is set once all are there, fault if the call must be denied. Without requests the fault
+// is final.
+type question struct {
+	reserved
+	index    int
+	requests map[api.LedgerScope]api.LedgerRequest
+	results  map[string]api.LedgerResult
+	answered bool
+	fault    *api.Error
 }
 
 // reserved is a reservation of a call. dropped is set if the decision does not use it, told for the
@@ -50,11 +71,15 @@ type reserved struct {
 }
 
 func (a *Admitter) reservations(r api.AdmissionRequest) *reservations {
-	return &reservations{ledgers: a.config.Ledgers, request: r,
-		until: time.Now().Add(reserveWithin)}
+	within := reserveWithin
+	if r.Final {
+		within = lastWithin
+	}
+	return &reservations{ledgers: a.config.Ledgers, request: r, until: time.Now().Add(within),
+		ahead: len(r.Calls)}
 }
 
-// ledger returns the ledger of a scope for the calls of a request.
+// ledgerOf returns the ledger of a scope for the calls of a request.
 func ledgerOf(r api.AdmissionRequest, scope api.LedgerScope) ledgers.Ledger {
 	l := ledgers.Ledger{Queue: r.Base, Scope: scope, Of: r.Facts.Conversation,
 		ID: api.LedgerWorkflowID(r.Base, scope, r.Caller, r.Facts.Conversation, r.Run)}
@@ -64,80 +89,143 @@ func ledgerOf(r api.AdmissionRequest, scope api.LedgerScope) ledgers.Ledger {
 	return l
 }
 
-// reserve enters a call into the ledgers that its rules ask about, and sets what they answer. The
-// error is why the call must be denied: a ledger is away or full, or cannot keep an argument.
-func (s *reservations) reserve(ctx context.Context, call string, tool api.Tool,
-	f *policies.Facts, sets ...*policies.Set) (*api.Reservation, *api.Error) {
-	if !policies.AskPast(sets...) {
-		return nil, nil
-	}
+// prepare notes what rules ask ledgers about a call of the turn.
+func (s *reservations) prepare(index int, tool api.Tool, f *policies.Facts,
+	sets ...*policies.Set) {
 	asks := policies.AsksOf(f, sets...)
-	one := reserved{call: call, Reservation: api.Reservation{Holder: rand.Text()}}
-	answers := map[string]api.LedgerResult{}
+	q := &question{index: index, requests: map[api.LedgerScope]api.LedgerRequest{}}
+	q.call, q.Holder = s.request.Calls[index].ID, rand.Text()
 	for _, scope := range asks.Scopes() {
 		record, recorded := asks.Record[scope]
-		request := api.LedgerRequest{Run: s.request.Run, Call: call, Tool: tool.Name,
-			Holder: one.Holder, Record: recorded, Keep: record.Keep,
-			Queries: asks.Queries[scope], Ends: s.toTell(scope)}
-		var err error
-		if request.Args, err = record.Arguments(f, tool.Sensitive); err != nil {
-			s.made = append(s.made, one)
-			return nil, refusal(api.ErrPolicyViolation, "%s", executor.ValidText(err.Error()))
+		arguments, err := record.Arguments(f, tool.Sensitive)
+		if err != nil {
+			q.fault = refusal(api.ErrPolicyViolation, "%s", executor.ValidText(err.Error()))
+			q.requests, q.answered = nil, true
+			break
 		}
-		if recorded {
-			one.Scopes = append(one.Scopes, scope)
-		}
-		answer, fault := s.ask(ctx, scope, request)
-		if fault != nil {
-			s.made = append(s.made, one)
-			return nil, fault
-		}
-		for i, q := range request.Queries {
-			answers[string(scope)+q.Key()] = answer.Results[i]
-		}
+		q.requests[scope] = api.LedgerRequest{Run: s.request.Run, Call: q.call, Tool: tool.Name,
+			Holder: q.Holder, Record: recorded, Keep: record.Keep, Args: arguments,
+			Queries: asks.Queries[scope]}
 	}
-	f.Past = func(scope api.LedgerScope, q api.LedgerQuery) api.LedgerResult {
-		answer, ok := answers[string(scope)+q.Key()]
+	if q.fault != nil || len(q.requests) > 0 {
+		s.questions = append(s.questions, q)
+	}
+}
+
+// answered reports whether a call of the turn can be decided: no ledger is asked about it, or all
+// have answered. It is called for the calls in their order. A call whose ledger is away can be
+// decided in the last admission only, which refuses it.
+func (s *reservations) answered(ctx context.Context, index int) bool {
+	if len(s.questions) == 0 || s.questions[0].index != index || s.questions[0].answered {
+		return true
+	}
+	s.ask(ctx, s.questions[:min(s.ahead, len(s.questions))])
+	s.ahead *= 2
+	return s.away == nil || s.request.Final
+}
+
+// reserve sets what ledgers answered about a call for its rules, and returns its reservation. The
+// error is why the call must be denied: a ledger is away or full, or cannot keep an argument.
+func (s *reservations) reserve(index int, f *policies.Facts) (*api.Reservation, *api.Error) {
+	if len(s.questions) == 0 || s.questions[0].index != index {
+		return nil, nil
+	}
+	q := s.questions[0]
+	s.questions = s.questions[1:]
+	s.made = append(s.made, q.reserved)
+	switch {
+	case q.fault != nil:
+		return nil, q.fault
+	case !q.answered:
+		return nil, s.away
+	}
+	f.Past = func(scope api.LedgerScope, query api.LedgerQuery) api.LedgerResult {
+		answer, ok := q.results[string(scope)+query.Key()]
 		if !ok {
 			answer.Fault = "the question was not asked before the rule was evaluated"
 		}
 		return answer
 	}
-	if len(one.Scopes) == 0 {
+	if len(q.Scopes) == 0 {
 		return nil, nil
 	}
-	s.made = append(s.made, one)
-	return &one.Reservation, nil
+	return &q.Reservation, nil
 }
 
-// ask sends a request to the ledger of a scope.
-func (s *reservations) ask(ctx context.Context, scope api.LedgerScope,
-	r api.LedgerRequest) (answer api.LedgerAnswer, fault *api.Error) {
-	if s.away != nil {
-		return answer, s.away
+// ask sends questions to the ledgers that they are for.
+func (s *reservations) ask(ctx context.Context, all []*question) {
+	all = slices.DeleteFunc(slices.Clone(all), func(q *question) bool { return q.answered })
+	for _, q := range all {
+		q.results, q.fault = map[string]api.LedgerResult{}, nil
 	}
+	for _, scope := range scopes {
+		if s.away == nil {
+			s.askIn(ctx, scope, all)
+		}
+	}
+	for _, q := range all {
+		q.answered = s.away == nil
+	}
+}
+
+var scopes = []api.LedgerScope{api.ScopePrincipalCalls, api.ScopeConversationCalls}
+
+// askIn sends the questions for the ledger of a scope.
+func (s *reservations) askIn(ctx context.Context, scope api.LedgerScope, all []*question) {
+	all = slices.DeleteFunc(slices.Clone(all), func(q *question) bool {
+		_, asks := q.requests[scope]
+		return !asks || q.fault != nil
+	})
+	if len(all) == 0 {
+		return
+	}
+	requests := make([]api.LedgerRequest, len(all))
+	for i, q := range all {
+		requests[i] = q.requests[scope]
+	}
+	requests[0].Ends = s.toTell(scope)
 	ctx, cancel := context.WithDeadline(ctx, s.until)
 	defer cancel()
-	answer, err := s.ledgers.Reserve(ctx, ledgerOf(s.request, scope), r)
-	switch {
-	case err != nil || len(answer.Results) != len(r.Queries) && answer.Full == "":
+	answers, err := s.ledgers.Reserve(ctx, ledgerOf(s.request, scope), requests...)
+	if err != nil {
 		if activity.IsActivity(ctx) {
-			activity.GetLogger(ctx).Error("the ledger of a rule about time cannot be reached; "+
-				"calls are denied", "scope", scope, "error", err)
+			activity.GetLogger(ctx).Warn("the ledger of a rule about time has not answered",
+				"scope", scope, "last", s.request.Final, "error", err)
 		}
 		s.away = refusal(api.ErrPreconditionFailed, "a policy asks about earlier calls of the %s, "+
 			"and the ledger that counts them has not answered; nothing ran. Call it again later",
 			scope)
 		s.away.Retryable = true
-		return answer, s.away
-	case answer.Full != "":
-		fault = refusal(api.ErrPreconditionFailed, "a policy asks about earlier calls of the %s, "+
-			"and the ledger that counts them is full: %s", scope, answer.Full)
-		fault.Retryable = true
-		return answer, fault
+		for _, q := range all {
+			q.enter(scope) // the request can arrive after it was given up
+		}
+		return
+	}
+	for i, q := range all {
+		q.take(scope, answers[i])
 	}
 	s.tell(scope)
-	return answer, nil
+}
+
+// enter notes that the ledger of a scope has the call, or may have it.
+func (q *question) enter(scope api.LedgerScope) {
+	if q.requests[scope].Record && !slices.Contains(q.Scopes, scope) {
+		q.Scopes = append(q.Scopes, scope)
+	}
+}
+
+// take takes the answer of the ledger of a scope.
+func (q *question) take(scope api.LedgerScope, answer api.LedgerAnswer) {
+	if answer.Full != "" {
+		q.fault = refusal(api.ErrPreconditionFailed, "a policy asks about earlier calls of the %s, "+
+			"and the ledger that counts them is full: %s", scope, answer.Full)
+		q.fault.Retryable = true
+		return
+	}
+	q.enter(scope)
+	for i, query := range q.requests[scope].Queries {
+		q.results[string(scope)+query.Key()] = answer.Results[i]
+	}
 }
 
 func refusal(t api.ErrorType, format string, args ...any) *api.Error {
@@ -147,7 +235,8 @@ func refusal(t api.ErrorType, format string, args ...any) *api.Error {
 }
 
 // use notes whether decisions use their reservations. It is called after each call is decided, and
-// at the end with those that are returned.
+// at the end with those that are returned. The answers about the calls after one that is dropped
+// counted it, so these are asked about again: first one, because another denial may follow.
 func (s *reservations) use(decisions []api.AdmissionDecision) {
 	for i := range s.made {
 		m := &s.made[i]
@@ -155,7 +244,16 @@ func (s *reservations) use(decisions []api.AdmissionDecision) {
 			return v.Reserved != nil && v.Reserved.Holder == m.Holder && v.Error == nil &&
 				v.Result == nil
 		}
-		m.dropped = m.dropped || !slices.ContainsFunc(decisions, used)
+		if m.dropped || slices.ContainsFunc(decisions, used) {
+			continue
+		}
+		if m.dropped = true; len(m.Scopes) == 0 {
+			continue
+		}
+		s.ahead = 1
+		for _, q := range s.questions {
+			q.answered = q.requests == nil
+		}
 	}
 }
 
@@ -182,9 +280,13 @@ func (s *reservations) tell(scope api.LedgerScope) {
 // close drops the reservations that decisions do not use. A ledger that cannot be told counts the
 // calls until its window has passed.
 func (s *reservations) close(ctx context.Context, decisions []api.AdmissionDecision) {
+	for _, q := range s.questions { // these were entered together with the decided ones
+		s.made = append(s.made, q.reserved)
+	}
+	s.questions = nil
 	s.use(decisions)
 	var all api.ReservationEnds
-	for _, scope := range []api.LedgerScope{api.ScopePrincipalCalls, api.ScopeConversationCalls} {
+	for _, scope := range scopes {
 		if calls := s.toTell(scope); len(calls) > 0 {
 			all.Ledgers = append(all.Ledgers, api.LedgerCalls{
 				WorkflowID: ledgerOf(s.request, scope).ID, Calls: calls})

@@ -24,12 +24,12 @@ type books struct {
 }
 
 func (b *books) Reserve(_ context.Context, to ledgers.Ledger,
-	r api.LedgerRequest) (api.LedgerAnswer, error) {
-	b.asked, b.ledgers = append(b.asked, r), append(b.ledgers, to)
-	if b.away != nil {
-		return api.LedgerAnswer{}, b.away
+	all ...api.LedgerRequest) (answers []api.LedgerAnswer, err error) {
+	b.asked, b.ledgers = append(b.asked, all...), append(b.ledgers, to)
+	for _, r := range all {
+		answers = append(answers, b.answer(r))
 	}
-	return b.answer(r), nil
+	return answers, b.away
 }
 
 func (b *books) Close(_ context.Context, e api.ReservationEnds) error {
@@ -67,34 +67,73 @@ func (b *bench) admitAll(t *testing.T, r api.AdmissionRequest) []api.AdmissionDe
 	return decisions
 }
 
-// A call is entered before its rules are evaluated. If they deny it, its reservation is dropped
-// before the next call of the turn is entered.
+// The calls of a turn are entered together, before their rules are evaluated. If they deny one, its
+// reservation is dropped before the next calls are asked about again, because their answers counted
+// it.
 func TestOverTime_CallsAreReservedBeforeTheyAreChecked(t *testing.T) {
 	b, r, kept := counted(t, rule("rare", "principal.count('send', '1h') >= 1", api.PolicyDeny))
-	first, second, other := textCall("send", "a"), textCall("send", "b"), textCall("hide", "c")
-	second.ID, other.ID = "2.2", "2.3"
-	r.Calls = []api.Call{first, second, other}
+	r.Calls = nil
+	for i, c := range []api.Call{textCall("send", "a"), textCall("send", "b"),
+		textCall("hide", "c"), textCall("send", "d")} {
+		c.ID = fmt.Sprint("2.", i+1)
+		r.Calls = append(r.Calls, c)
+	}
 	kept.answer = func(q api.LedgerRequest) api.LedgerAnswer {
-		return counting(map[string]int{"2.1": 1}[q.Call])(q)
+		return counting(map[string]int{"2.2": 1}[q.Call])(q)
 	}
 	decisions := b.admit(t, r)
-	if decisions[0].Error == nil || decisions[0].Reserved != nil || decisions[1].Reserved == nil ||
-		decisions[1].Error != nil || decisions[2].Reserved != nil {
+	if decisions[0].Error != nil || decisions[0].Reserved == nil || decisions[1].Error == nil ||
+		decisions[1].Reserved != nil || decisions[2].Error != nil ||
+		decisions[2].Reserved != nil || decisions[3].Reserved == nil {
 		t.Fatalf("got %+v", decisions)
 	}
-	if saw := decisions[0].Policies[0].Saw; saw != "principal.count(send, 1h0m0s) = 1" {
+	if saw := decisions[1].Policies[0].Saw; saw != "principal.count(send, 1h0m0s) = 1" {
 		t.Errorf("the rule saw %q", saw)
 	}
-	if len(kept.asked) != 3 || !kept.asked[0].Record || kept.asked[2].Record ||
-		kept.asked[1].Keep.String() != "1h0m0s" || len(kept.asked[1].Ends) != 1 ||
-		!kept.asked[1].Ends[0].Dropped || kept.asked[1].Ends[0].Holder != kept.asked[0].Holder ||
-		len(kept.asked[2].Ends) != 0 || len(kept.ends) != 0 {
-		t.Errorf("asked %+v, ended %+v", kept.asked, kept.ends)
+	var asked []string
+	for _, q := range kept.asked {
+		asked = append(asked, fmt.Sprint(q.Call, " ", q.Record, " ", len(q.Ends)))
 	}
-	want := ledgers.Ledger{ID: api.LedgerWorkflowID("base", "principal", r.Caller, "", "run"),
+	want := []string{"2.1 true 0", "2.2 true 0", "2.3 false 0", "2.4 true 0", "2.3 false 1",
+		"2.4 true 0"}
+	if !slices.Equal(asked, want) || len(kept.ends) != 0 || len(kept.ledgers) != 3 {
+		t.Fatalf("asked %q in %d requests, ended %+v", asked, len(kept.ledgers), kept.ends)
+	}
+	if end := kept.asked[4].Ends[0]; !end.Dropped || end.Holder != kept.asked[1].Holder ||
+		kept.asked[5].Holder != kept.asked[3].Holder || kept.asked[0].Keep.String() != "1h0m0s" {
+		t.Errorf("asked %+v", kept.asked)
+	}
+	to := ledgers.Ledger{ID: api.LedgerWorkflowID("base", "principal", r.Caller, "", "run"),
 		Queue: "base", Scope: "principal", Of: "ada"}
-	if kept.ledgers[0] != want {
-		t.Errorf("asked %+v, want %+v", kept.ledgers[0], want)
+	if kept.ledgers[0] != to {
+		t.Errorf("asked %+v, want %+v", kept.ledgers[0], to)
+	}
+}
+
+// Without an answer the decisions end before the first call that needs it, so that the run waits
+// and asks again. What was entered meanwhile is dropped.
+func TestOverTime_DecidesNothingWhileALedgerIsSilent(t *testing.T) {
+	b, r, kept := counted(t, rule("rare", "principal.count('send', '1h') > 5", api.PolicyWarn))
+	b.config.Policies = func() *policies.Set {
+		return policies.Of(api.PolicyRule{Name: "rare", Then: api.PolicyWarn, Message: "m",
+			When: "principal.count('1h') > 5", Tools: []string{"send"}})
+	}
+	second := textCall("send", "b")
+	second.ID = "2.2"
+	r.Calls = []api.Call{textCall("hide", "c"), second, textCall("send", "a")}
+	r.Calls[2].ID = "2.3"
+	kept.away = errors.New("away")
+	decisions, err := b.Admit(t.Context(), r)
+	if err != nil || len(decisions) != 1 || decisions[0].Error != nil {
+		t.Errorf("got %+v, %v", decisions, err)
+	}
+	if len(kept.ends) != 1 || len(kept.ends[0].Ledgers[0].Calls) != 2 ||
+		!kept.ends[0].Ledgers[0].Calls[0].Dropped {
+		t.Errorf("ended %+v", kept.ends)
+	}
+	r.Calls = r.Calls[1:]
+	if decisions, err := b.Admit(t.Context(), r); err != nil || len(decisions) != 0 {
+		t.Errorf("got %+v, %v", decisions, err)
 	}
 }
 
@@ -133,8 +172,8 @@ func TestOverTime_CostsNothingWithoutSuchRules(t *testing.T) {
 	}
 }
 
-// A ledger that is away or full denies the calls that need it, and only those. It is asked once in
-// an admission.
+// In its last admission, a ledger that is away denies the calls that need it, and only those. One
+// that is full does so at once. It is asked once in an admission.
 func TestOverTime_DeniesWithoutALedger(t *testing.T) {
 	b, r, kept := counted(t, rule("rare", "principal.count('send', '1h') > 5", api.PolicyWarn))
 	b.config.Policies = func() *policies.Set {
@@ -144,7 +183,7 @@ func TestOverTime_DeniesWithoutALedger(t *testing.T) {
 	second, other := textCall("send", "b"), textCall("hide", "c")
 	second.ID, other.ID = "2.2", "2.3"
 	r.Calls = []api.Call{textCall("send", "a"), second, other}
-	kept.away = errors.New("away")
+	kept.away, r.Final = errors.New("away"), true
 	decisions := b.admitAll(t, r)
 	for _, v := range decisions[:2] {
 		if v.Error == nil || v.Error.Type != api.ErrPreconditionFailed || !v.Error.Retryable ||
@@ -152,14 +191,14 @@ func TestOverTime_DeniesWithoutALedger(t *testing.T) {
 			t.Errorf("got %+v", v)
 		}
 	}
-	if decisions[2].Error != nil || len(kept.asked) != 1 || len(kept.ends) != 1 {
+	if decisions[2].Error != nil || len(kept.ledgers) != 1 || len(kept.ends) != 1 {
 		t.Errorf("got %+v, asked %d, ended %+v", decisions[2], len(kept.asked), kept.ends)
 	}
-	kept.away = nil
+	kept.away, r.Final, kept.ends = nil, false, nil
 	kept.answer = func(api.LedgerRequest) api.LedgerAnswer { return api.LedgerAnswer{Full: "it is"} }
 	if v := b.admitAll(t, r)[0]; v.Error == nil || !strings.Contains(v.Error.Message,
-		"is full: it is") || !v.Error.Retryable {
-		t.Errorf("got %+v", v)
+		"is full: it is") || !v.Error.Retryable || len(kept.ends) != 0 {
+		t.Errorf("got %+v, ended %+v", v, kept.ends)
 	}
 }
 

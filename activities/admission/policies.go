@@ -95,13 +95,18 @@ func (a *Admitter) pinning(ctx context.Context, r api.AdmissionRequest,
 // afterHooks applies the rules of the worker and the agents to the calls that passed the hooks,
 // with their current arguments. It skips calls that the run itself makes: calls that undo or verify
 // another call were declared with that call's tool. It marks calls that need approval by their tool
-// or by a rule.
+// or by a rule. The decisions end before the first call whose ledger does not answer.
 func (a *Admitter) afterHooks(ctx context.Context, r api.AdmissionRequest,
 	decisions []api.AdmissionDecision, made *reservations) []api.AdmissionDecision {
 	allowed := make([]bool, len(decisions))
+	a.askAhead(ctx, r, decisions, made)
 	for i, v := range decisions {
-		if v.Error == nil && v.Result == nil && r.Calls[i].Governed() {
-			v, allowed[i] = a.checkPolicies(ctx, r, r.Calls[i], v, made)
+		if rulesApply(r.Calls[i], v) {
+			if !made.answered(ctx, i) {
+				decisions, allowed = decisions[:i], allowed[:i]
+				break
+			}
+			v, allowed[i] = a.checkPolicies(ctx, r, i, v, made)
 			decisions[i] = v
 			made.use(decisions[:i+1])
 		}
@@ -112,6 +117,38 @@ func (a *Admitter) afterHooks(ctx context.Context, r api.AdmissionRequest,
 		}
 	}
 	return a.approvals(r, decisions, allowed)
+}
+
+// rulesApply reports whether rules decide about a call that was admitted so far.
+func rulesApply(c api.Call, v api.AdmissionDecision) bool {
+	return v.Error == nil && v.Result == nil && c.Governed()
+}
+
+// askAhead prepares what rules ask ledgers about the calls, so that all are asked together.
+func (a *Admitter) askAhead(ctx context.Context, r api.AdmissionRequest,
+	decisions []api.AdmissionDecision, made *reservations) {
+	all, agents := a.inForce(ctx, r)
+	sets := append(slices.Clone(all), agents)
+	if !policies.AskPast(sets...) {
+		return
+	}
+	for i := range decisions {
+		if rulesApply(r.Calls[i], decisions[i]) {
+			a.prepareQuestion(ctx, r, i, &decisions[i], made, sets)
+		}
+	}
+}
+
+// prepareQuestion prepares what rules ask ledgers about the call with an index.
+func (a *Admitter) prepareQuestion(ctx context.Context, r api.AdmissionRequest, index int,
+	v *api.AdmissionDecision, made *reservations, sets []*policies.Set) {
+	c := r.Calls[index]
+	defer containPanic(ctx, c, v)
+	tool, _ := toolOf(r, c.Tool)
+	compiled, err := a.config.Specs.Of(tool)
+	if err == nil && lacksPolicy(compiled, sets...) == nil {
+		made.prepare(index, tool, factsOf(r, c, *v, tool, compiled), sets...)
+	}
 }
 
 // running returns an admitted call of the request as an earlier one for the calls after it.
@@ -134,12 +171,13 @@ func withRunning(calls []api.PastCalls, tool string) []api.PastCalls {
 	return calls
 }
 
-// checkPolicies applies the rules to one admitted call, with the arguments of its decision or else
-// those of the call. The returned decision has an error if a rule denies the call, or else a need
-// for approval if a rule requires it, or else notes of the rules that warn. allowed is set if rules
-// allow the call without the approval that its toolspec declares.
-func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, c api.Call,
+// checkPolicies applies the rules to the admitted call with an index, with the arguments of its
+// decision or else those of the call. The returned decision has an error if a rule denies the
+// call, or else a need for approval if a rule requires it, or else notes of the rules that warn.
+// allowed is set if rules allow the call without the approval that its toolspec declares.
+func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, index int,
 	v api.AdmissionDecision, made *reservations) (out api.AdmissionDecision, allowed bool) {
+	c := r.Calls[index]
 	out = v
 	defer containPanic(ctx, c, &out)
 	all, agents := a.inForce(ctx, r)
@@ -151,7 +189,7 @@ func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, c 
 	}
 	facts := factsOf(r, c, v, tool, compiled)
 	if v.Error = lacksPolicy(compiled, sets...); v.Error == nil {
-		v.Reserved, v.Error = made.reserve(ctx, c.ID, tool, facts, sets...)
+		v.Reserved, v.Error = made.reserve(index, facts)
 	}
 	if v.Error != nil {
 		return stopped(v), false

@@ -178,8 +178,8 @@ func TestPolicies_ApplyAfterHooks(t *testing.T) {
 	undo.CallPurpose = api.CallPurpose{Purpose: api.PurposeUndo, TargetCallID: "1.1",
 		TargetTool: "send"}
 	v := api.AdmissionDecision{ID: "2.1", Arguments: json.RawMessage(`{"text":"changed"}`)}
-	if got, _ := b.checkPolicies(t.Context(), r, textCall("send", "as written"),
-		v, b.reservations(r)); got.Error == nil {
+	r.Calls = []api.Call{textCall("send", "as written")}
+	if got, _ := b.checkPolicies(t.Context(), r, 0, v, b.reservations(r)); got.Error == nil {
 		t.Errorf("changed arguments got %+v", got)
 	}
 	r.Calls = []api.Call{textCall("send", "changed"), undo, textCall("send", "other")}

@@ -2,7 +2,6 @@ package ledgers
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,20 +41,15 @@ func (b Budgets) Exhausted(ctx context.Context) (string, error) {
 	if len(b.all) == 0 {
 		return "", nil
 	}
-	var used api.PrincipalUsage
-	value, err := b.client.client.QueryWorkflow(ctx, b.ledger.ID, "", api.PrincipalUsageQuery)
-	if err == nil {
-		err = value.Get(&used)
-	}
-	if _, none := errors.AsType[*serviceerror.NotFound](err); none {
-		return "", nil
-	}
+	l, release := b.client.with(b.ledger.ID)
+	defer release()
+	answers, err := l.usage.do(ctx, struct{}{})
 	if err != nil {
 		return "", fmt.Errorf("the ledger of the principal's budgets does not answer: %w", err)
 	}
 	now := time.Now()
 	for _, one := range b.all {
-		if spent := one.Spent(used.Periods, now); spent != "" {
+		if spent := one.Spent(answers[0].Periods, now); spent != "" {
 			_, next := one.Period.Bounds(now)
 			return fmt.Sprintf("The budget %s of %s is used up: %s in this %s. The next one begins "+
 				"at %s.", one.Name, api.Shorten(b.ledger.Of, 100), spent, one.Period,
@@ -65,12 +59,25 @@ func (b Budgets) Exhausted(ctx context.Context) (string, error) {
 	return "", nil
 }
 
+// used asks a ledger once for n that wait. A ledger that does not exist has added up nothing.
+func (c *Client) used(ctx context.Context, ledger string, n int) ([]api.PrincipalUsage, error) {
+	var used api.PrincipalUsage
+	value, err := c.client.QueryWorkflow(ctx, ledger, "", api.PrincipalUsageQuery)
+	if err == nil {
+		err = value.Get(&used)
+	}
+	if _, none := errors.AsType[*serviceerror.NotFound](err); none {
+		err = nil
+	}
+	return slices.Repeat([]api.PrincipalUsage{used}, n), err
+}
+
 // Count tells the ledger what a model step used. It tries again for half a minute.
 func (b Budgets) Count(ctx context.Context, used api.Usage) {
 	if len(b.all) == 0 {
 		return
 	}
-	step := api.StepUsage{ID: rand.Text(), Tokens: used.InputTokens + used.OutputTokens,
+	step := api.StepUsage{Tokens: used.InputTokens + used.OutputTokens,
 		Cost: used.Cost}
 	for _, one := range b.all {
 		step.Periods = append(step.Periods, one.Period)
@@ -79,11 +86,9 @@ func (b Budgets) Count(ctx context.Context, used api.Usage) {
 	step.Periods = slices.Compact(step.Periods)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countWithin)
 	defer cancel()
-	err := again(ctx, func(ctx context.Context) error {
-		_, err := b.client.client.SignalWithStartWorkflow(ctx, b.ledger.ID, api.CountUsageSignal,
-			step, b.ledger.options(), api.LedgerWorkflow, b.ledger.state())
-		return err
-	})
+	l, release := b.client.with(b.ledger.ID)
+	defer release()
+	_, err := l.news.do(ctx, news{api.LedgerNews{Used: []api.StepUsage{step}}, &b.ledger})
 	if err != nil && activity.IsActivity(ctx) {
 		activity.GetLogger(ctx).Error("a model step is missing in the budgets of its principal",
 			"principal", b.ledger.Of, "tokens", step.Tokens, "cost", step.Cost, "error", err)

@@ -21,18 +21,9 @@ func (s *server) QueryWorkflow(_ context.Context, id, _, _ string,
 	return usage(s.usage), s.next()
 }
 
-func (s *server) SignalWithStartWorkflow(_ context.Context, id, _ string, used any,
+func (s *server) SignalWithStartWorkflow(_ context.Context, id, _ string, told any,
 	_ client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
-	s.signals = append(s.signals, id)
-	if err := s.next(); err != nil {
-		return nil, err
-	}
-	step, ok := used.(api.StepUsage)
-	if !ok {
-		return nil, errors.New("the signal has another type")
-	}
-	s.told = append(s.told, step)
-	return nil, nil
+	return nil, s.tell(id, told)
 }
 
 // usage is the answer to a query.
@@ -107,9 +98,9 @@ func TestBudgets_CountUsage(t *testing.T) {
 	if len(s.told) != 1 || s.told[0].ID == "" {
 		t.Fatalf("told %+v", s.told)
 	}
-	want := []api.StepUsage{{ID: s.told[0].ID, Periods: []api.Period{api.PeriodDay, api.PeriodHour},
-		Tokens: 12, Cost: 0.5}}
-	if !reflect.DeepEqual(s.told, want) || len(s.signals) != 3 {
+	want := []api.StepUsage{{Periods: []api.Period{api.PeriodDay, api.PeriodHour}, Tokens: 12,
+		Cost: 0.5}}
+	if !reflect.DeepEqual(s.told[0].Used, want) || len(s.signals) != 3 {
 		t.Errorf("told %+v in %d attempts, want %+v", s.told, len(s.signals), want)
 	}
 }

@@ -3,9 +3,6 @@
 package ledger
 
 import (
-	"encoding/json"
-	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -16,31 +13,37 @@ import (
 const (
 	// idle is the least time for which a ledger without entries waits for another call.
 	idle = time.Minute
-	// repeated bounds the time in which a message about a model step can be repeated, and
-	// maxCounted how many of these messages the ledger remembers.
-	repeated   = 2 * time.Minute
-	maxCounted = 1000
+	// remembered is how long a ledger knows news that can be repeated, and attempts at admission
+	// that were given up. A request can arrive that late if no worker answers for the ledger.
+	remembered = 5 * time.Minute
+	// maxNotes bounds each of these lists.
+	maxNotes = 1000
+	// maxWork bounds the work of one execution, in microseconds, so that its replay stays far below
+	// the 5 s of a workflow task on a slow machine. taskCost is that of a request from outside.
+	maxWork  = 200_000
+	taskCost = 300
+	// maxUpdateWork bounds the work of one update, and maxAnswer the size of its answer.
+	maxUpdateWork = 50_000
+	maxAnswer     = 512 << 10
 )
 
 // Ledger is the workflow that counts the calls of a principal or of a conversation. Admission
-// enters each call that rules ask about with an update, which answers with what the rules need of
-// the calls before it. All calls are entered one after the other, so that of two concurrent runs
-// the later one sees the call of the earlier one. The workflow evaluates no rule. It ends when it
-// has no entries left. The ledger of a principal also adds up what model steps use.
+// enters the calls that rules ask about with updates, which answer with what the rules need of the
+// calls before each. All calls are entered one after the other, so that of two concurrent runs the
+// later one sees the call of the earlier one. The workflow evaluates no rule. It ends when it has
+// no entries left. The ledger of a principal also adds up what model steps use.
 func Ledger(ctx workflow.Context, in api.Packed[api.LedgerState]) error {
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // a cancelled ledger would forget calls
-	l := &ledger{state: in.Value, ends: workflow.GetSignalChannel(ctx, api.CloseReservationsSignal),
-		used: workflow.GetSignalChannel(ctx, api.CountUsageSignal)}
-	for _, e := range l.state.Entries {
-		l.bytes += size(e)
-	}
+	l := &ledger{state: in.Value, book: newBook(in.Value.Entries),
+		news: workflow.GetSignalChannel(ctx, api.TellLedgerSignal)}
+	l.state.Entries = nil
 	err := workflow.SetQueryHandler(ctx, api.PrincipalUsageQuery,
 		func() (api.PrincipalUsage, error) {
 			return api.PrincipalUsage{Principal: l.state.Of, Auth: l.state.Auth,
 				Periods: l.state.Spent}, nil
 		})
 	if err == nil {
-		err = workflow.SetUpdateHandler(ctx, api.ReserveCallUpdate, l.reserve)
+		err = workflow.SetUpdateHandler(ctx, api.ReserveCallsUpdate, l.reserve)
 	}
 	for err == nil {
 		if err = l.wait(ctx); err != nil {
@@ -49,9 +52,10 @@ func Ledger(ctx workflow.Context, in api.Packed[api.LedgerState]) error {
 		l.learn(workflow.Now(ctx))
 		switch {
 		case !l.still(ctx):
-		case len(l.state.Entries)+len(l.state.Spent) == 0:
+		case l.empty():
 			return nil
-		case workflow.GetInfo(ctx).GetContinueAsNewSuggested():
+		case l.worn(ctx):
+			l.state.Entries = l.book.entries()
 			return workflow.NewContinueAsNewError(ctx, api.LedgerWorkflow, api.Pack(l.state))
 		}
 	}
@@ -59,22 +63,29 @@ func Ledger(ctx workflow.Context, in api.Packed[api.LedgerState]) error {
 }
 
 type ledger struct {
+	// state has no entries while the book has them.
 	state api.LedgerState
-	// bytes is about the size of the entries.
-	bytes int
-	// ends and used are what the ledger is told: which calls ended, and what model steps used.
-	ends, used workflow.ReceiveChannel
+	book  *book
+	// news is what the ledger is told: which calls ended, and what model steps used.
+	news workflow.ReceiveChannel
 }
 
 // still reports whether the workflow has handled everything that it was sent.
 func (l *ledger) still(ctx workflow.Context) bool {
-	return !l.told() && workflow.AllHandlersFinished(ctx)
+	return l.news.Len() == 0 && workflow.AllHandlersFinished(ctx)
 }
 
-// told reports whether the workflow was told something that it has not read.
-func (l *ledger) told() bool { return l.ends.Len()+l.used.Len() > 0 }
+// empty reports whether the ledger has nothing to remember.
+func (l *ledger) empty() bool {
+	return l.book.size()+len(l.state.Spent)+len(l.state.Dropped) == 0
+}
 
-// wait returns when the history is long, or when what the ledger has now may have expired.
+// worn reports whether another execution has to go on, because a replay of this one costs much.
+func (l *ledger) worn(ctx workflow.Context) bool {
+	return l.book.work > maxWork || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
+}
+
+// wait returns when the execution is worn, or when what the ledger has now may have expired.
 func (l *ledger) wait(ctx workflow.Context) error {
 	timed, cancel := workflow.WithCancel(ctx)
 	defer cancel()
@@ -82,179 +93,138 @@ func (l *ledger) wait(ctx workflow.Context) error {
 		Summary: "the last of the calls is forgotten"})
 	for {
 		err := workflow.Await(ctx, func() bool {
-			return l.told() || expired.IsReady() ||
-				workflow.GetInfo(ctx).GetContinueAsNewSuggested() && l.still(ctx)
+			return l.news.Len() > 0 || expired.IsReady() || l.worn(ctx) && l.still(ctx)
 		})
-		if err != nil || expired.IsReady() || workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+		if err != nil || expired.IsReady() || l.worn(ctx) {
 			return err
 		}
 		l.learn(workflow.Now(ctx))
 	}
 }
 
-// kept returns how long the entries and sums are kept at most, if the calls in flight end now.
+// kept returns how long the calls, sums and notes are kept at most, if the calls in flight end now.
 func (l *ledger) kept(now time.Time) time.Duration {
-	left := idle
-	for _, e := range l.state.Entries {
-		kept := e.Keep.Std()
-		if !e.Ended.IsZero() {
-			kept -= now.Sub(e.Ended)
-		}
-		left = max(left, kept)
-	}
+	left := max(idle, l.book.kept(now))
 	for _, u := range l.state.Spent {
 		_, next := u.Period.Bounds(u.Start)
 		left = max(left, next.Sub(now))
+	}
+	if n := len(l.state.Dropped); n > 0 {
+		left = max(left, remembered-now.Sub(l.state.Dropped[n-1].At))
 	}
 	return left
 }
 
 // learn reads which calls have ended and what model steps used, and forgets what has expired.
 func (l *ledger) learn(now time.Time) {
-	var calls []api.ReservationEnd
-	for ; l.ends.ReceiveAsync(&calls); calls = nil {
-		l.close(calls, now)
+	recent := func(n api.LedgerNote) bool { return now.Sub(n.At) >= remembered }
+	l.state.Dropped = slices.DeleteFunc(l.state.Dropped, recent)
+	l.state.Counted = slices.DeleteFunc(l.state.Counted, recent)
+	var news api.LedgerNews
+	for ; l.news.ReceiveAsync(&news); news = (api.LedgerNews{}) {
+		l.book.work += taskCost
+		l.close(news.Ends, now)
+		l.spend(news, now)
 	}
-	l.drop(func(e *api.LedgerEntry) bool { return e.Expired(now) })
-	var used api.StepUsage
-	for ; l.used.ReceiveAsync(&used); used = (api.StepUsage{}) {
-		l.spend(used, now)
-	}
+	l.book.expire(now)
 	l.state.Spent = slices.DeleteFunc(l.state.Spent,
 		func(u api.PeriodUsage) bool { return u.Over(now) })
 }
 
-// spend adds what a model step used to its periods, once.
-func (l *ledger) spend(used api.StepUsage, now time.Time) {
-	l.state.Counted = slices.DeleteFunc(l.state.Counted,
-		func(c api.CountedStep) bool { return now.Sub(c.At) > repeated })
-	if slices.ContainsFunc(l.state.Counted,
-		func(c api.CountedStep) bool { return c.ID == used.ID }) {
+// note remembers an ID.
+func note(notes []api.LedgerNote, id string, now time.Time) []api.LedgerNote {
+	notes = append(notes, api.LedgerNote{ID: id, At: now})
+	return notes[max(0, len(notes)-maxNotes):]
+}
+
+// noted reports whether an ID is remembered.
+func noted(notes []api.LedgerNote, id string) bool {
+	return slices.ContainsFunc(notes, func(n api.LedgerNote) bool { return n.ID == id })
+}
+
+// close notes what became of calls. An attempt at admission that is given up before its request
+// arrives is remembered, so that the request does not enter a call that no run makes.
+func (l *ledger) close(ends []api.ReservationEnd, now time.Time) {
+	for _, end := range ends {
+		if entered := l.book.close(end, now); !entered && !end.Made {
+			l.state.Dropped = note(l.state.Dropped, end.Holder, now)
+		}
+	}
+}
+
+// spend adds what model steps used to their periods, once.
+func (l *ledger) spend(news api.LedgerNews, now time.Time) {
+	if len(news.Used) == 0 || noted(l.state.Counted, news.ID) {
 		return
 	}
-	counted := append(l.state.Counted, api.CountedStep{ID: used.ID, At: now})
-	l.state.Counted = counted[max(0, len(counted)-maxCounted):]
-	for _, period := range used.Periods {
-		start, _ := period.Bounds(now)
-		i := slices.IndexFunc(l.state.Spent, func(u api.PeriodUsage) bool {
-			return u.Period == period && u.Start.Equal(start)
-		})
-		if i < 0 {
-			i = len(l.state.Spent)
-			l.state.Spent = append(l.state.Spent, api.PeriodUsage{Period: period, Start: start})
+	l.state.Counted = note(l.state.Counted, news.ID, now)
+	for _, used := range news.Used {
+		for _, period := range used.Periods {
+			l.add(period, used, now)
 		}
-		l.state.Spent[i].Tokens += used.Tokens
-		l.state.Spent[i].Cost += used.Cost
 	}
 }
 
-func (l *ledger) drop(over func(*api.LedgerEntry) bool) {
-	entries := l.state.Entries[:0]
-	for i := range l.state.Entries {
-		e := &l.state.Entries[i]
-		if over(e) {
-			l.bytes -= size(*e)
-			continue
-		}
-		entries = append(entries, *e)
+// add adds what a model step used to the present period.
+func (l *ledger) add(period api.Period, used api.StepUsage, now time.Time) {
+	start, _ := period.Bounds(now)
+	i := slices.IndexFunc(l.state.Spent, func(u api.PeriodUsage) bool {
+		return u.Period == period && u.Start.Equal(start)
+	})
+	if i < 0 {
+		i = len(l.state.Spent)
+		l.state.Spent = append(l.state.Spent, api.PeriodUsage{Period: period, Start: start})
 	}
-	clear(l.state.Entries[len(entries):])
-	l.state.Entries = entries
+	l.state.Spent[i].Tokens += used.Tokens
+	l.state.Spent[i].Cost += used.Cost
 }
 
-// close notes what became of calls. A call can have several entries, if several attempts at its
-// admission had other arguments. The one whose decision was used counts.
-func (l *ledger) close(calls []api.ReservationEnd, now time.Time) {
-	for _, c := range calls {
-		l.drop(func(e *api.LedgerEntry) bool {
-			holds := slices.Contains(e.Holders, c.Holder)
-			switch {
-			case !e.Is(c.Run, c.Call):
-			case c.Dropped:
-				e.Holders = slices.DeleteFunc(e.Holders, func(h string) bool {
-					return h == c.Holder
-				})
-				return len(e.Holders) == 0
-			case !holds || !c.Made:
-				return true
-			case e.Ended.IsZero():
-				e.Ended = now
-			}
-			return false
-		})
-	}
-}
-
-// reserve enters a call and answers with the results of its queries over the calls before it.
-func (l *ledger) reserve(ctx workflow.Context, r api.LedgerRequest) (api.LedgerAnswer, error) {
+// reserve enters calls in their order, and answers each with the results of its queries over the
+// calls before it. It answers only the first of them, at least one, if all are too much work for
+// one workflow task.
+func (l *ledger) reserve(ctx workflow.Context,
+	requests []api.LedgerRequest) (answers []api.LedgerAnswer, err error) {
 	now := workflow.Now(ctx)
 	l.learn(now)
+	l.book.work += taskCost
+	began, bytes := l.book.work, 0
+	for _, r := range requests {
+		answer := l.answer(r, now)
+		answers = append(answers, answer)
+		if bytes += answerSize(answer); bytes > maxAnswer || l.book.work-began > maxUpdateWork {
+			break
+		}
+	}
+	return answers, nil
+}
+
+// answer enters a call and answers its queries.
+func (l *ledger) answer(r api.LedgerRequest, now time.Time) (answer api.LedgerAnswer) {
+	l.book.work += requestCost
 	l.close(r.Ends, now)
-	before := len(l.state.Entries)
-	if r.Record {
-		at, full := l.enter(r, now)
-		if full != "" {
-			return api.LedgerAnswer{Full: full}, nil
+	var entered *call
+	if r.Record && !noted(l.state.Dropped, r.Holder) {
+		if entered, answer.Full = l.book.enter(r, now); answer.Full != "" {
+			return answer
 		}
-		before = at
 	}
-	// The call does not count for itself, whatever arguments it was entered with.
-	others := slices.DeleteFunc(slices.Clone(l.state.Entries[:before]),
-		func(e api.LedgerEntry) bool { return e.Is(r.Run, r.Call) })
-	var answer api.LedgerAnswer
+	besides := l.book.besides(r, entered)
 	for _, q := range r.Queries {
-		answer.Results = append(answer.Results, api.AskLedger(others, q, now))
+		answer.Results = append(answer.Results, l.book.ask(q, now, besides))
 	}
-	return answer, nil
+	return answer
 }
 
-// enter returns the index of the entry of a call. A repeated request finds the entry of the first
-// one. A request with other arguments, of an approval that changed them or of a model that was
-// asked again, makes another entry.
-func (l *ledger) enter(r api.LedgerRequest, now time.Time) (at int, full string) {
-	entry := api.LedgerEntry{Run: r.Run, Call: r.Call, Tool: r.Tool, Reserved: now, Keep: r.Keep,
-		Args: r.Args, Holders: []string{r.Holder}}
-	for i := range l.state.Entries {
-		e := &l.state.Entries[i]
-		if e.Is(r.Run, r.Call) && e.Tool == r.Tool && e.Ended.IsZero() && same(e.Args, r.Args) {
-			if !slices.Contains(e.Holders, r.Holder) {
-				e.Holders = append(e.Holders, r.Holder)
-			}
-			e.Keep = max(e.Keep, r.Keep)
-			return i, ""
+// callSize is about the size of a listed call as JSON, without its arguments.
+const callSize = 150
+
+// answerSize is about the size of an answer as JSON.
+func answerSize(a api.LedgerAnswer) int {
+	n := callSize
+	for _, r := range a.Results {
+		for _, c := range r.Calls {
+			n += callSize + argsSize(c.Args)
 		}
-	}
-	if n := len(l.state.Entries); n >= api.MaxLedgerEntries || l.bytes+
-		size(entry) > api.MaxLedgerBytes {
-		return 0, fmt.Sprintf("it counts %d calls in %d KiB and takes no more; it may count %d in "+
-			"%d KiB. Give the rules a shorter window, or fewer tools and arguments to ask about",
-			n, l.bytes>>10, api.MaxLedgerEntries, api.MaxLedgerBytes>>10)
-	}
-	l.state.Entries = append(l.state.Entries, entry)
-	l.bytes += size(entry)
-	return len(l.state.Entries) - 1, ""
-}
-
-func same(a, b map[string]json.RawMessage) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for _, name := range slices.Sorted(maps.Keys(a)) {
-		if other, ok := b[name]; !ok || string(other) != string(a[name]) {
-			return false
-		}
-	}
-	return true
-}
-
-// overhead is about the size of an entry without its names and arguments, as JSON.
-const overhead = 200
-
-// size is about the size of an entry as JSON.
-func size(e api.LedgerEntry) int {
-	n := overhead + len(e.Tool) + len(e.Call)
-	for _, name := range slices.Sorted(maps.Keys(e.Args)) {
-		n += len(name) + len(e.Args[name])
 	}
 	return n
 }

@@ -23,6 +23,8 @@ type lab struct {
 	// counts are what requests were told about earlier calls, in order.
 	counts []string
 	n      int
+	// begin is the state that the ledger begins with.
+	begin api.LedgerState
 }
 
 func newLab(t *testing.T) *lab {
@@ -41,41 +43,60 @@ func request(run, call, holder, amount string, ends ...api.ReservationEnd) api.L
 			Fields: []string{"amount"}}}, Ends: ends}
 }
 
-// ask sends a request after a time.
-func (l *lab) ask(after time.Duration, r api.LedgerRequest) {
+// ask sends requests after a time.
+func (l *lab) ask(after time.Duration, all ...api.LedgerRequest) {
 	l.RegisterDelayedCallback(func() {
 		l.n++
-		l.UpdateWorkflow(api.ReserveCallUpdate, fmt.Sprint(l.n), &testsuite.TestUpdateCallback{
+		l.UpdateWorkflow(api.ReserveCallsUpdate, fmt.Sprint(l.n), &testsuite.TestUpdateCallback{
 			OnAccept: func() {}, OnReject: func(err error) { l.t.Error(err) },
 			OnComplete: func(got any, err error) {
-				a, ok := got.(api.LedgerAnswer)
-				switch {
-				case err != nil || !ok:
+				answers, ok := got.([]api.LedgerAnswer)
+				if err != nil || !ok {
 					l.t.Errorf("%T, %v", got, err)
-				case a.Full != "":
-					l.counts = append(l.counts, "full")
-				default:
+				}
+				for _, a := range answers {
+					if a.Full != "" {
+						l.counts = append(l.counts, "full")
+						continue
+					}
 					l.counts = append(l.counts, a.Results[0].Sum)
 				}
-			}}, r)
+			}}, all)
 	}, after)
 }
 
 // end sends the ends of reservations after a time.
 func (l *lab) end(after time.Duration, ends ...api.ReservationEnd) {
-	l.RegisterDelayedCallback(func() { l.SignalWorkflow(api.CloseReservationsSignal, ends) }, after)
+	l.RegisterDelayedCallback(func() {
+		l.SignalWorkflow(api.TellLedgerSignal, api.LedgerNews{Ends: ends})
+	}, after)
 }
 
 // run runs the ledger until it ends, and compares what requests were told.
 func (l *lab) run(want ...string) {
 	l.t.Helper()
-	l.ExecuteWorkflow(api.LedgerWorkflow, api.Pack(api.LedgerState{}))
+	l.ExecuteWorkflow(api.LedgerWorkflow, api.Pack(l.begin))
 	if err := l.GetWorkflowError(); err != nil {
 		l.t.Fatal(err)
 	}
 	if !slices.Equal(l.counts, want) {
 		l.t.Errorf("requests were told %q, want %q", l.counts, want)
 	}
+}
+
+// continues runs the ledger until it continues as new, and returns its state.
+func (l *lab) continues() api.LedgerState {
+	l.t.Helper()
+	l.ExecuteWorkflow(api.LedgerWorkflow, api.Pack(l.begin))
+	next, ok := errors.AsType[*workflow.ContinueAsNewError](l.GetWorkflowError())
+	if !ok {
+		l.t.Fatal(l.GetWorkflowError())
+	}
+	var state api.Packed[api.LedgerState]
+	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &state); err != nil {
+		l.t.Fatal(err)
+	}
+	return state.Value
 }
 
 func made(run, call, holder string) api.ReservationEnd {
@@ -117,6 +138,94 @@ func TestLedger_CountsACallOnce(t *testing.T) {
 	l.run("0", "10", "0", "5", "35", "25")
 }
 
+// Calls that arrive together are entered in their order, and each is answered for the calls before
+// it. The whole request can be repeated.
+func TestLedger_AnswersCallsInTheirOrder(t *testing.T) {
+	l := newLab(t)
+	all := []api.LedgerRequest{request("a", "1.1", "h1", "10"), request("b", "1.1", "h2", "5"),
+		request("a", "1.2", "h3", "1", dropped("b", "1.1", "h2")), request("c", "1.1", "h4", "2")}
+	l.ask(time.Second, all[:2]...)
+	l.ask(2*time.Second, all...)
+	l.end(3*time.Second, made("a", "1.1", "h1"), made("a", "1.2", "h3"), made("c", "1.1", "h4"))
+	l.run("0", "10", "0", "10", "10", "11")
+}
+
+// An attempt at admission that is given up before its request arrives enters nothing, though the
+// request was on its way while no worker answered for the ledger. Another attempt does.
+func TestLedger_AGiveUpWinsOverALateRequest(t *testing.T) {
+	l := newLab(t)
+	l.ask(time.Second, request("z", "9.9", "h0", "1")) // keeps the ledger open
+	l.end(2*time.Second, dropped("a", "1.1", "h1"))
+	l.ask(3*time.Second, request("a", "1.1", "h1", "1000"))
+	l.end(4*time.Second, made("z", "9.9", "h0"))
+	l.ask(5*time.Second, request("b", "1.1", "h2", "5"))
+	l.ask(6*time.Second, request("a", "1.1", "h3", "100"))
+	l.ask(7*time.Second, request("c", "1.1", "h4", "7"))
+	l.end(8*time.Second, made("b", "1.1", "h2"), made("a", "1.1", "h3"), made("c", "1.1", "h4"))
+	l.run("0", "1", "1", "6", "106")
+}
+
+// A request that the answers of which are too large is answered in part, so that the rest is asked
+// again.
+func TestLedger_AnswersOnlyWhatOneTaskCanDo(t *testing.T) {
+	l := newLab(t)
+	l.begin = manyCalls(l.Now(), api.MaxLedgerCalls-100)
+	var all []api.LedgerRequest
+	for i := range 100 {
+		r := request("new", fmt.Sprint("1.", i), fmt.Sprint("h", i), "1")
+		r.Queries = append(r.Queries, api.LedgerQuery{Kind: api.LedgerPast,
+			Within: api.Duration(time.Hour), Fields: []string{"amount"}})
+		all = append(all, r)
+	}
+	l.ask(time.Second, all...)
+	l.ExecuteWorkflow(api.LedgerWorkflow, api.Pack(l.begin))
+	if n := len(l.counts); n < 1 || n >= 100 {
+		t.Errorf("%d of 100 requests were answered", n)
+	}
+}
+
+// Work, not events, decides when the ledger goes on in another execution: a replay has to fit a
+// workflow task.
+func TestLedger_ContinuesAsNewAfterABoundOfWork(t *testing.T) {
+	l := newLab(t)
+	l.begin = manyCalls(l.Now(), 4000)
+	asks := request("a", "1.1", "h", "1")
+	asks.Record = false
+	const updates, atOnce = 200, 100
+	for i := range updates {
+		l.ask(time.Duration(i+1)*time.Millisecond, slices.Repeat([]api.LedgerRequest{asks},
+			atOnce)...)
+	}
+	if state := l.continues(); len(state.Entries) != 4000 || len(l.counts) >= updates*atOnce/2 {
+		t.Errorf("one execution answered %d of %d questions and goes on with %d calls",
+			len(l.counts), updates*atOnce, len(state.Entries))
+	}
+}
+
+// manyCalls is the state of a ledger with calls that have ended.
+func manyCalls(now time.Time, n int) (s api.LedgerState) {
+	for i := range n {
+		s.Entries = append(s.Entries, api.LedgerEntry{Run: "many", Call: fmt.Sprint("1.", i),
+			Tool: "pay", Reserved: now, Ended: now, Keep: api.Duration(time.Hour),
+			Args: map[string]json.RawMessage{"amount": []byte("1")}, Holders: []string{"h"}})
+	}
+	return s
+}
+
+// A call that is admitted again and again does not grow without a bound.
+func TestLedger_KeepsTheLastAttempts(t *testing.T) {
+	l := newLab(t)
+	for i := range 100 {
+		l.ask(time.Duration(i+1)*time.Second, request("a", "1.1", fmt.Sprint("h", i), "10"))
+	}
+	l.RegisterDelayedCallback(func() { l.SetContinueAsNewSuggested(true) }, 2*time.Minute)
+	state := l.continues()
+	if len(state.Entries) != 1 || len(state.Entries[0].Holders) > 10 ||
+		!slices.Contains(state.Entries[0].Holders, "h99") {
+		t.Errorf("continued with %+v", state.Entries)
+	}
+}
+
 // A call that only asks is not entered.
 func TestLedger_EntersOnlyWhatRulesCount(t *testing.T) {
 	l := newLab(t)
@@ -151,18 +260,11 @@ func TestLedger_ContinuesAsNew(t *testing.T) {
 	l.RegisterDelayedCallback(l.CancelWorkflow, 2*time.Second)
 	l.RegisterDelayedCallback(func() { l.SetContinueAsNewSuggested(true) }, 3*time.Second)
 	l.end(2500*time.Millisecond, made("a", "1.1", "h"))
-	l.ExecuteWorkflow(api.LedgerWorkflow, api.Pack(api.LedgerState{Scope: "principal"}))
-	next, ok := errors.AsType[*workflow.ContinueAsNewError](l.GetWorkflowError())
-	if !ok {
-		t.Fatal(l.GetWorkflowError())
-	}
-	var state api.Packed[api.LedgerState]
-	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &state); err != nil {
-		t.Fatal(err)
-	}
-	if e := state.Value.Entries; len(e) != 1 || e[0].Ended.IsZero() ||
-		state.Value.Scope != "principal" {
-		t.Errorf("continued with %+v", state.Value)
+	l.begin.Scope = "principal"
+	state := l.continues()
+	if e := state.Entries; len(e) != 1 || e[0].Ended.IsZero() ||
+		state.Scope != "principal" {
+		t.Errorf("continued with %+v", state)
 	}
 }
 
@@ -211,8 +313,8 @@ func (l *lab) use(after time.Duration, tokens int, periods ...api.Period) {
 // useAs is use for a message with an ID.
 func (l *lab) useAs(id string, after time.Duration, tokens int, periods ...api.Period) {
 	l.RegisterDelayedCallback(func() {
-		l.SignalWorkflow(api.CountUsageSignal, api.StepUsage{ID: id, Periods: periods,
-			Tokens: tokens, Cost: float64(tokens) / 4})
+		l.SignalWorkflow(api.TellLedgerSignal, api.LedgerNews{ID: id, Used: []api.StepUsage{
+			{Periods: periods, Tokens: tokens, Cost: float64(tokens) / 4}}})
 	}, after)
 }
 
@@ -268,17 +370,9 @@ func TestLedger_ContinuesAsNewWithItsSums(t *testing.T) {
 	l.use(time.Second, 8, api.PeriodMonth)
 	l.use(2*time.Second, 1, api.PeriodMonth)
 	l.RegisterDelayedCallback(func() { l.SetContinueAsNewSuggested(true) }, 3*time.Second)
-	l.ExecuteWorkflow(api.LedgerWorkflow, api.Pack(api.LedgerState{Scope: "principal"}))
-	next, ok := errors.AsType[*workflow.ContinueAsNewError](l.GetWorkflowError())
-	if !ok {
-		t.Fatal(l.GetWorkflowError())
-	}
-	var state api.Packed[api.LedgerState]
-	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &state); err != nil {
-		t.Fatal(err)
-	}
-	if s := state.Value.Spent; len(s) != 1 || s[0].Tokens != 9 || s[0].Period != api.PeriodMonth ||
-		len(state.Value.Counted) != 2 {
-		t.Errorf("continued with %+v", state.Value)
+	state := l.continues()
+	if s := state.Spent; len(s) != 1 || s[0].Tokens != 9 || s[0].Period != api.PeriodMonth ||
+		len(state.Counted) != 2 {
+		t.Errorf("continued with %+v", state)
 	}
 }

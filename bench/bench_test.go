@@ -45,6 +45,8 @@ func TestFigures(t *testing.T) {
 			return throughputOf(t.Context(), l, 2, time.Second)
 		},
 		func() (map[string]float64, error) { return measurePolicies(t.Context(), l) },
+		func() (map[string]float64, error) { return l.ledgerCalls(t.Context(), 20) },
+		func() (map[string]float64, error) { return measureLedgerRecovery(t.Context(), l) },
 		func() (map[string]float64, error) { return measureFanout(t.Context(), l) },
 		func() (map[string]float64, error) { return measureLimited(t.Context(), l) },
 		func() (map[string]float64, error) { return measureInline(t.Context(), l) },

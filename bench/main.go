@@ -73,6 +73,10 @@ var figures = []figure{
 		measurePolicies},
 	{"policy_replay_s", "an export of 100,000 calls is read and 100 policies are replayed on them, " +
 		"s", 30, measureReplay},
+	{ledgerThroughput, "calls per second of one principal, 400 at once, each counted by a rule about " +
+		"earlier calls", 300, measureLedgerCalls},
+	{"ledger_recovery_s", "from kill -9 of a worker to the next answer of a ledger filled to its " +
+		"bound, s", 5, measureLedgerRecovery},
 	{"limited_lane_ratio", "wall time of calls, on a lane with a limit ÷ on one without", 1.05,
 		measureLimited},
 	{"fanout_ratio", "wall time of 100 calls of 50 ms at once, plan run ÷ hand-written workflow",
@@ -124,12 +128,13 @@ const (
 	statefulShare    = "stateful_mcp_right"
 
 	gatewayThroughput = "gateway_throughput_ratio"
+	ledgerThroughput  = "ledger_calls_per_s"
 )
 
 // isRate reports whether the limit of a figure is a minimum.
 func isRate(name string) bool {
 	return slices.Contains([]string{inlineThroughput, recordRate, tokenAccuracy, toolSearchShare,
-		statefulShare, gatewayThroughput}, name)
+		statefulShare, gatewayThroughput, ledgerThroughput}, name)
 }
 
 // bound returns the limit as text.

@@ -145,13 +145,14 @@ type process struct {
 // start starts a worker of the named lanes and returns when it serves them.
 func (y *yard) start(names ...string) (*process, error) { return y.startAs(serveWorker, names) }
 
-// startAs is start with the argument serveWorker or serveStateful.
-func (y *yard) startAs(argument string, names []string) (*process, error) {
-	return y.launch("the worker of "+strings.Join(names, ", "), argument, "--address", y.address,
+// startAs is start with the argument serveWorker or serveStateful, and with more flags.
+func (y *yard) startAs(argument string, names []string, more ...string) (*process, error) {
+	return y.launch("the worker of "+strings.Join(names, ", "), append([]string{argument,
+		"--address", y.address,
 		"--task-queue", yardQueue, "--lanes", strings.Join(names, ","),
 		"--lanes-file", filepath.Join(y.dir, "lanes.yaml"), "--tools", filepath.Join(y.dir,
 			"tools"), "--log-level", "warn",
-		"--stop-timeout", "1s", "--parent-pid", fmt.Sprint(os.Getpid()))
+		"--stop-timeout", "1s", "--parent-pid", fmt.Sprint(os.Getpid())}, more...)...)
 }
 
 // launch starts this program with other arguments and returns when it has printed that it is ready.

@@ -57,7 +57,7 @@ var packageRules = []packageRule{
 		"github.com/pelletier/go-toml/v2",
 		"github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/text", "gopkg.in/yaml.v3",
 	}},
-	{folder: "workflows", ours: []string{"api"}, std: pure, others: []string{sdk + "workflow", sdk +
+	{folder: "workflows", ours: []string{"api"}, std: append(slices.Clone(pure), "reflect"), others: []string{sdk + "workflow", sdk +
 		"temporal", apis + "/enums"}},
 	{folder: "activities", ours: []string{"tool", "api", "toolspecs", "internal"}, std: anything,
 		others: []string{

@@ -254,8 +254,8 @@ func TestTool_StoppedDuringACall(t *testing.T) {
 	}
 }
 
-// The call ends with Temporal's own cancellation error, which tells how far it was. The outcome of a
-// call that must not run twice is unknown.
+// The call ends with Temporal's own cancellation error, which tells how far it was. The outcome of
+// a call that must not run twice is unknown.
 func TestTool_CanBeCancelled(t *testing.T) {
 	for effect, unclear := range map[api.Effect]bool{api.EffectRead: false,
 		api.EffectIdempotent: true, api.EffectOnce: true} {

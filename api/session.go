@@ -173,8 +173,8 @@ type SessionRecord struct {
 	Key string `json:"key,omitempty"`
 	// Caller is who asked for the call, without claims.
 	Caller Caller `json:"caller,omitzero"`
-	// Digest is the CallDigest of a call whose outcome is unknown, or whose clients left without it;
-	// empty for others.
+	// Digest is the CallDigest of a call whose outcome is unknown, or whose clients left without
+	// it; empty for others.
 	Digest string `json:"digest,omitempty"`
 	// Unknown is set if it is unknown whether the call took effect.
 	Unknown bool `json:"unknown,omitempty"`

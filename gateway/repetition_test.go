@@ -62,7 +62,7 @@ func TestRepetition_IsToldToClientAndModel(t *testing.T) {
 
 // Programs that name neither themselves nor a session share one. Their equal calls are repetitions
 // only by a key.
-func TestRepetition_NeedsAKeyInTheSessionOfNamelessPrograms(t *testing.T) {
+func TestRepetition_NeedsAKeyInTheSessionOfUnnamedPrograms(t *testing.T) {
 	const version = `"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 		`"io.modelcontextprotocol/clientCapabilities":{}`
 	for name, test := range map[string]struct {
@@ -71,7 +71,7 @@ func TestRepetition_NeedsAKeyInTheSessionOfNamelessPrograms(t *testing.T) {
 		own bool
 		key string
 	}{
-		"nameless":        {own: true},
+		"unnamed":         {own: true},
 		"with a key":      {meta: `,"io.github.switchyard/idempotency-key":"k"`, key: "k"},
 		"with a session":  {meta: `,"io.github.switchyard/session":"s"`},
 		"a named program": {meta: `,"io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"}`},

@@ -83,7 +83,8 @@ func (c *openCall) hasSchema() bool {
 const repetitionNote = "[note: this request repeats an earlier call with the same arguments or " +
 	"key. The tool was executed once; this is that call]"
 
-// about adds to a result what is known about the call, and whether it is that of an earlier request.
+// about adds to a result what is known about the call, and whether it is that of an earlier
+// request.
 func (c *openCall) about(res *callResult, about map[string]any) *callResult {
 	meta := res.GetMeta()
 	if meta == nil {

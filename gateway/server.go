@@ -190,10 +190,10 @@ func (r *request) program() string {
 	return r.client.ClientInfo.Name
 }
 
-// nameless reports whether the session of the message is one that all programs of the caller share
+// unnamed reports whether the session of the message is one that all programs of the caller share
 // that name neither themselves nor a session. Equal calls of such programs are unlikely to be
 // repetitions, so only a key makes them one.
-func (r *request) nameless() bool {
+func (r *request) unnamed() bool {
 	name, _ := r.meta[sessionName].(string)
 	_, ok := parseSessionID(r.http.session, r.caller.ID)
 	return name == "" && !ok && r.program() == ""

@@ -47,9 +47,9 @@ type callRun struct {
 	taken    bool
 	// repeated is set if the call was made again because it had no effect.
 	repeated bool
-	// settled is set if a run below the call ended by itself without a result. It has undone its
+	// finalized is set if a run below the call ended by itself without a result. It has undone its
 	// own calls.
-	settled bool
+	finalized bool
 	// session is the context of the session that goes on when the client cancels the call; nil for
 	// the calls of other runs, which end with their run.
 	session workflow.Context
@@ -386,7 +386,8 @@ func (c *callRun) finalize(ctx workflow.Context, r api.FinalizeResultRequest) (*
 func (c *callRun) finalizeRequest() api.FinalizeResultRequest {
 	p := c.pipeline
 	return api.FinalizeResultRequest{Call: c.call.ID, Tool: *c.tool,
-		Origin: p.originOf(c.call.Asked()), Notes: c.decision.Notes, Hooks: api.HooksFor(p.hooks.AfterCall, c.call.Tool),
+		Origin: p.originOf(c.call.Asked()), Notes: c.decision.Notes,
+		Hooks:     api.HooksFor(p.hooks.AfterCall, c.call.Tool),
 		Arguments: c.arguments(), Parent: p.parent.Call}
 }
 

@@ -110,8 +110,8 @@ func TestFork_AnswersRecordedCallsOnce(t *testing.T) {
 	}
 }
 
-// Calls are the source's calls as the model wrote them, whether or not the source and the fork batch
-// them: the fork batches and executes only the others.
+// Calls are the source's calls as the model wrote them, whether or not the source and the fork
+// batch them: the fork batches and executes only the others.
 func TestFork_BatchesOnlyCallsThatTheSourceDidNotMake(t *testing.T) {
 	l := newLabOf(t, 1, many("echo", nil))
 	f, state := taken(t)

@@ -111,8 +111,8 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 	return p
 }
 
-// originOf returns the origin of a call, with who asked for it. A call that verifies another has the
-// origin of that one.
+// originOf returns the origin of a call, with who asked for it. A call that verifies another has
+// the origin of that one.
 func (p *pipeline) originOf(callID string) api.Origin {
 	o := *p.origin
 	if p.asker == nil {

@@ -236,8 +236,8 @@ func (p *pipeline) makeOne(ctx workflow.Context, call api.Call) (api.CallOutcome
 
 // verify determines whether a call with that failure took effect, by calls of the tool that
 // verifies it. If it did, the result is what that tool returned. If it did not, the call fails with
-// NotDone, or repeat is set and the call is attempted once more with the same key, unless its client
-// has cancelled it. Without a usable answer the outcome stays unknown.
+// NotDone, or repeat is set and the call is attempted once more with the same key, unless its
+// client has cancelled it. Without a usable answer the outcome stays unknown.
 func (c *callRun) verify(ctx workflow.Context, failure *api.Error) (r *api.Result, repeat bool,
 	err error) {
 	if c.session == nil {
@@ -253,7 +253,8 @@ func (c *callRun) verify(ctx workflow.Context, failure *api.Error) (r *api.Resul
 	return r, repeat, err
 }
 
-// verifyOn is verify on a context of its own; call is that of the call, which its client may cancel.
+// verifyOn is verify on a context of its own; call is that of the call, which its client may
+// cancel.
 func (c *callRun) verifyOn(ctx, call workflow.Context, failure *api.Error) (r *api.Result,
 	repeat bool, err error) {
 	began := workflow.Now(ctx)

@@ -294,8 +294,8 @@ func TestSession_CancelsCalls(t *testing.T) {
 	same(t, "executed", l.executed, []string{"r hang", "n note"})
 }
 
-// A session goes on after one of its calls was cancelled, and verifies it. It does not make the call
-// again, also if that had no effect.
+// A session goes on after one of its calls was cancelled, and verifies it. It does not make the
+// call again, also if that had no effect.
 func TestSession_GoesOnVerifyingCancelledCalls(t *testing.T) {
 	for name, test := range map[string]struct {
 		tool        string

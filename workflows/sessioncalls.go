@@ -180,7 +180,8 @@ func (s *sessionRun) makeCalls(ctx workflow.Context) {
 	var calls []api.Call
 	for _, c := range queue {
 		fault := s.pinTool(ctx, c.Tool)
-		if s.pipeline.tools.Of(c.Tool).Effect == api.EffectOnce && s.calls.AttachOnce(c.Call, workflow.Now(ctx)) {
+		if s.pipeline.tools.Of(c.Tool).Effect == api.EffectOnce &&
+			s.calls.AttachOnce(c.Call, workflow.Now(ctx)) {
 			continue
 		}
 		if fault != "" && ctx.Err() == nil {

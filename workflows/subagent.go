@@ -240,7 +240,7 @@ func (c *callRun) childFailed(err error, started bool, request *api.FinalizeResu
 		ended.fault.SetUnclear(request.Tool.Effect)
 	}
 	request.Error, request.Usage = ended.fault, ended.used.Usage
-	c.settled = ended.settled
+	c.finalized = ended.finalized
 	if facts.Adopt(ended.used.CallStats); ended.used.CallStats == nil {
 		facts.Untold()
 	}
@@ -251,9 +251,9 @@ type childEnd struct {
 	fault *api.Error
 	// used is what is known of the run's result.
 	used api.RunResult
-	// unclear is set if the fault does not say whether calls of the run took effect, settled if the
-	// run ended by itself, after it had undone its calls as its agent or plan declares.
-	unclear, settled bool
+	// unclear is set if the fault does not say whether calls of the run took effect, finalized if
+	// the run ended by itself, after it had undone its calls as its agent or plan declares.
+	unclear, finalized bool
 }
 
 // childFailure maps the failure of a run below a call that started to the end of that run. what
@@ -269,12 +269,12 @@ func childFailure(err error, what string) childEnd {
 	switch cause := cause.(type) {
 	case *temporal.CanceledError:
 		e.Type, e.Message = api.ErrCancelled, what+" was cancelled"
-		end.used.Usage, end.settled = usageIn(cause.Details), true
+		end.used.Usage, end.finalized = usageIn(cause.Details), true
 	case *temporal.ApplicationError:
 		e.Message = fmt.Sprintf("%s failed (%s): %s", what, cause.Type(),
 			cutText(cause.Message()))
 		end.used = failedResult(cause)
-		end.unclear, end.settled = false, true
+		end.unclear, end.finalized = false, true
 	case *temporal.TerminatedError:
 		e.Message = what + " was terminated"
 	default:

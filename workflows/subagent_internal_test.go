@@ -13,9 +13,9 @@ import (
 // that failed or was cancelled has undone its calls; one that the server ended has not.
 func TestChildFailure_TellsUnclearEndsFromClearOnes(t *testing.T) {
 	for name, test := range map[string]struct {
-		err              error
-		kind             api.ErrorType
-		unclear, settled bool
+		err                error
+		kind               api.ErrorType
+		unclear, finalized bool
 	}{
 		"terminated": {&temporal.TerminatedError{}, api.ErrExecution, true, false},
 		"timed out at the server": {temporal.NewTimeoutError(
@@ -27,12 +27,12 @@ func TestChildFailure_TellsUnclearEndsFromClearOnes(t *testing.T) {
 	} {
 		end := childFailure(test.err, "the agent's run")
 		if end.fault.Type != test.kind || end.unclear != test.unclear ||
-			end.settled != test.settled {
+			end.finalized != test.finalized {
 			t.Errorf("%s: got %+v, %+v", name, end, end.fault)
 		}
-		c := callRun{settled: end.settled}
+		c := callRun{finalized: end.finalized}
 		end.fault.SetUnclear(api.EffectOnce)
-		if acted := c.mayHaveActed(api.CallOutcome{Error: end.fault}); acted == test.settled {
+		if acted := c.mayHaveActed(api.CallOutcome{Error: end.fault}); acted == test.finalized {
 			t.Errorf("%s: may have acted %t", name, acted)
 		}
 	}

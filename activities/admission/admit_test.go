@@ -233,8 +233,9 @@ func TestAdmit_PanicRefusesTheCallAlone(t *testing.T) {
 			return lanes.Of()
 		}
 	})
-	r.Calls = []api.Call{{ID: "1.1", Tool: "read_file", Arguments: `{"path":"a"}`},
-		{ID: "1.2", Tool: "read_file", Arguments: `{"path":"b"}`}}
+	r.Base = "queue"
+	r.Calls = []api.Call{{ID: "1.1", Tool: "read_file", Arguments: `{"text":"a"}`},
+		{ID: "1.2", Tool: "read_file", Arguments: `{"text":"b"}`}}
 	decisions := b.admit(t, r)
 	if e := decisions[0].Error; e == nil || e.Type != api.ErrExecution ||
 		strings.Contains(e.Message, "lane") {

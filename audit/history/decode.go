@@ -37,7 +37,8 @@ func activityFailure(f *failurepb.Failure) api.ActivityFailure {
 		Left:    func(v any) error { return pb.DecodeAt(info.GetDetails(), 1, v) }}
 }
 
-// cancelledBy returns the failure of a cancelled activity with the details that its worker reported.
+// cancelledBy returns the failure of a cancelled activity with the details that its worker
+// reported.
 func cancelledBy(details *commonpb.Payloads) api.ActivityFailure {
 	return api.ActivityFailure{Cancelled: true,
 		Details: func(v any) error { return pb.Decode(details, v) }}

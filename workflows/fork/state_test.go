@@ -176,8 +176,8 @@ func TestState_RefusesPointsWithoutAState(t *testing.T) {
 	}
 }
 
-// Equal calls are taken one after the other, and only those with effect once that the run itself does
-// not make. A call is equal as the model wrote it, or as it would be executed.
+// Equal calls are taken one after the other, and only those with effect once that the run itself
+// does not make. A call is equal as the model wrote it, or as it would be executed.
 func TestCalls_AreTakenOnceEach(t *testing.T) {
 	key := api.CallDigest("pay", `{"to":"a"}`)
 	recorded := []api.RecordedCall{{Key: key, Executed: key, Source: "one"}, {Key: key, Source: "two"},

@@ -9,8 +9,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// cancellable are tools whose calls are cancelled at different places: while they run, in a worker's
-// wait queue, on a lane without a worker, within a run of their own, and while they pay.
+// cancellable are tools whose calls are cancelled at different places: while they run, in a
+// worker's wait queue, on a lane without a worker, within a run of their own, and while they pay.
 const cancellable = `name: hold_desk
 version: 1.0.0
 description: Holds the desk.
@@ -95,8 +95,8 @@ func cancelling(l *lab) {
 }
 
 // A session goes on after one of its calls was cancelled and undoes nothing. A once call of which
-// nothing left its worker is cancelled, and its repetition is executed. Any other one is verified if
-// its tool can, else its outcome is unknown, and its repetition gets that.
+// nothing left its worker is cancelled, and its repetition is executed. Any other one is verified
+// if its tool can, else its outcome is unknown, and its repetition gets that.
 func TestSessionRun_CancelledOnceCallsSayWhetherTheyMayHaveActed(t *testing.T) {
 	l := newLab(t)
 	cancelling(l)

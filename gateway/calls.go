@@ -118,7 +118,7 @@ func (r *request) start(tool *toolspecs.Compiled, args json.RawMessage, digest s
 	submitted := api.SessionCall{ID: newCallID(time.Now()), Tool: tool.Spec.Name,
 		Arguments: string(args), Wait: api.Duration(r.config.Direct), Caller: r.caller,
 		Trace: r.trace(), MCP: r.message()}
-	if submitted.Key, _ = r.meta[idempotencyKey].(string); submitted.Key == "" && r.nameless() {
+	if submitted.Key, _ = r.meta[idempotencyKey].(string); submitted.Key == "" && r.unnamed() {
 		submitted.Key = "call-" + submitted.ID
 	}
 	c := &openCall{request: r, session: r.run, id: submitted.ID, tool: tool, began: time.Now(),

@@ -87,7 +87,7 @@ func (u *undo) note(t api.Tool, run string, c api.Call, v api.AdmissionDecision,
 
 // mayHaveActed reports whether the call, or a part of it, may have effects to undo.
 func (c *callRun) mayHaveActed(out api.CallOutcome) bool {
-	return out.Result != nil || !c.settled && out.Error.MayHaveActed()
+	return out.Result != nil || !c.finalized && out.Error.MayHaveActed()
 }
 
 // adopt records the undo calls of the sub-agent's run of a call.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -54,41 +55,8 @@ type Session struct {
 	caller api.Caller
 }
 
-// sessionFlow is what the handles of a session share while they have calls in flight.
-type sessionFlow struct {
-	// calls counts the calls in flight.
-	calls int
-	// submits and waits bound the updates of this process that are in flight: all, and those that
-	// wait for the end of a call. A server allows a run ten.
-	submits, waits chan struct{}
-}
-
-// flow returns what the handles of a session share, until done is called.
-func (c *Client) flow(id string) (f *sessionFlow, done func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if f = c.flows[id]; f == nil {
-		if c.flows == nil {
-			c.flows = map[string]*sessionFlow{}
-		}
-		f = &sessionFlow{submits: make(chan struct{}, maxSubmitsInFlight),
-			waits: make(chan struct{}, maxWaitsInFlight)}
-		c.flows[id] = f
-	}
-	f.calls++
-	return f, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if f.calls--; f.calls == 0 {
-			delete(c.flows, id)
-		}
-	}
-}
-
 const (
-	maxSubmitsInFlight = 8
-	maxWaitsInFlight   = 4
-	// minPoll and maxPoll are the waits between two queries for the status of a call.
+	// minPoll and maxPoll are the waits between two queries for the status of calls.
 	minPoll = 20 * time.Millisecond
 	maxPoll = time.Second
 	// queryWithin bounds the first attempt of a query; each later one may take twice as long.
@@ -132,7 +100,9 @@ func (s *Session) Call(ctx context.Context, call SessionCall) (SessionCallStatus
 		return SessionCallStatus{ID: call.ID}, malformed(s.start.ID, e)
 	}
 	deadline := time.Now().Add(call.Wait.Std())
-	status, err := s.submit(ctx, call)
+	flow, done := s.client.flow(s.start.ID)
+	defer done()
+	status, err := flow.submit(ctx, s, call)
 	if err != nil {
 		return SessionCallStatus{ID: call.ID}, err
 	}
@@ -144,53 +114,13 @@ func (s *Session) Call(ctx context.Context, call SessionCall) (SessionCallStatus
 		now.Attached = now.Attached || status.Attached
 		status = now
 	}
-	return s.wait(ctx, status, time.Until(deadline), awaitsPerson)
+	return s.wait(ctx, flow, status, time.Until(deadline), awaitsPerson)
 }
 
 // awaitsPerson reports whether a call awaits an approval or an answer.
 func awaitsPerson(status SessionCallStatus) bool {
 	return status.State == api.SessionCallAwaitsApproval ||
 		status.State == api.SessionCallAwaitsAnswer
-}
-
-// submit submits a call until the session takes it.
-func (s *Session) submit(ctx context.Context, call SessionCall) (SessionCallStatus, error) {
-	flow, done := s.client.flow(s.start.ID)
-	defer done()
-	select {
-	case flow.submits <- struct{}{}:
-		defer func() { <-flow.submits }()
-	case <-ctx.Done():
-		return SessionCallStatus{}, ctx.Err()
-	}
-	select {
-	case flow.waits <- struct{}{}:
-		defer func() { <-flow.waits }()
-	default: // the end is asked for by query
-		call.Wait = 0
-	}
-	waiting, cancel := context.WithTimeout(ctx, call.Wait.Std()+ReplyWithin)
-	defer cancel()
-	for pause := minPoll; ; pause = min(2*pause, maxPoll) {
-		status, err := s.submitOnce(waiting, call)
-		if err == nil || !again(err) {
-			return status, s.refusal(ctx, err)
-		}
-		if wait(waiting, pause) != nil {
-			return SessionCallStatus{}, s.refusal(ctx, err)
-		}
-	}
-}
-
-func (s *Session) submitOnce(ctx context.Context, call SessionCall) (status SessionCallStatus,
-	err error) {
-	handle, err := s.update(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: s.start.ID, UpdateID: "call/" + call.ID, UpdateName: api.SubmitCallUpdate,
-		Args: []any{call}, WaitForStage: client.WorkflowUpdateStageCompleted})
-	if err == nil {
-		err = handle.Get(ctx, &status)
-	}
-	return status, err
 }
 
 // update sends an update to the session, which it starts if it is not open. An update that may
@@ -247,42 +177,54 @@ func wait(ctx context.Context, d time.Duration) error {
 // Errors: *RequestError of the types run_not_found, run_unanswered, server_unreachable and
 // server_refused, and those of ctx.
 func (s *Session) Status(ctx context.Context, callID, runID string) (SessionCallStatus, error) {
-	status, err := s.query(ctx, callID, runID)
+	status, err := s.queryOne(ctx, callID, runID)
 	lacks := status.State == api.SessionCallEnded && status.Outcome == nil
 	if err == nil && lacks && status.RunID != runID {
 		attached := status.Attached
-		status, err = s.query(ctx, status.ID, status.RunID)
+		status, err = s.queryOne(ctx, status.ID, status.RunID)
 		status.Attached = attached
 	}
 	return status, err
 }
 
-// query asks an execution for a call, again while no worker answers: a query can get lost when the
+func (s *Session) queryOne(ctx context.Context, callID, runID string) (SessionCallStatus, error) {
+	statuses, err := s.query(ctx, []string{callID}, runID)
+	if err != nil {
+		return SessionCallStatus{}, err
+	}
+	return statuses[0], nil
+}
+
+// query asks an execution for calls, again while no worker answers: a query can get lost when the
 // session continues as new. Attempts become longer and rarer, because the worker still executes
 // abandoned queries, and too many of them keep it from answering in time.
-func (s *Session) query(ctx context.Context, callID, runID string) (SessionCallStatus, error) {
+func (s *Session) query(ctx context.Context, callIDs []string, runID string) (
+	[]SessionCallStatus, error) {
 	waiting, cancel := context.WithTimeout(ctx, ReplyWithin)
 	defer cancel()
 	within, pause := queryWithin, minPoll
 	for {
-		status, err := s.queryOnce(waiting, within, callID, runID)
+		statuses, err := s.queryOnce(waiting, within, callIDs, runID)
 		if err == nil || isA[*serviceerror.NotFound](err) || wait(waiting, pause) != nil {
-			return status, requestError(ctx, s.start.ID, err)
+			return statuses, requestError(ctx, s.start.ID, err)
 		}
 		within, pause = 2*within, min(2*pause, maxPoll)
 	}
 }
 
-func (s *Session) queryOnce(ctx context.Context, within time.Duration, callID, runID string) (
-	status SessionCallStatus, err error) {
+func (s *Session) queryOnce(ctx context.Context, within time.Duration, callIDs []string,
+	runID string) (statuses []SessionCallStatus, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	value, err := s.client.temporal.QueryWorkflow(ctx, s.start.ID, runID, api.CallStatusQuery,
-		callID)
+		callIDs)
 	if err == nil {
-		err = value.Get(&status)
+		err = value.Get(&statuses)
 	}
-	return status, err
+	if err == nil && len(statuses) != len(callIDs) {
+		err = fmt.Errorf("the session answered about %d of %d calls", len(statuses), len(callIDs))
+	}
+	return statuses, err
 }
 
 // Wait waits for the end of a call, at most for d, and returns its status with the outcome if it
@@ -290,24 +232,20 @@ func (s *Session) queryOnce(ctx context.Context, within time.Duration, callID, r
 // call that Call or Status returned. Errors are those of Status.
 func (s *Session) Wait(ctx context.Context, status SessionCallStatus,
 	d time.Duration) (SessionCallStatus, error) {
-	return s.wait(ctx, status, d, func(SessionCallStatus) bool { return false })
+	flow, done := s.client.flow(s.start.ID)
+	defer done()
+	return s.wait(ctx, flow, status, d, func(SessionCallStatus) bool { return false })
 }
 
 // wait waits for the end of a call, or until its status is enough.
-func (s *Session) wait(ctx context.Context, status SessionCallStatus, d time.Duration,
-	enough func(SessionCallStatus) bool) (SessionCallStatus, error) {
+func (s *Session) wait(ctx context.Context, flow *sessionFlow, status SessionCallStatus,
+	d time.Duration, enough func(SessionCallStatus) bool) (SessionCallStatus, error) {
 	deadline := time.Now().Add(d)
-	for pause := minPoll; status.Outcome == nil && !enough(status); pause = min(2*pause, maxPoll) {
-		if status.State != api.SessionCallEnded {
-			left := time.Until(deadline)
-			if left <= 0 {
-				break
-			}
-			if err := wait(ctx, min(pause, left)); err != nil {
-				return status, err
-			}
+	for status.Outcome == nil && !enough(status) {
+		if status.State != api.SessionCallEnded && time.Until(deadline) <= 0 {
+			break
 		}
-		now, err := s.answered(ctx, status, deadline)
+		now, err := s.answered(ctx, flow, status, deadline)
 		if err != nil {
 			return status, err
 		}
@@ -320,14 +258,19 @@ func (s *Session) wait(ctx context.Context, status SessionCallStatus, d time.Dur
 
 // answered is latest, which it repeats until the deadline while the error is that of a missing
 // answer: such an error says nothing about the call.
-func (s *Session) answered(ctx context.Context, status SessionCallStatus, deadline time.Time) (
-	SessionCallStatus, error) {
+func (s *Session) answered(ctx context.Context, flow *sessionFlow, status SessionCallStatus,
+	deadline time.Time) (SessionCallStatus, error) {
+	var last error
 	for pause := minPoll; ; pause = min(2*pause, maxPoll) {
-		now, err := s.latest(ctx, status)
+		now, answered, err := s.changed(ctx, flow, status, deadline)
 		now.Attached = now.Attached || status.Attached
-		if !unanswered(err) || time.Now().After(deadline) || wait(ctx, pause) != nil {
+		if err == nil && !answered {
+			err = last
+		}
+		if !unanswered(err) || !time.Now().Before(deadline) || wait(ctx, pause) != nil {
 			return now, ctxOr(ctx, err)
 		}
+		last = err
 	}
 }
 
@@ -335,6 +278,21 @@ func (s *Session) answered(ctx context.Context, status SessionCallStatus, deadli
 func unanswered(err error) bool {
 	return errors.Is(err, &RequestError{Type: RunUnanswered}) ||
 		errors.Is(err, &RequestError{Type: ServerUnreachable})
+}
+
+// changed returns the status of a call when it has changed, or at the deadline, and whether the
+// session answered until then.
+func (s *Session) changed(ctx context.Context, flow *sessionFlow, status SessionCallStatus,
+	deadline time.Time) (now SessionCallStatus, answered bool, err error) {
+	now, answered = status, true
+	if status.State != api.SessionCallEnded {
+		now, answered, err = flow.watch(ctx, s, status, deadline)
+	}
+	if err == nil && (now.Outcome == nil && now.State == api.SessionCallEnded ||
+		now.State == api.SessionCallUnknown) {
+		now, err = s.latest(ctx, status)
+	}
+	return now, answered, err
 }
 
 // latest asks the newest execution for a call, which is in the memory of a worker and has recent

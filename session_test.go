@@ -74,8 +74,8 @@ type ended struct{}
 func (ended) HasValue() bool { return true }
 
 func (ended) Get(to any) error {
-	*to.(*api.SessionCallStatus) = api.SessionCallStatus{ID: "c", State: api.SessionCallEnded,
-		Outcome: &api.CallOutcome{}}
+	*to.(*[]api.SessionCallStatus) = []api.SessionCallStatus{{ID: "c",
+		State: api.SessionCallEnded, Outcome: &api.CallOutcome{}}}
 	return nil
 }
 

@@ -148,8 +148,9 @@ const (
 	// CloseInstanceUpdate takes a CloseInstance: which instance of the run to close. An
 	// InstanceWorkflow takes it as well.
 	CloseInstanceUpdate = "switchyard/close_instance"
-	// SubmitCallUpdate takes a SessionCall to a session and returns its SessionCallStatus.
-	SubmitCallUpdate = "switchyard/submit_call"
+	// SubmitCallsUpdate takes a list of SessionCall to a session. It returns the list of their
+	// SessionCallStatus, which is shorter if the session does not take the others now.
+	SubmitCallsUpdate = "switchyard/submit_calls"
 	// CancelCallUpdate takes a CancelCall of a session's call, LeaveCallUpdate a LeaveCall, and
 	// EndSessionUpdate an EndSession.
 	CancelCallUpdate = "switchyard/cancel_call"

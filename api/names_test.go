@@ -15,7 +15,7 @@ func TestNames_AreFrozen(t *testing.T) {
 	frozen := []struct{ got, want string }{
 		{AgentWorkflow, "switchyard/agent_run"}, {PlanWorkflow, "switchyard/plan_run"},
 		{SessionWorkflow, "switchyard/session_run"},
-		{SubmitCallUpdate, "switchyard/submit_call"},
+		{SubmitCallsUpdate, "switchyard/submit_calls"},
 		{CancelCallUpdate, "switchyard/cancel_call"},
 		{LeaveCallUpdate, "switchyard/leave_call"},
 		{EndSessionUpdate, "switchyard/end_session"}, {CallStatusQuery, "switchyard/call_status"},

@@ -332,7 +332,7 @@ func (c CloseInstance) Check() *ControlError {
 
 // ControlErrorType says why a run rejected a message, a pause, a resume, the close of an instance,
 // or a request to a session. It is the failure type of SendMessageUpdate, PauseUpdate,
-// ResumeUpdate, CloseInstanceUpdate, SubmitCallUpdate, CancelCallUpdate, LeaveCallUpdate
+// ResumeUpdate, CloseInstanceUpdate, SubmitCallsUpdate, CancelCallUpdate, LeaveCallUpdate
 // and EndSessionUpdate.
 type ControlErrorType string
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Session is what the input of a session run has instead of an agent, a plan or a call. The calls
-// of the run arrive as SubmitCallUpdate.
+// of the run arrive as SubmitCallsUpdate.
 type Session struct {
 	// Client is the program that has the session, as "claude-code 2.1.0"; empty if it is unknown.
 	Client string `json:"client,omitempty"`
@@ -33,7 +33,7 @@ const (
 	maxSessionWait = Duration(10 * time.Minute)
 )
 
-// SessionCall is the argument of SubmitCallUpdate.
+// SessionCall is one of the calls of a SubmitCallsUpdate.
 type SessionCall struct {
 	// ID identifies the call in its session: 1 to 64 letters, digits, "-" and "_". A call whose ID
 	// the session knows is not made again.
@@ -45,7 +45,7 @@ type SessionCall struct {
 	// session is that call.
 	Key string `json:"key,omitempty"`
 	// Wait is how long the update waits for the end of the call, at most 10 minutes; zero returns
-	// at once. The update returns earlier when the call awaits an approval or an answer, and while
+	// at once, as does an update with several calls. The update returns earlier when the call awaits an approval or an answer, and while
 	// many others of the session wait.
 	Wait Duration `json:"wait,omitzero"`
 	// Caller is who asks, as of this request: policies, approvals and records of the call have it.
@@ -103,7 +103,7 @@ const (
 	SessionCallUnknown SessionCallState = "unknown"
 )
 
-// SessionCallStatus answers SubmitCallUpdate and CallStatusQuery.
+// SessionCallStatus answers SubmitCallsUpdate and CallStatusQuery.
 type SessionCallStatus struct {
 	// ID is that of the call, which is an earlier one if Attached is set.
 	ID    string           `json:"call_id"`

@@ -44,6 +44,10 @@ func TestFigures(t *testing.T) {
 		func() (map[string]float64, error) {
 			return throughputOf(t.Context(), l, 2, time.Second)
 		},
+		func() (map[string]float64, error) {
+			rate, err := sessionRate(t.Context(), l, 20, 5)
+			return map[string]float64{sessionThroughput: rate}, err
+		},
 		func() (map[string]float64, error) { return measurePolicies(t.Context(), l) },
 		func() (map[string]float64, error) { return l.ledgerCalls(t.Context(), 20) },
 		func() (map[string]float64, error) { return measureLedgerRecovery(t.Context(), l) },

@@ -69,6 +69,7 @@ var figures = []figure{
 		"to the gateway, MB", 150, measureGatewaySessions},
 	{gatewayThroughput, "calls per second of 50 MCP clients, inline through the gateway ÷ to the " +
 		"tool's MCP server", 0.03, measureGatewayThroughput},
+	{sessionThroughput, "calls per second of one session, 50 at a time", 150, measureSession},
 	{"policy_ms", "time that 100 policies add to a turn of 10 calls after 1,000 earlier calls, ms", 2,
 		measurePolicies},
 	{"policy_replay_s", "an export of 100,000 calls is read and 100 policies are replayed on them, " +
@@ -129,12 +130,13 @@ const (
 
 	gatewayThroughput = "gateway_throughput_ratio"
 	ledgerThroughput  = "ledger_calls_per_s"
+	sessionThroughput = "session_calls_per_s"
 )
 
 // isRate reports whether the limit of a figure is a minimum.
 func isRate(name string) bool {
 	return slices.Contains([]string{inlineThroughput, recordRate, tokenAccuracy, toolSearchShare,
-		statefulShare, gatewayThroughput, ledgerThroughput}, name)
+		statefulShare, gatewayThroughput, ledgerThroughput, sessionThroughput}, name)
 }
 
 // bound returns the limit as text.

@@ -21,7 +21,7 @@ const (
 	// maxWaiting bounds the updates that wait, for the end of calls and for replies to questions. A
 	// server allows a run ten in flight by default.
 	maxWaiting = 8
-	// maxUpdateOutcome bounds the outcome in the answer of an update, in bytes. History has it
+	// maxUpdateOutcome bounds the outcomes in the answer of an update, in bytes. History has them
 	// twice then. A query answers with larger ones.
 	maxUpdateOutcome = 64 << 10
 	// maxSessionSpecs bounds the toolspecs that one execution pins, in bytes.
@@ -117,9 +117,9 @@ func (s *sessionRun) answer(ctx workflow.Context) error {
 	if err := workflow.SetQueryHandler(ctx, api.CallStatusQuery, s.statusOf); err != nil {
 		return err
 	}
-	if err := workflow.SetUpdateHandlerWithOptions(ctx, api.SubmitCallUpdate, s.submit,
+	if err := workflow.SetUpdateHandlerWithOptions(ctx, api.SubmitCallsUpdate, s.submit,
 		workflow.UpdateHandlerOptions{Validator: s.maySubmit,
-			Description: "a call of the session's client"}); err != nil {
+			Description: "calls of the session's client"}); err != nil {
 		return err
 	}
 	if err := workflow.SetUpdateHandlerWithOptions(ctx, api.CancelCallUpdate, requests.cancelCall,

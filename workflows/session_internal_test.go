@@ -17,8 +17,8 @@ func TestSession_RefusesCallsBeforeUpdatesRunOut(t *testing.T) {
 	env := suite.NewTestWorkflowEnvironment()
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
 		s := &sessionRun{submits: maxSubmits, calls: session.Restore(nil, "run")}
-		return s.maySubmit(ctx, api.SessionCall{ID: "c", Tool: "greet", Arguments: "{}",
-			Caller: api.Caller{ID: "ana"}})
+		return s.maySubmit(ctx, []api.SessionCall{{ID: "c", Tool: "greet", Arguments: "{}",
+			Caller: api.Caller{ID: "ana"}}})
 	})
 	app, ok := errors.AsType[*temporal.ApplicationError](env.GetWorkflowError())
 	if !ok || app.Type() != string(api.SessionBusy) {

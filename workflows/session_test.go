@@ -30,7 +30,7 @@ func (l *lab) submit(d time.Duration, c api.SessionCall) *update {
 	if c.Caller.ID == "" {
 		c.Caller = api.Caller{ID: "ana"}
 	}
-	l.after(d, func() { l.UpdateWorkflow(api.SubmitCallUpdate, fmt.Sprint(c, d), u, c) })
+	l.after(d, func() { l.UpdateWorkflow(api.SubmitCallsUpdate, fmt.Sprint(c, d), u, []api.SessionCall{c}) })
 	return u
 }
 
@@ -52,7 +52,7 @@ func (u *update) status(t *testing.T) (s api.SessionCallStatus) {
 	if u.err != nil {
 		t.Fatalf("the call was refused: %v", u.err)
 	}
-	return u.result.(api.SessionCallStatus)
+	return u.result.([]api.SessionCallStatus)[0]
 }
 
 // control returns why a request was refused; nil if it was accepted.
@@ -73,16 +73,17 @@ func (u *update) control(t *testing.T) *api.ControlError {
 }
 
 // call queries the status of a call.
-func (l *lab) ofCall(id string) (s api.SessionCallStatus) {
+func (l *lab) ofCall(id string) api.SessionCallStatus {
 	l.t.Helper()
-	value, err := l.QueryWorkflow(api.CallStatusQuery, id)
+	var s []api.SessionCallStatus
+	value, err := l.QueryWorkflow(api.CallStatusQuery, []string{id})
 	if err == nil {
 		err = value.Get(&s)
 	}
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return s
+	return s[0]
 }
 
 // text returns a status in one line: state, and what became of the call.
@@ -210,8 +211,8 @@ func TestSession_KeepsTheResultOfACallWhoseClientLeft(t *testing.T) {
 	l.request(5*time.Minute, api.LeaveCallUpdate, api.LeaveCall{ID: "2"})
 	l.after(5*time.Minute+time.Second, func() {
 		l.SetContinueAsNewSuggested(true)
-		l.updateRun(api.SubmitCallUpdate, "same", api.SessionCall{ID: "1", Tool: "store",
-			Arguments: "{}", Caller: api.Caller{ID: "ana"}})
+		l.updateRun(api.SubmitCallsUpdate, "same", []api.SessionCall{{ID: "1", Tool: "store",
+			Arguments: "{}", Caller: api.Caller{ID: "ana"}}})
 	})
 	l.ExecuteWorkflow(api.SessionWorkflow, inSession())
 	in := l.continuedSession()
@@ -405,8 +406,8 @@ func TestSession_ContinuesAsNewWithWhatItKnows(t *testing.T) {
 	l.submit(0, api.SessionCall{ID: "3", Tool: "greet", Arguments: `{"name":"a"}`})
 	l.after(time.Second, func() { l.SetContinueAsNewSuggested(true) })
 	l.after(time.Minute, func() {
-		l.updateRun(api.SubmitCallUpdate, "same", api.SessionCall{
-			ID: "3", Tool: "greet", Arguments: "{}", Caller: api.Caller{ID: "ana"}})
+		l.updateRun(api.SubmitCallsUpdate, "same", []api.SessionCall{{
+			ID: "3", Tool: "greet", Arguments: "{}", Caller: api.Caller{ID: "ana"}}})
 	})
 	l.ExecuteWorkflow(api.SessionWorkflow, inSession())
 	in := l.continuedSession()

@@ -44,8 +44,18 @@ func (c *sessionCall) count() {
 	}
 }
 
-// maySubmit rejects, without an event in history, calls that the session does not take.
-func (s *sessionRun) maySubmit(ctx workflow.Context, call api.SessionCall) error {
+// maySubmit rejects, without an event in history, calls of which the session does not even take the
+// first.
+func (s *sessionRun) maySubmit(ctx workflow.Context, calls []api.SessionCall) error {
+	if len(calls) == 0 {
+		return failure.Refusal(&api.ControlError{Type: api.ControlMalformed,
+			Message: "the list of calls is empty"})
+	}
+	return failure.Refusal(s.refusal(ctx, calls[0]))
+}
+
+// refusal returns why the session does not take a call; nil if it does.
+func (s *sessionRun) refusal(ctx workflow.Context, call api.SessionCall) *api.ControlError {
 	e := call.Check()
 	switch {
 	case e != nil:
@@ -62,7 +72,7 @@ func (s *sessionRun) maySubmit(ctx workflow.Context, call api.SessionCall) error
 	case !s.pipeline.sizes.Task.Accepts(ctx, submittedSize(call)):
 		e = &api.ControlError{Type: api.SessionBusy, Message: busy}
 	}
-	return failure.Refusal(e)
+	return e
 }
 
 // repetitionFault returns why a call with an ID that the session knows does not repeat that call;
@@ -86,8 +96,14 @@ func (s *sessionRun) ends(ctx workflow.Context) *api.ControlError {
 // fits reports whether the history has room for another call, whose tool may not be known yet.
 func (s *sessionRun) fits(ctx workflow.Context, call api.SessionCall) bool {
 	events, bytes := s.pipeline.written(ctx)
-	size := submittedSize(call) + api.JSONSize([]byte(call.Arguments)) + maxUpdateOutcome
-	return s.pipeline.sizes.History.Fit(events, bytes, 1, func(int) int { return size }) == 1
+	all := len(s.queue) + 1
+	return s.pipeline.sizes.History.Fit(events, bytes, all, func(i int) int {
+		one := call
+		if i < len(s.queue) {
+			one = s.queue[i].SessionCall
+		}
+		return submittedSize(one) + api.JSONSize([]byte(one.Arguments)) + maxUpdateOutcome
+	}) == all
 }
 
 // submittedSize returns how many bytes a submitted call adds to a payload.
@@ -99,29 +115,47 @@ func submittedSize(call api.SessionCall) int {
 	return size
 }
 
-// submit takes a call and waits until it has ended or awaits a person, at most as long as the
-// client asks for.
-func (s *sessionRun) submit(ctx workflow.Context, in api.SessionCall) (api.SessionCallStatus,
+// submit takes calls, from the first one on, as many as it can, and answers when they are admitted.
+// It waits until a single call has ended or awaits a person, at most as long as the client asks for.
+func (s *sessionRun) submit(ctx workflow.Context, in []api.SessionCall) ([]api.SessionCallStatus,
 	error) {
-	task := &s.pipeline.sizes.Task
-	task.Add(ctx, submittedSize(in))
-	s.submits++
 	s.pipeline.sizes.Updates++
+	var calls []*session.Call
+	for i, call := range in {
+		if i > 0 && s.refusal(ctx, call) != nil {
+			break
+		}
+		calls = append(calls, s.take(ctx, call))
+	}
+	control := s.pipeline.control
+	// A cancelled session ends the calls, and their statuses say so.
+	_ = workflow.Await(ctx, func() bool {
+		return control.paused != nil || !slices.ContainsFunc(calls,
+			func(c *session.Call) bool { return !c.Placed })
+	})
+	if len(in) == 1 {
+		s.awaitOutcome(ctx, calls[0], in[0].Wait)
+	}
+	statuses := s.statuses(calls, maxUpdateOutcome)
+	for i, status := range statuses {
+		if status.Outcome != nil {
+			s.pipeline.sizes.Task.Add(ctx, calls[i].Target().Size)
+		}
+	}
+	return statuses, nil
+}
+
+// take puts a call into the queue, unless it repeats one that the session knows.
+func (s *sessionRun) take(ctx workflow.Context, in api.SessionCall) *session.Call {
+	s.pipeline.sizes.Task.Add(ctx, submittedSize(in))
+	s.submits++
 	c, fresh := s.calls.Submit(in, workflow.GetInfo(ctx).WorkflowExecution.RunID)
 	if fresh {
 		queued := &sessionCall{Call: c, run: s}
 		queued.ctx, c.Cancel = workflow.WithCancel(s.all)
 		s.queue = append(s.queue, queued)
 	}
-	control := s.pipeline.control
-	// A cancelled session ends the call, and its status says so.
-	_ = workflow.Await(ctx, func() bool { return c.Placed || control.paused != nil })
-	s.awaitOutcome(ctx, c, in.Wait)
-	status := s.status(c, maxUpdateOutcome)
-	if status.Outcome != nil {
-		task.Add(ctx, c.Target().Size)
-	}
-	return status, nil
+	return c
 }
 
 // awaitOutcome waits until a call has ended or awaits a person, whom its client may have to ask,
@@ -142,13 +176,33 @@ func (s *sessionRun) awaitOutcome(ctx workflow.Context, c *session.Call, wait ap
 	})
 }
 
-// statusOf answers the query for a call.
-func (s *sessionRun) statusOf(id string) (api.SessionCallStatus, error) {
-	c := s.calls.Find(id)
-	if c == nil {
-		return api.SessionCallStatus{ID: id, State: api.SessionCallUnknown}, nil
+// statusOf answers the query for calls.
+func (s *sessionRun) statusOf(ids []string) ([]api.SessionCallStatus, error) {
+	calls := make([]*session.Call, len(ids))
+	for i, id := range ids {
+		calls[i] = s.calls.Find(id)
 	}
-	return s.status(c, api.MaxPayload), nil
+	statuses := s.statuses(calls, api.MaxPayload)
+	for i, id := range ids {
+		statuses[i].ID = cmp.Or(statuses[i].ID, id)
+	}
+	return statuses, nil
+}
+
+// statuses returns the statuses of calls, with outcomes that have at most limit bytes together. A
+// call that is nil is unknown.
+func (s *sessionRun) statuses(calls []*session.Call, limit int) []api.SessionCallStatus {
+	all := make([]api.SessionCallStatus, len(calls))
+	for i, c := range calls {
+		if c == nil {
+			all[i].State = api.SessionCallUnknown
+			continue
+		}
+		if all[i] = s.status(c, limit); all[i].Outcome != nil {
+			limit -= c.Target().Size
+		}
+	}
+	return all
 }
 
 // status returns the status of a call, with its outcome if that has at most limit bytes.

@@ -70,7 +70,7 @@ func newRun(workflowID, runID string) *run {
 	r.markers = newMarkers(r)
 	r.questions = newQuestions(r)
 	r.approvals = newApprovals(r)
-	r.submitted = submitted{run: r, known: map[string]bool{}, updates: map[string]string{},
+	r.submitted = submitted{run: r, known: map[string]bool{}, updates: map[string][]string{},
 		requests: map[string]api.SessionCall{}}
 	r.updates = newUpdates(r)
 	r.control = control{run: r, sent: map[string]bool{}}

@@ -13,8 +13,9 @@ type submitted struct {
 	run *run
 	// known are the IDs of the calls so far, also of executions before the first one that is read.
 	known map[string]bool
-	// updates has the ID of the call by the ID of its update, until that is answered.
-	updates map[string]string
+	// updates has the new calls of an update by its ID, until that is answered. Those that the
+	// session knew are empty.
+	updates map[string][]string
 	// requests are the calls by ID, without what their records have from elsewhere.
 	requests map[string]api.SessionCall
 }
@@ -49,17 +50,20 @@ func (s *submitted) add(call api.SessionCall) {
 		ID: call.ID, Tool: call.Tool, Arguments: call.Arguments}}
 }
 
-// accepted reads that the session takes a call. The same call may come several times.
+// accepted reads that the session gets calls. The same call may come several times.
 func (s *submitted) accepted(e *historypb.HistoryEvent, id string, input *updatepb.Input) error {
-	var call api.SessionCall
-	if err := s.run.decodeEvent(e, "submitted call", input.GetArgs(), &call); err != nil {
+	var calls []api.SessionCall
+	if err := s.run.decodeEvent(e, "submitted calls", input.GetArgs(), &calls); err != nil {
 		return err
 	}
-	if !s.known[call.ID] {
-		s.updates[id] = call.ID
-		s.known[call.ID] = true
-		s.add(call)
+	fresh := make([]string, len(calls))
+	for i, call := range calls {
+		if !s.known[call.ID] {
+			fresh[i], s.known[call.ID] = call.ID, true
+			s.add(call)
+		}
 	}
+	s.updates[id] = fresh
 	return nil
 }
 
@@ -71,21 +75,28 @@ func (s *submitted) callerOf(callID string) api.Caller {
 	return s.run.caller
 }
 
-// answered reads the answer to a submitted call. A call that repeats another one has no record.
+// answered reads the answer to submitted calls. A call that repeats another one has no record, and
+// one that the session did not take is submitted again.
 func (s *submitted) answered(e *historypb.HistoryEvent, id string,
 	outcome *updatepb.Outcome) error {
-	call, fresh := s.updates[id]
+	fresh := s.updates[id]
 	delete(s.updates, id)
-	var status api.SessionCallStatus
+	var statuses []api.SessionCallStatus
 	success := outcome.GetSuccess()
-	if success == nil || !fresh {
+	if success == nil || len(fresh) == 0 {
 		return nil
 	}
-	if err := s.run.decodeEvent(e, "status of a call", success, &status); err != nil {
+	if err := s.run.decodeEvent(e, "statuses of calls", success, &statuses); err != nil {
 		return err
 	}
-	if status.Attached {
-		delete(s.run.admission.wanted, call)
+	for i, call := range fresh {
+		taken := i < len(statuses)
+		if call != "" && !taken {
+			delete(s.known, call)
+		}
+		if call != "" && (!taken || statuses[i].Attached) {
+			delete(s.run.admission.wanted, call)
+		}
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func newUpdates(r *run) updates {
 			api.PauseUpdate:          {accepted: r.control.paused},
 			api.ResumeUpdate:         {accepted: r.control.resumed},
 			api.CloseInstanceUpdate:  {accepted: r.control.closesInstance},
-			api.SubmitCallUpdate:     {r.submitted.accepted, r.submitted.answered},
+			api.SubmitCallsUpdate:    {r.submitted.accepted, r.submitted.answered},
 			api.CancelCallUpdate:     {accepted: r.submitted.cancelled},
 		},
 	}

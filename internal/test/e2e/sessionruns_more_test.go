@@ -207,12 +207,12 @@ func TestSessionRun_AnswersManyQueriesAfterItsEnd(t *testing.T) {
 		for i := range calls {
 			all.Go(func() {
 				value, err := l.Client.QueryWorkflow(l.ctx, fmt.Sprint("session/queries", n),
-					runs[n], api.CallStatusQuery, fmt.Sprint("c", i))
-				var status api.SessionCallStatus
+					runs[n], api.CallStatusQuery, []string{fmt.Sprint("c", i)})
+				var status []api.SessionCallStatus
 				if err == nil {
 					err = value.Get(&status)
 				}
-				if err != nil || outcome(status) != `"now"` {
+				if err != nil || len(status) != 1 || outcome(status[0]) != `"now"` {
 					t.Errorf("call %d of session %d: %+v, %v", i, n, status, err)
 				}
 			})

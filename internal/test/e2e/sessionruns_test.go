@@ -195,3 +195,56 @@ func TestSessionRun_CallsWaitForApproval(t *testing.T) {
 		}
 	}
 }
+
+// A session that is full, because a question keeps it from continuing in a new history, is replayed
+// by the worker that takes over from a killed one. Its next call is answered not much later than
+// that of a session without a history.
+func TestSessionRun_AnswersSoonAfterAKillWhenItIsFull(t *testing.T) {
+	const calls, clients, within = 1790, 50, 5 * time.Second
+	l := newLab(t)
+	first := l.worker()
+	full, empty := l.session("session/full"), l.session("session/empty")
+	if status, err := full.Call(l.ctx, api.SessionCall{ID: "ask", Tool: "ask",
+		Arguments: `{"question":"Which?"}`, Wait: api.Duration(time.Minute)}); err != nil ||
+		status.Question == nil {
+		t.Fatalf("the question: %+v, %v", status, err)
+	}
+	l.made(empty, api.SessionCall{ID: "first", Tool: "number", Arguments: "{}"})
+	began := time.Now()
+	var all sync.WaitGroup
+	for c := range clients {
+		all.Go(func() {
+			for n := c; n < calls; n += clients {
+				l.made(full, api.SessionCall{ID: fmt.Sprint("c", n), Tool: "number",
+					Arguments: "{}", Key: fmt.Sprint(n)})
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("%d calls took %v", calls, time.Since(began).Round(time.Millisecond))
+	first.Kill()
+	l.worker()
+	began = time.Now()
+	took := map[*switchyard.Session]time.Duration{}
+	var mu sync.Mutex
+	for _, s := range []*switchyard.Session{full, empty} {
+		all.Go(func() {
+			l.made(s, api.SessionCall{ID: "next", Tool: "number", Arguments: "{}"})
+			mu.Lock()
+			defer mu.Unlock()
+			took[s] = time.Since(began)
+		})
+	}
+	all.Wait()
+	t.Logf("the next call took %v in the full session and %v in the empty one", took[full],
+		took[empty])
+	if took[full] > took[empty]+within {
+		t.Errorf("the full session took %v longer", took[full]-took[empty])
+	}
+	if n := len(l.entries()); n != calls+3 {
+		t.Errorf("%d calls were executed, want %d", n, calls+3)
+	}
+	if summary, err := full.Run().Summary(l.ctx); err != nil || len(summary.Parts) != 1 {
+		t.Errorf("the full session has %d histories: %v", len(summary.Parts), err)
+	}
+}

@@ -21,7 +21,7 @@ var rootFiles = []string{
 	"docker-compose.yml", "go.mod", "go.sum", "staticcheck.conf",
 	// The API that applications import.
 	"client.go", "control.go", "doc.go", "errors.go", "followall.go", "people.go", "run.go",
-	"session.go", "start.go", "client_example_test.go", "session_test.go",
+	"session.go", "sessionflow.go", "start.go", "client_example_test.go", "session_test.go",
 	// The rules of this repository, held by tests.
 	"architecture_test.go", "dependencies_test.go", "layout_test.go", "links_test.go",
 	"operations_test.go", "repository_test.go",

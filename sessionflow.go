@@ -19,9 +19,9 @@ const (
 	// their outcome with the update, which is fastest for clients that make few calls at once. A
 	// server allows a run ten updates in flight, of all processes.
 	maxAlone = 3
-	// maxTogether and maxTogetherBytes bound the calls of one update, and their arguments.
-	maxTogether      = 100
-	maxTogetherBytes = 256 << 10
+	// maxBatch and maxBatchBytes bound the calls of one update, and their arguments.
+	maxBatch      = 100
+	maxBatchBytes = 256 << 10
 )
 
 // sessionFlow is what the handles of a session in one process share while they have calls in
@@ -43,6 +43,8 @@ type sessionFlow struct {
 	watches  []*watch
 	watching bool
 	changed  chan struct{}
+	// stopQuery ends the query in progress; nil for none.
+	stopQuery context.CancelFunc
 }
 
 // submission is a call that waits to be submitted. It gets one answer.
@@ -106,7 +108,7 @@ func (f *sessionFlow) submit(ctx context.Context, s *Session, call SessionCall) 
 	f.queue = append(f.queue, one)
 	if !f.submitting {
 		f.submitting = true
-		go f.submitTogether()
+		go f.submitBatches()
 	}
 	f.mu.Unlock()
 	select {
@@ -149,7 +151,8 @@ func (s *Session) submitAlone(ctx context.Context, call SessionCall) (SessionCal
 	}
 }
 
-// jittered returns about d, so that processes that were refused together do not come together again.
+// jittered returns about d, so that processes that were refused together do not come together
+// again.
 func jittered(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 // submitOnce sends an update with calls. The session takes at least the first one.
@@ -165,8 +168,8 @@ func (s *Session) submitOnce(ctx context.Context, calls []SessionCall) (
 	return statuses, err
 }
 
-// submitTogether submits the calls of the queue until it is empty.
-func (f *sessionFlow) submitTogether() {
+// submitBatches submits the calls of the queue until it is empty.
+func (f *sessionFlow) submitBatches() {
 	pause := minPoll
 	for {
 		batch := f.next()
@@ -216,9 +219,9 @@ func (f *sessionFlow) next() []*submission {
 		return gone != nil
 	})
 	n, size := 0, 0
-	for n < min(len(f.queue), maxTogether) {
+	for n < min(len(f.queue), maxBatch) {
 		size += len(f.queue[n].call.Arguments)
-		if n > 0 && size > maxTogetherBytes {
+		if n > 0 && size > maxBatchBytes {
 			break
 		}
 		n++
@@ -282,6 +285,9 @@ func (f *sessionFlow) forget(w *watch) bool {
 	defer f.mu.Unlock()
 	f.watches = slices.DeleteFunc(f.watches, func(other *watch) bool { return other == w })
 	f.tellOfChange()
+	if len(f.watches) == 0 && f.stopQuery != nil {
+		f.stopQuery()
+	}
 	return w.answered
 }
 
@@ -301,19 +307,31 @@ func (f *sessionFlow) ask() {
 		if !f.pause(&pause, len(all)) {
 			continue
 		}
-		all = f.watched()
-		ids := make([]string, len(all))
-		for i, w := range all {
-			ids[i] = w.known.ID
-		}
-		if len(all) == 0 {
+		if all = f.watched(); len(all) == 0 {
 			return
 		}
-		statuses, err := all[0].session.query(context.Background(), ids, "")
+		statuses, err := f.query(all)
 		if pause = min(2*pause, maxPoll); f.tell(all, statuses, err) {
 			pause = minPoll
 		}
 	}
+}
+
+// query asks for the statuses of watched calls, until no call is watched any more.
+func (f *sessionFlow) query(all []*watch) ([]SessionCallStatus, error) {
+	ids := make([]string, len(all))
+	for i, w := range all {
+		ids[i] = w.known.ID
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	f.mu.Lock()
+	if len(f.watches) == 0 {
+		cancel()
+	}
+	f.stopQuery = cancel
+	f.mu.Unlock()
+	return all[0].session.query(ctx, ids, "")
 }
 
 // pause waits before the next query, and reports false if all watches were removed meanwhile. It

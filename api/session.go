@@ -45,8 +45,8 @@ type SessionCall struct {
 	// session is that call.
 	Key string `json:"key,omitempty"`
 	// Wait is how long the update waits for the end of the call, at most 10 minutes; zero returns
-	// at once, as does an update with several calls. The update returns earlier when the call awaits an approval or an answer, and while
-	// many others of the session wait.
+	// at once, as does an update with several calls. The update returns earlier when the call
+	// awaits an approval or an answer, and while many others of the session wait.
 	Wait Duration `json:"wait,omitzero"`
 	// Caller is who asks, as of this request: policies, approvals and records of the call have it.
 	// Its Type is not used. Required is the ID.
@@ -173,8 +173,8 @@ type SessionRecord struct {
 	Key string `json:"key,omitempty"`
 	// Caller is who asked for the call, without claims.
 	Caller Caller `json:"caller,omitzero"`
-	// Digest is the CallDigest of a call whose outcome is unknown, or whose clients left without
-	// it; empty for others.
+	// Digest is the CallDigest of a call that may have taken effect, or whose clients left without
+	// its outcome; empty for others.
 	Digest string `json:"digest,omitempty"`
 	// Unknown is set if it is unknown whether the call took effect.
 	Unknown bool `json:"unknown,omitempty"`

@@ -62,7 +62,7 @@ func TestRepetition_IsToldToClientAndModel(t *testing.T) {
 
 // Programs that name neither themselves nor a session share one. Their equal calls are repetitions
 // only by a key.
-func TestRepetition_NeedsAKeyInTheSessionOfUnnamedPrograms(t *testing.T) {
+func TestRepetition_NeedsAKeyInTheSessionOfProgramsWithoutAName(t *testing.T) {
 	const version = `"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
 		`"io.modelcontextprotocol/clientCapabilities":{}`
 	for name, test := range map[string]struct {

@@ -19,9 +19,8 @@ func TestPortion_AdmitsATurnInOneStep(t *testing.T) {
 	for i := range big {
 		big[i].Arguments = strings.Repeat("x", 100<<10)
 	}
-	p := &pipeline{origin: &api.Origin{}, asker: func(id string) *api.Caller {
-		return &api.Caller{ID: "ana", Claims: map[string]any{"group": id}}
-	}}
+	askers := map[string]*api.Caller{"a": {ID: "ana"}, "b": {ID: "bob"}}
+	p := &pipeline{origin: &api.Origin{}, asker: func(id string) *api.Caller { return askers[id] }}
 	of := func(groups string) (calls []api.Call) {
 		for _, g := range groups {
 			calls = append(calls, api.Call{ID: string(g)})
@@ -34,7 +33,7 @@ func TestPortion_AdmitsATurnInOneStep(t *testing.T) {
 		want  string
 	}{
 		{"one", many[:1], "[1]"},
-		{"calls with different claims", of("aabbba"), "[2 3 1]"},
+		{"calls of different callers", of("aabbba"), "[2 3 1]"},
 		{"an ordinary turn", many[:50], "[50]"},
 		{"many calls", many[:450], "[200 200 50]"},
 		{"large arguments", big, "[2 2 2 1]"},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"maps"
-	"reflect"
 	"slices"
 	"time"
 
@@ -111,8 +110,8 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 	return p
 }
 
-// originOf returns the origin of a call, with who asked for it. A call that verifies another has
-// the origin of that one.
+// originOf returns the origin of a call, with who asked for it. A call that verifies another
+// has the origin of that one.
 func (p *pipeline) originOf(callID string) api.Origin {
 	o := *p.origin
 	if p.asker == nil {
@@ -123,6 +122,14 @@ func (p *pipeline) originOf(callID string) api.Origin {
 		o.Caller.Type = p.origin.Caller.Type
 	}
 	return o
+}
+
+// askerOf returns who asked for a call; nil if that is the caller of the run.
+func (p *pipeline) askerOf(c api.Call) *api.Caller {
+	if p.asker == nil {
+		return nil
+	}
+	return p.asker(c.Asked())
 }
 
 // admitter takes the calls of a run through the phases pre_validation and pre_execution.
@@ -228,11 +235,10 @@ const (
 // portion returns how many of the calls one step admits, at least one. They have one caller, whom
 // the rules ask about.
 func (p *pipeline) portion(calls []api.Call) int {
-	size, who := 0, p.originOf(calls[0].Asked()).Caller
+	size, who := 0, p.askerOf(calls[0])
 	for i, c := range calls {
 		size += len(c.Arguments)
-		if i > 0 && (i == maxAdmitCalls || size > maxAdmitBytes ||
-			!reflect.DeepEqual(p.originOf(c.Asked()).Caller, who)) {
+		if i > 0 && (i == maxAdmitCalls || size > maxAdmitBytes || p.askerOf(c) != who) {
 			return i
 		}
 	}

@@ -341,8 +341,8 @@ func (s *sessionRun) nextInput(ctx workflow.Context) (api.RunInput, error) {
 	return next, nil
 }
 
-// pinnedToOpen returns the rules that the session is pinned to, and of its tools only those that
-// its instances and its waiting calls need.
+// pinnedToOpen returns the rules that the session is pinned to, and of its tools only those
+// that its instances and its waiting calls need.
 func (s *sessionRun) pinnedToOpen() api.Pinned {
 	pinned := api.Pinned{Policies: s.pinned.Policies, DescendantTools: s.pinned.DescendantTools}
 	names := map[string]bool{}

@@ -30,7 +30,9 @@ func (l *lab) submit(d time.Duration, c api.SessionCall) *update {
 	if c.Caller.ID == "" {
 		c.Caller = api.Caller{ID: "ana"}
 	}
-	l.after(d, func() { l.UpdateWorkflow(api.SubmitCallsUpdate, fmt.Sprint(c, d), u, []api.SessionCall{c}) })
+	l.after(d, func() {
+		l.UpdateWorkflow(api.SubmitCallsUpdate, fmt.Sprint(c, d), u, []api.SessionCall{c})
+	})
 	return u
 }
 

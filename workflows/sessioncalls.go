@@ -115,8 +115,9 @@ func submittedSize(call api.SessionCall) int {
 	return size
 }
 
-// submit takes calls, from the first one on, as many as it can, and answers when they are admitted.
-// It waits until a single call has ended or awaits a person, at most as long as the client asks for.
+// submit takes calls, from the first one on, as many as it can, and answers when they are
+// admitted. It waits until a single call has ended or awaits a person, at most as long as the
+// client asks for.
 func (s *sessionRun) submit(ctx workflow.Context, in []api.SessionCall) ([]api.SessionCallStatus,
 	error) {
 	s.pipeline.sizes.Updates++

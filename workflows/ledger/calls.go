@@ -20,8 +20,8 @@ type Calls struct {
 }
 
 // NewCalls returns the calls of a run. run is the ID of the first execution of its chain, id
-// returns the workflow ID of the ledger of a scope for a call, and tell tells ledgers what became
-// of calls.
+// returns the workflow ID of the ledger of a scope for a call, and tell tells ledgers what
+// became of calls.
 func NewCalls(ctx workflow.Context, run string, id func(api.LedgerScope, string) string,
 	tell func(workflow.Context, api.ReservationEnds)) *Calls {
 	// Ledgers are told also if the run is cancelled.

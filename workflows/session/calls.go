@@ -3,7 +3,6 @@
 package session
 
 import (
-	"reflect"
 	"slices"
 	"time"
 
@@ -44,6 +43,8 @@ type Call struct {
 	// Cancel cancels the call. It is nil for calls of earlier executions.
 	Cancel func()
 
+	// asker is who asked for the call, shared by calls with equal callers.
+	asker *api.Caller
 	// attached is the call that this one repeats; repetitions are those of this one.
 	attached    *Call
 	repetitions []*Call
@@ -100,11 +101,18 @@ type Calls struct {
 	all   []*Call
 	byID  map[string]*Call
 	byKey map[ownKey]*Call
-	// callers are those that asked for the calls, so that calls with equal claims share them.
-	callers []api.Caller
+	// callers are those that asked for the newest calls, so that calls with equal claims share
+	// them.
+	callers []caller
 	// open are the calls that have not ended and repeat no other, started those of them that are
 	// admitted and executed, both in the order in which they were submitted.
 	open, started []*Call
+}
+
+// caller is who asked for calls, with its text as JSON.
+type caller struct {
+	*api.Caller
+	text string
 }
 
 // ownKey is a key of a caller: clients choose keys without knowing those of others.
@@ -141,6 +149,7 @@ func Restore(state *api.SessionState, runID string) *Calls {
 			}
 			restored.attached.repetitions = append(restored.attached.repetitions, restored)
 		}
+		restored.asker = c.shared(restored.Caller)
 		c.add(restored)
 	}
 	return c
@@ -157,24 +166,27 @@ func (c *Calls) add(call *Call) {
 // Find returns the call with that ID; nil for none.
 func (c *Calls) Find(id string) *Call { return c.byID[id] }
 
-// Asker returns who asked for the call with that ID; nil for none.
+// Asker returns who asked for the call with that ID; nil for none. Equal callers of calls that come
+// one after the other are the same pointer.
 func (c *Calls) Asker(id string) *api.Caller {
 	if call := c.byID[id]; call != nil {
-		return &call.Caller
+		return call.asker
 	}
 	return nil
 }
 
-// shared returns a caller that shares its claims with those of earlier calls.
-func (c *Calls) shared(caller api.Caller) api.Caller {
+// shared returns a caller, which is that of earlier calls if it is equal.
+func (c *Calls) shared(who api.Caller) *api.Caller {
+	data, _ := api.EncodeJSON(who) // it comes from JSON
+	text := string(data)
 	for _, known := range c.callers {
-		if reflect.DeepEqual(known, caller) {
-			return known
+		if known.text == text {
+			return known.Caller
 		}
 	}
-	c.callers = append(c.callers, caller)
+	c.callers = append(c.callers, caller{&who, text})
 	c.callers = c.callers[max(len(c.callers)-maxCallers, 0):]
-	return caller
+	return &who
 }
 
 // AllOpen returns the calls that have not ended and repeat no other, in the order in which they
@@ -190,8 +202,8 @@ func (c *Calls) Submit(call api.SessionCall, runID string) (submitted *Call, fre
 	if known := c.byID[call.ID]; known != nil {
 		return known, false
 	}
-	call.Caller = c.shared(call.Caller)
-	submitted = &Call{SessionCall: call, RunID: runID}
+	submitted = &Call{SessionCall: call, RunID: runID, asker: c.shared(call.Caller)}
+	submitted.Caller = *submitted.asker
 	if earlier := c.byKey[keyOf(call)]; call.Key != "" && earlier != nil {
 		c.attach(submitted, earlier)
 		c.add(submitted)

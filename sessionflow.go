@@ -176,12 +176,8 @@ func (f *sessionFlow) submitBatches() {
 		if len(batch) == 0 {
 			return
 		}
-		calls := make([]SessionCall, len(batch))
-		for i, one := range batch {
-			calls[i] = one.call
-		}
 		ctx, cancel := context.WithTimeout(context.Background(), ReplyWithin)
-		statuses, err := batch[0].session.submitOnce(ctx, calls)
+		statuses, err := batch[0].session.submitOnce(ctx, callsIn(batch))
 		cancel()
 		switch {
 		case err == nil:
@@ -204,6 +200,14 @@ func (f *sessionFlow) submitBatches() {
 			}
 		}
 	}
+}
+
+func callsIn(batch []*submission) []SessionCall {
+	calls := make([]SessionCall, len(batch))
+	for i, one := range batch {
+		calls[i] = one.call
+	}
+	return calls
 }
 
 // next takes calls of the queue that fit into one update. Without any, nothing is submitted until

@@ -77,7 +77,7 @@ func (n ApprovalNeed) Qualifies(d Decision) (as []Approver, missing *ApproverRul
 // The caller is known by an authenticated name. Names that programs on the Temporal server give
 // themselves are compared as well if the call has approvers.
 func (n ApprovalNeed) Refusal(d Decision, caller Caller) *ReplyError {
-	if d.ByText && n.Partial && d.Kind != DecisionDeny {
+	if n.isUnseenBy(d) {
 		return &ReplyError{Type: DecisionNotAllowed, Message: fmt.Sprintf("call %q is not approved by "+
 			"its text alone, which does not show all arguments in full: decide in the console or "+
 			"with starter approve", d.Call)}
@@ -102,6 +102,11 @@ func (n ApprovalNeed) Refusal(d Decision, caller Caller) *ReplyError {
 		message += "; a name without authentication is not accepted, so decide through the gateway"
 	}
 	return &ReplyError{Type: DecisionNotAllowed, Message: message, Approvers: n.Approvers}
+}
+
+// isUnseenBy reports whether who approves by the text of the call has not seen all of it.
+func (n ApprovalNeed) isUnseenBy(d Decision) bool {
+	return d.ByText && n.Partial && d.Kind != DecisionDeny
 }
 
 // ApprovalDigest identifies a call of a run. Any other call, other arguments, another execution

@@ -68,11 +68,8 @@ type sequence struct {
 // characters at most one joiner: a run of them is text that nobody sees.
 func (s sequence) shows(r, next rune) bool {
 	switch {
-	case r == joiner:
-		emoji := s.last == s.base || s.last == emojiStyle
-		return emoji && isSymbol(s.base) && isSymbol(next) || unicode.In(s.last, joined...)
-	case r == nonJoiner:
-		return unicode.In(s.last, joined...) && unicode.In(next, joined...)
+	case r == joiner || r == nonJoiner:
+		return s.joins(r, next)
 	case s.last != s.base:
 		return false
 	case r == textStyle || r == emojiStyle:
@@ -81,6 +78,15 @@ func (s sequence) shows(r, next rune) bool {
 		return s.selects(r)
 	}
 	return false
+}
+
+// joins reports whether a joiner has an effect between the sequence and next.
+func (s sequence) joins(r, next rune) bool {
+	if r == nonJoiner {
+		return unicode.In(s.last, joined...) && unicode.In(next, joined...)
+	}
+	emoji := s.last == s.base || s.last == emojiStyle
+	return emoji && isSymbol(s.base) && isSymbol(next) || unicode.In(s.last, joined...)
 }
 
 // selects reports whether a selector of another kind has variants of the base.

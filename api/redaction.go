@@ -133,8 +133,9 @@ func (h *Hider) Value(value any) (hidden any, changed bool) {
 
 func (h *Hider) members(members map[string]any) (hidden map[string]any, changed bool) {
 	hidden = make(map[string]any, len(members))
-	for name, e := range members {
-		member, had := h.Value(e)
+	// Names that become equal when hidden: the last in order stays, on every worker.
+	for _, name := range sortedKeys(members) {
+		member, had := h.Value(members[name])
 		key := h.Text(name)
 		hidden[key], changed = member, changed || had || key != name
 	}

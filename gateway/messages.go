@@ -75,16 +75,16 @@ const maxKept = maxSessionID
 // acceptOlder is accept for the message of a session.
 func acceptOlder(w http.ResponseWriter, m wire.Message) bool {
 	known := slices.Contains(requestsOf, m.Method)
-	ignored := !known && !slices.Contains(notificationsOf, m.Method)
+	ignored := !slices.Contains(slices.Concat(requestsOf, notificationsOf), m.Method)
 	switch {
 	case m.IsCall() && !known:
 		wire.Refuse(w, http.StatusOK, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
 			Message: fmt.Sprintf("there is no method %q", api.Shorten(m.Method, 100))})
-	case len(m.Params) > maxKept && slices.Contains(keptMessages, m.Method):
+	case isTooLargeToKeep(m):
 		wire.Refuse(w, http.StatusBadRequest, m.ID, &jsonrpc.Error{
 			Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(
 				"the params of %s have more than %d bytes", m.Method, maxKept)})
-	case m.IsCall() && m.Method == "tools/call" && m.Params == nil:
+	case m.Method == "tools/call" && m.Params == nil && m.IsCall():
 		wire.Refuse(w, http.StatusOK, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
 			Message: "the params are missing"})
 	case m.ID == nil && ignored:
@@ -93,6 +93,10 @@ func acceptOlder(w http.ResponseWriter, m wire.Message) bool {
 		return true
 	}
 	return false
+}
+
+func isTooLargeToKeep(m wire.Message) bool {
+	return len(m.Params) > maxKept && slices.Contains(keptMessages, m.Method)
 }
 
 // notificationsOf are the notifications that clients of revisions with sessions may send.

@@ -146,17 +146,20 @@ func (s *sessionRun) loop(ctx workflow.Context) (*api.RunResult, error) {
 		case err != nil:
 			s.drain(ctx, 0, "is being cancelled")
 			return nil, temporal.NewCanceledError(s.pipeline.usage)
-		case s.timeOver || s.ending != nil:
+		case s.mustStop():
 			return s.stop(ctx)
 		case s.ready():
 			s.makeCalls(ctx)
-		case s.idle && s.calls.Open() > 0: // a call came when the time was over
-			s.watchIdle(ctx)
 		case s.idle:
+			if s.calls.Open() > 0 { // a call came when the time was over
+				s.watchIdle(ctx)
+				continue
+			}
 			s.drain(ctx, 0, "was idle and is ending")
 			return s.result(&api.RunResult{Outcome: api.OutcomeCompleted})
 		default:
-			if result, err := s.continueAsNew(ctx); result != nil || err != nil {
+			result, err := s.continueAsNew(ctx)
+			if result != nil || err != nil {
 				return result, err
 			}
 		}
@@ -188,7 +191,10 @@ func (s *sessionRun) stop(ctx workflow.Context) (*api.RunResult, error) {
 // ready reports whether calls can be admitted.
 func (s *sessionRun) ready() bool { return len(s.queue) > 0 && s.pipeline.control.paused == nil }
 
-func (s *sessionRun) stops() bool { return s.idle || s.timeOver || s.ending != nil }
+func (s *sessionRun) stops() bool { return s.idle || s.mustStop() }
+
+// mustStop reports whether the wall time is over or somebody has asked for the end.
+func (s *sessionRun) mustStop() bool { return s.timeOver || s.ending != nil }
 
 // continues reports whether the session continues as new: its history is long, or its deployment
 // has another version. It does so only while all its calls can be carried over.

@@ -91,10 +91,10 @@ func (s *submitted) answered(e *historypb.HistoryEvent, id string,
 	}
 	for i, call := range fresh {
 		taken := i < len(statuses)
-		if call != "" && !taken {
+		if !taken {
 			delete(s.known, call)
 		}
-		if call != "" && (!taken || statuses[i].Attached) {
+		if !taken || statuses[i].Attached {
 			delete(s.run.admission.wanted, call)
 		}
 	}

@@ -204,17 +204,25 @@ func (c *Connection) transport(entry *Server, o Options) (mcp.Transport, error) 
 	return c.serverProcess, nil
 }
 
-func (c *Connection) overHTTP(entry *Server, o Options) (mcp.Transport, error) {
-	address, err := outbound.Address(entry.URL)
-	if err != nil {
-		return nil, err
-	}
+func parseOrigin(address string) (*url.URL, error) {
 	origin, err := url.Parse(address)
 	if err == nil {
 		err = outbound.CheckURL(origin)
 	}
 	if err != nil {
 		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.url cannot be used: %v", err)
+	}
+	return origin, nil
+}
+
+func (c *Connection) overHTTP(entry *Server, o Options) (mcp.Transport, error) {
+	address, err := outbound.Address(entry.URL)
+	if err != nil {
+		return nil, err
+	}
+	origin, err := parseOrigin(address)
+	if err != nil {
+		return nil, err
 	}
 	own, err := newAdditions(entry)
 	if err != nil {

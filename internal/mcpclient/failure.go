@@ -200,8 +200,7 @@ func (c *Connection) refused(ctx context.Context, err error, s seen) error {
 	if refusal(s.status) {
 		r := &Refused{Status: s.status, Header: s.header, Code: s.code, Message: s.message,
 			Method: s.method}
-		if s.hadSession && (s.status == http.StatusNotFound ||
-			s.status == http.StatusBadRequest && c.session != nil && !pings(ctx, c)) {
+		if s.hadSession && c.lostSession(ctx, s.status) {
 			return &Lost{Err: r}
 		}
 		return r
@@ -214,6 +213,12 @@ func (c *Connection) refused(ctx context.Context, err error, s seen) error {
 			Method: s.method}
 	}
 	return nil
+}
+
+// lostSession reports whether a server that rejects a request of a session no longer knows it.
+func (c *Connection) lostSession(ctx context.Context, status int) bool {
+	return status == http.StatusNotFound ||
+		status == http.StatusBadRequest && c.session != nil && !pings(ctx, c)
 }
 
 // pings reports whether the server of a connection answers a ping.

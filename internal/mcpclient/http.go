@@ -76,6 +76,11 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if x.traceparent != "" {
 		req.Header.Set("Traceparent", x.traceparent)
 	}
+	return w.request(req, m, x)
+}
+
+// request sends a request and bounds its response, or makes a refusal an error of the protocol.
+func (w *wire) request(req *http.Request, m message, x *exchange) (*http.Response, error) {
 	x.begin(m.method)
 	resp, err := w.send(req, x)
 	if err != nil || redirects(resp) {
@@ -159,22 +164,28 @@ func messageOf(req *http.Request) (m message) {
 	}
 	defer body.Close()
 	decoder := json.NewDecoder(body)
-	for {
-		key, err := decoder.Token()
-		switch {
-		case err != nil || key == "params" || key == "result" || key == "error":
-			return m
-		case key == "id":
-			err = decoder.Decode(&m.id)
-		case key == "method":
-			err = decoder.Decode(&m.method)
-		case key == "jsonrpc":
-			_, err = decoder.Token()
-		}
-		if err != nil {
-			return m
-		}
+	for m.readMember(decoder) {
 	}
+	return m
+}
+
+// readMember reads one member of a message and reports whether there may be another one.
+func (m *message) readMember(decoder *json.Decoder) bool {
+	key, err := decoder.Token()
+	if err != nil {
+		return false
+	}
+	switch key {
+	case "params", "result", "error":
+		return false
+	case "id":
+		err = decoder.Decode(&m.id)
+	case "method":
+		err = decoder.Decode(&m.method)
+	case "jsonrpc":
+		_, err = decoder.Token()
+	}
+	return err == nil
 }
 
 // resume is the request for the rest of a stream that broke off, or one without a message. After

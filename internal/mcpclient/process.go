@@ -252,6 +252,11 @@ func (p *serverProcess) Write(ctx context.Context, message jsonrpc.Message) erro
 	if request, ok := message.(*jsonrpc.Request); ok {
 		exchangeOf(ctx).begin(request.Method)
 	}
+	return p.writeLine(ctx, data)
+}
+
+// writeLine writes a line to the server's input, as Write does.
+func (p *serverProcess) writeLine(ctx context.Context, data []byte) error {
 	stop := context.AfterFunc(ctx, func() { _ = p.input.SetWriteDeadline(time.Now()) })
 	n, err := p.input.Write(append(data, '\n'))
 	if n > 0 {

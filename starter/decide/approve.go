@@ -275,6 +275,12 @@ func (s seeing) seen(inv cli.Invocation, o audit.RunApproval, d *api.Decision) e
 		question = "Approve this call as edited?"
 		s.showEdit(o, d.Arguments)
 	}
+	return s.confirm(o, question)
+}
+
+// confirm asks whether the call is approved.
+func (s seeing) confirm(o audit.RunApproval, question string) error {
+	a := s.app
 	switch {
 	case s.yes:
 		return nil

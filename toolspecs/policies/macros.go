@@ -38,7 +38,9 @@ var loops = []struct {
 
 // macros let loops over calls read the earlier calls, where calls is a map of counts otherwise, and
 // give functions the facts.
-func macros() (list []cel.Macro) {
+func macros() []cel.Macro { return append(loopMacros(), sourceMacros()...) }
+
+func loopMacros() (list []cel.Macro) {
 	for _, l := range loops {
 		list = append(list, cel.ReceiverMacro(l.name, l.args,
 			func(f cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
@@ -56,6 +58,10 @@ func macros() (list []cel.Macro) {
 				return l.expand(f, target, args)
 			}))
 	}
+	return list
+}
+
+func sourceMacros() (list []cel.Macro) {
 	for _, fn := range sourceFunctions {
 		list = append(list, cel.GlobalMacro(fn.name, fn.args, func(f cel.MacroExprFactory,
 			_ ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {

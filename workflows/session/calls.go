@@ -267,6 +267,15 @@ func without(calls []*Call, call *Call) []*Call {
 	return slices.DeleteFunc(calls, func(other *Call) bool { return other == call })
 }
 
+// leftSince returns from when the result waits for a repetition; zero if it does not. A later
+// execution does not know when the call ended.
+func (c *Call) leftSince() time.Time {
+	if !c.Left.IsZero() && c.endedAt.After(c.Left) {
+		return c.endedAt
+	}
+	return c.Left
+}
+
 // State returns what continue-as-new carries: the newest calls, and of these the newest outcomes as
 // far as they fit into maxOutcomes and are wanted. waiting has all calls that have not ended, by
 // ID; they wait for approval.
@@ -284,10 +293,7 @@ func (c *Calls) State(outcomes bool, now time.Time,
 	for i, call := range slices.Backward(newest) {
 		r := api.SessionRecord{ID: call.ID, Key: call.Key, RunID: call.RunID,
 			Caller: call.Caller.Bare(), Waiting: waiting[call.ID],
-			Left: call.Left, Unknown: call.unknown}
-		if !r.Left.IsZero() && call.endedAt.After(r.Left) {
-			r.Left = call.endedAt // which a later execution does not know
-		}
+			Left: call.leftSince(), Unknown: call.unknown}
 		if call.repeatable(now) {
 			r.Digest = call.Digest
 		}

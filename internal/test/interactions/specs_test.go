@@ -88,15 +88,14 @@ const spendLimit = 100
 
 // yaml returns the toolspec.
 func (t spec) yaml() string {
-	handler, number := "act", "  - {name: n, type: integer, required: true}\n"
+	number := "  - {name: n, type: integer, required: true}\n"
 	output := "{type: object, validation: {properties: [{name: n, type: integer, required: true}]}}"
 	entry := "{type: function, handler: act}"
 	switch {
 	case t.batch:
-		handler = "act_all"
 		number = "  - {name: ns, type: array, required: true, validation: {items: {type: integer}}}\n"
 		output = "{type: array, validation: {items: {type: integer}}}"
-		entry = "{type: function, handler: " + handler + "}"
+		entry = "{type: function, handler: act_all}"
 	case t.instance:
 		output = "{type: array, validation: {items: {type: integer}}}"
 		entry = "{type: stateful, handler: tally, on_loss: recreate}"

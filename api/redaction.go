@@ -31,7 +31,9 @@ type Hider struct {
 func (h *Hider) With(word string, values ...string) *Hider {
 	words := map[string]string{}
 	if h != nil {
-		maps.Copy(words, h.words)
+		for _, form := range h.forms {
+			words[form] = h.words[form]
+		}
 	}
 	for _, v := range values {
 		for _, form := range formsOf(v) {

@@ -76,8 +76,8 @@ func TestForeignPrograms_EndAsErrors(t *testing.T) {
 				if err == nil || errors.Is(err, context.DeadlineExceeded) {
 					t.Fatalf("got %v", err)
 				}
-				// A program that ends while it gets a notification is noticed at the next request, as
-				// is one that ends after its answer to server/discover.
+				// A program that ends while it gets a notification is noticed at the next request,
+				// as is one that ends after its answer to server/discover.
 				answered := step == "server/discover" && strings.Contains(err.Error(), "initialize")
 				if step != "notifications/initialized" && !answered &&
 					!strings.Contains(err.Error(), step) {

@@ -50,6 +50,7 @@ func TestForeignPrograms_EndAsErrors(t *testing.T) {
 			return nil
 		},
 	}
+	tests := map[string]func(*testing.T){}
 	for step, request := range steps {
 		for name, act := range map[string]string{
 			"exits":                                "exit 3",
@@ -63,8 +64,7 @@ func TestForeignPrograms_EndAsErrors(t *testing.T) {
 			"answers null":                         `answer '"result":null'; exit 3`,
 			"answers with an id that is an object": `echo '{"jsonrpc":"2.0","id":{},"result":{}}'`,
 		} {
-			t.Run(strings.ReplaceAll(step, "/", ".")+"/"+name, func(t *testing.T) {
-				t.Parallel()
+			tests[strings.ReplaceAll(step, "/", ".")+"/"+name] = func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				c, err := Connect(ctx, &Server{Argv: []string{"sh", "-c", foreignProgram, "sh", step,
@@ -83,7 +83,8 @@ func TestForeignPrograms_EndAsErrors(t *testing.T) {
 					!strings.Contains(err.Error(), step) {
 					t.Errorf("the error does not name %s: %v", step, err)
 				}
-			})
+			}
 		}
 	}
+	runWaiting(t, tests)
 }

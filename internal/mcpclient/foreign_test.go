@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -290,67 +291,90 @@ func tryForeign(t *testing.T, step foreignStep, name string, a foreignAnswer) (*
 // retried are the statuses after which a request about a task is repeated until the call ends.
 var retried = regexp.MustCompile(`^status (429|5\d\d|600|999)|^an endless body`)
 
+// runWaiting runs tests that mostly wait, 24 at a time. t.Parallel would run as many as the machine
+// has cores, which takes minutes.
+func runWaiting(t *testing.T, tests map[string]func(*testing.T)) {
+	t.Helper()
+	var running sync.WaitGroup
+	defer running.Wait()
+	free := make(chan struct{}, 24)
+	for name, test := range tests {
+		free <- struct{}{}
+		running.Go(func() {
+			defer func() { <-free }()
+			t.Run(name, test)
+		})
+	}
+}
+
+// runSteps runs a test for every step and every answer.
+func runSteps(t *testing.T, steps map[string]foreignStep,
+	test func(t *testing.T, step foreignStep, name string, answer foreignAnswer)) {
+	t.Helper()
+	tests := map[string]func(*testing.T){}
+	for stepName, step := range steps {
+		for name, answer := range foreignAnswers() {
+			tests[strings.ReplaceAll(stepName, "/", ".")+"/"+name] = func(t *testing.T) {
+				test(t, step, name, answer)
+			}
+		}
+	}
+	runWaiting(t, tests)
+}
+
 // Whatever a server answers to a request, the request ends with an error that names the request and
 // the status of HTTP.
 func TestForeignAnswers_EndAsErrors(t *testing.T) {
-	for stepName, step := range foreignSteps() {
-		for name, answer := range foreignAnswers() {
-			t.Run(strings.ReplaceAll(stepName, "/", ".")+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				s, err := tryForeign(t, step, name, answer)
-				if s.reached.Load() == 0 {
-					t.Fatalf("the server never saw %s: %v", step.step, err)
-				}
-				notification := step.step == "notifications/initialized"
-				taken := strings.Contains(answer.raw, "HTTP/1.1 2")
-				if err == nil && notification && taken {
-					return // servers answer a notification with any 2xx
-				}
-				if err == nil {
-					t.Fatal("no error")
-				}
-				about := strings.HasPrefix(step.step, "tasks/")
-				if _, ended := errors.AsType[*Ended](err); ended && about &&
-					(retried.MatchString(name) || answer.stall) {
-					return
-				}
-				// The guard of addresses names the address, and a timeout of the caller is its own.
-				own := errors.Is(err, context.DeadlineExceeded) && answer.stall ||
-					strings.Contains(err.Error(), "169.254.169.254 is refused")
-				if !own && !strings.Contains(err.Error(), step.step) {
-					t.Errorf("the error does not name %s: %v", step.step, err)
-				}
-				if status := fmt.Sprint("status ", answer.status); answer.status != 0 &&
-					!strings.Contains(err.Error(), status) {
-					t.Errorf("the error does not name the %s: %v", status, err)
-				}
-			})
+	runSteps(t, foreignSteps(), func(t *testing.T, step foreignStep, name string,
+		answer foreignAnswer) {
+		s, err := tryForeign(t, step, name, answer)
+		if s.reached.Load() == 0 {
+			t.Fatalf("the server never saw %s: %v", step.step, err)
 		}
-	}
+		notification := step.step == "notifications/initialized"
+		taken := strings.Contains(answer.raw, "HTTP/1.1 2")
+		if err == nil && notification && taken {
+			return // servers answer a notification with any 2xx
+		}
+		if err == nil {
+			t.Fatal("no error")
+		}
+		about := strings.HasPrefix(step.step, "tasks/")
+		if _, ended := errors.AsType[*Ended](err); ended && about &&
+			(retried.MatchString(name) || answer.stall) {
+			return
+		}
+		// The guard of addresses names the address, and a timeout of the caller is its own.
+		own := errors.Is(err, context.DeadlineExceeded) && answer.stall ||
+			strings.Contains(err.Error(), "169.254.169.254 is refused")
+		if !own && !strings.Contains(err.Error(), step.step) {
+			t.Errorf("the error does not name %s: %v", step.step, err)
+		}
+		if status := fmt.Sprint("status ", answer.status); answer.status != 0 &&
+			!strings.Contains(err.Error(), status) {
+			t.Errorf("the error does not name the %s: %v", status, err)
+		}
+	})
 }
 
 // A server need not know a request of the handshake, of the stream of its own and of the end of a
 // session. Whatever it answers, calls succeed.
 func TestForeignAnswers_ToRequestsThatServersNeedNotKnow(t *testing.T) {
-	for stepName, step := range toleratedSteps() {
-		for name, answer := range foreignAnswers() {
-			t.Run(strings.ReplaceAll(stepName, "/", ".")+"/"+name, func(t *testing.T) {
-				t.Parallel()
-				s, err := tryForeign(t, step, name, answer)
-				// While connecting, the timeout passes; a stream of the server's own is not
-				// awaited. What breaks off or cannot be read within a response breaks the
-				// connection off.
-				broken := (answer.stall || strings.Contains(name, "cut within") ||
-					name == "an invalid event") && step.step != "DELETE"
-				if err != nil && !broken {
-					t.Errorf("got %v", err)
-				}
-				if step.step != "GET" && s.reached.Load() == 0 {
-					t.Errorf("the server never saw %s", step.step)
-				}
-			})
+	runSteps(t, toleratedSteps(), func(t *testing.T, step foreignStep, name string,
+		answer foreignAnswer) {
+		s, err := tryForeign(t, step, name, answer)
+		// While connecting, the timeout passes; a stream of the server's own is not
+		// awaited. What breaks off or cannot be read within a response breaks the
+		// connection off.
+		broken := (answer.stall || strings.Contains(name, "cut within") ||
+			name == "an invalid event") && step.step != "DELETE"
+		if err != nil && !broken {
+			t.Errorf("got %v", err)
 		}
-	}
+		if step.step != "GET" && s.reached.Load() == 0 {
+			t.Errorf("the server never saw %s", step.step)
+		}
+	})
 }
 
 // messageServer answers a call with messages of its own in front of the result, as events.

@@ -145,15 +145,15 @@ func (s *Session) submitAlone(ctx context.Context, call SessionCall) (SessionCal
 		if err == nil {
 			return statuses[0], nil
 		}
-		if !again(err) || wait(waiting, jittered(pause)) != nil {
+		if !again(err) || wait(waiting, jitter(pause)) != nil {
 			return SessionCallStatus{}, s.refusal(ctx, err)
 		}
 	}
 }
 
-// jittered returns about d, so that processes that were refused together do not come together
+// jitter returns about d, so that processes that were refused together do not come together
 // again.
-func jittered(d time.Duration) time.Duration { return d/2 + rand.N(d) }
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 // submitOnce sends an update with calls. The session takes at least the first one.
 func (s *Session) submitOnce(ctx context.Context, calls []SessionCall) (
@@ -188,7 +188,7 @@ func (f *sessionFlow) submitBatches() {
 			f.putBack(batch[len(statuses):])
 		case again(err):
 			if f.refuse(batch, err) {
-				time.Sleep(jittered(pause))
+				time.Sleep(jitter(pause))
 			}
 			pause = min(2*pause, maxPoll)
 		case isA[*temporal.ApplicationError](err): // refuses the first call

@@ -118,12 +118,13 @@ type pulse struct {
 	last, due time.Time
 	// Every heartbeat carries the last progress and the remote task that the call waits for, if
 	// any. A model step sends its streamed text instead. taskOver is set if the call waits for its
-	// task no more, notes are those of a failure, should the worker be lost. saving are the waits
-	// for a heartbeat that carries the task or the notes.
+	// task no more, notes are those of a failure, should the worker be lost, harmless is the number
+	// of attempts that had no effect. saving are the waits for a heartbeat that carries such facts.
 	progress *api.Progress
 	task     *api.RemoteTask
 	taskOver bool
 	notes    []string
+	harmless int32
 	saving   []chan struct{}
 	speech   *speech
 }

@@ -19,19 +19,21 @@ func (p *pulse) withTask(ctx context.Context, t attempt) context.Context {
 	if p == nil {
 		return ctx
 	}
-	resumed := earlierTask(ctx, t)
+	var last api.Heartbeat
+	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &last) != nil {
+		last = api.Heartbeat{}
+	}
+	resumed := earlierTask(last, t)
 	p.mu.Lock()
-	p.task = resumed
+	p.task, p.harmless = resumed, last.Harmless
 	p.mu.Unlock()
 	return executor.WithTask(ctx, executor.NewTask(resumed, p.saveTask))
 }
 
 // earlierTask returns the task that an earlier attempt left behind: by its heartbeats if the server
 // made this attempt, or else by the run. nil means that there is none.
-func earlierTask(ctx context.Context, t attempt) *api.RemoteTask {
-	var last api.Heartbeat
-	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &last) == nil &&
-		(last.Task != nil || last.TaskOver) {
+func earlierTask(last api.Heartbeat, t attempt) *api.RemoteTask {
+	if last.Task != nil || last.TaskOver {
 		return last.Task
 	}
 	return t.Task
@@ -87,8 +89,9 @@ func (p *pulse) heartbeatDetails() []any {
 	switch {
 	case p.speech != nil:
 		return []any{p.speech.live()}
-	case p.task != nil || p.taskOver || len(p.notes) > 0:
-		beat := api.Heartbeat{Task: p.task, TaskOver: p.taskOver, Notes: p.notes}
+	case p.task != nil || p.taskOver || len(p.notes) > 0 || p.harmless > 0:
+		beat := api.Heartbeat{Task: p.task, TaskOver: p.taskOver, Notes: p.notes,
+			Harmless: p.harmless}
 		if p.progress != nil {
 			beat.Progress = *p.progress
 		}

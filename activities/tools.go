@@ -40,9 +40,10 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 		defer stop()
 	}
 	p.saveNote(ctx, instances.Note(ctx))
-	result, failure := a.contained(ctx, t)
+	var at stage
+	result, failure := a.recoverCall(ctx, t, &at)
 	if failure != waiting {
-		failure = instances.Noted(ctx, failure)
+		failure = p.recall(ctx, t, at.effect(), instances.AddNote(ctx, failure))
 		slots.RecordWait(ctx, &result, failure)
 	}
 	switch failure {
@@ -92,29 +93,44 @@ func (a *Activities) inputs(ctx context.Context, t *attempt) (*toolspecs.Compile
 	return nil, e
 }
 
-// contained makes a call. A panic ends this call only: as outcome_unknown if its tool may have
+// recoverCall makes a call. A panic ends this call only: as outcome_unknown if its tool may have
 // acted, else as execution_error.
-func (a *Activities) contained(ctx context.Context, t attempt) (result api.Result,
+func (a *Activities) recoverCall(ctx context.Context, t attempt, at *stage) (result api.Result,
 	failure *api.Error) {
-	var started *toolspecs.Spec
 	defer panics.Tool.Contain(ctx, nil, func(failed error) {
 		failure = api.Errorf(api.ErrExecution, "the call ended with %v", failed)
-		failure.Phase, failure.NotStarted = api.PhaseExecution, started == nil
-		if started != nil {
-			failure.SetUnclear(started.Execution.Effect)
+		failure.Phase, failure.NotStarted = api.PhaseExecution, !at.started
+		if at.started {
+			failure.SetUnclear(at.effect())
 		}
 	}, "tool", t.tool, "call_id", t.id)
-	return a.call(ctx, t, func(spec *toolspecs.Spec) { started = spec })
+	return a.call(ctx, t, at)
 }
 
-// call makes a call, and calls starts just before the tool can act.
-func (a *Activities) call(ctx context.Context, t attempt,
-	starts func(*toolspecs.Spec)) (api.Result, *api.Error) {
+// stage is how far an attempt has come.
+type stage struct {
+	// spec is that of the tool; nil until it is known.
+	spec *toolspecs.Spec
+	// started is set just before the tool can act.
+	started bool
+}
+
+// effect returns the effect of the tool, as far as it is known.
+func (s stage) effect() api.Effect {
+	if s.spec == nil {
+		return api.EffectIdempotent // of the others, a call has one attempt, or no effect
+	}
+	return s.spec.Execution.Effect
+}
+
+// call makes a call and keeps its stage in at.
+func (a *Activities) call(ctx context.Context, t attempt, at *stage) (api.Result, *api.Error) {
 	compiled, missing := a.inputs(ctx, &t)
 	if missing != nil {
 		return api.Result{}, missing
 	}
 	spec := t.bounded(&compiled.Spec)
+	at.spec = spec
 	kind, ok := executorOf(a, compiled)
 	if !ok {
 		e := api.Errorf(api.ErrExecutorNotFound,
@@ -137,7 +153,7 @@ func (a *Activities) call(ctx context.Context, t attempt,
 	if e := a.overdue(ctx, t); e != nil {
 		return api.Result{}, e
 	}
-	starts(spec)
+	at.started = true
 	began := time.Now()
 	answer, err := instances.Execute(timeout, kind, spec, t.Arguments)
 	took := time.Since(began)

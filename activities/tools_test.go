@@ -440,7 +440,7 @@ func BenchmarkTool(b *testing.B) {
 			return nil, err
 		}
 		for b.Loop() {
-			result, failure := bench.contained(ctx, call)
+			result, failure := bench.recoverCall(ctx, call, &stage{})
 			if failure != nil {
 				return nil, failure
 			}

@@ -354,6 +354,21 @@ func (e *Error) SetUnclear(effect Effect) {
 	}
 }
 
+// AfterEffect returns the error of a call of which an earlier attempt may have taken effect: the
+// error of the last attempt does not say what the call did.
+func (e *Error) AfterEffect() *Error {
+	if e.MayHaveActed() {
+		return e
+	}
+	marked := *e
+	marked.NotStarted, marked.Unclear = false, true
+	if marked.BeforeStart() {
+		marked.Phase = PhaseExecution
+	}
+	marked.Notes = append(slices.Clone(e.Notes), "an earlier attempt of the call may have taken effect")
+	return &marked
+}
+
 func timeoutError(kind TimeoutKind, tool Tool) *Error {
 	if tool.Dispatch == DispatchQuestion &&
 		(kind != TimeoutScheduleToStart || tool.QueueTimeout == 0) {

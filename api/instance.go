@@ -284,6 +284,8 @@ type Heartbeat struct {
 	TaskOver bool        `json:"remote_task_over,omitempty"`
 	// Notes are those of the call's outcome, should its worker be lost.
 	Notes []string `json:"notes,omitempty"`
+	// Harmless is the number of attempts, from the first, that are known to have had no effect.
+	Harmless int32 `json:"harmless_attempts,omitempty"`
 }
 
 // MaxFollows bounds how often a call is scheduled again to wait for its remote task.

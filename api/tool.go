@@ -372,7 +372,7 @@ const maxOwnRequeues = 100
 // start, and may succeed at another attempt. A call that the run itself makes, for a purpose, is
 // scheduled again more often, and also if what it needs is not there: nobody else makes it.
 func (t Tool) Requeues(e *Error, purpose Purpose, n int) bool {
-	if purpose != "" && t.schedulable() && e.notProvided() {
+	if purpose != "" && t.schedulable() && e.lacksProvision() {
 		return n < maxOwnRequeues
 	}
 	switch {
@@ -384,9 +384,9 @@ func (t Tool) Requeues(e *Error, purpose Purpose, n int) bool {
 	return false
 }
 
-// notProvided reports whether the call was not made for want of what the platform has to provide,
+// lacksProvision reports whether the call was not made for want of what the platform has to provide,
 // such as a slot, a toolspec or a session with an MCP server.
-func (e *Error) notProvided() bool {
+func (e *Error) lacksProvision() bool {
 	missing := e.Type == ErrPreconditionFailed || e.Type == ErrExecutorNotFound
 	return e.Requeue || missing && e.NotStarted && e.Retryable
 }

@@ -175,7 +175,7 @@ func (e *endpoint) resume(r *http.Request, h *httpRequest, id sessionID) (done f
 		session, gone = e.servers.add(h.session, h.caller.ID, s)
 		e.sweep()
 	}
-	done = e.using(session, r.Method == http.MethodPost)
+	done = e.use(session, r.Method == http.MethodPost)
 	e.mu.Unlock()
 	disconnect(gone)
 	return done, true

@@ -48,15 +48,15 @@ func disconnect(servers []*mcp.Server) {
 func (e *endpoint) keep(session, principal string, s *mcp.Server) (done func()) {
 	e.mu.Lock()
 	added, gone := e.servers.add(session, principal, s)
-	done = e.using(added, true)
+	done = e.use(added, true)
 	e.sweep()
 	e.mu.Unlock()
 	disconnect(gone)
 	return done
 }
 
-// using marks a session as used, until done is called if it has to stay. The lock must be held.
-func (e *endpoint) using(session *entry[*mcp.Server], stays bool) (done func()) {
+// use marks a session as used, until done is called if it has to stay. The lock must be held.
+func (e *endpoint) use(session *entry[*mcp.Server], stays bool) (done func()) {
 	session.used = time.Now()
 	if !stays {
 		return func() {}

@@ -124,8 +124,8 @@ func (p *pipeline) originOf(callID string) api.Origin {
 	return o
 }
 
-// askerOf returns who asked for a call; nil if that is the caller of the run.
-func (p *pipeline) askerOf(c api.Call) *api.Caller {
+// requester returns who asked for a call; nil if that is the caller of the run.
+func (p *pipeline) requester(c api.Call) *api.Caller {
 	if p.asker == nil {
 		return nil
 	}
@@ -235,10 +235,10 @@ const (
 // portion returns how many of the calls one step admits, at least one. They have one caller, whom
 // the rules ask about.
 func (p *pipeline) portion(calls []api.Call) int {
-	size, who := 0, p.askerOf(calls[0])
+	size, who := 0, p.requester(calls[0])
 	for i, c := range calls {
 		size += len(c.Arguments)
-		if i > 0 && (i == maxAdmitCalls || size > maxAdmitBytes || p.askerOf(c) != who) {
+		if i > 0 && (i == maxAdmitCalls || size > maxAdmitBytes || p.requester(c) != who) {
 			return i
 		}
 	}

@@ -300,7 +300,7 @@ func (s *sessionRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error)
 		func(*api.ContinueState) {},
 		func(state *api.ContinueState) { state.Session = s.state(ctx, false) },
 		func(state *api.ContinueState) { // the tools of other calls are pinned again
-			state.Session, state.Pinned = s.state(ctx, false), api.Pack(s.pinnedToOpen())
+			state.Session, state.Pinned = s.state(ctx, false), api.Pack(s.openPins())
 		},
 	} {
 		if !s.carries() {
@@ -335,7 +335,7 @@ func (s *sessionRun) nextInput(ctx workflow.Context) (api.RunInput, error) {
 	p, next := s.pipeline, *s.in
 	pinned, err := api.Pack(s.pinned).Encoded()
 	if err != nil {
-		pinned = api.Pack(s.pinnedToOpen())
+		pinned = api.Pack(s.openPins())
 	}
 	usage := p.usage
 	usage.Calls -= s.counted()
@@ -347,15 +347,15 @@ func (s *sessionRun) nextInput(ctx workflow.Context) (api.RunInput, error) {
 	return next, nil
 }
 
-// pinnedToOpen returns the rules that the session is pinned to, and of its tools only those
+// openPins returns the rules that the session is pinned to, and of its tools only those
 // that its instances and its waiting calls need.
-func (s *sessionRun) pinnedToOpen() api.Pinned {
+func (s *sessionRun) openPins() api.Pinned {
 	pinned := api.Pinned{Policies: s.pinned.Policies, DescendantTools: s.pinned.DescendantTools}
 	names := map[string]bool{}
 	for _, i := range s.pipeline.instances.list {
 		names[i.tool.Name] = true
 	}
-	for _, c := range s.calls.AllOpen() {
+	for _, c := range s.calls.OpenCalls() {
 		names[c.Tool] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {

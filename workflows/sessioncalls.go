@@ -287,7 +287,7 @@ func (s *sessionRun) resume(ctx workflow.Context, state *api.SessionState) {
 // only wait for approval, and none of them was just decided about.
 func (s *sessionRun) carries() bool {
 	size := 0
-	for _, c := range s.calls.AllOpen() {
+	for _, c := range s.calls.OpenCalls() {
 		running := s.running[c.ID]
 		if running == nil || !s.pipeline.control.approvals.waits(c.ID) {
 			return false
@@ -301,7 +301,7 @@ func (s *sessionRun) carries() bool {
 // state returns what the next execution knows of the calls.
 func (s *sessionRun) state(ctx workflow.Context, outcomes bool) *api.SessionState {
 	waiting := map[string]*api.WaitingCall{}
-	for _, c := range s.calls.AllOpen() {
+	for _, c := range s.calls.OpenCalls() {
 		o := s.pipeline.control.approvals.of(c.ID)
 		waiting[c.ID] = &api.WaitingCall{Call: c.SessionCall, Asked: o.Asked, Until: o.Until,
 			Decision: s.running[c.ID].call.decision, Escalated: o.Escalated}
@@ -311,7 +311,7 @@ func (s *sessionRun) state(ctx workflow.Context, outcomes bool) *api.SessionStat
 
 // counted returns how many of the calls that have not ended the usage of the run has.
 func (s *sessionRun) counted() (n int) {
-	for _, c := range s.calls.AllOpen() {
+	for _, c := range s.calls.OpenCalls() {
 		if s.running[c.ID].counted {
 			n++
 		}

@@ -202,7 +202,7 @@ func (c *callRun) awaitChild(ctx workflow.Context, run workflow.ChildWorkflowFut
 	var result api.RunResult
 	if err := run.Get(ctx, &result); err != nil {
 		started := run.GetChildWorkflowExecution().Get(ctx, nil) == nil
-		c.childFailed(err, started, request)
+		c.failChild(err, started, request)
 		if late {
 			// The records of the child run have its calls, so that the outcome is known for every
 			// effect of the tool.
@@ -227,9 +227,9 @@ func (c *callRun) awaitChild(ctx workflow.Context, run workflow.ChildWorkflowFut
 	}
 }
 
-// childFailed records in the request that the run below the call ended with err, and what is known
+// failChild records in the request that the run below the call ended with err, and what is known
 // of the calls that it made.
-func (c *callRun) childFailed(err error, started bool, request *api.FinalizeResultRequest) {
+func (c *callRun) failChild(err error, started bool, request *api.FinalizeResultRequest) {
 	facts := &c.pipeline.runFacts
 	facts.LabelCall(request.Call, c.pipeline.emittedBy(request.Tool))
 	entry, _ := entryOf(request.Tool) // was decoded to start the run

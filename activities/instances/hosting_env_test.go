@@ -172,7 +172,7 @@ func (h *hosts) tool(ctx context.Context, input converter.EncodedValues) (api.Re
 	if err != nil {
 		failure = executor.CallError(ctx, err, &h.compiled.Spec)
 	}
-	if failure = Noted(ctx, failure); failure != nil {
+	if failure = AddNote(ctx, failure); failure != nil {
 		return api.Result{}, executor.Failure(failure)
 	}
 	return api.Result{Output: answer.Output, Notes: answer.Notes}, nil

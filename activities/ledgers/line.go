@@ -130,7 +130,7 @@ func (l *line[T, R]) next() []*waiter[T, R] {
 // deliver makes attempts until one is answered or nobody waits. What the answer leaves out is sent
 // first in the next request.
 func (l *line[T, R]) deliver(batch []*waiter[T, R]) {
-	ctx, cancel := whileAwaited(batch)
+	ctx, cancel := awaitContext(batch)
 	defer cancel()
 	values := make([]T, len(batch))
 	for i, w := range batch {
@@ -165,8 +165,8 @@ func (l *line[T, R]) deliver(batch []*waiter[T, R]) {
 	}
 }
 
-// whileAwaited returns a context that ends when nobody waits for any of the values.
-func whileAwaited[T, R any](batch []*waiter[T, R]) (context.Context, context.CancelFunc) {
+// awaitContext returns a context that ends when nobody waits for any of the values.
+func awaitContext[T, R any](batch []*waiter[T, R]) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		defer cancel()

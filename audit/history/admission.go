@@ -266,7 +266,7 @@ func (ad *admission) record(id, tool string, arguments json.RawMessage) api.Reco
 		Arguments:    ad.run.shown(tool, arguments),
 		Status:       api.CallRunning,
 		Turn:         ad.run.turn,
-		Caller:       ad.run.submitted.callerOf(id),
+		Caller:       ad.run.submitted.requester(id),
 		Conversation: ad.run.summary.Conversation,
 		Run:          ad.run.summary.Run,
 		WorkflowID:   ad.run.workflowID,
@@ -284,7 +284,7 @@ func (ad *admission) ofRun(r api.Record, c api.Call) api.Record {
 	if c.TargetCallID == "" {
 		return r
 	}
-	r.Caller = ad.run.submitted.callerOf(c.TargetCallID)
+	r.Caller = ad.run.submitted.requester(c.TargetCallID)
 	r.Parent = api.CallPath(ad.run.parent(), c.TargetCallID)
 	r.Path = api.CallPath(r.Parent, r.CallID)
 	return r

@@ -67,8 +67,8 @@ func (s *submitted) accepted(e *historypb.HistoryEvent, id string, input *update
 	return nil
 }
 
-// callerOf returns who asked for a call of the run.
-func (s *submitted) callerOf(callID string) api.Caller {
+// requester returns who asked for a call of the run.
+func (s *submitted) requester(callID string) api.Caller {
 	if call, asked := s.requests[callID]; asked {
 		return call.Caller
 	}

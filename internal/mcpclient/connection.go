@@ -162,7 +162,7 @@ type Answer struct {
 // task goes on. Other errors are *Lost, *Refused, *Fault, *TaskError, or *api.Error for a call that
 // was not sent.
 func (c *Connection) Call(ctx context.Context, r Request) (answer Answer, err error) {
-	defer panics.MCP.Contain(ctx, c.log, c.panicked(&err))
+	defer panics.MCP.Contain(ctx, c.log, c.breakAfterPanic(&err))
 	c.trusted(ctx)
 	if reason := c.Err(); reason != nil {
 		return Answer{}, &Lost{Err: reason}
@@ -195,9 +195,9 @@ func (c *Connection) Call(ctx context.Context, r Request) (answer Answer, err er
 	return answerOf(result)
 }
 
-// panicked returns what follows a panic in a request. Its remains in the SDK make the connection
+// breakAfterPanic returns what follows a panic in a request. Its remains in the SDK make the connection
 // unusable, and it may have been sent.
-func (c *Connection) panicked(err *error) func(error) {
+func (c *Connection) breakAfterPanic(err *error) func(error) {
 	return func(failed error) {
 		c.breakOff(failed)
 		*err = &Lost{Sent: true, Err: failed}

@@ -55,10 +55,10 @@ type Lost struct {
 }
 
 func (l *Lost) Error() string {
-	return "the connection to the MCP server was lost" + l.during() + ": " + l.Err.Error()
+	return "the connection to the MCP server was lost" + l.place() + ": " + l.Err.Error()
 }
 
-func (l *Lost) during() string {
+func (l *Lost) place() string {
 	if _, named := errors.AsType[*Refused](l.Err); named || l.Method == "" {
 		return ""
 	}
@@ -265,7 +265,7 @@ func (c *Connection) unreachable(reason string, retryable bool) error {
 // connection.
 func reasonOf(err error) string {
 	if lost, ok := errors.AsType[*Lost](err); ok {
-		return strings.TrimLeft(lost.during()+": "+lost.Err.Error(), ": ")
+		return strings.TrimLeft(lost.place()+": "+lost.Err.Error(), ": ")
 	}
 	return err.Error()
 }

@@ -35,7 +35,7 @@ type toolList struct {
 // Tools returns all tools of the server, in its order. The list is cached until the server
 // announces a change, at most for five minutes. Errors are those of Call.
 func (c *Connection) Tools(ctx context.Context) (tools []Tool, err error) {
-	defer panics.MCP.Contain(ctx, c.log, c.panicked(&err))
+	defer panics.MCP.Contain(ctx, c.log, c.breakAfterPanic(&err))
 	l := &c.tools
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *Connection) Tools(ctx context.Context) (tools []Tool, err error) {
 // Tool returns one tool of the server, and whether it exists. An unusable tool is an error of the
 // type precondition_failed.
 func (c *Connection) Tool(ctx context.Context, name string) (tool Tool, found bool, err error) {
-	defer panics.MCP.Contain(ctx, c.log, c.panicked(&err))
+	defer panics.MCP.Contain(ctx, c.log, c.breakAfterPanic(&err))
 	l := &c.tools
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -58,7 +58,7 @@ func (t *TaskError) Error() string {
 // made again. Errors are those of Connection.Call, except that a request always counts as sent.
 func Follow(ctx context.Context, c *Connection, r Request, task api.RemoteTask) (answer Answer,
 	err error) {
-	defer panics.MCP.Contain(ctx, c.log, c.panicked(&err))
+	defer panics.MCP.Contain(ctx, c.log, c.breakAfterPanic(&err))
 	c.trusted(ctx)
 	if reason := c.Err(); reason != nil {
 		return Answer{}, &Lost{Sent: true, Err: reason}
@@ -81,7 +81,7 @@ func Follow(ctx context.Context, c *Connection, r Request, task api.RemoteTask) 
 
 // CancelTask asks the server to cancel a task. The server decides whether it does.
 func CancelTask(ctx context.Context, c *Connection, id string) (err error) {
-	defer panics.MCP.Contain(ctx, c.log, c.panicked(&err))
+	defer panics.MCP.Contain(ctx, c.log, c.breakAfterPanic(&err))
 	f := &following{conn: c, ctx: ctx, within: ctx, id: id}
 	_, err = f.send(methodTaskCancel, nil, maxPollTime)
 	return err

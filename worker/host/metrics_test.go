@@ -381,7 +381,7 @@ func TestObserver_CountsPanics(t *testing.T) {
 		api.PinActivity: panics.Activity} {
 		a := observedActivity{observer: o}
 		a.Next = &panicking{}
-		_, err := a.contained(t.Context(), name, nil)
+		_, err := a.execute(t.Context(), name, nil)
 		failure, ok := errors.AsType[*temporal.ApplicationError](err)
 		if !ok || failure.Type() != panicError || failure.NonRetryable() {
 			t.Errorf("%s: got %v", name, err)

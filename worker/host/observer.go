@@ -84,7 +84,7 @@ func (a *observedActivity) ExecuteActivity(ctx context.Context,
 	began := time.Now()
 	a, info := a.placed(activity.GetInfo(ctx), in.Args)
 	ended := a.counts.count(a.lane, info)
-	result, err := a.contained(ctx, info.ActivityType.Name, in)
+	result, err := a.execute(ctx, info.ActivityType.Name, in)
 	ended()
 	took := time.Since(began)
 	if see, own := ofRun[info.ActivityType.Name]; own {
@@ -99,8 +99,9 @@ func (a *observedActivity) ExecuteActivity(ctx context.Context,
 // panicError is the type of the failure by which Temporal's SDK reports an activity that panicked.
 const panicError = "PanicError"
 
-// contained executes an activity. The SDK recovers from panics, too, and does not count them.
-func (a *observedActivity) contained(ctx context.Context, name string,
+// execute runs an activity and makes its panic a failure. The SDK recovers from panics, too, and
+// does not count them.
+func (a *observedActivity) execute(ctx context.Context, name string,
 	in *interceptor.ExecuteActivityInput) (result any, err error) {
 	place, named := panicPlaces[name]
 	if _, own := ofRun[name]; own && !named {

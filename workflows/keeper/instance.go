@@ -193,7 +193,7 @@ func (k *instance) learn(ctx workflow.Context) {
 	if len(k.in.Users) <= maxUsers {
 		return
 	}
-	k.dropEnded(ctx)
+	k.removeEnded(ctx)
 	if late := k.in.Users[min(maxUsers, len(k.in.Users)):]; len(late) > 0 {
 		k.in.Users = k.in.Users[:maxUsers:maxUsers]
 		k.inform(ctx, late, api.InstanceProgress{}, api.NotJoined(0, k.in.Host.Name(),
@@ -201,9 +201,9 @@ func (k *instance) learn(ctx workflow.Context) {
 	}
 }
 
-// dropEnded drops the users whose runs have ended without leaving the instance, because they were
+// removeEnded drops the users whose runs have ended without leaving the instance, because they were
 // terminated or timed out. If the server does not say which, all stay.
-func (k *instance) dropEnded(ctx workflow.Context) {
+func (k *instance) removeEnded(ctx workflow.Context) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	var ended []api.InstanceUser
@@ -254,7 +254,7 @@ func (k *instance) failed(ctx workflow.Context, f api.ActivityFailure, adopted b
 	fault *api.Error, again bool) {
 	if !adopted && k.notHosted(f) {
 		if len(k.in.Users) > 0 {
-			k.dropEnded(ctx)
+			k.removeEnded(ctx)
 		}
 		return nil, len(k.in.Users) > 0
 	}

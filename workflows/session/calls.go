@@ -189,9 +189,9 @@ func (c *Calls) shared(who api.Caller) *api.Caller {
 	return &who
 }
 
-// AllOpen returns the calls that have not ended and repeat no other, in the order in which they
+// OpenCalls returns the calls that have not ended and repeat no other, in the order in which they
 // were submitted.
-func (c *Calls) AllOpen() []*Call { return c.open }
+func (c *Calls) OpenCalls() []*Call { return c.open }
 
 // Open returns how many calls have not ended.
 func (c *Calls) Open() int { return len(c.open) }

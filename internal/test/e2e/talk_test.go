@@ -282,7 +282,7 @@ func TestConversation_CanBeScheduled(t *testing.T) {
 	}
 	expect(t, "conversation", l.transcript(l.Client.GetWorkflow(l.ctx, "talk", "")),
 		[]string{"system Test.",
-			"user Hold.", "assistant 1.1", "tool 1.1 outcome_unknown", "user Go.", "assistant done"})
+			"user Hold.", "assistant 1.1", "tool 1.1 cancelled", "user Go.", "assistant done"})
 	answers.Conversation = ""
 	l.failure(l.run(api.ScheduledWorkflow, "none", answers), api.RunInvalid)
 }

@@ -80,16 +80,16 @@ var packageRules = []packageRule{
 	{folder: "audit", ours: []string{"api"}, std: anything, others: []string{
 		apis, sdk + "client", sdk + "converter", "google.golang.org/protobuf",
 	}},
-	{folder: "payloads/s3", ours: []string{"api", "internal"}, std: anything,
+	{folder: "payloads/s3", ours: []string{"api", "internal", "payloads"}, std: anything,
 		others: []string{"github.com/minio/minio-go/v7"}},
-	{folder: "payloads", ours: []string{"api", "internal", "payloads/s3"}, std: anything,
+	{folder: "payloads", ours: []string{"api", "internal"}, std: anything,
 		others: []string{
 			apis, sdk + "client", sdk + "converter", sdk + "temporal",
 			"github.com/klauspost/compress", "google.golang.org/grpc", "google.golang.org/protobuf",
 		}},
 	{folder: "worker", ours: []string{
-		"tool", "api", "toolspecs", "workflows", "activities", "audit", "audit/traces", "payloads",
-		"payloads/s3", "internal", "internal/connection",
+		"tool", "api", "toolspecs", "workflows", "activities", "payloads", "payloads/s3", "internal",
+		"internal/connection",
 	}, std: anything, others: []string{"cel.dev/cel-go", "go.temporal.io",
 		"github.com/prometheus/client_golang", "google.golang.org/grpc",
 		"google.golang.org/protobuf"}},
@@ -248,6 +248,17 @@ func TestTool_IsALeaf(t *testing.T) {
 		rest, ours := strings.CutPrefix(pkg, module+"/")
 		if ours && rest != "tool" && rest != "api" {
 			t.Errorf("package tool compiles %s", pkg)
+		}
+	}
+}
+
+// TestHost_CompilesWhatAWorkerNeeds holds that a worker with one function compiles neither the audit
+// nor the client of S3. A program that has payloads in S3 imports payloads/s3.
+func TestHost_CompilesWhatAWorkerNeeds(t *testing.T) {
+	for _, pkg := range goList(t, "-deps", "./worker/host") {
+		if strings.HasPrefix(pkg, module+"/audit") || pkg == module+"/payloads/s3" ||
+			strings.HasPrefix(pkg, "github.com/minio/") {
+			t.Errorf("a worker compiles %s", pkg)
 		}
 	}
 }

@@ -19,7 +19,7 @@ type folder struct{ dir string }
 
 // openFolder opens the store of a URL file:///folder. The folder must exist: creating it would hide
 // a disk that is not mounted.
-func openFolder(u *url.URL) (store, error) {
+func openFolder(u *url.URL) (Store, error) {
 	if u.Host != "" || u.RawQuery != "" || !filepath.IsAbs(u.Path) {
 		return nil, fmt.Errorf("%q: write file:/// and an absolute path", u.Redacted())
 	}

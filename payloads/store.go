@@ -12,12 +12,10 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/switchyard/switchyard/payloads/s3"
 )
 
-// store holds blobs by the SHA-256 of their content. Its methods are safe for concurrent use.
-type store interface {
+// Store holds blobs by the SHA-256 of their content. Its methods are safe for concurrent use.
+type Store interface {
 	// Put stores data. An existing blob is written again, so that its age counts from now on.
 	Put(ctx context.Context, key string, data []byte) error
 	// Get returns the data of a key, or an error that names the location.
@@ -28,16 +26,24 @@ type store interface {
 	String() string
 }
 
-func openStore(text string) (store, error) {
+// drivers open stores by the scheme of their URL.
+var drivers = map[string]func(*url.URL) (Store, error){"file": openFolder}
+
+// Register makes a kind of store available for URLs of a scheme. It is called by the init function
+// of a package that a program imports for its stores, such as payloads/s3.
+func Register(scheme string, open func(*url.URL) (Store, error)) { drivers[scheme] = open }
+
+func openStore(text string) (Store, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("invalid URL: %w", err)
 	}
-	switch u.Scheme {
-	case "file":
-		return openFolder(u)
-	case "s3":
-		return s3.Open(u)
+	if open := drivers[u.Scheme]; open != nil {
+		return open(u)
+	}
+	if u.Scheme == "s3" {
+		return nil, errors.New("this program cannot open s3 stores; import " +
+			"_ \"github.com/switchyard/switchyard/payloads/s3\" in it")
 	}
 	return nil, errors.New("write file:///folder or s3://bucket/prefix?endpoint=URL&region=NAME")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+	_ "github.com/switchyard/switchyard/payloads/s3"
 	"github.com/switchyard/switchyard/starter/catalog"
 	"github.com/switchyard/switchyard/starter/completion"
 	"github.com/switchyard/switchyard/starter/decide"

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	_ "github.com/switchyard/switchyard/payloads/s3"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
 	"github.com/switchyard/switchyard/worker/tools"

@@ -23,12 +23,15 @@ type File struct {
 	path string
 	data *os.File
 	size int64
+	// begun is set if there is a file with the position.
+	begun bool
 }
 
 // state is the content of the file with the position.
 type state struct {
-	Size     int64                `json:"size"`
-	Position audit.StreamPosition `json:"position"`
+	Size int64 `json:"size"`
+	// Position is nil while the first batch is written.
+	Position *audit.StreamPosition `json:"position"`
 }
 
 // Open opens or creates a file and returns the position to go on after; resumed is false for a new
@@ -38,7 +41,7 @@ type state struct {
 // Errors are those of the file system, and about a file that is shorter than it was, or that has no
 // position.
 func Open(path string) (f *File, after audit.StreamPosition, resumed bool, err error) {
-	s, resumed, err := readState(path + positionSuffix)
+	s, begun, err := readState(path + positionSuffix)
 	if err != nil {
 		return nil, after, false, err
 	}
@@ -46,11 +49,14 @@ func Open(path string) (f *File, after audit.StreamPosition, resumed bool, err e
 	if err != nil {
 		return nil, after, false, err
 	}
-	f = &File{path: path, data: data}
-	if err := f.cut(s.Size, resumed); err != nil {
+	f = &File{path: path, data: data, begun: begun}
+	if err := f.cut(s.Size); err != nil {
 		return nil, after, false, errors.Join(err, data.Close())
 	}
-	return f, s.Position, resumed, nil
+	if s.Position == nil {
+		return f, after, false, nil
+	}
+	return f, *s.Position, true, nil
 }
 
 // readState reads the file with the position. found is false if there is none.
@@ -69,14 +75,14 @@ func readState(path string) (s state, found bool, err error) {
 }
 
 // cut cuts the file to the size that it had at the position. A new file stays empty.
-func (f *File) cut(size int64, resumed bool) error {
+func (f *File) cut(size int64) error {
 	info, err := f.data.Stat()
 	switch {
 	case err != nil:
 		return err
 	case info.Size() == 0: // new, or moved away
 		return nil
-	case !resumed:
+	case !f.begun:
 		return fmt.Errorf("%s has data but no position: move it away, or restore %s", f.path,
 			f.path+positionSuffix)
 	case info.Size() < size:
@@ -101,7 +107,8 @@ func (f *File) Write(b audit.StreamBatch) error {
 	if err := f.append(lines.Bytes()); err != nil {
 		return err
 	}
-	return writeState(f.path+positionSuffix, state{Size: f.size, Position: b.Position})
+	f.begun = true
+	return writeState(f.path+positionSuffix, state{Size: f.size, Position: &b.Position})
 }
 
 func (f *File) append(lines []byte) error {
@@ -114,6 +121,11 @@ func (f *File) append(lines []byte) error {
 		return fmt.Errorf("%s has %d bytes instead of %d: another process writes it", f.path,
 			info.Size(), f.size)
 	}
+	if !f.begun { // else Open refuses the file if this process ends after the first lines
+		if err := writeState(f.path+positionSuffix, state{}); err != nil {
+			return err
+		}
+	}
 	if _, err := f.data.WriteAt(lines, f.size); err != nil {
 		return err
 	}
@@ -124,13 +136,16 @@ func (f *File) append(lines []byte) error {
 // ReadPosition returns the position that a file keeps for another target; found is false if there
 // is no file.
 func ReadPosition(path string) (at audit.StreamPosition, found bool, err error) {
-	s, found, err := readState(path)
-	return s.Position, found, err
+	s, _, err := readState(path)
+	if err != nil || s.Position == nil {
+		return at, false, err
+	}
+	return *s.Position, true, nil
 }
 
 // WritePosition stores a position in a file, and returns when it is on the disk.
 func WritePosition(path string, at audit.StreamPosition) error {
-	return writeState(path, state{Position: at})
+	return writeState(path, state{Position: &at})
 }
 
 // writeState replaces the file with the position.

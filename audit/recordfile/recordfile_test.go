@@ -77,6 +77,25 @@ func TestOpen_CutsOffWhatThePositionDoesNotHave(t *testing.T) {
 	}
 }
 
+// A process that ends while it writes the first batch leaves lines without a position.
+func TestOpen_BeginsAgainAfterHalfOfTheFirstBatch(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "stream.jsonl")
+	f, _, _, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.append([]byte(line(1))); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if last, resumed := open(t, path, 1, 2); last != 0 || resumed {
+		t.Errorf("the file goes on after %d, resumed %v", last, resumed)
+	}
+	check(t, path, line(1)+line(2))
+}
+
 // A file that is moved away is continued in a new one.
 func TestOpen_BeginsANewFileAtThePosition(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "stream.jsonl")

@@ -1,17 +1,12 @@
 package traces
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	collectorpb "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
@@ -142,106 +137,5 @@ func TestSend_RetriesBusyEndpoints(t *testing.T) {
 	if _, _, err := away.SendAgain(ended, spans); err == nil ||
 		strings.Contains(err.Error(), "planted") {
 		t.Errorf("away: %v", err)
-	}
-}
-
-// Spans are dropped and counted without delay. This is reported once, and again after spans were
-// accepted in between.
-func TestUnreachableEndpoint_DropsSpans(t *testing.T) {
-	var up atomic.Bool
-	e := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		if !up.Load() {
-			w.WriteHeader(http.StatusForbidden)
-		}
-	})
-	var log bytes.Buffer
-	l := NewLive(nil, e, Options{}, slog.New(slog.NewTextHandler(&log, nil)))
-	for range queued + 10 {
-		l.queue(&tracepb.Span{})
-	}
-	if _, dropped := l.Counts(); dropped != 10 {
-		t.Errorf("%d were dropped, want 10", dropped)
-	}
-	one := []*tracepb.Span{{Name: "a"}}
-	l.sendBatch(t.Context(), t.Context(), one)
-	up.Store(true)
-	l.sendBatch(t.Context(), t.Context(), one)
-	up.Store(false)
-	l.sendBatch(t.Context(), t.Context(), one)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	l.sendBatch(ended, t.Context(), one)
-	if sent, dropped := l.Counts(); sent != 1 || dropped != 13 ||
-		strings.Count(log.String(), "\n") != 2 ||
-		strings.Contains(log.String(), "planted") {
-		t.Errorf("%d sent, %d dropped, log: %s", sent, dropped, log.String())
-	}
-}
-
-// Large spans are dropped above a number of bytes. Sent spans free their bytes.
-func TestQueue_BoundsBytes(t *testing.T) {
-	var got atomic.Int64
-	e := endpoint(t, func(_ http.ResponseWriter, r *http.Request) {
-		n, _ := io.Copy(io.Discard, r.Body)
-		got.Add(n)
-	})
-	l := NewLive(nil, e, Options{}, slog.New(slog.DiscardHandler))
-	large := &tracepb.Span{Name: strings.Repeat("a", queuedBytes/4)}
-	for range 5 {
-		l.queue(large)
-	}
-	if _, dropped := l.Counts(); dropped != 2 || len(l.spans) != 3 {
-		t.Errorf("%d were dropped and %d wait, want 2 and 3", dropped, len(l.spans))
-	}
-	close(l.spans)
-	l.send(t.Context())
-	if sent, _ := l.Counts(); sent != 3 || l.bytes.Load() != 0 || got.Load() == 0 {
-		t.Errorf("%d were sent, and %d bytes wait", sent, l.bytes.Load())
-	}
-}
-
-// A slow endpoint delays the end of a worker by at most lastPatience, however many spans wait.
-func TestLastSpans_AreSentWithinTheirTimeout(t *testing.T) {
-	t.Parallel()
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	var asked atomic.Int32
-	e := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		asked.Add(1)
-		select {
-		case <-time.After(lastPatience * 2 / 3):
-		case <-r.Context().Done():
-		}
-	})
-	l := NewLive(nil, e, Options{}, slog.New(slog.DiscardHandler))
-	for range 10 * batchSpans {
-		l.queue(&tracepb.Span{})
-	}
-	close(l.spans)
-	l.send(ended)
-	if sent, dropped := l.Counts(); sent != batchSpans || dropped != 9*batchSpans ||
-		asked.Load() != 2 {
-		t.Errorf("%d were sent and %d dropped after %d messages", sent, dropped, asked.Load())
-	}
-}
-
-// The number of runs is bounded, and an ended run is remembered for a while.
-func TestSaw_TakesARunOnce(t *testing.T) {
-	l := NewLive(nil, nil, Options{}, slog.New(slog.DiscardHandler))
-	for range 3 {
-		l.Saw("w", "r")
-	}
-	if len(l.runs) != 1 {
-		t.Errorf("the run was taken %d times", len(l.runs))
-	}
-	l.forget("r")
-	l.Saw("w", "r")
-	for i := range waiting + 5 {
-		l.Saw("w", fmt.Sprint(i))
-	}
-	if len(l.runs) != waiting || l.seen[fmt.Sprint(waiting+3)] {
-		t.Errorf("%d runs wait, at most %d may", len(l.runs), waiting)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/internal/test/histories"
 	commonpb "go.opentelemetry.io/proto/slim/otlp/common/v1"
@@ -408,25 +405,4 @@ func TestDecisions_AreAttributesOfTheCall(t *testing.T) {
 		find(t, spansOf(t, "agent_batched", Options{}), "execute_tool append_all", "1.1"),
 		map[string]string{"switchyard.batched": "true"},
 	)
-}
-
-// A run that is deferred waits behind the others if there is space. Ended runs are remembered up to
-// a number.
-func TestLive_BoundsTheRunsInMemory(t *testing.T) {
-	l := NewLive(nil, nil, Options{}, slog.New(slog.DiscardHandler))
-	for i := range waiting {
-		l.Saw("w", fmt.Sprint(i))
-	}
-	if l.later(audit.Position{}) {
-		t.Error("there is room behind as many runs as may wait")
-	}
-	if first := <-l.runs; first.Run != "0" || !l.later(first) {
-		t.Errorf("the first run is %q, or it cannot wait again", first.Run)
-	}
-	for i := range waiting + 1 {
-		l.forget(fmt.Sprint(i))
-	}
-	if len(l.past) != waiting || l.seen["0"] || !l.seen["1"] {
-		t.Errorf("%d runs are remembered, the first of them %v", len(l.past), l.seen["0"])
-	}
 }

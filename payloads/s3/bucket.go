@@ -1,4 +1,5 @@
-// Package s3 stores blobs in a bucket of Amazon S3 or of a compatible service.
+// Package s3 stores payloads in a bucket of Amazon S3 or of a compatible service. A program that
+// imports it can open stores with URLs of the scheme s3.
 package s3
 
 import (
@@ -19,7 +20,12 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/payloads"
 )
+
+func init() {
+	payloads.Register("s3", func(u *url.URL) (payloads.Store, error) { return Open(u) })
+}
 
 const (
 	// timeout bounds one Put or Get with all its attempts.

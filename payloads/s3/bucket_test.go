@@ -19,6 +19,7 @@ import (
 
 	"github.com/minio/minio-go/v7"
 	"github.com/rclone/gofakes3"
+	"github.com/switchyard/switchyard/payloads"
 )
 
 // TestMain shortens the pauses between attempts.
@@ -99,6 +100,19 @@ func serve(t *testing.T, broken ...http.HandlerFunc) (*backend, string) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKID")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", testSecret)
 	return s, server.URL
+}
+
+// A program that imports the package opens buckets by their URL.
+func TestRegister_OpensBuckets(t *testing.T) {
+	storage, err := payloads.Open(payloads.Config{
+		Store: "s3://bucket/prefix?endpoint=http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := storage.External().Drivers[0]
+	if d.Type() != "switchyard.s3" || d.Name() != "switchyard" {
+		t.Errorf("got %s, %s", d.Type(), d.Name())
+	}
 }
 
 func open(t *testing.T, text string) *Bucket {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit/traces"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/tool"
@@ -124,12 +123,6 @@ type Config struct {
 	StopTimeout time.Duration
 	// MetricsAddress serves /metrics, /healthz and /readyz; empty for none, port 0 for a free port.
 	MetricsAddress string
-	// OTLPEndpoint is the URL of an OpenTelemetry collector that receives the traces of runs over
-	// OTLP/HTTP; default OTEL_EXPORTER_OTLP_ENDPOINT, else none. OTLPContent adds redacted
-	// arguments, results and texts. A slow or unreachable collector loses spans and never delays a
-	// run.
-	OTLPEndpoint string
-	OTLPContent  bool
 	// Logger receives the logs; default slog.Default.
 	Logger *slog.Logger
 	// Ready is called once, when every lane is polled.
@@ -206,8 +199,7 @@ func (c Config) validate() error {
 	if _, err := outbound.NewGuard(outbound.Policy{Inside: c.Inside}); err != nil {
 		faults = append(faults, fmt.Errorf("Config.Inside: %w", err))
 	}
-	return errors.Join(append(append(faults, c.version().Check(), c.webhookFault(),
-		c.endpointFault()), c.laneFaults()...)...)
+	return errors.Join(append(append(faults, c.version().Check(), c.webhookFault()), c.laneFaults()...)...)
 }
 
 // version returns the version of the worker of workflows.
@@ -230,13 +222,6 @@ func (c Config) numberFaults() (faults []error) {
 			c.Instances))
 	}
 	return faults
-}
-
-func (c Config) endpointFault() error {
-	if _, err := traces.NewEndpoint(c.OTLPEndpoint, os.Getenv); err != nil {
-		return fmt.Errorf("Config.OTLPEndpoint: %w", err)
-	}
-	return nil
 }
 
 func (c Config) laneFaults() []error {

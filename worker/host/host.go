@@ -77,8 +77,6 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	queues.tracing = c.trace(ctx, conn, registry)
-	defer queues.tracing.stop()
 	fleet := newFleet(c, actions, queues)
 	fleet.answerFor(c, conn, tools, own, requests)
 	if err := fleet.start(own.lanes.current()); err != nil {
@@ -294,9 +292,6 @@ func newFleet(c Config, actions *activities.Activities, queues *queueServer) *fl
 		stickyTimeout
 	o.DeadlockDetectionTimeout = taskPatience
 	o.DeploymentOptions = c.version().Options()
-	if queues.tracing != nil {
-		o.Interceptors = append(o.Interceptors, queues.tracing)
-	}
 	// With the SDK's default of two, a worker idles while many runs wait with short workflow tasks,
 	// as they do with inline calls.
 	o.MaxConcurrentWorkflowTaskPollers = 8

@@ -176,8 +176,6 @@ type flags struct {
 	dir, files, logins          string
 	metricsAddress              string
 	logLevel, logFormat         string
-	otlpEndpoint                string
-	otlpContent                 bool
 	concurrency, maxConcurrent  int
 	instances                   int
 	parentPID                   int
@@ -231,11 +229,6 @@ func (f *flags) register(set *flag.FlagSet) {
 		"runs cached in memory; 0 replays every workflow task, -1 means 10000")
 	set.StringVar(&f.metricsAddress, "metrics-address", "",
 		"`host:port` that serves /metrics, /healthz and /readyz (default none)")
-	set.StringVar(&f.otlpEndpoint, "otlp-endpoint", "",
-		"`URL` of an OTLP collector for the traces of runs (OTEL_EXPORTER_OTLP_ENDPOINT, "+
-			"OTEL_EXPORTER_OTLP_HEADERS; default none)")
-	set.BoolVar(&f.otlpContent, "otlp-content", false,
-		"include redacted arguments, results and texts in traces")
 	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error (default info)")
 	set.StringVar(&f.logFormat, "log-format", formatText,
 		"`format` of the log on standard error: text or json (default text)")
@@ -329,8 +322,6 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	override(&c.Files, f.files)
 	override(&c.Logins, f.logins)
 	override(&c.MetricsAddress, f.metricsAddress)
-	override(&c.OTLPEndpoint, f.otlpEndpoint)
-	override(&c.OTLPContent, f.otlpContent)
 	override(&c.Concurrency, f.concurrency)
 	override(&c.MaxConcurrent, f.maxConcurrent)
 	override(&c.Instances, f.instances)

@@ -42,15 +42,13 @@ func (r *recorder) MustRegister(all ...prometheus.Collector) {
 	}
 }
 
-// ownMetrics returns all metrics of a worker by name, with their help, including those of a worker
-// that sends traces.
+// ownMetrics returns all metrics of a worker by name, with their help.
 func ownMetrics(t *testing.T) map[string]string {
 	t.Helper()
 	r := &recorder{help: map[string]string{}}
 	newObserver(r, slog.New(slog.DiscardHandler))
 	observeLanes(func() map[string]laneSample { return nil }, r)
 	observeInstances(nil, nil, r)
-	observeTraces(func() (sent, dropped int64) { return 0, 0 }, r)
 	r.MustRegister(newOpenRuns(nil, "", nil))
 	observeBuild(buildinfo.Info{}, r)
 	observeReadiness(func() bool { return true }, func() []string { return nil }, r)

@@ -162,8 +162,6 @@ type queueServer struct {
 	observer  *observer
 	// limit is that over all lanes; nil for none.
 	limit *concurrency.Limit
-	// tracing follows the runs that this process executes.
-	tracing *tracing
 	// catalog returns the current tools; nil means none.
 	catalog func() *toolspecs.Catalog
 	// keepWarm has sessions ready for the tools; nil does not.

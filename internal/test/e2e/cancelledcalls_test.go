@@ -42,20 +42,20 @@ name: hold_read
 version: 1.0.0
 description: Writes a line to the journal and waits for the gate to open. May run twice.
 entry: {type: function, handler: hold}
-execution: {effect: read, timeout: 1m, heartbeat: 1s}
+execution: {effect: read, timeout: 1m, heartbeat: 20s}
 ---
 name: hold_once
 version: 1.0.0
 description: Writes a line to the journal and waits for the gate to open. Must not run twice.
 entry: {type: function, handler: hold}
-execution: {lane: general, effect: once, timeout: 1m, heartbeat: 1s}
+execution: {lane: general, effect: once, timeout: 1m, heartbeat: 20s}
 ---
 name: append
 version: 1.0.0
 description: Writes a line to the journal.
 parameters: [{name: text, type: string, required: true}]
 entry: {type: function}
-execution: {effect: once, heartbeat: 1s}
+execution: {effect: once, heartbeat: 20s}
 ---
 name: pay
 version: 1.0.0
@@ -63,7 +63,7 @@ description: Pays, at once or when the gate opens, and answers then.
 parameters: [{name: at_once, type: boolean, required: true}]
 output: {type: string}
 entry: {type: function}
-execution: {effect: once, heartbeat: 1s, timeout: 1m}
+execution: {effect: once, heartbeat: 20s, timeout: 1m}
 verify:
   tool: paid
   arguments: {key: "{{call.key}}"}
@@ -77,7 +77,7 @@ description: Tells whether something was paid under a key.
 parameters: [{name: key, type: string, required: true}]
 output: {type: object, validation: {properties: [{name: paid, type: boolean, required: true}, {name: receipt, type: string}]}}
 entry: {type: function}
-execution: {effect: read, heartbeat: 1s}
+execution: {effect: read, heartbeat: 20s}
 `
 
 // cancelling starts a worker with the tools of this file, which serves all of their lanes but one.

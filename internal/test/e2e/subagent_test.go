@@ -55,12 +55,11 @@ func (l *lab) tree(run client.WorkflowRun) []string {
 }
 
 // Sub-agents run concurrently with other calls of their turn, at any depth, each in a separate run
-// that can be read as any other. Their records, and their traces from the worker and from
-// histories, are below the call that requested them.
+// that can be read as any other. Their records and their traces are below the call that requested
+// them.
 func TestSubAgents_RunConcurrentlyAndNested(t *testing.T) {
 	l := newLab(t)
-	collector := newCollector(t)
-	l.worker("--otlp-endpoint", collector.URL)
+	l.worker()
 	run := l.runAgent("run", withTools(agent(
 		step(named("w", call("writer", `{"about":"trees"}`)),
 			named("e", call("editor", `{"about":"runs"}`)), call("append", `{"text":"top"}`)),
@@ -94,15 +93,14 @@ func TestSubAgents_RunConcurrentlyAndNested(t *testing.T) {
 			first.Closed, second.Started, second.Closed)
 	}
 	const runs, calls, steps = 4, 9, 10
-	l.traced(collector, run, runs+calls+steps)
+	l.traced(run, runs+calls+steps)
 }
 
 // After kill -9 of the worker during two sub-agents, the answer is that of an undisturbed run,
 // every call has one record, and no completed call was executed again. The traces are complete.
 func TestSubAgents_SurviveAKilledWorker(t *testing.T) {
 	l := newLab(t)
-	collector := newCollector(t)
-	first := l.worker("--otlp-endpoint", collector.URL)
+	first := l.worker()
 	clerks := func() *api.Agent {
 		return withTools(agent(step(named("a", call("clerk", `{"task":"first"}`)),
 			named("b", call("clerk", `{"task":"second"}`))), answer("${a} and ${b}")), "clerk")
@@ -118,7 +116,7 @@ func TestSubAgents_SurviveAKilledWorker(t *testing.T) {
 		t.Fatalf("%d calls had completed when the worker was killed; that is not the middle",
 			len(completed))
 	}
-	l.worker("--otlp-endpoint", collector.URL)
+	l.worker()
 	if got := l.result(run); !reflect.DeepEqual(got, undisturbed) ||
 		got.Answer != "from line 1 to line 20 and from line 1 to line 20" {
 		t.Errorf("result: got %+v, want %+v", got, undisturbed)
@@ -127,7 +125,7 @@ func TestSubAgents_SurviveAKilledWorker(t *testing.T) {
 		t.Errorf("%d records, want 42 completed ones: %q", len(tree), tree)
 	}
 	const runs, calls, steps = 3, 42, 44
-	l.traced(collector, run, runs+calls+steps)
+	l.traced(run, runs+calls+steps)
 	executed := map[string]int{}
 	for _, e := range l.entries()[before:] {
 		executed[e.Run+" "+e.Call]++

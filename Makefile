@@ -222,7 +222,7 @@ test/coverage: bin/devserver npm ## Run all tests, those on a real server in the
 	$(if $(UNIT),,$(MAKE) --no-print-directory test PROFILE=coverage/unit.txt)
 	$(GO) build -cover -o coverage/bin/ ./starter ./worker ./examples/librarian ./examples/kinds
 	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' SWITCHYARD_COVERAGE='$(CURDIR)/coverage/data' $(NPM) SWITCHYARD_E2E=1 \
-		$(GO) test -count=1 -vet=off -short -p 2 -parallel 4 -timeout 20m -coverpkg=$(COVERED) -coverprofile=coverage/e2e.txt \
+		$(GO) test -count=1 -vet=off -short -p 2 -parallel 4 -timeout 40m -coverpkg=$(COVERED) -coverprofile=coverage/e2e.txt \
 		./internal/test/e2e ./internal/test/versioning ./internal/test/policysuite ./internal/connection ./audit/... ./starter/... ./toolspecs/lanes ./toolspecs/policies
 	$(NPM) $(GO) test -count=1 -vet=off -run 'NPM|Prism|Command' -coverpkg=$(COVERED) -coverprofile=coverage/programs.txt ./activities/...
 	$(GO) tool covdata textfmt -i=coverage/data -o=coverage/started.txt

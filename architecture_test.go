@@ -252,8 +252,8 @@ func TestTool_IsALeaf(t *testing.T) {
 	}
 }
 
-// TestHost_CompilesWhatAWorkerNeeds holds that a worker with one function compiles neither the audit
-// nor the client of S3. A program that has payloads in S3 imports payloads/s3.
+// TestHost_CompilesWhatAWorkerNeeds holds that a worker with one function compiles neither the
+// audit nor the client of S3. A program that has payloads in S3 imports payloads/s3.
 func TestHost_CompilesWhatAWorkerNeeds(t *testing.T) {
 	for _, pkg := range goList(t, "-deps", "./worker/host") {
 		if strings.HasPrefix(pkg, module+"/audit") || pkg == module+"/payloads/s3" ||
@@ -387,8 +387,8 @@ func TestDevserver_IsASeparateModule(t *testing.T) {
 // namesInFile matches a file in backticks and the names in brackets after it.
 var namesInFile = regexp.MustCompile("`([^`]+)` \\(([^)]*)\\)")
 
-// missingNames returns the names in brackets that the file before them does not define. read returns
-// the text of a file.
+// missingNames returns the names in brackets that the file before them does not define. read
+// returns the text of a file.
 func missingNames(text string, read func(name string) string) (missing []string) {
 	for _, m := range namesInFile.FindAllStringSubmatch(text, -1) {
 		for name := range strings.SplitSeq(m[2], ", ") {

@@ -319,7 +319,8 @@ func (s *Session) Cancel(ctx context.Context, r api.CancelCall) error {
 
 // Leave tells the session that the client of a call is gone without its result. The call goes on.
 // If its tool has effect once, the next equal call of the session gets its result instead of being
-// made, also after the end of the call. Errors are those of Run.Pause.
+// made, also after the end of the call. r.ID is the ID with which the client submitted the call:
+// Call returns another one if that repeats an earlier call. Errors are those of Run.Pause.
 func (s *Session) Leave(ctx context.Context, r api.LeaveCall) error {
 	return s.Run().update(ctx, runstart.RandomHex(16), api.LeaveCallUpdate, r, refusedControl)
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// recall adds to the failure of an attempt what an earlier attempt may have done. The run learns of
-// the last attempt only: a call that took effect and lost its answer, and was then refused, would
-// be told as not done and would not be undone.
+// addEarlier adds to the failure of an attempt what an earlier attempt may have done. The run
+// learns of the last attempt only: a call that took effect and lost its answer, and was then
+// refused, would be told as not done and would not be undone.
 //
 // An attempt that had no effect says so in a heartbeat, so that a call whose attempts all failed
 // before they did anything ends as not done. An attempt that says nothing may have acted.
-func (p *pulse) recall(ctx context.Context, t attempt, effect api.Effect,
+func (p *pulse) addEarlier(ctx context.Context, t attempt, effect api.Effect,
 	failure *api.Error) *api.Error {
 	if failure == nil || effect != api.EffectIdempotent {
 		return failure

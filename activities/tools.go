@@ -43,7 +43,7 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 	var at stage
 	result, failure := a.recoverCall(ctx, t, &at)
 	if failure != waiting {
-		failure = p.recall(ctx, t, at.effect(), instances.AddNote(ctx, failure))
+		failure = p.addEarlier(ctx, t, at.effect(), instances.AddNote(ctx, failure))
 		slots.RecordWait(ctx, &result, failure)
 	}
 	switch failure {

@@ -297,7 +297,7 @@ func (f ActivityFailure) callError(tool Tool, route Route) *Error {
 		return f.cancelled(tool)
 	}
 	if e := f.detail(); e != nil && ErrorType(f.Type).Known() {
-		return e
+		return e.under(tool)
 	}
 	// The failure is not one of an executor: the worker's code panicked after the call had started.
 	unknown := &Error{Type: ErrExecution, Message: f.Message, Phase: PhaseExecution}
@@ -328,7 +328,7 @@ func (f ActivityFailure) detail() *Error {
 // while no worker has it: before its first attempt, or between two attempts.
 func (f ActivityFailure) cancelled(tool Tool) *Error {
 	if e := f.detail(); e != nil {
-		return e
+		return e.under(tool)
 	}
 	e := &Error{Type: ErrCancelled, Phase: PhaseExecution}
 	switch {
@@ -354,6 +354,14 @@ func (e *Error) SetUnclear(effect Effect) {
 	}
 }
 
+// under returns the error as one of the tool: a call with effect read has no effect.
+func (e *Error) under(tool Tool) *Error {
+	if tool.Effect == EffectRead {
+		e.Unclear = false
+	}
+	return e
+}
+
 // AfterEffect returns the error of a call of which an earlier attempt may have taken effect: the
 // error of the last attempt does not say what the call did.
 func (e *Error) AfterEffect() *Error {
@@ -365,7 +373,8 @@ func (e *Error) AfterEffect() *Error {
 	if marked.BeforeStart() {
 		marked.Phase = PhaseExecution
 	}
-	marked.Notes = append(slices.Clone(e.Notes), "an earlier attempt of the call may have taken effect")
+	marked.Notes = append(slices.Clone(e.Notes),
+		"an earlier attempt of the call may have taken effect")
 	return &marked
 }
 

@@ -81,9 +81,6 @@ type LedgerEntry struct {
 	Holders []string `json:"holders"`
 }
 
-// Is reports whether the entry is of a call of a run.
-func (e LedgerEntry) Is(run, call string) bool { return e.Run == run && e.Call == call }
-
 // Counts reports whether the entry counts for a query: calls in flight always do.
 func (e LedgerEntry) Counts(q LedgerQuery, now time.Time) bool {
 	return q.Concerns(e.Tool) && (e.Ended.IsZero() || now.Sub(e.Ended) < q.Within.Std())

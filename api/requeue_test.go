@@ -70,12 +70,12 @@ func TestRequeues_AreBounded(t *testing.T) {
 		err       *Error
 		want, own int
 	}{
-		"returned":                {once, returned, MaxRequeues, maxOwnRequeues},
-		"returned, read":          {read, returned, MaxRequeues, maxOwnRequeues},
+		"returned":                {once, returned, MaxRequeues, MaxRequeues},
+		"returned, read":          {read, returned, MaxRequeues, MaxRequeues},
 		"not started":             {once, unsent, maxRestarts, maxRestarts},
 		"not started, read":       {read, unsent, 0, 0},
 		"not started, stateful":   {stateful, unsent, maxRestarts, maxRestarts},
-		"not provided, read":      {read, unprovided, 0, maxOwnRequeues},
+		"not provided, read":      {read, unprovided, 0, MaxRequeues},
 		"not started, for good":   {once, &Error{NotStarted: true}, 0, 0},
 		"started, may be cured":   {once, &Error{Retryable: true}, 0, 0},
 		"started, outcome is not": {once, &Error{Type: ErrOutcomeUnknown}, 0, 0},

@@ -363,20 +363,13 @@ func (t Tool) Attempts() int {
 	return max(t.Retry.MaxAttempts, 1)
 }
 
-// maxOwnRequeues is MaxRequeues for calls that the run itself makes. With the pauses between them
-// they take an hour and a half.
-const maxOwnRequeues = 100
-
 // Requeues reports whether a run schedules a call of the tool again that failed with e and was
 // scheduled again n times before: a worker returned the call, or the call has effect once, did not
 // start, and may succeed at another attempt. A call that the run itself makes, for a purpose, is
-// scheduled again more often, and also if what it needs is not there: nobody else makes it.
+// also scheduled again if what it needs is not there, because nothing else makes it.
 func (t Tool) Requeues(e *Error, purpose Purpose, n int) bool {
-	if purpose != "" && t.schedulable() && e.lacksProvision() {
-		return n < maxOwnRequeues
-	}
 	switch {
-	case e.Requeue:
+	case e.Requeue, purpose != "" && t.schedulable() && e.lacksProvision():
 		return n < MaxRequeues
 	case e.NotStarted && e.Retryable:
 		return t.Effect == EffectOnce && t.schedulable() && n < maxRestarts
@@ -384,11 +377,11 @@ func (t Tool) Requeues(e *Error, purpose Purpose, n int) bool {
 	return false
 }
 
-// lacksProvision reports whether the call was not made for want of what the platform has to provide,
-// such as a slot, a toolspec or a session with an MCP server.
+// lacksProvision reports whether the call was not made for want of what the platform has to
+// provide, such as a toolspec or a session with an MCP server.
 func (e *Error) lacksProvision() bool {
 	missing := e.Type == ErrPreconditionFailed || e.Type == ErrExecutorNotFound
-	return e.Requeue || missing && e.NotStarted && e.Retryable
+	return missing && e.NotStarted && e.Retryable
 }
 
 // maxLost bounds how often a repeatable call or a model step whose workers were lost is scheduled

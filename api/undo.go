@@ -275,6 +275,13 @@ func (e *Error) MayHaveActed() bool {
 	return false
 }
 
+// MayActBefore reports whether an attempt that failed with e, waiting for task, leaves open what a
+// later attempt that says that it failed did not do. A later attempt that waits for the same task
+// says what became of it.
+func (t Tool) MayActBefore(e *Error, task *RemoteTask) bool {
+	return t.Effect == EffectIdempotent && task == nil && e.MayHaveActed()
+}
+
 // Verify declares how to resolve an unknown outcome: a tool that reads, its arguments with the
 // placeholders of an Undo except the result, and where its answer says whether the call took
 // effect.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,8 +34,11 @@ type openCall struct {
 	id      string
 	// execution is the one that makes the call; empty if it is unknown.
 	execution string
-	// repeats says that the client's request repeated an earlier call, which was not made again.
-	repeats bool
+	// submission is the id of the client's request, if that repeated an earlier call, which was not
+	// made again; else it is empty or that of the call.
+	submission string
+	// keyed is set if the client gave the call a key, with which it can repeat it.
+	keyed bool
 	// tool is nil if the catalog no longer has it.
 	tool   *toolspecs.Compiled
 	status api.SessionCallStatus
@@ -50,28 +54,32 @@ type openCall struct {
 // handle names the call in any session of the caller.
 func (c *openCall) handle() string {
 	handle := strings.TrimSuffix(c.session.key+"."+c.id+"."+c.execution, ".")
-	if c.repeats {
-		handle += repeated
+	if c.repeats() {
+		handle += repeatedBy + c.submission
 	}
 	return handle
 }
 
-// repeated ends the handle of a call that the client's request repeated.
-const repeated = ".repeats"
+// repeatedBy precedes the submission in the handle of a call that the client's request repeated.
+const repeatedBy = ".repeated-by."
+
+// repeats reports whether the client's request repeated an earlier call.
+func (c *openCall) repeats() bool { return c.submission != "" && c.submission != c.id }
 
 // parseHandle returns the call that a caller names.
 func (r *request) parseHandle(handle string) (*openCall, bool) {
-	handle, repeats := strings.CutSuffix(handle, repeated)
+	handle, submission, repeats := strings.Cut(handle, repeatedBy)
 	key, rest, _ := strings.Cut(handle, ".")
 	id, execution, _ := strings.Cut(rest, ".")
 	if !sessionKey.MatchString(key) || !sessionKey.MatchString(id) ||
-		execution != "" && !sessionKey.MatchString(execution) {
+		execution != "" && !sessionKey.MatchString(execution) ||
+		repeats && !sessionKey.MatchString(submission) {
 		return nil, false
 	}
 	s := r.run
 	s.key = key
 	return &openCall{request: r, session: s, id: id, execution: execution,
-		repeats: repeats, began: time.Now()}, true
+		submission: submission, began: time.Now()}, true
 }
 
 // call serves tools/call.
@@ -118,11 +126,13 @@ func (r *request) start(tool *toolspecs.Compiled, args json.RawMessage, digest s
 	submitted := api.SessionCall{ID: newCallID(time.Now()), Tool: tool.Spec.Name,
 		Arguments: string(args), Wait: api.Duration(r.config.Direct), Caller: r.caller,
 		Trace: r.trace(), MCP: r.message()}
-	if submitted.Key, _ = r.meta[idempotencyKey].(string); submitted.Key == "" && r.unnamed() {
+	submitted.Key, _ = r.meta[idempotencyKey].(string)
+	keyed := submitted.Key != ""
+	if !keyed && r.unnamed() {
 		submitted.Key = "call-" + submitted.ID
 	}
-	c := &openCall{request: r, session: r.run, id: submitted.ID, tool: tool, began: time.Now(),
-		requestDigest: digest}
+	c := &openCall{request: r, session: r.run, id: submitted.ID, submission: submitted.ID,
+		keyed: keyed, tool: tool, began: time.Now(), requestDigest: digest}
 	if fault := submitted.Check(); fault != nil {
 		return nil, nil, invalid(fault.Error())
 	}
@@ -131,7 +141,7 @@ func (r *request) start(tool *toolspecs.Compiled, args json.RawMessage, digest s
 		refusal, err := c.refused(err)
 		return c, refusal, err
 	}
-	c.id, c.execution, c.repeats = c.status.ID, c.status.RunID, c.status.Attached
+	c.id, c.execution = c.status.ID, c.status.RunID
 	return c, nil, nil
 }
 
@@ -146,7 +156,10 @@ func (c *openCall) refused(err error) (mcp.Result, error) {
 		return nil, c.unavailable(err)
 	}
 	fault := api.Errorf(api.ErrQueueFull, "%s", refusal.Message)
-	fault.Retryable, fault.NotStarted = true, true
+	if fault.Retryable = refusal.Type != api.ControlMalformed; !fault.Retryable {
+		fault.Type = api.ErrValidation
+	}
+	fault.NotStarted = true
 	return c.failure(fault), nil
 }
 
@@ -227,13 +240,15 @@ func (c *openCall) await(d time.Duration) error {
 	return nil
 }
 
-// abandon cancels a call whose client has cancelled it or is gone. A once call of a client that is
-// gone goes on: the client is likely to repeat it, and then gets its result.
+// abandon cancels a call whose client has cancelled it or is gone. A once call, or one with a key,
+// of a client that is gone goes on: the client is likely to repeat it, and then gets its result.
 func (c *openCall) abandon() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), cancelWithin)
 	defer cancel()
-	if c.hungUp() && (c.tool == nil || c.tool.Tool().Effect == api.EffectOnce) {
-		err := c.config.Sessions.Leave(ctx, c.session, api.LeaveCall{ID: c.id})
+	if c.hungUp() && (c.keyed || c.tool == nil || c.tool.Tool().Effect == api.EffectOnce) {
+		// The call that a request repeats may have other clients, which are still there.
+		err := c.config.Sessions.Leave(ctx, c.session,
+			api.LeaveCall{ID: cmp.Or(c.submission, c.id)})
 		if err != nil {
 			c.config.Logger.Info("the result of a call whose client is gone is not kept for its "+
 				"repetition", "call", c.id, "error", err)

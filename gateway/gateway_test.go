@@ -207,6 +207,25 @@ func TestClosedStream_CancelsCallsThatAreNotOnce(t *testing.T) {
 	}
 }
 
+// The call that a request repeats may have other clients: only the request's own submission is
+// left.
+func TestClosedStream_LeavesItsOwnSubmission(t *testing.T) {
+	l := newLab(t, nil)
+	l.attached = "first"
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		l.modern(ctx, "tools/call", "once", `"name":"once","arguments":{}`, "{}")
+		close(done)
+	}()
+	submitted := <-l.submitted
+	cancel()
+	<-done
+	if got := <-l.left; got != submitted || strings.HasSuffix(got, ".first") {
+		t.Errorf("the session heard of %s, want %s", got, submitted)
+	}
+}
+
 func TestDrain_ReturnsPendingAtOnce(t *testing.T) {
 	l := newLab(t, nil)
 	session := l.begin(l.url)

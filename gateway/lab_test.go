@@ -33,9 +33,9 @@ type fakeSessions struct {
 	progress  map[string]*api.Progress
 	// named is the name of the questions of the tool "ask".
 	named string
-	// keys are those of the submitted calls, and attached says that they repeat earlier calls.
+	// keys are those of the submitted calls, and attached is the id of the call that they repeat.
 	keys     []string
-	attached bool
+	attached string
 	// stays keeps approved calls running, partial has their texts show only a part of them.
 	stays, partial bool
 }
@@ -52,7 +52,7 @@ func (f *fakeSessions) Submit(_ context.Context, s Session, c api.SessionCall) (
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	st := &api.SessionCallStatus{ID: c.ID, RunID: "execution", State: api.SessionCallRunning,
-		Attached: f.attached}
+		Attached: f.attached != ""}
 	f.keys = append(f.keys, c.Key)
 	switch c.Tool {
 	case "echo", "region":
@@ -74,6 +74,10 @@ func (f *fakeSessions) Submit(_ context.Context, s Session, c api.SessionCall) (
 				ByCaller: c.Tool == "mine", Partial: f.partial}}
 	}
 	f.calls[s.RunID()+"."+c.ID] = st
+	if f.attached != "" {
+		st.ID = f.attached
+		f.calls[s.RunID()+"."+st.ID] = st
+	}
 	if st.State != api.SessionCallEnded {
 		f.submitted <- s.RunID() + "." + c.ID
 	}

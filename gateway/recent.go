@@ -4,7 +4,7 @@ import "time"
 
 // recent holds what clients leave behind in memory, bounded in number for each principal and in
 // all. What was used least recently goes first, so it has to be something that can be made again.
-// The zero value holds nothing. It is guarded by its owner.
+// newRecent makes one. It is guarded by its owner.
 type recent[V any] struct {
 	each, all int
 	entries   map[string]*entry[V]

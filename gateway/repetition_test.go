@@ -39,7 +39,9 @@ func (t told) notes() bool {
 func TestRepetition_IsToldToClientAndModel(t *testing.T) {
 	for _, attached := range []bool{false, true} {
 		l := newLab(t, func(c *Config) { c.Wait = c.Direct })
-		l.attached = attached
+		if attached {
+			l.attached = "first"
+		}
 		session := l.begin(l.url)
 		call := func(tool string) reply {
 			return l.post(l.url+Path, fmt.Sprintf(legacyCall, tool), sessionHeader, session)

@@ -90,7 +90,7 @@ func (c *openCall) about(res *callResult, about map[string]any) *callResult {
 	if meta == nil {
 		meta = map[string]any{}
 	}
-	if c.repeats {
+	if c.repeats() {
 		about["attached"] = true
 		res.Content = append(res.Content, &mcp.TextContent{Text: repetitionNote})
 	}

@@ -18,7 +18,7 @@ import (
 // Storage is an open configuration. It is safe for concurrent use by any number of connections.
 type Storage struct {
 	codec     codec
-	store Store // nil for none
+	store     Store // nil for none
 	threshold int
 	// place is the address of the store without user and query, which can hold secrets.
 	place     string

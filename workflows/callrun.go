@@ -37,6 +37,8 @@ type callRun struct {
 	// the last such failure.
 	losses int
 	lost   *api.Error
+	// acted is set if an attempt before the last one may have taken effect.
+	acted bool
 	// task is the remote task that the last attempt waited for; nil if there is none. follows
 	// counts how often the call was scheduled again to wait for one.
 	task    *api.RemoteTask
@@ -151,7 +153,7 @@ func (c *callRun) decided() (out api.CallOutcome, decided bool) {
 	p, v := c.pipeline, c.decision
 	switch {
 	case v.Error != nil:
-		return p.refused(c.call, v.Error), true
+		return c.refuse(v.Error), true
 	case v.Result != nil:
 		p.usage.Calls++
 		out := api.CallOutcome{ID: c.call.ID, Tool: c.call.Tool, Result: v.Result}
@@ -159,6 +161,16 @@ func (c *callRun) decided() (out api.CallOutcome, decided bool) {
 		return out, true
 	}
 	return api.CallOutcome{}, false
+}
+
+// refuse counts a call that is not executed because of e, with its parts, and returns its outcome.
+func (c *callRun) refuse(e *api.Error) api.CallOutcome {
+	out := c.pipeline.refused(c.call, e)
+	for _, part := range c.parts {
+		c.pipeline.runFacts.Refused(part.call)
+	}
+	reservations{c.pipeline}.end(c, out)
+	return out
 }
 
 // awaitApproval waits for the decision of a person, if the call needs one. It returns the outcome
@@ -276,9 +288,11 @@ const (
 
 // next decides what follows an attempt with that failure; nil is a success.
 func (c *callRun) next(ctx workflow.Context, failure *api.Error) callStep {
-	switch {
-	case failure == nil:
+	if failure == nil {
 		return stepFinish
+	}
+	c.acted = c.acted || c.tool.MayActBefore(failure, c.task)
+	switch {
 	case ctx.Err() != nil:
 		return c.afterCancel(failure)
 	case c.task.Follows(failure, c.follows):
@@ -307,14 +321,15 @@ func (c *callRun) afterCancel(failure *api.Error) callStep {
 const (
 	requeueStep     = time.Second
 	maxRequeuePause = 10 * time.Second
-	// maxOwnPause bounds that of calls that the run itself makes, which are requeued more often.
-	maxOwnPause = time.Minute
+	// maxOwnPause bounds that of calls that the run itself makes, which double: MaxRequeues of them
+	// take two hours.
+	maxOwnPause = 10 * time.Minute
 )
 
 // pause returns the pause before the call is requeued.
 func (c *callRun) pause() time.Duration {
-	if c.call.OfRun() && c.requeues > api.MaxRequeues {
-		return maxOwnPause
+	if c.call.OfRun() && c.requeues > 2 {
+		return min(requeueStep<<(c.requeues-2), maxOwnPause)
 	}
 	return requeuePause(c.requeues)
 }
@@ -336,6 +351,10 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 		}
 		if c.lost != nil && out.Error.BeforeStart() { // an earlier attempt may have started
 			out.Error, err = c.lost, c.lost
+		}
+		if c.acted {
+			out.Error = out.Error.AfterEffect()
+			err = out.Error
 		}
 		p.usage.Failed++
 	} else {

@@ -101,7 +101,7 @@ func (d *dispatcher) start(ctx workflow.Context, f *turn.Futures, q *turn.Queue,
 			q.End(i)
 		}
 		if err != nil {
-			done(d.pipeline.refused(d.calls.at([]int{i})[0].call, api.CancelledBeforeStart()))
+			done(d.calls.at([]int{i})[0].refuse(api.CancelledBeforeStart()))
 			continue
 		}
 		calls[n].start(ctx, f, done)

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -44,4 +45,33 @@ func TestLedgerWait_CallsWaitForTheirLedger(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A session goes on while the ledger of a tool does not answer: the calls of other tools are made,
+// and the clients of those that wait have their status.
+func TestLedgerWait_HoldsUpNoOtherToolOfASession(t *testing.T) {
+	l := newLab(t)
+	began := l.Now()
+	l.silent = func(r api.AdmissionRequest) bool {
+		return r.Calls[0].Tool == "store" && l.Now().Sub(began) < time.Minute
+	}
+	store := api.SessionCall{Tool: "store", Arguments: `{"text":"x"}`, Wait: minute}
+	for i, tool := range []string{"store", "store", "greet", "store"} {
+		c := store
+		c.ID = fmt.Sprint(i)
+		if tool == "greet" {
+			c.Tool, c.Arguments = tool, `{"name":"a"}`
+		} else {
+			c.Key, c.Wait = c.ID, 0
+		}
+		u := l.submit(time.Duration(i)*time.Second, c)
+		want := fmt.Sprintf("%d running", i)
+		if tool == "greet" {
+			want = `2 ended "hello a "`
+		}
+		t.Cleanup(func() { same(t, "call "+c.ID, text(u.status(t)), want) })
+	}
+	l.ExecuteWorkflow(api.SessionWorkflow, inSession())
+	l.result()
+	expect(t, "executed", l.executed, []string{"2 greet", "0 store", "1 store", "3 store"})
 }

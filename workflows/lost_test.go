@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -69,6 +70,44 @@ func TestLostCalls_StayLostIfNoOtherAttemptStarts(t *testing.T) {
 			}
 			if attempts != want {
 				t.Errorf("%d attempts, want %d", attempts, want)
+			}
+		})
+	}
+}
+
+// A call whose workers were lost, or of which an attempt says that it may have acted, is not told
+// as not done because a later attempt was refused.
+func TestEarlierAttempts_AreRememberedOverActivities(t *testing.T) {
+	refused := func() error {
+		return executor.Failure(&api.Error{Type: api.ErrExecution, Phase: api.PhaseExecution,
+			Message: "no"})
+	}
+	returned := func() error {
+		e := (&api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution, NotStarted: true,
+			Requeue: true, Message: "gave up the lane; nothing ran"}).AfterEffect()
+		return executor.Failure(e)
+	}
+	for name, test := range map[string]struct {
+		failures []func() error
+		acted    bool
+	}{
+		"lost, then refused":           {[]func() error{lost, lost, lost, refused}, true},
+		"returned late, then refused":  {[]func() error{returned, refused}, true},
+		"returned at once and refused": {[]func() error{notStarted, refused}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newBookings(t)
+			attempt := 0
+			l.returns = func(activity.Info) error {
+				attempt++
+				if attempt > len(test.failures) {
+					return nil
+				}
+				return test.failures[attempt-1]()
+			}
+			l.runAgent(booker("", step(call("hang_unknown", `{}`))), "Go.")
+			if _, undone := l.undone(); (len(undone) == 1) != test.acted {
+				t.Errorf("after %d attempts, undone: %q", attempt, undoneLines(undone))
 			}
 		})
 	}

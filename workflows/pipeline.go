@@ -158,30 +158,48 @@ func (p admitter) own(tool string) bool {
 }
 
 // admit takes calls through the phases pre_validation and pre_execution in one recorded step. It
-// makes no step for decisions that came with the model's answer.
+// makes no step for decisions that came with the model's answer. It waits for ledgers that do not
+// answer.
 func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.AdmissionDecision, error) {
 	decisions := make([]api.AdmissionDecision, 0, len(calls))
-	decisions, p.admitted = append(decisions, p.admitted...), nil
-	p.runFacts.Admitted(calls, decisions, p.turn, workflow.Now(ctx))
-	p.ledger.Admitted(decisions...)
-	used := p.usage.Calls + p.uncounted + claimed(decisions)
 	var wait ledgerWait
-	for calls = calls[len(decisions):]; len(calls) > 0; {
-		n := p.portion(calls)
-		part, err := p.admitBatch(ctx, calls[:n], used, wait.last(ctx))
-		if err == nil && len(part) == 0 {
-			err = wait.pause(ctx, calls[0])
-		} else {
+	for {
+		rest := calls[len(decisions):]
+		part, err := p.admitReady(ctx, rest, claimed(decisions), wait.last(ctx))
+		if len(part) > 0 {
 			wait = ledgerWait{}
+		}
+		decisions, rest = append(decisions, part...), rest[len(part):]
+		if err == nil && len(rest) == 0 {
+			return decisions, nil
+		}
+		if err == nil {
+			err = wait.pause(ctx, rest[0])
 		}
 		if err != nil {
 			return nil, err
 		}
-		used += claimed(part)
-		p.runFacts.Admitted(calls, part, p.turn, workflow.Now(ctx))
+	}
+}
+
+// admitReady is admit for the calls before the first one whose ledger does not answer; last refuses
+// that one. claims are the calls of the run's budget that others have taken meanwhile.
+func (p admitter) admitReady(ctx workflow.Context, calls []api.Call, claims int,
+	last bool) (decisions []api.AdmissionDecision, err error) {
+	decisions, p.admitted = p.admitted, nil
+	p.runFacts.Admitted(calls, decisions, p.turn, workflow.Now(ctx))
+	p.ledger.Admitted(decisions...)
+	for len(decisions) < len(calls) {
+		rest := calls[len(decisions):]
+		used := p.usage.Calls + p.uncounted + claims + claimed(decisions)
+		part, err := p.admitBatch(ctx, rest[:p.portion(rest)], used, last)
+		if err != nil || len(part) == 0 {
+			return decisions, err
+		}
+		p.runFacts.Admitted(rest, part, p.turn, workflow.Now(ctx))
 		p.ledger.Admitted(part...)
 		// If decisions are long, the activity answers only the first calls.
-		decisions, calls = append(decisions, part...), calls[len(part):]
+		decisions, last = append(decisions, part...), false
 	}
 	return decisions, nil
 }

@@ -112,7 +112,7 @@ func TestRequeue_OfOwnCallsEndsWhenTheyCanBeMade(t *testing.T) {
 			attempts := 0
 			l.returns = func(info activity.Info) error {
 				if info.ActivityID == "undo-1.1" {
-					if attempts++; attempts <= 50 {
+					if attempts++; attempts <= api.MaxRequeues {
 						return failure
 					}
 				}

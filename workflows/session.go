@@ -61,6 +61,8 @@ type sessionRun struct {
 	running map[string]*sessionCall
 	// queue are the submitted calls that are not admitted yet, in order.
 	queue []*sessionCall
+	// apart are the calls that wait for the ledger of their tool.
+	apart []*apartCalls
 	// specs is the size of the pinned toolspecs in bytes.
 	specs int
 	// all is the context of all calls, and cancel cancels them.
@@ -253,13 +255,12 @@ func (s *sessionRun) watchWallTime(ctx workflow.Context) {
 }
 
 // drain lets the calls end, cancels those that have not ended after grace, and returns when every
-// call and every update has ended. why is the reason with which
-// it rejects further calls.
+// call and every update has ended. why is the reason with which it rejects further calls.
 func (s *sessionRun) drain(ctx workflow.Context, grace time.Duration, why string) {
 	s.closing = &api.ControlError{Type: api.RunEnding, Message: "the session takes no more calls: it " +
 		why}
 	s.pipeline.control.end()
-	if len(s.queue) > 0 {
+	for len(s.queue) > 0 {
 		s.makeCalls(ctx)
 	}
 	none := func() bool { return s.calls.Open() == 0 }

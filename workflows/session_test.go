@@ -182,7 +182,7 @@ func TestSession_AttachesRepeatedCalls(t *testing.T) {
 			"2 ended attached outcome_unknown"},
 		{"an equal call with a key of its own", 5 * time.Minute, with("3", "k", `{"text":"y"}`),
 			"3 ended 3"},
-		{"the same key", 6 * time.Minute, with("3b", "k", `{"text":"z"}`), "3 ended attached 3"},
+		{"the same key", 6 * time.Minute, with("3b", "k", `{"text":"y"}`), "3 ended attached 3"},
 		{"an equal read call while it runs", 7 * time.Minute, api.SessionCall{ID: "4",
 			Tool: "greet", Arguments: `{"name":"a"}`, Wait: minute}, `4 ended "hello a "`},
 		{"an equal read call while it runs", 7 * time.Minute, api.SessionCall{ID: "5",

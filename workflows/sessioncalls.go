@@ -21,6 +21,8 @@ type sessionCall struct {
 	// ctx is the context of the call, which its client can cancel.
 	ctx  workflow.Context
 	call *callRun
+	// need is how many bytes the call can add to the history before it is admitted.
+	need int
 	// counted is set once the usage of the run has the call, or will not get it.
 	counted bool
 	out     api.CallOutcome
@@ -66,6 +68,10 @@ func (s *sessionRun) refusal(ctx workflow.Context, call api.SessionCall) *api.Co
 			"full; it takes more calls when those that run have ended"}
 	case s.calls.Find(call.ID) != nil:
 		e = s.repetitionFault(call)
+	case s.calls.OtherCall(call):
+		e = &api.ControlError{Type: api.ControlMalformed, Message: fmt.Sprintf("the key %s is that "+
+			"of a call with another tool or other arguments; use another one",
+			api.Shorten(call.Key, 100))}
 	case s.calls.Open() >= api.MaxSessionInFlight:
 		e = &api.ControlError{Type: api.SessionFull,
 			Message: "the session has as many running calls as it may have"}
@@ -96,14 +102,24 @@ func (s *sessionRun) ends(ctx workflow.Context) *api.ControlError {
 // fits reports whether the history has room for another call, whose tool may not be known yet.
 func (s *sessionRun) fits(ctx workflow.Context, call api.SessionCall) bool {
 	events, bytes := s.pipeline.written(ctx)
-	all := len(s.queue) + 1
-	return s.pipeline.sizes.History.Fit(events, bytes, all, func(i int) int {
-		one := call
-		if i < len(s.queue) {
-			one = s.queue[i].SessionCall
+	needs := []int{submittedNeed(call)}
+	for _, c := range s.queue {
+		needs = append(needs, c.need)
+	}
+	for _, a := range s.apart {
+		for _, c := range a.calls {
+			needs = append(needs, c.need)
 		}
-		return submittedSize(one) + api.JSONSize([]byte(one.Arguments)) + maxUpdateOutcome
-	}) == all
+	}
+	return s.pipeline.sizes.History.Fit(events, bytes, len(needs), func(i int) int {
+		return needs[i]
+	}) == len(needs)
+}
+
+// submittedNeed returns how many bytes a submitted call can add to the history until it is
+// admitted.
+func submittedNeed(call api.SessionCall) int {
+	return submittedSize(call) + api.JSONSize([]byte(call.Arguments)) + maxUpdateOutcome
 }
 
 // submittedSize returns how many bytes a submitted call adds to a payload.
@@ -152,7 +168,7 @@ func (s *sessionRun) take(ctx workflow.Context, in api.SessionCall) *session.Cal
 	s.submits++
 	c, fresh := s.calls.Submit(in, workflow.GetInfo(ctx).WorkflowExecution.RunID)
 	if fresh {
-		queued := &sessionCall{Call: c, run: s}
+		queued := &sessionCall{Call: c, run: s, need: submittedNeed(in)}
 		queued.ctx, c.Cancel = workflow.WithCancel(s.all)
 		s.queue = append(s.queue, queued)
 	}
@@ -227,12 +243,12 @@ func (s *sessionRun) status(c *session.Call, limit int) api.SessionCallStatus {
 }
 
 // makeCalls pins the tools of the queued calls, admits the calls in one recorded step, and starts
-// them. Calls of a once tool that repeat one that is open are attached to it instead.
+// them. Calls of a once tool that repeat one that is open are attached to it instead. Calls of a
+// tool whose ledger does not answer wait apart from the others.
 func (s *sessionRun) makeCalls(ctx workflow.Context) {
 	queue := s.queue
 	s.queue = nil
-	var admitted []*sessionCall
-	var calls []api.Call
+	var ready []*sessionCall
 	for _, c := range queue {
 		fault := s.pinTool(ctx, c.Tool)
 		if s.pipeline.tools.Of(c.Tool).Effect == api.EffectOnce &&
@@ -243,20 +259,89 @@ func (s *sessionRun) makeCalls(ctx workflow.Context) {
 			c.refuse(ctx, fault)
 			continue
 		}
-		admitted, calls = append(admitted, c), append(calls, c.Request())
+		if a := s.findApart(c.Tool); a != nil {
+			a.add(c)
+			continue
+		}
+		ready = append(ready, c)
 	}
-	if len(calls) == 0 {
+	if len(ready) == 0 {
 		return
 	}
-	p := s.pipeline
-	decisions, err := p.admitter.admit(ctx, calls)
+	decisions, err := s.pipeline.admitter.admitReady(ctx, requests(ready), 0, false)
 	if err != nil {
-		s.unadmitted(ctx, admitted, err)
+		s.unadmitted(ctx, ready, err)
 		return
 	}
+	s.beginAll(ready, decisions)
+	if rest := ready[len(decisions):]; len(rest) > 0 {
+		s.admitApart(rest)
+	}
+}
+
+// apartCalls are the calls of a tool whose ledger does not answer.
+type apartCalls struct {
+	tool  string
+	calls []*sessionCall
+}
+
+// add adds a call. Its client has its status while it waits.
+func (a *apartCalls) add(c *sessionCall) {
+	c.Placed = true
+	a.calls = append(a.calls, c)
+}
+
+// findApart returns where the calls of a tool wait for their ledger; nil if they do not.
+func (s *sessionRun) findApart(tool string) *apartCalls {
+	i := slices.IndexFunc(s.apart, func(a *apartCalls) bool { return a.tool == tool })
+	if i < 0 {
+		return nil
+	}
+	return s.apart[i]
+}
+
+// admitApart lets the first call, and those of its tool, wait for their ledger until they are
+// admitted, and with them those that come meanwhile. The others are admitted next.
+func (s *sessionRun) admitApart(calls []*sessionCall) {
+	a := &apartCalls{tool: calls[0].Tool}
+	for _, c := range calls {
+		if c.Tool == a.tool {
+			a.add(c)
+		} else {
+			s.queue = append(s.queue, c)
+		}
+	}
+	s.apart = append(s.apart, a)
+	workflow.Go(s.all, func(ctx workflow.Context) {
+		for done := 0; done < len(a.calls); {
+			waiting := a.calls[done:]
+			decisions, err := s.pipeline.admitter.admit(ctx, requests(waiting))
+			if done += len(waiting); err != nil {
+				s.unadmitted(ctx, waiting, err)
+			} else {
+				s.beginAll(waiting, decisions)
+			}
+		}
+		s.apart = slices.DeleteFunc(s.apart, func(other *apartCalls) bool { return other == a })
+	})
+}
+
+// requests returns the calls as the run makes them.
+func requests(calls []*sessionCall) []api.Call {
+	list := make([]api.Call, len(calls))
+	for i, c := range calls {
+		list[i] = c.Request()
+	}
+	return list
+}
+
+// beginAll starts the calls with decisions.
+func (s *sessionRun) beginAll(calls []*sessionCall, decisions []api.AdmissionDecision) {
+	p := s.pipeline
 	share := p.Divide(p.usage, decisions)
-	for i, c := range admitted {
-		c.call = p.newCall(calls[i], decisions[i])
+	for i, v := range decisions {
+		c := calls[i]
+		c.call = p.newCall(c.Request(), v)
 		c.call.share, c.call.session = share, s.all
 		c.begin()
 	}
@@ -292,8 +377,8 @@ func (s *sessionRun) carries() bool {
 		if running == nil || !s.pipeline.control.approvals.waits(c.ID) {
 			return false
 		}
-		size += 2*len(c.Arguments) + budget.DecisionsSize([]api.AdmissionDecision{
-			running.call.decision})
+		size += len(c.Arguments) + submittedSize(c.SessionCall) +
+			budget.DecisionsSize([]api.AdmissionDecision{running.call.decision})
 	}
 	return size <= maxWaitingBytes && (size == 0 || s.pipeline.control.approvals.notifying == 0)
 }

@@ -31,13 +31,14 @@ const (
 )
 
 // Admit implements the activity api.AdmitActivity: it runs the phases pre_validation and
-// pre_execution for calls and returns one admission decision per call, in order. It runs as a
-// local activity, so that its decisions are one marker in history and later edits of rules do not
-// change them. If the decisions on all calls do not fit one marker, it decides only on the first
-// ones. So it does if a ledger does not answer: on none, if that concerns the first call, unless
-// the request is the final one. It checks the arguments, then the budget, then runs the hooks
-// before the call, and then the policies, which judge what the hooks left. It returns an error if
-// the key of an admitted call cannot be opened, or if ctx ends before the hooks have decided.
+// pre_execution for calls and returns one admission decision per call, in order. It runs as a local
+// activity, so that its decisions are one marker in history and later edits of rules do not change
+// them. If the decisions on all calls do not fit one marker, it decides only on the first ones. If
+// a ledger does not answer, it decides on the calls before the first one that needs it, which may
+// be none; the last request about a call refuses it instead. It checks the arguments, then the
+// budget, then runs the hooks before the call, and then the policies, which judge what the hooks
+// left. It returns an error if the key of an admitted call cannot be opened, or if ctx ends before
+// the hooks have decided.
 func (a *Admitter) Admit(ctx context.Context, r api.AdmissionRequest) ([]api.AdmissionDecision,
 	error) {
 	switch {

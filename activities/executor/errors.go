@@ -100,8 +100,8 @@ func ToolError(err error, spec *toolspecs.Spec) *api.Error {
 	// Only an executor can know whether the call started, and no tool can requeue its call.
 	notStarted, unclear := progressOf(err)
 	e.NotStarted, e.Requeue, e.Unclear, e.NotDone = notStarted, false, false, false
-	if e.Phase == "" {
-		e.Phase = api.PhaseExecution
+	if e.Phase == "" || e.BeforeStart() && !notStarted {
+		e.Phase = api.PhaseExecution // a tool may return the error of a call of its own
 	}
 	// A call that started and ended as cancelled does not say what it did until then: an MCP server
 	// cancelled its task, or the run withdrew its question.

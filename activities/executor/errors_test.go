@@ -44,6 +44,9 @@ func TestCallError_DecidesByWhatLeftTheProcess(t *testing.T) {
 			outcome{api.ErrExecution, false, true}},
 		"a typed error after the timeout": {ErrTimeout, typed,
 			outcome{api.ErrInvalidOutput, false, true}, outcome{api.ErrInvalidOutput, false, true}},
+		"the error of a call of its own": {nil, &api.Error{Type: api.ErrPolicyViolation,
+			Phase: api.PhasePreExecution}, outcome{api.ErrPolicyViolation, false, false},
+			outcome{api.ErrPolicyViolation, false, false}},
 		"the worker stops": {stopping, context.Canceled, unknown,
 			outcome{api.ErrWorkerLost, true, true}},
 		"the worker stops before it started": {stopping, NotStarted(stopping),
@@ -69,6 +72,9 @@ func TestCallError_DecidesByWhatLeftTheProcess(t *testing.T) {
 				t.Errorf("%s, %s: got %+v, want %+v", name, effect, got, want)
 			}
 			_, isProgress := errors.AsType[*progressError](test.err)
+			if e.BeforeStart() != e.NotStarted {
+				t.Errorf("%s, %s: it failed in the phase %s", name, effect, e.Phase)
+			}
 			if e.NotStarted != (isProgress && !test.err.(*progressError).started) {
 				t.Errorf("%s, %s: not started: %t", name, effect, e.NotStarted)
 			}

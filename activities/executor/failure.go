@@ -1,11 +1,13 @@
 package executor
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 )
 
@@ -37,6 +39,29 @@ func FailureAfter(failed *api.Error, wait time.Duration, more ...any) error {
 // Cancelled converts the error of a call that was stopped on request to Temporal's error of a
 // cancelled activity, with the whole error as its detail.
 func Cancelled(failed *api.Error) error { return temporal.NewCanceledError(ValidError(failed)) }
+
+// Refusal converts the error of an attempt that was refused before its tool started. The run learns
+// of the last attempt only: that of a call says what an earlier one may have done. call is false
+// for a model step.
+func Refusal(ctx context.Context, refused *api.Error, call bool) error {
+	if call && harmlessAttempts(ctx) < activity.GetInfo(ctx).Attempt-1 {
+		refused = refused.AfterEffect()
+	}
+	if refused.Type == api.ErrCancelled {
+		return Cancelled(refused)
+	}
+	return Failure(refused)
+}
+
+// harmlessAttempts returns the number of attempts of the activity, from the first, that are known
+// to have had no effect.
+func harmlessAttempts(ctx context.Context) int32 {
+	var last api.Heartbeat
+	if !activity.HasHeartbeatDetails(ctx) || activity.GetHeartbeatDetails(ctx, &last) != nil {
+		return 0
+	}
+	return last.Harmless
+}
 
 // ValidError returns the error with all of its text as valid UTF-8.
 func ValidError(failed *api.Error) api.Error {

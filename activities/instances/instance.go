@@ -306,9 +306,9 @@ func Note(ctx context.Context) string {
 	return i.note
 }
 
-// AddNote returns the failure of a call on the instance in ctx with what there is to report about the
-// instance; nil for a call that completed, whose answer has reported it. A failure does not use the
-// note up: the server or the run may repeat the call, and only the last attempt is read.
+// AddNote returns the failure of a call on the instance in ctx with what there is to report about
+// the instance; nil for a call that completed, whose answer has reported it. A failure does not use
+// the note up: the server or the run may repeat the call, and only the last attempt is read.
 func AddNote(ctx context.Context, failure *api.Error) *api.Error {
 	i, ok := ctx.Value(instanceKey{}).(*instance)
 	if !ok {

@@ -93,7 +93,7 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 	period, err := q.holder.lease.Acquire(ctx)
 	if err != nil {
 		q.end(nil)
-		return result, q.refusal(err, in, 0)
+		return result, executor.Refusal(ctx, q.refusal(err, in, 0), in != nil)
 	}
 	began := time.Now()
 	q.count(func(c *api.LaneCounts) { c.Acquired++; c.Running++ })
@@ -182,7 +182,7 @@ func (q *slotQueue) startCall(ctx context.Context, info activity.Info,
 	t, shut := turn{of: q.semaphore.queues, waits: q.waits}, q.shut
 	q.mu.Unlock()
 	if shut {
-		return t, executor.Failure(requeued(q.lane(""), in))
+		return t, executor.Refusal(ctx, requeued(q.lane(""), in), in != nil)
 	}
 	var x api.Execution
 	if t.waits && in != nil {
@@ -200,7 +200,7 @@ func (q *slotQueue) startCall(ctx context.Context, info activity.Info,
 	}
 	if err != nil {
 		t.of.release(t.key, t.queue)
-		return t, q.refusal(err, in, x.QueueTimeout)
+		return t, executor.Refusal(ctx, q.refusal(err, in, x.QueueTimeout), in != nil)
 	}
 	return t, nil
 }
@@ -247,30 +247,31 @@ func levelOf(info activity.Info) int {
 }
 
 // refusal is the failure of a call that did not get its turn.
-func (q *slotQueue) refusal(err error, in converter.EncodedValues, timeout api.Duration) error {
+func (q *slotQueue) refusal(err error, in converter.EncodedValues,
+	timeout api.Duration) *api.Error {
 	switch {
 	case errors.Is(err, errQueueFull):
 		e := api.Errorf(api.ErrQueueFull,
 			"the lane %s has no free slot, and as many calls wait for one as may", q.lane(""))
 		e.Phase = api.PhasePreExecution
-		return executor.Failure(e)
+		return e
 	case errors.Is(err, errQueueTooLong):
 		e := api.Errorf(api.ErrQueueTimeout, "the lane %s had no free slot for the call within %s",
 			q.lane(""), timeout)
 		e.Phase = api.PhasePreExecution
-		return executor.Failure(e)
+		return e
 	case errors.Is(err, errQueueCrowded):
 		e := requeued(q.lane(""), in)
 		e.Message = fmt.Sprintf("the worker of the lane %s has too many calls with the same key, "+
 			"and returned this one before it started; nothing ran", q.lane(""))
-		return executor.Failure(e)
+		return e
 	case temporal.IsCanceledError(err):
 		e := api.Errorf(api.ErrCancelled,
 			"the call was cancelled while it waited for a slot of the lane %s", q.lane(""))
 		e.Phase, e.NotStarted = api.PhasePreExecution, true
-		return executor.Cancelled(e)
+		return e
 	}
-	return executor.Failure(requeued(q.lane(""), in))
+	return requeued(q.lane(""), in)
 }
 
 // requeued is the error of a call that a worker may no longer start. The run schedules the call

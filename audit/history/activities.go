@@ -43,6 +43,8 @@ type activity struct {
 	// the last one may have started.
 	requeues, attempts int
 	mayHaveStarted     bool
+	// acted is set if an attempt before the last one may have taken effect.
+	acted bool
 	// losses counts how often the call was scheduled again because its workers were lost, lost is
 	// the last such failure.
 	losses int

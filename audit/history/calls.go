@@ -68,11 +68,15 @@ func (c *calls) completed(e *historypb.HistoryEvent, a *activity, result *common
 func (c *calls) failed(e *historypb.HistoryEvent, a *activity, f api.ActivityFailure) {
 	fault := c.callError(a.record.Tool, a.route, f)
 	a.task = f.RemoteTask(fault, a.task)
+	a.acted = a.acted || c.run.tools[a.record.Tool].MayActBefore(fault, a.task)
 	if c.requeue(a, fault) || c.verify(a, fault) {
 		return
 	}
 	if a.lost != nil && fault.BeforeStart() { // an earlier attempt may have started
 		fault = a.lost
+	}
+	if a.acted {
+		fault = fault.AfterEffect()
 	}
 	r := a.record
 	r.Error = fault

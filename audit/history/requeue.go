@@ -53,6 +53,9 @@ func (c *calls) endRequeued(e *historypb.HistoryEvent) {
 		if fault := cmp.Or(a.fault, a.lost, c.run.hosts.lost(r.Tool)); fault != nil {
 			r.Status, r.Error = api.CallFailed, fault
 		}
+		if a.acted {
+			r.Error = r.Error.AfterEffect()
+		}
 		c.end(e, r)
 	}
 	clear(c.requeued)

@@ -23,8 +23,8 @@ type File struct {
 	path string
 	data *os.File
 	size int64
-	// begun is set if there is a file with the position.
-	begun bool
+	// started is set if there is a file with the position.
+	started bool
 }
 
 // state is the content of the file with the position.
@@ -41,7 +41,7 @@ type state struct {
 // Errors are those of the file system, and about a file that is shorter than it was, or that has no
 // position.
 func Open(path string) (f *File, after audit.StreamPosition, resumed bool, err error) {
-	s, begun, err := readState(path + positionSuffix)
+	s, started, err := readState(path + positionSuffix)
 	if err != nil {
 		return nil, after, false, err
 	}
@@ -49,7 +49,7 @@ func Open(path string) (f *File, after audit.StreamPosition, resumed bool, err e
 	if err != nil {
 		return nil, after, false, err
 	}
-	f = &File{path: path, data: data, begun: begun}
+	f = &File{path: path, data: data, started: started}
 	if err := f.cut(s.Size); err != nil {
 		return nil, after, false, errors.Join(err, data.Close())
 	}
@@ -82,7 +82,7 @@ func (f *File) cut(size int64) error {
 		return err
 	case info.Size() == 0: // new, or moved away
 		return nil
-	case !f.begun:
+	case !f.started:
 		return fmt.Errorf("%s has data but no position: move it away, or restore %s", f.path,
 			f.path+positionSuffix)
 	case info.Size() < size:
@@ -107,7 +107,7 @@ func (f *File) Write(b audit.StreamBatch) error {
 	if err := f.append(lines.Bytes()); err != nil {
 		return err
 	}
-	f.begun = true
+	f.started = true
 	return writeState(f.path+positionSuffix, state{Size: f.size, Position: &b.Position})
 }
 
@@ -121,7 +121,7 @@ func (f *File) append(lines []byte) error {
 		return fmt.Errorf("%s has %d bytes instead of %d: another process writes it", f.path,
 			info.Size(), f.size)
 	}
-	if !f.begun { // else Open refuses the file if this process ends after the first lines
+	if !f.started { // else Open refuses the file if this process ends after the first lines
 		if err := writeState(f.path+positionSuffix, state{}); err != nil {
 			return err
 		}

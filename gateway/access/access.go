@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -159,7 +160,15 @@ func newRules(s *Settings, o Options, before *rules) (*rules, error) {
 	for _, f := range s.issuers {
 		r.issuers = append(r.issuers, before.issuer(f, o))
 	}
-	return r, r.openKeys(before)
+	if err := r.openKeys(before); err != nil {
+		return nil, err
+	}
+	for _, i := range before.issuers {
+		if !slices.Contains(r.issuers, i) {
+			i.keys.close()
+		}
+	}
+	return r, nil
 }
 
 // openKeys opens another file of keys than before.
@@ -173,7 +182,7 @@ func (a *rules) openKeys(before *rules) error {
 			return err
 		}
 	}
-	before.close()
+	before.closeKeys()
 	return nil
 }
 
@@ -187,9 +196,16 @@ func (a *rules) issuer(f issuerFile, o Options) *issuer {
 	return newIssuer(f, o)
 }
 
-func (a *rules) close() {
+func (a *rules) closeKeys() {
 	if a.keys != nil {
 		a.keys.file.Close()
+	}
+}
+
+func (a *rules) close() {
+	a.closeKeys()
+	for _, i := range a.issuers {
+		i.keys.close()
 	}
 }
 

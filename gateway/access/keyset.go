@@ -51,8 +51,9 @@ type keySet struct {
 	fetching chan struct{}
 	// used is when a token was verified last, and again fetches the keys while they are in use: a
 	// key that the issuer withdraws between two requests must not verify the second.
-	used  time.Time
-	again *time.Timer
+	used   time.Time
+	again  *time.Timer
+	closed bool
 }
 
 func newKeySet(issuer, address string, o Options) *keySet {
@@ -179,7 +180,7 @@ func (k *keySet) fetch(ended chan struct{}) {
 		k.keys, k.fetched = keys, k.tried
 	}
 	switch {
-	case k.tried.Sub(k.used) > keysStale:
+	case k.closed, k.tried.Sub(k.used) > keysStale:
 	case k.again == nil:
 		k.again = time.AfterFunc(keysFresh, k.refreshLater)
 	default:
@@ -191,7 +192,16 @@ func (k *keySet) fetch(ended chan struct{}) {
 func (k *keySet) refreshLater() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.refresh()
+	if !k.closed {
+		k.refresh()
+	}
+}
+
+// close ends the fetches that no token asks for.
+func (k *keySet) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.closed = true
 }
 
 // read reads the keys from the issuer.

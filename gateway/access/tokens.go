@@ -35,6 +35,7 @@ var signatures = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.P
 // issuer verifies the tokens of one issuer.
 type issuer struct {
 	issuerFile
+	keys     *keySet
 	verifier *oidc.IDTokenVerifier
 	now      func() time.Time
 }
@@ -45,8 +46,9 @@ func newIssuer(f issuerFile, o Options) *issuer {
 		algorithms = signatures
 	}
 	skew := f.ClockSkew.Std()
-	return &issuer{issuerFile: f, now: o.now, verifier: oidc.NewVerifier(f.Issuer,
-		newKeySet(f.Issuer, f.JWKSURL, o), &oidc.Config{
+	keys := newKeySet(f.Issuer, f.JWKSURL, o)
+	return &issuer{issuerFile: f, keys: keys, now: o.now,
+		verifier: oidc.NewVerifier(f.Issuer, keys, &oidc.Config{
 			SkipClientIDCheck:    true, // which tokenPrincipal checks, for more than one audience
 			SupportedSigningAlgs: algorithms,
 			Now:                  func() time.Time { return o.now().Add(-skew) },

@@ -195,8 +195,8 @@ func (c *Connection) Call(ctx context.Context, r Request) (answer Answer, err er
 	return answerOf(result)
 }
 
-// breakAfterPanic returns what follows a panic in a request. Its remains in the SDK make the connection
-// unusable, and it may have been sent.
+// breakAfterPanic returns what follows a panic in a request. Its remains in the SDK make the
+// connection unusable, and it may have been sent.
 func (c *Connection) breakAfterPanic(err *error) func(error) {
 	return func(failed error) {
 		c.breakOff(failed)

@@ -377,6 +377,43 @@ func TestForeignAnswers_ToRequestsThatServersNeedNotKnow(t *testing.T) {
 	})
 }
 
+// A server may print a message on several lines of an event. Whatever it says there ends the call
+// alone, as on one line.
+func TestForeignEvents_OfSeveralLinesAreOneMessage(t *testing.T) {
+	for name, test := range map[string]struct{ lines, words string }{
+		"an error":   {"{\"jsonrpc\":\"2.0\",\n\"id\":ID,\n\"error\":{\"code\":-32602,\n\"message\":\"bad\"}}", "bad"},
+		"a wrong id": {"{\"jsonrpc\":\"2.0\",\n\"id\":4711,\n\"result\":{}}", "another request"},
+		"too much": {"{\"jsonrpc\":\"2.0\",\n\"id\":ID,\n\"result\":{\"content\":[\n{\"type\":\"text\",\"text\":\"" +
+			strings.Repeat("x", 2000) + "\"}]}}", "more than"},
+		"a result": {"{\"jsonrpc\":\"2.0\",\n\"id\":ID,\r\n\"result\":{\"content\":[\n{\"type\":\"text\",\"text\":\"done\"}]}}", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := connect(t, interfering(t, func(w http.ResponseWriter, r *http.Request) {
+				var m struct{ ID json.RawMessage }
+				body, err := io.ReadAll(r.Body)
+				if err != nil || json.Unmarshal(body, &m) != nil {
+					return
+				}
+				w.Header().Set("Content-Type", "text/event-stream")
+				for _, line := range strings.Split(test.lines, "\n") {
+					_, _ = fmt.Fprintf(w, "data: %s\n", strings.ReplaceAll(line, "ID", string(m.ID)))
+				}
+				_, _ = io.WriteString(w, "\n")
+			}), Options{MaxMessage: 1000})
+			a, err := c.Call(t.Context(), Request{Tool: "echo"})
+			switch {
+			case test.words == "" && (err != nil || textOf(t, a) != "done"):
+				t.Errorf("got %+v, %v", a, err)
+			case test.words != "" && (err == nil || !strings.Contains(err.Error(), test.words)):
+				t.Errorf("got %v, want %q", err, test.words)
+			}
+			if c.Err() != nil {
+				t.Errorf("the call ended the connection: %v", c.Err())
+			}
+		})
+	}
+}
+
 // messageServer answers a call with messages of its own in front of the result, as events.
 func messageServer(t *testing.T, messages ...string) *Server {
 	return interfering(t, func(w http.ResponseWriter, r *http.Request) {

@@ -310,6 +310,8 @@ type eventBody struct {
 	m     message
 	x     *exchange
 	rest  []byte
+	// data is the message of the event so far.
+	data []byte
 	// over is set if reading stopped because the response was too large.
 	over bool
 }
@@ -336,12 +338,13 @@ func (b *eventBody) Read(p []byte) (n int, err error) {
 
 var dataField = []byte("data:")
 
-// line returns the next line with its end, and with it the error that ended the stream.
+// line returns the next line with its end, and with it the error that ended the stream. The lines
+// of a message become one, before the end of their event: a server may print it on several.
 func (b *eventBody) line() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := b.lines.ReadSlice('\n')
-		if len(line)+len(part) > b.w.limit {
+		if len(b.data)+len(line)+len(part) > b.w.limit {
 			b.over = true
 			answer, err := b.w.tooLarge(b.m, b.x)
 			if err != nil {
@@ -354,7 +357,13 @@ func (b *eventBody) line() ([]byte, error) {
 			continue
 		}
 		if message, ok := bytes.CutPrefix(line, dataField); ok {
-			line = b.message(message)
+			if b.data, line = append(b.data, message...), nil; err == nil {
+				continue
+			}
+		}
+		if ends := len(bytes.TrimSpace(line)) == 0; ends && len(b.data) > 0 {
+			line = append(b.message(b.data), line...)
+			b.data = nil
 		} else if len(bytes.TrimSpace(line)) > 0 && !bytes.Contains(line, []byte(":")) {
 			// A field without a value, which the SDK takes for a fault.
 			line = append([]byte(":"), line...)
@@ -364,6 +373,7 @@ func (b *eventBody) line() ([]byte, error) {
 }
 
 func (b *eventBody) message(message []byte) []byte {
+	message = bytes.ReplaceAll(bytes.ReplaceAll(message, []byte{'\r'}, nil), []byte{'\n'}, nil)
 	message = b.w.hide(withoutDeepTools(bytes.TrimSpace(message)))
 	var envelope struct {
 		Method *string         `json:"method"`

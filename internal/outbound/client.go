@@ -120,3 +120,13 @@ func FitsHeader(text string) bool {
 func Safe(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
+
+// FollowsExecution reports whether a server may have executed a request before it redirected it
+// with that status; 307 and 308 only move the request.
+func FollowsExecution(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
+		return true
+	}
+	return false
+}

@@ -24,7 +24,7 @@ import (
 )
 
 func init() {
-	payloads.Register("s3", func(u *url.URL) (payloads.Store, error) { return Open(u) })
+	payloads.Register("s3", func(u *url.URL) (payloads.Store, error) { return openBucket(u) })
 }
 
 const (
@@ -38,9 +38,9 @@ const (
 	defaultRegion = "us-east-1"
 )
 
-// Bucket stores blobs by the SHA-256 of their content. The blob abcd… is the object
-// prefix/ab/abcd…. A Bucket is safe for concurrent use.
-type Bucket struct {
+// bucket stores blobs by the SHA-256 of their content. The blob abcd… is the object
+// prefix/ab/abcd…. A bucket is safe for concurrent use.
+type bucket struct {
 	client       *minio.Core
 	name, prefix string
 	url          string
@@ -53,9 +53,9 @@ var (
 	bucketRegion = regexp.MustCompile(`^[a-z0-9-]+$`)
 )
 
-// Open returns the bucket of a URL s3://bucket/prefix?endpoint=URL&region=NAME. It sends no
+// openBucket returns the bucket of a URL s3://bucket/prefix?endpoint=URL&region=NAME. It sends no
 // request: credentials are looked up with the first Put or Get, as credentialsFor describes.
-func Open(u *url.URL) (*Bucket, error) {
+func openBucket(u *url.URL) (*bucket, error) {
 	if u.User != nil {
 		return nil, errors.New("a URL with credentials shows them in process lists and logs; " +
 			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
@@ -80,7 +80,7 @@ func Open(u *url.URL) (*Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", u, err)
 	}
-	return &Bucket{client: client, name: u.Host, prefix: prefix, url: u.String()}, nil
+	return &bucket{client: client, name: u.Host, prefix: prefix, url: u.String()}, nil
 }
 
 // connect returns the client for an endpoint, by default Amazon's, and a region, by default the
@@ -126,18 +126,18 @@ func parseEndpoint(endpoint string) (*url.URL, error) {
 }
 
 // Kind returns the type of the store, as histories name it.
-func (b *Bucket) Kind() string { return "switchyard.s3" }
+func (b *bucket) Kind() string { return "switchyard.s3" }
 
 // String returns the URL that the bucket was opened with.
-func (b *Bucket) String() string { return b.url }
+func (b *bucket) String() string { return b.url }
 
-func (b *Bucket) object(key string) string {
+func (b *bucket) object(key string) string {
 	return strings.TrimPrefix(b.prefix+"/"+key[:2]+"/"+key, "/")
 }
 
 // Put stores data under key, the SHA-256 of data in hex. An existing object is written again, so
 // that lifecycle rules count its age from now on.
-func (b *Bucket) Put(ctx context.Context, key string, data []byte) error {
+func (b *bucket) Put(ctx context.Context, key string, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	_, err := b.client.PutObject(ctx, b.name, b.object(key), bytes.NewReader(data),
@@ -147,7 +147,7 @@ func (b *Bucket) Put(ctx context.Context, key string, data []byte) error {
 }
 
 // Get returns the data that Put stored under key.
-func (b *Bucket) Get(ctx context.Context, key string) ([]byte, error) {
+func (b *bucket) Get(ctx context.Context, key string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for attempt := 1; ; attempt++ {
@@ -159,7 +159,7 @@ func (b *Bucket) Get(ctx context.Context, key string) ([]byte, error) {
 }
 
 // read reads an object. cut is set if the response was cut off, which the client does not retry.
-func (b *Bucket) read(ctx context.Context, key string) (data []byte, cut bool, err error) {
+func (b *bucket) read(ctx context.Context, key string) (data []byte, cut bool, err error) {
 	body, _, _, err := b.client.GetObject(ctx, b.name, b.object(key), minio.GetObjectOptions{})
 	if err != nil {
 		return nil, false, err
@@ -169,7 +169,7 @@ func (b *Bucket) read(ctx context.Context, key string) (data []byte, cut bool, e
 }
 
 // explain adds to an error which request failed and what to do. It returns nil for nil.
-func (b *Bucket) explain(method, key string, err error) error {
+func (b *bucket) explain(method, key string, err error) error {
 	if err == nil {
 		return nil
 	}

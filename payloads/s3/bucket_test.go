@@ -115,13 +115,13 @@ func TestRegister_OpensBuckets(t *testing.T) {
 	}
 }
 
-func open(t *testing.T, text string) *Bucket {
+func open(t *testing.T, text string) *bucket {
 	t.Helper()
 	u, err := url.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := Open(u)
+	b, err := openBucket(u)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestOpen_RejectsWrongURLs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = Open(u)
+		_, err = openBucket(u)
 		if err == nil || err.Error() != c.want ||
 			strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: got %v", c.store, err)

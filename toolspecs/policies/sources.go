@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -149,11 +150,18 @@ func partsOf(path string, value any) (parts []part) {
 		}
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(value)) {
+			if !propertyName.MatchString(k) {
+				parts = append(parts, partsOf(path+".key", k)...)
+			}
 			parts = append(parts, partsOf(path+"."+k, value[k])...)
 		}
 	}
 	return parts
 }
+
+// propertyName matches the keys that are names of properties. Other keys are values, such as the
+// addresses of {"ada@example.com": "editor"}.
+var propertyName = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$-]*$`)
 
 // numberOf returns the shortest form of a text that is a number.
 func numberOf(text string) string {

@@ -36,6 +36,10 @@ func TestSources_OfValues(t *testing.T) {
 		{"free_of('mallory', 'untrusted')", "false", "value: nowhere [untrusted]"},
 		{"sources([]).size() == 0 && sources('').size() == 0 && free_of(true, 'untrusted')", "true",
 			""},
+		{"free_of({'ops@example.com': 'editor'}, 'untrusted')", "false",
+			"value.key: instructions\nvalue.ops@example.com: nowhere [untrusted]"},
+		{"free_of({'eve@evil.org': true}, 'untrusted')", "false", "value.key: result 1.2 mail [untrusted]"},
+		{"free_of({'to': 'ops@example.com'}, 'untrusted')", "true", "value.to: instructions"},
 		{"free_of(args.?bcc, 'untrusted')", "true", ""},
 		{"free_of(args.bcc, 'untrusted')", "at 1:13 of the expression; the reason may quote " +
 			"contents of the run and is left out", ""},

@@ -199,7 +199,8 @@ func (c Config) validate() error {
 	if _, err := outbound.NewGuard(outbound.Policy{Inside: c.Inside}); err != nil {
 		faults = append(faults, fmt.Errorf("Config.Inside: %w", err))
 	}
-	return errors.Join(append(append(faults, c.version().Check(), c.webhookFault()), c.laneFaults()...)...)
+	faults = append(faults, c.version().Check(), c.webhookFault())
+	return errors.Join(append(faults, c.laneFaults()...)...)
 }
 
 // version returns the version of the worker of workflows.

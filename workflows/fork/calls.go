@@ -20,18 +20,21 @@ type Calls struct {
 }
 
 // Take removes and returns the first recorded call that equals a call of the model: as the model
-// wrote it, or as it would be executed. It returns nil for none. The caller asks before the call is
-// batched, edited or approved: what becomes of a call depends on the other calls of its turn and on
-// people, and none of that makes it another call.
+// wrote it, or else as it would be executed. It returns nil for none. The caller asks before the
+// call is batched, edited or approved: what becomes of a call depends on the other calls of its
+// turn and on people, and none of that makes it another call.
 func (c *Calls) Take(call api.Call, tool api.Tool, arguments json.RawMessage) *api.RecordedCall {
 	if len(c.Recorded) == 0 || tool.Effect != api.EffectOnce || call.OfRun() {
 		return nil
 	}
 	written := api.CallDigest(tool.Name, call.Arguments)
 	executed := api.CallDigest(tool.Name, string(arguments))
-	i := slices.IndexFunc(c.Recorded, func(r api.RecordedCall) bool {
-		return r.Key == written || r.Executed == executed
-	})
+	i := slices.IndexFunc(c.Recorded, func(r api.RecordedCall) bool { return r.Key == written })
+	if i < 0 {
+		i = slices.IndexFunc(c.Recorded, func(r api.RecordedCall) bool {
+			return r.Executed == executed
+		})
+	}
 	if i < 0 {
 		return nil
 	}

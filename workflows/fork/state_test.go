@@ -206,6 +206,14 @@ func TestCalls_AreTakenOnceEach(t *testing.T) {
 	if c.Continued() != nil {
 		t.Error("calls are left")
 	}
+	// A person edited the first call to what the second one is.
+	second := api.CallDigest("pay", `{"to":"b"}`)
+	c.Recorded = []api.RecordedCall{{Key: key, Executed: second, Source: "edited"},
+		{Key: second, Executed: second, Source: "own"}}
+	if got := take(pay, `{"to":"b"}`, `{"to":"b"}`); got != "own" {
+		t.Errorf("took %q, want the call that the model wrote itself", got)
+	}
+	c.Recorded = nil
 	c.Return(recorded[2])
 	if take(pay, `{}`, `{}`) != "three" {
 		t.Error("a call that was given back is not taken")

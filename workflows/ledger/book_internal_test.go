@@ -17,13 +17,14 @@ type plainBook []api.LedgerEntry
 
 func (b plainBook) answer(r api.LedgerRequest, now time.Time) (all []api.LedgerResult) {
 	before := slices.IndexFunc(b, func(e api.LedgerEntry) bool {
-		return e.Is(r.Run, r.Call) && e.Tool == r.Tool && e.Ended.IsZero() && same(e.Args, r.Args)
+		return e.Run == r.Run && e.Call == r.Call && e.Tool == r.Tool && e.Ended.IsZero() &&
+			same(e.Args, r.Args)
 	})
 	if before < 0 || !r.Record {
 		before = len(b)
 	}
 	others := slices.DeleteFunc(slices.Clone(b[:before]),
-		func(e api.LedgerEntry) bool { return e.Is(r.Run, r.Call) })
+		func(e api.LedgerEntry) bool { return e.Run == r.Run && e.Call == r.Call })
 	for _, q := range r.Queries {
 		all = append(all, api.AskLedger(others, q, now))
 	}

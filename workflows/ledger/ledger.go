@@ -117,9 +117,9 @@ func (l *ledger) kept(now time.Time) time.Duration {
 
 // learn reads which calls have ended and what model steps used, and forgets what has expired.
 func (l *ledger) learn(now time.Time) {
-	recent := func(n api.LedgerNote) bool { return now.Sub(n.At) >= remembered }
-	l.state.Dropped = slices.DeleteFunc(l.state.Dropped, recent)
-	l.state.Counted = slices.DeleteFunc(l.state.Counted, recent)
+	old := func(n api.LedgerNote) bool { return now.Sub(n.At) >= remembered }
+	l.state.Dropped = slices.DeleteFunc(l.state.Dropped, old)
+	l.state.Counted = slices.DeleteFunc(l.state.Counted, old)
 	var news api.LedgerNews
 	for ; l.news.ReceiveAsync(&news); news = (api.LedgerNews{}) {
 		l.book.work += taskCost
@@ -142,11 +142,11 @@ func noted(notes []api.LedgerNote, id string) bool {
 	return slices.ContainsFunc(notes, func(n api.LedgerNote) bool { return n.ID == id })
 }
 
-// close notes what became of calls. An attempt at admission that is given up before its request
-// arrives is remembered, so that the request does not enter a call that no run makes.
+// close notes what became of calls. An attempt at admission that is given up is remembered, so that
+// its request does not enter a call that no run makes: it may arrive later, or once more.
 func (l *ledger) close(ends []api.ReservationEnd, now time.Time) {
 	for _, end := range ends {
-		if entered := l.book.close(end, now); !entered && !end.Made {
+		if entered := l.book.close(end, now); end.Dropped || !entered && !end.Made {
 			l.state.Dropped = note(l.state.Dropped, end.Holder, now)
 		}
 	}

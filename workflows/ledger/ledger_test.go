@@ -165,6 +165,19 @@ func TestLedger_AGiveUpWinsOverALateRequest(t *testing.T) {
 	l.run("0", "1", "1", "6", "106")
 }
 
+// A request may arrive twice, and the second time in another execution of the ledger, which does
+// not know that it was made.
+func TestLedger_AGiveUpWinsOverARepeatedRequest(t *testing.T) {
+	l := newLab(t)
+	l.ask(time.Second, request("z", "9.9", "h0", "1")) // keeps the ledger open
+	l.ask(2*time.Second, request("a", "1.1", "h1", "1000"))
+	l.end(3*time.Second, dropped("a", "1.1", "h1"))
+	l.ask(4*time.Second, request("a", "1.1", "h1", "1000"))
+	l.ask(5*time.Second, request("b", "1.1", "h2", "5"))
+	l.end(6*time.Second, made("z", "9.9", "h0"), made("b", "1.1", "h2"))
+	l.run("0", "1", "1", "1")
+}
+
 // A request that the answers of which are too large is answered in part, so that the rest is asked
 // again.
 func TestLedger_AnswersOnlyWhatOneTaskCanDo(t *testing.T) {

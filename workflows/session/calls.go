@@ -204,7 +204,7 @@ func (c *Calls) Submit(call api.SessionCall, runID string) (submitted *Call, fre
 	}
 	submitted = &Call{SessionCall: call, RunID: runID, asker: c.shared(call.Caller)}
 	submitted.Caller = *submitted.asker
-	if earlier := c.byKey[keyOf(call)]; call.Key != "" && earlier != nil {
+	if earlier := c.byKey[keyOf(call)]; call.Key != "" && earlier != nil && !earlier.unmade() {
 		c.attach(submitted, earlier)
 		c.add(submitted)
 		return submitted, false
@@ -213,6 +213,22 @@ func (c *Calls) Submit(call api.SessionCall, runID string) (submitted *Call, fre
 	c.add(submitted)
 	c.open = append(c.open, submitted)
 	return submitted, true
+}
+
+// OtherCall reports whether a submitted call has the key of an earlier one with another tool or
+// other arguments.
+func (c *Calls) OtherCall(call api.SessionCall) bool {
+	earlier := c.byKey[keyOf(call)]
+	return call.Key != "" && earlier != nil && earlier.Digest != "" &&
+		earlier.Digest != api.CallDigest(call.Tool, call.Arguments)
+}
+
+// unmade reports whether the call has ended, and nothing was done for it: it may be made again with
+// the same key.
+func (c *Call) unmade() bool {
+	out := c.Outcome
+	return c.Ended && out != nil && out.Error != nil && !out.Error.MayHaveActed() &&
+		(out.Error.BeforeStart() || out.Error.Type == api.ErrCancelled)
 }
 
 func (c *Calls) attach(call, to *Call) {
@@ -294,7 +310,8 @@ func (c *Calls) State(outcomes bool, now time.Time,
 		r := api.SessionRecord{ID: call.ID, Key: call.Key, RunID: call.RunID,
 			Caller: call.Caller.Bare(), Waiting: waiting[call.ID],
 			Left: call.leftSince(), Unknown: call.unknown}
-		if call.repeatable(now) {
+		// The client of a call that has just ended may leave yet.
+		if call.Key != "" || call.repeatable(now) || now.Sub(call.endedAt) < keptFor {
 			r.Digest = call.Digest
 		}
 		if call.attached != nil {

@@ -78,8 +78,11 @@ func TestCalls_GiveAResultThatAllClientsLeftToOneEqualCall(t *testing.T) {
 		"both left":              {events: []event{submit("a"), submit("b"), leave("b"), end, leave("a")}, gets: true},
 		"another call got it":    {events: []event{submit("a"), leave("a"), end, submit("b")}},
 		"that call left as well": {events: []event{submit("a"), leave("a"), end, submit("b"), leave("b")}, gets: true},
-		"in time":                {events: []event{submit("a"), leave("a"), end}, later: keptFor - 1, gets: true},
-		"too late":               {events: []event{submit("a"), leave("a"), end}, later: keptFor},
+		"left after continue-as-new": {events: []event{submit("a"), end, func(c *Calls) {
+			*c = *Restore(c.State(true, now, nil), "run")
+		}, leave("a")}, gets: true},
+		"in time":  {events: []event{submit("a"), leave("a"), end}, later: keptFor - 1, gets: true},
+		"too late": {events: []event{submit("a"), leave("a"), end}, later: keptFor},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := Restore(nil, "run")
@@ -91,6 +94,40 @@ func TestCalls_GiveAResultThatAllClientsLeftToOneEqualCall(t *testing.T) {
 				next, _ := calls.Submit(pay("next"), "run")
 				if calls.AttachOnce(next, at) != test.gets {
 					t.Errorf("the next equal call gets the result: %t", !test.gets)
+				}
+			}
+		})
+	}
+}
+
+// A key is that of one call: it is not used for another tool or other arguments, also after
+// continue-as-new. After a call for which nothing was done it can be used again.
+func TestCalls_KeysAreThoseOfOneCall(t *testing.T) {
+	keyed := func(id, arguments string) api.SessionCall {
+		call := pay(id)
+		call.Key, call.Arguments = "k", arguments
+		return call
+	}
+	for name, test := range map[string]struct {
+		e     *api.Error
+		fresh bool
+	}{
+		"done":          {nil, false},
+		"unknown":       {api.Errorf(api.ErrOutcomeUnknown, "lost"), false},
+		"failed":        {api.Errorf(api.ErrExecution, "no"), false},
+		"cancelled":     {api.CancelledBeforeStart(), true},
+		"queue is full": {&api.Error{Type: api.ErrQueueFull, Phase: api.PhasePreExecution}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := Restore(nil, "run")
+			first.Submit(keyed("a", `{"amount":10}`), "run")
+			first.End(first.Find("a"), api.CallOutcome{ID: "a", Error: test.e}, 0, now)
+			for _, c := range []*Calls{first, Restore(first.State(true, now, nil), "run")} {
+				if !c.OtherCall(keyed("b", `{"amount":11}`)) || c.OtherCall(keyed("b", `{"amount":10}`)) {
+					t.Error("other arguments are those of the call, or the same are not")
+				}
+				if _, fresh := c.Submit(keyed("b", `{"amount":10}`), "run"); fresh != test.fresh {
+					t.Errorf("it is made again: %t", fresh)
 				}
 			}
 		})

@@ -275,7 +275,16 @@ const (
 	codeInvalidParams = -32602
 	// codeInternalError is that of a failure within the server, as HTTP status 500.
 	codeInternalError = -32603
+	// Servers choose what the codes from minServerError to maxServerError mean. Proxies use them
+	// for a timeout or a closed connection of the server behind them, which may have executed the
+	// call.
+	minServerError, maxServerError = -32099, -32000
 )
+
+// unclearCode reports whether the code of an error leaves open whether the call took effect.
+func unclearCode(code int) bool {
+	return code == codeInternalError || code >= minServerError && code <= maxServerError
+}
 
 func refusedError(r *mcpclient.Refused) error {
 	after := retryAfter(r)
@@ -288,7 +297,7 @@ func refusedError(r *mcpclient.Refused) error {
 		return lostError(&mcpclient.Lost{Sent: true, Err: r})
 	case r.Status >= http.StatusInternalServerError:
 		return executor.Unclear(api.Transient(r, after))
-	case r.Status == 0 && r.Code == codeInternalError:
+	case r.Status == 0 && unclearCode(r.Code), outbound.FollowsExecution(r.Status):
 		return executor.Unclear(r)
 	case r.Busy():
 		return api.Transient(r, after)

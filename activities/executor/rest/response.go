@@ -82,9 +82,11 @@ func (x *restResponse) answer() (executor.Answer, error) {
 func (x *restResponse) succeeded() bool { return x.status/100 == http.StatusOK/100 }
 
 // leavesOpen reports whether a failed status leaves open whether the request took effect: it is a
-// server's failure that the spec does not map, or any failure of a redirected request.
+// server's failure or a redirect that the spec does not map, or any failure of a redirected
+// request.
 func (x *restResponse) leavesOpen(mapped bool) bool {
-	return x.redirected || !mapped && x.status >= http.StatusInternalServerError
+	return x.redirected || !mapped && (x.status >= http.StatusInternalServerError ||
+		outbound.FollowsExecution(x.status))
 }
 
 // refuses reports whether the status alone is a clear answer that the request had no effect.

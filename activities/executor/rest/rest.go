@@ -76,8 +76,7 @@ func (r Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 // have executed the request before such a redirect; 307 and 308 only move the request.
 func redirected(resp *http.Response) bool {
 	for before := resp.Request.Response; before != nil; before = before.Request.Response {
-		switch before.StatusCode {
-		case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther:
+		if outbound.FollowsExecution(before.StatusCode) {
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-# All tasks of this repository. .ci/run calls `make test`, `make check`, `make test/lanes` and `make conformance`.
+# All tasks of this repository. .ci/run calls `make test`, `make check`, `make test/lanes`, `make test/interactions` and `make conformance`.
 # Go, git and make are required, and npm for tests against third-party programs. Go's build cache decides what to rebuild.
 
 export CGO_ENABLED := 0
@@ -137,7 +137,7 @@ test/lanes: bin/devserver bin/toxiproxy ## Check that lanes keep their limits wh
 test/faults: bin/devserver bin/toxiproxy ## Cause 1,000 random faults and compare records with ledgers; FAULTS=number, SEED=number
 	cd internal/test/lanetest && $(E2E) -timeout 120m -v -run TestFaults -faults $(or $(FAULTS),1000) -seed $(or $(SEED),1)
 
-# A seed is one scenario: SEED=n RUNS=1 replays it.
+# CI runs the first 100 scenarios. A seed is one scenario: SEED=n RUNS=1 replays it.
 .PHONY: test/interactions
 test/interactions: bin/starter bin/devserver ## Compose features at random under faults and compare records with a ledger; RUNS=number, SEED=number
 	cd internal/test/interactions && $(E2E) -timeout 120m -v -run TestInteractions -runs $(or $(RUNS),2000) -seed $(or $(SEED),1)

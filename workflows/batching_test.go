@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
+	"go.temporal.io/sdk/activity"
 )
 
 // many is a tool whose calls are batched: it returns the list that it gets.
@@ -134,4 +135,40 @@ func TestBatch_UndoRunsForEachCall(t *testing.T) {
 		ends = append(ends, fmt.Sprint(head[:9], " ", key))
 	}
 	expect(t, "undone", ends, []string{`["b"] b d 1.2`, `["a"] a d 1.1`})
+}
+
+// Ledgers are told of each call of a batch that never started: one that they were not told of would
+// count as running for a month.
+func TestBatch_ThatNeverStartsReleasesItsReservations(t *testing.T) {
+	hold := toolspecs.Spec{Name: "hold", Version: "1.0.0", Description: "Hangs.",
+		InputSchema: json.RawMessage(`{"type":"object"}`),
+		Entry:       toolspecs.Entry{Type: toolspecs.KindFunction, Handler: "hang"}}
+	hold.Execution.Access, hold.Execution.Lane = api.AccessExclusive, api.LaneSerial
+	l := newLabOf(t, 2, many("echo", func(s *toolspecs.Spec) { s.Execution.Lane = api.LaneSerial }),
+		hold)
+	l.decisions = func(all []api.AdmissionDecision) {
+		for i := range all {
+			all[i].Reserved = &api.Reservation{Holder: fmt.Sprint("h", i),
+				Scopes: []api.LedgerScope{api.ScopePrincipalCalls}}
+		}
+	}
+	var told []string
+	l.RegisterActivityWithOptions(func(_ context.Context, ends api.ReservationEnds) error {
+		for _, ledger := range ends.Ledgers {
+			for _, c := range ledger.Calls {
+				told = append(told, c.Call)
+			}
+		}
+		return nil
+	}, activity.RegisterOptions{Name: api.CloseReservationsActivity})
+	l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "hold", Arguments: `{}`},
+		{Tool: "many", Arguments: `{"value":["a"]}`}, {Tool: "many", Arguments: `{"value":["b"]}`},
+		{Tool: "many", Arguments: `{"value":["c"]}`}}})
+	l.cancelAt("hang")
+	a := listedAgent()
+	a.Tools = append(a.Tools, "many", "hold")
+	l.runAgent(a, "Go.")
+	slices.Sort(told)
+	expect(t, "executed", l.executed, []string{"1.1 hold"})
+	expect(t, "told", told, []string{"1.1", "1.2", "1.3", "1.4"})
 }

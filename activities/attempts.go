@@ -11,17 +11,23 @@ import (
 // refused, would be told as not done and would not be undone.
 //
 // An attempt that had no effect says so in a heartbeat, so that a call whose attempts all failed
-// before they did anything ends as not done. An attempt that says nothing may have acted.
+// before they did anything ends as not done. An attempt that says nothing may have acted. One that
+// may have acted says that, too: the server reports the last heartbeat if no worker takes the next
+// attempt.
 func (p *pulse) addEarlier(ctx context.Context, t attempt, effect api.Effect,
 	failure *api.Error) *api.Error {
 	if failure == nil || effect != api.EffectIdempotent {
 		return failure
 	}
 	if p.harmlessBefore() < t.info.Attempt-1 {
-		return failure.AfterEffect()
+		failure = failure.AfterEffect()
 	}
-	if p != nil && failure.Retryable && !failure.MayHaveActed() {
-		p.save(ctx, func() { p.harmless = t.info.Attempt })
+	if p != nil && failure.Retryable {
+		p.save(ctx, func() {
+			if p.acted = p.acted || failure.MayHaveActed(); !p.acted {
+				p.harmless = t.info.Attempt
+			}
+		})
 	}
 	return failure
 }

@@ -25,7 +25,7 @@ func (p *pulse) withTask(ctx context.Context, t attempt) context.Context {
 	}
 	resumed := earlierTask(last, t)
 	p.mu.Lock()
-	p.task, p.harmless = resumed, last.Harmless
+	p.task, p.harmless, p.acted = resumed, last.Harmless, last.Acted
 	p.mu.Unlock()
 	return executor.WithTask(ctx, executor.NewTask(resumed, p.saveTask))
 }
@@ -89,9 +89,9 @@ func (p *pulse) heartbeatDetails() []any {
 	switch {
 	case p.speech != nil:
 		return []any{p.speech.live()}
-	case p.task != nil || p.taskOver || len(p.notes) > 0 || p.harmless > 0:
+	case p.task != nil || p.taskOver || len(p.notes) > 0 || p.harmless > 0 || p.acted:
 		beat := api.Heartbeat{Task: p.task, TaskOver: p.taskOver, Notes: p.notes,
-			Harmless: p.harmless}
+			Harmless: p.harmless, Acted: p.acted}
 		if p.progress != nil {
 			beat.Progress = *p.progress
 		}

@@ -73,6 +73,22 @@ func TestActivityFailure_BecomesTheErrorOfTheCall(t *testing.T) {
 	}
 }
 
+// A call that no worker takes again is not told as not done if an attempt of it may have acted.
+func TestActivityFailure_KeepsThatAnAttemptMayHaveActed(t *testing.T) {
+	for _, acted := range []bool{false, true} {
+		beat, err := json.Marshal(Heartbeat{Acted: acted, Harmless: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := ActivityFailure{Timeout: TimeoutScheduleToStart,
+			LastHeartbeat: func(v any) error { return json.Unmarshal(beat, v) }}
+		e := f.CallError(Tool{Name: "t", Lane: "general", Effect: EffectIdempotent}, Route{})
+		if e.Type != ErrQueueTimeout || e.MayHaveActed() != acted || e.BeforeStart() == acted {
+			t.Errorf("acted %t: %+v", acted, e)
+		}
+	}
+}
+
 // The outcome of a call whose worker was lost says what the last heartbeat had to say.
 func TestActivityFailure_KeepsTheNotesOfTheLastHeartbeat(t *testing.T) {
 	beat, err := json.Marshal(Heartbeat{Notes: []string{"this is a new instance"}})

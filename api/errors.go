@@ -290,8 +290,10 @@ func (f ActivityFailure) callError(tool Tool, route Route) *Error {
 	case f.requeued(route):
 		return lostWaiting(tool.Lane)
 	case f.Timeout != "":
-		e := timeoutError(f.Timeout, tool)
-		e.Notes = f.reportedNotes()
+		e, last := timeoutError(f.Timeout, tool), f.lastHeartbeat()
+		if e.Notes = last.Notes; last.Acted {
+			e = e.AfterEffect()
+		}
 		return e
 	case f.Cancelled:
 		return f.cancelled(tool)
@@ -305,13 +307,12 @@ func (f ActivityFailure) callError(tool Tool, route Route) *Error {
 	return unknown
 }
 
-// reportedNotes returns the notes that the last heartbeat of a lost attempt carried.
-func (f ActivityFailure) reportedNotes() []string {
-	var last Heartbeat
+// lastHeartbeat returns what the last heartbeat before a timeout carried.
+func (f ActivityFailure) lastHeartbeat() (last Heartbeat) {
 	if f.LastHeartbeat == nil || f.LastHeartbeat(&last) != nil {
-		return nil
+		return Heartbeat{}
 	}
-	return last.Notes
+	return last
 }
 
 // detail returns the error that a worker put into the failure's details; nil if there is none.

@@ -286,6 +286,8 @@ type Heartbeat struct {
 	Notes []string `json:"notes,omitempty"`
 	// Harmless is the number of attempts, from the first, that are known to have had no effect.
 	Harmless int32 `json:"harmless_attempts,omitempty"`
+	// Acted says that an attempt may have had one.
+	Acted bool `json:"acted,omitempty"`
 }
 
 // MaxFollows bounds how often a call is scheduled again to wait for its remote task.

@@ -345,17 +345,7 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 	out := api.CallOutcome{ID: id, Tool: c.call.Tool, Result: result}
 	size := 0
 	if err != nil {
-		out.Result, out.Error = nil, callError(err, *c.tool, c.decision.Route)
-		if ctx.Err() != nil && c.tool.Requeues(out.Error, c.call.Purpose, c.requeues) {
-			out.Error = api.CancelledBeforeStart()
-		}
-		if c.lost != nil && out.Error.BeforeStart() { // an earlier attempt may have started
-			out.Error, err = c.lost, c.lost
-		}
-		if c.acted {
-			out.Error = out.Error.AfterEffect()
-			err = out.Error
-		}
+		out.Result, out.Error = nil, c.failure(ctx, err)
 		p.usage.Failed++
 	} else {
 		size = api.JSONSize(result.Output)
@@ -373,6 +363,21 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 		c.noteUndo(out)
 	}
 	return out
+}
+
+// failure returns the error of the call whose last attempt failed with err.
+func (c *callRun) failure(ctx workflow.Context, err error) *api.Error {
+	e := callError(err, *c.tool, c.decision.Route)
+	if ctx.Err() != nil && c.tool.Requeues(e, c.call.Purpose, c.requeues) {
+		e = api.CancelledBeforeStart()
+	}
+	if c.lost != nil && e.BeforeStart() { // an earlier attempt may have started
+		e = c.lost
+	}
+	if c.acted {
+		e = e.AfterEffect()
+	}
+	return e
 }
 
 // finalize takes the end of a call that no activity of its own executed through the phase

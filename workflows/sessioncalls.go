@@ -66,12 +66,8 @@ func (s *sessionRun) refusal(ctx workflow.Context, call api.SessionCall) *api.Co
 	case s.submits >= maxSubmits || s.pipeline.sizes.Updates.Full(ctx) || !s.fits(ctx, call):
 		e = &api.ControlError{Type: api.SessionBusy, Message: "the history of the session is " +
 			"full; it takes more calls when those that run have ended"}
-	case s.calls.Find(call.ID) != nil:
+	case s.calls.Find(call.ID) != nil || s.calls.OtherCall(call):
 		e = s.repetitionFault(call)
-	case s.calls.OtherCall(call):
-		e = &api.ControlError{Type: api.ControlMalformed, Message: fmt.Sprintf("the key %s is that "+
-			"of a call with another tool or other arguments; use another one",
-			api.Shorten(call.Key, 100))}
 	case s.calls.Open() >= api.MaxSessionInFlight:
 		e = &api.ControlError{Type: api.SessionFull,
 			Message: "the session has as many running calls as it may have"}
@@ -81,10 +77,16 @@ func (s *sessionRun) refusal(ctx workflow.Context, call api.SessionCall) *api.Co
 	return e
 }
 
-// repetitionFault returns why a call with an ID that the session knows does not repeat that call;
-// nil if it does. A call with the ID of another caller's must not get its result.
+// repetitionFault returns why a call with an ID or a key that the session knows does not repeat that
+// call; nil if it does. A call with the ID of another caller's must not get its result.
 func (s *sessionRun) repetitionFault(call api.SessionCall) *api.ControlError {
-	if s.calls.Find(call.ID).Caller.Is(call.Caller) {
+	known := s.calls.Find(call.ID)
+	if known == nil {
+		return &api.ControlError{Type: api.ControlMalformed, Message: fmt.Sprintf("the key %s is "+
+			"that of a call with another tool or other arguments; use another one",
+			api.Shorten(call.Key, 100))}
+	}
+	if known.Caller.Is(call.Caller) {
 		return nil
 	}
 	return &api.ControlError{Type: api.ControlMalformed, Message: fmt.Sprintf("the call id %s is "+
@@ -246,9 +248,25 @@ func (s *sessionRun) status(c *session.Call, limit int) api.SessionCallStatus {
 // them. Calls of a once tool that repeat one that is open are attached to it instead. Calls of a
 // tool whose ledger does not answer wait apart from the others.
 func (s *sessionRun) makeCalls(ctx workflow.Context) {
+	ready := s.takeQueue(ctx)
+	if len(ready) == 0 {
+		return
+	}
+	decisions, err := s.pipeline.admitter.admitReady(ctx, requests(ready), 0, false)
+	if err != nil {
+		s.unadmitted(ctx, ready, err)
+		return
+	}
+	s.beginAll(ready, decisions)
+	if rest := ready[len(decisions):]; len(rest) > 0 {
+		s.admitApart(rest)
+	}
+}
+
+// takeQueue empties the queue and returns the calls that can be admitted.
+func (s *sessionRun) takeQueue(ctx workflow.Context) (ready []*sessionCall) {
 	queue := s.queue
 	s.queue = nil
-	var ready []*sessionCall
 	for _, c := range queue {
 		fault := s.pinTool(ctx, c.Tool)
 		if s.pipeline.tools.Of(c.Tool).Effect == api.EffectOnce &&
@@ -265,18 +283,7 @@ func (s *sessionRun) makeCalls(ctx workflow.Context) {
 		}
 		ready = append(ready, c)
 	}
-	if len(ready) == 0 {
-		return
-	}
-	decisions, err := s.pipeline.admitter.admitReady(ctx, requests(ready), 0, false)
-	if err != nil {
-		s.unadmitted(ctx, ready, err)
-		return
-	}
-	s.beginAll(ready, decisions)
-	if rest := ready[len(decisions):]; len(rest) > 0 {
-		s.admitApart(rest)
-	}
+	return ready
 }
 
 // apartCalls are the calls of a tool whose ledger does not answer.

@@ -163,12 +163,17 @@ func newRules(s *Settings, o Options, before *rules) (*rules, error) {
 	if err := r.openKeys(before); err != nil {
 		return nil, err
 	}
-	for _, i := range before.issuers {
-		if !slices.Contains(r.issuers, i) {
+	before.closeIssuers(r.issuers)
+	return r, nil
+}
+
+// closeIssuers closes the issuers that are not used any more.
+func (a *rules) closeIssuers(used []*issuer) {
+	for _, i := range a.issuers {
+		if !slices.Contains(used, i) {
 			i.keys.close()
 		}
 	}
-	return r, nil
 }
 
 // openKeys opens another file of keys than before.
@@ -204,9 +209,7 @@ func (a *rules) closeKeys() {
 
 func (a *rules) close() {
 	a.closeKeys()
-	for _, i := range a.issuers {
-		i.keys.close()
-	}
+	a.closeIssuers(nil)
 }
 
 // rules returns what is in effect.

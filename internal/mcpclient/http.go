@@ -361,15 +361,23 @@ func (b *eventBody) line() ([]byte, error) {
 				continue
 			}
 		}
-		if ends := len(bytes.TrimSpace(line)) == 0; ends && len(b.data) > 0 {
-			line = append(b.message(b.data), line...)
-			b.data = nil
-		} else if len(bytes.TrimSpace(line)) > 0 && !bytes.Contains(line, []byte(":")) {
-			// A field without a value, which the SDK takes for a fault.
-			line = append([]byte(":"), line...)
-		}
-		return line, err
+		return b.withData(line), err
 	}
+}
+
+// withData returns a line without data, behind the message of the event that it ends.
+func (b *eventBody) withData(line []byte) []byte {
+	ends := len(bytes.TrimSpace(line)) == 0
+	switch {
+	case ends && len(b.data) > 0:
+		message := b.message(b.data)
+		b.data = nil
+		return append(message, line...)
+	case !ends && !bytes.Contains(line, []byte(":")):
+		// A field without a value, which the SDK takes for a fault.
+		return append([]byte(":"), line...)
+	}
+	return line
 }
 
 func (b *eventBody) message(message []byte) []byte {

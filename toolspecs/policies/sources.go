@@ -149,12 +149,18 @@ func partsOf(path string, value any) (parts []part) {
 			parts = append(parts, partsOf(fmt.Sprintf("%s[%d]", path, i), e)...)
 		}
 	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(value)) {
-			if !propertyName.MatchString(k) {
-				parts = append(parts, partsOf(path+".key", k)...)
-			}
-			parts = append(parts, partsOf(path+"."+k, value[k])...)
+		return objectParts(path, value)
+	}
+	return parts
+}
+
+// objectParts returns the parts of the values of an object, and of its keys that are values.
+func objectParts(path string, object map[string]any) (parts []part) {
+	for _, k := range slices.Sorted(maps.Keys(object)) {
+		if !propertyName.MatchString(k) {
+			parts = append(parts, partsOf(path+".key", k)...)
 		}
+		parts = append(parts, partsOf(path+"."+k, object[k])...)
 	}
 	return parts
 }

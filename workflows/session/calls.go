@@ -80,6 +80,12 @@ func (c *Call) repeatable(now time.Time) bool {
 	return !c.Ended || c.unknown || c.leftOver(now)
 }
 
+// comparable reports whether a later call may be compared with the call. The client of one that has
+// just ended may leave yet.
+func (c *Call) comparable(now time.Time) bool {
+	return c.Key != "" || c.repeatable(now) || now.Sub(c.endedAt) < keptFor
+}
+
 // leftOver reports whether no client has the outcome of the call or waits for it: that of each
 // submission, of the call and of its repetitions, has left. The outcome belongs to the next equal
 // call then, but not to one that comes so late that its client is likely to intend another one.
@@ -310,8 +316,7 @@ func (c *Calls) State(outcomes bool, now time.Time,
 		r := api.SessionRecord{ID: call.ID, Key: call.Key, RunID: call.RunID,
 			Caller: call.Caller.Bare(), Waiting: waiting[call.ID],
 			Left: call.leftSince(), Unknown: call.unknown}
-		// The client of a call that has just ended may leave yet.
-		if call.Key != "" || call.repeatable(now) || now.Sub(call.endedAt) < keptFor {
+		if call.comparable(now) {
 			r.Digest = call.Digest
 		}
 		if call.attached != nil {

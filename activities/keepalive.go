@@ -119,7 +119,8 @@ type pulse struct {
 	// Every heartbeat carries the last progress and the remote task that the call waits for, if
 	// any. A model step sends its streamed text instead. taskOver is set if the call waits for its
 	// task no more, notes are those of a failure, should the worker be lost, harmless is the number
-	// of attempts that had no effect, acted is set if one may have had one. saving are the waits for a heartbeat that carries such facts.
+	// of attempts that had no effect, acted is set if one may have had one. saving are the waits
+	// for a heartbeat that carries such facts.
 	progress *api.Progress
 	task     *api.RemoteTask
 	taskOver bool

@@ -140,12 +140,12 @@ func TestBatch_UndoRunsForEachCall(t *testing.T) {
 // Ledgers are told of each call of a batch that never started: one that they were not told of would
 // count as running for a month.
 func TestBatch_ThatNeverStartsReleasesItsReservations(t *testing.T) {
-	hold := toolspecs.Spec{Name: "hold", Version: "1.0.0", Description: "Hangs.",
+	blocker := toolspecs.Spec{Name: "hold", Version: "1.0.0", Description: "Hangs.",
 		InputSchema: json.RawMessage(`{"type":"object"}`),
 		Entry:       toolspecs.Entry{Type: toolspecs.KindFunction, Handler: "hang"}}
-	hold.Execution.Access, hold.Execution.Lane = api.AccessExclusive, api.LaneSerial
+	blocker.Execution.Access, blocker.Execution.Lane = api.AccessExclusive, api.LaneSerial
 	l := newLabOf(t, 2, many("echo", func(s *toolspecs.Spec) { s.Execution.Lane = api.LaneSerial }),
-		hold)
+		blocker)
 	l.decisions = func(all []api.AdmissionDecision) {
 		for i := range all {
 			all[i].Reserved = &api.Reservation{Holder: fmt.Sprint("h", i),

@@ -63,10 +63,10 @@ func (s *sessionRun) refusal(ctx workflow.Context, call api.SessionCall) *api.Co
 	case e != nil:
 	case s.ends(ctx) != nil:
 		e = s.ends(ctx)
-	case s.submits >= maxSubmits || s.pipeline.sizes.Updates.Full(ctx) || !s.fits(ctx, call):
+	case s.full(ctx, call):
 		e = &api.ControlError{Type: api.SessionBusy, Message: "the history of the session is " +
 			"full; it takes more calls when those that run have ended"}
-	case s.calls.Find(call.ID) != nil || s.calls.OtherCall(call):
+	case s.calls.Knows(call):
 		e = s.repetitionFault(call)
 	case s.calls.Open() >= api.MaxSessionInFlight:
 		e = &api.ControlError{Type: api.SessionFull,
@@ -77,8 +77,13 @@ func (s *sessionRun) refusal(ctx workflow.Context, call api.SessionCall) *api.Co
 	return e
 }
 
-// repetitionFault returns why a call with an ID or a key that the session knows does not repeat that
-// call; nil if it does. A call with the ID of another caller's must not get its result.
+// full reports whether the history has no room for a call.
+func (s *sessionRun) full(ctx workflow.Context, call api.SessionCall) bool {
+	return s.submits >= maxSubmits || s.pipeline.sizes.Updates.Full(ctx) || !s.fits(ctx, call)
+}
+
+// repetitionFault returns why a call with an ID or a key that the session knows does not repeat
+// that call; nil if it does. A call with the ID of another caller's must not get its result.
 func (s *sessionRun) repetitionFault(call api.SessionCall) *api.ControlError {
 	known := s.calls.Find(call.ID)
 	if known == nil {

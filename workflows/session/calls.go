@@ -221,11 +221,11 @@ func (c *Calls) Submit(call api.SessionCall, runID string) (submitted *Call, fre
 	return submitted, true
 }
 
-// OtherCall reports whether a submitted call has the key of an earlier one with another tool or
-// other arguments.
-func (c *Calls) OtherCall(call api.SessionCall) bool {
+// Knows reports whether a submitted call has the ID of an earlier one, or the key of one with
+// another tool or other arguments.
+func (c *Calls) Knows(call api.SessionCall) bool {
 	earlier := c.byKey[keyOf(call)]
-	return call.Key != "" && earlier != nil && earlier.Digest != "" &&
+	return c.byID[call.ID] != nil || call.Key != "" && earlier != nil && earlier.Digest != "" &&
 		earlier.Digest != api.CallDigest(call.Tool, call.Arguments)
 }
 

@@ -123,7 +123,7 @@ func TestCalls_KeysAreThoseOfOneCall(t *testing.T) {
 			first.Submit(keyed("a", `{"amount":10}`), "run")
 			first.End(first.Find("a"), api.CallOutcome{ID: "a", Error: test.e}, 0, now)
 			for _, c := range []*Calls{first, Restore(first.State(true, now, nil), "run")} {
-				if !c.OtherCall(keyed("b", `{"amount":11}`)) || c.OtherCall(keyed("b", `{"amount":10}`)) {
+				if !c.Knows(keyed("b", `{"amount":11}`)) || c.Knows(keyed("b", `{"amount":10}`)) {
 					t.Error("other arguments are those of the call, or the same are not")
 				}
 				if _, fresh := c.Submit(keyed("b", `{"amount":10}`), "run"); fresh != test.fresh {

@@ -256,15 +256,15 @@ func (b *book) expire(now time.Time) {
 			g.expired = nil
 		}
 	}
-	for _, c := range b.lost(now) {
+	for _, c := range b.overdue(now) {
 		b.remove(c)
 	}
 	b.groups = slices.DeleteFunc(b.groups,
 		func(g *group) bool { return len(g.running)+len(g.ended) == 0 })
 }
 
-// lost returns the calls whose end is not reported any more.
-func (b *book) lost(now time.Time) (all []*call) {
+// overdue returns the calls whose end is not reported any more.
+func (b *book) overdue(now time.Time) (all []*call) {
 	for _, c := range b.calls {
 		if now.Sub(c.Reserved) < api.MaxLedgerWindow.Std() {
 			break
@@ -277,8 +277,8 @@ func (b *book) lost(now time.Time) (all []*call) {
 	return all
 }
 
-// kept returns how long the calls are kept at most, if those in flight end now.
-func (b *book) kept(now time.Time) (left time.Duration) {
+// retention returns how long the calls are kept at most, if those in flight end now.
+func (b *book) retention(now time.Time) (left time.Duration) {
 	for _, g := range b.groups {
 		switch n := len(g.ended); {
 		case len(g.running) > 0:
@@ -331,7 +331,7 @@ const maxHolders = 8
 // again, makes another entry. full is why the call is not entered.
 func (b *book) enter(r api.LedgerRequest, now time.Time) (c *call, full string) {
 	for _, c := range b.byID[callID{r.Run, r.Call}] {
-		if c.Tool != r.Tool || !c.Ended.IsZero() || !same(c.Args, r.Args) {
+		if c.Tool != r.Tool || !c.Ended.IsZero() || !equalArgs(c.Args, r.Args) {
 			continue
 		}
 		if !slices.Contains(c.Holders, r.Holder) {
@@ -355,9 +355,9 @@ func (b *book) enter(r api.LedgerRequest, now time.Time) (c *call, full string) 
 	return b.add(entry), ""
 }
 
-// besides returns the calls that do not count for a request: those of the call itself, whatever
+// excluded returns the calls that do not count for a request: those of the call itself, whatever
 // arguments it was entered with, and those that were entered after it, if it is not the last.
-func (b *book) besides(r api.LedgerRequest, entered *call) []*call {
+func (b *book) excluded(r api.LedgerRequest, entered *call) []*call {
 	others := slices.Clone(b.byID[callID{r.Run, r.Call}])
 	if entered == nil {
 		return others
@@ -390,7 +390,7 @@ func (b *book) ask(q api.LedgerQuery, now time.Time, besides []*call) (r api.Led
 	}
 	switch q.Kind {
 	case api.LedgerSum:
-		r.Sum = less(sum, q.Fields[0], besides).RatString()
+		r.Sum = subtract(sum, q.Fields[0], besides).RatString()
 	case api.LedgerPast:
 		if r.Count > api.MaxLedgerCalls {
 			return api.TooManyLedgerCalls(r.Count)
@@ -401,8 +401,8 @@ func (b *book) ask(q api.LedgerQuery, now time.Time, besides []*call) (r api.Led
 	return r
 }
 
-// less returns a sum without the argument of some calls.
-func less(sum *big.Rat, name string, calls []*call) *big.Rat {
+// subtract returns a sum without the argument of some calls.
+func subtract(sum *big.Rat, name string, calls []*call) *big.Rat {
 	for _, c := range calls {
 		for _, n := range c.numbers {
 			if n.name == name {
@@ -433,7 +433,7 @@ func (b *book) past(q api.LedgerQuery, now time.Time, besides []*call) (list []a
 	return list
 }
 
-func same(a, b map[string]json.RawMessage) bool {
+func equalArgs(a, b map[string]json.RawMessage) bool {
 	if len(a) != len(b) {
 		return false
 	}

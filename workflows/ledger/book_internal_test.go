@@ -18,7 +18,7 @@ type plainBook []api.LedgerEntry
 func (b plainBook) answer(r api.LedgerRequest, now time.Time) (all []api.LedgerResult) {
 	before := slices.IndexFunc(b, func(e api.LedgerEntry) bool {
 		return e.Run == r.Run && e.Call == r.Call && e.Tool == r.Tool && e.Ended.IsZero() &&
-			same(e.Args, r.Args)
+			equalArgs(e.Args, r.Args)
 	})
 	if before < 0 || !r.Record {
 		before = len(b)

@@ -51,10 +51,10 @@ func Ledger(ctx workflow.Context, in api.Packed[api.LedgerState]) error {
 		}
 		l.learn(workflow.Now(ctx))
 		switch {
-		case !l.still(ctx):
+		case !l.handledAll(ctx):
 		case l.empty():
 			return nil
-		case l.worn(ctx):
+		case l.mustContinue(ctx):
 			l.state.Entries = l.book.entries()
 			return workflow.NewContinueAsNewError(ctx, api.LedgerWorkflow, api.Pack(l.state))
 		}
@@ -70,8 +70,8 @@ type ledger struct {
 	news workflow.ReceiveChannel
 }
 
-// still reports whether the workflow has handled everything that it was sent.
-func (l *ledger) still(ctx workflow.Context) bool {
+// handledAll reports whether the workflow has handled everything that it was sent.
+func (l *ledger) handledAll(ctx workflow.Context) bool {
 	return l.news.Len() == 0 && workflow.AllHandlersFinished(ctx)
 }
 
@@ -80,31 +80,35 @@ func (l *ledger) empty() bool {
 	return l.book.size()+len(l.state.Spent)+len(l.state.Dropped) == 0
 }
 
-// worn reports whether another execution has to go on, because a replay of this one costs much.
-func (l *ledger) worn(ctx workflow.Context) bool {
+// mustContinue reports whether another execution has to go on, because a replay of this one costs
+// much.
+func (l *ledger) mustContinue(ctx workflow.Context) bool {
 	return l.book.work > maxWork || workflow.GetInfo(ctx).GetContinueAsNewSuggested()
 }
 
-// wait returns when the execution is worn, or when what the ledger has now may have expired.
+// wait returns when the execution must continue as new, or when what the ledger has now may have
+// expired.
 func (l *ledger) wait(ctx workflow.Context) error {
 	timed, cancel := workflow.WithCancel(ctx)
 	defer cancel()
-	expired := workflow.NewTimerWithOptions(timed, l.kept(workflow.Now(ctx)), workflow.TimerOptions{
+	left := l.retention(workflow.Now(ctx))
+	expired := workflow.NewTimerWithOptions(timed, left, workflow.TimerOptions{
 		Summary: "the last of the calls is forgotten"})
 	for {
 		err := workflow.Await(ctx, func() bool {
-			return l.news.Len() > 0 || expired.IsReady() || l.worn(ctx) && l.still(ctx)
+			return l.news.Len() > 0 || expired.IsReady() || l.mustContinue(ctx) && l.handledAll(ctx)
 		})
-		if err != nil || expired.IsReady() || l.worn(ctx) {
+		if err != nil || expired.IsReady() || l.mustContinue(ctx) {
 			return err
 		}
 		l.learn(workflow.Now(ctx))
 	}
 }
 
-// kept returns how long the calls, sums and notes are kept at most, if the calls in flight end now.
-func (l *ledger) kept(now time.Time) time.Duration {
-	left := max(idle, l.book.kept(now))
+// retention returns how long the calls, sums and notes are kept at most, if the calls in flight end
+// now.
+func (l *ledger) retention(now time.Time) time.Duration {
+	left := max(idle, l.book.retention(now))
 	for _, u := range l.state.Spent {
 		_, next := u.Period.Bounds(u.Start)
 		left = max(left, next.Sub(now))
@@ -137,8 +141,8 @@ func note(notes []api.LedgerNote, id string, now time.Time) []api.LedgerNote {
 	return notes[max(0, len(notes)-maxNotes):]
 }
 
-// noted reports whether an ID is remembered.
-func noted(notes []api.LedgerNote, id string) bool {
+// hasNote reports whether an ID is remembered.
+func hasNote(notes []api.LedgerNote, id string) bool {
 	return slices.ContainsFunc(notes, func(n api.LedgerNote) bool { return n.ID == id })
 }
 
@@ -154,7 +158,7 @@ func (l *ledger) close(ends []api.ReservationEnd, now time.Time) {
 
 // spend adds what model steps used to their periods, once.
 func (l *ledger) spend(news api.LedgerNews, now time.Time) {
-	if len(news.Used) == 0 || noted(l.state.Counted, news.ID) {
+	if len(news.Used) == 0 || hasNote(l.state.Counted, news.ID) {
 		return
 	}
 	l.state.Counted = note(l.state.Counted, news.ID, now)
@@ -203,12 +207,12 @@ func (l *ledger) answer(r api.LedgerRequest, now time.Time) (answer api.LedgerAn
 	l.book.work += requestCost
 	l.close(r.Ends, now)
 	var entered *call
-	if r.Record && !noted(l.state.Dropped, r.Holder) {
+	if r.Record && !hasNote(l.state.Dropped, r.Holder) {
 		if entered, answer.Full = l.book.enter(r, now); answer.Full != "" {
 			return answer
 		}
 	}
-	besides := l.book.besides(r, entered)
+	besides := l.book.excluded(r, entered)
 	for _, q := range r.Queries {
 		answer.Results = append(answer.Results, l.book.ask(q, now, besides))
 	}

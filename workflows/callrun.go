@@ -286,12 +286,24 @@ const (
 	stepVerify
 )
 
-// next decides what follows an attempt with that failure; nil is a success.
+// next decides what follows an attempt with that failure; nil is a success. A call is not repeated
+// beyond the size of a history at which the server ends the run: its last failure is its outcome.
 func (c *callRun) next(ctx workflow.Context, failure *api.Error) callStep {
 	if failure == nil {
 		return stepFinish
 	}
 	c.acted = c.acted || c.tool.MayActBefore(failure, c.task)
+	step := c.after(ctx, failure)
+	events, bytes := c.pipeline.written(ctx)
+	if step != stepFinish &&
+		!c.pipeline.sizes.History.FitAgain(events, bytes, step == stepVerify) {
+		return stepFinish
+	}
+	return step
+}
+
+// after decides what follows a failed attempt, wherever the history ends.
+func (c *callRun) after(ctx workflow.Context, failure *api.Error) callStep {
 	switch {
 	case ctx.Err() != nil:
 		return c.afterCancel(failure)

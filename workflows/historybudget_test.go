@@ -150,3 +150,30 @@ func TestHistoryBudget_RefusesBatchedCalls(t *testing.T) {
 	expect(t, "refused", refused, []string{"1.1 budget_exceeded", "1.3 budget_exceeded",
 		"1.2 budget_exceeded"})
 }
+
+// However often calls fail in a way that repeats or verifies them, the history stays under the size
+// at which the server ends the run, so that what they did is undone. Each call adds what it costs at
+// most: an attempt with its pause 14 events with workflow tasks, an admission of a verification 4.
+func TestHistoryBudget_BoundsRepetitions(t *testing.T) {
+	for name, failure := range map[string]func() error{"returned": notStarted, "lost": lost} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			length := l.grows(47_000, 1<<20, 14, 1<<10)
+			l.returns = func(activity.Info) error { return failure() }
+			c := call("echo", `{"value":1}`)
+			c.Repeat = 100
+			l.runAgent(agent(step(c), answer("done")), "Go.")
+			r := l.result()
+			if r.Answer != "done" || r.Usage.Calls != 100 || r.Usage.Failed != 100 {
+				t.Errorf("result: %+v", r)
+			}
+			events, _ := length()
+			if events > serverEvents {
+				t.Errorf("the history has %d events", events)
+			}
+			if n := len(l.scheduled); n <= 100 {
+				t.Errorf("%d attempts of 100 calls: nothing was repeated", n)
+			}
+		})
+	}
+}

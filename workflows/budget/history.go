@@ -20,7 +20,10 @@ const (
 // What a call adds to history at most: so many events, and besides its arguments and its result so
 // many bytes. A sub-agent's answer comes with what undoes its calls.
 const (
-	eventsOfCall     = 9
+	eventsOfCall = 9
+	// eventsOfVerify are those of asking twice whether a call took effect: two admissions, two calls,
+	// a timer, the end of the call, and the workflow tasks of each.
+	eventsOfVerify   = 36
 	bytesOfCall      = 4 << 10
 	bytesOfAgent     = 256 << 10
 	defaultMaxResult = 32 << 10
@@ -77,13 +80,30 @@ func (r *History) MaxResult(t api.Tool) int {
 	return most
 }
 
+// FitAgain reports whether a running call may be made once more in a history of that size: what it
+// has added so far is part of that size, and it may add as much again. verify is set if its outcome
+// is determined first.
+func (r *History) FitAgain(events, bytes int, verify bool) bool {
+	mostEvents, mostBytes := r.most()
+	events += r.running.Len() * eventsOfCall
+	if verify {
+		events += eventsOfVerify
+	}
+	return events <= mostEvents && bytes+r.bytes <= mostBytes
+}
+
+// most returns the bounds of the history.
+func (r *History) most() (events, bytes int) {
+	if r.Undoing {
+		return maxEvents + moreToUndo, maxBytes + moreToUndoMiB
+	}
+	return maxEvents, maxBytes
+}
+
 // Fit returns how many of n calls, from the first on, may begin beside those that run in a history
 // of that size. need returns how many bytes call i may add.
 func (r *History) Fit(events, bytes, n int, need func(i int) int) int {
-	mostEvents, mostBytes := maxEvents, maxBytes
-	if r.Undoing {
-		mostEvents, mostBytes = maxEvents+moreToUndo, maxBytes+moreToUndoMiB
-	}
+	mostEvents, mostBytes := r.most()
 	events, bytes = events+r.running.Len()*eventsOfCall, bytes+r.bytes
 	for i := range n {
 		events, bytes = events+eventsOfCall, bytes+need(i)

@@ -152,8 +152,8 @@ func TestHistoryBudget_RefusesBatchedCalls(t *testing.T) {
 }
 
 // However often calls fail in a way that repeats or verifies them, the history stays under the size
-// at which the server ends the run, so that what they did is undone. Each call adds what it costs at
-// most: an attempt with its pause 14 events with workflow tasks, an admission of a verification 4.
+// at which the server ends the run, so that what they did is undone. Each call adds what it costs
+// at most: an attempt and its pause 14 events, with their workflow tasks.
 func TestHistoryBudget_BoundsRepetitions(t *testing.T) {
 	for name, failure := range map[string]func() error{"returned": notStarted, "lost": lost} {
 		t.Run(name, func(t *testing.T) {

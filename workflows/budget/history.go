@@ -21,8 +21,8 @@ const (
 // many bytes. A sub-agent's answer comes with what undoes its calls.
 const (
 	eventsOfCall = 9
-	// eventsOfVerify are those of asking twice whether a call took effect: two admissions, two calls,
-	// a timer, the end of the call, and the workflow tasks of each.
+	// eventsOfVerify are those of asking twice whether a call took effect: two admissions, two
+	// calls, a timer, the end of the call, and the workflow tasks of each.
 	eventsOfVerify   = 36
 	bytesOfCall      = 4 << 10
 	bytesOfAgent     = 256 << 10

@@ -156,7 +156,8 @@ func (c *conversation) repeat(b block, call api.SessionCall, first api.SessionCa
 	case leaveOther:
 		c.leaveCall(second.ID)
 	}
-	if one.told = c.outcome(second, status); b.leave == leaveOther {
+	// A repetition that is not attached is an intention of its own.
+	if one.told = c.outcome(second, status); b.leave == leaveOther && status.Attached {
 		one.told = c.outcome(call, first)
 	}
 	c.note(one)

@@ -89,6 +89,23 @@ func TestActivityFailure_KeepsThatAnAttemptMayHaveActed(t *testing.T) {
 	}
 }
 
+// A call with effect read has none, whatever a worker says that does not know its tool.
+func TestActivityFailure_OfAReadHasNoEffect(t *testing.T) {
+	for _, effect := range []Effect{EffectRead, EffectIdempotent} {
+		marked := (&Error{Type: ErrExecutorNotFound, NotStarted: true}).AfterEffect()
+		detail, err := json.Marshal(marked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := ActivityFailure{Type: string(marked.Type),
+			Details: func(v any) error { return json.Unmarshal(detail, v) }}
+		e := f.CallError(Tool{Name: "t", Lane: "general", Effect: effect}, Route{})
+		if acted := effect != EffectRead; e.MayHaveActed() != acted || len(e.Notes) > 0 != acted {
+			t.Errorf("%s: %+v", effect, e)
+		}
+	}
+}
+
 // The outcome of a call whose worker was lost says what the last heartbeat had to say.
 func TestActivityFailure_KeepsTheNotesOfTheLastHeartbeat(t *testing.T) {
 	beat, err := json.Marshal(Heartbeat{Notes: []string{"this is a new instance"}})

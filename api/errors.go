@@ -355,10 +355,15 @@ func (e *Error) SetUnclear(effect Effect) {
 	}
 }
 
-// under returns the error as one of the tool: a call with effect read has no effect.
+// earlierNote says that AfterEffect has marked an error.
+const earlierNote = "an earlier attempt of the call may have taken effect"
+
+// under returns the error as one of the tool: a call with effect read has no effect, which a worker
+// that cannot get the toolspec does not know.
 func (e *Error) under(tool Tool) *Error {
 	if tool.Effect == EffectRead {
 		e.Unclear = false
+		e.Notes = slices.DeleteFunc(e.Notes, func(n string) bool { return n == earlierNote })
 	}
 	return e
 }
@@ -374,8 +379,7 @@ func (e *Error) AfterEffect() *Error {
 	if marked.BeforeStart() {
 		marked.Phase = PhaseExecution
 	}
-	marked.Notes = append(slices.Clone(e.Notes),
-		"an earlier attempt of the call may have taken effect")
+	marked.Notes = append(slices.Clone(e.Notes), earlierNote)
 	return &marked
 }
 

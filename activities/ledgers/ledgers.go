@@ -39,7 +39,7 @@ type lines struct {
 	usage line[struct{}, api.PrincipalUsage]
 }
 
-// ask is a request to enter a call, news what a ledger is told.
+// ask is a request to enter a call, news a report to a ledger.
 type (
 	ask struct {
 		api.LedgerRequest

@@ -162,8 +162,8 @@ func TestReserve_AsksOnceForAllThatWait(t *testing.T) {
 	}
 }
 
-// Calls that nobody waits for any more are not sent.
-func TestReserve_LeavesOutWhatNobodyWaitsFor(t *testing.T) {
+// Calls whose callers have stopped waiting are not sent.
+func TestReserve_LeavesOutCallsWithoutACaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	under, goOn := make(chan struct{}), make(chan struct{})
 	s := &server{onUpdate: sync.OnceFunc(func() {
@@ -204,8 +204,8 @@ func TestReserve_ReturnsTheLastErrorWhenItsTimeEnds(t *testing.T) {
 	}
 }
 
-// A ledger that has ended has nothing to be told. One that cannot be reached does not keep the
-// others from being told, and is told again.
+// A ledger that has ended gets no report. One that cannot be reached does not delay those to the
+// others, and gets its report later.
 func TestClose_TellsAllLedgers(t *testing.T) {
 	ends := api.ReservationEnds{}
 	for _, id := range []string{"one", "other"} {

@@ -44,7 +44,7 @@ type line[T, R any] struct {
 // waiter is a value with whoever waits for its result.
 type waiter[T, R any] struct {
 	value T
-	// left is closed when nobody waits any more, ended when there is a result or an error.
+	// left is closed when the caller has stopped waiting, ended when there is a result or an error.
 	left   <-chan struct{}
 	ended  chan struct{}
 	result R
@@ -95,15 +95,15 @@ func (l *line[T, R]) unanswered(cause error) error {
 	return errors.Join(cause, l.failure)
 }
 
-// run sends requests until nobody waits.
+// run sends requests until no caller waits.
 func (l *line[T, R]) run() {
 	for batch := l.next(); len(batch) > 0; batch = l.next() {
 		l.deliver(batch)
 	}
 }
 
-// next returns the values of the next request. Those that nobody waits for any more are left out,
-// so that a ledger that lags does not work for nothing.
+// next returns the values of the next request. Those whose callers have stopped waiting are left
+// out, so that a ledger that lags does not work for nothing.
 func (l *line[T, R]) next() []*waiter[T, R] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -127,8 +127,8 @@ func (l *line[T, R]) next() []*waiter[T, R] {
 	return batch
 }
 
-// deliver makes attempts until one is answered or nobody waits. What the answer leaves out is sent
-// first in the next request.
+// deliver makes attempts until one is answered or no caller waits. What the answer leaves out is
+// sent first in the next request.
 func (l *line[T, R]) deliver(batch []*waiter[T, R]) {
 	ctx, cancel := awaitContext(batch)
 	defer cancel()
@@ -165,7 +165,7 @@ func (l *line[T, R]) deliver(batch []*waiter[T, R]) {
 	}
 }
 
-// awaitContext returns a context that ends when nobody waits for any of the values.
+// awaitContext returns a context that ends when no caller waits for any of the values.
 func awaitContext[T, R any](batch []*waiter[T, R]) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {

@@ -19,7 +19,7 @@ execution: {lane: desk, effect: once, heartbeat: 1s, timeout: 1m}
 ---
 name: hold_nowhere
 version: 1.0.0
-description: Holds where nobody works.
+description: Waits on a lane without a worker.
 parameters: [{name: what, type: string, required: true}]
 entry: {type: function, handler: book}
 execution: {lane: nowhere, effect: once, heartbeat: 1s}

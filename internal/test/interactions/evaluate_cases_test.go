@@ -189,7 +189,7 @@ func TestEvaluate_FindsBrokenPromises(t *testing.T) {
 	}
 }
 
-// What clients of a session are told is compared with the ledger.
+// The answers to clients of a session are compared with the ledger.
 func TestEvaluate_ComparesWhatClientsWereTold(t *testing.T) {
 	done := &api.CallOutcome{Result: &api.Result{}}
 	failed := func(kind api.ErrorType) *api.CallOutcome {

@@ -7,7 +7,6 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/toolspecs"
-	"go.temporal.io/sdk/activity"
 )
 
 // lastLook is the least time that an attempt has for the task of an earlier one: the task may have
@@ -19,10 +18,7 @@ func (p *pulse) withTask(ctx context.Context, t attempt) context.Context {
 	if p == nil {
 		return ctx
 	}
-	var last api.Heartbeat
-	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &last) != nil {
-		last = api.Heartbeat{}
-	}
+	last := executor.LastHeartbeat(ctx)
 	resumed := earlierTask(last, t)
 	p.mu.Lock()
 	p.task, p.harmless, p.acted = resumed, last.Harmless, last.Acted

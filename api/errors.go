@@ -287,14 +287,15 @@ func (t Tool) schedulable() bool { return t.Dispatch.Schedules() && t.Lane != La
 
 func (f ActivityFailure) callError(tool Tool, route Route) *Error {
 	switch {
-	case f.requeued(route):
-		return lostWaiting(tool.Lane)
 	case f.Timeout != "":
 		e, last := timeoutError(f.Timeout, tool), f.lastHeartbeat()
+		if f.requeued(route) {
+			e = lostWaiting(tool.Lane)
+		}
 		if e.Notes = last.Notes; last.Acted {
 			e = e.AfterEffect()
 		}
-		return e
+		return e.under(tool)
 	case f.Cancelled:
 		return f.cancelled(tool)
 	}
@@ -424,18 +425,10 @@ func (e *Error) BeforeStart() bool {
 	return e.NotStarted || e.Phase == PhasePreValidation || e.Phase == PhasePreExecution
 }
 
-// Waiting is the last heartbeat of a call that waits on a worker for a slot of its lane. If the
-// worker is lost then, the call has not started.
-type Waiting struct {
-	Waiting bool `json:"waiting"`
-}
-
 // requeued reports whether the activity ended before the tool started, without an error that says
 // so.
 func (f ActivityFailure) requeued(route Route) bool {
-	var w Waiting
-	return route.Holds && f.Timeout == TimeoutHeartbeat && f.LastHeartbeat != nil &&
-		f.LastHeartbeat(&w) == nil && w.Waiting
+	return route.Holds && f.Timeout == TimeoutHeartbeat && f.lastHeartbeat().Waiting
 }
 
 // lostWaiting is the error of a call whose worker was lost while the call waited.

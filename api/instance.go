@@ -275,9 +275,13 @@ type RemoteTask struct {
 	Until time.Time `json:"until"`
 }
 
-// Heartbeat are the details of a heartbeat of a call.
+// Heartbeat are the details of a heartbeat of a call. An attempt that reports nothing of its own
+// passes on what earlier ones reported.
 type Heartbeat struct {
 	Progress
+	// Waiting says that the call waits on a worker for a slot of its lane: if the worker is lost,
+	// the attempt has not started.
+	Waiting bool `json:"waiting,omitempty"`
 	// Task is the task that the call waits for; nil if there is none. TaskOver is set if there was
 	// one, and it is of no more use to the call.
 	Task     *RemoteTask `json:"remote_task,omitempty"`

@@ -117,7 +117,7 @@ func openRun(t *testing.T) *archivedRun {
 	hosted := activity("2.0", "waiting", queue)
 	hosted.State, hosted.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(1)
 	hosted.LastWorkerIdentity = "worker-1"
-	hosted.HeartbeatDetails = payloads(t, api.Waiting{Waiting: true})
+	hosted.HeartbeatDetails = payloads(t, api.Heartbeat{Waiting: true})
 	flaky := activity("2.2", "flaky", queue)
 	flaky.State, flaky.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, at(1)
 	flaky.LastAttemptCompleteTime = at(

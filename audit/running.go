@@ -178,7 +178,7 @@ func activityState(a *workflowpb.PendingActivityInfo) (State, time.Time) {
 
 // waitsWithHolder reports whether a worker has a call and lets it wait for a slot of its lane.
 func waitsWithHolder(a *workflowpb.PendingActivityInfo) bool {
-	var w api.Waiting
+	var w api.Heartbeat
 	return len(a.GetHeartbeatDetails().GetPayloads()) > 0 &&
 		pb.Decode(a.GetHeartbeatDetails(), &w) == nil &&
 		w.Waiting

@@ -6,6 +6,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 )
@@ -87,16 +88,22 @@ func TestEarlierAttempts_AreRememberedOverActivities(t *testing.T) {
 			Requeue: true, Message: "gave up the lane; nothing ran"}).AfterEffect()
 		return executor.Failure(e)
 	}
+	waited := func() error {
+		return temporal.NewHeartbeatTimeoutError(api.Heartbeat{Waiting: true, Acted: true})
+	}
 	for name, test := range map[string]struct {
 		failures []func() error
 		acted    bool
 	}{
+		"lost while it waited late":    {[]func() error{lost, lost, waited, refused}, true},
 		"lost, then refused":           {[]func() error{lost, lost, lost, refused}, true},
 		"returned late, then refused":  {[]func() error{returned, refused}, true},
 		"returned at once and refused": {[]func() error{notStarted, refused}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newBookings(t)
+			queueSize := 3
+			l.lanes = lanes.Of(api.Lane{Name: "general", Limit: 1, QueueSize: &queueSize})
 			attempt := 0
 			l.returns = func(activity.Info) error {
 				attempt++

@@ -44,7 +44,7 @@ func Cancelled(failed *api.Error) error { return temporal.NewCanceledError(Valid
 // of the last attempt only: that of a call says what an earlier one may have done. call is false
 // for a model step.
 func Refusal(ctx context.Context, refused *api.Error, call bool) error {
-	if call && harmlessAttempts(ctx) < activity.GetInfo(ctx).Attempt-1 {
+	if call && LastHeartbeat(ctx).Harmless < activity.GetInfo(ctx).Attempt-1 {
 		refused = refused.AfterEffect()
 	}
 	if refused.Type == api.ErrCancelled {
@@ -53,14 +53,14 @@ func Refusal(ctx context.Context, refused *api.Error, call bool) error {
 	return Failure(refused)
 }
 
-// harmlessAttempts returns the number of attempts of the activity, from the first, that are known
-// to have had no effect.
-func harmlessAttempts(ctx context.Context) int32 {
-	var last api.Heartbeat
-	if !activity.HasHeartbeatDetails(ctx) || activity.GetHeartbeatDetails(ctx, &last) != nil {
-		return 0
+// LastHeartbeat returns the last heartbeat of the activity's earlier attempts; a zero one if there
+// is none, or if ctx is not that of an activity.
+func LastHeartbeat(ctx context.Context) (last api.Heartbeat) {
+	if !activity.IsActivity(ctx) || !activity.HasHeartbeatDetails(ctx) ||
+		activity.GetHeartbeatDetails(ctx, &last) != nil {
+		return api.Heartbeat{}
 	}
-	return last.Harmless
+	return last
 }
 
 // ValidError returns the error with all of its text as valid UTF-8.

@@ -219,7 +219,7 @@ func (q *slotQueue) awaitTurn(ctx context.Context, info activity.Info, x api.Exe
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w := &waiter{queue: q, info: info, told: info.Attempt > 1, cancel: cancel}
+	w := &waiter{queue: q, info: info, earlier: executor.LastHeartbeat(ctx), cancel: cancel}
 	defer w.end()
 	e := entrant{deadline: deadline, stays: x.Own || x.Requeues >= maxReturns, own: x.Own,
 		sharer: sharer{levelOf(info), cmp.Or(x.Fairness, info.Priority.FairnessKey)}}

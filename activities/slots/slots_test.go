@@ -23,8 +23,8 @@ import (
 // slotsServer is the server as a holder of slots uses it: it accepts heartbeats.
 type slotsServer struct {
 	client.Client
-	// calls are the heartbeats of calls: how many details each had.
-	calls chan int
+	// calls are the heartbeats of calls.
+	calls chan api.Heartbeat
 	*timeouts
 }
 
@@ -48,7 +48,7 @@ func (s *timeouts) UpdateActivityOptions(_ context.Context,
 func (s slotsServer) RecordActivityHeartbeat(_ context.Context, token []byte,
 	details ...any) error {
 	if string(token) == "call" {
-		s.calls <- len(details)
+		s.calls <- details[0].(api.Heartbeat)
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ type slotsProcess struct {
 
 func newSlotsProcess(t *testing.T) *slotsProcess {
 	t.Helper()
-	p := &slotsProcess{server: slotsServer{calls: make(chan int, 100), timeouts: &timeouts{
+	p := &slotsProcess{server: slotsServer{calls: make(chan api.Heartbeat, 100), timeouts: &timeouts{
 		requested: make(chan time.Duration, 10), answer: func() error { return nil }}},
 		exited: make(chan struct{}, 1), workerSlotsAll: make(chan *WorkerSlots, 10_000)}
 	always := lanes.Of()
@@ -310,7 +310,8 @@ func TestSlots_EachAttemptReportsItsStart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := expect.Receive(t, "a heartbeat", p.server.calls); n != 0 || len(p.server.calls) != 0 {
-		t.Errorf("a heartbeat with %d details, and %d more", n, len(p.server.calls))
+	told := expect.Receive(t, "a heartbeat", p.server.calls)
+	if told.Waiting || !told.Acted || len(p.server.calls) != 0 {
+		t.Errorf("a heartbeat %+v, and %d more", told, len(p.server.calls))
 	}
 }

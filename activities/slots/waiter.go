@@ -23,9 +23,9 @@ import (
 type waiter struct {
 	queue *slotQueue
 	info  activity.Info
-	// told means that an earlier attempt may have recorded that it waits, which the server keeps
-	// until the next heartbeat.
-	told bool
+	// earlier is what earlier attempts reported, also that they wait. Each heartbeat passes it on,
+	// because the server keeps the last one only.
+	earlier api.Heartbeat
 	// cancel ends the waiting when the server reports that the call was cancelled.
 	cancel context.CancelCauseFunc
 
@@ -59,7 +59,7 @@ func (w *waiter) beats(ctx context.Context) {
 		return
 	}
 	for waited := false; ; waited = true {
-		w.result = w.beat(api.Waiting{Waiting: true})
+		w.result = w.beat(true)
 		switch {
 		case temporal.IsCanceledError(w.result):
 			w.cancel(w.result)
@@ -108,10 +108,15 @@ func (w *waiter) resize(ctx context.Context, timeout time.Duration) error {
 	return lease.SetTimeout(ctx, w.queue.holder.config.Client, w.info, timeout)
 }
 
-func (w *waiter) beat(details ...any) error {
+// beat records that the call waits, or that it starts.
+func (w *waiter) beat(waits bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.queue.holder.lease.Patience())
 	defer cancel()
-	err := w.queue.holder.config.Client.RecordActivityHeartbeat(ctx, w.info.TaskToken, details...)
+	told := w.earlier
+	told.Waiting = waits
+	// An attempt that did not say that it was harmless may have acted.
+	told.Acted = told.Acted || told.Harmless < w.info.Attempt-1
+	err := w.queue.holder.config.Client.RecordActivityHeartbeat(ctx, w.info.TaskToken, told)
 	if errors.Is(err, activity.ErrActivityPaused) || errors.Is(err, activity.ErrActivityReset) {
 		return nil
 	}
@@ -122,7 +127,7 @@ func (w *waiter) beat(details ...any) error {
 // started, and restores its heartbeat timeout. It returns an error if the call was cancelled, if an
 // earlier heartbeat may still be in flight, or if the server may still have the short timeout.
 func (w *waiter) started() error {
-	if w.stop == nil && !w.told {
+	if w.stop == nil && w.info.Attempt <= 1 {
 		return nil
 	}
 	w.end()
@@ -134,7 +139,7 @@ func (w *waiter) started() error {
 			return err
 		}
 	}
-	return w.beat()
+	return w.beat(false)
 }
 
 // end stops the heartbeats.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 )
 
 // answerWithin bounds the time in which a keeper that is filled to its bound answers after its
@@ -94,6 +95,37 @@ func TestLaneKeeper_StartsCallsWhileItsHistoryIsLong(t *testing.T) {
 	l.result(l.runCall("beside", "work", `{"ms":1}`))
 	l.openGate()
 	l.result(waiting)
+}
+
+// A lane has at most 64 groups. Its keeper has more events than the 4,096 from which on the server
+// suggests to continue as new, and then gets another division from the next worker.
+func TestLaneKeeper_AnswersSoonAfterAKilledWorkerWhenItIsFull(t *testing.T) {
+	const events = 4_200
+	l := newLanesLab(t, poolTools, "lanes: {pool: {limit: 64, holders: 64, lease: 2s}}")
+	first := l.worker()
+	id := api.LaneWorkflowID(api.DefaultTaskQueue, "pool")
+	l.result(l.runCall("before", "work", `{"ms":1}`))
+	lane := api.Lane{Name: "pool", Limit: 64, Holders: 64, Lease: api.Duration(2 * time.Second)}
+	for l.length(id) < events {
+		l.signals(id, 200, func(int) (string, any) { return api.ConfigureLaneSignal, lane })
+	}
+	first.Kill()
+	l.configure("lanes: {pool: {limit: 64, holders: 63, lease: 2s}}")
+	l.worker()
+	lane.Holders = 63
+	l.answers(id)
+	l.await("for the new division", func() bool { return l.division(id) == lane.Groups() })
+	l.result(l.runCall("after", "work", `{"ms":1}`))
+}
+
+// division returns the division into groups that a lane's keeper reports.
+func (l *lab) division(id string) (groups string) {
+	l.t.Helper()
+	described, err := l.Client.DescribeWorkflowExecution(l.ctx, id, "")
+	l.must(err)
+	memo := described.GetWorkflowExecutionInfo().GetMemo().GetFields()[api.HoldersMemo]
+	l.must(converter.GetDefaultDataConverter().FromPayload(memo, &groups))
+	return groups
 }
 
 // talkTools declares tools of a stateful instance of a conversation.

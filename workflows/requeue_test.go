@@ -159,7 +159,9 @@ func TestRequeue_IsBounded(t *testing.T) {
 // The call is scheduled again only if its last heartbeat says that it waited with its lane's
 // holder. A tool that must not run twice is not repeated otherwise.
 func TestRequeue_OfCallsThatWaitedWithALostWorker(t *testing.T) {
-	waited := func() error { return temporal.NewHeartbeatTimeoutError(api.Heartbeat{Waiting: true}) }
+	waited := func() error {
+		return temporal.NewHeartbeatTimeoutError(api.Heartbeat{Waiting: true})
+	}
 	began := func() error { return temporal.NewHeartbeatTimeoutError() }
 	historyBudget := 3
 	hosts := lanes.Of(api.Lane{Name: "serial", Limit: 1, QueueSize: &historyBudget})

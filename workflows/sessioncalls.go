@@ -274,8 +274,8 @@ func (s *sessionRun) takeQueue(ctx workflow.Context) (ready []*sessionCall) {
 	s.queue = nil
 	for _, c := range queue {
 		fault := s.pinTool(ctx, c.Tool)
-		if s.pipeline.tools.Of(c.Tool).Effect == api.EffectOnce &&
-			s.calls.AttachOnce(c.Call, workflow.Now(ctx)) {
+		if repeated := s.findRepeated(ctx, c.Call); repeated != nil {
+			s.calls.Attach(c.Call, repeated)
 			continue
 		}
 		if fault != "" && ctx.Err() == nil {
@@ -289,6 +289,35 @@ func (s *sessionRun) takeQueue(ctx workflow.Context) (ready []*sessionCall) {
 		ready = append(ready, c)
 	}
 	return ready
+}
+
+// findRepeated returns the call that a queued one repeats; nil for none. A workflow task takes its
+// updates before the ends of activities that history has from before. A client that knows of such
+// an end, by a query, does not repeat the call that has ended: it makes another one.
+func (s *sessionRun) findRepeated(ctx workflow.Context, c *session.Call) *session.Call {
+	if s.pipeline.tools.Of(c.Tool).Effect != api.EffectOnce {
+		return nil
+	}
+	repeated := s.calls.FindRepeated(c, workflow.Now(ctx))
+	if repeated == nil || repeated.Ended {
+		return repeated
+	}
+	letOthersRun(ctx)
+	return s.calls.FindRepeated(c, workflow.Now(ctx))
+}
+
+// deepest is how many coroutines an end passes through until its call has ended: that of the
+// attempts, that of the session's call, and one more to be safe.
+const deepest = 3
+
+// letOthersRun returns when the other coroutines have taken what the workflow task brought. They
+// run in turn, new ones last.
+func letOthersRun(ctx workflow.Context) {
+	for range deepest {
+		ran := false
+		workflow.Go(ctx, func(workflow.Context) { ran = true })
+		_ = workflow.Await(ctx, func() bool { return ran }) // a cancelled run makes no call
+	}
 }
 
 // apartCalls are the calls of a tool whose ledger does not answer.

@@ -64,7 +64,8 @@ type slotsProcess struct {
 
 func newSlotsProcess(t *testing.T) *slotsProcess {
 	t.Helper()
-	p := &slotsProcess{server: slotsServer{calls: make(chan api.Heartbeat, 100), timeouts: &timeouts{
+	calls := make(chan api.Heartbeat, 100)
+	p := &slotsProcess{server: slotsServer{calls: calls, timeouts: &timeouts{
 		requested: make(chan time.Duration, 10), answer: func() error { return nil }}},
 		exited: make(chan struct{}, 1), workerSlotsAll: make(chan *WorkerSlots, 10_000)}
 	always := lanes.Of()

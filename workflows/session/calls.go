@@ -242,26 +242,31 @@ func (c *Calls) attach(call, to *Call) {
 	to.repetitions = append(to.repetitions, call)
 }
 
-// AttachOnce attaches an open call of a once tool to an earlier call of its caller with the same
-// tool and arguments that has not ended, that may have taken effect, or whose clients all left
-// without it minutes ago at most, and reports whether there is one. Only one call gets an
-// outcome that clients left. A call with a key of its own is another call.
-func (c *Calls) AttachOnce(call *Call, now time.Time) bool {
+// FindRepeated returns the call that an open call of a once tool repeats: an earlier one of its
+// caller with the same tool and arguments that has not ended, that may have taken effect, or whose
+// clients all left without its outcome minutes ago at most; nil for none. A call with a key of its
+// own is another call.
+func (c *Calls) FindRepeated(call *Call, now time.Time) *Call {
 	if call.Key != "" {
-		return false
+		return nil
 	}
 	for _, earlier := range c.all {
 		if earlier == call {
-			return false
+			return nil
 		}
 		if earlier.attached == nil && earlier.repeatable(now) && earlier.Digest == call.Digest &&
 			earlier.Caller.Is(call.Caller) {
-			c.attach(call, earlier)
-			c.open = without(c.open, call)
-			return true
+			return earlier
 		}
 	}
-	return false
+	return nil
+}
+
+// Attach makes an open call a repetition of another one. Only one call gets an outcome that clients
+// left.
+func (c *Calls) Attach(call, to *Call) {
+	c.attach(call, to)
+	c.open = without(c.open, call)
 }
 
 // Start takes a call that is admitted and waits for the calls that Before returns. They are those

@@ -39,7 +39,7 @@ func TestCalls_AttachOnlyToThoseOfTheSameCaller(t *testing.T) {
 			test.change(&again.Caller)
 			test.change(&withKey.Caller)
 			repeated, _ := c.Submit(again, "run")
-			if c.AttachOnce(repeated, now) != test.attaches {
+			if (c.FindRepeated(repeated, now) != nil) != test.attaches {
 				t.Errorf("an equal call attaches: %t", !test.attaches)
 			}
 			if _, fresh := c.Submit(withKey, "run"); fresh == test.attaches {
@@ -56,7 +56,9 @@ func TestCalls_GiveAResultThatAllClientsLeftToOneEqualCall(t *testing.T) {
 	submit := func(id string) event {
 		return func(c *Calls) {
 			call, _ := c.Submit(pay(id), "run")
-			c.AttachOnce(call, now)
+			if repeated := c.FindRepeated(call, now); repeated != nil {
+				c.Attach(call, repeated)
+			}
 		}
 	}
 	leave := func(id string) event { return func(c *Calls) { c.Find(id).Left = now } }
@@ -92,7 +94,7 @@ func TestCalls_GiveAResultThatAllClientsLeftToOneEqualCall(t *testing.T) {
 			at := now.Add(test.later)
 			for _, calls := range []*Calls{c, Restore(c.State(true, at, nil), "run")} {
 				next, _ := calls.Submit(pay("next"), "run")
-				if calls.AttachOnce(next, at) != test.gets {
+				if (calls.FindRepeated(next, at) != nil) != test.gets {
 					t.Errorf("the next equal call gets the result: %t", !test.gets)
 				}
 			}

@@ -22,26 +22,34 @@ func (l *lab) laneWorker(flags ...string) {
 		"testdata/lanes.yaml"}, flags...)...)
 }
 
-// requeues starts another worker of the lane that returns the first n calls unstarted.
-func (l *lab) requeues(n int64) {
+// elsewhere starts a worker of the lane elsewhere in this process, which executes no workflows.
+// answer gets the number of a call, from 1.
+func (l *lab) elsewhere(answer func(n int64) *api.Error) {
 	l.t.Helper()
 	var calls atomic.Int64
 	w := worker.New(l.Client, api.Queue(api.DefaultTaskQueue, "elsewhere"),
 		worker.Options{DisableWorkflowWorker: true})
 	w.RegisterDynamicActivity(func(_ context.Context, input converter.EncodedValues) (api.Result,
 		error) {
-		if calls.Add(1) <= n {
-			return api.Result{}, executor.Failure(&api.Error{Type: api.ErrWorkerLost,
-				Phase:   api.PhasePreExecution,
-				Message: "gave up the lane; nothing ran", NotStarted: true,
-				Requeue: true})
+		if failure := answer(calls.Add(1)); failure != nil {
+			return api.Result{}, executor.Failure(failure)
 		}
 		return api.Result{Output: []byte(`"given"`), Tokens: 1}, nil
 	}, activity.DynamicRegisterOptions{})
-	if err := w.Start(); err != nil {
-		l.t.Fatal(err)
-	}
+	l.must(w.Start())
 	l.t.Cleanup(w.Stop)
+}
+
+// requeues starts another worker of the lane that returns the first n calls unstarted.
+func (l *lab) requeues(n int64) {
+	l.t.Helper()
+	l.elsewhere(func(call int64) *api.Error {
+		if call > n {
+			return nil
+		}
+		return &api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution,
+			Message: "gave up the lane; nothing ran", NotStarted: true, Requeue: true}
+	})
 }
 
 // runPriorities starts a plan whose calls have priorities, in a high-priority run of a

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -158,6 +160,51 @@ func TestSessionRun_TakesACallOfTwoClientsOnce(t *testing.T) {
 		Arguments: "{}"})
 	if n := len(l.entries()); n != 2 {
 		t.Errorf("%d calls were executed", n)
+	}
+}
+
+// A call is made while no worker executes workflows, and the client learns by other means that the
+// equal one before it has ended. The worker that comes then takes the update before the end of the
+// activity, and makes the call nevertheless.
+func TestSessionRun_MakesACallAnewAfterTheEqualOneEnded(t *testing.T) {
+	l := newLab(t)
+	dir := t.TempDir()
+	lanes := filepath.Join(dir, "lanes.yaml")
+	l.writeFile(lanes, "lanes: {elsewhere: {}}\n")
+	l.must(os.Mkdir(filepath.Join(dir, "tools"), 0o700))
+	l.writeFile(filepath.Join(dir, "tools", "pay.yaml"), `name: pay
+version: 1.0.0
+description: Pays.
+entry: {type: function, handler: hold}
+execution: {effect: once, lane: elsewhere, heartbeat: 1m}
+`)
+	flags := []string{"--tools", filepath.Join(dir, "tools"), "--lanes-file", lanes,
+		"--lanes", "general"}
+	first := l.workerIn(nil, flags...)
+	began, end := make(chan int64, 2), make(chan struct{})
+	l.elsewhere(func(n int64) *api.Error {
+		began <- n
+		<-end
+		return nil
+	})
+	s := l.session("session/anew")
+	call := api.SessionCall{ID: "c1", Tool: "pay", Arguments: "{}"}
+	if _, err := s.Call(l.ctx, call); err != nil {
+		t.Fatal(err)
+	}
+	l.await("for the call", func() bool { return len(began) == 1 })
+	first.Kill()
+	close(end)
+	l.await("for the end of the call", func() bool {
+		described, err := l.Client.DescribeWorkflowExecution(l.ctx, "session/anew", "")
+		return err == nil && len(described.GetPendingActivities()) == 0
+	})
+	call.ID = "c2"
+	made := make(chan api.SessionCallStatus, 1)
+	go func() { made <- l.made(s, call) }()
+	l.workerIn(nil, flags...)
+	if status := <-made; status.Attached || len(began) != 2 {
+		t.Errorf("the second call got %+v, and %d were executed", status, len(began))
 	}
 }
 

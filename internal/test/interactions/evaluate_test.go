@@ -446,7 +446,7 @@ func (v *evidence) intended(i intent) {
 	}
 	if i.anew && i.attached {
 		v.fault("%s: an equal call that was meant anew got the outcome of an earlier one that its "+
-			"client had already", what)
+			"client had already: %s", what, outcomeText(i.told))
 		return
 	}
 	switch {
@@ -457,4 +457,13 @@ func (v *evidence) intended(i intent) {
 		v.fault("%s: the client was told that it is not done (%s), and it took effect", what,
 			i.told.Error.Type)
 	}
+}
+
+// outcomeText describes what a client was told.
+func outcomeText(told *api.CallOutcome) string {
+	data, err := api.EncodeJSON(told)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
 }

@@ -6,13 +6,10 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/failure"
-	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/workflow"
 )
 
-// callRun takes one call of a run from its admission decision to its outcome. The method run is the
-// place to start reading: decided, awaitApproval, execute and untilOutcome are its steps. The run
-// repeats a call only through attemptAgain. The server repeats an activity by its retry policy.
+// callRun is one call of a run, from its admission decision to its outcome. steps takes it there.
 type callRun struct {
 	pipeline *pipeline
 	call     api.Call
@@ -61,92 +58,6 @@ func (p *pipeline) newCall(c api.Call, v api.AdmissionDecision) *callRun {
 	return &callRun{pipeline: p, call: c, decision: v, tool: p.tools.Under(c.Tool, v.Plan)}
 }
 
-// run takes the call from its admission decision to its outcome.
-func (c *callRun) run(ctx workflow.Context) api.CallOutcome {
-	if outcome, decided := c.decided(); decided {
-		return outcome
-	}
-	c.pipeline.usage.Calls++
-	return c.proceed(ctx)
-}
-
-// proceed takes a call that is to be executed to its outcome.
-func (c *callRun) proceed(ctx workflow.Context) api.CallOutcome {
-	if outcome, denied := c.awaitApproval(ctx); denied {
-		return outcome
-	}
-	if c.recorded != nil {
-		return forkedCall{c}.takeOver(ctx)
-	}
-	return c.untilOutcome(ctx, c.execute(ctx))
-}
-
-// untilOutcome awaits an attempt, and repeats the call until next finishes it.
-func (c *callRun) untilOutcome(ctx workflow.Context, attempt workflow.Future) api.CallOutcome {
-	for {
-		result, failure, err := c.await(ctx, attempt)
-		switch c.next(ctx, failure) {
-		case stepFollow:
-			c.follows++
-			c.lost, c.size = failure, 0
-			attempt = c.attemptAgain(ctx, requeuePause(c.follows), "left a task behind")
-		case stepRequeue:
-			c.requeues++
-			c.pipeline.questions.requeued(c.call.ID)
-			attempt = c.attemptAgain(ctx, c.pause(), "requeued")
-		case stepRequeueLost:
-			c.losses++
-			c.lost = failure
-			attempt = c.attemptAgain(ctx, requeuePause(c.losses), "lost its workers")
-		case stepVerify:
-			verified, repeat, err := c.verify(ctx, failure)
-			if !repeat {
-				return c.finish(ctx, verified, err)
-			}
-			c.repeated, c.task = true, nil
-			attempt = c.attemptAgain(ctx, time.Millisecond, "had no effect")
-		default:
-			return c.finish(ctx, result, err)
-		}
-	}
-}
-
-// start begins the call and passes its outcome to done, which is called when f is waited for. It
-// does the same as run. A call that ends with its first attempt and waits for no approval needs no
-// coroutine, which keeps calls that run inline cheap.
-func (c *callRun) start(ctx workflow.Context, f *turn.Futures, done func(api.CallOutcome)) {
-	if outcome, decided := c.decided(); decided {
-		done(outcome)
-		return
-	}
-	c.pipeline.usage.Calls++
-	if c.decision.Approval != nil || c.recorded != nil {
-		c.inCoroutine(ctx, f, done, c.proceed)
-		return
-	}
-	f.Add(c.execute(ctx), func(attempt workflow.Future) {
-		result, failure, err := c.await(ctx, attempt)
-		if c.next(ctx, failure) == stepFinish {
-			done(c.finish(ctx, result, err))
-			return
-		}
-		c.inCoroutine(ctx, f, done, func(ctx workflow.Context) api.CallOutcome {
-			return c.untilOutcome(ctx, attempt)
-		})
-	})
-}
-
-func (c *callRun) inCoroutine(ctx workflow.Context, f *turn.Futures, done func(api.CallOutcome),
-	run func(workflow.Context) api.CallOutcome) {
-	ended, end := workflow.NewFuture(ctx)
-	var outcome api.CallOutcome
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		outcome = run(ctx)
-		end.SetValue(nil)
-	})
-	f.Add(ended, func(workflow.Future) { done(outcome) })
-}
-
 // decided returns the outcome of a call that is not executed: admission rejected it, or a hook or a
 // dry run provided its result.
 func (c *callRun) decided() (out api.CallOutcome, decided bool) {
@@ -171,37 +82,6 @@ func (c *callRun) refuse(e *api.Error) api.CallOutcome {
 	}
 	reservations{c.pipeline}.end(c, out)
 	return out
-}
-
-// awaitApproval waits for the decision of a person, if the call needs one. It returns the outcome
-// of a call that is not executed after that. An edit replaces the call's decision.
-func (c *callRun) awaitApproval(ctx workflow.Context) (out api.CallOutcome, denied bool) {
-	if c.decision.Approval == nil {
-		return out, false
-	}
-	p := c.pipeline
-	o := p.control.approvals.ask(ctx, c.call, c.decision)
-	if !o.over {
-		p.changed(ctx)
-	}
-	_ = o.closed.Get(ctx, nil) // has no error
-	paused := p.control.goOn(ctx)
-	c.decision, c.size = o.decision, 0
-	c.tool = p.tools.Under(c.call.Tool, c.decision.Plan)
-	p.runFacts.Changed(c.call.ID, c.arguments())
-	switch {
-	case paused != nil || o.fault != nil && o.fault.Type == api.ErrCancelled:
-		return c.finish(ctx, nil, api.CancelledBeforeStart()), true
-	case o.fault != nil:
-		result, err := c.finalize(ctx, api.FinalizeResultRequest{Call: c.call.ID,
-			Tool: p.tools.Of(c.call.Tool), Origin: p.originOf(c.call.Asked()),
-			Notes: c.decision.Notes, Error: o.fault})
-		return c.finish(ctx, result, err), true
-	case c.decision.Result != nil:
-		return c.finish(ctx, c.decision.Result, nil), true
-	}
-	p.runFacts.Clear(c.call.ID, o.Clears)
-	return out, false
 }
 
 // execute starts the first attempt of the call.
@@ -239,17 +119,8 @@ func (c *callRun) attempt(ctx workflow.Context) workflow.Future {
 	return sender{c}.send(ctx, c.schedule)
 }
 
-// attemptAgain executes the call again, with the same ID and options, after a pause.
-func (c *callRun) attemptAgain(ctx workflow.Context, pause time.Duration,
-	why string) workflow.Future {
-	if c.pipeline.control.goOnAfter(ctx, pause, "call "+c.call.ID+" "+why) != nil {
-		return failed(ctx, api.CancelledBeforeStart())
-	}
-	return c.attempt(ctx)
-}
-
-// failed returns a future with an error.
-func failed(ctx workflow.Context, err error) workflow.Future {
+// settled returns a future that is ready, with an error or without one.
+func settled(ctx workflow.Context, err error) workflow.Future {
 	future, end := workflow.NewFuture(ctx)
 	end.SetError(err)
 	return future
@@ -395,27 +266,36 @@ func (c *callRun) failure(ctx workflow.Context, err error) *api.Error {
 // finalize takes the end of a call that no activity of its own executed through the phase
 // post_execution, and records it, also if the run is cancelled.
 func (c *callRun) finalize(ctx workflow.Context, r api.FinalizeResultRequest) (*api.Result, error) {
+	_, take := c.beginFinalizing(ctx, r)
+	return take()
+}
+
+// beginFinalizing is finalize, whose answer take returns once ended is ready.
+func (c *callRun) beginFinalizing(ctx workflow.Context, r api.FinalizeResultRequest) (
+	ended workflow.Future, take func() (*api.Result, error)) {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
-	defer cancel()
 	c.pipeline.usage.Add(r.Usage)
-	var finalized api.FinalizedResult
-	var err error
-	options := saying(withLocalOptions(ctx, r.Hooks...), "end of call "+r.Call)
-	_ = c.pipeline.sizes.Task.Record(ctx, c.pipeline.sizes.History.MaxResult(*c.tool), func() int {
-		err = workflow.ExecuteLocalActivity(options, api.FinalizeResultActivity, r).Get(ctx,
-			&finalized)
-		if finalized.Result == nil {
-			return 0
+	// The context is never cancelled.
+	end, _ := c.pipeline.sizes.Task.Begin(ctx, c.pipeline.sizes.History.MaxResult(*c.tool))
+	ended = workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...),
+		"end of call "+r.Call), api.FinalizeResultActivity, r)
+	return ended, func() (*api.Result, error) {
+		defer cancel()
+		var finalized api.FinalizedResult
+		err := ended.Get(ctx, &finalized)
+		size := 0
+		if finalized.Result != nil {
+			size = api.JSONSize(finalized.Result.Output)
 		}
-		return api.JSONSize(finalized.Result.Output)
-	}) // the context is never cancelled
-	switch {
-	case err != nil:
-		return nil, err
-	case finalized.Error != nil:
-		return nil, finalized.Error
+		end(size)
+		switch {
+		case err != nil:
+			return nil, err
+		case finalized.Error != nil:
+			return nil, finalized.Error
+		}
+		return finalized.Result, nil
 	}
-	return finalized.Result, nil
 }
 
 // finalizeRequest returns the request to finalize the call, without its result.

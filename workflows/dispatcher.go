@@ -39,7 +39,7 @@ type dispatcher struct {
 // prepare, after which no more calls start.
 func (d *dispatcher) run(ctx workflow.Context) error {
 	q := turn.NewQueue(d.waits)
-	var running turn.Futures
+	var running flow
 	var failure error
 	for {
 		for ready := d.take(ctx, &running, q); len(ready) > 0; ready = d.take(ctx, &running, q) {
@@ -58,7 +58,7 @@ func (d *dispatcher) run(ctx workflow.Context) error {
 }
 
 // take returns calls that are ready; none while the run is paused.
-func (d *dispatcher) take(ctx workflow.Context, f *turn.Futures, q *turn.Queue) []int {
+func (d *dispatcher) take(ctx workflow.Context, f *flow, q *turn.Queue) []int {
 	if ctx.Err() != nil || d.full {
 		return q.Take(maxInFlight)
 	}
@@ -89,7 +89,7 @@ func (d *dispatcher) takeFitting(ctx workflow.Context, q *turn.Queue) []int {
 
 // start starts calls, unless they exceed the history budget or the context is cancelled, even
 // during their admission: otherwise a worker would execute a call that no run waits for.
-func (d *dispatcher) start(ctx workflow.Context, f *turn.Futures, q *turn.Queue,
+func (d *dispatcher) start(ctx workflow.Context, f *flow, q *turn.Queue,
 	ready []int) error {
 	calls, err := d.admitted(ctx, ready)
 	if err != nil && ctx.Err() == nil {

@@ -284,6 +284,13 @@ func (p admitter) admission(of api.Call, used int) api.AdmissionRequest {
 // answer and this is not the last attempt.
 func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call, used int,
 	last bool) ([]api.AdmissionDecision, error) {
+	_, take := p.beginAdmission(ctx, calls, used, last)
+	return take()
+}
+
+// beginAdmission is admitBatch, whose answer take returns once answered is ready.
+func (p admitter) beginAdmission(ctx workflow.Context, calls []api.Call, used int,
+	last bool) (answered workflow.Future, take func() ([]api.AdmissionDecision, error)) {
 	request := p.admission(calls[0], used)
 	request.Final = last
 	request.Calls, request.Tools = calls, p.toolsOf(calls)
@@ -291,18 +298,21 @@ func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call, used int,
 		// Allow does not restrict calls that the run itself makes, such as verify and undo.
 		request.Allow = nil
 	}
-	var decisions []api.AdmissionDecision
-	var err error
-	cancelled := p.sizes.Task.Record(ctx, admissionSize(request), func() int {
-		err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall),
-			"check of "+named(calls)), api.AdmitActivity, request).Get(ctx, &decisions)
+	end, err := p.sizes.Task.Begin(ctx, admissionSize(request))
+	if err != nil {
+		return settled(ctx, err), func() ([]api.AdmissionDecision, error) { return nil, err }
+	}
+	answered = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall),
+		"check of "+named(calls)), api.AdmitActivity, request)
+	return answered, func() (decisions []api.AdmissionDecision, err error) {
+		err = answered.Get(ctx, &decisions)
 		if err == nil && len(decisions) == 0 && last {
 			err = errors.New("admission answered for none of the calls")
 		}
 		p.pinRules(decisions...)
-		return budget.DecisionsSize(decisions)
-	})
-	return decisions, cmp.Or(cancelled, err)
+		end(budget.DecisionsSize(decisions))
+		return decisions, err
+	}
 }
 
 // admissionSize returns at most how many bytes the decisions about calls are recorded with.

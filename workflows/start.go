@@ -284,18 +284,17 @@ func (c forkedCall) observeEnd(out api.CallOutcome) {
 	}
 }
 
-// takeOver ends the call with the outcome of the equal call that the source of a forked run made
-// after the point of the fork.
-func (c forkedCall) takeOver(ctx workflow.Context) api.CallOutcome {
-	p, r := c.pipeline, *c.recorded
+// takeOver gives the call the outcome of the equal call that the source of a forked run made after
+// the point of the fork. It returns the request to finalize it.
+func (c forkedCall) takeOver() api.FinalizeResultRequest {
+	r := *c.recorded
 	c.taken = true
-	p.forked.Observer.Took(c.call, *c.tool, r)
+	c.pipeline.forked.Observer.Took(c.call, *c.tool, r)
 	request := c.finalizeRequest()
 	request.Hooks, request.Output, request.Error = nil, r.Output, r.Error
 	request.Notes = append(slices.Clone(request.Notes),
 		"not executed: the outcome is that of "+r.Source)
-	result, err := c.finalize(ctx, request)
-	return c.finish(ctx, result, err)
+	return request
 }
 
 // ruleConversation is the rule of problems that prevent a run from continuing its conversation.

@@ -167,14 +167,24 @@ func (t *Task) Pending(ctx workflow.Context) (events, bytes int) {
 // Record runs a local activity whose marker has at most n bytes. run returns the marker's size.
 // The error is that of a cancelled context, and run is not called then.
 func (t *Task) Record(ctx workflow.Context, n int, run func() int) error {
+	end, err := t.Begin(ctx, n)
+	if err == nil {
+		end(run())
+	}
+	return err
+}
+
+// Begin makes room for the marker of a local activity, of at most n bytes, that the caller starts
+// then. end takes the marker's size once the activity has ended. The error is that of a cancelled
+// context.
+func (t *Task) Begin(ctx workflow.Context, n int) (end func(size int), err error) {
 	if err := t.Divide(ctx, n); err != nil {
-		return err
+		return nil, err
 	}
 	t.records++
 	id := fmt.Sprint("record/", t.records)
 	t.Enter(ctx, id, n)
-	t.Leave(ctx, id, run())
-	return nil
+	return func(size int) { t.Leave(ctx, id, size) }, nil
 }
 
 // DecisionsSize returns about how many bytes the decisions of admission are recorded with.

@@ -1,0 +1,131 @@
+package workflows
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"go.temporal.io/sdk/workflow"
+)
+
+// verification determines whether a call with an unknown outcome took effect, by calls of the tool
+// that verifies it. If it did, the result is what that tool returned. If it did not, the call fails
+// with NotDone, or is attempted once more with the same key, unless its client has cancelled it.
+// Without a usable answer the outcome stays unknown.
+type verification struct {
+	steps
+	began   time.Time
+	failure *api.Error
+}
+
+// verdict is what the tool that verifies a call says of it: whether it took effect, and its result.
+// err is why there is no answer.
+type verdict struct {
+	done   bool
+	output json.RawMessage
+	err    error
+}
+
+// verify verifies the call, whose last attempt failed.
+func (s steps) verify(failure *api.Error) {
+	v := verification{s, workflow.Now(s.ctx), failure}
+	if s.session == nil {
+		v.askTwice(s.ctx, s.flow, v.end)
+		return
+	}
+	// The session goes on if the client cancels the call, before this or meanwhile.
+	verified, end := workflow.NewFuture(s.ctx)
+	var answer *verdict
+	s.flow.Add(verified, func(workflow.Future) { v.end(*answer) })
+	workflow.Go(s.session, func(ctx workflow.Context) {
+		var f flow
+		v.askTwice(ctx, &f, func(a verdict) { answer = &a })
+		for answer == nil {
+			f.Wait(ctx)
+		}
+		end.SetValue(nil)
+	})
+}
+
+// end goes on with the answer.
+func (v verification) end(a verdict) {
+	c := v.callRun
+	if a.err == nil && !a.done && c.tool.Verify.OnAbsent == api.AbsentRepeat && !c.repeated &&
+		v.ctx.Err() == nil {
+		c.repeated, c.task = true, nil
+		v.again(time.Millisecond, "had no effect")
+		return
+	}
+	request, failure := c.finalizeRequest(), *v.failure
+	request.Tool = c.pipeline.tools.Of(c.call.Tool)
+	request.Took = api.Duration(workflow.Now(v.ctx).Sub(v.began))
+	by := api.VerifyCallID(c.call.ID, c.verifications) + " of " + c.tool.Verify.Tool
+	switch {
+	case a.err == nil && a.done:
+		request.Output = a.output
+		request.Notes = slices.Concat(request.Notes, failure.Notes, []string{fmt.Sprintf(
+			"verified by %s: the call did not report (%s), and it has taken effect", by,
+			failure.Type)})
+	case a.err == nil:
+		failure.Type, failure.NotDone = api.ErrExecution, true
+		failure.Message += "; " + by + " found that it had no effect"
+		request.Error = &failure
+	default:
+		failure.Message += "; verifying it failed: " + cutText(a.err.Error())
+		request.Error = &failure
+	}
+	v.finalize(request)
+}
+
+// askTwice asks the tool whether the call took effect. The answer that it did not counts only the
+// second time, after the attempt can no longer be running.
+func (v verification) askTwice(ctx workflow.Context, f *flow, ended func(verdict)) {
+	v.ask(ctx, f, func(a verdict) {
+		if a.err != nil || a.done {
+			ended(a)
+			return
+		}
+		waited := workflow.NewTimerWithOptions(ctx, v.tool.AbsentAfter().Std(),
+			workflow.TimerOptions{Summary: "call " + v.call.ID + " is verified again"})
+		f.Add(waited, func(workflow.Future) {
+			if waited.Get(ctx, nil) != nil {
+				ended(verdict{err: errVerifyingEnded})
+				return
+			}
+			v.ask(ctx, f, ended)
+		})
+	})
+}
+
+// errVerifyingEnded is why a call that had no effect at first is not verified again.
+var errVerifyingEnded = errors.New("the run was cancelled or reached a limit before the answer counts")
+
+// ask makes the call that verifies this one.
+func (v verification) ask(ctx workflow.Context, f *flow, ended func(verdict)) {
+	c, how := v.callRun, v.tool.Verify
+	c.verifications++
+	arguments, err := how.Call().For(api.UndoSource{Arguments: c.arguments(),
+		Key: api.IdempotencyKey(c.pipeline.origin.Run, c.call.ID)})
+	if err != nil {
+		ended(verdict{err: err})
+		return
+	}
+	call := api.Call{ID: api.VerifyCallID(c.call.ID, c.verifications), Tool: how.Tool,
+		Arguments:   string(arguments),
+		CallPurpose: api.CallPurpose{Purpose: api.PurposeVerify, TargetCallID: c.call.ID}}
+	c.pipeline.makeOwn(ctx, f, call, func(out api.CallOutcome, err error) {
+		var a verdict
+		switch {
+		case err != nil:
+			a.err = err
+		case out.Error != nil:
+			a.err = out.Error
+		default:
+			a.done, a.output, a.err = how.Evaluate(out.Result)
+		}
+		ended(a)
+	})
+}

@@ -78,6 +78,9 @@ var figures = []figure{
 		"earlier calls", 300, measureLedgerCalls},
 	{"ledger_recovery_s", "from kill -9 of a worker to the next answer of a ledger filled to its " +
 		"bound, s", 5, measureLedgerRecovery},
+	{"verified_calls_cpu_s", "CPU time of server and worker for 200 once calls at once whose " +
+		"outcomes are verified, s", 6, measureVerified},
+	{"verified_calls_ratio", "CPU time of 400 such calls ÷ that of 200", 2.3, measureVerified},
 	{"limited_lane_ratio", "wall time of calls, on a lane with a limit ÷ on one without", 1.05,
 		measureLimited},
 	{"fanout_ratio", "wall time of 100 calls of 50 ms at once, plan run ÷ hand-written workflow",

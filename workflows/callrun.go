@@ -119,8 +119,8 @@ func (c *callRun) attempt(ctx workflow.Context) workflow.Future {
 	return sender{c}.send(ctx, c.schedule)
 }
 
-// settled returns a future that is ready, with an error or without one.
-func settled(ctx workflow.Context, err error) workflow.Future {
+// readyFuture returns a future that is ready, with an error or without one.
+func readyFuture(ctx workflow.Context, err error) workflow.Future {
 	future, end := workflow.NewFuture(ctx)
 	end.SetError(err)
 	return future

@@ -300,7 +300,7 @@ func (p admitter) beginAdmission(ctx workflow.Context, calls []api.Call, used in
 	}
 	end, err := p.sizes.Task.Begin(ctx, admissionSize(request))
 	if err != nil {
-		return settled(ctx, err), func() ([]api.AdmissionDecision, error) { return nil, err }
+		return readyFuture(ctx, err), func() ([]api.AdmissionDecision, error) { return nil, err }
 	}
 	answered = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall),
 		"check of "+named(calls)), api.AdmitActivity, request)

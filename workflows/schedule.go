@@ -262,7 +262,7 @@ const (
 // may record. The future resolves to an api.Result.
 func (c *callRun) inline(ctx workflow.Context) workflow.Future {
 	if fault := c.tool.InlineFault(); fault != nil {
-		return settled(ctx, fault)
+		return readyFuture(ctx, fault)
 	}
 	task := &c.pipeline.sizes.Task
 	return sender{c}.fitting(ctx, api.MaxInlineRecord, task.FitsInline, task.AwaitInline,

@@ -133,7 +133,7 @@ func (s steps) again(pause time.Duration, why string) {
 		workflow.TimerOptions{Summary: "call " + s.call.ID + " " + why})
 	attempt := func(cancelled error) {
 		if cancelled != nil {
-			s.await(settled(s.ctx, api.CancelledBeforeStart()))
+			s.await(readyFuture(s.ctx, api.CancelledBeforeStart()))
 			return
 		}
 		s.await(s.attempt(s.ctx))
@@ -170,7 +170,7 @@ type ownCall struct {
 // the flow waits again. ended takes its outcome, or why it cannot be admitted.
 func (p *pipeline) makeOwn(ctx workflow.Context, f *flow, call api.Call,
 	ended func(api.CallOutcome, error)) {
-	f.own = append(f.own, ownCall{call, func(v api.AdmissionDecision, share *api.Limits, err error) {
+	begin := func(v api.AdmissionDecision, share *api.Limits, err error) {
 		if err != nil {
 			ended(api.CallOutcome{}, err)
 			return
@@ -178,9 +178,10 @@ func (p *pipeline) makeOwn(ctx workflow.Context, f *flow, call api.Call,
 		c := p.newCall(call, v)
 		c.share = share
 		c.start(ctx, f, func(out api.CallOutcome) { ended(out, nil) })
-	}})
+	}
+	f.own = append(f.own, ownCall{call, begin})
 	if len(f.own) == 1 {
-		f.Add(settled(ctx, nil), func(workflow.Future) { p.admitOwn(ctx, f) })
+		f.Add(readyFuture(ctx, nil), func(workflow.Future) { p.admitOwn(ctx, f) })
 	}
 }
 

@@ -21,9 +21,9 @@ type verification struct {
 	failure *api.Error
 }
 
-// verdict is what the tool that verifies a call says of it: whether it took effect, and its result.
-// err is why there is no answer.
-type verdict struct {
+// evaluation is what the tool that verifies a call says of it: whether it took effect, and its
+// result. err is why there is no answer.
+type evaluation struct {
 	done   bool
 	output json.RawMessage
 	err    error
@@ -38,11 +38,11 @@ func (s steps) verify(failure *api.Error) {
 	}
 	// The session goes on if the client cancels the call, before this or meanwhile.
 	verified, end := workflow.NewFuture(s.ctx)
-	var answer *verdict
+	var answer *evaluation
 	s.flow.Add(verified, func(workflow.Future) { v.end(*answer) })
 	workflow.Go(s.session, func(ctx workflow.Context) {
 		var f flow
-		v.askTwice(ctx, &f, func(a verdict) { answer = &a })
+		v.askTwice(ctx, &f, func(a evaluation) { answer = &a })
 		for answer == nil {
 			f.Wait(ctx)
 		}
@@ -51,7 +51,7 @@ func (s steps) verify(failure *api.Error) {
 }
 
 // end goes on with the answer.
-func (v verification) end(a verdict) {
+func (v verification) end(a evaluation) {
 	c := v.callRun
 	if a.err == nil && !a.done && c.tool.Verify.OnAbsent == api.AbsentRepeat && !c.repeated &&
 		v.ctx.Err() == nil {
@@ -82,8 +82,8 @@ func (v verification) end(a verdict) {
 
 // askTwice asks the tool whether the call took effect. The answer that it did not counts only the
 // second time, after the attempt can no longer be running.
-func (v verification) askTwice(ctx workflow.Context, f *flow, ended func(verdict)) {
-	v.ask(ctx, f, func(a verdict) {
+func (v verification) askTwice(ctx workflow.Context, f *flow, ended func(evaluation)) {
+	v.ask(ctx, f, func(a evaluation) {
 		if a.err != nil || a.done {
 			ended(a)
 			return
@@ -92,7 +92,7 @@ func (v verification) askTwice(ctx workflow.Context, f *flow, ended func(verdict
 			workflow.TimerOptions{Summary: "call " + v.call.ID + " is verified again"})
 		f.Add(waited, func(workflow.Future) {
 			if waited.Get(ctx, nil) != nil {
-				ended(verdict{err: errVerifyingEnded})
+				ended(evaluation{err: errVerifyingEnded})
 				return
 			}
 			v.ask(ctx, f, ended)
@@ -104,20 +104,20 @@ func (v verification) askTwice(ctx workflow.Context, f *flow, ended func(verdict
 var errVerifyingEnded = errors.New("the run was cancelled or reached a limit before the answer counts")
 
 // ask makes the call that verifies this one.
-func (v verification) ask(ctx workflow.Context, f *flow, ended func(verdict)) {
+func (v verification) ask(ctx workflow.Context, f *flow, ended func(evaluation)) {
 	c, how := v.callRun, v.tool.Verify
 	c.verifications++
 	arguments, err := how.Call().For(api.UndoSource{Arguments: c.arguments(),
 		Key: api.IdempotencyKey(c.pipeline.origin.Run, c.call.ID)})
 	if err != nil {
-		ended(verdict{err: err})
+		ended(evaluation{err: err})
 		return
 	}
 	call := api.Call{ID: api.VerifyCallID(c.call.ID, c.verifications), Tool: how.Tool,
 		Arguments:   string(arguments),
 		CallPurpose: api.CallPurpose{Purpose: api.PurposeVerify, TargetCallID: c.call.ID}}
 	c.pipeline.makeOwn(ctx, f, call, func(out api.CallOutcome, err error) {
-		var a verdict
+		var a evaluation
 		switch {
 		case err != nil:
 			a.err = err

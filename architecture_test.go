@@ -263,7 +263,7 @@ func TestHost_CompilesWhatAWorkerNeeds(t *testing.T) {
 	}
 }
 
-// goList returns the import paths that go list prints.
+// goList returns the words that go list prints.
 func goList(t *testing.T, args ...string) []string {
 	t.Helper()
 	out, err := exec.Command("go", append([]string{"list"}, args...)...).Output()

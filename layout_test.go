@@ -25,7 +25,7 @@ var rootFiles = []string{
 	// The rules of this repository, held by tests.
 	"architecture_test.go", "dependencies_test.go", "layout_test.go", "links_test.go",
 	"operations_test.go", "repository_test.go",
-	"requirements_test.go", "usage_test.go",
+	"requirements_test.go", "structure_test.go",
 	"vocabulary_test.go",
 }
 

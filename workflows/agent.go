@@ -345,8 +345,12 @@ func (r *agentRun) step(ctx workflow.Context, s *modelStep) (*api.ModelResponse,
 		if err == nil || ctx.Err() != nil || !failure.Of(err).RequeuesStep(losses) {
 			return response, err
 		}
-		if err := r.pipeline.control.goOnAfter(ctx, requeuePause(losses+1),
-			s.options.ActivityID+" lost its workers"); err != nil {
+		over := workflow.NewTimerWithOptions(ctx, requeuePause(losses+1),
+			workflow.TimerOptions{Summary: s.options.ActivityID + " lost its workers"})
+		if err := over.Get(ctx, nil); err != nil {
+			return response, err
+		}
+		if err := r.pipeline.control.goOn(ctx); err != nil {
 			return response, err
 		}
 	}

@@ -69,6 +69,28 @@ func TestAttributes_CountQuestionsAsWaiting(t *testing.T) {
 	expect(t, "upserts", watch.upserts, []string{"Waiting=true", "Waiting=false", "Waiting=false"})
 }
 
+// The call that checks a run may wait for a person, too.
+func TestAttributes_CountTheApprovalOfTheCheckAsWaiting(t *testing.T) {
+	l := newGuardedLab(t)
+	watch := l.watch()
+	l.rules = []api.PolicyRule{{Name: "look", Tools: []string{"echo"}, When: "true",
+		Then: api.PolicyAsk, Message: "look at it"}}
+	a := agent(answer("done"))
+	a.Checker = &api.Checker{Tool: "echo", Arguments: []byte(`{"value":true}`)}
+	l.after(time.Hour, func() {
+		for _, open := range l.awaiting() {
+			d := approve(open.Call, "ada")
+			d.Digest = open.Digest
+			l.UpdateWorkflow(api.DecideApprovalUpdate, "ok", &update{
+				accepted: make(chan struct{}), over: make(chan struct{})}, d)
+		}
+	})
+	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Prompt: "Go.", Agent: a,
+		Attributes: []string{api.AttributeWaiting}}, []byte(nil))
+	l.result()
+	expect(t, "upserts", watch.upserts, []string{"Waiting=true", "Waiting=false", "Waiting=false"})
+}
+
 // This includes runs that never started. Attributes that the namespace lacks are not set.
 func TestAttributes_HaveTheOutcome(t *testing.T) {
 	broken := agent(answer("never"))

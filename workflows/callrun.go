@@ -266,36 +266,44 @@ func (c *callRun) failure(ctx workflow.Context, err error) *api.Error {
 // finalize takes the end of a call that no activity of its own executed through the phase
 // post_execution, and records it, also if the run is cancelled.
 func (c *callRun) finalize(ctx workflow.Context, r api.FinalizeResultRequest) (*api.Result, error) {
-	_, take := c.beginFinalizing(ctx, r)
-	return take()
+	f := c.beginFinalizing(ctx, r)
+	_ = f.record(&c.pipeline.sizes.Task) // the context is never cancelled
+	return f.result, f.err
 }
 
-// beginFinalizing is finalize, whose answer take returns once ended is ready.
-func (c *callRun) beginFinalizing(ctx workflow.Context, r api.FinalizeResultRequest) (
-	ended workflow.Future, take func() (*api.Result, error)) {
-	ctx, cancel := workflow.NewDisconnectedContext(ctx)
+// finalization is the step that finalize records. It has the result, or the error, once it is made.
+type finalization struct {
+	recordedStep
+	result *api.Result
+	err    error
+}
+
+// beginFinalizing returns the step of finalize.
+func (c *callRun) beginFinalizing(ctx workflow.Context, r api.FinalizeResultRequest) *finalization {
+	ctx, forget := workflow.NewDisconnectedContext(ctx)
 	c.pipeline.usage.Add(r.Usage)
-	// The context is never cancelled.
-	end, _ := c.pipeline.sizes.Task.Begin(ctx, c.pipeline.sizes.History.MaxResult(*c.tool))
-	ended = workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...),
-		"end of call "+r.Call), api.FinalizeResultActivity, r)
-	return ended, func() (*api.Result, error) {
-		defer cancel()
-		var finalized api.FinalizedResult
-		err := ended.Get(ctx, &finalized)
-		size := 0
-		if finalized.Result != nil {
-			size = api.JSONSize(finalized.Result.Output)
-		}
-		end(size)
-		switch {
-		case err != nil:
-			return nil, err
-		case finalized.Error != nil:
-			return nil, finalized.Error
-		}
-		return finalized.Result, nil
+	most := c.pipeline.sizes.History.MaxResult(*c.tool)
+	if r.Error != nil {
+		most = encoded(r.Error)
 	}
+	f := &finalization{recordedStep: recordedStep{ctx: ctx, most: most}}
+	f.start = func() workflow.Future {
+		return workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...),
+			"end of call "+r.Call), api.FinalizeResultActivity, r)
+	}
+	f.take = func(ended workflow.Future) int {
+		defer forget()
+		var finalized api.FinalizedResult
+		if f.err = ended.Get(ctx, &finalized); f.err == nil && finalized.Error != nil {
+			f.err = finalized.Error
+		}
+		if f.err != nil || finalized.Result == nil {
+			return 0
+		}
+		f.result = finalized.Result
+		return api.JSONSize(f.result.Output)
+	}
+	return f
 }
 
 // finalizeRequest returns the request to finalize the call, without its result.

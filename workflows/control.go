@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/budget"
@@ -119,17 +118,6 @@ func (c *control) goOn(ctx workflow.Context) error {
 		return nil
 	}
 	return workflow.Await(ctx, func() bool { return c.paused == nil })
-}
-
-// goOnAfter waits before an activity is scheduled again, and while the run is paused. The time is
-// never zero, because the SDK accepts the ID of an activity again only with the next workflow task.
-// The error is that of a cancelled context.
-func (c *control) goOnAfter(ctx workflow.Context, d time.Duration, summary string) error {
-	options := workflow.TimerOptions{Summary: summary}
-	if err := workflow.NewTimerWithOptions(ctx, d, options).Get(ctx, nil); err != nil {
-		return err
-	}
-	return c.goOn(ctx)
 }
 
 // resumed is ready when the run is not paused, or the context is cancelled.

@@ -18,7 +18,7 @@ type dispatched interface {
 	at(indices []int) []*callRun
 	// prepare returns calls that are ready, admitted. A call with an error in its decision is not
 	// executed.
-	prepare(ctx workflow.Context, ready []int) ([]*callRun, error)
+	prepare(f *flow, ready []int) ([]*callRun, error)
 	// end takes the outcome of a call.
 	end(i int, out api.CallOutcome)
 }
@@ -39,11 +39,11 @@ type dispatcher struct {
 // prepare, after which no more calls start.
 func (d *dispatcher) run(ctx workflow.Context) error {
 	q := turn.NewQueue(d.waits)
-	var running flow
+	running := d.pipeline.newFlow(ctx)
 	var failure error
 	for {
-		for ready := d.take(ctx, &running, q); len(ready) > 0; ready = d.take(ctx, &running, q) {
-			if err := d.start(ctx, &running, q, ready); err != nil {
+		for ready := d.take(running, q); len(ready) > 0; ready = d.take(running, q) {
+			if err := d.start(running, q, ready); err != nil {
 				failure = err
 				q.Abandon(len(ready))
 				break
@@ -52,23 +52,21 @@ func (d *dispatcher) run(ctx workflow.Context) error {
 		if q.Running == 0 && len(q.Ready) == 0 {
 			return failure
 		}
-		d.pipeline.changed(ctx)
-		running.Wait(ctx)
+		running.wait()
 	}
 }
 
 // take returns calls that are ready; none while the run is paused.
-func (d *dispatcher) take(ctx workflow.Context, f *flow, q *turn.Queue) []int {
-	if ctx.Err() != nil || d.full {
+func (d *dispatcher) take(f *flow, q *turn.Queue) []int {
+	if f.ctx.Err() != nil || d.full {
 		return q.Take(maxInFlight)
 	}
-	control := d.pipeline.control
-	if control.paused == nil {
-		return d.takeFitting(ctx, q)
+	if d.pipeline.control.paused == nil {
+		return d.takeFitting(f.ctx, q)
 	}
 	if !d.resuming {
 		d.resuming = true
-		f.Add(control.resumed(ctx), func(workflow.Future) { d.resuming = false })
+		f.unpaused(func(error) { d.resuming = false })
 	}
 	return nil
 }
@@ -89,10 +87,9 @@ func (d *dispatcher) takeFitting(ctx workflow.Context, q *turn.Queue) []int {
 
 // start starts calls, unless they exceed the history budget or the context is cancelled, even
 // during their admission: otherwise a worker would execute a call that no run waits for.
-func (d *dispatcher) start(ctx workflow.Context, f *flow, q *turn.Queue,
-	ready []int) error {
-	calls, err := d.admitted(ctx, ready)
-	if err != nil && ctx.Err() == nil {
+func (d *dispatcher) start(f *flow, q *turn.Queue, ready []int) error {
+	calls, err := d.admitted(f, ready)
+	if err != nil && f.ctx.Err() == nil {
 		return err
 	}
 	for n, i := range ready {
@@ -104,21 +101,21 @@ func (d *dispatcher) start(ctx workflow.Context, f *flow, q *turn.Queue,
 			done(d.calls.at([]int{i})[0].refuse(api.CancelledBeforeStart()))
 			continue
 		}
-		calls[n].start(ctx, f, done)
+		calls[n].start(f, done)
 	}
 	return nil
 }
 
 // admitted returns calls that are ready, with their decisions.
-func (d *dispatcher) admitted(ctx workflow.Context, ready []int) ([]*callRun, error) {
+func (d *dispatcher) admitted(f *flow, ready []int) ([]*callRun, error) {
 	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
+	case f.ctx.Err() != nil:
+		return nil, f.ctx.Err()
 	case d.full:
 		calls := d.calls.at(ready)
-		return calls, d.pipeline.admitter.noHistoryLeft(ctx, calls)
+		return calls, d.pipeline.admitter.noHistoryLeft(f.ctx, calls)
 	}
-	return d.calls.prepare(ctx, ready)
+	return d.calls.prepare(f, ready)
 }
 
 // part is one of the calls that a batched call replaces; place is its index in the turn.

@@ -75,3 +75,21 @@ func TestLedgerWait_HoldsUpNoOtherToolOfASession(t *testing.T) {
 	l.result()
 	expect(t, "executed", l.executed, []string{"2 greet", "0 store", "1 store", "3 store"})
 }
+
+// A plan goes on while the ledger of one of its calls does not answer: a call that was approved
+// meanwhile is made.
+func TestLedgerWait_HoldsUpNoOtherCallOfAPlan(t *testing.T) {
+	l := newGuardedLab(t)
+	began := l.Now()
+	l.silent = func(r api.AdmissionRequest) bool {
+		return r.Calls[0].ID == "c" && l.Now().Sub(began) < 4*time.Minute
+	}
+	l.decide(time.Minute, approve("a", "ada"))
+	l.runPlan(`
+calls:
+  - {id: a, tool: pay, arguments: {value: 1}}
+  - {id: b, tool: echo, arguments: {value: 2}}
+  - {id: c, tool: echo, arguments: {value: "${b}"}}`)
+	l.result()
+	expect(t, "executed", l.executed, []string{"b echo", "a pay", "c echo"})
+}

@@ -160,12 +160,12 @@ func (p admitter) own(tool string) bool {
 // admit takes calls through the phases pre_validation and pre_execution in one recorded step. It
 // makes no step for decisions that came with the model's answer. It waits for ledgers that do not
 // answer.
-func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.AdmissionDecision, error) {
+func (p admitter) admit(f *flow, calls []api.Call) ([]api.AdmissionDecision, error) {
 	decisions := make([]api.AdmissionDecision, 0, len(calls))
 	var wait ledgerWait
 	for {
 		rest := calls[len(decisions):]
-		part, err := p.admitReady(ctx, rest, claimed(decisions), wait.last(ctx))
+		part, err := p.admitReady(f, rest, claimed(decisions), wait.last(f.ctx))
 		if len(part) > 0 {
 			wait = ledgerWait{}
 		}
@@ -174,7 +174,7 @@ func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.Admission
 			return decisions, nil
 		}
 		if err == nil {
-			err = wait.pause(ctx, rest[0])
+			err = wait.pause(f, rest[0])
 		}
 		if err != nil {
 			return nil, err
@@ -184,19 +184,19 @@ func (p admitter) admit(ctx workflow.Context, calls []api.Call) ([]api.Admission
 
 // admitReady is admit for the calls before the first one whose ledger does not answer; last refuses
 // that one. claims are the calls of the run's budget that others have taken meanwhile.
-func (p admitter) admitReady(ctx workflow.Context, calls []api.Call, claims int,
+func (p admitter) admitReady(f *flow, calls []api.Call, claims int,
 	last bool) (decisions []api.AdmissionDecision, err error) {
 	decisions, p.admitted = p.admitted, nil
-	p.runFacts.Admitted(calls, decisions, p.turn, workflow.Now(ctx))
+	p.runFacts.Admitted(calls, decisions, p.turn, workflow.Now(f.ctx))
 	p.ledger.Admitted(decisions...)
 	for len(decisions) < len(calls) {
 		rest := calls[len(decisions):]
 		used := p.usage.Calls + p.uncounted + claims + claimed(decisions)
-		part, err := p.admitBatch(ctx, rest[:p.portion(rest)], used, last)
+		part, err := p.admitBatch(f, rest[:p.portion(rest)], used, last)
 		if err != nil || len(part) == 0 {
 			return decisions, err
 		}
-		p.runFacts.Admitted(rest, part, p.turn, workflow.Now(ctx))
+		p.runFacts.Admitted(rest, part, p.turn, workflow.Now(f.ctx))
 		p.ledger.Admitted(part...)
 		// If decisions are long, the activity answers only the first calls.
 		decisions, last = append(decisions, part...), false
@@ -222,15 +222,18 @@ func (w *ledgerWait) last(ctx workflow.Context) bool {
 	return w.n > 0 && workflow.Now(ctx).Sub(w.since) >= ledgerPatience
 }
 
-// pause waits before the ledger is asked again.
-func (w *ledgerWait) pause(ctx workflow.Context, c api.Call) error {
+// pause waits before the ledger is asked again. What the flow waits for goes on.
+func (w *ledgerWait) pause(f *flow, c api.Call) error {
 	if w.n == 0 {
-		w.since = workflow.Now(ctx)
+		w.since = workflow.Now(f.ctx)
 	}
 	d := min(time.Second<<min(w.n, 10), longestLedgerWait)
 	w.n++
-	return workflow.NewTimerWithOptions(ctx, d, workflow.TimerOptions{
-		Summary: "a ledger does not answer for call " + c.ID}).Get(ctx, nil)
+	over := workflow.NewTimerWithOptions(f.ctx, d, workflow.TimerOptions{
+		Summary: "a ledger does not answer for call " + c.ID})
+	f.Add(over, func(workflow.Future) {})
+	f.until(over.IsReady)
+	return over.Get(f.ctx, nil)
 }
 
 // claimed returns how many calls of the run's budget the decisions take.
@@ -282,15 +285,20 @@ func (p admitter) admission(of api.Call, used int) api.AdmissionRequest {
 
 // admitBatch admits calls, or only the first of them; none if the ledger of the first one does not
 // answer and this is not the last attempt.
-func (p admitter) admitBatch(ctx workflow.Context, calls []api.Call, used int,
-	last bool) ([]api.AdmissionDecision, error) {
-	_, take := p.beginAdmission(ctx, calls, used, last)
-	return take()
+func (p admitter) admitBatch(f *flow, calls []api.Call, used int,
+	last bool) (decisions []api.AdmissionDecision, err error) {
+	over := false
+	f.admit(calls, used, last, func(answer []api.AdmissionDecision, failure error) {
+		decisions, err, over = answer, failure, true
+	})
+	f.until(func() bool { return over })
+	return decisions, err
 }
 
-// beginAdmission is admitBatch, whose answer take returns once answered is ready.
-func (p admitter) beginAdmission(ctx workflow.Context, calls []api.Call, used int,
-	last bool) (answered workflow.Future, take func() ([]api.AdmissionDecision, error)) {
+// admit is admitBatch, which passes what it returns to then.
+func (f *flow) admit(calls []api.Call, used int, last bool,
+	then func([]api.AdmissionDecision, error)) {
+	p := f.pipeline.admitter
 	request := p.admission(calls[0], used)
 	request.Final = last
 	request.Calls, request.Tools = calls, p.toolsOf(calls)
@@ -298,21 +306,23 @@ func (p admitter) beginAdmission(ctx workflow.Context, calls []api.Call, used in
 		// Allow does not restrict calls that the run itself makes, such as verify and undo.
 		request.Allow = nil
 	}
-	end, err := p.sizes.Task.Begin(ctx, admissionSize(request))
-	if err != nil {
-		return readyFuture(ctx, err), func() ([]api.AdmissionDecision, error) { return nil, err }
+	var decisions []api.AdmissionDecision
+	var err error
+	start := func() workflow.Future {
+		return workflow.ExecuteLocalActivity(saying(withAdmitOptions(f.ctx, p.hooks.BeforeCall),
+			"check of "+named(calls)), api.AdmitActivity, request)
 	}
-	answered = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall),
-		"check of "+named(calls)), api.AdmitActivity, request)
-	return answered, func() (decisions []api.AdmissionDecision, err error) {
-		err = answered.Get(ctx, &decisions)
+	take := func(answered workflow.Future) int {
+		err = answered.Get(f.ctx, &decisions)
 		if err == nil && len(decisions) == 0 && last {
 			err = errors.New("admission answered for none of the calls")
 		}
 		p.pinRules(decisions...)
-		end(budget.DecisionsSize(decisions))
-		return decisions, err
+		return budget.DecisionsSize(decisions)
 	}
+	f.record(recordedStep{f.ctx, admissionSize(request), start, take}, func(cancelled error) {
+		then(decisions, cmp.Or(cancelled, err))
+	})
 }
 
 // admissionSize returns at most how many bytes the decisions about calls are recorded with.
@@ -368,7 +378,7 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call,
 
 // admitTurn admits the calls of a turn and asks for the approvals that they need.
 func (p admitter) admitTurn(ctx workflow.Context, calls []api.Call) (*turnCalls, error) {
-	decisions, err := p.admit(ctx, calls)
+	decisions, err := p.admit(p.newFlow(ctx), calls)
 	if err != nil {
 		return nil, err
 	}
@@ -399,7 +409,7 @@ type turnCalls struct {
 
 func (t *turnCalls) at(indices []int) []*callRun { return at(t.calls, indices) }
 
-func (t *turnCalls) prepare(_ workflow.Context, ready []int) ([]*callRun, error) {
+func (t *turnCalls) prepare(_ *flow, ready []int) ([]*callRun, error) {
 	return t.at(ready), nil
 }
 

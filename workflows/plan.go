@@ -160,7 +160,7 @@ func (r *planRun) admitFixed(ctx workflow.Context) error {
 			fixed = append(fixed, i)
 		}
 	}
-	if err := r.admit(ctx, fixed); err != nil {
+	if err := r.admit(r.pipeline.newFlow(ctx), fixed); err != nil {
 		return err
 	}
 	var problems []api.Problem
@@ -185,7 +185,7 @@ func (r *planRun) askApprovals(ctx workflow.Context) {
 	}
 }
 
-func (r *planRun) admit(ctx workflow.Context, calls []int) error {
+func (r *planRun) admit(f *flow, calls []int) error {
 	if len(calls) == 0 {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (r *planRun) admit(ctx workflow.Context, calls []int) error {
 	for n, i := range calls {
 		requests[n] = r.runs[i].call
 	}
-	decisions, err := r.pipeline.admitter.admit(ctx, requests)
+	decisions, err := r.pipeline.admitter.admit(f, requests)
 	if err != nil {
 		return err
 	}
@@ -237,19 +237,19 @@ func (r *planRun) requests() []api.Call {
 
 // prepare resolves the references of calls that are ready and admits them together. A call that
 // cannot be made has the reason as the error of its decision.
-func (r *planRun) prepare(ctx workflow.Context, ready []int) ([]*callRun, error) {
+func (r *planRun) prepare(f *flow, ready []int) ([]*callRun, error) {
 	var late []int
 	for _, i := range ready {
 		c := r.runs[i]
 		if fault := r.ready(i); fault != nil {
-			r.pipeline.control.approvals.withdraw(ctx, c.call.ID, fault.Message)
+			r.pipeline.control.approvals.withdraw(f.ctx, c.call.ID, fault.Message)
 			c.decision = api.AdmissionDecision{Error: fault}
 		} else if !r.admitted[i] {
 			late = append(late, i)
 		}
 		r.results.Resolved(i)
 	}
-	if err := r.admit(ctx, late); err != nil {
+	if err := r.admit(f, late); err != nil {
 		return nil, err
 	}
 	return at(r.runs, ready), nil

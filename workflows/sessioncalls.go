@@ -30,7 +30,7 @@ type sessionCall struct {
 
 func (c *sessionCall) at([]int) []*callRun { return []*callRun{c.call} }
 
-func (c *sessionCall) prepare(workflow.Context, []int) ([]*callRun, error) {
+func (c *sessionCall) prepare(*flow, []int) ([]*callRun, error) {
 	c.count()
 	return []*callRun{c.call}, nil
 }
@@ -257,7 +257,8 @@ func (s *sessionRun) makeCalls(ctx workflow.Context) {
 	if len(ready) == 0 {
 		return
 	}
-	decisions, err := s.pipeline.admitter.admitReady(ctx, requests(ready), 0, false)
+	decisions, err := s.pipeline.admitter.admitReady(s.pipeline.newFlow(ctx), requests(ready), 0,
+		false)
 	if err != nil {
 		s.unadmitted(ctx, ready, err)
 		return
@@ -272,14 +273,26 @@ func (s *sessionRun) makeCalls(ctx workflow.Context) {
 func (s *sessionRun) takeQueue(ctx workflow.Context) (ready []*sessionCall) {
 	queue := s.queue
 	s.queue = nil
-	for _, c := range queue {
-		fault := s.pinTool(ctx, c.Tool)
+	faults := make([]string, len(queue))
+	for i, c := range queue {
+		faults[i] = s.pinTool(ctx, c.Tool)
+	}
+	// A workflow task takes its updates before the ends of activities that history has from before.
+	// A client that knows of such an end, by a query, does not repeat the call that has ended: it
+	// makes another one.
+	if slices.ContainsFunc(queue, func(c *sessionCall) bool {
+		repeated := s.findRepeated(ctx, c.Call)
+		return repeated != nil && !repeated.Ended
+	}) {
+		letOthersRun(ctx)
+	}
+	for i, c := range queue {
 		if repeated := s.findRepeated(ctx, c.Call); repeated != nil {
 			s.calls.Attach(c.Call, repeated)
 			continue
 		}
-		if fault != "" && ctx.Err() == nil {
-			c.refuse(ctx, fault)
+		if faults[i] != "" && ctx.Err() == nil {
+			c.refuse(ctx, faults[i])
 			continue
 		}
 		if a := s.findApart(c.Tool); a != nil {
@@ -291,23 +304,16 @@ func (s *sessionRun) takeQueue(ctx workflow.Context) (ready []*sessionCall) {
 	return ready
 }
 
-// findRepeated returns the call that a queued one repeats; nil for none. A workflow task takes its
-// updates before the ends of activities that history has from before. A client that knows of such
-// an end, by a query, does not repeat the call that has ended: it makes another one.
+// findRepeated returns the call that a queued one repeats; nil for none.
 func (s *sessionRun) findRepeated(ctx workflow.Context, c *session.Call) *session.Call {
 	if s.pipeline.tools.Of(c.Tool).Effect != api.EffectOnce {
 		return nil
 	}
-	repeated := s.calls.FindRepeated(c, workflow.Now(ctx))
-	if repeated == nil || repeated.Ended {
-		return repeated
-	}
-	letOthersRun(ctx)
 	return s.calls.FindRepeated(c, workflow.Now(ctx))
 }
 
-// deepest is how many coroutines an end passes through until its call has ended: that of the
-// attempts, that of the session's call, and one more to be safe.
+// deepest is how many coroutines an end passes through until its call has ended: that of an
+// instance's call, that of the session's call, and one more to be safe.
 const deepest = 3
 
 // letOthersRun returns when the other coroutines have taken what the workflow task brought. They
@@ -356,7 +362,8 @@ func (s *sessionRun) admitApart(calls []*sessionCall) {
 	workflow.Go(s.all, func(ctx workflow.Context) {
 		for done := 0; done < len(a.calls); {
 			waiting := a.calls[done:]
-			decisions, err := s.pipeline.admitter.admit(ctx, requests(waiting))
+			decisions, err := s.pipeline.admitter.admit(s.pipeline.newFlow(ctx),
+				requests(waiting))
 			if done += len(waiting); err != nil {
 				s.unadmitted(ctx, waiting, err)
 			} else {

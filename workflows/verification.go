@@ -31,37 +31,35 @@ type evaluation struct {
 
 // verify verifies the call, whose last attempt failed.
 func (s steps) verify(failure *api.Error) {
-	v := verification{s, workflow.Now(s.ctx), failure}
-	if s.session == nil {
-		v.askTwice(s.ctx, s.flow, v.end)
+	v := verification{s, workflow.Now(s.flow.ctx), failure}
+	if s.call.session == nil {
+		v.askTwice(s.flow, v.decide)
 		return
 	}
 	// The session goes on if the client cancels the call, before this or meanwhile.
-	verified, end := workflow.NewFuture(s.ctx)
+	verified, end := workflow.NewFuture(s.flow.ctx)
 	var answer *evaluation
-	s.flow.Add(verified, func(workflow.Future) { v.end(*answer) })
-	workflow.Go(s.session, func(ctx workflow.Context) {
-		var f flow
-		v.askTwice(ctx, &f, func(a evaluation) { answer = &a })
-		for answer == nil {
-			f.Wait(ctx)
-		}
+	s.flow.Add(verified, func(workflow.Future) { v.decide(*answer) })
+	workflow.Go(s.call.session, func(ctx workflow.Context) {
+		f := s.call.pipeline.newFlow(ctx)
+		v.askTwice(f, func(a evaluation) { answer = &a })
+		f.until(func() bool { return answer != nil })
 		end.SetValue(nil)
 	})
 }
 
-// end goes on with the answer.
-func (v verification) end(a evaluation) {
-	c := v.callRun
+// decide goes on with the answer.
+func (v verification) decide(a evaluation) {
+	c, ctx := v.call, v.flow.ctx
 	if a.err == nil && !a.done && c.tool.Verify.OnAbsent == api.AbsentRepeat && !c.repeated &&
-		v.ctx.Err() == nil {
+		ctx.Err() == nil {
 		c.repeated, c.task = true, nil
 		v.again(time.Millisecond, "had no effect")
 		return
 	}
 	request, failure := c.finalizeRequest(), *v.failure
 	request.Tool = c.pipeline.tools.Of(c.call.Tool)
-	request.Took = api.Duration(workflow.Now(v.ctx).Sub(v.began))
+	request.Took = api.Duration(workflow.Now(ctx).Sub(v.began))
 	by := api.VerifyCallID(c.call.ID, c.verifications) + " of " + c.tool.Verify.Tool
 	switch {
 	case a.err == nil && a.done:
@@ -82,20 +80,20 @@ func (v verification) end(a evaluation) {
 
 // askTwice asks the tool whether the call took effect. The answer that it did not counts only the
 // second time, after the attempt can no longer be running.
-func (v verification) askTwice(ctx workflow.Context, f *flow, ended func(evaluation)) {
-	v.ask(ctx, f, func(a evaluation) {
+func (v verification) askTwice(f *flow, ended func(evaluation)) {
+	v.ask(f, func(a evaluation) {
 		if a.err != nil || a.done {
 			ended(a)
 			return
 		}
-		waited := workflow.NewTimerWithOptions(ctx, v.tool.AbsentAfter().Std(),
-			workflow.TimerOptions{Summary: "call " + v.call.ID + " is verified again"})
+		waited := workflow.NewTimerWithOptions(f.ctx, v.call.tool.AbsentAfter().Std(),
+			workflow.TimerOptions{Summary: "call " + v.call.call.ID + " is verified again"})
 		f.Add(waited, func(workflow.Future) {
-			if waited.Get(ctx, nil) != nil {
+			if waited.Get(f.ctx, nil) != nil {
 				ended(evaluation{err: errVerifyingEnded})
 				return
 			}
-			v.ask(ctx, f, ended)
+			v.ask(f, ended)
 		})
 	})
 }
@@ -104,8 +102,8 @@ func (v verification) askTwice(ctx workflow.Context, f *flow, ended func(evaluat
 var errVerifyingEnded = errors.New("the run was cancelled or reached a limit before the answer counts")
 
 // ask makes the call that verifies this one.
-func (v verification) ask(ctx workflow.Context, f *flow, ended func(evaluation)) {
-	c, how := v.callRun, v.tool.Verify
+func (v verification) ask(f *flow, ended func(evaluation)) {
+	c, how := v.call, v.call.tool.Verify
 	c.verifications++
 	arguments, err := how.Call().For(api.UndoSource{Arguments: c.arguments(),
 		Key: api.IdempotencyKey(c.pipeline.origin.Run, c.call.ID)})
@@ -116,7 +114,7 @@ func (v verification) ask(ctx workflow.Context, f *flow, ended func(evaluation))
 	call := api.Call{ID: api.VerifyCallID(c.call.ID, c.verifications), Tool: how.Tool,
 		Arguments:   string(arguments),
 		CallPurpose: api.CallPurpose{Purpose: api.PurposeVerify, TargetCallID: c.call.ID}}
-	c.pipeline.makeOwn(ctx, f, call, func(out api.CallOutcome, err error) {
+	f.makeOwn(call, func(out api.CallOutcome, err error) {
 		var a evaluation
 		switch {
 		case err != nil:

@@ -60,7 +60,18 @@ func LastHeartbeat(ctx context.Context) (last api.Heartbeat) {
 		activity.GetHeartbeatDetails(ctx, &last) != nil {
 		return api.Heartbeat{}
 	}
+	last.Harmless = harmlessAttempts(last, activity.GetInfo(ctx).Attempt)
 	return last
+}
+
+// harmlessAttempts returns how many attempts before this one had no effect, from the first. If the
+// last heartbeat says that a call waits for a slot, it also says whether an attempt before may have
+// had one.
+func harmlessAttempts(last api.Heartbeat, attempt int32) int32 {
+	if last.Waiting && !last.Acted {
+		return attempt - 1
+	}
+	return last.Harmless
 }
 
 // ValidError returns the error with all of its text as valid UTF-8.

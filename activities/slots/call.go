@@ -195,14 +195,31 @@ func (q *slotQueue) startCall(ctx context.Context, info activity.Info,
 	var err error
 	if t.waits {
 		err = q.awaitTurn(ctx, info, x, t)
-	} else if !t.queue.begin() {
-		err = errQueueClosed
+	} else {
+		err = q.beginNow(ctx, info, t)
 	}
 	if err != nil {
 		t.of.release(t.key, t.queue)
 		return t, executor.Refusal(ctx, q.refusal(err, in, x.QueueTimeout), in != nil)
 	}
 	return t, nil
+}
+
+// beginNow takes a slot for a task that does not wait here. An earlier attempt may have.
+func (q *slotQueue) beginNow(ctx context.Context, info activity.Info, t turn) error {
+	if !t.queue.begin() {
+		return errQueueClosed
+	}
+	earlier := executor.LastHeartbeat(ctx)
+	if !earlier.Waiting {
+		return nil
+	}
+	w := &waiter{queue: q, info: info, earlier: earlier}
+	err := w.started()
+	if err != nil {
+		t.queue.leave()
+	}
+	return err
 }
 
 // awaitTurn waits in a wait queue until it is the task's turn. The first attempt may wait for the

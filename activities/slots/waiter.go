@@ -113,7 +113,7 @@ func (w *waiter) beat(waits bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), w.queue.holder.lease.Patience())
 	defer cancel()
 	told := w.earlier
-	told.Waiting = waits
+	told.Waiting, told.Progress = waits, api.Progress{}
 	// An attempt that did not say that it was harmless may have acted.
 	told.Acted = told.Acted || told.Harmless < w.info.Attempt-1
 	err := w.queue.holder.config.Client.RecordActivityHeartbeat(ctx, w.info.TaskToken, told)
@@ -127,7 +127,7 @@ func (w *waiter) beat(waits bool) error {
 // started, and restores its heartbeat timeout. It returns an error if the call was cancelled, if an
 // earlier heartbeat may still be in flight, or if the server may still have the short timeout.
 func (w *waiter) started() error {
-	if w.stop == nil && w.info.Attempt <= 1 {
+	if w.stop == nil && w.info.Attempt <= 1 && !w.earlier.Waiting {
 		return nil
 	}
 	w.end()

@@ -11,13 +11,13 @@ import (
 // waits for, and says what follows. They are the only ones that repeat a call; the server repeats
 // an activity by its retry policy.
 //
-//	begin ─┬─ decide ─┬─ make ─┬─ follow ─┬─ end
-//	       │          │        │          ├─ again: requeued, left a task, lost its workers ─ follow
-//	       │          │        │          └─ verify ─┬─ again: had no effect ─ follow
-//	       │          │        │                     └─ finalize
-//	       │          │        └─ finalize: a forked run takes over the outcome
-//	       │          └─ end, finalize: denied, not decided in time, cancelled
-//	       └─ make: no approval
+//	begin    make, or decide after an approval
+//	decide   make; end or finalize if it was denied, not decided in time, or cancelled
+//	make     follow; finalize if a forked run takes over the outcome
+//	follow   end; again if it was requeued, left a task or lost its workers; or verify
+//	again    follow
+//	verify   again if it had no effect, else finalize
+//	finalize end
 type steps struct {
 	call *callRun
 	flow *flow

@@ -3,7 +3,8 @@
 // policies, models) is evaluated in an activity, and the result is recorded in the history.
 //
 // A run starts in agent.go, plan.go, direct.go or session.go. pipeline.go admits the calls of a
-// turn, dispatcher.go starts them in order, and steps.go takes one call from its decision to its outcome.
+// turn, dispatcher.go starts them in order, and steps.go takes one call from its decision to its
+// outcome.
 //
 // A change to this package keeps the histories in testdata/histories replaying; see
 // docs/changing-workflows.md.

@@ -127,6 +127,16 @@ func exported(t *testing.T, set *token.FileSet, folders ...string) types.Importe
 	})
 }
 
+// parseFile parses a file; text is what it has, nil to read it.
+func parseFile(t *testing.T, set *token.FileSet, name string, text any) *ast.File {
+	t.Helper()
+	f, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
 func TestFiles_ReferToThoseBelowThem(t *testing.T) {
 	set := token.NewFileSet()
 	var folders []string
@@ -141,14 +151,9 @@ func TestFiles_ReferToThoseBelowThem(t *testing.T) {
 		}
 		var files []*ast.File
 		for _, name := range names {
-			if strings.HasSuffix(name, "_test.go") {
-				continue
+			if !strings.HasSuffix(name, "_test.go") {
+				files = append(files, parseFile(t, set, name, nil))
 			}
-			f, err := parser.ParseFile(set, name, nil, parser.SkipObjectResolution)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files = append(files, f)
 		}
 		r, err := referencesOf(set, files, imported)
 		if err != nil {
@@ -171,11 +176,7 @@ func TestReferences_CountThoseThatRunBackUp(t *testing.T) {
 		"middle.go": "package p\ntype t struct{}\nfunc middle(v t) { v.bottom(); bottom := 1; _ = bottom }\n",
 		"bottom.go": "package p\nfunc (t) bottom() {}\n",
 	} {
-		f, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, f)
+		files = append(files, parseFile(t, set, name, text))
 	}
 	r, err := referencesOf(set, files, nil)
 	if err != nil {

@@ -66,7 +66,7 @@ func (d *dispatcher) take(f *flow, q *turn.Queue) []int {
 	}
 	if !d.resuming {
 		d.resuming = true
-		f.unpaused(func(error) { d.resuming = false })
+		f.afterPause(func(error) { d.resuming = false })
 	}
 	return nil
 }

@@ -39,8 +39,8 @@ func (f *flow) until(holds func() bool) {
 	}
 }
 
-// unpaused calls then as soon as the run is not paused, with the error of a cancelled context.
-func (f *flow) unpaused(then func(cancelled error)) {
+// afterPause calls then as soon as the run is not paused, with the error of a cancelled context.
+func (f *flow) afterPause(then func(cancelled error)) {
 	control := f.pipeline.control
 	if control.paused == nil {
 		then(nil)

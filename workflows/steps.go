@@ -43,7 +43,7 @@ func (s steps) begin() {
 	}
 	o := c.pipeline.control.approvals.ask(s.flow.ctx, c.call, c.decision)
 	s.flow.Add(o.closed, func(workflow.Future) {
-		s.flow.unpaused(func(cancelled error) { s.decide(o, cancelled) })
+		s.flow.afterPause(func(cancelled error) { s.decide(o, cancelled) })
 	})
 }
 
@@ -121,7 +121,7 @@ func (s steps) again(pause time.Duration, why string) {
 			attempt(err)
 			return
 		}
-		s.flow.unpaused(attempt)
+		s.flow.afterPause(attempt)
 	})
 }
 

@@ -48,7 +48,7 @@ func (s steps) verify(failure *api.Error) {
 	})
 }
 
-// decide goes on with the answer.
+// decide repeats or finalizes the call by the answer.
 func (v verification) decide(a evaluation) {
 	c, ctx := v.call, v.flow.ctx
 	if a.err == nil && !a.done && c.tool.Verify.OnAbsent == api.AbsentRepeat && !c.repeated &&

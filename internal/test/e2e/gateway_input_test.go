@@ -178,21 +178,18 @@ func TestGateway_ServesOthersDuringAThousandParallelRequests(t *testing.T) {
 		})
 	}
 	all.Wait()
-	counts, late := map[int]int{}, 0
+	counts := map[int]int{}
 	for i, a := range answers {
 		counts[a.status]++
 		switch {
 		case a.status == http.StatusTooManyRequests && a.header.Get("Retry-After") != "":
-		case strings.Contains(string(a.body), "cannot be reached; try again later"):
-			late++ // the session did not answer in time: other tests use the machine, too
 		case a.text() != fmt.Sprintf(`{"text":"%d"}`, i):
 			t.Errorf("request %d: %d %s", i, a.status, a.body)
 		}
 	}
 	t.Logf("answers by status: %v", counts)
-	if answered := counts[http.StatusOK]; answered < 100 || late > answered/2 {
-		t.Errorf("%d requests were answered, %d of them with an error; want the burst of 100",
-			answered, late)
+	if counts[http.StatusOK] < 100 {
+		t.Errorf("%d requests were answered, want the burst of 100", counts[http.StatusOK])
 	}
 	stop()
 }

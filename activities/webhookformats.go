@@ -90,10 +90,7 @@ func written(path string, n api.Notice) ([]byte, error) {
 // titleOf says in a line what a notice is about.
 func titleOf(n api.Notice) string {
 	what := cmp.Or(n.Tool, "more "+n.Limit) + " (" + n.WorkflowID + " " + n.Call + ")"
-	switch n.Event {
-	case api.NoticeEscalated:
-		return "Nobody has decided yet: " + what
-	case api.NoticeDecided:
+	if n.Event == api.NoticeDecided {
 		return "Decided: " + what
 	}
 	return "Approval needed: " + what

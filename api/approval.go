@@ -10,17 +10,6 @@ import (
 	"time"
 )
 
-// ApprovalTimeout is what happens to an approval without a decision in time.
-type ApprovalTimeout string
-
-const (
-	// ApprovalDenies, the default, ends the call with approval_timeout.
-	ApprovalDenies ApprovalTimeout = "deny"
-	// ApprovalEscalates sends another notice, marked as escalated, and waits for as long again;
-	// then the call ends with approval_timeout.
-	ApprovalEscalates ApprovalTimeout = "escalate"
-)
-
 // DefaultApprovalTimeout is the default time for a decision.
 const DefaultApprovalTimeout = Duration(24 * time.Hour)
 
@@ -44,9 +33,8 @@ type ApprovalNeed struct {
 	// Digest identifies the exact call: run, call id, tool with its digest, and the validated
 	// arguments. A decision has to repeat it.
 	Digest string `json:"digest"`
-	// Within is the time for a decision, OnTimeout what happens after it.
-	Within    Duration        `json:"within"`
-	OnTimeout ApprovalTimeout `json:"on_timeout,omitempty"`
+	// Within is the time for a decision. Without one the call ends with approval_timeout.
+	Within Duration `json:"within"`
 	// Notify has the worker send a Notice to its webhook.
 	Notify bool `json:"notify,omitempty"`
 	// Approvers are who may decide: someone who fits one approver of each rule. Empty is everyone
@@ -133,35 +121,10 @@ func ApprovalDigest(salt, run, call string, tool Tool, arguments json.RawMessage
 type Approval struct {
 	ApprovalNeed
 	// Call is the id of the call.
-	Call      string    `json:"call_id"`
-	Tool      string    `json:"tool"`
-	Asked     time.Time `json:"asked,omitzero"`
-	Until     time.Time `json:"until,omitzero"`
-	Escalated bool      `json:"escalated,omitempty"`
-}
-
-// approvalTimer is the prefix of the summary of an approval's timer.
-const approvalTimer = "approval of "
-
-// ApprovalTimer is the summary, in history, of the timer that bounds an approval.
-func ApprovalTimer(call string) string { return approvalTimer + call }
-
-// TimedApproval returns the call whose approval the timer with that summary bounds; empty for other
-// timers.
-func TimedApproval(summary string) (call string) {
-	call, _ = strings.CutPrefix(summary, approvalTimer)
-	if call == summary {
-		return ""
-	}
-	return call
-}
-
-// Waited is the whole time for a decision, escalation included.
-func (a Approval) Waited() Duration {
-	if a.Escalated {
-		return 2 * a.Within
-	}
-	return a.Within
+	Call  string    `json:"call_id"`
+	Tool  string    `json:"tool"`
+	Asked time.Time `json:"asked,omitzero"`
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Decisions about a call that waits for approval, and ends without one.
@@ -258,8 +221,6 @@ type Decided struct {
 	// As are the approvers that By is, one for each rule that restricts who may decide.
 	As []Approver `json:"as,omitempty"`
 	At time.Time  `json:"at,omitzero"`
-	// Escalated is when the approval was escalated; zero if it was not.
-	Escalated time.Time `json:"escalated,omitzero"`
 	// Original has the arguments before an edit, Edited those after it, both redacted.
 	Original json.RawMessage `json:"original,omitempty"`
 	Edited   json.RawMessage `json:"edited,omitempty"`
@@ -346,8 +307,6 @@ type NoticeEvent string
 const (
 	// NoticeWaiting: a call, or a run at a limit, waits for a person's decision.
 	NoticeWaiting NoticeEvent = "waiting"
-	// NoticeEscalated: there was no decision in time, and the wait starts again.
-	NoticeEscalated NoticeEvent = "escalated"
 	// NoticeDecided: there is nothing left to decide.
 	NoticeDecided NoticeEvent = "decided"
 )

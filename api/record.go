@@ -29,16 +29,14 @@ const (
 	// EventApprovalRefused: a decision was rejected, because it was for another call, a second one,
 	// or without an identity.
 	EventApprovalRefused EventType = "approval_refused"
-	// EventApprovalEscalated: there was no decision in time, and the wait starts again.
-	EventApprovalEscalated EventType = "approval_escalated"
-	EventHookEnded         EventType = "hook_ended"
-	EventMessageSent       EventType = "message_sent"
-	EventRunPaused         EventType = "run_paused"
-	EventRunResumed        EventType = "run_resumed"
-	EventInstanceClosed    EventType = "instance_closed"
-	EventRunCompleted      EventType = "run_completed"
-	EventRunFailed         EventType = "run_failed"
-	EventRunCancelled      EventType = "run_cancelled"
+	EventHookEnded       EventType = "hook_ended"
+	EventMessageSent     EventType = "message_sent"
+	EventRunPaused       EventType = "run_paused"
+	EventRunResumed      EventType = "run_resumed"
+	EventInstanceClosed  EventType = "instance_closed"
+	EventRunCompleted    EventType = "run_completed"
+	EventRunFailed       EventType = "run_failed"
+	EventRunCancelled    EventType = "run_cancelled"
 )
 
 // Event is one event of a run, derived from its history.
@@ -78,7 +76,7 @@ type Event struct {
 	// was withdrawn.
 	Question *Question `json:"question,omitempty"`
 	Reply    *Reply    `json:"reply,omitempty"`
-	// Approval is set on approval_requested and approval_escalated, Decided on approval_decided and
+	// Approval is set on approval_requested, Decided on approval_decided and
 	// approval_refused, where Failure is the reason.
 	Approval *Approval `json:"approval,omitempty"`
 	Decided  *Decided  `json:"decided,omitempty"`

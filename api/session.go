@@ -193,8 +193,7 @@ type SessionRecord struct {
 type WaitingCall struct {
 	Call     SessionCall       `json:"call"`
 	Decision AdmissionDecision `json:"decision"`
-	// Asked and Until are those of the Approval, and Escalated is, too.
-	Asked     time.Time `json:"asked"`
-	Until     time.Time `json:"until"`
-	Escalated bool      `json:"escalated,omitempty"`
+	// Asked and Until are those of the Approval.
+	Asked time.Time `json:"asked"`
+	Until time.Time `json:"until"`
 }

@@ -159,10 +159,6 @@ func ownApprovals(
 	)
 	list := make([]RunApproval, len(open))
 	for i, approval := range open {
-		if now := time.Now(); approval.OnTimeout == api.ApprovalEscalates && !approval.Escalated &&
-			now.After(approval.Until) {
-			approval.Escalated, approval.Until = true, approval.Until.Add(approval.Within.Std())
-		}
 		list[i] = RunApproval{WorkflowID: id, Approval: approval}
 	}
 	return list, err

@@ -26,10 +26,8 @@ type Approval struct {
 	// When is always (the default), never, or an expression of package policies: calls for which it
 	// is true wait.
 	When string `json:"when" yaml:"when"`
-	// Timeout bounds the wait for a decision; default 24h.
+	// Timeout bounds the wait for a decision, without which the call is not made; default 24h.
 	Timeout api.Duration `json:"timeout" yaml:"timeout" rule:"min=1s,max=8760h"`
-	// OnTimeout is deny (the default) or escalate: what happens at the timeout.
-	OnTimeout api.ApprovalTimeout `json:"on_timeout" yaml:"on_timeout" rule:"enum=deny|escalate"`
 	// Ask is the template of the text that people see; default the tool's description and all
 	// arguments.
 	Ask string `json:"ask,omitempty" yaml:"ask"`
@@ -46,7 +44,7 @@ func (a *Approval) withDefaults() *Approval {
 	}
 	return &Approval{When: cmp.Or(a.When, approvalAlways), Timeout: cmp.Or(a.Timeout,
 		api.DefaultApprovalTimeout),
-		OnTimeout: cmp.Or(a.OnTimeout, api.ApprovalDenies), Ask: a.Ask, ByCaller: a.ByCaller,
+		Ask: a.Ask, ByCaller: a.ByCaller,
 		Approvers: a.Approvers}
 }
 

@@ -22,9 +22,10 @@ const maxRefusedDecisions = 50
 // the people's decisions.
 type approvals struct {
 	// open is in the order of the requests. known maps call IDs to approvals, including closed
-	// ones.
-	open  []*approval
-	known smallmap.Map[*approval]
+	// ones. watching is set while a coroutine watches the open ones.
+	open     []*approval
+	known    smallmap.Map[*approval]
+	watching bool
 	// refused counts the refused decisions that history records.
 	refused int
 	// edit admits a call again with the arguments of a decision.
@@ -58,6 +59,9 @@ type approval struct {
 	// closed is ready when the approval is closed.
 	closed workflow.Future
 	close  workflow.Settable
+	// timer is ready at the timeout, or when the call is cancelled. stop cancels it.
+	timer workflow.Future
+	stop  func()
 }
 
 // newApprovals registers the query and the update handlers of approvals. Call it before anything
@@ -111,7 +115,7 @@ func (a *approvals) ask(ctx workflow.Context, c api.Call, v api.AdmissionDecisio
 		mark(ctx, now)
 	}
 	a.tell(ctx, o, api.NoticeWaiting, nil)
-	workflow.Go(ctx, func(ctx workflow.Context) { a.watch(ctx, o) })
+	a.watch(ctx, o)
 	return o
 }
 
@@ -119,11 +123,11 @@ func (a *approvals) ask(ctx workflow.Context, c api.Call, v api.AdmissionDecisio
 func (a *approvals) resume(ctx workflow.Context, c api.Call, w api.WaitingCall) {
 	a.open = append(a.open, a.add(ctx, c, w.Decision, w.Asked))
 	o := a.known.Get(c.ID)
-	o.Until, o.Escalated = w.Until, w.Escalated
+	o.Until = w.Until
 	if len(a.open) == 1 {
 		mark(ctx, o.Asked)
 	}
-	workflow.Go(ctx, func(ctx workflow.Context) { a.watch(ctx, o) })
+	a.watch(ctx, o)
 }
 
 // add returns the approval of a call that waits for it since a time.
@@ -150,30 +154,51 @@ func mark(ctx workflow.Context, since any) {
 	}
 }
 
-// watch closes an approval at its timeout or when the context is cancelled.
+// watch starts the timer that closes an approval. One coroutine watches all of them: it costs less
+// than one for each, which every event of the run would resume.
 func (a *approvals) watch(ctx workflow.Context, o *approval) {
-	for !o.over {
-		options := workflow.AwaitOptions{Timeout: max(o.Until.Sub(workflow.Now(ctx)),
-			time.Millisecond),
-			TimerOptions: workflow.TimerOptions{Summary: api.ApprovalTimer(o.Call)}}
-		decided, err := workflow.AwaitWithOptions(ctx, options, func() bool { return o.over })
-		if err == nil && !decided {
-			// An edit received in time counts, however long its check takes.
-			err = workflow.Await(ctx, func() bool { return o.over || o.checking == "" })
+	timed, stop := workflow.WithCancel(ctx)
+	o.stop = stop
+	o.timer = workflow.NewTimerWithOptions(timed, max(o.Until.Sub(workflow.Now(ctx)),
+		time.Millisecond), workflow.TimerOptions{Summary: "approval of " + o.Call})
+	if !a.watching {
+		a.watching = true
+		apart, _ := workflow.NewDisconnectedContext(ctx)
+		workflow.Go(apart, a.closeOverdue)
+	}
+}
+
+// closeOverdue closes approvals at their timeouts or when their calls are cancelled, until none is
+// open.
+func (a *approvals) closeOverdue(ctx workflow.Context) {
+	for len(a.open) > 0 {
+		var overdue *approval
+		err := workflow.Await(ctx, func() bool {
+			overdue = a.overdue(ctx)
+			return overdue != nil || len(a.open) == 0
+		})
+		if err != nil || overdue == nil {
+			continue // the context is never cancelled
 		}
-		switch {
-		case o.over:
-		case err != nil:
-			a.withdraw(ctx, o.Call, "the run was cancelled")
-		case o.OnTimeout == api.ApprovalEscalates && !o.Escalated:
-			o.Escalated, o.Until = true, workflow.Now(ctx).Add(o.Within.Std())
-			a.changed(ctx)
-			a.tell(ctx, o, api.NoticeEscalated, nil)
-		default:
-			o.fault = api.NotApproved(o.Tool, o.Waited())
-			a.close(ctx, o, undecided, api.NoticeDecision{Decision: api.DecisionTimeout})
+		if overdue.timer.Get(ctx, nil) != nil {
+			a.withdraw(ctx, overdue.Call, "the run was cancelled")
+			continue
+		}
+		overdue.fault = api.NotApproved(overdue.Tool, overdue.Within)
+		a.close(ctx, overdue, undecided, api.NoticeDecision{Decision: api.DecisionTimeout})
+	}
+	a.watching = false
+}
+
+// overdue returns the first open approval whose call was cancelled or whose time is over. An edit
+// received in time counts, however long its check takes.
+func (a *approvals) overdue(ctx workflow.Context) *approval {
+	for _, o := range a.open {
+		if o.timer.IsReady() && (o.checking == "" || o.timer.Get(ctx, nil) != nil) {
+			return o
 		}
 	}
+	return nil
 }
 
 // withdraw closes the approval, if any, of a call that is no longer made.
@@ -188,6 +213,7 @@ func (a *approvals) withdraw(ctx workflow.Context, callID, why string) {
 func (a *approvals) close(ctx workflow.Context, o *approval, how string,
 	decided api.NoticeDecision) {
 	o.over, o.how = true, how
+	o.stop()
 	a.tell(ctx, o, api.NoticeDecided, &decided)
 	a.open = slices.DeleteFunc(a.open, func(other *approval) bool { return other == o })
 	if len(a.open) == 0 {
@@ -261,11 +287,8 @@ func (o *approval) refusal(how string) *api.ReplyError {
 
 // late reports whether the approval's timeout has passed although the run has not processed the
 // timer yet. After worker downtime, a decision and the timer can arrive in one task, and the SDK
-// delivers the decision first. An approval that will be escalated stays open.
-func (o *approval) late(ctx workflow.Context) bool {
-	escalates := o.OnTimeout == api.ApprovalEscalates && !o.Escalated
-	return !escalates && !workflow.Now(ctx).Before(o.Until)
-}
+// delivers the decision first.
+func (o *approval) late(ctx workflow.Context) bool { return !workflow.Now(ctx).Before(o.Until) }
 
 // undecided is the reason of an approval that timed out.
 const undecided = "no decision came in time"

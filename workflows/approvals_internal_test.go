@@ -12,8 +12,7 @@ import (
 )
 
 // A decision after the timeout is refused also if the run has not processed the timer yet, for
-// example because it had no worker: then the SDK delivers the update before the timer. An approval
-// that is still to be escalated accepts it.
+// example because it had no worker: then the SDK delivers the update before the timer.
 func TestApproval_RefusesLateDecisions(t *testing.T) {
 	refusals := map[string]string{}
 	run := func(ctx workflow.Context) error {
@@ -30,12 +29,8 @@ func TestApproval_RefusesLateDecisions(t *testing.T) {
 		for _, o := range []*approval{
 			{Approval: api.Approval{Call: "over", Until: past}},
 			{Approval: api.Approval{Call: "open", Until: past.Add(time.Hour)}},
-			{Approval: api.Approval{Call: "to escalate", Until: past,
-				ApprovalNeed: api.ApprovalNeed{OnTimeout: api.ApprovalEscalates}}},
-			{Approval: api.Approval{Call: "escalated", Until: past, Escalated: true,
-				ApprovalNeed: api.ApprovalNeed{OnTimeout: api.ApprovalEscalates}}},
 		} {
-			o.Digest = o.Call
+			o.Digest, o.stop = o.Call, func() {}
 			a.known.Set(o.Call, o)
 			a.open = append(a.open, o)
 			for _, kind := range []api.DecisionKind{api.DecisionEdit, api.DecisionApprove} {
@@ -58,11 +53,10 @@ func TestApproval_RefusesLateDecisions(t *testing.T) {
 	if err := env.GetWorkflowError(); err != nil {
 		t.Fatal(err)
 	}
-	if len(refusals) != 4 {
+	if len(refusals) != 2 {
 		t.Errorf("refused: %q", refusals)
 	}
-	for _, decision := range []string{"over edit", "over approve", "escalated edit",
-		"escalated approve"} {
+	for _, decision := range []string{"over edit", "over approve"} {
 		if !strings.Contains(refusals[decision], "no decision came in time") {
 			t.Errorf("%s: %q", decision, refusals[decision])
 		}

@@ -35,7 +35,7 @@ description: Wires.
 parameters: [{name: text, type: string, required: true, sensitive: true}]
 entry: {type: function, handler: store}
 execution: {lane: bank, access: exclusive, effect: once}
-approval: {timeout: 2h, on_timeout: escalate}
+approval: {timeout: 4h}
 ---
 name: look
 version: 1.0.0
@@ -223,17 +223,17 @@ func TestApprovals_KeepTheOrderOfCalls(t *testing.T) {
 	}
 }
 
-// Escalated approvals stay open twice as long. Those of a cancelled run, and of one whose wall time
-// is over, are withdrawn, and nothing runs.
+// An approval without a decision ends at its timeout. Those of a cancelled run, and of one whose
+// wall time is over, are withdrawn, and nothing runs.
 func TestApprovals_EndWithoutADecision(t *testing.T) {
-	t.Run("escalated", func(t *testing.T) {
+	t.Run("timeout", func(t *testing.T) {
 		l := newGuardedLab(t)
 		var later []api.Approval
 		l.after(3*time.Hour, func() { later = l.awaiting() })
 		began := l.Now()
 		l.runAgent(guardedAgent(step(call("wire", `{"text":"x"}`)), answer("done")), "Go.")
 		l.result()
-		if len(later) != 1 || !later[0].Escalated || later[0].Text != "Wires.\ntext: ***" ||
+		if len(later) != 1 || later[0].Text != "Wires.\ntext: ***" ||
 			l.Now().Sub(began) < 4*time.Hour {
 			t.Errorf("after %s, %+v", l.Now().Sub(began), later)
 		}

@@ -25,13 +25,13 @@ type details struct {
 
 // glance is the summary of a run's state that decides whether the details are rewritten.
 type glance struct {
-	turn, waiting, running, approvals, asked, escalated, questions int
-	usage                                                          api.Usage
-	limits                                                         api.Limits
-	paused                                                         *api.Pause
-	approval                                                       *approval
-	question                                                       *question
-	undoing                                                        bool
+	turn, waiting, running, approvals, asked, questions int
+	usage                                               api.Usage
+	limits                                              api.Limits
+	paused                                              *api.Pause
+	approval                                            *approval
+	question                                            *question
+	undoing                                             bool
 }
 
 type detailsKey struct{}
@@ -115,11 +115,6 @@ func (d *details) glance() glance {
 		paused: p.control.paused, undoing: p.sizes.History.Undoing}
 	if g.approvals > 0 {
 		g.approval = p.control.approvals.open[g.approvals-1]
-		for _, o := range p.control.approvals.open[:min(g.approvals, maxListed)] {
-			if o.Escalated {
-				g.escalated++
-			}
-		}
 	}
 	if g.questions > 0 {
 		g.question = p.questions.open[g.questions-1]

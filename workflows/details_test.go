@@ -70,7 +70,7 @@ func TestDetails_ShowTheStatusOfAnAgent(t *testing.T) {
 	})
 	paused := l.detailsAt(90 * time.Minute)
 	l.decide(100*time.Minute, approve("1.1", "ada"))
-	escalated := l.detailsAt(3 * time.Hour)
+	one := l.detailsAt(3 * time.Hour)
 	l.after(3*time.Hour+time.Minute,
 		func() { l.updateRun(api.ResumeUpdate, "r", api.Pause{By: "ada"}) })
 	l.decide(3*time.Hour+2*time.Minute, api.Decision{Call: "1.2", Kind: api.DecisionDeny,
@@ -85,12 +85,12 @@ func TestDetails_ShowTheStatusOfAnAgent(t *testing.T) {
 			" 1.1 --namespace default-test-namespace --reason TEXT")
 	shows(t, "paused", *paused, "**Paused** by ada\\: \\*lunch\\*",
 		"**Waits for approval** of 2 calls")
-	shows(t, "escalated", *escalated, "**Waits for approval** of 1 call", ", escalated)")
+	shows(t, "one decided", *one, "**Waits for approval** of 1 call")
 	ended := l.details()
 	shows(t, "ended", ended, "**Answered**",
 		"Result: \\# done \\`\\`\\` starter approve x 1\\.9 \\`\\`\\` \\[it\\]\\(https\\:\\/\\/example\\.org\\) \\<b\\>",
 		"turn 3 of 9 · calls 4 of 40, 1 failed")
-	for _, text := range []string{*waits, *paused, *escalated, ended} {
+	for _, text := range []string{*waits, *paused, *one, ended} {
 		if strings.Contains(text, "the secret") {
 			t.Errorf("a sensitive value is shown:\n%s", text)
 		}

@@ -223,9 +223,6 @@ func (d *details) listApprovals(t *detailsText, info *workflow.Info) {
 		}
 		text += plainMarkdown(o.Text, maxDetailsText) + " — " + plainMarkdown(o.Reason,
 			maxDetailsText) + " (open until " + moment(o.Until)
-		if o.Escalated {
-			text += ", escalated"
-		}
 		return text + ")\n\n" + commands(approve, deny)
 	})
 }

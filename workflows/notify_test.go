@@ -78,7 +78,7 @@ func (l *lab) notifying(h *hook) {
 	}
 }
 
-// The webhook is notified when an approval waits, is escalated and is over, with what a person
+// The webhook is notified when an approval waits and is over, with what a person
 // needs to decide and nothing sensitive. Runs whose decisions have no webhook notify nothing.
 func TestNotices_OfApprovals(t *testing.T) {
 	l, h := newGuardedLab(t), &hook{status: http.StatusOK}
@@ -92,7 +92,7 @@ func TestNotices_OfApprovals(t *testing.T) {
 	// The run ends as soon as 1.1 does, and does not wait for that notice.
 	notices := slices.DeleteFunc(h.all(),
 		func(line string) bool { return line == "1.1 decided timeout " })
-	expect(t, "notices", notices, []string{"1.1 escalated", "1.1 waiting", "1.2 decided deny ada",
+	expect(t, "notices", notices, []string{"1.1 waiting", "1.2 decided deny ada",
 		"1.2 waiting", "1.3 decided timeout ", "1.3 waiting"})
 	i := slices.IndexFunc(wait, func(a api.Approval) bool { return a.Call == h.first.Call })
 	if i < 0 {

@@ -437,7 +437,7 @@ func (s *sessionRun) state(ctx workflow.Context, outcomes bool) *api.SessionStat
 	for _, c := range s.calls.OpenCalls() {
 		o := s.pipeline.control.approvals.of(c.ID)
 		waiting[c.ID] = &api.WaitingCall{Call: c.SessionCall, Asked: o.Asked, Until: o.Until,
-			Decision: s.running[c.ID].call.decision, Escalated: o.Escalated}
+			Decision: s.running[c.ID].call.decision}
 	}
 	return s.calls.State(outcomes, workflow.Now(ctx), waiting)
 }

@@ -37,7 +37,7 @@ func (a *Admitter) needApproval(r api.AdmissionRequest, c api.Call, v api.Admiss
 		need.Text += "\nintent: " + api.Shorten(plan.Intent, maxIntent)
 	}
 	if declared := compiled.Spec.Approval; declared != nil {
-		need.Within, need.OnTimeout = cmp.Or(declared.Timeout, need.Within), declared.OnTimeout
+		need.Within = cmp.Or(declared.Timeout, need.Within)
 		need.ByCaller = declared.ByCaller && rule == ""
 		need.Approvers = append(need.Approvers, approversOf(declared, compiled,
 			factsOf(r, c, v, tool, compiled))...)

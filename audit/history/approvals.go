@@ -19,10 +19,6 @@ type approvals struct {
 	decisions map[string]api.Decision
 	// edits are the arguments before and after edits, by call ID.
 	edits map[string]argumentsEdit
-	// timers are the calls whose approvals a timer bounds, by timer ID. late are calls whose timer
-	// fired while the run checked an edit.
-	timers map[string]string
-	late   map[string]bool
 }
 
 // argumentsEdit has the arguments of a call before and after an edit.
@@ -34,8 +30,6 @@ func newApprovals(r *run) approvals {
 		decided:   map[string]*api.Decided{},
 		decisions: map[string]api.Decision{},
 		edits:     map[string]argumentsEdit{},
-		timers:    map[string]string{},
-		late:      map[string]bool{},
 	}
 }
 
@@ -150,9 +144,6 @@ func (ap *approvals) decisionTaken(e *historypb.HistoryEvent, updateID, failure 
 				Failure: failure,
 			},
 		)
-		if ap.late[decision.Call] {
-			ap.escalate(e, decision.Call)
-		}
 		return
 	}
 	if decision.Kind == api.DecisionEdit {
@@ -198,9 +189,7 @@ func (ap *approvals) decide(e *historypb.HistoryEvent, callID string, decided ap
 	// Summaries that were returned keep their list.
 	ap.run.summary.Approvals = slices.Delete(slices.Clone(open), i, i+1)
 	asked := ap.decided[callID]
-	delete(ap.late, callID)
-	decided.Asked, decided.Escalated = asked.Asked, asked.Escalated
-	decided.At = pb.TimeOf(e.GetEventTime())
+	decided.Asked, decided.At = asked.Asked, pb.TimeOf(e.GetEventTime())
 	decided.Why, decided.Rule, decided.Digest = asked.Why, asked.Rule, asked.Digest
 	ap.decided[callID] = &decided
 	ap.run.emit(

@@ -35,10 +35,6 @@ func NewDeriver(workflowID, runID string) *Deriver {
 		enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:         r.activities.cancelled,
 		enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED: r.activities.cancelRequested,
 
-		enumspb.EVENT_TYPE_TIMER_STARTED:  r.approvals.timerStarted,
-		enumspb.EVENT_TYPE_TIMER_FIRED:    r.approvals.timerFired,
-		enumspb.EVENT_TYPE_TIMER_CANCELED: r.approvals.timerCancelled,
-
 		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED:  r.updates.admitted,
 		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:  r.updates.accepted,
 		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED: r.updates.completed,

@@ -5,7 +5,7 @@
 // updates, and pass each to the file of its subject:
 //
 //   - admission.go reads pinned tools and admission decisions, and makes the record of a call.
-//     approvals.go and escalation.go read decisions of people, questions.go questions and replies.
+//     approvals.go reads decisions of people, questions.go questions and replies.
 //   - calls.go reads tool calls, batch.go batched ones, requeue.go those that are scheduled again,
 //     children.go those of sub-agents. hosts.go reads why an instance ended.
 //   - steps.go reads model steps, hooks.go hooks, control.go messages and pauses, ending.go the end

@@ -39,7 +39,7 @@ func (s *submitted) goOn(w api.WaitingCall) {
 	s.add(w.Call)
 	s.run.admission.wanted[id].decision = &w.Decision
 	s.run.approvals.open(api.Approval{ApprovalNeed: *w.Decision.Approval, Call: id,
-		Tool: w.Call.Tool, Asked: w.Asked, Until: w.Until, Escalated: w.Escalated})
+		Tool: w.Call.Tool, Asked: w.Asked, Until: w.Until})
 }
 
 // add takes a call that the session makes.

@@ -237,7 +237,7 @@ func TestMarks_ShowEventsWithTheirAuthors(t *testing.T) {
 		{Type: api.EventApprovalRefused, CallID: "1.1", Decided: &api.Decided{By: "bob"},
 			Failure: "of another call"},
 		{Type: api.EventApprovalRequested, CallID: "1.1", Tool: "pay",
-			Approval: &api.Approval{Escalated: true}},
+			Approval: &api.Approval{}},
 		{Type: api.EventApprovalDecided, CallID: "1.1", Tool: "pay",
 			Decided: &api.Decided{Decision: api.DecisionDeny, By: "ada", Reason: "too much"}},
 		{Type: api.EventQuestionAsked, CallID: "1.2", Tool: "ask",

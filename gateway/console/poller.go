@@ -206,7 +206,7 @@ func (l waitingList) state() string {
 	parts := []string{strconv.Itoa(l.More), strconv.Itoa(l.Unread),
 		strconv.FormatBool(l.Failed.IsZero())}
 	for _, c := range l.Calls {
-		parts = append(parts, c.WorkflowID, c.Call, c.Digest, strconv.FormatBool(c.Escalated))
+		parts = append(parts, c.WorkflowID, c.Call, c.Digest)
 	}
 	for _, q := range l.Questions {
 		parts = append(parts, q.WorkflowID, q.ID)

@@ -153,7 +153,6 @@ var words = map[api.EventType]string{api.EventRunStarted: "the run started",
 	api.EventRunCancelled: "the run was cancelled", api.EventRunPaused: "paused",
 	api.EventRunResumed: "resumed", api.EventHookEnded: "a hook of the run ended",
 	api.EventApprovalRequested: "waits for approval",
-	api.EventApprovalEscalated: "waits again: nobody decided in time",
 	api.EventQuestionAsked:     "asks", api.EventQuestionClosed: "question closed"}
 
 func (i *item) ofStep(e api.Event) {

@@ -53,7 +53,7 @@ func guarded(steps ...api.ScriptStep) *api.Agent {
 	return withTools(agent(steps...), "publish publish_soon append")
 }
 
-// decisions takes a run of guarded through every end of an approval except escalation: an edit, a
+// decisions takes a run of guarded through every end of an approval: an edit, a
 // denial, a timeout, with a refused decision before them.
 func (l *lab) decisions(id string) client.WorkflowRun {
 	run := l.runAgent(id, guarded(step(call("publish", `{"text":"a"}`),

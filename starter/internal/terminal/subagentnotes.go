@@ -56,7 +56,7 @@ func (v *quietView) Event(e api.Event) error {
 		v.Note(askedNote(v.invocation, audit.RunQuestion{WorkflowID: e.WorkflowID,
 			Question: *e.Question}))
 	}
-	if e.Type == api.EventApprovalRequested || e.Type == api.EventApprovalEscalated {
+	if e.Type == api.EventApprovalRequested {
 		v.Note(approvalWaitNote(v.invocation, audit.RunApproval{WorkflowID: e.WorkflowID,
 			Approval: *e.Approval}))
 	}

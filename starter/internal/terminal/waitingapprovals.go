@@ -37,9 +37,6 @@ func WriteApproval(f *cli.Format, w io.Writer, p cli.Palette, a ListedApproval, 
 	if !a.Until.IsZero() {
 		head = append(head, "open for "+cli.ShortDuration(a.Until.Sub(now)))
 	}
-	if a.Escalated {
-		head = append(head, p.Warn("escalated"))
-	}
 	fmt.Fprintln(w, strings.Join(head, " · "))
 	for line := range strings.SplitSeq(a.Text, "\n") {
 		fmt.Fprintln(w, "  "+cli.PlainText(line))
@@ -58,16 +55,12 @@ func WriteApproval(f *cli.Format, w io.Writer, p cli.Palette, a ListedApproval, 
 
 // approvalWaitNote describes a waiting call in two lines.
 func approvalWaitNote(r cli.Invocation, a audit.RunApproval) string {
-	waits, what := "waits", "call "+a.Call+" of "+a.Tool
-	if a.Escalated {
-		waits = "still waits"
-	}
+	what := "call " + a.Call + " of " + a.Tool
 	if a.Limit != "" {
 		what = "a higher limit of " + a.Limit
 	}
-	return fmt.Sprintf("run %s %s for approval of %s: %s\n  review and decide: %s", a.WorkflowID,
-		waits, what,
-		api.Shorten(strings.Join(strings.Fields(a.Text), " "), 300), r.HowToApprove(a))
+	return fmt.Sprintf("run %s waits for approval of %s: %s\n  review and decide: %s", a.WorkflowID,
+		what, api.Shorten(strings.Join(strings.Fields(a.Text), " "), 300), r.HowToApprove(a))
 }
 
 // approval adds the fields of an approval event.
@@ -96,15 +89,6 @@ func (t *Tracker) approvalEvent(e api.Event) []string {
 			return []string{t.Palette.Bold("call "+e.CallID) + " " +
 				cli.PlainText(e.Decided.Note())}
 		}
-	case api.EventApprovalEscalated:
-		t.approvals = slices.Clone(t.approvals)
-		for i, a := range t.approvals {
-			if a.Call == e.CallID {
-				t.approvals[i].Approval = *e.Approval
-			}
-		}
-		return []string{t.Palette.Warn("! ") + "no decision on call " +
-			cli.PlainText(e.CallID) + " in time; it is escalated and stays open for the same time again"}
 	case api.EventApprovalRefused:
 		return []string{t.Palette.Warn("! ") + "a decision on call " + cli.PlainText(e.CallID) +
 			" was rejected: " + api.Shorten(e.Failure, 300)}

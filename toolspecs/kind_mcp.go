@@ -130,9 +130,6 @@ func (c mcpChecker) session(s Spec) {
 	if e.Closes {
 		c.AddKey("$.entry.closes", hint, "runs share the session, so that none of them closes it")
 	}
-	if e.Warm != 0 {
-		c.AddKey("$.entry.warm", hint, "a shared session is kept open for all runs")
-	}
 	if e.OnLoss != "" {
 		c.AddKey("$.entry.on_loss", hint, "a shared session has no state to lose")
 	}
@@ -168,7 +165,6 @@ func (c mcpChecker) mcpOverHTTP(e Entry) {
 	c.notWith(e.Dir != "", "dir", "argv", "remove it")
 	c.notWith(e.Env != nil, "env", "argv", "remove it")
 	c.notWith(e.SetEnv != nil, "set_env", "argv", "remove it")
-	c.notWith(e.Warm != 0, "warm", "argv", "remove it; a connection opens at once")
 	c.notWith(e.Secrets != nil, "secrets", "argv", "name the secret in auth")
 }
 

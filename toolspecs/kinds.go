@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
@@ -139,7 +138,6 @@ func (s Spec) instanceFacts() []instanceFact {
 		{"$.entry.on_loss", string(e.OnLoss)},
 		{"$.entry.idle_timeout", e.IdleTimeout.String()},
 		{"$.entry.scope", string(cmp.Or(e.Scope, api.ScopeRun))},
-		{"$.entry.warm", strconv.Itoa(e.Warm)},
 		{"$.execution.lane", s.Execution.Lane},
 	}
 }

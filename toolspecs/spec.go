@@ -205,8 +205,6 @@ type Entry struct {
 	unresolved bool
 	// Session is run (a session of each run; the default) or shared (for servers without state).
 	Session string `json:"session,omitempty" yaml:"session" rule:"enum=run|shared" kinds:"mcp"`
-	// Warm is how many sessions with the server each worker keeps ready that no run uses yet.
-	Warm int `json:"warm,omitempty" yaml:"warm" rule:"min=0,max=16" kinds:"mcp"`
 	// Pin is the digest of the remote tool's name, description and schema when it was accepted.
 	Pin string `json:"pin,omitempty" yaml:"pin" kinds:"mcp"`
 

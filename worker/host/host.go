@@ -72,7 +72,7 @@ func Run(ctx context.Context, c Config) error {
 	defer conn.Close()
 	queues := &queueServer{config: c, conn: conn, canceller: newCanceller(c.StopTimeout),
 		observer: newObserver(registry, c.Logger), limit: concurrency.New(c.MaxConcurrent),
-		catalog: tools.Catalog, keepWarm: own.servers.KeepWarm}
+		catalog: tools.Catalog}
 	actions, err := c.activities(tools, own, queues, keep)
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func Run(ctx context.Context, c Config) error {
 		return c.explain(ctx, err)
 	}
 	defer fleet.stop()
-	observeInstances(actions.Instances.Live, own.servers.WarmSessions, registry)
+	observeInstances(actions.Instances.Live, registry)
 	observeLanes(laneSamples(actions.Slots.States, own.lanes.lane), registry)
 	observeReadiness(health.isReady, fleet.lanes.names, registry)
 	fleet.beside = c.observeRuns(ctx, conn, registry)

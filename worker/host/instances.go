@@ -11,14 +11,10 @@ type liveInstances struct {
 	description *prometheus.Desc
 }
 
-func observeInstances(live func() map[string]int, warm func() int,
-	registry prometheus.Registerer) {
+func observeInstances(live func() map[string]int, registry prometheus.Registerer) {
 	registry.MustRegister(&liveInstances{live: live,
 		description: prometheus.NewDesc("switchyard_instances",
-			"Live instances of stateful tools and sessions with MCP servers in this process.", []string{"tool"}, nil)},
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "switchyard_warm_sessions",
-			Help: "Sessions with MCP servers in this process that no run uses yet."},
-			func() float64 { return float64(warm()) }))
+			"Live instances of stateful tools and sessions with MCP servers in this process.", []string{"tool"}, nil)})
 }
 
 // Describe implements prometheus.Collector.

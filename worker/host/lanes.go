@@ -85,22 +85,7 @@ func (f *laneFleet) apply(set *lanes.Set) error {
 			faults = append(faults, fmt.Errorf("lane %s: %w", name, err))
 		}
 	}
-	f.warm(names)
 	return errors.Join(faults...)
-}
-
-// warm keeps sessions ready with the MCP servers of tools whose lanes this process serves.
-func (f *laneFleet) warm(lanes []string) {
-	if f.keepWarm == nil {
-		return
-	}
-	var specs []*toolspecs.Spec
-	for _, c := range f.catalog().All() {
-		if slices.Contains(lanes, c.Spec.Execution.Lane) {
-			specs = append(specs, &c.Spec)
-		}
-	}
-	f.keepWarm(specs)
 }
 
 // names returns the served lanes, sorted.

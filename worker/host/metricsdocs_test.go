@@ -48,7 +48,7 @@ func ownMetrics(t *testing.T) map[string]string {
 	r := &recorder{help: map[string]string{}}
 	newObserver(r, slog.New(slog.DiscardHandler))
 	observeLanes(func() map[string]laneSample { return nil }, r)
-	observeInstances(nil, nil, r)
+	observeInstances(nil, r)
 	r.MustRegister(newOpenRuns(nil, "", nil))
 	observeBuild(buildinfo.Info{}, r)
 	observeReadiness(func() bool { return true }, func() []string { return nil }, r)

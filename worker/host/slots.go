@@ -164,8 +164,6 @@ type queueServer struct {
 	limit *concurrency.Limit
 	// catalog returns the current tools; nil means none.
 	catalog func() *toolspecs.Catalog
-	// keepWarm has sessions ready for the tools; nil does not.
-	keepWarm func([]*toolspecs.Spec)
 }
 
 // options returns the options that all workers except the one of workflows share.

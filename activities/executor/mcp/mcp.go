@@ -62,21 +62,17 @@ type Options struct {
 type Executor struct {
 	Options Options
 	pool    *mcpPool
-	warm    *warmSessions
 }
 
 // New returns the executor. Close ends its connections.
 func New(o Options) *Executor {
 	o.Files = cmp.Or(o.Files, defaultFiles())
 	o.Logins = cmp.Or(o.Logins, mcpclient.DefaultLogins())
-	pool := newMCPPool(o)
-	return &Executor{Options: o, pool: pool,
-		warm: &warmSessions{pool: pool, servers: map[string]*warmServer{}}}
+	return &Executor{Options: o, pool: newMCPPool(o)}
 }
 
 // Close ends all connections and their server programs. No call may be running.
 func (m *Executor) Close() {
-	m.KeepWarm(nil)
 	m.pool.close()
 }
 

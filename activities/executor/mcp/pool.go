@@ -143,25 +143,6 @@ func (p *mcpPool) open(ctx context.Context, entry *toolspecs.Entry, asks bool,
 	return c
 }
 
-// openOwn opens a connection that no call waits for. It returns nil if the pool is closed.
-func (p *mcpPool) openOwn(entry *toolspecs.Entry, asks bool) *mcpConn {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil
-	}
-	return p.open(p.ctx, entry, asks, nil)
-}
-
-// discard closes a connection that openOwn has returned.
-func (p *mcpPool) discard(c *mcpConn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.closed {
-		p.closeAll.Go(c.close)
-	}
-}
-
 // errAbandoned means that the call that was opening the connection has ended.
 var errAbandoned = errors.New("the call that was connecting has ended")
 

@@ -102,11 +102,7 @@ func (s *session) current(ctx context.Context, spec *toolspecs.Spec) (*sessionCo
 		return nil, over
 	}
 	if ended {
-		conn := s.executor.warm.take(&spec.Entry, s.asks)
-		if conn == nil {
-			conn = s.executor.pool.open(ctx, &spec.Entry, s.asks, nil)
-		}
-		s.conn = &sessionConn{mcpConn: conn}
+		s.conn = &sessionConn{mcpConn: s.executor.pool.open(ctx, &spec.Entry, s.asks, nil)}
 		go s.watch(s.conn)
 	}
 	return s.conn, nil

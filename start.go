@@ -69,10 +69,8 @@ type StartOptions struct {
 	Mode api.Mode
 	// Priority is that of the run's model steps and calls.
 	Priority api.Priority
-	// DryRun withholds the calls of tools that may change something. FromDryRun is set for the plan
-	// of the calls that a dry run withheld.
-	DryRun     bool
-	FromDryRun *api.FromDryRun
+	// DryRun withholds the calls of tools that may change something.
+	DryRun bool
 	// Trace is a W3C traceparent.
 	Trace string
 }
@@ -134,7 +132,7 @@ func (c *Client) Start(ctx context.Context, s Start) (*Run, error) {
 func (c *Client) request(s Start) (*runstart.Request, error) {
 	r := &runstart.Request{Queue: cmp.Or(s.TaskQueue, c.taskQueue), Wait: s.Wait,
 		Input: api.RunInput{Conversation: s.Conversation, Variables: s.Variables, Mode: s.Mode,
-			Priority: s.Priority, DryRun: s.DryRun, FromDryRun: s.FromDryRun, Trace: s.Trace,
+			Priority: s.Priority, DryRun: s.DryRun, Trace: s.Trace,
 			Caller: api.Caller{Type: api.CallerDirect, ID: cmp.Or(s.Caller, c.caller),
 				Auth: s.CallerAuth, Claims: s.CallerClaims}}}
 	if err := s.fill(r); err != nil {

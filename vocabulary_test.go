@@ -18,7 +18,6 @@ var retired = map[string]string{
 	"deed":     "action",
 	"deeds":    "actions",
 	"handback": "requeue",
-	"nameless": "IsBlankIdentity",
 	"recall":   "load conversation",
 	"recalled": "loaded",
 	"settle":   "finalize",

@@ -102,7 +102,6 @@ func (p *pinning) tools(r api.PinRequest) {
 			continue
 		}
 		p.seen[s.name] = true
-		p.checkDigests(r, compiled)
 		p.Catalog.Tools = append(p.Catalog.Tools, compiled.Tool())
 		digests = append(digests, compiled.Digest)
 		runs = append(runs, runsIn(compiled, placesOf(r, i))...)
@@ -123,23 +122,6 @@ func (p *pinning) tools(r api.PinRequest) {
 		digests = append(digests, t.Digest)
 	}
 	p.Catalog.Digest = api.Digest([]byte(strings.Join(digests, " ")))
-}
-
-// checkDigests reports the calls of a plan that require a version of a tool other than the current
-// one.
-func (p *pinning) checkDigests(r api.PinRequest, tool *toolspecs.Compiled) {
-	if r.Plan == nil {
-		return
-	}
-	for n, c := range r.Plan.Calls {
-		if c.Tool == tool.Spec.Name && c.Digest != "" && c.Digest != tool.Digest {
-			p.Problems = append(p.Problems, api.Problem{Path: fmt.Sprintf("$.calls[%d].digest", n),
-				Rule: api.RuleTool,
-				Message: fmt.Sprintf(
-					"tool %q has changed: its digest is %s, and the plan was made for %s; repeat the dry run",
-					c.Tool, tool.Digest, c.Digest)})
-		}
-	}
 }
 
 // find returns a tool by name: as the parent run is pinned to it, or else from the catalog.

@@ -180,7 +180,7 @@ func (d Decision) Check() *ReplyError {
 		replyFault{!edits && d.Kind != DecisionApprove && d.Kind != DecisionDeny,
 			"a decision must be approve, deny or edit"},
 		replyFault{len(d.By) > maxBy, "the name of the person who decides is too long"},
-		replyFault{d.Named() && IsBlankIdentity(d.By),
+		replyFault{d.Named() && isBlankIdentity(d.By),
 			"the name of the person who decides has neither letter nor digit"},
 		replyFault{!d.Auth.known(), noAuthMethod},
 		replyFault{len(d.Reason) > maxReason, "the reason is too long"},
@@ -371,4 +371,21 @@ func (n Notice) CommandOf() string {
 		command += " --grant " + n.Limit + "=AMOUNT"
 	}
 	return command
+}
+
+// Clearing removes a label from a run, or replaces it.
+type Clearing struct {
+	Label string `json:"label" yaml:"label" rule:"required"`
+	// To is the label that the run gets instead; empty for none.
+	To string `json:"to,omitempty" yaml:"to"`
+	// Rule is the policy rule whose approval clears the label; empty for a tool.
+	Rule string `json:"rule,omitempty" yaml:"-"`
+}
+
+// String describes the clearing: untrusted, or secret to internal.
+func (c Clearing) String() string {
+	if c.To == "" {
+		return c.Label
+	}
+	return c.Label + " to " + c.To
 }

@@ -92,7 +92,7 @@ const (
 // Check returns why a reply is invalid for any question; nil if it is valid.
 func (r Reply) Check() *ReplyError {
 	return malformedReply(
-		replyFault{IsBlankIdentity(r.By), "the reply has no name"},
+		replyFault{isBlankIdentity(r.By), "the reply has no name"},
 		replyFault{len(r.By) > maxBy, "the name of the person who replies is too long"},
 		replyFault{!r.Auth.known(), noAuthMethod},
 		replyFault{len(r.Reason) > maxReason, "the reason is too long"},
@@ -182,8 +182,8 @@ type ReplyDecision struct {
 	Early bool `json:"early,omitempty"`
 }
 
-// IsBlankIdentity reports whether a text identifies no person: it has no visible letter or digit.
-func IsBlankIdentity(by string) bool {
+// isBlankIdentity reports whether a text identifies no person: it has no visible letter or digit.
+func isBlankIdentity(by string) bool {
 	return !strings.ContainsFunc(by, func(r rune) bool {
 		return unicode.In(r, unicode.L, unicode.N) &&
 			!unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)

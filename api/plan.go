@@ -30,8 +30,6 @@ type PlanCall struct {
 	DependsOn []string `json:"depends_on,omitempty"`
 	// Priority overrides those of the run and of the tool.
 	Priority Priority `json:"priority,omitempty"`
-	// Digest pins the exact toolspec; empty takes the present one.
-	Digest string `json:"digest,omitempty"`
 	// Ask, if set, requires approval of the call, whatever its tool and the rules require, and is
 	// the reason shown.
 	Ask string `json:"ask,omitempty"`

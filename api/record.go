@@ -314,23 +314,6 @@ func (o Origin) Traceparent(callID string) string {
 	return fmt.Sprintf("00-%x-%x-%s", c.Trace, SpanID(o.Run, CallSpan(callID)), c.Flags)
 }
 
-// Clearing removes a label from a run, or replaces it.
-type Clearing struct {
-	Label string `json:"label" yaml:"label" rule:"required"`
-	// To is the label that the run gets instead; empty for none.
-	To string `json:"to,omitempty" yaml:"to"`
-	// Rule is the policy rule whose approval clears the label; empty for a tool.
-	Rule string `json:"rule,omitempty" yaml:"-"`
-}
-
-// String describes the clearing: untrusted, or secret to internal.
-func (c Clearing) String() string {
-	if c.To == "" {
-		return c.Label
-	}
-	return c.Label + " to " + c.To
-}
-
 // Clearings describes clearings in a list.
 func Clearings(list []Clearing) string {
 	texts := make([]string, len(list))

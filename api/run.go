@@ -37,8 +37,6 @@ type RunInput struct {
 	// DryRun withholds calls, also of sub-agents, whose tools may change something, and answers
 	// them with a WithheldEffect.
 	DryRun bool `json:"dry_run,omitempty"`
-	// FromDryRun is set for a plan run that makes the calls that a dry run withheld.
-	FromDryRun *FromDryRun `json:"from_dry_run,omitempty"`
 	// Fork is set for an agent run that takes over the beginning of another one. Its second input
 	// is then the first part of a ForkState.
 	Fork *Fork `json:"fork,omitempty"`

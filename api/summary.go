@@ -251,7 +251,7 @@ const maxEvaluationText = 2000
 // Check returns why the evaluation is invalid; nil if it is valid.
 func (v RunEvaluation) Check() error {
 	switch {
-	case IsBlankIdentity(v.By):
+	case isBlankIdentity(v.By):
 		return fmt.Errorf("an evaluation needs the name of the person who gives it")
 	case len(v.By) > maxEvaluationText || len(v.Reason) > maxEvaluationText:
 		return fmt.Errorf("name and reason of an evaluation have at most %d bytes each",

@@ -28,9 +28,7 @@ type chain struct {
 		runID string
 		event int64
 	}
-	// withheld, if set, takes the calls that a dry run withholds.
-	withheld func(api.WithheldCall)
-	deriver  *history.Deriver
+	deriver *history.Deriver
 }
 
 func (ch *chain) events(ctx context.Context) iter.Seq2[api.Event, error] {
@@ -78,7 +76,6 @@ func (ch *chain) open(ctx context.Context) (runID string, err error) {
 		return "", err
 	}
 	ch.deriver = history.NewDeriver(ch.workflowID, runID)
-	ch.deriver.OnWithheld(ch.withheld)
 	if incomplete {
 		ch.deriver.StopNumbering()
 	}

@@ -49,9 +49,6 @@ func (w wantedCalls) inOrder() []*wantedCall {
 type admission struct {
 	run    *run
 	wanted wantedCalls
-	// withheld, if set, takes the calls that a dry run does not make, with arguments that are not
-	// redacted.
-	withheld func(api.WithheldCall)
 }
 
 // pinned reads the local activity that pins the tools of the run.
@@ -300,30 +297,5 @@ func (ad *admission) override(e *historypb.HistoryEvent, w *wantedCall, v api.Ad
 	r.Phase = api.PhasePreExecution
 	r = ad.admitted(r, v, []byte(w.Arguments))
 	ad.run.summary.Usage.Calls++
-	if v.DryRun && ad.withheld != nil {
-		ad.withheld(ad.withheldCall(w, v))
-	}
 	ad.run.calls.end(e, r)
-}
-
-// withheldCall returns the call that a decision withholds.
-func (ad *admission) withheldCall(w *wantedCall, v api.AdmissionDecision) api.WithheldCall {
-	t := ad.run.tools[w.Tool]
-	arguments := v.Arguments
-	if len(arguments) == 0 {
-		arguments = json.RawMessage(w.Arguments)
-	}
-	return api.WithheldCall{
-		Path:      w.ID,
-		Tool:      w.Tool,
-		Version:   t.Version,
-		Digest:    t.Digest,
-		Arguments: arguments,
-		Plan:      v.Plan,
-		Ask: api.Shorten(
-			api.PoliciesSaid(v.Policies, api.PolicyAsk),
-			api.MaxAsk,
-		),
-		Mask: t.ArgumentMask(),
-	}
 }

@@ -81,10 +81,6 @@ func (d *Deriver) Add(event *historypb.HistoryEvent) ([]api.Event, error) {
 	return d.run.out, err
 }
 
-// OnWithheld makes the Deriver call take with each call that a dry run withholds. The arguments are
-// not redacted.
-func (d *Deriver) OnWithheld(take func(api.WithheldCall)) { d.run.admission.withheld = take }
-
 // StopNumbering leaves sequence numbers out of the events, because the first histories are missing.
 func (d *Deriver) StopNumbering() { d.run.unnumbered = true }
 

@@ -127,7 +127,7 @@ func (r *run) introduce(kind RunKind, started time.Time) {
 	in, s := &r.input, &r.summary
 	s.WorkflowID, s.Kind, s.Status, s.Started = r.workflowID, kind, RunRunning, started
 	s.Prompt, s.Conversation, s.TaskQueue, s.Parent = in.Prompt, in.Conversation, r.base, in.Parent
-	s.DryRun, s.FromDryRun, s.Trace, s.Caller = in.DryRun, in.FromDryRun, in.Trace, in.Caller
+	s.DryRun, s.Trace, s.Caller = in.DryRun, in.Trace, in.Caller
 	if in.Fork != nil {
 		fork := in.Fork.Shown()
 		s.Fork, s.Prompt = &fork, cmp.Or(in.Prompt, in.Fork.Prompt)

@@ -53,9 +53,8 @@ type Summary struct {
 	Trace    string       `json:"trace,omitempty"`
 	// Limits are those of an agent's run, with what people have granted to this run.
 	Limits *api.Limits `json:"limits,omitempty"`
-	// DryRun is set if the run withholds calls, FromDryRun if it makes the calls of a dry run.
-	DryRun     bool            `json:"dry_run,omitempty"`
-	FromDryRun *api.FromDryRun `json:"from_dry_run,omitempty"`
+	// DryRun is set if the run withholds calls.
+	DryRun bool `json:"dry_run,omitempty"`
 	// Fork is set if the run was started from a point of another one.
 	Fork      *api.Fork `json:"forked_from,omitempty"`
 	TaskQueue string    `json:"task_queue,omitempty"`

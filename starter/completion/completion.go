@@ -193,7 +193,7 @@ func (a offers) flagCompleters() map[string]completer {
 		"--agent":    agents, "--caller": a.callers,
 		"--conversation": a.ofRuns(func(r runlist.Run) string { return r.Conversation }),
 		"--tool":         a.toolNames, "create --call": a.toolNames, "create --agent": nil,
-		"--workflow-id": a.anyRun(), "--from-dry-run": a.anyRun(), "--lanes": a.laneNames,
+		"--workflow-id": a.anyRun(), "--lanes": a.laneNames,
 		"--digest":    a.openDigests,
 		"fork --edit": words("prompt=", "model=", "policies=", "agent="),
 	}

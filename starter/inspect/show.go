@@ -174,9 +174,6 @@ func (s shownRun) write(w io.Writer, p cli.Palette, f *cli.Format, now time.Time
 	if s.DryRun {
 		field("dry run", "calls with side effects are withheld")
 	}
-	if from := s.FromDryRun; from != nil {
-		field("dry run", "runs the calls withheld by "+from.WorkflowID+"; released by "+from.By)
-	}
 	s.lineage(field)
 	if s.Parent != nil {
 		field("parent", "call "+s.Parent.Call+" of "+s.Parent.WorkflowID)

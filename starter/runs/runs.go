@@ -139,27 +139,17 @@ func (f *agentFlags) instructs(agent *api.Agent, earlier []api.Message) bool {
 
 func planCommand(a *cli.App) *cobra.Command {
 	var flags startFlags
-	var dry dryRunFlags
 	cmd := &cobra.Command{
 		Use: "plan PLAN.yaml", Short: "Run a plan: calls with dependencies, without a model",
 		GroupID: cli.GroupStart,
 		Long: `Runs the calls of a plan. Each call starts as soon as the calls it depends on have succeeded.
 The plan is checked completely before anything runs: unknown tools, cycles and dangling
-references are listed with file, line and column, and the exit code is 2.
-
-With --from-dry-run the plan consists of the calls that a dry run withheld, with the same
-arguments, toolspecs and order. It is printed, and it runs if --by names who releases it. It
-runs once.`,
+references are listed with file, line and column, and the exit code is 2.`,
 		Example: `  starter plan nightly.yaml
-  starter plan --from-dry-run demo-1a2b3c4d
-  starter plan --from-dry-run demo-1a2b3c4d --by ada
   starter plan nightly.yaml --tools ./tools --var region=eu
   starter tools lint nightly.yaml`,
-		Args: dry.check,
+		Args: cli.Arguments(1, "PLAN.yaml"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if dry.run != "" {
-				return planFromDryRun(a, cmd, &flags, &dry)
-			}
 			s, err := planStart(a, cmd, &flags, args[0])
 			if err != nil {
 				return err
@@ -168,7 +158,6 @@ runs once.`,
 		},
 	}
 	flags.add(cmd, conversationOfAny)
-	dry.add(cmd)
 	return cmd
 }
 

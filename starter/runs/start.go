@@ -181,7 +181,7 @@ func (s *start) described(a *cli.App) switchyard.Start {
 		StartOptions: switchyard.StartOptions{ID: s.id, RefuseExisting: true,
 			Conversation: in.Conversation, Caller: in.Caller.ID, TaskQueue: s.queue,
 			Variables: in.Variables, Mode: in.Mode, Priority: in.Priority, DryRun: in.DryRun,
-			FromDryRun: in.FromDryRun, Wait: s.wait, OnWait: func(open switchyard.OpenRun) {
+			Wait: s.wait, OnWait: func(open switchyard.OpenRun) {
 				fmt.Fprintf(a.Err, "waiting for the conversation %q: %s\n", s.id,
 					aboutRun(open, time.Now()))
 			}}}
@@ -216,11 +216,6 @@ func (s *start) startError(ctx context.Context, a *cli.App, err error) error {
 
 // taken returns an error that a run with the ID exists. show is the command that shows it.
 func (s *start) taken(show string) error {
-	if s.input.FromDryRun != nil {
-		return cli.Errorf(cli.ExitUsage,
-			"the run %q already ran this plan; the plan of a dry run runs once, and nothing was started\nShow that run: %s",
-			s.id, show)
-	}
 	return cli.Errorf(cli.ExitUsage,
 		"the run %q already exists; nothing was started\nPass another --id, or show that run: %s",
 		s.id, show)

@@ -29,7 +29,6 @@ type planCallFile struct {
 	Arguments json.RawMessage `yaml:"arguments"`
 	DependsOn []string        `yaml:"depends_on"`
 	Priority  api.Priority    `yaml:"priority" rule:"enum=urgent|high|normal|low"`
-	Digest    string          `yaml:"digest"`
 	Ask       string          `yaml:"ask"`
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/conversation"
 	"github.com/switchyard/switchyard/workflows/failure"
-	"github.com/switchyard/switchyard/workflows/fork"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -27,31 +26,8 @@ func agentWorkflow(ctx workflow.Context, in *api.RunInput, earlier []byte) (*api
 	if in.Agent == nil {
 		return nil, invalid([]api.Problem{{Path: "$.agent", Rule: api.RuleRequired, Message: "the input has no agent"}})
 	}
-	run := newAgentRun(ctx, in)
-	result, err := run.toEnd(ctx, earlier)
-	return ended(ctx, in, run.pipeline, result, err)
-}
-
-// toEnd takes the run from its start to its end, or to continue-as-new.
-func (r *agentRun) toEnd(ctx workflow.Context, earlier []byte) (*api.RunResult, error) {
-	if err := r.start(ctx, earlier); err != nil {
-		if temporal.IsCanceledError(err) {
-			// The server adds details of its own to the error of an activity that it cancels before
-			// its start. Readers would take them for the usage of the run.
-			err = temporal.NewCanceledError()
-		}
-		return nil, err
-	}
-	result, err := r.loop(ctx)
-	r.pipeline.control.inbox.close("is ending")
-	if !workflow.IsContinueAsNewError(err) {
-		if err == nil {
-			result = r.check(ctx, result)
-		}
-		result, err = r.hooks.endHooks(ctx, result, r.pipeline.end(ctx, err))
-		r.pipeline.instances.close(ctx) // undo calls may need them
-	}
-	return result, err
+	r := newAgentRun(ctx, in, earlier)
+	return runFrom(ctx, in, &r.pinned, r)
 }
 
 // agentRun is the run of an agent. Its guard, hooks, compactor and breaker are views of it, each
@@ -62,8 +38,10 @@ type agentRun struct {
 	compactor compactor
 	breaker   breaker
 
-	in           *api.RunInput
-	agent        *api.Agent
+	in    *api.RunInput
+	agent *api.Agent
+	// earlier is the second input of the run, until the conversation has it.
+	earlier      []byte
 	conversation conversation.Conversation
 	pinned       api.Pinned
 	pipeline     *pipeline
@@ -83,9 +61,8 @@ type agentRun struct {
 	timeOver bool
 	// stopped names another reason to end before the next turn: the limit conversation or repeats.
 	stopped string
-	// taken is what a forked run took over, pending its calls that it makes first.
-	taken   *api.ForkState
-	pending []api.Call
+	// followers are the features that follow the turns of the run, besides its calls.
+	followers []turnFollower
 	// window is how full the model's window is. compacted is set after a compaction until a model
 	// step reports the new size.
 	window    api.Window
@@ -93,69 +70,36 @@ type agentRun struct {
 	repeats   api.Repeats
 }
 
-func newAgentRun(ctx workflow.Context, in *api.RunInput) *agentRun {
-	r := &agentRun{in: in, agent: in.Agent, started: workflow.Now(ctx)}
+func newAgentRun(ctx workflow.Context, in *api.RunInput, earlier []byte) *agentRun {
+	r := &agentRun{in: in, agent: in.Agent, earlier: earlier, started: workflow.Now(ctx),
+		limits: in.Agent.Limits}
 	r.guard, r.hooks, r.compactor, r.breaker = limitGuard{r}, runHooks{r}, compactor{r}, breaker{r}
+	r.followers = []turnFollower{newForks(ctx, r)}
 	return r
 }
 
-// start restores the state of an earlier execution of the chain, or pins the tools and begins.
-func (r *agentRun) start(ctx workflow.Context, earlier []byte) error {
-	asked, err := answerSetup(ctx, r.in, &r.pinned)
-	if err != nil {
-		return err
+func (r *agentRun) caller() api.Caller {
+	return api.Caller{Type: api.CallerAgent, ID: r.agent.Name}
+}
+
+func (r *agentRun) features() (all []follower) {
+	for _, f := range r.followers {
+		all = append(all, f)
 	}
+	return all
+}
+
+// open fills the conversation before the first turn: instructions, earlier messages, prompt. After
+// continue-as-new the instructions are among the earlier messages.
+func (r *agentRun) open(ctx workflow.Context) error {
 	if err := workflow.SetQueryHandler(ctx, api.ConversationQuery, r.page); err != nil {
 		return err
 	}
-	if err := r.begin(ctx, earlier); err != nil {
-		return err
-	}
-	origin := originOf(ctx, r.in, api.Caller{Type: api.CallerAgent, ID: r.agent.Name})
-	continueState := r.in.State
-	r.limits = r.agent.Limits
-	if continueState == nil {
-		if err := r.pin(ctx, asked.sizes, origin.Run); err != nil {
-			return err
-		}
-	} else {
-		r.turn, r.before = continueState.Turn, continueState.Before
-		r.started, r.pinned = continueState.Started, continueState.Pinned.Value
-		r.resume(continueState)
-	}
-	r.pipeline = newPipeline(ctx, r.in, origin, &r.pinned, r.mode(), asked)
-	r.pipeline.runFacts.Label(r.loaded)
-	r.pipeline.forked.Observer = fork.ObserverOf(ctx)
-	r.pipeline.details.before = r.before
-	r.pipeline.Run = budget.Run{Limits: r.limits, Started: r.started}
-	r.pipeline.stepsInline = r.agent.Model.Lane == api.LaneInline
-	r.pipeline.inlineOn = r.pipeline.inlineOn || r.pipeline.stepsInline
-	if r.in.Parent != nil {
-		r.pipeline.parent = r.in.Parent
-	}
-	r.hooks.useHooks()
-	r.pipeline.need(r.pinned.DescendantTools)
-	if continueState == nil {
-		r.pipeline.undo = newUndo(r.agent.Undo, nil)
-		forker{r}.takeOver(ctx)
-		return r.hooks.beginHooks(ctx)
-	}
-	r.pipeline.admitter.block(r.repeats)
-	r.pipeline.undo = newUndo(r.agent.Undo, continueState.Undo)
-	r.pipeline.usage = continueState.Usage
-	r.pipeline.forked.Resume(continueState.Recorded)
-	r.pipeline.control.restore(continueState)
-	r.pipeline.instances.resume(ctx, continueState.Instances)
-	return nil
-}
-
-// begin fills the conversation before the first turn: instructions, earlier messages, prompt. After
-// continue-as-new the instructions are among the earlier messages.
-func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
-	messages, err := forker{r}.messagesBefore(ctx, earlier)
+	messages, err := r.messagesBefore(ctx, r.earlier)
 	if err != nil {
 		return err
 	}
+	r.earlier = nil
 	if r.in.State == nil {
 		r.instruct()
 	}
@@ -172,6 +116,45 @@ func (r *agentRun) begin(ctx workflow.Context, earlier []byte) error {
 	return nil
 }
 
+// begin sets what the run of an agent has besides calls, and runs the hooks before a run.
+func (r *agentRun) begin(ctx workflow.Context, p *pipeline) error {
+	if before := r.in.State; before != nil {
+		r.turn, r.before, r.started = before.Turn, before.Before, before.Started
+		r.resume(before)
+	}
+	r.pipeline = p
+	p.runFacts.Label(r.loaded)
+	p.details.before = r.before
+	p.Run = budget.Run{Limits: r.limits, Started: r.started}
+	p.stepsInline = r.agent.Model.Lane == api.LaneInline
+	p.inlineOn = p.inlineOn || p.stepsInline
+	p.undo.set(r.agent.Undo)
+	r.hooks.useHooks()
+	if r.in.State != nil {
+		p.admitter.block(r.repeats)
+		return nil
+	}
+	for _, f := range r.followers {
+		f.start(ctx)
+	}
+	return r.hooks.beginHooks(ctx)
+}
+
+// makeCalls takes turns, and has the answer checked.
+func (r *agentRun) makeCalls(ctx workflow.Context) (*api.RunResult, error) {
+	result, err := r.loop(ctx)
+	r.pipeline.control.inbox.close("is ending")
+	if err == nil {
+		result = r.check(ctx, result)
+	}
+	return result, err
+}
+
+func (r *agentRun) finish(ctx workflow.Context, result *api.RunResult, err error) (*api.RunResult,
+	error) {
+	return r.hooks.endHooks(ctx, result, err)
+}
+
 // instruct puts the agent's instructions at the start of the conversation.
 func (r *agentRun) instruct() {
 	if r.agent.Instructions != "" {
@@ -182,16 +165,14 @@ func (r *agentRun) instruct() {
 	}
 }
 
-func (r *agentRun) pin(ctx workflow.Context, sizes *budget.Sizes, run string) error {
+func (r *agentRun) pins(ctx workflow.Context, run string) *api.PinRequest {
 	setup := setupOf(ctx, r.in, &r.pinned)
-	request := api.PinRequest{Run: run, Parent: r.in.Parent, Agent: r.agent, Tools: r.agent.Tools,
+	request := &api.PinRequest{Run: run, Parent: r.in.Parent, Agent: r.agent, Tools: r.agent.Tools,
 		Caller: setup.Caller, Queue: setup.Queue}
 	if r.conversation.Size() < pinMessages {
 		request.Messages = r.conversation.Messages
 	}
-	var err error
-	r.pinned, err = pin(ctx, sizes, request)
-	return err
+	return request
 }
 
 func (r *agentRun) mode() api.Mode {
@@ -247,7 +228,7 @@ func (r *agentRun) continues(ctx workflow.Context) bool {
 // takeTurn makes one model step and the calls it asks for. done reports that the step was the final
 // answer.
 func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunResult, err error) {
-	if used, err := (forker{r}).beginTurn(ctx); used || err != nil {
+	if used, err := r.beforeTurn(ctx); used || err != nil {
 		return false, result, err
 	}
 	r.turn++
@@ -256,24 +237,43 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunRes
 	if err != nil {
 		return limitGuard{r}.unanswered(err)
 	}
-	r.pipeline.forked.Observer.Asked(r.turn, response.Message)
+	for _, f := range r.followers {
+		f.answer(response.Message)
+	}
 	if calls := response.Message.Calls; len(calls) > 0 && response.Stop != api.StopRefusal {
-		return false, result, r.makeCalls(ctx, calls)
+		return false, result, r.makeTurn(ctx, calls)
 	}
 	if more, err := r.mustGoOn(ctx, response.Stop); more || err != nil {
 		return false, result, err
 	}
-	result, err = r.end(&api.RunResult{Outcome: api.OutcomeAnswered,
+	result, err = r.complete(&api.RunResult{Outcome: api.OutcomeAnswered,
 		Answer: response.Message.Text}, response.Stop)
 	return true, result, err
 }
 
-// makeCalls makes the calls of a turn and adds their outcomes to the conversation.
-func (r *agentRun) makeCalls(ctx workflow.Context, calls []api.Call) error {
+// beforeTurn does what precedes the model step of a turn. It reports whether it used something of
+// the limits: it shortened the conversation, or made calls that a feature has for the turn.
+func (r *agentRun) beforeTurn(ctx workflow.Context) (used bool, err error) {
+	if compacted, err := r.compactor.compactAhead(ctx); compacted || err != nil {
+		return compacted, err
+	}
+	for _, f := range r.followers {
+		if calls := f.calls(); len(calls) > 0 {
+			r.pipeline.turn = r.turn
+			return true, r.makeTurn(ctx, calls)
+		}
+	}
+	return false, nil
+}
+
+// makeTurn makes the calls of a turn and adds their outcomes to the conversation.
+func (r *agentRun) makeTurn(ctx workflow.Context, calls []api.Call) error {
 	outcomes, err := r.pipeline.runTurn(ctx, calls, r.agent.Order)
 	before := len(r.conversation.Messages)
 	r.tell(outcomes, r.breaker.noteRepeats(calls, outcomes))
-	r.pipeline.forked.Observer.Told(outcomes, r.conversation.Messages[before:], r.labels())
+	for _, f := range r.followers {
+		f.tell(outcomes, r.conversation.Messages[before:])
+	}
 	return err
 }
 
@@ -285,7 +285,9 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string,
 		return nil, err
 	}
 	if compaction == nil {
-		forker{r}.observe(ctx, limit)
+		for _, f := range r.followers {
+			f.step(ctx, limit)
+		}
 	}
 	if !r.pipeline.stepsInline {
 		r.pipeline.changed(ctx)
@@ -374,12 +376,12 @@ func (r *agentRun) modelError(err error, what string) error {
 	return runError(api.RunModelFailed, what+" failed: "+message, err, r.pipeline.usage)
 }
 
-// end completes a result according to the reason why the model stopped.
-func (r *agentRun) end(result *api.RunResult, stop api.Stop) (*api.RunResult, error) {
+// complete completes a result according to the reason why the model stopped.
+func (r *agentRun) complete(result *api.RunResult, stop api.Stop) (*api.RunResult, error) {
 	r.pipeline.tally(result)
 	result.Labels = r.pipeline.runFacts.Labels
 	if r.in.Parent != nil {
-		result.Undo = r.pipeline.undo.continueState()
+		result.Undo = r.pipeline.undo.packed()
 	}
 	if stop == api.StopLength {
 		result.Stop = stop

@@ -361,7 +361,7 @@ func (p admitter) editCall(ctx workflow.Context, o *approval,
 			request).Get(ctx, &v)
 		if err == nil {
 			p.pinRules(v)
-			p.ledger.Admitted(v)
+			p.followers.readmit(v)
 		}
 		return budget.DecisionsSize([]api.AdmissionDecision{v})
 	})

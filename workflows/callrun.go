@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -40,10 +41,12 @@ type callRun struct {
 	// counts how often the call was scheduled again to wait for one.
 	task    *api.RemoteTask
 	follows int
-	// recorded is the equal call that the source of a forked run made; nil for none. Its outcome is
-	// that of this call, which is not executed. taken is set once the call has it.
+	// recorded has the outcome that a feature has for the call; nil for none. The call is then not
+	// executed. taken is set once the call has that outcome.
 	recorded *api.RecordedCall
 	taken    bool
+	// refused is set if the call ended before anything was made of it.
+	refused bool
 	// repeated is set if the call was made again because it had no effect.
 	repeated bool
 	// finalized is set if a run below the call ended by itself without a result. It has undone its
@@ -60,38 +63,33 @@ func (p *pipeline) newCall(c api.Call, v api.AdmissionDecision) *callRun {
 
 // decided returns the outcome of a call that is not executed: admission rejected it, or a hook or a
 // dry run provided its result.
-func (c *callRun) decided() (out api.CallOutcome, decided bool) {
-	p, v := c.pipeline, c.decision
-	switch {
+func (c *callRun) decided(ctx workflow.Context) (out api.CallOutcome, decided bool) {
+	switch v := c.decision; {
 	case v.Error != nil:
-		return c.refuse(v.Error), true
+		return c.refuse(ctx, v.Error), true
 	case v.Result != nil:
-		p.usage.Calls++
+		c.pipeline.usage.Calls++
 		out := api.CallOutcome{ID: c.call.ID, Tool: c.call.Tool, Result: v.Result}
-		p.runFacts.Ended(out, p.tools.Of(c.call.Tool))
+		c.pipeline.followers.end(ctx, c, out)
 		return out, true
 	}
 	return api.CallOutcome{}, false
 }
 
-// refuse counts a call that is not executed because of e, with its parts, and returns its outcome.
-func (c *callRun) refuse(e *api.Error) api.CallOutcome {
-	out := c.pipeline.refused(c.call, e)
-	for _, part := range c.parts {
-		c.pipeline.runFacts.Refused(part.call)
-	}
-	reservations{c.pipeline}.end(c, out)
+// refuse counts a call that is not executed because of e and returns its outcome.
+func (c *callRun) refuse(ctx workflow.Context, e *api.Error) api.CallOutcome {
+	c.refused = true
+	c.pipeline.usage.Calls++
+	c.pipeline.usage.Failed++
+	out := api.CallOutcome{ID: c.call.ID, Tool: c.call.Tool, Error: e}
+	c.pipeline.followers.end(ctx, c, out)
 	return out
 }
 
-// execute starts the first attempt of the call.
-func (c *callRun) execute(ctx workflow.Context) workflow.Future {
-	p := c.pipeline
-	p.sizes.History.Enter(c.call.ID, c.historyNeed())
-	p.runFacts.Begin(c.call.ID, partIDs(c))
-	p.questions.begin(c)
-	forkedCall{c}.observe()
-	return c.attempt(ctx)
+// executed reports whether the call was made: no hook, person or dry run answered in its place, and
+// no feature had its outcome.
+func (c *callRun) executed() bool {
+	return !c.refused && !c.taken && c.decision.Result == nil
 }
 
 // partIDs returns the IDs of the calls that a batched call replaces.
@@ -224,27 +222,12 @@ func requeuePause(n int) time.Duration {
 
 // finish returns the outcome of the call and releases what it reserved.
 func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) api.CallOutcome {
-	p, id := c.pipeline, c.call.ID
-	out := api.CallOutcome{ID: id, Tool: c.call.Tool, Result: result}
-	size := 0
+	out := api.CallOutcome{ID: c.call.ID, Tool: c.call.Tool, Result: result}
 	if err != nil {
 		out.Result, out.Error = nil, c.failure(ctx, err)
-		p.usage.Failed++
-	} else {
-		size = api.JSONSize(result.Output)
+		c.pipeline.usage.Failed++
 	}
-	p.sizes.History.Leave(id)
-	p.sizes.Task.Leave(ctx, id, size)
-	p.questions.end(out)
-	p.runFacts.Ended(out, p.tools.Of(c.call.Tool))
-	reservations{p}.end(c, out)
-	forkedCall{c}.observeEnd(out)
-	if c.decision.Result == nil && !c.taken { // else nothing was executed
-		if err == nil {
-			p.instances.closeAfter(ctx, *c.tool)
-		}
-		c.noteUndo(out)
-	}
+	c.pipeline.followers.end(ctx, c, out)
 	return out
 }
 
@@ -304,6 +287,15 @@ func (c *callRun) beginFinalizing(ctx workflow.Context, r api.FinalizeResultRequ
 		return api.JSONSize(f.result.Output)
 	}
 	return f
+}
+
+// recordedEnd returns the request to finalize the call with the outcome that a feature has for it.
+func (c *callRun) recordedEnd() api.FinalizeResultRequest {
+	request, r := c.finalizeRequest(), c.recorded
+	request.Hooks, request.Output, request.Error = nil, r.Output, r.Error
+	request.Notes = append(slices.Clone(request.Notes),
+		"not executed: the outcome is that of "+r.Source)
+	return request
 }
 
 // finalizeRequest returns the request to finalize the call, without its result.

@@ -79,9 +79,10 @@ type closing struct {
 	stop func()
 }
 
-// closeAfter closes the instance that served a call which succeeded, if its tool declares that.
-func (s *instances) closeAfter(ctx workflow.Context, t api.Tool) {
-	if t.Closes && t.Dispatch == api.DispatchInstance {
+// end closes the instance that served a call which succeeded, if its tool declares that.
+func (s *instances) end(ctx workflow.Context, c *callRun, out api.CallOutcome) {
+	if t := *c.tool; c.executed() && out.Error == nil && t.Closes &&
+		t.Dispatch == api.DispatchInstance {
 		s.of(t).closeOnDemand(ctx, "")
 	}
 }

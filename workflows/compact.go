@@ -288,13 +288,10 @@ func (r *agentRun) nextInput(ctx workflow.Context, pinned api.Packed[api.Pinned]
 	next.Prompt, next.Statements = "", nil
 	next.State = &api.ContinueState{Run: p.origin.Run, Started: r.started, Turn: r.turn,
 		Before: r.before, Usage: p.usage, Prompt: r.hooks.hookPrompt(), Pinned: pinned,
-		Instances: p.instances.continueState(ctx), Undo: p.undo.continueState(),
 		Grants: r.asked, Limits: r.guard.continuedLimits(), Window: r.compactor.continuedWindow(),
-		Repeats: r.breaker.continuedRepeats(), Labels: p.runFacts.Labels,
-		Calls: p.runFacts.Past(""), DescendantCalls: p.runFacts.ContinueDescendants(),
-		Earlier: p.runFacts.Log.Continued(), Statements: p.statements.Passed(api.SourcePrompt,
-			api.SourceMessage, api.SourceParent),
-		Paused: p.control.paused, Sent: p.control.inbox.known, Recorded: p.forked.Continued()}
+		Repeats: r.breaker.continuedRepeats(), Statements: p.statements.Passed(api.SourcePrompt,
+			api.SourceMessage, api.SourceParent)}
+	p.followers.save(ctx, next.State)
 	return next
 }
 

@@ -14,6 +14,7 @@ import (
 // control is how people act on a running run: answer its questions, approve its calls, send it
 // messages and pause it.
 type control struct {
+	bystander
 	questions *questions
 	approvals *approvals
 	inbox     *inbox
@@ -66,9 +67,14 @@ func newControl(ctx workflow.Context, agent bool) (*control, error) {
 			Description: "an instance is closed once its running calls have ended"})
 }
 
-// restore restores the state of an earlier execution of the run.
-func (c *control) restore(continueState *api.ContinueState) {
-	c.paused, c.inbox.known = continueState.Paused, continueState.Sent
+// restore restores what people did in an earlier execution of the run.
+func (c *control) restore(_ workflow.Context, before *api.ContinueState) {
+	c.paused, c.inbox.known = before.Paused, before.Sent
+}
+
+// save adds what continue-as-new carries of what people did.
+func (c *control) save(_ workflow.Context, next *api.ContinueState) {
+	next.Paused, next.Sent = c.paused, c.inbox.known
 }
 
 func (c *control) mayPause(ctx workflow.Context, p api.Pause) error {
@@ -109,8 +115,8 @@ func (c *control) resume(ctx workflow.Context, _ api.Pause) error {
 	return workflow.UpsertMemo(ctx, map[string]any{api.PausedMemo: nil})
 }
 
-// end clears a pause, so that a failed or cancelled run can undo its calls.
-func (c *control) end() { c.paused, c.ended = nil, true }
+// close clears a pause, so that a failed or cancelled run can undo its calls.
+func (c *control) close() { c.paused, c.ended = nil, true }
 
 // goOn waits while the run is paused. It returns an error only if the context is cancelled.
 func (c *control) goOn(ctx workflow.Context) error {

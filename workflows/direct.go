@@ -17,42 +17,47 @@ func directCallWorkflow(ctx workflow.Context, in *api.RunInput) (*api.RunResult,
 			invalid([]api.Problem{{Path: "$.call", Rule: api.RuleRequired,
 				Message: "the input has no call"}})
 	}
-	p, result, err := directCall(ctx, in)
-	return ended(ctx, in, p, result, err)
-}
-
-// directCall makes the call. The pipeline is nil if the run does not start.
-func directCall(ctx workflow.Context, in *api.RunInput) (*pipeline, *api.RunResult, error) {
 	call := *in.Call
 	if call.OfRun() || call.Plan != nil {
 		// A call with a purpose skips approval, policies or checks; the caller of a run must not
 		// set one.
-		return nil, nil, invalid([]api.Problem{{Path: "$.call", Rule: api.RuleType,
-			Message: "a direct call has a tool and arguments; only a run itself makes calls that undo or verify others, and an execution plan stands among the arguments"}})
+		return ended(ctx, in, nil, nil, invalid([]api.Problem{{Path: "$.call", Rule: api.RuleType,
+			Message: "a direct call has a tool and arguments; only a run itself makes calls that undo or verify others, and an execution plan stands among the arguments"}}))
 	}
 	if call.ID == "" {
 		call.ID = api.TurnCallID(1, 1)
 	}
 	var pinned api.Pinned
-	asked, err := answerSetup(ctx, in, &pinned)
-	if err != nil {
-		return nil, nil, err
-	}
-	origin := originOf(ctx, in, api.Caller{Type: api.CallerDirect, ID: in.Caller.ID})
-	pinned, err = pin(ctx, asked.sizes, api.PinRequest{Run: origin.Run, Tools: []string{call.Tool}})
-	if err != nil {
-		return nil, nil, err
-	}
-	p := newPipeline(ctx, in, origin, &pinned, in.Mode, asked)
-	p.need(pinned.DescendantTools)
-	outcomes, err := p.runTurn(ctx, []api.Call{call}, "")
-	p.instances.close(ctx)
+	return runFrom(ctx, in, &pinned, &directRun{basicSource: basicSource{in}, call: call})
+}
+
+// directRun is the run of one call.
+type directRun struct {
+	basicSource
+	call     api.Call
+	pipeline *pipeline
+}
+
+func (r *directRun) caller() api.Caller {
+	return api.Caller{Type: api.CallerDirect, ID: r.in.Caller.ID}
+}
+
+func (r *directRun) pins(_ workflow.Context, run string) *api.PinRequest {
+	return &api.PinRequest{Run: run, Tools: []string{r.call.Tool}}
+}
+
+func (r *directRun) begin(_ workflow.Context, p *pipeline) error {
+	r.pipeline = p
+	return nil
+}
+
+func (r *directRun) makeCalls(ctx workflow.Context) (*api.RunResult, error) {
+	outcomes, err := r.pipeline.runTurn(ctx, []api.Call{r.call}, "")
 	if err := stopped(ctx, err); err != nil {
-		return p, nil, err
+		return nil, err
 	}
-	result, err := p.callsResult(outcomes,
+	return r.pipeline.callsResult(outcomes,
 		func() ([]byte, error) { return outcomes[0].Result.Output, nil })
-	return p, result, err
 }
 
 // stopped returns why a run of calls ends before its result: the pipeline failed, or the run was

@@ -1,8 +1,6 @@
 package workflows
 
 import (
-	"slices"
-
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/workflow"
@@ -98,7 +96,7 @@ func (d *dispatcher) start(f *flow, q *turn.Queue, ready []int) error {
 			q.End(i)
 		}
 		if err != nil {
-			done(d.calls.at([]int{i})[0].refuse(api.CancelledBeforeStart()))
+			done(d.calls.at([]int{i})[0].refuse(f.ctx, api.CancelledBeforeStart()))
 			continue
 		}
 		calls[n].start(f, done)
@@ -127,7 +125,7 @@ type part struct {
 }
 
 // newCalls returns the admitted calls of a turn, batched as their decisions say: a batched call
-// takes the place of its first part. A call that the source of a forked run made is not batched: it
+// takes the place of its first part. A call of which a feature has the outcome is not batched: it
 // is not executed.
 func (p *pipeline) newCalls(calls []api.Call, decisions []api.AdmissionDecision) []*callRun {
 	share := p.Divide(p.usage, decisions)
@@ -154,22 +152,13 @@ func (p *pipeline) newCalls(calls []api.Call, decisions []api.AdmissionDecision)
 	return runs
 }
 
-// recorded returns the equal call of the source of a forked run; nil for none, and for a call that
-// is not executed anyway.
+// recorded returns the outcome that a feature has for a call; nil for none, and for a call that is
+// not executed anyway.
 func (p *pipeline) recorded(c api.Call, v api.AdmissionDecision) *api.RecordedCall {
 	if v.Error != nil || v.Result != nil {
 		return nil
 	}
-	return p.forked.Take(c, p.tools.Of(c.Tool), validated(c, v))
-}
-
-// returnRecorded gives back the recorded calls whose outcomes none of the calls got.
-func (p *pipeline) returnRecorded(calls []*callRun) {
-	for _, c := range slices.Backward(calls) {
-		if c.recorded != nil && !c.taken {
-			p.forked.Return(*c.recorded)
-		}
-	}
+	return p.followers.take(c, v)
 }
 
 // merge gives a batched call the elements of all its parts.
@@ -229,39 +218,4 @@ func (p admitter) facts() api.RunFacts {
 		Usage: p.usage, Limits: p.Limits, Started: p.Started, Earlier: p.runFacts.Log.Calls(""),
 		Statements: p.statements.All(), NoStatements: p.statements.Unknown,
 		Values: p.origin.Variables}
-}
-
-// reservations are the calls of a run that ledgers count.
-type reservations struct{ *pipeline }
-
-// end notes the end of a call, or of its parts.
-func (r reservations) end(c *callRun, out api.CallOutcome) {
-	made := out.Error == nil || !out.Error.BeforeStart()
-	r.ledger.End(c.call.ID, made)
-	for _, part := range c.parts {
-		r.ledger.End(part.call.ID, made)
-	}
-}
-
-// endsSize bounds how many bytes ends of reservations are recorded with.
-const endsSize = 1 << 10
-
-// tell tells ledgers what became of calls, in one recorded step. Calls that they are not told of
-// count as running, until their window has passed.
-func (r reservations) tell(ctx workflow.Context, ends api.ReservationEnds) {
-	_ = r.sizes.Task.Record(ctx, endsSize, func() int {
-		err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, nil),
-			"ledgers of rules about time"), api.CloseReservationsActivity, ends).Get(ctx, nil)
-		if err != nil {
-			workflow.GetLogger(ctx).Warn("ledgers count calls that have ended as running", "error",
-				err)
-		}
-		return endsSize
-	}) // the context is never cancelled
-}
-
-// ledgerOf returns the workflow ID of the ledger of a scope for a call of the run.
-func (r reservations) ledgerOf(scope api.LedgerScope, callID string) string {
-	return api.LedgerWorkflowID(r.queue, scope, r.originOf(callID).Caller, r.origin.Conversation,
-		r.origin.Run)
 }

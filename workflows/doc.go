@@ -2,9 +2,10 @@
 // and what follows. It only decides: everything that may change between two deployments (schemas,
 // policies, models) is evaluated in an activity, and the result is recorded in the history.
 //
-// A run starts in agent.go, plan.go, direct.go or session.go. pipeline.go admits the calls of a
-// turn, dispatcher.go starts them in order, and steps.go takes one call from its decision to its
-// outcome.
+// run.go takes a run from its start to its end. Its calls come from a source: agent.go, plan.go,
+// direct.go or session.go. pipeline.go admits the calls of a turn, dispatcher.go starts them in
+// order, and steps.go takes one call from its decision to its outcome. The features of a run follow
+// its calls, see followers.go.
 //
 // A change to this package keeps the histories in testdata/histories replaying; see
 // docs/changing-workflows.md.

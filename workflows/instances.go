@@ -22,6 +22,7 @@ import (
 // An instance of a conversation is hosted by a workflow of its own, keeper.Instance. The run joins
 // it, and leaves it at its end.
 type instances struct {
+	bystander
 	base   string
 	origin *api.Origin
 	// tools are those of the run, by name.
@@ -285,8 +286,12 @@ func (i *instance) fail(f api.ActivityFailure, adopted bool) {
 	}
 }
 
-// continueState returns what continue-as-new carries of the instances.
-func (s *instances) continueState(ctx workflow.Context) []api.InstanceState {
+// save adds what continue-as-new carries of the instances.
+func (s *instances) save(ctx workflow.Context, next *api.ContinueState) {
+	next.Instances = s.state(ctx)
+}
+
+func (s *instances) state(ctx workflow.Context) []api.InstanceState {
 	s.notice(ctx)
 	var continued []api.InstanceState
 	historyBudget := maxContinued
@@ -310,9 +315,13 @@ func (s *instances) continueState(ctx workflow.Context) []api.InstanceState {
 	return continued
 }
 
-// resume restores the instances of the previous execution. It adopts living instances at once,
-// because they wait only briefly.
-func (s *instances) resume(ctx workflow.Context, continued []api.InstanceState) {
+// restore restores the instances of the previous execution.
+func (s *instances) restore(ctx workflow.Context, before *api.ContinueState) {
+	s.takeOver(ctx, before.Instances)
+}
+
+// takeOver takes over instances. It adopts living ones at once, because they wait only briefly.
+func (s *instances) takeOver(ctx workflow.Context, continued []api.InstanceState) {
 	for _, c := range continued {
 		i := s.of(s.tools.Of(c.Tool))
 		i.last, i.before, i.vanished, i.gone = c.Last, c.Before, c.Vanished, c.Lost

@@ -57,7 +57,7 @@ func (r limitGuard) unanswered(err error) (done bool, result *api.RunResult, _ e
 		return false, nil, nil
 	}
 	if e, is := errors.AsType[exhausted](err); is {
-		result, err = r.end(&api.RunResult{Outcome: api.OutcomeLimit,
+		result, err = r.complete(&api.RunResult{Outcome: api.OutcomeLimit,
 			Limit: budget.LimitPrincipal, Answer: string(e)}, "")
 		return true, result, err
 	}
@@ -134,7 +134,7 @@ func (r limitGuard) summarise(ctx workflow.Context, limit string) (*api.RunResul
 		}
 		return nil, err
 	}
-	return r.end(&api.RunResult{Outcome: api.OutcomeLimit, Limit: limit,
+	return r.complete(&api.RunResult{Outcome: api.OutcomeLimit, Limit: limit,
 		Answer: response.Message.Text}, response.Stop)
 }
 
@@ -170,7 +170,7 @@ func (r limitGuard) atLimit(ctx workflow.Context, limit string, err error) (*api
 		return nil, err
 	}
 	if r.agent.Limits.OnReached == api.LimitStops {
-		return r.end(&api.RunResult{Outcome: api.OutcomeLimit, Limit: limit}, "")
+		return r.complete(&api.RunResult{Outcome: api.OutcomeLimit, Limit: limit}, "")
 	}
 	return r.summarise(ctx, limit)
 }

@@ -9,8 +9,6 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/budget"
-	"github.com/switchyard/switchyard/workflows/fork"
-	"github.com/switchyard/switchyard/workflows/ledger"
 	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/workflow"
 )
@@ -49,6 +47,8 @@ type pipeline struct {
 	// childBytes is the size of what the inputs of sub-agents have in common.
 	childBytes int
 	undo       undo
+	// followers are the features that follow the run's calls.
+	followers followers
 	// hooks are those of the run's agent, policies the rules of the agent and of its parent agents.
 	hooks    *api.Hooks
 	policies []api.PolicyRule
@@ -65,11 +65,8 @@ type pipeline struct {
 	admitted []api.AdmissionDecision
 	// blocked are the calls that are rejected because they failed too often.
 	blocked    []api.Repeat
-	forked     fork.Calls
 	attributes attributes
 	details    *details
-	// ledger are the calls that ledgers count for rules about time.
-	ledger *ledger.Calls
 	// stepsInline is set if the run's model steps run inline, inlineOn if they or some calls do.
 	stepsInline, inlineOn bool
 }
@@ -84,7 +81,6 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 		pinned: pinned}
 	p.admitter = admitter{p}
 	c.questions.origin = p.originOf
-	p.ledger = ledger.NewCalls(ctx, origin.Run, reservations{p}.ledgerOf, reservations{p}.tell)
 	p.need(catalog.Tools)
 	p.inlineOn = slices.ContainsFunc(catalog.Tools, func(t api.Tool) bool {
 		return t.Lane == api.LaneInline
@@ -106,6 +102,9 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 	c.approvals.edit, c.approvals.notify = p.admitter.editCall, p.notify
 	c.approvals.caller = func(callID string) api.Caller { return p.originOf(callID).Caller }
 	p.attributes.known = in.Attributes
+	p.undo = undo{run: origin.Run, tools: &p.tools}
+	p.followers = followers{sizesFollower{p: p}, c, p.questions, factsFollower{p: p},
+		newReservations(ctx, p), p.instances, &p.undo}
 	p.follow(ctx, in)
 	return p
 }
@@ -187,8 +186,7 @@ func (p admitter) admit(f *flow, calls []api.Call) ([]api.AdmissionDecision, err
 func (p admitter) admitReady(f *flow, calls []api.Call, claims int,
 	last bool) (decisions []api.AdmissionDecision, err error) {
 	decisions, p.admitted = p.admitted, nil
-	p.runFacts.Admitted(calls, decisions, p.turn, workflow.Now(f.ctx))
-	p.ledger.Admitted(decisions...)
+	p.followers.admit(calls, decisions, workflow.Now(f.ctx))
 	for len(decisions) < len(calls) {
 		rest := calls[len(decisions):]
 		used := p.usage.Calls + p.uncounted + claims + claimed(decisions)
@@ -196,8 +194,7 @@ func (p admitter) admitReady(f *flow, calls []api.Call, claims int,
 		if err != nil || len(part) == 0 {
 			return decisions, err
 		}
-		p.runFacts.Admitted(rest, part, p.turn, workflow.Now(f.ctx))
-		p.ledger.Admitted(part...)
+		p.followers.admit(rest, part, workflow.Now(f.ctx))
 		// If decisions are long, the activity answers only the first calls.
 		decisions, last = append(decisions, part...), false
 	}
@@ -339,13 +336,9 @@ func admissionSize(r api.AdmissionRequest) (size int) {
 	return size
 }
 
-// refused counts a call that is not executed because of e and returns its outcome.
-func (p *pipeline) refused(c api.Call, e *api.Error) api.CallOutcome {
-	p.usage.Calls++
-	p.usage.Failed++
-	p.runFacts.Refused(c)
-	p.ledger.End(c.ID, false)
-	return api.CallOutcome{ID: c.ID, Tool: c.Tool, Error: e}
+// refuse counts a call that is not executed because of e and returns its outcome.
+func (p *pipeline) refuse(ctx workflow.Context, c api.Call, e *api.Error) api.CallOutcome {
+	return p.newCall(c, api.AdmissionDecision{ID: c.ID}).refuse(ctx, e)
 }
 
 // unadmitted returns the outcomes of calls that were not admitted because the run was cancelled or
@@ -357,7 +350,7 @@ func (p admitter) unadmitted(ctx workflow.Context, calls []api.Call) []api.CallO
 	}
 	outcomes := make([]api.CallOutcome, len(calls))
 	for i, c := range calls {
-		outcomes[i] = p.refused(c, api.CancelledBeforeStart())
+		outcomes[i] = p.refuse(ctx, c, api.CancelledBeforeStart())
 	}
 	return outcomes
 }
@@ -372,7 +365,6 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call,
 	}
 	defer p.runFacts.BeginTurn()()
 	err = p.dispatch(ctx, turn.Waits(t.slots, order), t)
-	p.returnRecorded(t.all)
 	return p.unbatch(len(calls), t.all, t.outcomes), err
 }
 
@@ -385,7 +377,7 @@ func (p admitter) admitTurn(ctx workflow.Context, calls []api.Call) (*turnCalls,
 	all := p.newCalls(calls, decisions)
 	t := &turnCalls{all: all, outcomes: make([]api.CallOutcome, len(all))}
 	for i, c := range all {
-		outcome, decided := c.decided()
+		outcome, decided := c.decided(ctx)
 		if t.outcomes[i] = outcome; decided {
 			continue
 		}
@@ -429,8 +421,7 @@ func at[T any](all []T, indices []int) []T {
 func (p *pipeline) dispatch(ctx workflow.Context, waits [][]int, calls dispatched) error {
 	d := &dispatcher{pipeline: p, waits: waits, calls: calls}
 	failure := d.run(ctx)
-	p.ledger.Finish(ctx)
-	return cmp.Or(failure, p.questions.finish(ctx))
+	return cmp.Or(failure, p.followers.finish(ctx))
 }
 
 // written returns the length of the history in events and bytes, including what the workflow task

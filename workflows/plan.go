@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -22,13 +23,7 @@ func planWorkflow(ctx workflow.Context, in *api.RunInput) (*api.RunResult, error
 			invalid([]api.Problem{{Path: "$.plan", Rule: api.RuleRequired,
 				Message: "the input has no plan"}})
 	}
-	p, result, err := runPlan(ctx, in, in.Plan.Value)
-	return ended(ctx, in, p, result, err)
-}
-
-// runPlan runs the calls of a plan. The pipeline is nil if the run does not start.
-func runPlan(ctx workflow.Context, in *api.RunInput, plan api.Plan) (*pipeline, *api.RunResult,
-	error) {
+	plan := in.Plan.Value
 	problems := plan.Check()
 	if len(plan.Calls) > maxPlanCalls {
 		problems = append(problems, api.Problem{Path: "$.calls", Rule: "max_items",
@@ -36,59 +31,46 @@ func runPlan(ctx workflow.Context, in *api.RunInput, plan api.Plan) (*pipeline, 
 				len(plan.Calls), maxPlanCalls)})
 	}
 	if len(problems) > 0 {
-		return nil, nil, invalid(problems)
+		return ended(ctx, in, nil, nil, invalid(problems))
 	}
 	var pinned api.Pinned
-	asked, err := answerSetup(ctx, in, &pinned)
-	if err != nil {
-		return nil, nil, err
-	}
-	origin := originOf(ctx, in, api.Caller{Type: api.CallerPlan, ID: plan.Name})
-	pinned, err = pin(ctx, asked.sizes,
-		api.PinRequest{Run: origin.Run, Parent: in.Parent, Plan: &plan, Tools: toolsOf(plan)})
-	if err != nil {
-		return nil, nil, err
-	}
-	mode := in.Mode
-	if mode == "" {
-		mode = plan.Mode
-	}
-	run := newPlanRun(plan, newPipeline(ctx, in, origin, &pinned, mode, asked))
-	run.inherit(ctx, in)
-	run.pipeline.need(pinned.DescendantTools)
-	run.pipeline.undo = newUndo(plan.Undo, nil)
-	if err := run.admitFixed(ctx); err != nil {
-		run.pipeline.admitter.unadmitted(ctx, run.requests())
-		return run.pipeline, nil, err
-	}
-	err = run.pipeline.dispatch(ctx, run.waits(), run)
-	var result *api.RunResult
-	if err = stopped(ctx, err); err == nil {
-		result, err = run.pipeline.callsResult(run.results.Outcomes, run.output)
-	}
-	run.leave(in, result)
-	err = run.pipeline.end(ctx, err)
-	run.pipeline.instances.close(ctx)
-	return run.pipeline, result, err
+	return runFrom(ctx, in, &pinned, &planRun{basicSource: basicSource{in}, plan: plan})
 }
 
-// inherit takes over what the run above leaves to the run of a plan tool: its place in the tree of
-// runs and its part of the budget.
-func (r *planRun) inherit(ctx workflow.Context, in *api.RunInput) {
-	if in.Parent != nil {
-		r.pipeline.parent = in.Parent
-	}
-	if in.Limits != nil {
-		r.pipeline.Run = budget.Run{Limits: *in.Limits, Started: workflow.Now(ctx)}
-	}
+func (r *planRun) caller() api.Caller {
+	return api.Caller{Type: api.CallerPlan, ID: r.plan.Name}
 }
 
-// leave adds to the result of a plan tool's run what the run above needs of it. result is nil if
-// the run failed.
-func (r *planRun) leave(in *api.RunInput, result *api.RunResult) {
-	if in.Parent != nil && result != nil {
-		result.Labels, result.Undo = r.pipeline.runFacts.Labels, r.pipeline.undo.continueState()
+func (r *planRun) mode() api.Mode { return cmp.Or(r.in.Mode, r.plan.Mode) }
+
+func (r *planRun) pins(_ workflow.Context, run string) *api.PinRequest {
+	return &api.PinRequest{Run: run, Parent: r.in.Parent, Plan: &r.plan, Tools: toolsOf(r.plan)}
+}
+
+// begin takes over what the run above leaves to the run of a plan tool: its part of the budget.
+func (r *planRun) begin(ctx workflow.Context, p *pipeline) error {
+	r.prepareRuns(p)
+	if r.in.Limits != nil {
+		p.Run = budget.Run{Limits: *r.in.Limits, Started: workflow.Now(ctx)}
 	}
+	p.undo.set(r.plan.Undo)
+	return nil
+}
+
+// makeCalls admits the calls whose arguments are known, and makes all calls.
+func (r *planRun) makeCalls(ctx workflow.Context) (*api.RunResult, error) {
+	if err := r.admitFixed(ctx); err != nil {
+		r.pipeline.admitter.unadmitted(ctx, r.requests())
+		return nil, err
+	}
+	if err := stopped(ctx, r.pipeline.dispatch(ctx, r.waits(), r)); err != nil {
+		return nil, err
+	}
+	result, err := r.pipeline.callsResult(r.results.Outcomes, r.output)
+	if r.in.Parent != nil && result != nil { // what the run above needs
+		result.Labels, result.Undo = r.pipeline.runFacts.Labels, r.pipeline.undo.packed()
+	}
+	return result, err
 }
 
 // maxPlanCalls keeps a plan's history below the 51,200 events at which servers end a run; a call
@@ -108,31 +90,32 @@ func toolsOf(plan api.Plan) []string {
 }
 
 type planRun struct {
+	basicSource
 	plan     api.Plan
 	pipeline *pipeline
-	// calls are the plan's, sorted by their dependencies; the others have the same indices. runs is
-	// nil for calls that have ended, withheld is set for those that were dry runs.
-	calls              []api.PlanCall
+	// list has the plan's calls, sorted by their dependencies; the others have the same indices.
+	// runs is nil for calls that have ended, withheld is set for those that were dry runs.
+	list               []api.PlanCall
 	runs               []*callRun
 	admitted, withheld []bool
 	needs              [][]string
 	results            *turn.Results
 }
 
-func newPlanRun(plan api.Plan, p *pipeline) *planRun {
-	r := &planRun{plan: plan, pipeline: p, calls: plan.Sorted()}
-	r.runs = make([]*callRun, len(r.calls))
-	r.admitted, r.withheld = make([]bool, len(r.calls)), make([]bool, len(r.calls))
-	r.needs = make([][]string, len(r.calls))
-	for i, c := range r.calls {
+// prepareRuns sets the calls of the plan.
+func (r *planRun) prepareRuns(p *pipeline) {
+	r.pipeline, r.list = p, r.plan.Sorted()
+	r.runs = make([]*callRun, len(r.list))
+	r.admitted, r.withheld = make([]bool, len(r.list)), make([]bool, len(r.list))
+	r.needs = make([][]string, len(r.list))
+	for i, c := range r.list {
 		r.needs[i] = c.Needs()
 		r.runs[i] = p.newCall(api.Call{ID: c.ID, Tool: c.Tool, Arguments: literal(c),
 			Priority: c.Priority,
 			Ask:      c.Ask}, api.AdmissionDecision{})
 	}
 	output, _ := r.template() // the run's output reports the error
-	r.results = turn.NewResults(r.calls, output)
-	return r
+	r.results = turn.NewResults(r.list, output)
 }
 
 // literal returns the unescaped arguments of a call without references, and the arguments of other
@@ -155,7 +138,7 @@ func literal(c api.PlanCall) string {
 // one of them cannot run, no call runs.
 func (r *planRun) admitFixed(ctx workflow.Context) error {
 	var fixed []int
-	for i, c := range r.calls {
+	for i, c := range r.list {
 		if len(c.References()) == 0 {
 			fixed = append(fixed, i)
 		}
@@ -166,7 +149,7 @@ func (r *planRun) admitFixed(ctx workflow.Context) error {
 	var problems []api.Problem
 	for _, i := range fixed {
 		if e := r.runs[i].decision.Error; e != nil {
-			problems = append(problems, api.Problem{Path: "$.calls." + r.calls[i].ID,
+			problems = append(problems, api.Problem{Path: "$.calls." + r.list[i].ID,
 				Rule: string(e.Type), Message: e.Error()})
 		}
 	}
@@ -206,14 +189,14 @@ func (r *planRun) admit(f *flow, calls []int) error {
 // waits returns for each call the indices of the calls that must end before it starts, because it
 // needs them or because of the access rules of its lane.
 func (r *planRun) waits() [][]int {
-	slots := make([]turn.Slot, len(r.calls))
-	needs := make([][]int, len(r.calls))
+	slots := make([]turn.Slot, len(r.list))
+	needs := make([][]int, len(r.list))
 	unknown := map[string]bool{} // lanes with a call whose key depends on results
-	for i, c := range r.calls {
+	for i, c := range r.list {
 		lane := r.pipeline.tools.Of(c.Tool).Lane
 		unknown[lane] = unknown[lane] || !r.admitted[i]
 	}
-	for i, c := range r.calls {
+	for i, c := range r.list {
 		tool, key := r.pipeline.tools.Of(c.Tool), ""
 		if !unknown[tool.Lane] {
 			key = r.runs[i].decision.Route.Key
@@ -270,7 +253,7 @@ func (r *planRun) ready(i int) *api.Error {
 
 // resolve puts the results that call i refers to into its arguments.
 func (r *planRun) resolve(i int) *api.Error {
-	c := r.calls[i]
+	c := r.list[i]
 	for _, ref := range c.References() {
 		if r.withheld[r.results.Index[ref.ID]] {
 			return notRun("it refers to the result of call %q, which was a dry run", ref.ID)
@@ -314,7 +297,7 @@ func (r *planRun) at(indices []int) []*callRun {
 		if r.admitted[i] || calls[n].referenced > 0 {
 			continue // known: the results that a ready call needs do not change
 		}
-		for _, ref := range r.calls[i].References() {
+		for _, ref := range r.list[i].References() {
 			if result := r.results.Of(ref.ID); result != nil {
 				calls[n].referenced += len(result.Output)
 			}
@@ -365,7 +348,7 @@ func (r *planRun) template() (any, error) {
 		}
 	}
 	last := map[string]any{}
-	for _, c := range r.calls {
+	for _, c := range r.list {
 		if !needed[c.ID] {
 			last[c.ID] = "${" + c.ID + "}"
 		}

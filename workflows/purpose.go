@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -12,6 +13,11 @@ import (
 // undo records the calls that compensate the run's calls if the run ends in a way that requires it.
 // The zero value records and undoes nothing.
 type undo struct {
+	bystander
+	// run is the ID of the run, for the keys of its calls.
+	run string
+	// tools are those of the run, by name.
+	tools *turn.Tools
 	// on is set if undo calls are recorded; when lists the ends of the run that execute them.
 	on   bool
 	when api.UndoWhen
@@ -21,15 +27,20 @@ type undo struct {
 	size  int
 }
 
-func newUndo(when api.UndoWhen, continued *api.Packed[[]api.Call]) undo {
-	u := undo{on: when != api.UndoNever, when: when}
-	if continued != nil {
-		for _, c := range continued.Value {
+// set sets the ends of the run after which its calls are undone.
+func (u *undo) set(when api.UndoWhen) { u.on, u.when = when != api.UndoNever, when }
+
+// restore restores the undo calls of the execution before.
+func (u *undo) restore(_ workflow.Context, before *api.ContinueState) {
+	if before.Undo != nil {
+		for _, c := range before.Undo.Value {
 			u.add(c)
 		}
 	}
-	return u
 }
+
+// save adds the undo calls that continue-as-new carries.
+func (u *undo) save(_ workflow.Context, next *api.ContinueState) { next.Undo = u.packed() }
 
 // add records an undo call. Beyond the size limit it records only that the call cannot be made.
 func (u *undo) add(c api.Call) {
@@ -43,8 +54,8 @@ func (u *undo) add(c api.Call) {
 	u.calls = append(u.calls, c)
 }
 
-// continueState returns the undo calls for another run; nil for none.
-func (u *undo) continueState() *api.Packed[[]api.Call] {
+// packed returns the undo calls for another run; nil for none.
+func (u *undo) packed() *api.Packed[[]api.Call] {
 	if len(u.calls) == 0 {
 		return nil
 	}
@@ -52,30 +63,29 @@ func (u *undo) continueState() *api.Packed[[]api.Call] {
 	return &packed
 }
 
-// noteUndo records the undo calls of this call and its parts, if its tool declares undo and it may
-// have taken effect.
-func (c *callRun) noteUndo(out api.CallOutcome) {
-	p, t := c.pipeline, c.pipeline.tools.Of(c.call.Tool)
-	if !p.undo.on || t.Undo == nil || c.call.Purpose == api.PurposeUndo {
+// end records the undo calls of a call and its parts, if its tool declares undo and it may have
+// taken effect.
+func (u *undo) end(_ workflow.Context, c *callRun, out api.CallOutcome) {
+	t := u.tools.Of(c.call.Tool)
+	if !u.on || t.Undo == nil || c.call.Purpose == api.PurposeUndo || !c.executed() {
 		return
 	}
 	if len(c.parts) == 0 && c.mayHaveActed(out) {
-		p.undo.note(t, p.origin.Run, c.call, c.decision, out)
+		u.note(t, c.call, c.decision, out)
 	}
 	for _, part := range c.parts {
 		if out := out.PartOf(part.ID); c.mayHaveActed(out) {
-			p.undo.note(t, p.origin.Run, part.call, part.decision, out)
+			u.note(t, part.call, part.decision, out)
 		}
 	}
 }
 
 // note records the call that undoes a call with that outcome.
-func (u *undo) note(t api.Tool, run string, c api.Call, v api.AdmissionDecision,
-	out api.CallOutcome) {
+func (u *undo) note(t api.Tool, c api.Call, v api.AdmissionDecision, out api.CallOutcome) {
 	undo := api.Call{ID: api.UndoCallID(c.ID), Tool: t.Undo.Tool, CallPurpose: api.CallPurpose{
 		Purpose: api.PurposeUndo, TargetCallID: c.ID, TargetTool: c.Tool}}
 	arguments, fault := t.Undo.For(api.UndoSource{Arguments: validated(c, v), Result: out.Result,
-		Key: api.IdempotencyKey(run, c.ID)})
+		Key: api.IdempotencyKey(u.run, c.ID)})
 	if fault != nil {
 		undo.Problem = cutText(fault.Error())
 	}
@@ -88,13 +98,13 @@ func (c *callRun) mayHaveActed(out api.CallOutcome) bool {
 	return out.Result != nil || !c.finalized && out.Error.MayHaveActed()
 }
 
-// adopt records the undo calls of the sub-agent's run of a call.
-func (u *undo) adopt(callID string, calls *api.Packed[[]api.Call]) {
-	if !u.on || calls == nil {
+// adopt records the undo calls of the run below a call.
+func (u *undo) adopt(call *callRun, below *api.RunResult) {
+	if !u.on || below.Undo == nil {
 		return
 	}
-	for _, c := range calls.Value {
-		c.TargetCallID = api.CallPath(callID, c.TargetCallID)
+	for _, c := range below.Undo.Value {
+		c.TargetCallID = api.CallPath(call.call.ID, c.TargetCallID)
 		c.ID = api.UndoCallID(c.TargetCallID)
 		u.add(c)
 	}
@@ -107,7 +117,7 @@ func (p *pipeline) end(ctx workflow.Context, err error) error {
 	if err == nil || workflow.IsContinueAsNewError(err) {
 		return err
 	}
-	p.control.end()
+	p.control.close()
 	cancelled := ctx.Err() != nil && temporal.IsCanceledError(err)
 	var undone []api.Undone
 	if p.undo.when.At(cancelled) {

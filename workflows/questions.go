@@ -26,6 +26,7 @@ const maxAnswered = 1 << 20
 // those that other calls ask while they run. They live in the run's memory; history holds the
 // questions and replies.
 type questions struct {
+	bystander
 	// origin returns the origin of a call.
 	origin func(callID string) api.Origin
 	// hooks run after the run's calls; parent is the path of the call that the run works for.
@@ -144,15 +145,15 @@ func (q *questions) scheduled(ctx workflow.Context, call *callRun) {
 	o.waiting, o.Asked, o.Until = false, now, now.Add(t.AnswerWithin.Std())
 }
 
-// requeued notes that a call is to be scheduled again.
-func (q *questions) requeued(callID string) {
-	if o := q.find(callID); o != nil {
+// requeue notes that a call is to be scheduled again.
+func (q *questions) requeue(call *callRun) {
+	if o := q.find(call.call.ID); o != nil {
 		o.waiting = true
 	}
 }
 
 // end closes the questions of a call that has ended.
-func (q *questions) end(out api.CallOutcome) {
+func (q *questions) end(_ workflow.Context, _ *callRun, out api.CallOutcome) {
 	if q.calls.Get(out.ID) == nil {
 		return
 	}

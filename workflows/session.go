@@ -39,20 +39,14 @@ func sessionWorkflow(ctx workflow.Context, in *api.RunInput) (*api.RunResult, er
 		return nil, invalid([]api.Problem{{Path: "$.session", Rule: api.RuleRequired,
 			Message: "the input has no session"}})
 	}
-	s := &sessionRun{in: in, session: in.Session}
-	if err := s.start(ctx); err != nil {
-		return nil, err
-	}
-	result, err := s.loop(ctx)
-	if !workflow.IsContinueAsNewError(err) {
-		s.pipeline.instances.close(ctx)
-	}
-	return ended(ctx, in, s.pipeline, result, err)
+	s := &sessionRun{basicSource: basicSource{in}, session: in.Session,
+		running: map[string]*sessionCall{}}
+	return runFrom(ctx, in, &s.pinned, s)
 }
 
 // sessionRun is the run of a session.
 type sessionRun struct {
-	in       *api.RunInput
+	basicSource
 	session  *api.Session
 	pinned   api.Pinned
 	pipeline *pipeline
@@ -81,35 +75,29 @@ type sessionRun struct {
 	closing *api.ControlError
 }
 
-// start registers the handlers and restores the state of the previous execution.
-func (s *sessionRun) start(ctx workflow.Context) error {
-	in, state := s.in, s.in.State
-	asked, err := answerSetup(ctx, in, &s.pinned)
-	if err != nil {
-		return err
-	}
-	origin := originOf(ctx, in, api.Caller{Type: api.CallerSession, ID: in.Caller.ID})
-	started, runID := workflow.Now(ctx), workflow.GetInfo(ctx).WorkflowExecution.RunID
-	s.running = map[string]*sessionCall{}
-	if state != nil {
-		s.pinned, started = state.Pinned.Value, state.Started
-		s.calls = session.Restore(state.Session, runID)
-	} else {
-		s.calls = session.Restore(nil, runID)
-	}
-	s.used = workflow.Now(ctx)
+func (s *sessionRun) caller() api.Caller {
+	return api.Caller{Type: api.CallerSession, ID: s.in.Caller.ID}
+}
+
+// pins returns nil: a session pins the tools of its calls as they come.
+func (s *sessionRun) pins(workflow.Context, string) *api.PinRequest { return nil }
+
+// begin registers the handlers and restores the calls of the previous execution.
+func (s *sessionRun) begin(ctx workflow.Context, p *pipeline) error {
+	state, runID := s.in.State, workflow.GetInfo(ctx).WorkflowExecution.RunID
+	s.pipeline, s.used = p, workflow.Now(ctx)
 	s.all, s.cancel = workflow.WithCancel(ctx)
-	s.pipeline = newPipeline(ctx, in, origin, &s.pinned, in.Mode, asked)
-	s.pipeline.asker = s.calls.Asker
-	s.pipeline.Run = budget.Run{Limits: s.session.Limits, Started: started}
-	s.pipeline.need(s.pinned.DescendantTools)
+	p.Run = budget.Run{Limits: s.session.Limits, Started: workflow.Now(ctx)}
 	s.specs = specsSize(s.pinned)
-	if state != nil {
-		s.pipeline.usage = state.Usage
-		asked.restore(state)
-		s.pipeline.instances.resume(ctx, state.Instances)
-		s.resume(ctx, state.Session)
+	if state == nil {
+		s.calls = session.Restore(nil, runID)
+		p.asker = s.calls.Asker
+		return s.answer(ctx)
 	}
+	s.calls = session.Restore(state.Session, runID)
+	p.asker = s.calls.Asker
+	p.Started = state.Started
+	s.resume(ctx, state.Session)
 	return s.answer(ctx)
 }
 
@@ -138,8 +126,8 @@ func (s *sessionRun) answer(ctx workflow.Context) error {
 		workflow.UpdateHandlerOptions{Validator: requests.mayEnd, Description: "the session ends"})
 }
 
-// loop makes calls until the session ends or continues as new.
-func (s *sessionRun) loop(ctx workflow.Context) (*api.RunResult, error) {
+// makeCalls makes calls until the session ends or continues as new.
+func (s *sessionRun) makeCalls(ctx workflow.Context) (*api.RunResult, error) {
 	s.watchIdle(ctx)
 	s.watchWallTime(ctx)
 	for {
@@ -151,7 +139,7 @@ func (s *sessionRun) loop(ctx workflow.Context) (*api.RunResult, error) {
 		case s.mustStop():
 			return s.stop(ctx)
 		case s.ready():
-			s.makeCalls(ctx)
+			s.takeCalls(ctx)
 		case s.idle:
 			if s.calls.Open() > 0 { // a call came when the time was over
 				s.watchIdle(ctx)
@@ -259,9 +247,9 @@ func (s *sessionRun) watchWallTime(ctx workflow.Context) {
 func (s *sessionRun) drain(ctx workflow.Context, grace time.Duration, why string) {
 	s.closing = &api.ControlError{Type: api.RunEnding, Message: "the session takes no more calls: it " +
 		why}
-	s.pipeline.control.end()
+	s.pipeline.control.close()
 	for len(s.queue) > 0 {
-		s.makeCalls(ctx)
+		s.takeCalls(ctx)
 	}
 	none := func() bool { return s.calls.Open() == 0 }
 	if grace > 0 {
@@ -271,8 +259,7 @@ func (s *sessionRun) drain(ctx workflow.Context, grace time.Duration, why string
 	apart, forget := workflow.NewDisconnectedContext(ctx)
 	defer forget()
 	_ = workflow.Await(apart, none)        // the context is never cancelled
-	_ = s.pipeline.questions.finish(apart) // the same
-	s.pipeline.ledger.Finish(apart)
+	_ = s.pipeline.followers.finish(apart) // the same
 }
 
 // awaitWithin waits for a condition, at most for d or until the context is cancelled. It cancels
@@ -293,10 +280,9 @@ func awaitWithin(ctx workflow.Context, d time.Duration, summary string, conditio
 func (s *sessionRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error) {
 	s.closing = &api.ControlError{Type: api.SessionBusy,
 		Message: "the session continues in a new history; send the call again"}
-	if err := s.pipeline.questions.finish(ctx); err != nil {
+	if err := s.pipeline.followers.finish(ctx); err != nil {
 		return nil, err
 	}
-	s.pipeline.ledger.Finish(ctx)
 	for _, shrink := range []func(*api.ContinueState){
 		func(*api.ContinueState) {},
 		func(state *api.ContinueState) { state.Session = s.state(ctx, false) },
@@ -341,10 +327,8 @@ func (s *sessionRun) nextInput(ctx workflow.Context) (api.RunInput, error) {
 	usage := p.usage
 	usage.Calls -= s.counted()
 	next.State = &api.ContinueState{Run: p.origin.Run, Started: p.Started, Usage: usage,
-		Pinned: pinned, Instances: p.instances.continueState(ctx), Labels: p.runFacts.Labels,
-		Calls: p.runFacts.EndedCalls(), DescendantCalls: p.runFacts.ContinueDescendants(),
-		Earlier: p.runFacts.Log.Continued(),
-		Paused:  p.control.paused, Session: s.state(ctx, true)}
+		Pinned: pinned, Session: s.state(ctx, true)}
+	p.followers.save(ctx, next.State)
 	return next, nil
 }
 

@@ -249,10 +249,10 @@ func (s *sessionRun) status(c *session.Call, limit int) api.SessionCallStatus {
 	return status
 }
 
-// makeCalls pins the tools of the queued calls, admits the calls in one recorded step, and starts
+// takeCalls pins the tools of the queued calls, admits the calls in one recorded step, and starts
 // them. Calls of a once tool that repeat one that is open are attached to it instead. Calls of a
 // tool whose ledger does not answer wait apart from the others.
-func (s *sessionRun) makeCalls(ctx workflow.Context) {
+func (s *sessionRun) takeCalls(ctx workflow.Context) {
 	ready := s.takeQueue(ctx)
 	if len(ready) == 0 {
 		return
@@ -407,8 +407,7 @@ func (s *sessionRun) resume(ctx workflow.Context, state *api.SessionState) {
 		c := &sessionCall{Call: s.calls.Find(r.ID), run: s}
 		c.ctx, c.Cancel = workflow.WithCancel(s.all)
 		decisions := []api.AdmissionDecision{w.Decision}
-		p.runFacts.Admitted([]api.Call{c.Request()}, decisions, p.turn, w.Asked)
-		p.ledger.Admitted(w.Decision)
+		p.followers.admit([]api.Call{c.Request()}, decisions, w.Asked)
 		c.call = p.newCall(c.Request(), w.Decision)
 		c.call.share = p.Divide(p.usage, decisions)
 		p.control.approvals.resume(c.ctx, c.Request(), *w)
@@ -462,14 +461,14 @@ func (s *sessionRun) unadmitted(ctx workflow.Context, calls []*sessionCall, err 
 				cutText(err.Error()))
 			fault.Phase = api.PhasePreExecution
 		}
-		c.ended(ctx, s.pipeline.refused(c.Request(), fault))
+		c.ended(ctx, s.pipeline.refuse(ctx, c.Request(), fault))
 	}
 }
 
 // begin starts a call that is admitted, as soon as those have ended that conflict with it.
 func (c *sessionCall) begin() {
 	s := c.run
-	if out, decided := c.call.decided(); decided {
+	if out, decided := c.call.decided(c.ctx); decided {
 		c.ended(c.ctx, out)
 		return
 	}
@@ -637,7 +636,7 @@ func (c *sessionCall) refuse(ctx workflow.Context, why string) {
 		s.unadmitted(ctx, []*sessionCall{c}, err)
 		return
 	}
-	c.ended(ctx, p.refused(call, decisions[0].Error))
+	c.ended(ctx, p.refuse(ctx, call, decisions[0].Error))
 }
 
 // anyTool reports whether the run's caller may call every tool: the run pins those that it names.

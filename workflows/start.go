@@ -12,7 +12,6 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/failure"
-	"github.com/switchyard/switchyard/workflows/fork"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -162,17 +161,12 @@ func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byt
 	return loaded.Messages, nil
 }
 
-// forker takes over what a forked run has of its source, and shows the run to the observer of a
-// replay.
-type forker struct{ *agentRun }
-
-// forkedCall is a call as a forked run and the observer of a replay see it.
-type forkedCall struct{ *callRun }
-
 // messagesBefore returns the messages before the prompt. The error says why the run cannot start.
-func (r forker) messagesBefore(ctx workflow.Context, earlier []byte) ([]api.Message, error) {
-	if r.in.Fork != nil && r.in.State == nil {
-		return r.loadFork(ctx, earlier)
+func (r *agentRun) messagesBefore(ctx workflow.Context, earlier []byte) ([]api.Message, error) {
+	for _, f := range r.followers {
+		if messages, opened, err := f.open(ctx, earlier); opened {
+			return messages, err
+		}
 	}
 	earlier, err := r.loadConversation(ctx, earlier)
 	if err != nil {
@@ -184,117 +178,6 @@ func (r forker) messagesBefore(ctx workflow.Context, earlier []byte) ([]api.Mess
 			Message: err.Error()}})
 	}
 	return messages, nil
-}
-
-// forkWithin bounds the time in which a forked run gets the next part of what it takes over.
-const forkWithin = time.Minute
-
-// loadFork receives what a forked run takes over, sets the state that is known before the tools are
-// pinned, and returns the conversation.
-func (r forker) loadFork(ctx workflow.Context, first []byte) ([]api.Message, error) {
-	refused := func(message string) error {
-		return invalid([]api.Problem{{Path: "$.fork", Rule: ruleConversation, Message: message}})
-	}
-	parts := make([][]byte, max(r.in.Fork.Parts, 1))
-	parts[0] = first
-	channel := workflow.GetSignalChannel(ctx, api.ForkSignal)
-	for missing := len(parts) - 1; missing > 0; {
-		var p api.ForkPart
-		if ok, _ := channel.ReceiveWithTimeout(ctx, forkWithin, &p); !ok {
-			return nil, cmp.Or(ctx.Err(), refused(fmt.Sprintf("%d of %d parts did not arrive "+
-				"within %s: whoever forked the run was interrupted; fork it again", missing,
-				len(parts), forkWithin)))
-		}
-		if p.Index > 0 && p.Index < len(parts) && parts[p.Index] == nil {
-			parts[p.Index] = p.Data
-			missing--
-		}
-	}
-	taken, err := api.DecodeFork(parts)
-	if err != nil {
-		return nil, refused(err.Error())
-	}
-	r.taken = &taken
-	r.turn, r.before, r.loaded = r.in.Fork.Turn, r.in.Fork.Before, r.taken.Labels
-	r.pending = r.in.Fork.Pending
-	return r.taken.Messages, nil
-}
-
-// takeOver sets the state that a forked run takes over besides its conversation.
-func (r forker) takeOver(ctx workflow.Context) {
-	if r.taken == nil {
-		return
-	}
-	p := r.pipeline
-	p.runFacts.TakeOver(r.taken.Calls, r.taken.DescendantCalls)
-	p.forked.Recorded = r.taken.Recorded
-	known := slices.DeleteFunc(r.taken.Instances, func(i api.InstanceState) bool {
-		return p.tools.Of(i.Tool).Name == ""
-	})
-	p.instances.resume(ctx, known)
-	r.taken = nil
-}
-
-// beginTurn does what precedes the model step of a turn. It reports whether it used something of
-// the limits: it shortened the conversation, or made the calls with which a forked run starts.
-func (r forker) beginTurn(ctx workflow.Context) (used bool, err error) {
-	if compacted, err := r.compactor.compactAhead(ctx); compacted || err != nil {
-		return compacted, err
-	}
-	calls := r.pending
-	if len(calls) == 0 {
-		return false, nil
-	}
-	r.pending, r.pipeline.turn = nil, r.turn
-	return true, r.makeCalls(ctx, calls)
-}
-
-// observe tells the observer of a replay the state of the run before a model step. A run that
-// reached a limit can be forked at the turn that it could not take.
-func (r forker) observe(ctx workflow.Context, limit string) {
-	p, turn := r.pipeline, r.turn
-	if p.forked.Observer == nil {
-		return
-	}
-	if limit != "" {
-		turn++
-	}
-	p.forked.Observer.Reached(fork.Point{Turn: turn, Before: r.before,
-		Messages: slices.Clip(r.conversation.Messages), Labels: p.runFacts.Labels,
-		Calls: p.runFacts.Past(""), DescendantCalls: p.runFacts.ContinueDescendants(),
-		Instances: p.instances.observed(ctx), Recorded: p.forked.Recorded})
-}
-
-// observe tells the observer of a replay that the call is executed.
-func (c forkedCall) observe() {
-	o := c.pipeline.forked.Observer
-	if len(c.parts) == 0 {
-		o.Began(c.call, *c.tool, c.arguments())
-	}
-	for _, part := range c.parts {
-		o.Began(part.call, *c.tool, validated(part.call, part.decision))
-	}
-}
-
-// observeEnd tells the observer of a replay how the call ended. Parts of a batched call end with
-// their turn.
-func (c forkedCall) observeEnd(out api.CallOutcome) {
-	if len(c.parts) == 0 {
-		c.pipeline.forked.Observer.Ended(c.call, out, c.pipeline.runFacts.Labels)
-	}
-}
-
-// takeOver gives the call the outcome of the equal call that the source of a forked run made after
-// the point of the fork. It returns the request to finalize it.
-func (c forkedCall) takeOver() api.FinalizeResultRequest {
-	r := *c.recorded
-	c.taken = true
-	c.pipeline.forked.Observer.Took(c.call, *c.tool, r)
-	request := c.finalizeRequest()
-	request.Hooks, request.Output, request.Error = nil, r.Output, r.Error
-	request.Notes = append(slices.Clone(request.Notes),
-		"not executed: the outcome is that of "+r.Source)
-	return request
 }
 
 // ruleConversation is the rule of problems that prevent a run from continuing its conversation.

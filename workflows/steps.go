@@ -13,7 +13,7 @@ import (
 //
 //	begin    make, or decide after an approval
 //	decide   make; end or finalize if it was denied, not decided in time, or cancelled
-//	make     follow; finalize if a forked run takes over the outcome
+//	make     follow; finalize if a feature has the outcome
 //	follow   end; again if it was requeued, left a task or lost its workers; or verify
 //	again    follow
 //	verify   again if it had no effect, else finalize
@@ -26,7 +26,7 @@ type steps struct {
 
 // start takes the call to its outcome, which it passes to done, at once or while f is waited for.
 func (c *callRun) start(f *flow, done func(api.CallOutcome)) {
-	if outcome, decided := c.decided(); decided {
+	if outcome, decided := c.decided(f.ctx); decided {
 		done(outcome)
 		return
 	}
@@ -53,7 +53,11 @@ func (s steps) decide(o *approval, cancelled error) {
 	c, p := s.call, s.call.pipeline
 	c.decision, c.size = o.decision, 0
 	c.tool = p.tools.Under(c.call.Tool, c.decision.Plan)
-	p.runFacts.Changed(c.call.ID, c.arguments())
+	var clears []api.Clearing
+	if cancelled == nil && o.fault == nil && c.decision.Result == nil {
+		clears = o.Clears
+	}
+	p.followers.approve(c, clears)
 	switch {
 	case cancelled != nil || o.fault != nil && o.fault.Type == api.ErrCancelled:
 		s.end(nil, api.CancelledBeforeStart())
@@ -63,18 +67,20 @@ func (s steps) decide(o *approval, cancelled error) {
 	case c.decision.Result != nil:
 		s.end(c.decision.Result, nil)
 	default:
-		p.runFacts.Clear(c.call.ID, o.Clears)
 		s.make()
 	}
 }
 
-// make makes the first attempt. A call that the source of a forked run made has its outcome.
+// make makes the first attempt, unless a feature has the outcome of the call.
 func (s steps) make() {
-	if s.call.recorded != nil {
-		s.finalize(forkedCall{s.call}.takeOver())
+	c := s.call
+	c.taken = c.recorded != nil
+	c.pipeline.followers.begin(c)
+	if c.taken {
+		s.finalize(c.recordedEnd())
 		return
 	}
-	s.follow(s.call.execute(s.flow.ctx))
+	s.follow(c.attempt(s.flow.ctx))
 }
 
 // follow waits for an attempt and decides what follows it.
@@ -89,7 +95,7 @@ func (s steps) follow(attempt workflow.Future) {
 			s.again(requeuePause(c.follows), "left a task behind")
 		case stepRequeue:
 			c.requeues++
-			c.pipeline.questions.requeued(c.call.ID)
+			c.pipeline.followers.requeue(c)
 			s.again(c.pause(), "requeued")
 		case stepRequeueLost:
 			c.losses++

@@ -214,9 +214,7 @@ func (c *callRun) awaitChild(ctx workflow.Context, run workflow.ChildWorkflowFut
 		return
 	}
 	request.Answer, request.Output, request.Usage = result.Answer, result.Output, result.Usage
-	p.undo.adopt(request.Call, result.Undo)
-	p.runFacts.Adopt(result.CallStats)
-	p.runFacts.LabelCall(request.Call, result.Labels)
+	p.followers.adopt(c, &result)
 	if result.Limit != "" {
 		request.Notes = append(request.Notes,
 			fmt.Sprintf("the agent reached its limit of %s; this is what it knew by then",

@@ -1,0 +1,66 @@
+package workflows
+
+import (
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/workflows/ledger"
+	"go.temporal.io/sdk/workflow"
+)
+
+// reservations are the calls of a run that ledgers count for rules about time.
+type reservations struct {
+	bystander
+	p     *pipeline
+	calls *ledger.Calls
+}
+
+func newReservations(ctx workflow.Context, p *pipeline) *reservations {
+	r := &reservations{p: p}
+	r.calls = ledger.NewCalls(ctx, p.origin.Run, r.ledgerOf, r.tell)
+	return r
+}
+
+func (r *reservations) admit(_ []api.Call, decisions []api.AdmissionDecision, _ time.Time) {
+	r.calls.Admitted(decisions...)
+}
+
+func (r *reservations) readmit(v api.AdmissionDecision) { r.calls.Admitted(v) }
+
+// end notes the end of a call, or of its parts.
+func (r *reservations) end(_ workflow.Context, c *callRun, out api.CallOutcome) {
+	made := out.Error == nil || !out.Error.BeforeStart()
+	r.calls.End(c.call.ID, made)
+	for _, part := range c.parts {
+		r.calls.End(part.call.ID, made)
+	}
+}
+
+// finish waits until ledgers know what became of all calls that have ended.
+func (r *reservations) finish(ctx workflow.Context) error {
+	r.calls.Finish(ctx)
+	return nil
+}
+
+// endsSize bounds how many bytes ends of reservations are recorded with.
+const endsSize = 1 << 10
+
+// tell tells ledgers what became of calls, in one recorded step. Calls that they are not told of
+// count as running, until their window has passed.
+func (r *reservations) tell(ctx workflow.Context, ends api.ReservationEnds) {
+	_ = r.p.sizes.Task.Record(ctx, endsSize, func() int {
+		err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, nil),
+			"ledgers of rules about time"), api.CloseReservationsActivity, ends).Get(ctx, nil)
+		if err != nil {
+			workflow.GetLogger(ctx).Warn("ledgers count calls that have ended as running", "error",
+				err)
+		}
+		return endsSize
+	}) // the context is never cancelled
+}
+
+// ledgerOf returns the workflow ID of the ledger of a scope for a call of the run.
+func (r *reservations) ledgerOf(scope api.LedgerScope, callID string) string {
+	return api.LedgerWorkflowID(r.p.queue, scope, r.p.originOf(callID).Caller,
+		r.p.origin.Conversation, r.p.origin.Run)
+}

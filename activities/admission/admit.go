@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,11 +8,9 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/activities/executor"
-	"github.com/switchyard/switchyard/activities/tokens"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/internal/spelling"
-	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // nearNames is how many similar tool names the error for an unknown tool suggests.
@@ -35,10 +32,9 @@ const (
 // activity, so that its decisions are one marker in history and later edits of rules do not change
 // them. If the decisions on all calls do not fit one marker, it decides only on the first ones. If
 // a ledger does not answer, it decides on the calls before the first one that needs it, which may
-// be none; the last request about a call refuses it instead. It checks the arguments, then the
-// budget, then runs the hooks before the call, and then the policies, which judge what the hooks
-// left. It returns an error if the key of an admitted call cannot be opened, or if ctx ends before
-// the hooks have decided.
+// be none; the last request about a call refuses it instead. The calls pass turnGates. It returns
+// an error if the key of an admitted call cannot be opened, or if ctx ends before the hooks have
+// decided.
 func (a *Admitter) Admit(ctx context.Context, r api.AdmissionRequest) ([]api.AdmissionDecision,
 	error) {
 	switch {
@@ -47,30 +43,30 @@ func (a *Admitter) Admit(ctx context.Context, r api.AdmissionRequest) ([]api.Adm
 	case r.Unpinned != "":
 		return refuseAll(r, api.ErrPreconditionFailed, r.Unpinned), nil
 	}
-	decisions, err := a.beforeCalls(ctx, r, a.decisionsOn(r))
-	if err != nil {
-		return nil, err
+	all := &admitted{AdmissionRequest: r}
+	for _, pass := range turnGates {
+		if err := pass(a, ctx, all); err != nil {
+			return nil, err
+		}
 	}
-	made := a.reservations(r)
-	decisions = batching(r, recordable(a.withhold(r, a.afterHooks(ctx, r, decisions, made))))
-	made.close(ctx, decisions)
-	return a.pinning(ctx, r, decisions), nil
+	return all.decisions, nil
 }
 
-// decisionsOn decides on calls, only on the first ones if the prompts of all do not fit.
-func (a *Admitter) decisionsOn(r api.AdmissionRequest) (decisions []api.AdmissionDecision) {
+// passAlone takes each call through the gates of its own and the limits of the run; only the first
+// ones if the prompts of all do not fit.
+func (a *Admitter) passAlone(_ context.Context, all *admitted) error {
 	claimed, prompts := 0, 0
-	for _, c := range r.Calls {
-		v := withinRun(r, c, a.decideOn(r, c), claimed)
+	for _, c := range all.Calls {
+		v := withinRun(all.AdmissionRequest, c, a.decideOn(all.AdmissionRequest, c), claimed)
 		if prompts += executor.EncodedSize(v.Prompt + v.Question); prompts > maxPrompts {
 			break
 		}
 		if v.Error == nil {
 			claimed += 1 + v.Claim
 		}
-		decisions = append(decisions, v)
+		all.decisions = append(all.decisions, v)
 	}
-	return decisions
+	return nil
 }
 
 // refuseAll rejects all calls of a request for a reason that the run knows.
@@ -179,42 +175,6 @@ func containPanic(ctx context.Context, c api.Call, v *api.AdmissionDecision) {
 	}
 }
 
-// preValidate checks that the tool exists and is active, its requirements, and the arguments.
-func (a *Admitter) preValidate(r api.AdmissionRequest, c api.Call) api.AdmissionDecision {
-	v := api.AdmissionDecision{ID: c.ID}
-	written := c.Arguments
-	tool, compiled, fault := a.callable(r, c)
-	if fault == nil {
-		fault = ready(r, &c, compiled)
-	}
-	v.Plan = c.Plan
-	if v.Error = fault; fault != nil {
-		return v
-	}
-	arguments, notes, problems := compiled.Arguments(c.Arguments, r.Mode)
-	v.Notes = notes
-	problems = append(problems, notShown(tool, json.RawMessage(arguments))...)
-	if len(problems) > 0 {
-		v.Error = argumentsError(c.Tool, problems)
-		return v
-	}
-	if v.Error = tooLarge(c.Tool, arguments); v.Error != nil { // with defaults
-		return v
-	}
-	// If an inline call's arguments differ from the plan, history records them only here.
-	if !bytes.Equal(arguments, []byte(written)) || tool.Lane == api.LaneInline &&
-		r.Caller.Type == api.CallerPlan {
-		v.Arguments = json.RawMessage(arguments)
-	}
-	v.Notes = append(v.Notes, deprecation(tool)...)
-	v.Tokens, v.ExpectedTokens = tokens.Count(string(arguments)),
-		compiled.Spec.Execution.ExpectedTokens
-	if v.Error = a.prepare(r, compiled, arguments, &v); v.Error == nil {
-		v.Route, v.Error = a.route(r, tool, arguments)
-	}
-	return v
-}
-
 // deprecation returns the note on a call of a deprecated tool.
 func deprecation(tool api.Tool) []string {
 	if tool.Status != api.StatusDeprecated {
@@ -233,41 +193,32 @@ func tooLarge(tool string, arguments []byte) *api.Error {
 		"pass less, or a reference to where the data is")
 }
 
-// ready removes the execution plan from a call's arguments, or rejects arguments that are too large
-// to be read, and calls that lack something else than valid arguments.
-func ready(r api.AdmissionRequest, c *api.Call, compiled *toolspecs.Compiled) *api.Error {
-	if fault := tooLarge(c.Tool, []byte(c.Arguments)); fault != nil {
-		return fault
+func (a *Admitter) exists(c *oneCall) *api.Error {
+	tool, found := toolOf(c.AdmissionRequest, c.call.Tool)
+	if c.tool = tool; !found {
+		return a.notFound(c.AdmissionRequest, c.call.Tool)
 	}
-	if fault := takePlan(c, compiled); fault != nil {
-		return fault
-	}
-	return lacksVariable(r, compiled)
+	return nil
 }
 
-// callable returns the tool of a call, or why it cannot be called.
-func (a *Admitter) callable(r api.AdmissionRequest, c api.Call) (api.Tool, *toolspecs.Compiled,
-	*api.Error) {
-	tool, found := toolOf(r, c.Tool)
-	if !found {
-		return tool, nil, a.notFound(r, c.Tool)
+func (a *Admitter) isActive(c *oneCall) *api.Error {
+	if c.tool.Status != api.StatusDisabled {
+		return c.tool.InlineFault()
 	}
-	if tool.Status == api.StatusDisabled {
-		e := api.Errorf(api.ErrToolNotActive, "tool %q is disabled", c.Tool)
-		e.Near, e.Phase = a.active(r, c.Tool), api.PhasePreValidation
-		return tool, nil, e
+	e := api.Errorf(api.ErrToolNotActive, "tool %q is disabled", c.call.Tool)
+	e.Near, e.Phase = a.active(c.AdmissionRequest, c.call.Tool), api.PhasePreValidation
+	return e
+}
+
+func (a *Admitter) hasSpec(c *oneCall) *api.Error {
+	compiled, err := a.config.Specs.Of(c.tool)
+	if c.compiled = compiled; err == nil {
+		return nil
 	}
-	if e := tool.InlineFault(); e != nil {
-		return tool, nil, e
-	}
-	compiled, err := a.config.Specs.Of(tool)
-	if err != nil {
-		e := api.Errorf(api.ErrExecutorNotFound,
-			"the pinned toolspec of %q cannot be used here: %v", c.Tool, err)
-		e.Phase = api.PhasePreValidation
-		return tool, nil, e
-	}
-	return tool, compiled, nil
+	e := api.Errorf(api.ErrExecutorNotFound,
+		"the pinned toolspec of %q cannot be used here: %v", c.call.Tool, err)
+	e.Phase = api.PhasePreValidation
+	return e
 }
 
 // toolOf returns the pinned tool with a name, and whether there is one.
@@ -276,22 +227,21 @@ func toolOf(r api.AdmissionRequest, name string) (api.Tool, bool) {
 }
 
 // prepare completes a decision with the parts that only calls of the tool's kind have.
-func (a *Admitter) prepare(r api.AdmissionRequest, compiled *toolspecs.Compiled,
-	arguments json.RawMessage, v *api.AdmissionDecision) *api.Error {
-	kind, ok := a.config.Executors[compiled.Spec.Entry.Type].(executor.DecisionPreparer)
+func (a *Admitter) prepare(c *oneCall) *api.Error {
+	kind, ok := a.config.Executors[c.compiled.Spec.Entry.Type].(executor.DecisionPreparer)
 	if !ok {
 		return nil
 	}
-	return kind.PrepareDecision(r, compiled, arguments, v)
+	return kind.PrepareDecision(c.AdmissionRequest, c.compiled, c.arguments, &c.decision)
 }
 
-// lacksVariable rejects a call whose tool requires a variable that the run does not have.
-func lacksVariable(r api.AdmissionRequest, compiled *toolspecs.Compiled) *api.Error {
-	for _, name := range compiled.Spec.Requires.Variables {
-		if !slices.Contains(r.Variables, name) {
+// hasVariables rejects a call whose tool requires a variable that the run does not have.
+func (a *Admitter) hasVariables(c *oneCall) *api.Error {
+	for _, name := range c.compiled.Spec.Requires.Variables {
+		if !slices.Contains(c.Variables, name) {
 			e := api.Errorf(api.ErrPreconditionFailed,
 				"tool %q needs the run variable %q; start the run with --var %s=…",
-				compiled.Spec.Name, name, name)
+				c.call.Tool, name, name)
 			e.Phase = api.PhasePreValidation
 			return e
 		}

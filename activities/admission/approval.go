@@ -69,8 +69,9 @@ func (a *Admitter) approvals(r api.AdmissionRequest, decisions []api.AdmissionDe
 		if complete(v) || !r.Calls[i].Governed() || allowed[i] && r.Calls[i].Ask == "" {
 			continue
 		}
-		tool, compiled, fault := a.callable(r, r.Calls[i])
-		if fault != nil {
+		tool, _ := toolOf(r, r.Calls[i].Tool)
+		compiled, err := a.config.Specs.Of(tool)
+		if err != nil {
 			continue
 		}
 		if reason, needs := asked(r, r.Calls[i], v, tool, compiled); needs {

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/switchyard/switchyard/api"
@@ -9,12 +10,13 @@ import (
 // maxMerged bounds the merged arguments of a batch, in bytes.
 const maxMerged = 512 << 10
 
-// batching decides which admitted calls of an agent's turn are merged into one: calls of one
+// batch decides which admitted calls of an agent's turn are merged into one: calls of one
 // batching tool with otherwise equal arguments and the same route. Calls that need approval or have
 // bounds in their execution plan are not batched. The order of conflicting calls does not change.
-func batching(r api.AdmissionRequest, decisions []api.AdmissionDecision) []api.AdmissionDecision {
+func (a *Admitter) batch(_ context.Context, all *admitted) error {
+	r, decisions := all.AdmissionRequest, all.decisions
 	if r.Caller.Type != api.CallerAgent {
-		return decisions
+		return nil
 	}
 	var open []*batchOf
 	for i, v := range decisions {
@@ -31,7 +33,7 @@ func batching(r api.AdmissionRequest, decisions []api.AdmissionDecision) []api.A
 			open = append(open, mine)
 		}
 	}
-	return decisions
+	return nil
 }
 
 // join returns the batch that a call of the tool joins, nil for none. All other open batches record

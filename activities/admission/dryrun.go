@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/switchyard/switchyard/activities/tokens"
@@ -10,17 +11,16 @@ import (
 // withhold answers the admitted calls of a dry run that may have side effects without executing
 // them. It runs after all other admission checks, so that invalid calls are rejected as in any
 // other run.
-func (a *Admitter) withhold(r api.AdmissionRequest,
-	decisions []api.AdmissionDecision) []api.AdmissionDecision {
-	for i, v := range decisions {
-		if v.Error != nil || v.Result != nil || !r.DryRun && !v.Plan.IsDryRun() {
+func (a *Admitter) withhold(_ context.Context, all *admitted) error {
+	for i, v := range all.decisions {
+		if v.Error != nil || v.Result != nil || !all.DryRun && !v.Plan.IsDryRun() {
 			continue
 		}
-		if tool, _ := toolOf(r, r.Calls[i].Tool); tool.Withholds() {
-			decisions[i] = withheld(tool, r.Calls[i], v)
+		if tool, _ := toolOf(all.AdmissionRequest, all.Calls[i].Tool); tool.Withholds() {
+			all.decisions[i] = withheld(tool, all.Calls[i], v)
 		}
 	}
-	return decisions
+	return nil
 }
 
 // withheld returns the admission decision on a call that is not executed.

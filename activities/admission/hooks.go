@@ -24,36 +24,37 @@ const (
 
 // beforeCalls runs the hooks before calls for all admitted calls in parallel. It returns the error
 // of ctx.
-func (a *Admitter) beforeCalls(ctx context.Context, r api.AdmissionRequest,
-	decisions []api.AdmissionDecision) ([]api.AdmissionDecision, error) {
-	if len(r.Hooks) == 0 {
-		return decisions, nil
+func (a *Admitter) beforeCalls(ctx context.Context, all *admitted) error {
+	if len(all.Hooks) == 0 {
+		return nil
 	}
-	var all sync.WaitGroup
-	for i, v := range decisions {
+	r := all.AdmissionRequest
+	var running sync.WaitGroup
+	for i, v := range all.decisions {
 		if before := api.HooksFor(r.Hooks, r.Calls[i].Tool); v.Error == nil && len(before) > 0 {
-			all.Go(func() { decisions[i] = a.beforeCall(ctx, r, r.Calls[i], v, before) })
+			running.Go(func() { all.decisions[i] = a.beforeCall(ctx, r, r.Calls[i], v, before) })
 		}
 	}
-	all.Wait()
+	running.Wait()
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return decisions, nil
+	return nil
 }
 
-// recordable returns the first decisions, as many as fit into one marker.
-func recordable(decisions []api.AdmissionDecision) []api.AdmissionDecision {
+// fitRecord keeps the first decisions, as many as fit into one marker.
+func (a *Admitter) fitRecord(_ context.Context, all *admitted) error {
 	size := 0
-	for i, v := range decisions {
+	for i, v := range all.decisions {
 		if len(v.Hooks)+len(v.Policies) > 0 || v.Approval != nil {
 			size += recordedSize(v)
 		}
 		if i > 0 && size > maxAllHooked {
-			return decisions[:i]
+			all.decisions = all.decisions[:i]
+			return nil
 		}
 	}
-	return decisions
+	return nil
 }
 
 // recordedSize returns the size of a value in history, in bytes.

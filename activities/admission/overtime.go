@@ -277,6 +277,12 @@ func (s *reservations) tell(scope api.LedgerScope) {
 	}
 }
 
+// release drops the reservations that no decision uses.
+func (a *Admitter) release(ctx context.Context, all *admitted) error {
+	all.reserved.close(ctx, all.decisions)
+	return nil
+}
+
 // close drops the reservations that decisions do not use. A ledger that cannot be told counts the
 // calls until its window has passed.
 func (s *reservations) close(ctx context.Context, decisions []api.AdmissionDecision) {

@@ -2,13 +2,13 @@ package admission
 
 import (
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // takePlan removes the execution plan from a call's arguments, or returns why the call cannot
 // proceed. It keeps a plan that was removed before.
-func takePlan(c *api.Call, compiled *toolspecs.Compiled) *api.Error {
-	rest, plan, problems := compiled.TakePlan(c.Arguments)
+func (a *Admitter) takePlan(one *oneCall) *api.Error {
+	c := &one.call
+	rest, plan, problems := one.compiled.TakePlan(c.Arguments)
 	c.Arguments = rest
 	if len(problems) > 0 {
 		return planError(c.Tool, "the execution plan of the call to %s is not one", problems)
@@ -16,7 +16,7 @@ func takePlan(c *api.Call, compiled *toolspecs.Compiled) *api.Error {
 	if plan != nil {
 		c.Plan = plan
 	}
-	if c.Plan == nil && compiled.NeedsPlan() && !c.OfRun() {
+	if c.Plan == nil && one.compiled.NeedsPlan() && !c.OfRun() {
 		return planError(c.Tool, "a call to %s has to carry an execution plan", []api.Problem{{
 			Path: "$." + api.PlanArgument, Rule: api.RuleRequired,
 			Message: `write it among the arguments, such as {"intent": "what the call is for"}`}})

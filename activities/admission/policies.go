@@ -73,31 +73,31 @@ func (a *Admitter) inForce(ctx context.Context, r api.AdmissionRequest) (all []*
 // of the run has reserved space for them.
 const maxLatePinned = 256 << 10
 
-// pinning adds this worker's rules to the decisions on calls of a run that is pinned to none, as a
-// run that started on a worker without --policies-file. The run then pins them.
-func (a *Admitter) pinning(ctx context.Context, r api.AdmissionRequest,
-	decisions []api.AdmissionDecision) []api.AdmissionDecision {
+// pinPolicies adds this worker's rules to the decisions on calls of a run that is pinned to none, as
+// a run that started on a worker without --policies-file. The run then pins them.
+func (a *Admitter) pinPolicies(ctx context.Context, all *admitted) error {
 	current := a.config.Policies()
-	if r.PinnedPolicies.Digest != "" || current.Len() == 0 || len(decisions) == 0 {
-		return decisions
+	if all.PinnedPolicies.Digest != "" || current.Len() == 0 || len(all.decisions) == 0 {
+		return nil
 	}
 	packed, err := api.Pack(current.Pinned()).Encoded()
 	if err == nil && packed.Size() <= maxLatePinned {
-		decisions[0].Pinned = &packed
+		all.decisions[0].Pinned = &packed
 	} else if activity.IsActivity(ctx) {
 		activity.GetLogger(ctx).Warn("a run that started on a worker without policies cannot be "+
 			"pinned to those of this worker, because they are too large", "bytes", packed.Size(),
 			"limit", maxLatePinned)
 	}
-	return decisions
+	return nil
 }
 
-// afterHooks applies the rules of the worker and the agents to the calls that passed the hooks,
+// applyPolicies applies the rules of the worker and the agents to the calls that passed the hooks,
 // with their current arguments. It skips calls that the run itself makes: calls that undo or verify
 // another call were declared with that call's tool. It marks calls that need approval by their tool
 // or by a rule. The decisions end before the first call whose ledger does not answer.
-func (a *Admitter) afterHooks(ctx context.Context, r api.AdmissionRequest,
-	decisions []api.AdmissionDecision, made *reservations) []api.AdmissionDecision {
+func (a *Admitter) applyPolicies(ctx context.Context, all *admitted) error {
+	r, decisions, made := all.AdmissionRequest, all.decisions, a.reservations(all.AdmissionRequest)
+	all.reserved = made
 	allowed := make([]bool, len(decisions))
 	a.askAhead(ctx, r, decisions, made)
 	for i, v := range decisions {
@@ -116,7 +116,8 @@ func (a *Admitter) afterHooks(ctx context.Context, r api.AdmissionRequest,
 			r.Facts.Earlier = append(slices.Clip(r.Facts.Earlier), running(r, r.Calls[i], v))
 		}
 	}
-	return a.approvals(r, decisions, allowed)
+	all.decisions = a.approvals(r, decisions, allowed)
+	return nil
 }
 
 // rulesApply reports whether rules decide about a call that was admitted so far.

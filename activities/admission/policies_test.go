@@ -184,9 +184,12 @@ func TestPolicies_ApplyAfterHooks(t *testing.T) {
 	}
 	r.Calls = []api.Call{textCall("send", "changed"), undo, textCall("send", "other")}
 	answered := api.AdmissionDecision{ID: "2.1", Result: &api.Result{}}
-	decisions := b.afterHooks(t.Context(), r, []api.AdmissionDecision{answered, v, {ID: "2.1"}},
-		b.reservations(r))
-	for i, got := range decisions {
+	all := &admitted{AdmissionRequest: r,
+		decisions: []api.AdmissionDecision{answered, v, {ID: "2.1"}}}
+	if err := b.applyPolicies(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range all.decisions {
 		if got.Error != nil || got.Policies != nil {
 			t.Errorf("decision %d is %+v", i, got)
 		}

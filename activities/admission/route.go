@@ -9,7 +9,12 @@ import (
 
 // route decides to which task queue a call goes and by which rules, from the current configuration
 // of its lane. The error rejects a call of a keyed lane whose arguments do not determine the key.
-func (a *Admitter) route(r api.AdmissionRequest, tool api.Tool,
+func (a *Admitter) route(c *oneCall) (fault *api.Error) {
+	c.decision.Route, fault = a.routeTo(c.AdmissionRequest, c.tool, c.arguments)
+	return fault
+}
+
+func (a *Admitter) routeTo(r api.AdmissionRequest, tool api.Tool,
 	arguments json.RawMessage) (api.Route, *api.Error) {
 	// Other calls are no activities, or have a queue of their own.
 	if r.Base == "" || !tool.Dispatch.TakesSlots() || tool.Lane == api.LaneInline {

@@ -73,8 +73,8 @@ func (a *Admitter) inForce(ctx context.Context, r api.AdmissionRequest) (all []*
 // of the run has reserved space for them.
 const maxLatePinned = 256 << 10
 
-// pinPolicies adds this worker's rules to the decisions on calls of a run that is pinned to none, as
-// a run that started on a worker without --policies-file. The run then pins them.
+// pinPolicies adds this worker's rules to the decisions on calls of a run that is pinned to none,
+// as a run that started on a worker without --policies-file. The run then pins them.
 func (a *Admitter) pinPolicies(ctx context.Context, all *admitted) error {
 	current := a.config.Policies()
 	if all.PinnedPolicies.Digest != "" || current.Len() == 0 || len(all.decisions) == 0 {

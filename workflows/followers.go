@@ -53,6 +53,26 @@ func (bystander) finish(workflow.Context) error                          { retur
 func (bystander) save(workflow.Context, *api.ContinueState)              {}
 func (bystander) restore(workflow.Context, *api.ContinueState)           {}
 
+// turnFollower is a follower that also follows the turns of an agent's run. It has the
+// methods of bystander for those of a follower that it does not need.
+type turnFollower interface {
+	follower
+	// open returns the messages before the prompt, if the feature has them; first is the second
+	// input of the run. The error says why the run cannot start.
+	open(ctx workflow.Context, first []byte) (messages []api.Message, opened bool, err error)
+	// start takes the beginning of the run, whose tools are pinned.
+	start(ctx workflow.Context)
+	// calls returns calls that the run makes in place of the model step of its next turn.
+	calls() []api.Call
+	// step takes that a model step is about to be made; limit is the limit that the run has
+	// reached, or "".
+	step(ctx workflow.Context, limit string)
+	// answer takes the answer of the model step of a turn.
+	answer(m api.Message)
+	// tell takes the outcomes of a turn's calls, and the messages about them.
+	tell(outcomes []api.CallOutcome, messages []api.Message)
+}
+
 // followers are the features of a run, in the order in which they take part.
 type followers []follower
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -123,15 +124,56 @@ func awaitsPerson(status SessionCallStatus) bool {
 		status.State == api.SessionCallAwaitsAnswer
 }
 
-// update sends an update to the session, which it starts if it is not open. An update that may
-// start the session costs the server half a millisecond more than one of an open session.
-func (s *Session) update(ctx context.Context, u client.UpdateWorkflowOptions) (
-	client.WorkflowUpdateHandle, error) {
+// update sends an update with calls to the session, which it starts if it is not open. An update
+// that may start the session costs the server half a millisecond more than one of an open session.
+func (s *Session) update(ctx context.Context, calls []SessionCall) (statuses []SessionCallStatus,
+	err error) {
+	u := client.UpdateWorkflowOptions{WorkflowID: s.start.ID,
+		UpdateID: "calls/" + runstart.RandomHex(16), UpdateName: api.SubmitCallsUpdate,
+		Args: []any{calls}, WaitForStage: client.WorkflowUpdateStageCompleted}
 	handle, err := s.client.temporal.UpdateWorkflow(ctx, u)
-	if !isA[*serviceerror.NotFound](err) {
-		return handle, err
+	if isA[*serviceerror.NotFound](err) {
+		var rest []SessionCall
+		if statuses, rest, err = s.ended(ctx, calls); len(statuses) > 0 || err != nil {
+			return statuses, err
+		}
+		u.Args = []any{rest}
+		handle, err = s.client.namespace.UpdateOrStart(ctx, s.start, u)
 	}
-	return s.client.namespace.UpdateOrStart(ctx, s.start, u)
+	if err == nil {
+		err = handle.Get(ctx, &statuses)
+	}
+	return statuses, err
+}
+
+// ended asks the last execution of a session that is not open for calls: a call is not made again
+// because the session ended before its client learned of it. It returns the statuses of the first
+// calls if they are known, else the first calls that are not. A session that no worker can replay
+// any more knows none.
+func (s *Session) ended(ctx context.Context, calls []SessionCall) (known []SessionCallStatus,
+	rest []SessionCall, err error) {
+	ids := make([]string, len(calls))
+	for i, c := range calls {
+		ids[i] = c.ID
+	}
+	statuses, err := s.queryOnce(ctx, queryWithin, ids, "")
+	switch {
+	case isA[*serviceerror.NotFound](err), isA[*serviceerror.QueryFailed](err):
+		return nil, calls, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	unknown := func(status SessionCallStatus) bool { return status.State == api.SessionCallUnknown }
+	if n := slices.IndexFunc(statuses, unknown); n > 0 {
+		return statuses[:n], nil, nil
+	} else if n < 0 {
+		return statuses, nil, nil
+	}
+	n := slices.IndexFunc(statuses, func(status SessionCallStatus) bool { return !unknown(status) })
+	if n < 0 {
+		n = len(calls)
+	}
+	return nil, calls[:n], nil
 }
 
 // again reports whether a call that was not taken can be submitted again: the session is ending or

@@ -8,9 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/runstart"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
 
@@ -141,7 +138,7 @@ func (s *Session) submitAlone(ctx context.Context, call SessionCall) (SessionCal
 	waiting, cancel := context.WithTimeout(ctx, call.Wait.Std()+ReplyWithin)
 	defer cancel()
 	for pause := minPoll; ; pause = min(2*pause, maxPoll) {
-		statuses, err := s.submitOnce(waiting, []SessionCall{call})
+		statuses, err := s.update(waiting, []SessionCall{call})
 		if err == nil {
 			return statuses[0], nil
 		}
@@ -155,19 +152,6 @@ func (s *Session) submitAlone(ctx context.Context, call SessionCall) (SessionCal
 // again.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
-// submitOnce sends an update with calls. The session takes at least the first one.
-func (s *Session) submitOnce(ctx context.Context, calls []SessionCall) (
-	statuses []SessionCallStatus, err error) {
-	handle, err := s.update(ctx, client.UpdateWorkflowOptions{
-		WorkflowID: s.start.ID, UpdateID: "calls/" + runstart.RandomHex(16),
-		UpdateName: api.SubmitCallsUpdate, Args: []any{calls},
-		WaitForStage: client.WorkflowUpdateStageCompleted})
-	if err == nil {
-		err = handle.Get(ctx, &statuses)
-	}
-	return statuses, err
-}
-
 // submitBatches submits the calls of the queue until it is empty.
 func (f *sessionFlow) submitBatches() {
 	pause := minPoll
@@ -177,7 +161,7 @@ func (f *sessionFlow) submitBatches() {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), ReplyWithin)
-		statuses, err := batch[0].session.submitOnce(ctx, callsIn(batch))
+		statuses, err := batch[0].session.update(ctx, callsIn(batch))
 		cancel()
 		switch {
 		case err == nil:

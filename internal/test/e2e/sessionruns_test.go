@@ -155,6 +155,12 @@ func TestSessionRun_TakesACallOfTwoClientsOnce(t *testing.T) {
 	if err != nil || r.Outcome != api.OutcomeCompleted {
 		t.Errorf("the idle session ended with %+v, %v", r, err)
 	}
+	// A client that repeats the call after the end of the session gets its outcome.
+	again := l.made(c.Session("session/two", start), api.SessionCall{ID: "same", Tool: "number",
+		Arguments: "{}"})
+	if n := len(l.entries()); n != 1 || again.Outcome == nil || again.Outcome.Error != nil {
+		t.Errorf("the repetition got %+v; the call was executed %d times", again, n)
+	}
 	// The next call begins another session under the same ID.
 	l.made(c.Session("session/two", start), api.SessionCall{ID: "next", Tool: "number",
 		Arguments: "{}"})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -93,6 +92,7 @@ func (s *Session) Run() *Run { return s.client.Open(s.start.ID) }
 // part of the outcome. After an error of ctx, run_unanswered or server_unreachable, the call may
 // have been made: make it again with the ID of the status that comes with the error.
 func (s *Session) Call(ctx context.Context, call SessionCall) (SessionCallStatus, error) {
+	fresh := call.ID == ""
 	call.ID = cmp.Or(call.ID, "c"+runstart.RandomHex(8))
 	if call.Caller.ID == "" {
 		call.Caller = s.caller
@@ -103,7 +103,7 @@ func (s *Session) Call(ctx context.Context, call SessionCall) (SessionCallStatus
 	deadline := time.Now().Add(call.Wait.Std())
 	flow, done := s.client.flow(s.start.ID)
 	defer done()
-	status, err := flow.submit(ctx, s, call)
+	status, err := flow.submit(ctx, &submission{session: s, call: call, fresh: fresh})
 	if err != nil {
 		return SessionCallStatus{ID: call.ID}, err
 	}
@@ -124,20 +124,21 @@ func awaitsPerson(status SessionCallStatus) bool {
 		status.State == api.SessionCallAwaitsAnswer
 }
 
-// update sends an update with calls to the session, which it starts if it is not open. An update
-// that may start the session costs the server half a millisecond more than one of an open session.
-func (s *Session) update(ctx context.Context, calls []SessionCall) (statuses []SessionCallStatus,
+// update sends an update with calls to the session, which it starts if it is not open. It returns
+// the statuses of the first ones, at least of one. An update that may start the session costs the
+// server half a millisecond more than one of an open session.
+func (s *Session) update(ctx context.Context, calls []*submission) (statuses []SessionCallStatus,
 	err error) {
 	u := client.UpdateWorkflowOptions{WorkflowID: s.start.ID,
 		UpdateID: "calls/" + runstart.RandomHex(16), UpdateName: api.SubmitCallsUpdate,
-		Args: []any{calls}, WaitForStage: client.WorkflowUpdateStageCompleted}
+		Args: []any{callsIn(calls)}, WaitForStage: client.WorkflowUpdateStageCompleted}
 	handle, err := s.client.temporal.UpdateWorkflow(ctx, u)
 	if isA[*serviceerror.NotFound](err) {
-		var rest []SessionCall
-		if statuses, rest, err = s.ended(ctx, calls); len(statuses) > 0 || err != nil {
+		var n int
+		if statuses, n, err = s.known(ctx, calls); len(statuses) > 0 || err != nil {
 			return statuses, err
 		}
-		u.Args = []any{rest}
+		u.Args = []any{callsIn(calls[:n])}
 		handle, err = s.client.namespace.UpdateOrStart(ctx, s.start, u)
 	}
 	if err == nil {
@@ -146,34 +147,54 @@ func (s *Session) update(ctx context.Context, calls []SessionCall) (statuses []S
 	return statuses, err
 }
 
-// ended asks the last execution of a session that is not open for calls: a call is not made again
-// because the session ended before its client learned of it. It returns the statuses of the first
-// calls if they are known, else the first calls that are not. A session that no worker can replay
-// any more knows none.
-func (s *Session) ended(ctx context.Context, calls []SessionCall) (known []SessionCallStatus,
-	rest []SessionCall, err error) {
-	ids := make([]string, len(calls))
-	for i, c := range calls {
-		ids[i] = c.ID
+// known returns the statuses of the first calls if the last execution of a session that is not open
+// knows them, else the number of the first calls that it does not know.
+func (s *Session) known(ctx context.Context, calls []*submission) (statuses []SessionCallStatus,
+	unknown int, err error) {
+	byID, err := s.askEnded(ctx, calls)
+	if err != nil {
+		return nil, 0, err
 	}
-	statuses, err := s.queryOnce(ctx, queryWithin, ids, "")
-	switch {
-	case isA[*serviceerror.NotFound](err), isA[*serviceerror.QueryFailed](err):
-		return nil, calls, nil
-	case err != nil:
-		return nil, nil, err
+	for n, c := range calls {
+		switch status, known := byID[c.call.ID]; {
+		case known && n == len(statuses):
+			statuses = append(statuses, status)
+		case known || len(statuses) > 0:
+			return statuses, n, nil
+		}
 	}
-	unknown := func(status SessionCallStatus) bool { return status.State == api.SessionCallUnknown }
-	if n := slices.IndexFunc(statuses, unknown); n > 0 {
-		return statuses[:n], nil, nil
-	} else if n < 0 {
-		return statuses, nil, nil
+	return statuses, len(calls), nil
+}
+
+// askEnded asks the last execution of a session that is not open for calls, and returns the
+// statuses of those that it knows. A call is not made again because the session ended before its
+// client learned of it. An execution that no worker can replay any more knows none.
+func (s *Session) askEnded(ctx context.Context, calls []*submission) (map[string]SessionCallStatus,
+	error) {
+	var ids []string
+	for _, c := range calls {
+		if !c.fresh {
+			ids = append(ids, c.call.ID)
+		}
 	}
-	n := slices.IndexFunc(statuses, func(status SessionCallStatus) bool { return !unknown(status) })
-	if n < 0 {
-		n = len(calls)
+	for pause := minPoll; len(ids) > 0; pause = min(2*pause, maxPoll) {
+		statuses, err := s.queryOnce(ctx, queryWithin, ids, "")
+		switch {
+		case err == nil:
+			known := map[string]SessionCallStatus{}
+			for i, status := range statuses {
+				if status.State != api.SessionCallUnknown {
+					known[ids[i]] = status
+				}
+			}
+			return known, nil
+		case isA[*serviceerror.NotFound](err), isA[*serviceerror.QueryFailed](err):
+			return nil, nil
+		case wait(ctx, pause) != nil:
+			return nil, err
+		}
 	}
-	return nil, calls[:n], nil
+	return nil, nil
 }
 
 // again reports whether a call that was not taken can be submitted again: the session is ending or

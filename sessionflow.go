@@ -48,6 +48,8 @@ type sessionFlow struct {
 type submission struct {
 	session *Session
 	call    SessionCall
+	// fresh is set if no client can have submitted the call before: its ID is random.
+	fresh bool
 	// gone ends when the caller no longer waits.
 	gone   context.Context
 	answer chan submitted
@@ -91,16 +93,16 @@ func (c *Client) flow(id string) (f *sessionFlow, done func()) {
 }
 
 // submit submits a call until the session takes it.
-func (f *sessionFlow) submit(ctx context.Context, s *Session, call SessionCall) (SessionCallStatus,
-	error) {
-	if f.goAlone(call) {
+func (f *sessionFlow) submit(ctx context.Context, one *submission) (SessionCallStatus, error) {
+	s := one.session
+	if f.goAlone(one.call) {
 		defer f.endAlone()
-		return s.submitAlone(ctx, call)
+		return s.submitAlone(ctx, one)
 	}
-	call.Wait = 0
+	one.call.Wait = 0
 	waiting, cancel := context.WithTimeout(ctx, ReplyWithin)
 	defer cancel()
-	one := &submission{session: s, call: call, gone: waiting, answer: make(chan submitted, 1)}
+	one.gone, one.answer = waiting, make(chan submitted, 1)
 	f.mu.Lock()
 	f.queue = append(f.queue, one)
 	if !f.submitting {
@@ -134,11 +136,11 @@ func (f *sessionFlow) endAlone() {
 }
 
 // submitAlone submits a call with an update that waits for its end.
-func (s *Session) submitAlone(ctx context.Context, call SessionCall) (SessionCallStatus, error) {
-	waiting, cancel := context.WithTimeout(ctx, call.Wait.Std()+ReplyWithin)
+func (s *Session) submitAlone(ctx context.Context, one *submission) (SessionCallStatus, error) {
+	waiting, cancel := context.WithTimeout(ctx, one.call.Wait.Std()+ReplyWithin)
 	defer cancel()
 	for pause := minPoll; ; pause = min(2*pause, maxPoll) {
-		statuses, err := s.update(waiting, []SessionCall{call})
+		statuses, err := s.update(waiting, []*submission{one})
 		if err == nil {
 			return statuses[0], nil
 		}
@@ -161,7 +163,7 @@ func (f *sessionFlow) submitBatches() {
 			return
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), ReplyWithin)
-		statuses, err := batch[0].session.update(ctx, callsIn(batch))
+		statuses, err := batch[0].session.update(ctx, batch)
 		cancel()
 		switch {
 		case err == nil:

@@ -236,6 +236,10 @@ check: ## Run every check that a change has to pass
 	$(MAKE) --no-print-directory test/kubernetes
 	$(MAKE) --no-print-directory test/image
 
+.PHONY: size
+size: ## Print the lines of code of each area beside its budget
+	@$(GO) run ./internal/codesize .
+
 .PHONY: bench
 bench: build ## Measure the figures of docs/performance.md; FIGURE=name measures one
 	$(GO) run ./bench $(if $(FIGURE),--figure $(FIGURE))

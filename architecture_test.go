@@ -120,6 +120,7 @@ var packageRules = []packageRule{
 	}},
 	// Test support, and the tools of the build.
 	{folder: "internal/test", ours: anything, std: anything, others: anything},
+	{folder: "internal/codesize", std: anything, others: anything},
 	{folder: "internal/covergate", std: anything, others: anything},
 	{folder: "internal/webui", ours: anything, std: anything, others: anything},
 	{folder: "internal/tools", std: anything, others: anything},

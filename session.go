@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -92,7 +93,7 @@ func (s *Session) Run() *Run { return s.client.Open(s.start.ID) }
 // part of the outcome. After an error of ctx, run_unanswered or server_unreachable, the call may
 // have been made: make it again with the ID of the status that comes with the error.
 func (s *Session) Call(ctx context.Context, call SessionCall) (SessionCallStatus, error) {
-	fresh := call.ID == ""
+	fresh := call.ID == "" || call.New
 	call.ID = cmp.Or(call.ID, "c"+runstart.RandomHex(8))
 	if call.Caller.ID == "" {
 		call.Caller = s.caller
@@ -124,77 +125,89 @@ func awaitsPerson(status SessionCallStatus) bool {
 		status.State == api.SessionCallAwaitsAnswer
 }
 
-// update sends an update with calls to the session, which it starts if it is not open. It returns
-// the statuses of the first ones, at least of one. An update that may start the session costs the
-// server half a millisecond more than one of an open session.
-func (s *Session) update(ctx context.Context, calls []*submission) (statuses []SessionCallStatus,
-	err error) {
-	u := client.UpdateWorkflowOptions{WorkflowID: s.start.ID,
-		UpdateID: "calls/" + runstart.RandomHex(16), UpdateName: api.SubmitCallsUpdate,
-		Args: []any{callsIn(calls)}, WaitForStage: client.WorkflowUpdateStageCompleted}
-	handle, err := s.client.temporal.UpdateWorkflow(ctx, u)
-	if isA[*serviceerror.NotFound](err) {
-		var n int
-		if statuses, n, err = s.known(ctx, calls); len(statuses) > 0 || err != nil {
-			return statuses, err
+// update submits calls to the session, which it starts if it is not open. It returns the statuses
+// of the first ones, at least of one. An update that may start the session costs the server half a
+// millisecond more than one of an open session.
+func (s *Session) update(ctx context.Context, calls []*submission) ([]SessionCallStatus, error) {
+	statuses, err := s.send(ctx, calls, s.client.temporal.UpdateWorkflow)
+	closed := isA[*serviceerror.NotFound](err)
+	if closed {
+		if err := s.findEnded(ctx, calls); err != nil {
+			return nil, err
 		}
-		u.Args = []any{callsIn(calls[:n])}
-		handle, err = s.client.namespace.UpdateOrStart(ctx, s.start, u)
 	}
+	for _, c := range calls {
+		c.fresh = c.fresh && err == nil // else a later attempt may repeat it
+	}
+	if !closed {
+		return statuses, err
+	}
+	return s.send(ctx, calls, func(ctx context.Context,
+		u client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
+		return s.client.namespace.UpdateOrStart(ctx, s.start, u)
+	})
+}
+
+// send sends an update with the calls, from the first one on that an ended session does not know.
+// If that knows the first ones, it returns their statuses and sends nothing.
+func (s *Session) send(ctx context.Context, calls []*submission,
+	send func(context.Context, client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle,
+		error)) (statuses []SessionCallStatus, err error) {
+	for _, c := range calls {
+		if c.found == nil {
+			break
+		}
+		statuses = append(statuses, *c.found)
+	}
+	if len(statuses) > 0 {
+		return statuses, nil
+	}
+	n := slices.IndexFunc(calls, func(c *submission) bool { return c.found != nil })
+	if n < 0 {
+		n = len(calls)
+	}
+	handle, err := send(ctx, client.UpdateWorkflowOptions{WorkflowID: s.start.ID,
+		UpdateID: "calls/" + runstart.RandomHex(16), UpdateName: api.SubmitCallsUpdate,
+		Args: []any{callsIn(calls[:n])}, WaitForStage: client.WorkflowUpdateStageCompleted})
 	if err == nil {
 		err = handle.Get(ctx, &statuses)
 	}
 	return statuses, err
 }
 
-// known returns the statuses of the first calls if the last execution of a session that is not open
-// knows them, else the number of the first calls that it does not know.
-func (s *Session) known(ctx context.Context, calls []*submission) (statuses []SessionCallStatus,
-	unknown int, err error) {
-	byID, err := s.askEnded(ctx, calls)
-	if err != nil {
-		return nil, 0, err
+// findEnded asks the last execution of a session that is not open for calls: a call is not made
+// again because the session ended before its client learned of its end. An execution that no worker
+// can replay any more knows none, and one that was terminated does not know how its calls ended.
+func (s *Session) findEnded(ctx context.Context, calls []*submission) error {
+	asked := slices.DeleteFunc(slices.Clone(calls), func(c *submission) bool {
+		return c.fresh || c.found != nil
+	})
+	if len(asked) == 0 {
+		return nil
 	}
-	for n, c := range calls {
-		switch status, known := byID[c.call.ID]; {
-		case known && n == len(statuses):
-			statuses = append(statuses, status)
-		case known || len(statuses) > 0:
-			return statuses, n, nil
-		}
+	ids := make([]string, len(asked))
+	for i, c := range asked {
+		ids[i] = c.call.ID
 	}
-	return statuses, len(calls), nil
+	statuses, err := s.query(ctx, ids, "")
+	if isA[*serviceerror.NotFound](err) || isA[*serviceerror.QueryFailed](err) {
+		return nil
+	}
+	for i, status := range statuses {
+		asked[i].find(status)
+	}
+	if ctx.Err() != nil {
+		return serviceerror.NewWorkflowNotReady("no worker answers about the session that ended")
+	}
+	return err
 }
 
-// askEnded asks the last execution of a session that is not open for calls, and returns the
-// statuses of those that it knows. A call is not made again because the session ended before its
-// client learned of it. An execution that no worker can replay any more knows none.
-func (s *Session) askEnded(ctx context.Context, calls []*submission) (map[string]SessionCallStatus,
-	error) {
-	var ids []string
-	for _, c := range calls {
-		if !c.fresh {
-			ids = append(ids, c.call.ID)
-		}
+// find takes what an ended session knows of the call. It does not know another caller's call.
+func (c *submission) find(status SessionCallStatus) {
+	if who := status.Caller; status.State == api.SessionCallEnded && who != nil &&
+		who.Is(c.call.Caller) {
+		c.found = &status
 	}
-	for pause := minPoll; len(ids) > 0; pause = min(2*pause, maxPoll) {
-		statuses, err := s.queryOnce(ctx, queryWithin, ids, "")
-		switch {
-		case err == nil:
-			known := map[string]SessionCallStatus{}
-			for i, status := range statuses {
-				if status.State != api.SessionCallUnknown {
-					known[ids[i]] = status
-				}
-			}
-			return known, nil
-		case isA[*serviceerror.NotFound](err), isA[*serviceerror.QueryFailed](err):
-			return nil, nil
-		case wait(ctx, pause) != nil:
-			return nil, err
-		}
-	}
-	return nil, nil
 }
 
 // again reports whether a call that was not taken can be submitted again: the session is ending or
@@ -268,7 +281,8 @@ func (s *Session) query(ctx context.Context, callIDs []string, runID string) (
 	within, pause := queryWithin, minPoll
 	for {
 		statuses, err := s.queryOnce(waiting, within, callIDs, runID)
-		if err == nil || isA[*serviceerror.NotFound](err) || wait(waiting, pause) != nil {
+		if err == nil || isA[*serviceerror.NotFound](err) || isA[*serviceerror.QueryFailed](err) ||
+			wait(waiting, pause) != nil {
 			return statuses, requestError(ctx, s.start.ID, err)
 		}
 		within, pause = 2*within, min(2*pause, maxPoll)

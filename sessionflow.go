@@ -48,8 +48,10 @@ type sessionFlow struct {
 type submission struct {
 	session *Session
 	call    SessionCall
-	// fresh is set if no client can have submitted the call before: its ID is random.
+	// fresh is set if the call cannot have been submitted before: its ID is random, and new. found
+	// is what a session that has ended knows of the call; nil for nothing.
 	fresh bool
+	found *SessionCallStatus
 	// gone ends when the caller no longer waits.
 	gone   context.Context
 	answer chan submitted

@@ -54,6 +54,8 @@ type SessionCall struct {
 	// Trace is the W3C traceparent of the request, MCP the message that asks for the call.
 	Trace string      `json:"trace,omitempty"`
 	MCP   *MCPMessage `json:"mcp,omitempty"`
+	// New says that the ID is random and was never submitted, so that no session can know it.
+	New bool `json:"-"`
 }
 
 // sessionCallID is what the IDs of session calls match. IDs of activities of the run itself have a
@@ -120,6 +122,8 @@ type SessionCallStatus struct {
 	// Approval or Question is what the call waits for.
 	Approval *Approval `json:"approval,omitempty"`
 	Question *Question `json:"question,omitempty"`
+	// Caller is who asked for the call, without claims; only answers of CallStatusQuery have it.
+	Caller *Caller `json:"caller,omitempty"`
 }
 
 // CancelCall is the argument of CancelCallUpdate. It returns at once; the call ends when its tool

@@ -123,7 +123,7 @@ func (r *request) submit(p *mcp.CallToolParamsRaw, name string, args json.RawMes
 // digest identifies the request; empty for one that cannot be repeated with an answer.
 func (r *request) start(tool *toolspecs.Compiled, args json.RawMessage, digest string) (*openCall,
 	mcp.Result, error) {
-	submitted := api.SessionCall{ID: newCallID(time.Now()), Tool: tool.Spec.Name,
+	submitted := api.SessionCall{ID: newCallID(time.Now()), New: true, Tool: tool.Spec.Name,
 		Arguments: string(args), Wait: api.Duration(r.config.Direct), Caller: r.caller,
 		Trace: r.trace(), MCP: r.message()}
 	submitted.Key, _ = r.meta[idempotencyKey].(string)

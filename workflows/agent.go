@@ -258,7 +258,7 @@ func (r *agentRun) beforeTurn(ctx workflow.Context) (used bool, err error) {
 		return compacted, err
 	}
 	for _, f := range r.followers {
-		if calls := f.calls(); len(calls) > 0 {
+		if calls := f.firstCalls(); len(calls) > 0 {
 			r.pipeline.turn = r.turn
 			return true, r.makeTurn(ctx, calls)
 		}

@@ -59,7 +59,8 @@ type approval struct {
 	// closed is ready when the approval is closed.
 	closed workflow.Future
 	close  workflow.Settable
-	// timer is ready at the timeout, or when the call is cancelled. stop cancels it.
+	// ctx is that of the call. timer is ready at the timeout, and stop cancels it.
+	ctx   workflow.Context
 	timer workflow.Future
 	stop  func()
 }
@@ -158,7 +159,7 @@ func mark(ctx workflow.Context, since any) {
 // than one for each, which every event of the run would resume.
 func (a *approvals) watch(ctx workflow.Context, o *approval) {
 	timed, stop := workflow.WithCancel(ctx)
-	o.stop = stop
+	o.ctx, o.stop = ctx, stop
 	o.timer = workflow.NewTimerWithOptions(timed, max(o.Until.Sub(workflow.Now(ctx)),
 		time.Millisecond), workflow.TimerOptions{Summary: "approval of " + o.Call})
 	if !a.watching {
@@ -174,14 +175,16 @@ func (a *approvals) closeOverdue(ctx workflow.Context) {
 	for len(a.open) > 0 {
 		var overdue *approval
 		err := workflow.Await(ctx, func() bool {
-			overdue = a.overdue(ctx)
+			overdue = a.overdue()
 			return overdue != nil || len(a.open) == 0
 		})
 		if err != nil || overdue == nil {
 			continue // the context is never cancelled
 		}
-		if overdue.timer.Get(ctx, nil) != nil {
-			a.withdraw(ctx, overdue.Call, "the run was cancelled")
+		if overdue.ctx.Err() != nil {
+			overdue.fault = api.CancelledBeforeStart()
+			a.close(ctx, overdue, cancelledRun, api.NoticeDecision{Decision: api.DecisionWithdrawn,
+				Reason: cancelledRun})
 			continue
 		}
 		overdue.fault = api.NotApproved(overdue.Tool, overdue.Within)
@@ -192,9 +195,9 @@ func (a *approvals) closeOverdue(ctx workflow.Context) {
 
 // overdue returns the first open approval whose call was cancelled or whose time is over. An edit
 // received in time counts, however long its check takes.
-func (a *approvals) overdue(ctx workflow.Context) *approval {
+func (a *approvals) overdue() *approval {
 	for _, o := range a.open {
-		if o.timer.IsReady() && (o.checking == "" || o.timer.Get(ctx, nil) != nil) {
+		if o.ctx.Err() != nil || o.timer.IsReady() && o.checking == "" {
 			return o
 		}
 	}
@@ -290,8 +293,11 @@ func (o *approval) refusal(how string) *api.ReplyError {
 // delivers the decision first.
 func (o *approval) late(ctx workflow.Context) bool { return !workflow.Now(ctx).Before(o.Until) }
 
-// undecided is the reason of an approval that timed out.
-const undecided = "no decision came in time"
+// The reasons of approvals that ended without a decision.
+const (
+	undecided    = "no decision came in time"
+	cancelledRun = "the run was cancelled"
+)
 
 // decide takes a decision. It rejects invalid ones after the update was accepted, so that history
 // records who tried what.

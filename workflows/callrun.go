@@ -86,8 +86,8 @@ func (c *callRun) refuse(ctx workflow.Context, e *api.Error) api.CallOutcome {
 	return out
 }
 
-// executed reports whether the call was made: no hook, person or dry run answered in its place, and
-// no feature had its outcome.
+// executed reports whether the outcome is that of the call's tool, or of a call that did not start:
+// no hook, person, dry run or feature gave it.
 func (c *callRun) executed() bool {
 	return !c.refused && !c.taken && c.decision.Result == nil
 }

@@ -194,16 +194,18 @@ func (p *pipeline) unbatch(n int, runs []*callRun, outcomes []api.CallOutcome) [
 				continue // the turn failed before the call was made
 			}
 			all[part.place] = whole.PartOf(part.ID)
-			p.countPart(whole, all[part.place], nth)
+			p.countPart(c, whole, all[part.place], nth)
 		}
 	}
 	return all
 }
 
 // countPart counts the nth part of a batched call; the whole has been counted as one call.
-func (p *pipeline) countPart(whole, own api.CallOutcome, n int) {
+func (p *pipeline) countPart(c *callRun, whole, own api.CallOutcome, n int) {
 	if n > 0 {
 		p.usage.Calls++
+	}
+	if n > 0 && !c.refused { // else factsFollower has counted it
 		p.runFacts.Ended(own, p.tools.Of(own.Tool))
 	}
 	if own.Error != nil && (n > 0 || whole.Error == nil) {

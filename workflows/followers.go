@@ -16,8 +16,8 @@ type follower interface {
 	admit(calls []api.Call, decisions []api.AdmissionDecision, at time.Time)
 	// readmit takes the decision on a call whose arguments a person changes.
 	readmit(v api.AdmissionDecision)
-	// approve takes a call that a person has decided about, with its arguments after an edit, and
-	// the labels that the approval clears; none for a denied call.
+	// approve takes a call whose approval is over, with its arguments after an edit, and the labels
+	// that the approval clears; none for a call that was not approved.
 	approve(c *callRun, clears []api.Clearing)
 	// begin takes a call whose first attempt starts.
 	begin(c *callRun)
@@ -62,8 +62,8 @@ type turnFollower interface {
 	open(ctx workflow.Context, first []byte) (messages []api.Message, opened bool, err error)
 	// start takes the beginning of the run, whose tools are pinned.
 	start(ctx workflow.Context)
-	// calls returns calls that the run makes in place of the model step of its next turn.
-	calls() []api.Call
+	// firstCalls returns calls that the run makes in place of the model step of its next turn.
+	firstCalls() []api.Call
 	// step takes that a model step is about to be made; limit is the limit that the run has
 	// reached, or "".
 	step(ctx workflow.Context, limit string)
@@ -166,13 +166,16 @@ func (f factsFollower) begin(c *callRun) { f.p.runFacts.Begin(c.call.ID, partIDs
 
 func (f factsFollower) end(_ workflow.Context, c *callRun, out api.CallOutcome) {
 	facts := &f.p.runFacts
-	if !c.refused {
+	switch {
+	case !c.refused:
 		facts.Ended(out, f.p.tools.Of(c.call.Tool))
-		return
+	case len(c.parts) == 0:
+		facts.Refused(c.call)
 	}
-	facts.Refused(c.call)
 	for _, part := range c.parts {
-		facts.Refused(part.call)
+		if c.refused {
+			facts.Refused(part.call)
+		}
 	}
 }
 

@@ -17,7 +17,8 @@ import (
 type forks struct {
 	bystander
 	run *agentRun
-	fork.Calls
+	// calls are those of the source that are not executed again.
+	calls    fork.Calls
 	observer *fork.Observer
 	// taken is what a forked run takes over until it has started, pending its calls that it makes
 	// first.
@@ -75,7 +76,7 @@ func (f *forks) start(ctx workflow.Context) {
 	}
 	p := f.run.pipeline
 	p.runFacts.TakeOver(f.taken.Calls, f.taken.DescendantCalls)
-	f.Recorded = f.taken.Recorded
+	f.calls.Recorded = f.taken.Recorded
 	known := slices.DeleteFunc(f.taken.Instances, func(i api.InstanceState) bool {
 		return p.tools.Of(i.Tool).Name == ""
 	})
@@ -83,12 +84,16 @@ func (f *forks) start(ctx workflow.Context) {
 	f.taken = nil
 }
 
-func (f *forks) restore(_ workflow.Context, before *api.ContinueState) { f.Resume(before.Recorded) }
+func (f *forks) restore(_ workflow.Context, before *api.ContinueState) {
+	f.calls.Resume(before.Recorded)
+}
 
-func (f *forks) save(_ workflow.Context, next *api.ContinueState) { next.Recorded = f.Continued() }
+func (f *forks) save(_ workflow.Context, next *api.ContinueState) {
+	next.Recorded = f.calls.Continued()
+}
 
-// calls returns the calls with which a forked run starts.
-func (f *forks) calls() []api.Call {
+// firstCalls returns the calls with which a forked run starts.
+func (f *forks) firstCalls() []api.Call {
 	calls := f.pending
 	f.pending = nil
 	return calls
@@ -96,15 +101,12 @@ func (f *forks) calls() []api.Call {
 
 // take returns the equal call that the source made after the point of the fork.
 func (f *forks) take(c api.Call, v api.AdmissionDecision) *api.RecordedCall {
-	return f.Take(c, f.run.pipeline.tools.Of(c.Tool), validated(c, v))
+	return f.calls.Take(c, f.run.pipeline.tools.Of(c.Tool), validated(c, v))
 }
 
-// begin tells the observer that the call is executed, or that its source had made it.
+// begin tells the observer that the call is executed.
 func (f *forks) begin(c *callRun) {
-	switch {
-	case c.taken:
-		f.observer.Took(c.call, *c.tool, *c.recorded)
-	case len(c.parts) == 0:
+	if len(c.parts) == 0 {
 		f.observer.Began(c.call, *c.tool, c.arguments())
 	}
 	for _, part := range c.parts {
@@ -117,7 +119,11 @@ func (f *forks) end(_ workflow.Context, c *callRun, out api.CallOutcome) {
 	if c.recorded != nil && !c.taken {
 		f.unused = append(f.unused, c)
 	}
-	if len(c.parts) == 0 {
+	if c.taken {
+		f.observer.Took(c.call, *c.tool, *c.recorded)
+	}
+	undone := c.call.Purpose == api.PurposeUndo && c.executed()
+	if len(c.parts) == 0 && (c.call.Purpose != api.PurposeUndo || undone) {
 		f.observer.Ended(c.call, out, f.run.pipeline.runFacts.Labels)
 	}
 }
@@ -126,7 +132,7 @@ func (f *forks) end(_ workflow.Context, c *callRun, out api.CallOutcome) {
 func (f *forks) finish(workflow.Context) error {
 	slices.SortFunc(f.unused, func(a, b *callRun) int { return b.place - a.place })
 	for _, c := range f.unused {
-		f.Return(*c.recorded)
+		f.calls.Return(*c.recorded)
 	}
 	f.unused = nil
 	return nil
@@ -146,7 +152,7 @@ func (f *forks) step(ctx workflow.Context, limit string) {
 	f.observer.Reached(fork.Point{Turn: turn, Before: r.before,
 		Messages: slices.Clip(r.conversation.Messages), Labels: facts.Labels,
 		Calls: facts.Past(""), DescendantCalls: facts.ContinueDescendants(),
-		Instances: r.pipeline.instances.observed(ctx), Recorded: f.Recorded})
+		Instances: r.pipeline.instances.observed(ctx), Recorded: f.calls.Recorded})
 }
 
 func (f *forks) answer(m api.Message) { f.observer.Asked(f.run.turn, m) }

@@ -103,6 +103,7 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 	c.approvals.caller = func(callID string) api.Caller { return p.originOf(callID).Caller }
 	p.attributes.known = in.Attributes
 	p.undo = undo{run: origin.Run, tools: &p.tools}
+	// Forks, which come after these, read the labels that the facts have after the end of a call.
 	p.followers = followers{sizesFollower{p: p}, c, p.questions, factsFollower{p: p},
 		newReservations(ctx, p), p.instances, &p.undo}
 	p.follow(ctx, in)

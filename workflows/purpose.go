@@ -30,6 +30,9 @@ type undo struct {
 // set sets the ends of the run after which its calls are undone.
 func (u *undo) set(when api.UndoWhen) { u.on, u.when = when != api.UndoNever, when }
 
+// applies reports whether a run that failed, or was cancelled, undoes its calls.
+func (u *undo) applies(cancelled bool) bool { return u.on && u.when.At(cancelled) }
+
 // restore restores the undo calls of the execution before.
 func (u *undo) restore(_ workflow.Context, before *api.ContinueState) {
 	if before.Undo != nil {
@@ -120,7 +123,7 @@ func (p *pipeline) end(ctx workflow.Context, err error) error {
 	p.control.close()
 	cancelled := ctx.Err() != nil && temporal.IsCanceledError(err)
 	var undone []api.Undone
-	if p.undo.when.At(cancelled) {
+	if p.undo.applies(cancelled) {
 		undone = p.undoCalls(ctx)
 	}
 	switch {

@@ -7,7 +7,7 @@ import (
 )
 
 // source is where the calls of a run come from: the turns of an agent, a plan, a direct call, or
-// the updates of a session. runFrom calls its methods in this order.
+// the updates of a session. runFrom calls its methods.
 type source interface {
 	// open registers queries and gets what the run has to know before its tools are pinned.
 	open(ctx workflow.Context) error
@@ -27,7 +27,7 @@ type source interface {
 	finish(ctx workflow.Context, result *api.RunResult, err error) (*api.RunResult, error)
 }
 
-// basicSource has the steps that only agents need, as the other sources take them.
+// basicSource has what sources other than agents have in common.
 type basicSource struct{ in *api.RunInput }
 
 func (basicSource) open(workflow.Context) error { return nil }

@@ -209,6 +209,9 @@ func (s *sessionRun) statusOf(ids []string) ([]api.SessionCallStatus, error) {
 	statuses := s.statuses(calls, api.MaxPayload)
 	for i, id := range ids {
 		statuses[i].ID = cmp.Or(statuses[i].ID, id)
+		if calls[i] != nil {
+			statuses[i].Caller = new(calls[i].Caller.Bare())
+		}
 	}
 	return statuses, nil
 }

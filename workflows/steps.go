@@ -74,12 +74,12 @@ func (s steps) decide(o *approval, cancelled error) {
 // make makes the first attempt, unless a feature has the outcome of the call.
 func (s steps) make() {
 	c := s.call
-	c.taken = c.recorded != nil
-	c.pipeline.followers.begin(c)
-	if c.taken {
+	if c.recorded != nil {
+		c.taken = true
 		s.finalize(c.recordedEnd())
 		return
 	}
+	c.pipeline.followers.begin(c)
 	s.follow(c.attempt(s.flow.ctx))
 }
 

@@ -43,7 +43,7 @@ func (a *Admitter) Admit(ctx context.Context, r api.AdmissionRequest) ([]api.Adm
 	case r.Unpinned != "":
 		return refuseAll(r, api.ErrPreconditionFailed, r.Unpinned), nil
 	}
-	all := &admitted{AdmissionRequest: r}
+	all := &turnAdmission{AdmissionRequest: r}
 	for _, pass := range turnGates {
 		if err := pass(a, ctx, all); err != nil {
 			return nil, err
@@ -54,7 +54,7 @@ func (a *Admitter) Admit(ctx context.Context, r api.AdmissionRequest) ([]api.Adm
 
 // passAlone takes each call through the gates of its own and the limits of the run; only the first
 // ones if the prompts of all do not fit.
-func (a *Admitter) passAlone(_ context.Context, all *admitted) error {
+func (a *Admitter) passAlone(_ context.Context, all *turnAdmission) error {
 	claimed, prompts := 0, 0
 	for _, c := range all.Calls {
 		v := withinRun(all.AdmissionRequest, c, a.decideOn(all.AdmissionRequest, c), claimed)

@@ -13,7 +13,7 @@ const maxMerged = 512 << 10
 // batch decides which admitted calls of an agent's turn are merged into one: calls of one
 // batching tool with otherwise equal arguments and the same route. Calls that need approval or have
 // bounds in their execution plan are not batched. The order of conflicting calls does not change.
-func (a *Admitter) batch(_ context.Context, all *admitted) error {
+func (a *Admitter) batch(_ context.Context, all *turnAdmission) error {
 	r, decisions := all.AdmissionRequest, all.decisions
 	if r.Caller.Type != api.CallerAgent {
 		return nil

@@ -11,7 +11,7 @@ import (
 // withhold answers the admitted calls of a dry run that may have side effects without executing
 // them. It runs after all other admission checks, so that invalid calls are rejected as in any
 // other run.
-func (a *Admitter) withhold(_ context.Context, all *admitted) error {
+func (a *Admitter) withhold(_ context.Context, all *turnAdmission) error {
 	for i, v := range all.decisions {
 		if v.Error != nil || v.Result != nil || !all.DryRun && !v.Plan.IsDryRun() {
 			continue

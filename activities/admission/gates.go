@@ -10,18 +10,19 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// admitted is what the gates of one admission work on: the calls of a turn, and the decisions about
-// them so far, in their order. Gates may leave out the last calls, about which the run asks again.
-type admitted struct {
+// turnAdmission is what the gates of one admission work on: the calls of a turn, and the decisions
+// about them so far, in their order. Gates may leave out the last calls, about which the run asks
+// again.
+type turnAdmission struct {
 	api.AdmissionRequest
-	decisions []api.AdmissionDecision
-	reserved  *reservations
+	decisions    []api.AdmissionDecision
+	reservations *reservations
 }
 
 // turnGates are what the calls of a turn pass together, in this order (requirements E2 and E3). A
 // gate decides about calls that earlier ones let through. Its error ends the admission, which is
 // then repeated.
-var turnGates = []func(*Admitter, context.Context, *admitted) error{
+var turnGates = []func(*Admitter, context.Context, *turnAdmission) error{
 	(*Admitter).passAlone,     // each call through callGates, then the budget of the run and repeats
 	(*Admitter).beforeCalls,   // the hooks of the agent, which may change arguments or answer
 	(*Admitter).applyPolicies, // the rules, with what ledgers know, and the approvals
@@ -48,7 +49,7 @@ type oneCall struct {
 // callGates are what a call passes alone, in this order. The first error refuses the call.
 var callGates = []func(*Admitter, *oneCall) *api.Error{
 	(*Admitter).exists,         // the run has a tool of that name
-	(*Admitter).isActive,       // which is not disabled, and can run on its lane
+	(*Admitter).isActive,       // which is not disabled; an inline one suits its lane
 	(*Admitter).hasSpec,        // and whose pinned toolspec this worker can use
 	(*Admitter).fits,           // the arguments as the model wrote them are not too large
 	(*Admitter).takePlan,       // the execution plan is one, and is there if it has to be

@@ -24,7 +24,7 @@ const (
 
 // beforeCalls runs the hooks before calls for all admitted calls in parallel. It returns the error
 // of ctx.
-func (a *Admitter) beforeCalls(ctx context.Context, all *admitted) error {
+func (a *Admitter) beforeCalls(ctx context.Context, all *turnAdmission) error {
 	if len(all.Hooks) == 0 {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (a *Admitter) beforeCalls(ctx context.Context, all *admitted) error {
 }
 
 // fitRecord keeps the first decisions, as many as fit into one marker.
-func (a *Admitter) fitRecord(_ context.Context, all *admitted) error {
+func (a *Admitter) fitRecord(_ context.Context, all *turnAdmission) error {
 	size := 0
 	for i, v := range all.decisions {
 		if len(v.Hooks)+len(v.Policies) > 0 || v.Approval != nil {

@@ -278,8 +278,8 @@ func (s *reservations) tell(scope api.LedgerScope) {
 }
 
 // release drops the reservations that no decision uses.
-func (a *Admitter) release(ctx context.Context, all *admitted) error {
-	all.reserved.close(ctx, all.decisions)
+func (a *Admitter) release(ctx context.Context, all *turnAdmission) error {
+	all.reservations.close(ctx, all.decisions)
 	return nil
 }
 

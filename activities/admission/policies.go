@@ -75,7 +75,7 @@ const maxLatePinned = 256 << 10
 
 // pinPolicies adds this worker's rules to the decisions on calls of a run that is pinned to none,
 // as a run that started on a worker without --policies-file. The run then pins them.
-func (a *Admitter) pinPolicies(ctx context.Context, all *admitted) error {
+func (a *Admitter) pinPolicies(ctx context.Context, all *turnAdmission) error {
 	current := a.config.Policies()
 	if all.PinnedPolicies.Digest != "" || current.Len() == 0 || len(all.decisions) == 0 {
 		return nil
@@ -95,9 +95,9 @@ func (a *Admitter) pinPolicies(ctx context.Context, all *admitted) error {
 // with their current arguments. It skips calls that the run itself makes: calls that undo or verify
 // another call were declared with that call's tool. It marks calls that need approval by their tool
 // or by a rule. The decisions end before the first call whose ledger does not answer.
-func (a *Admitter) applyPolicies(ctx context.Context, all *admitted) error {
+func (a *Admitter) applyPolicies(ctx context.Context, all *turnAdmission) error {
 	r, decisions, made := all.AdmissionRequest, all.decisions, a.reservations(all.AdmissionRequest)
-	all.reserved = made
+	all.reservations = made
 	allowed := make([]bool, len(decisions))
 	a.askAhead(ctx, r, decisions, made)
 	for i, v := range decisions {

@@ -184,7 +184,7 @@ func TestPolicies_ApplyAfterHooks(t *testing.T) {
 	}
 	r.Calls = []api.Call{textCall("send", "changed"), undo, textCall("send", "other")}
 	answered := api.AdmissionDecision{ID: "2.1", Result: &api.Result{}}
-	all := &admitted{AdmissionRequest: r,
+	all := &turnAdmission{AdmissionRequest: r,
 		decisions: []api.AdmissionDecision{answered, v, {ID: "2.1"}}}
 	if err := b.applyPolicies(t.Context(), all); err != nil {
 		t.Fatal(err)

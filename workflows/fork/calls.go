@@ -15,8 +15,6 @@ import (
 type Calls struct {
 	// Recorded are those that the run has not asked for yet, in the order of the source.
 	Recorded []api.RecordedCall
-	// Observer is nil unless starter replays the run.
-	Observer *Observer
 }
 
 // Take removes and returns the first recorded call that equals a call of the model: as the model

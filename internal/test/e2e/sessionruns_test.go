@@ -158,7 +158,7 @@ func TestSessionRun_TakesACallOfTwoClientsOnce(t *testing.T) {
 	// A client that repeats the call after the end of the session gets its outcome.
 	again := l.made(c.Session("session/two", start), api.SessionCall{ID: "same", Tool: "number",
 		Arguments: "{}"})
-	if n := len(l.entries()); n != 1 || again.Outcome == nil || again.Outcome.Error != nil {
+	if n := len(l.entries()); n != 1 || string(again.Outcome.Result.Output) != "1" {
 		t.Errorf("the repetition got %+v; the call was executed %d times", again, n)
 	}
 	// The next call begins another session under the same ID.
@@ -166,6 +166,14 @@ func TestSessionRun_TakesACallOfTwoClientsOnce(t *testing.T) {
 		Arguments: "{}"})
 	if n := len(l.entries()); n != 2 {
 		t.Errorf("%d calls were executed", n)
+	}
+	// Another caller's call with that ID is another call.
+	_, err = c.Open("session/two").Result(l.ctx)
+	l.must(err)
+	other := switchyard.NewClient(l.Client, switchyard.Options{Caller: "bob"})
+	if got := l.made(other.Session("session/two", start), api.SessionCall{ID: "next",
+		Tool: "number", Arguments: "{}"}); len(l.entries()) != 3 {
+		t.Errorf("another caller got %+v", got)
 	}
 }
 

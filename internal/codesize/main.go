@@ -68,32 +68,28 @@ func write(out io.Writer, areas []area, lines []int) {
 // count returns the lines of code of each area below a folder.
 func count(root string, areas []area) ([]int, error) {
 	lines := make([]int, len(areas))
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
-		}
-		name, err := filepath.Rel(root, path)
-		if err != nil {
-			return err
-		}
-		name = filepath.ToSlash(name)
-		if entry.IsDir() {
-			hidden := strings.HasPrefix(entry.Name(), ".") && name != "."
-			if hidden || entry.Name() == "testdata" || name == "bin" || name == "internal/test" {
-				return filepath.SkipDir
-			}
+		case entry.IsDir() && skips(name, entry.Name()):
+			return fs.SkipDir
+		case !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil
 		}
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			return nil
-		}
-		text, err := os.ReadFile(path)
+		text, err := os.ReadFile(filepath.Join(root, name))
 		if err == nil {
 			lines[areaOf(name, areas)] += codeLines(text)
 		}
 		return err
 	})
 	return lines, err
+}
+
+// skips reports whether a folder has no code of ours that counts.
+func skips(path, name string) bool {
+	hidden := strings.HasPrefix(name, ".") && path != "."
+	return hidden || name == "testdata" || path == "bin" || path == "internal/test"
 }
 
 // areaOf returns the index of the area that a file belongs to.

@@ -196,7 +196,7 @@ func (s *Session) findEnded(ctx context.Context, calls []*submission) error {
 	for i, status := range statuses {
 		asked[i].find(status)
 	}
-	if ctx.Err() != nil {
+	if isA[*serviceerror.DeadlineExceeded](err) || errors.Is(err, context.DeadlineExceeded) {
 		return serviceerror.NewWorkflowNotReady("no worker answers about the session that ended")
 	}
 	return err

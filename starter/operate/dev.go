@@ -105,7 +105,7 @@ func devCommand(a *cli.App) *cobra.Command {
 	f.addGateway(flags)
 	flags.StringVarP(&f.queue, "task-queue", "t", api.DefaultTaskQueue,
 		"task `queue` of the worker")
-	flags.StringVar(&f.dir, "dir", "", "base `folder` of relative working folders of command tools")
+	flags.StringVar(&f.dir, "dir", "", "base `folder` of relative working folders of command tools and MCP servers")
 	flags.StringVar(&f.policies, "policies-file", "",
 		"`file` of policies that the worker checks all calls against (default: none)")
 	f.webhook.register(flags)

@@ -89,7 +89,8 @@ func TestSizes_BurstsOfUpdates(t *testing.T) {
 				t.Errorf("result: %.300v", r)
 			}
 			t.Logf("%v", refusals)
-			if refusals[""] == 0 {
+			// Only an accepted answer or edit ends its run, whatever its sender learned.
+			if refusals[""] == 0 && name == "messages" {
 				t.Errorf("none of %d updates was accepted: %v", senders, refusals)
 			}
 			l.soundBut(run, fewForgotten)

@@ -132,7 +132,7 @@ func (s *Session) update(ctx context.Context, calls []*submission) ([]SessionCal
 	statuses, err := s.send(ctx, calls, s.client.temporal.UpdateWorkflow)
 	closed := isA[*serviceerror.NotFound](err)
 	if closed {
-		if err := s.findEnded(ctx, calls); err != nil {
+		if err := s.askLastExecution(ctx, calls); err != nil {
 			return nil, err
 		}
 	}
@@ -175,10 +175,11 @@ func (s *Session) send(ctx context.Context, calls []*submission,
 	return statuses, err
 }
 
-// findEnded asks the last execution of a session that is not open for calls: a call is not made
-// again because the session ended before its client learned of its end. An execution that no worker
-// can replay any more knows none, and one that was terminated does not know how its calls ended.
-func (s *Session) findEnded(ctx context.Context, calls []*submission) error {
+// askLastExecution asks the last execution of a session that is not open for calls: a call is not
+// made again because the session ended before its client learned of its end. An execution that no
+// worker can replay any more knows none, and one that was terminated does not know how its calls
+// ended.
+func (s *Session) askLastExecution(ctx context.Context, calls []*submission) error {
 	asked := slices.DeleteFunc(slices.Clone(calls), func(c *submission) bool {
 		return c.fresh || c.found != nil
 	})

@@ -381,7 +381,7 @@ func (r *agentRun) complete(result *api.RunResult, stop api.Stop) (*api.RunResul
 	r.pipeline.tally(result)
 	result.Labels = r.pipeline.runFacts.Labels
 	if r.in.Parent != nil {
-		result.Undo = r.pipeline.undo.packed()
+		result.Undo = r.pipeline.undo.pack()
 	}
 	if stop == api.StopLength {
 		result.Stop = stop

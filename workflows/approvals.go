@@ -182,9 +182,7 @@ func (a *approvals) closeOverdue(ctx workflow.Context) {
 			continue // the context is never cancelled
 		}
 		if overdue.ctx.Err() != nil {
-			overdue.fault = api.CancelledBeforeStart()
-			a.close(ctx, overdue, cancelledRun, api.NoticeDecision{Decision: api.DecisionWithdrawn,
-				Reason: cancelledRun})
+			a.drop(ctx, overdue, "the run was cancelled")
 			continue
 		}
 		overdue.fault = api.NotApproved(overdue.Tool, overdue.Within)
@@ -207,9 +205,14 @@ func (a *approvals) overdue() *approval {
 // withdraw closes the approval, if any, of a call that is no longer made.
 func (a *approvals) withdraw(ctx workflow.Context, callID, why string) {
 	if o := a.known.Get(callID); o != nil && !o.over {
-		o.fault = api.CancelledBeforeStart()
-		a.close(ctx, o, why, api.NoticeDecision{Decision: api.DecisionWithdrawn, Reason: why})
+		a.drop(ctx, o, why)
 	}
+}
+
+// drop closes the open approval of a call that is no longer made.
+func (a *approvals) drop(ctx workflow.Context, o *approval, why string) {
+	o.fault = api.CancelledBeforeStart()
+	a.close(ctx, o, why, api.NoticeDecision{Decision: api.DecisionWithdrawn, Reason: why})
 }
 
 // close ends an approval. how is the reason given to later decisions.
@@ -293,11 +296,8 @@ func (o *approval) refusal(how string) *api.ReplyError {
 // delivers the decision first.
 func (o *approval) late(ctx workflow.Context) bool { return !workflow.Now(ctx).Before(o.Until) }
 
-// The reasons of approvals that ended without a decision.
-const (
-	undecided    = "no decision came in time"
-	cancelledRun = "the run was cancelled"
-)
+// undecided is the reason of an approval that timed out.
+const undecided = "no decision came in time"
 
 // decide takes a decision. It rejects invalid ones after the update was accepted, so that history
 // records who tried what.

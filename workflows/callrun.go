@@ -61,9 +61,9 @@ func (p *pipeline) newCall(c api.Call, v api.AdmissionDecision) *callRun {
 	return &callRun{pipeline: p, call: c, decision: v, tool: p.tools.Under(c.Tool, v.Plan)}
 }
 
-// decided returns the outcome of a call that is not executed: admission rejected it, or a hook or a
-// dry run provided its result.
-func (c *callRun) decided(ctx workflow.Context) (out api.CallOutcome, decided bool) {
+// endUnexecuted returns the outcome of a call that is not executed: admission rejected it, or a
+// hook or a dry run provided its result.
+func (c *callRun) endUnexecuted(ctx workflow.Context) (out api.CallOutcome, decided bool) {
 	switch v := c.decision; {
 	case v.Error != nil:
 		return c.refuse(ctx, v.Error), true
@@ -86,9 +86,9 @@ func (c *callRun) refuse(ctx workflow.Context, e *api.Error) api.CallOutcome {
 	return out
 }
 
-// executed reports whether the outcome is that of the call's tool, or of a call that did not start:
-// no hook, person, dry run or feature gave it.
-func (c *callRun) executed() bool {
+// isExecuted reports whether the outcome is that of the call's tool, or of a call that did not
+// start: no hook, person, dry run or feature gave it.
+func (c *callRun) isExecuted() bool {
 	return !c.refused && !c.taken && c.decision.Result == nil
 }
 

@@ -122,8 +122,7 @@ func (f *forks) end(_ workflow.Context, c *callRun, out api.CallOutcome) {
 	if c.taken {
 		f.observer.Took(c.call, *c.tool, *c.recorded)
 	}
-	undone := c.call.Purpose == api.PurposeUndo && c.executed()
-	if len(c.parts) == 0 && (c.call.Purpose != api.PurposeUndo || undone) {
+	if len(c.parts) == 0 && (c.call.Purpose != api.PurposeUndo || c.isExecuted()) {
 		f.observer.Ended(c.call, out, f.run.pipeline.runFacts.Labels)
 	}
 }

@@ -378,7 +378,7 @@ func (p admitter) admitTurn(ctx workflow.Context, calls []api.Call) (*turnCalls,
 	all := p.newCalls(calls, decisions)
 	t := &turnCalls{all: all, outcomes: make([]api.CallOutcome, len(all))}
 	for i, c := range all {
-		outcome, decided := c.decided(ctx)
+		outcome, decided := c.endUnexecuted(ctx)
 		if t.outcomes[i] = outcome; decided {
 			continue
 		}

@@ -68,7 +68,7 @@ func (r *planRun) makeCalls(ctx workflow.Context) (*api.RunResult, error) {
 	}
 	result, err := r.pipeline.callsResult(r.results.Outcomes, r.output)
 	if r.in.Parent != nil && result != nil { // what the run above needs
-		result.Labels, result.Undo = r.pipeline.runFacts.Labels, r.pipeline.undo.packed()
+		result.Labels, result.Undo = r.pipeline.runFacts.Labels, r.pipeline.undo.pack()
 	}
 	return result, err
 }

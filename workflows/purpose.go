@@ -43,7 +43,7 @@ func (u *undo) restore(_ workflow.Context, before *api.ContinueState) {
 }
 
 // save adds the undo calls that continue-as-new carries.
-func (u *undo) save(_ workflow.Context, next *api.ContinueState) { next.Undo = u.packed() }
+func (u *undo) save(_ workflow.Context, next *api.ContinueState) { next.Undo = u.pack() }
 
 // add records an undo call. Beyond the size limit it records only that the call cannot be made.
 func (u *undo) add(c api.Call) {
@@ -57,8 +57,8 @@ func (u *undo) add(c api.Call) {
 	u.calls = append(u.calls, c)
 }
 
-// packed returns the undo calls for another run; nil for none.
-func (u *undo) packed() *api.Packed[[]api.Call] {
+// pack returns the undo calls for another run; nil for none.
+func (u *undo) pack() *api.Packed[[]api.Call] {
 	if len(u.calls) == 0 {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (u *undo) packed() *api.Packed[[]api.Call] {
 // taken effect.
 func (u *undo) end(_ workflow.Context, c *callRun, out api.CallOutcome) {
 	t := u.tools.Of(c.call.Tool)
-	if !u.on || t.Undo == nil || c.call.Purpose == api.PurposeUndo || !c.executed() {
+	if !u.on || t.Undo == nil || c.call.Purpose == api.PurposeUndo || !c.isExecuted() {
 		return
 	}
 	if len(c.parts) == 0 && c.mayHaveActed(out) {

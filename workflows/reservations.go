@@ -17,7 +17,7 @@ type reservations struct {
 
 func newReservations(ctx workflow.Context, p *pipeline) *reservations {
 	r := &reservations{p: p}
-	r.calls = ledger.NewCalls(ctx, p.origin.Run, r.ledgerOf, r.tell)
+	r.calls = ledger.NewCalls(ctx, p.origin.Run, r.ledgerID, r.tell)
 	return r
 }
 
@@ -59,8 +59,8 @@ func (r *reservations) tell(ctx workflow.Context, ends api.ReservationEnds) {
 	}) // the context is never cancelled
 }
 
-// ledgerOf returns the workflow ID of the ledger of a scope for a call of the run.
-func (r *reservations) ledgerOf(scope api.LedgerScope, callID string) string {
+// ledgerID returns the workflow ID of the ledger of a scope for a call of the run.
+func (r *reservations) ledgerID(scope api.LedgerScope, callID string) string {
 	return api.LedgerWorkflowID(r.p.queue, scope, r.p.originOf(callID).Caller,
 		r.p.origin.Conversation, r.p.origin.Run)
 }

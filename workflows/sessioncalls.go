@@ -471,7 +471,7 @@ func (s *sessionRun) unadmitted(ctx workflow.Context, calls []*sessionCall, err 
 // begin starts a call that is admitted, as soon as those have ended that conflict with it.
 func (c *sessionCall) begin() {
 	s := c.run
-	if out, decided := c.call.decided(c.ctx); decided {
+	if out, decided := c.call.endUnexecuted(c.ctx); decided {
 		c.ended(c.ctx, out)
 		return
 	}

@@ -26,7 +26,7 @@ type steps struct {
 
 // start takes the call to its outcome, which it passes to done, at once or while f is waited for.
 func (c *callRun) start(f *flow, done func(api.CallOutcome)) {
-	if outcome, decided := c.decided(f.ctx); decided {
+	if outcome, decided := c.endUnexecuted(f.ctx); decided {
 		done(outcome)
 		return
 	}

@@ -79,7 +79,7 @@ func count(root string, areas []area) ([]int, error) {
 		}
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if err == nil {
-			lines[areaOf(name, areas)] += codeLines(text)
+			lines[areaIndex(name, areas)] += codeLines(text)
 		}
 		return err
 	})
@@ -92,8 +92,8 @@ func skips(path, name string) bool {
 	return hidden || name == "testdata" || path == "bin" || path == "internal/test"
 }
 
-// areaOf returns the index of the area that a file belongs to.
-func areaOf(name string, areas []area) int {
+// areaIndex returns the index of the area that a file belongs to.
+func areaIndex(name string, areas []area) int {
 	first, _, _ := strings.Cut(name, "/")
 	i := slices.IndexFunc(areas, func(a area) bool { return slices.Contains(a.folders, first) })
 	if i < 0 {

@@ -25,31 +25,44 @@ const ledgerRule = `policies:
      when: "principal.total('size', '24h') > 1000000000"}
 `
 
-// withLedger returns a yard whose workers have the rule, with the flag for it.
-func withLedger(ctx context.Context, l *lab) (context.Context, *yard, []string, error) {
-	ctx, y, err := newYard(ctx, l, "lanes: {}", api.LaneGeneral)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	path := filepath.Join(y.dir, "policies.yaml")
-	return ctx, y, []string{"--policies-file", path}, os.WriteFile(path, []byte(ledgerRule), 0o600)
-}
-
 // measureLedgerCalls measures how many calls a second one principal makes that a rule about
-// earlier calls is asked about. The calls are one plan's, because direct calls would measure the
-// start of 400 workflows, too. A call that is refused fails its plan, and the figure with it.
+// earlier calls is asked about, and what that is of the rate without the rule. The calls are one
+// plan's, because direct calls would measure the start of 400 workflows, too. A call that is
+// refused fails its plan, and the figures with it.
 func measureLedgerCalls(ctx context.Context, l *lab) (map[string]float64, error) {
 	return l.ledgerCalls(ctx, ledgerCalls)
 }
 
 func (l *lab) ledgerCalls(ctx context.Context, calls int) (map[string]float64, error) {
-	ctx, y, flags, err := withLedger(ctx, l)
+	free, err := l.planRate(ctx, calls, "")
 	if err != nil {
 		return nil, err
 	}
+	counted, err := l.planRate(ctx, calls, ledgerRule)
+	return map[string]float64{ledgerThroughput: counted, ledgerShare: counted / free}, err
+}
+
+// withPolicies returns a yard, with the flags that give its workers the policies.
+func withPolicies(ctx context.Context, l *lab, policies string) (context.Context, *yard, []string,
+	error) {
+	ctx, y, err := newYard(ctx, l, "lanes: {}", api.LaneGeneral)
+	if err != nil || policies == "" {
+		return ctx, y, nil, err
+	}
+	path := filepath.Join(y.dir, "policies.yaml")
+	return ctx, y, []string{"--policies-file", path}, os.WriteFile(path, []byte(policies), 0o600)
+}
+
+// planRate returns how many calls a second one principal's plan makes at once under the policies,
+// the median of several runs.
+func (l *lab) planRate(ctx context.Context, calls int, policies string) (float64, error) {
+	ctx, y, flags, err := withPolicies(ctx, l, policies)
+	if err != nil {
+		return 0, err
+	}
 	defer y.close()
 	if _, err := y.startAs(serveWorker, []string{api.LaneGeneral}, flags...); err != nil {
-		return nil, err
+		return 0, err
 	}
 	plan := api.Plan{Name: "at-once"}
 	for i := range calls {
@@ -66,19 +79,19 @@ func (l *lab) ledgerCalls(ctx context.Context, calls int) (map[string]float64, e
 			err = run.Get(ctx, nil)
 		}
 		if err != nil {
-			return nil, err
+			return 0, err
 		}
 		rates = append(rates, float64(calls)/time.Since(began).Seconds())
 	}
 	rates = rates[1:]
 	slices.Sort(rates)
-	return map[string]float64{ledgerThroughput: rates[len(rates)/2]}, nil
+	return rates[len(rates)/2], nil
 }
 
 // measureLedgerRecovery fills a ledger to its bound, kills the worker that has it in its memory,
 // and returns how long it takes until the ledger answers on another one.
 func measureLedgerRecovery(ctx context.Context, l *lab) (map[string]float64, error) {
-	ctx, y, flags, err := withLedger(ctx, l)
+	ctx, y, flags, err := withPolicies(ctx, l, ledgerRule)
 	if err != nil {
 		return nil, err
 	}

@@ -76,6 +76,7 @@ var figures = []figure{
 		"s", 30, measureReplay},
 	{ledgerThroughput, "calls per second of one principal, 400 at once, each counted by a rule about " +
 		"earlier calls", 300, measureLedgerCalls},
+	{ledgerShare, "that ÷ the same without the rule", 0.75, measureLedgerCalls},
 	{"ledger_recovery_s", "from kill -9 of a worker to the next answer of a ledger filled to its " +
 		"bound, s", 5, measureLedgerRecovery},
 	{"verified_calls_cpu_s", "CPU time of server and worker for 200 once calls at once whose " +
@@ -133,13 +134,15 @@ const (
 
 	gatewayThroughput = "gateway_throughput_ratio"
 	ledgerThroughput  = "ledger_calls_per_s"
+	ledgerShare       = "ledger_calls_ratio"
 	sessionThroughput = "session_calls_per_s"
 )
 
 // isRate reports whether the limit of a figure is a minimum.
 func isRate(name string) bool {
 	return slices.Contains([]string{inlineThroughput, recordRate, tokenAccuracy, toolSearchShare,
-		statefulShare, gatewayThroughput, ledgerThroughput, sessionThroughput}, name)
+		statefulShare, gatewayThroughput, ledgerThroughput, ledgerShare,
+		sessionThroughput}, name)
 }
 
 // bound returns the limit as text.

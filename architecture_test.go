@@ -43,23 +43,22 @@ var (
 // packageRules is the import rule. docs/architecture.md describes each row. The
 // first row that matches applies.
 var packageRules = []packageRule{
-	{folder: ".", ours: []string{"api", "audit", "payloads", "toolspecs", "internal",
+	{folder: ".", ours: []string{"api", "internal/core", "internal/value", "audit", "payloads", "toolspecs", "internal",
 		"internal/connection", "internal/runstart"}, std: anything, others: []string{
 		apis, sdk + "client", sdk + "log", sdk + "temporal", "google.golang.org/grpc/codes",
 	}},
-	{folder: "tool", ours: []string{"api"}, std: anything},
-	{folder: "api", std: slices.Concat(pure, []string{
-		"compress/gzip", "context", "crypto/sha256", "hash", "hash/fnv", "io", "net/url",
-		"sync", "sync/atomic",
+	{folder: "tool", ours: []string{"api", "internal/core"}, std: anything},
+	{folder: "api", ours: []string{"internal/value"}, std: slices.Concat(pure, []string{
+		"crypto/sha256", "sync", "sync/atomic",
 	})},
-	{folder: "toolspecs", ours: []string{"api", "internal"}, std: anything, others: []string{
+	{folder: "toolspecs", ours: []string{"api", "internal/core", "internal/value", "internal"}, std: anything, others: []string{
 		"cel.dev/cel-go", "github.com/modelcontextprotocol/go-sdk",
 		"github.com/pelletier/go-toml/v2",
 		"github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/text", "gopkg.in/yaml.v3",
 	}},
-	{folder: "workflows", ours: []string{"api"}, std: append(slices.Clone(pure), "reflect"), others: []string{sdk + "workflow", sdk +
+	{folder: "workflows", ours: []string{"api", "internal/core", "internal/value"}, std: append(slices.Clone(pure), "reflect"), others: []string{sdk + "workflow", sdk +
 		"temporal", apis + "/enums"}},
-	{folder: "activities", ours: []string{"tool", "api", "toolspecs", "internal"}, std: anything,
+	{folder: "activities", ours: []string{"tool", "api", "internal/core", "internal/value", "toolspecs", "internal"}, std: anything,
 		others: []string{
 			apis, sdk + "activity", sdk + "client", sdk + "converter", sdk + "temporal",
 			"github.com/anthropics/anthropic-sdk-go", "github.com/google/jsonschema-go",
@@ -67,47 +66,47 @@ var packageRules = []packageRule{
 			"github.com/openai/openai-go/v3", "github.com/tiktoken-go/tokenizer",
 			"golang.org/x/sys", "google.golang.org/protobuf",
 		}},
-	{folder: "audit/export", ours: []string{"api", "audit"}, std: anything,
+	{folder: "audit/export", ours: []string{"api", "internal/core", "internal/value", "audit"}, std: anything,
 		others: []string{"github.com/parquet-go/parquet-go"}},
-	{folder: "audit/html", ours: []string{"api", "audit", "internal"}, std: anything, others: []string{sdk +
+	{folder: "audit/html", ours: []string{"api", "internal/core", "internal/value", "audit", "internal"}, std: anything, others: []string{sdk +
 		"client"}},
-	{folder: "audit/traces", ours: []string{"api", "audit"}, std: anything, others: []string{
+	{folder: "audit/traces", ours: []string{"api", "internal/core", "internal/value", "audit"}, std: anything, others: []string{
 		sdk + "client", "go.opentelemetry.io/proto/slim/otlp", "google.golang.org/protobuf",
 	}},
-	{folder: "audit/recordfile", ours: []string{"api", "audit", "internal"}, std: anything},
-	{folder: "audit/recorddb", ours: []string{"api", "audit"}, std: anything,
+	{folder: "audit/recordfile", ours: []string{"api", "internal/core", "internal/value", "audit", "internal"}, std: anything},
+	{folder: "audit/recorddb", ours: []string{"api", "internal/core", "internal/value", "audit"}, std: anything,
 		others: []string{"github.com/jackc/pgx/v5"}},
-	{folder: "audit", ours: []string{"api"}, std: anything, others: []string{
+	{folder: "audit", ours: []string{"api", "internal/core", "internal/value"}, std: anything, others: []string{
 		apis, sdk + "client", sdk + "converter", "google.golang.org/protobuf",
 	}},
-	{folder: "payloads/s3", ours: []string{"api", "internal", "payloads"}, std: anything,
+	{folder: "payloads/s3", ours: []string{"api", "internal/core", "internal/value", "internal", "payloads"}, std: anything,
 		others: []string{"github.com/minio/minio-go/v7"}},
-	{folder: "payloads", ours: []string{"api", "internal"}, std: anything,
+	{folder: "payloads", ours: []string{"api", "internal/core", "internal/value", "internal"}, std: anything,
 		others: []string{
 			apis, sdk + "client", sdk + "converter", sdk + "temporal",
 			"github.com/klauspost/compress", "google.golang.org/grpc", "google.golang.org/protobuf",
 		}},
 	{folder: "worker", ours: []string{
-		"tool", "api", "toolspecs", "workflows", "activities", "payloads", "payloads/s3", "internal",
+		"tool", "api", "internal/core", "internal/value", "toolspecs", "workflows", "activities", "payloads", "payloads/s3", "internal",
 		"internal/connection",
 	}, std: anything, others: []string{"cel.dev/cel-go", "go.temporal.io",
 		"github.com/prometheus/client_golang", "google.golang.org/grpc",
 		"google.golang.org/protobuf"}},
 	{folder: "gateway", ours: []string{
-		".", "api", "toolspecs", "audit", "audit/html", "payloads", "internal",
+		".", "api", "internal/core", "internal/value", "toolspecs", "audit", "audit/html", "payloads", "internal",
 	}, std: anything, others: []string{
 		"github.com/coreos/go-oidc/v3", "github.com/go-jose/go-jose/v4",
 		"github.com/modelcontextprotocol/go-sdk", "golang.org/x/oauth2", "golang.org/x/time",
 	}},
 	// One command of starter contains the workflows, to replay histories with them. It contains no
 	// activities and no executors.
-	{folder: "starter/replay", ours: []string{"api", "workflows", "audit", "starter"},
+	{folder: "starter/replay", ours: []string{"api", "internal/core", "internal/value", "workflows", "audit", "starter"},
 		std: anything, others: []string{
 			apis, sdk + "client", sdk + "log", sdk + "worker", sdk + "workflow",
 			"github.com/spf13/cobra",
 		}},
 	{folder: "starter", ours: []string{
-		".", "api", "toolspecs", "audit", "gateway", "audit/export", "audit/html", "audit/recorddb",
+		".", "api", "internal/core", "internal/value", "toolspecs", "audit", "gateway", "audit/export", "audit/html", "audit/recorddb",
 		"audit/recordfile",
 		"audit/traces", "payloads", "payloads/s3", "internal", "internal/connection", "internal/runstart",
 		"starter/replay",
@@ -124,13 +123,17 @@ var packageRules = []packageRule{
 	{folder: "internal/covergate", std: anything, others: anything},
 	{folder: "internal/webui", ours: anything, std: anything, others: anything},
 	{folder: "internal/tools", std: anything, others: anything},
-	{folder: "internal/connection", ours: []string{"api"}, std: anything, others: []string{
+	{folder: "internal/connection", ours: []string{"api", "internal/core", "internal/value"}, std: anything, others: []string{
 		apis, sdk + "client", sdk + "contrib/envconfig", "google.golang.org/grpc",
 	}},
-	{folder: "internal/runstart", ours: []string{"api", "internal/connection"}, std: anything,
+	{folder: "internal/runstart", ours: []string{"api", "internal/core", "internal/value", "internal/connection"}, std: anything,
 		others: []string{apis, sdk + "client", sdk + "converter", sdk + "temporal",
 			"google.golang.org/grpc/codes", "google.golang.org/protobuf/proto"}},
-	{folder: "internal", ours: []string{"api"}, std: anything, others: []string{
+	// What packages of every kind decide alike, and the values that they have in common.
+	{folder: "internal/core", ours: []string{"api", "internal/value"}, std: slices.Concat(pure,
+		[]string{"context", "crypto/sha256", "hash/fnv"})},
+	{folder: "internal/value", std: slices.Concat(pure, []string{"compress/gzip", "io", "net/url"})},
+	{folder: "internal", ours: []string{"api", "internal/core", "internal/value"}, std: anything, others: []string{
 		"github.com/fsnotify/fsnotify", "github.com/jmespath-community/go-jmespath",
 		"github.com/modelcontextprotocol/go-sdk",
 		"golang.org/x/oauth2", "golang.org/x/sys", "gopkg.in/yaml.v3",
@@ -245,9 +248,9 @@ func TestImports_FollowTheRule(t *testing.T) {
 
 // TestTool_IsALeaf holds that a tool's author compiles no client, no audit and no payload store.
 func TestTool_IsALeaf(t *testing.T) {
+	leaves := []string{"tool", "api", "internal/core/callcontext", "internal/value"}
 	for _, pkg := range goList(t, "-deps", "./tool") {
-		rest, ours := strings.CutPrefix(pkg, module+"/")
-		if ours && rest != "tool" && rest != "api" {
+		if rest, ours := strings.CutPrefix(pkg, module+"/"); ours && !within(rest, leaves) {
 			t.Errorf("package tool compiles %s", pkg)
 		}
 	}

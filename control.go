@@ -8,7 +8,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/runstart"
+	"github.com/switchyard/switchyard/internal/value/display"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -73,7 +75,7 @@ func (r *Run) Send(ctx context.Context, s Sent) error {
 	if s.ID == "" {
 		s.ID = runstart.RandomHex(16)
 	}
-	if e := s.Check(); e != nil {
+	if e := people.CheckMessage(s); e != nil {
 		return malformed(r.id, e)
 	}
 	err := r.update(ctx, s.ID, api.SendMessageUpdate, s, refusedControl)
@@ -113,7 +115,7 @@ func (r *Run) PauseOnServer(ctx context.Context, by, reason string) error {
 }
 
 func (r *Run) pause(ctx context.Context, p api.Pause, onServer bool) error {
-	if e := p.Check(); e != nil {
+	if e := people.CheckPause(p); e != nil {
 		return malformed(r.id, e)
 	}
 	if err := r.pauseOne(ctx, p, onServer); err != nil {
@@ -175,7 +177,7 @@ func (r *Run) eachChild(ctx context.Context, f func(*Run) error) error {
 // of Send.
 func (r *Run) Resume(ctx context.Context, by, reason string) error {
 	p := api.Pause{By: by, Reason: reason}
-	if e := p.Check(); e != nil {
+	if e := people.CheckPause(p); e != nil {
 		return malformed(r.id, e)
 	}
 	resumed, err := r.resume(ctx, p, true)
@@ -221,7 +223,7 @@ func (r *Run) resume(ctx context.Context, p api.Pause, own bool) (resumed bool, 
 // CloseInstance closes an instance of a stateful tool or an MCP session of the run. Running calls
 // on it may end first, and the next call gets a new instance. Errors are those of Send.
 func (r *Run) CloseInstance(ctx context.Context, c api.CloseInstance) error {
-	if e := c.Check(); e != nil {
+	if e := people.CheckClose(c); e != nil {
 		return malformed(r.id, e)
 	}
 	return r.update(ctx, runstart.RandomHex(16), api.CloseInstanceUpdate, c, refusedControl)
@@ -234,7 +236,7 @@ func (r *Run) CloseInstance(ctx context.Context, c api.CloseInstance) error {
 // are those of Send.
 func (r *Run) Cancel(ctx context.Context, by, reason string) error {
 	p := api.Pause{By: by, Reason: reason}
-	if e := p.Check(); e != nil {
+	if e := people.CheckPause(p); e != nil {
 		return malformed(r.id, e)
 	}
 	first, err := r.firstRun(ctx)
@@ -263,7 +265,7 @@ func (r *Run) Evaluate(ctx context.Context, v RunEvaluation) (evaluated *Run, er
 	if v.Time.IsZero() {
 		v.Time = time.Now().UTC()
 	}
-	if err := v.Check(); err != nil {
+	if err := people.CheckEvaluation(v); err != nil {
 		return nil, malformed(r.id, err)
 	}
 	last, err := audit.Last(ctx, r.client.temporal, r.id, r.runID)
@@ -281,7 +283,7 @@ func (r *Run) Evaluate(ctx context.Context, v RunEvaluation) (evaluated *Run, er
 	_, err = r.client.temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 		ID: api.EvaluationWorkflowID(last.RunID), TaskQueue: last.TaskQueue,
 		Memo:                     map[string]any{api.EvaluationMemo: v},
-		StaticSummary:            api.Shorten(what+" by "+v.By+": "+r.id, 200),
+		StaticSummary:            display.Shorten(what+" by "+v.By+": "+r.id, 200),
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING,
 	}, api.EvaluationWorkflow)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/runstart"
 )
 
@@ -113,7 +114,7 @@ func runOf(r *Run, a Approval) *Run {
 // type says whether the call still waits; run_ended, run_not_found, run_unanswered,
 // server_unreachable and server_refused; and that of ctx.
 func (r *Run) Decide(ctx context.Context, d Decision) error {
-	if e := d.Check(); e != nil {
+	if e := people.CheckDecision(d); e != nil {
 		return malformed(r.id, e)
 	}
 	return r.update(ctx, runstart.RandomHex(16), api.DecideApprovalUpdate, d, refusedReply)
@@ -122,7 +123,7 @@ func (r *Run) Decide(ctx context.Context, d Decision) error {
 // Answer replies to an open question of this run. An answer that does not fit the question's schema
 // is refused with all its problems, and the question stays open. Errors are those of Decide.
 func (r *Run) Answer(ctx context.Context, reply Reply) error {
-	if e := reply.Check(); e != nil {
+	if e := people.CheckReply(reply); e != nil {
 		return malformed(r.id, e)
 	}
 	return r.update(ctx, runstart.RandomHex(16), api.AnswerQuestionUpdate, reply, refusedReply)

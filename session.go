@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/runstart"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -98,7 +99,7 @@ func (s *Session) Call(ctx context.Context, call SessionCall) (SessionCallStatus
 	if call.Caller.ID == "" {
 		call.Caller = s.caller
 	}
-	if e := call.Check(); e != nil {
+	if e := people.CheckSessionCall(call); e != nil {
 		return SessionCallStatus{ID: call.ID}, malformed(s.start.ID, e)
 	}
 	deadline := time.Now().Add(call.Wait.Std())
@@ -389,7 +390,7 @@ func (s *Session) latest(ctx context.Context, status SessionCallStatus) (Session
 // Run.Pause.
 func (s *Session) Cancel(ctx context.Context, r api.CancelCall) error {
 	r.By = cmp.Or(r.By, s.start.Input.Caller.ID)
-	if e := r.Check(); e != nil {
+	if e := people.CheckCancel(r); e != nil {
 		return malformed(s.start.ID, e)
 	}
 	return s.Run().update(ctx, runstart.RandomHex(16), api.CancelCallUpdate, r, refusedControl)
@@ -407,7 +408,7 @@ func (s *Session) Leave(ctx context.Context, r api.LeaveCall) error {
 // stays so. Errors are those of Run.Pause.
 func (s *Session) End(ctx context.Context, r api.EndSession) error {
 	r.By = cmp.Or(r.By, s.start.Input.Caller.ID)
-	if e := r.Check(); e != nil {
+	if e := people.CheckEnd(r); e != nil {
 		return malformed(s.start.ID, e)
 	}
 	err := s.Run().update(ctx, runstart.RandomHex(16), api.EndSessionUpdate, r, refusedControl)

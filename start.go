@@ -11,7 +11,10 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
 	"github.com/switchyard/switchyard/internal/runstart"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Types of package api that runs are started with.
@@ -154,7 +157,7 @@ func (s Start) fill(r *runstart.Request) (err error) {
 		given++
 		r.Kind, r.Workflow, r.Name = api.CallerAgent, api.AgentWorkflow, s.Agent.Name
 		r.Input.Agent, r.Input.Prompt = s.Agent, s.Prompt
-		r.Earlier, err = api.EncodeMessages(s.Messages)
+		r.Earlier, err = codec.EncodeMessages(s.Messages)
 	}
 	if s.Plan != nil {
 		given++
@@ -184,7 +187,7 @@ func (s Start) call() (*api.Call, error) {
 	text, written := s.Arguments.(json.RawMessage)
 	if !written {
 		var err error
-		if text, err = api.EncodeJSON(s.Arguments); err != nil {
+		if text, err = jsonvalue.Encode(s.Arguments); err != nil {
 			return nil, invalid("$.arguments", api.RuleType, err.Error())
 		}
 	}
@@ -217,7 +220,7 @@ func (s Start) check(r *runstart.Request) error {
 // checkID rejects IDs that the server or the run cannot have.
 func (s Start) checkID(r *runstart.Request) error {
 	switch {
-	case !api.Sendable(r.ID):
+	case !display.Sendable(r.ID):
 		return invalid("$.id", api.RuleType, fmt.Sprintf(
 			"%q is not valid: use letters, digits and _ - . : /", r.ID))
 	case r.Exclusive && s.ID != "" && s.ID != s.Conversation:

@@ -13,6 +13,9 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
+	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/schemas"
@@ -76,7 +79,7 @@ func repliesOf(ctx context.Context) []string {
 func (a *asker) ask(ctx context.Context, text string, schema json.RawMessage) (api.Reply, error) {
 	a.clock.Pause()
 	defer a.clock.Resume()
-	q := api.Question{Call: a.callID, Tool: a.tool, Name: api.QuestionName(ctx),
+	q := api.Question{Call: a.callID, Tool: a.tool, Name: callcontext.QuestionName(ctx),
 		Text: executor.RedactorOf(ctx).Text(executor.ValidText(text)), Schema: schema,
 		Until: time.Now().Add(a.within - a.clock.Asked())}
 	if e := checkQuestion(q); e != nil {
@@ -92,7 +95,7 @@ func (a *asker) ask(ctx context.Context, text string, schema json.RawMessage) (a
 		case ctx.Err() != nil:
 			return api.Reply{}, context.Cause(ctx)
 		case !time.Now().Before(q.Until):
-			return api.Reply{}, api.NotAnswered(a.tool, api.Duration(a.within))
+			return api.Reply{}, failures.NotAnswered(a.tool, api.Duration(a.within))
 		}
 		if final := a.final(err); final != nil {
 			return api.Reply{}, final
@@ -155,7 +158,7 @@ func (a *asker) post(ctx context.Context, id string, q api.Question) (reply api.
 func (a *asker) note(r api.Reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.notes = append(a.notes, "question "+r.Question+" was "+r.Note())
+	a.notes = append(a.notes, "question "+r.Question+" was "+people.ReplyNote(r))
 }
 
 // final returns the call's error for a failed post. It returns nil if asking again may help: too
@@ -166,7 +169,7 @@ func (a *asker) final(err error) error {
 		case api.ReplyBusy:
 			return nil
 		case api.ReplyTimeout:
-			return api.NotAnswered(a.tool, api.Duration(a.within))
+			return failures.NotAnswered(a.tool, api.Duration(a.within))
 		case api.AskRefused:
 			return api.Errorf(api.ErrExecution,
 				"%s asks a person what the run does not pass on: %s", a.tool, app.Message())

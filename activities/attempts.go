@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 )
 
 // addEarlier adds to the failure of an attempt what an earlier attempt may have done. The run
@@ -20,7 +21,7 @@ func (p *pulse) addEarlier(ctx context.Context, t attempt, effect api.Effect,
 		return failure
 	}
 	if p.harmlessBefore() < t.info.Attempt-1 {
-		failure = failure.AfterEffect()
+		failure = failures.AfterEffect(failure)
 	}
 	if p != nil && failure.Retryable {
 		p.save(ctx, func() {

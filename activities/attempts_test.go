@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/workflows/failure"
 	"go.temporal.io/sdk/activity"
@@ -56,7 +57,7 @@ func TestTool_RemembersWhatEarlierAttemptsMayHaveDone(t *testing.T) {
 					StartToCloseTimeout: time.Minute, HeartbeatTimeout: 15 * time.Second,
 					RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: int32(len(c.attempts))}})
 				err := workflow.ExecuteActivity(ctx, "probe", executionOf(compiled)).Get(ctx, nil)
-				e = failure.Of(err).CallError(compiled.Tool(), api.Route{})
+				e = failures.CallError(failure.Of(err), compiled.Tool(), api.Route{})
 				return nil
 			})
 			if e == nil || e.MayHaveActed() != c.acted {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/batches"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -34,16 +36,16 @@ func (a *Activities) apart(ctx context.Context, compiled *toolspecs.Compiled,
 	smaller.Spec.Execution.MaxResult = min(compiled.Spec.Execution.MaxResult,
 		maxBatched/len(t.Parts))
 	// the run has built the batch from such lists
-	elements, _, _ := compiled.Spec.Batch.Elements(t.Arguments)
+	elements, _, _ := batches.Elements(*compiled.Spec.Batch, t.Arguments)
 	whole, at := api.Result{}, 0
 	for _, p := range t.Parts {
 		mine := t
 		mine.id = p.ID
-		if arguments, err := compiled.Spec.Batch.With(t.Arguments,
+		if arguments, err := batches.Arguments(*compiled.Spec.Batch, t.Arguments,
 			elements[at:at+p.Elements]); err == nil {
 			mine.Arguments = arguments
 		}
-		output, _ := api.EncodeJSON(answers[at : at+p.Elements]) // they were decoded from JSON
+		output, _ := jsonvalue.Encode(answers[at : at+p.Elements]) // they were decoded from JSON
 		at += p.Elements
 		whole.Parts = append(whole.Parts, a.partOf(ctx, &smaller, executor.Answer{Output: output,
 			Notes: answer.Notes}, mine, took))
@@ -73,7 +75,7 @@ func (t attempt) outcomes(whole api.CallOutcome) []api.CallOutcome {
 	}
 	var all []api.CallOutcome
 	for _, p := range t.Parts {
-		all = append(all, whole.PartOf(p.ID))
+		all = append(all, batches.Part(whole, p.ID))
 	}
 	return all
 }

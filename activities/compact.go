@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/activities/toolsearch"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // compactPrompt is the system prompt of a model that summarizes a conversation.
@@ -64,7 +65,7 @@ func compactionPrompt(agent *api.Agent, turn int, messages []api.Message,
 	}
 	var task string
 	if c.Task >= 0 {
-		task = "The agent's task, which it keeps:\n" + api.CutText(messages[c.Task].Text,
+		task = "The agent's task, which it keeps:\n" + display.Cut(messages[c.Task].Text,
 			c.MaxTranscript/4, whyCut) + "\n\n"
 	}
 	var older []api.Message
@@ -92,7 +93,7 @@ func finalizeSummary(response *api.ModelResponse, c api.Compaction, done api.Com
 	case text == "":
 		return &models.Error{Message: "the model was asked to sum up the conversation and answered with nothing"}
 	case len(text) > c.MaxSummary:
-		text = api.CutText(text, c.MaxSummary, "the summary was to be shorter")
+		text = display.Cut(text, c.MaxSummary, "the summary was to be shorter")
 	}
 	response.Message, response.Compacted = api.SummaryMessage(text, done), &done
 	return nil
@@ -166,7 +167,7 @@ func transcribed(m api.Message, most int) (part string, whole bool) {
 		if len(text) <= most {
 			return text
 		}
-		short := api.CutText(text, most, whyCut)
+		short := display.Cut(text, most, whyCut)
 		whole = whole && short == text
 		return short
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/activities/tokens"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -39,7 +40,7 @@ func TestResults_AreCutBetweenCharacters(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := api.PlainText(result.Output); got != c.want || result.Cut != c.cut ||
+			if got := jsonvalue.Plain(result.Output); got != c.want || result.Cut != c.cut ||
 				(result.Cut > 0) != (len(result.Notes) == 1) {
 				t.Errorf("got %q, cut %d, notes %q; want %q, %d", got, result.Cut, result.Notes,
 					c.want, c.cut)
@@ -56,7 +57,7 @@ func TestResults_AreCutBetweenCharacters(t *testing.T) {
 // the server would refuse it, and the tool would run again.
 func TestResults_FitHistory(t *testing.T) {
 	for _, unit := range []string{"<", "\x01", "\xff", "\u2028", "\"", "a", "é", "&日"} {
-		output, err := api.EncodeJSON(strings.Repeat(unit, (1<<20-200)/len(unit)))
+		output, err := jsonvalue.Encode(strings.Repeat(unit, (1<<20-200)/len(unit)))
 		if err != nil {
 			t.Fatal(err)
 		}

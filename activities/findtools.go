@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard/activities/toolsearch"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/bm25"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 )
@@ -72,7 +73,7 @@ type toolFinder struct{ activities *Activities }
 // Execute implements executor.Executor: it searches the tools that the call's run is pinned to.
 func (f toolFinder) Execute(ctx context.Context, _ *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
-	call, _ := api.ContextOf(ctx)
+	call, _ := callcontext.From(ctx)
 	setup, err := f.activities.Conversations.Setup(ctx, call.Run,
 		func(p api.Pinned) bool { return toolsearch.In(p.Catalog) })
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -113,7 +114,7 @@ func TestRunHook_KnowsItsRun(t *testing.T) {
 	answer, err := run(tool.NewMemoryRetrieve("h", func(ctx context.Context,
 		r tool.HookRun) (string, error) {
 		talk, err := r.Conversation(ctx)
-		call, _ := api.ContextOf(ctx)
+		call, _ := callcontext.From(ctx)
 		if len(talk) != 1 || talk[0].Text != "Go." || r.Agent != "me" || r.Prompt != "Go." ||
 			call.Run != "run-1" || call.Conversation == "" || call.Key != "" {
 			t.Errorf("the hook sees %+v, %+v in %+v", r, talk, call)

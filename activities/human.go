@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/results"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -28,7 +29,8 @@ func (a *Activities) Reply(ctx context.Context, r api.ReplyRequest) (api.ReplyDe
 		problems, err := checkReply(r)
 		return api.ReplyDecision{Problems: problems}, err
 	}
-	outcome := api.CallOutcome{ID: r.Question.Call, Tool: r.Tool.Name, Error: r.Reply.Denied()}
+	outcome := api.CallOutcome{ID: r.Question.Call, Tool: r.Tool.Name,
+		Error: people.RefusalError(r.Reply)}
 	if !r.Reply.Decline {
 		compiled, err := a.specs.Of(*r.Tool)
 		if err != nil {
@@ -40,7 +42,7 @@ func (a *Activities) Reply(ctx context.Context, r api.ReplyRequest) (api.ReplyDe
 			return api.ReplyDecision{}, err
 		}
 		result, failure := a.results.Process(ctx, compiled, executor.Answer{Output: value.Bytes(),
-			Notes: append(slices.Clone(r.Notes), r.Reply.Note())},
+			Notes: append(slices.Clone(r.Notes), people.ReplyNote(r.Reply))},
 			results.Unexecuted(ctx, r.Origin, r.Parent, r.Question.Call, *r.Tool, r.Arguments,
 				r.Hooks))
 		outcome.Result, outcome.Error = &result, failure

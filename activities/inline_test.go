@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/policies"
@@ -184,9 +185,9 @@ func TestInlineResult_IsBounded(t *testing.T) {
 				test.whole != (len(r.Notes) == 0) {
 				t.Errorf("%d bytes, cut by %d, notes %q, %v", len(written), r.Cut, r.Notes, err)
 			}
-			if r.Cut > 0 && r.Cut != len(test.text)-len(api.PlainText(r.Output)) {
+			if r.Cut > 0 && r.Cut != len(test.text)-len(jsonvalue.Plain(r.Output)) {
 				t.Errorf("%d of %d bytes are there, and %d are counted as cut",
-					len(api.PlainText(r.Output)), len(test.text), r.Cut)
+					len(jsonvalue.Plain(r.Output)), len(test.text), r.Cut)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -50,7 +51,7 @@ func (p *pulse) reporting(ctx context.Context) context.Context {
 	if p == nil {
 		return ctx
 	}
-	return api.WithProgress(ctx, p.report)
+	return callcontext.WithProgress(ctx, p.report)
 }
 
 // newPulse starts the heartbeats of the activity of ctx. It returns nil if none are expected, as

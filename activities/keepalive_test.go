@@ -12,6 +12,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
@@ -68,10 +69,10 @@ func TestProgress_IsInHeartbeats(t *testing.T) {
 	message += strings.Repeat("é", (maxProgressMessage-len(message))/2)
 	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec,
 		_ json.RawMessage) (executor.Answer, error) {
-		api.ReportProgress(ctx, api.Progress{Done: 1})
-		api.ReportProgress(ctx, api.Progress{Done: 37, Total: 100, Message: "pages\xff" +
+		callcontext.ReportProgress(ctx, api.Progress{Done: 1})
+		callcontext.ReportProgress(ctx, api.Progress{Done: 37, Total: 100, Message: "pages\xff" +
 			strings.Repeat("é", maxProgressMessage)})
-		api.ReportProgress(ctx, api.Progress{Done: math.NaN()})
+		callcontext.ReportProgress(ctx, api.Progress{Done: math.NaN()})
 		for range 2 {
 			if p := <-beats; p.Done != 37 || p.Total != 100 || p.Message != message {
 				return executor.Answer{}, fmt.Errorf("a beat carries %+v", p)

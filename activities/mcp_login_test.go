@@ -11,9 +11,11 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/executor/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -57,7 +59,7 @@ func logsIn(t *testing.T) func(api.Question) (api.Reply, error) {
 			!strings.Contains(string(q.Schema), `"string"`) {
 			t.Errorf("asked %+v: %v", q, err)
 		}
-		value, err := api.EncodeJSON(final)
+		value, err := jsonvalue.Encode(final)
 		return api.Reply{Question: "1.1/1", By: "ada", Value: value}, err
 	}
 }
@@ -123,12 +125,12 @@ func TestMCPLogin_EndsWithItsCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked, left := make(chan struct{}), make(chan struct{})
-	first, abandon := context.WithCancel(api.WithCallContext(t.Context(),
+	first, abandon := context.WithCancel(callcontext.With(t.Context(),
 		api.CallContext{Origin: api.Origin{Run: "r"}}))
 	go func() {
 		defer close(left)
 		bench, run, compiled := askingBench(t, func(ctx context.Context) (executor.Answer, error) {
-			within, cancel := context.WithCancel(api.WithCallContext(ctx,
+			within, cancel := context.WithCancel(callcontext.With(ctx,
 				api.CallContext{Origin: api.Origin{Run: "r"}}))
 			defer cancel()
 			defer context.AfterFunc(first, cancel)()
@@ -146,7 +148,7 @@ func TestMCPLogin_EndsWithItsCall(t *testing.T) {
 	}()
 	<-asked
 	b, run, compiled := askingBench(t, func(ctx context.Context) (executor.Answer, error) {
-		ctx = api.WithCallContext(ctx, api.CallContext{Origin: api.Origin{Run: "r"}})
+		ctx = callcontext.With(ctx, api.CallContext{Origin: api.Origin{Run: "r"}})
 		abandon()
 		return session.Call(ctx, spec, json.RawMessage(`{"text":"second"}`))
 	}, unhurried)

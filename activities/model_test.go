@@ -14,6 +14,7 @@ import (
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/activities/specs"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 	"go.temporal.io/api/serviceerror"
@@ -121,7 +122,7 @@ func (p *principalLedger) SignalWithStartWorkflow(_ context.Context, _, _ string
 
 func (p *principalLedger) QueryWorkflow(context.Context, string, string, string,
 	...any) (converter.EncodedValue, error) {
-	start, _ := api.PeriodMonth.Bounds(time.Now())
+	start, _ := ledgerrules.PeriodBounds(api.PeriodMonth, time.Now())
 	payloads, err := converter.GetDefaultDataConverter().ToPayloads(api.PrincipalUsage{
 		Periods: []api.PeriodUsage{{Period: api.PeriodMonth, Start: start, Tokens: p.tokens}}})
 	return client.NewValue(payloads), cmp.Or(p.failure, err)

@@ -8,14 +8,17 @@ import (
 
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callview"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 )
 
 // sensitiveIn returns a hider of the sensitive values in a conversation's call arguments and
 // results. It returns nil if no tool of the catalog has sensitive values.
-func sensitiveIn(catalog api.Catalog, messages []api.Message) *api.Hider {
+func sensitiveIn(catalog api.Catalog, messages []api.Message) *redaction.Hider {
 	masked := map[string]api.Tool{}
 	for _, t := range catalog.Tools {
-		if t.ArgumentMask() != nil || t.OutputMask != nil {
+		if callview.ArgumentMask(t) != nil || t.OutputMask != nil {
 			masked[t.Name] = t
 		}
 	}
@@ -28,14 +31,14 @@ func sensitiveIn(catalog api.Catalog, messages []api.Message) *api.Hider {
 		for _, c := range m.Calls {
 			tools[c.ID] = masked[c.Tool]
 			values = append(values,
-				masked[c.Tool].ArgumentMask().Values(json.RawMessage(c.Arguments))...)
+				callview.ArgumentMask(masked[c.Tool]).Values(json.RawMessage(c.Arguments))...)
 		}
 		if m.CallID != "" && !m.Failed {
 			values = append(values, tools[m.CallID].OutputMask.Values(outputIn(m.Text))...)
 		}
 	}
-	var none *api.Hider
-	return none.With(api.Redacted, values...)
+	var none *redaction.Hider
+	return none.With(redaction.Word, values...)
 }
 
 // outputIn returns the output contained in the result text that a model sees.
@@ -46,7 +49,7 @@ func outputIn(text string) json.RawMessage {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}
-	data, err := api.EncodeJSON(text)
+	data, err := jsonvalue.Encode(text)
 	if err != nil {
 		return nil
 	}
@@ -55,7 +58,7 @@ func outputIn(text string) json.RawMessage {
 
 // hiddenLive wraps say so that the streamed text of a step has the values of hider removed. It
 // delays the end of the text while that end may be the beginning of a hidden value.
-func hiddenLive(hider *api.Hider, say func(string)) func(string) {
+func hiddenLive(hider *redaction.Hider, say func(string)) func(string) {
 	if hider == nil || say == nil {
 		return say
 	}
@@ -69,7 +72,7 @@ func hiddenLive(hider *api.Hider, say func(string)) func(string) {
 
 // hiddenFailure returns the error of a model step with the values of hider removed, because servers
 // quote the requests they reject.
-func hiddenFailure(hider *api.Hider, err error) error {
+func hiddenFailure(hider *redaction.Hider, err error) error {
 	text := hider.Text(err.Error())
 	if text == err.Error() {
 		return err

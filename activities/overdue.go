@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	"go.temporal.io/sdk/temporal"
 )
 
@@ -24,7 +25,7 @@ func (a *Activities) overdue(ctx context.Context, t attempt) *api.Error {
 		return nil
 	}
 	if temporal.IsCanceledError(cause) {
-		return api.CancelledBeforeStart()
+		return failures.CancelledBeforeStart()
 	}
 	e := api.Errorf(api.ErrWorkerLost, "the worker received the call %s after the server had sent "+
 		"it, and the server does not wait for it any more: %v; nothing ran",

@@ -14,6 +14,9 @@ import (
 	"github.com/switchyard/switchyard/activities/executor/function"
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -62,7 +65,7 @@ func TestCommandSecrets_AreHidden(t *testing.T) {
 			Secrets: map[string]string{"PGPASSWORD": "env:BASE_PASSWORD", "KEY": "file:" + path}}}
 	const args = `{"card":"4111-1111-1111"}`
 	answer, failure := hidingCall(t, spec, args, command.Executor{}.Execute)
-	if failure != nil || api.PlainText(
+	if failure != nil || jsonvalue.Plain(
 		answer.Output) != "[secret]|[secret]|[secret]|4111-1111-1111" || len(answer.Notes) != 1 ||
 		answer.Notes[0] != executor.NoteHidden {
 		t.Errorf("got %s, %q, %v", answer.Output, answer.Notes, failure)
@@ -99,7 +102,7 @@ func TestFunctionSecrets_AreHidden(t *testing.T) {
 			return nil, err
 		}
 		leaked := password + " " + in.Card
-		api.ReportProgress(ctx, api.Progress{Message: leaked})
+		callcontext.ReportProgress(ctx, api.Progress{Message: leaked})
 		switch in.How {
 		case "fails":
 			return nil, errors.New("no: " + leaked)
@@ -116,7 +119,10 @@ func TestFunctionSecrets_AreHidden(t *testing.T) {
 	}
 	execute := func(ctx context.Context, spec *toolspecs.Spec,
 		args json.RawMessage) (executor.Answer, error) {
-		ctx = api.WithProgress(ctx, func(p api.Progress) { reports = append(reports, p.Message) })
+		ctx = callcontext.WithProgress(ctx, func(p api.Progress) {
+			reports = append(reports,
+				p.Message)
+		})
 		return functions.Execute(executor.RedactorOf(ctx).Reporting(ctx), spec, args)
 	}
 	for how, want := range map[string]string{
@@ -154,8 +160,8 @@ func TestFunctionSecrets_AreHidden(t *testing.T) {
 func TestModelStep_HidesSensitiveValues(t *testing.T) {
 	catalog := api.Catalog{Tools: []api.Tool{{Name: "plain"},
 		{Name: "login", Sensitive: []string{"password"},
-			OutputMask: &api.Mask{Keys: map[string]*api.Mask{"token": {All: true}}}},
-		{Name: "secret_word", OutputMask: &api.Mask{All: true}}}}
+			OutputMask: &redaction.Mask{Keys: map[string]*redaction.Mask{"token": {All: true}}}},
+		{Name: "secret_word", OutputMask: &redaction.Mask{All: true}}}}
 	messages := []api.Message{
 		{Role: api.RoleAssistant, Calls: []api.Call{{ID: "1.1", Tool: "login",
 			Arguments: `{"password":"hunter22"}`}, {ID: "1.2", Tool: "secret_word",

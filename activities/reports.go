@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 )
 
 // recentReports is how long before the end of a call progress has to be reported to be kept with
@@ -36,14 +37,14 @@ func (r *reports) collecting(outer context.Context) context.Context {
 	if r.inline {
 		return outer
 	}
-	ctx := api.WithProgress(outer, func(p api.Progress) {
-		api.ReportProgress(outer, p)
+	ctx := callcontext.WithProgress(outer, func(p api.Progress) {
+		callcontext.ReportProgress(outer, p)
 		if p, ok := proper(p); ok {
 			r.add(api.Report{Progress: &p})
 		}
 	})
-	return api.WithLog(ctx, func(l api.LogLine) {
-		api.LogMessage(outer, l)
+	return callcontext.WithLog(ctx, func(l api.LogLine) {
+		callcontext.Log(outer, l)
 		r.add(api.Report{Log: &l})
 	})
 }

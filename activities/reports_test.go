@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -18,9 +19,9 @@ func TestReports_AreInTheResult(t *testing.T) {
 	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec,
 		_ json.RawMessage) (executor.Answer, error) {
 		executor.RedactorOf(ctx).Hide("planted-secret")
-		api.ReportProgress(ctx, api.Progress{Done: 1, Total: 2, Message: "planted-secret"})
-		api.ReportProgress(ctx, api.Progress{Done: math.Inf(1)})
-		api.LogMessage(ctx, api.LogLine{Level: "info", Logger: "l",
+		callcontext.ReportProgress(ctx, api.Progress{Done: 1, Total: 2, Message: "planted-secret"})
+		callcontext.ReportProgress(ctx, api.Progress{Done: math.Inf(1)})
+		callcontext.Log(ctx, api.LogLine{Level: "info", Logger: "l",
 			Data: json.RawMessage(`{"a":"planted-secret"}`)})
 		return executor.Answer{Output: json.RawMessage("1")}, nil
 	})
@@ -41,7 +42,7 @@ func TestReports_KeepTheLastOnes(t *testing.T) {
 	ctx := r.collecting(t.Context())
 	line := func(text string) {
 		data, _ := json.Marshal(text)
-		api.LogMessage(ctx, api.LogLine{Level: "info", Data: data})
+		callcontext.Log(ctx, api.LogLine{Level: "info", Data: data})
 	}
 	line("first")
 	for i := range 100 {
@@ -55,7 +56,7 @@ func TestReports_KeepTheLastOnes(t *testing.T) {
 		t.Errorf("%d reports of %d bytes, the last one %s", len(kept), len(data), last)
 	}
 	none := &reports{inline: true}
-	api.LogMessage(none.collecting(t.Context()), api.LogLine{Data: json.RawMessage("1")})
+	callcontext.Log(none.collecting(t.Context()), api.LogLine{Data: json.RawMessage("1")})
 	if none.kept() != nil {
 		t.Error("an inline call kept something")
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/toolsearch"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/toolfacts"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -53,13 +54,13 @@ func (p *pinning) expand(entries []string) (names, missing []string) {
 		}
 	}
 	for _, entry := range entries {
-		if !api.SelectsTools(entry) {
+		if !toolfacts.SelectsTools(entry) {
 			add(entry)
 			continue
 		}
 		found := false
 		for _, f := range p.selectable() {
-			if f.Selects(entry) {
+			if toolfacts.Selects(f, entry) {
 				found = true
 				add(f.Name)
 			}

@@ -14,6 +14,8 @@ import (
 	"github.com/switchyard/switchyard/activities/results"
 	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -101,7 +103,7 @@ func (a *Activities) recoverCall(ctx context.Context, t attempt, at *stage) (res
 		failure = api.Errorf(api.ErrExecution, "the call ended with %v", failed)
 		failure.Phase, failure.NotStarted = api.PhaseExecution, !at.started
 		if at.started {
-			failure.SetUnclear(at.effect())
+			failures.SetUnclear(failure, at.effect())
 		}
 	}, "tool", t.tool, "call_id", t.id)
 	return a.call(ctx, t, at)
@@ -240,7 +242,7 @@ func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.
 	}
 	origin := t.Origin
 	origin.Conversation = cmp.Or(origin.Conversation, t.info.WorkflowExecution.ID)
-	return api.WithCallContext(ctx, api.CallContext{
+	return callcontext.With(ctx, api.CallContext{
 		CallID: t.id, Tool: t.tool, Origin: origin,
 		WorkflowID: t.info.WorkflowExecution.ID, RunID: t.info.WorkflowExecution.RunID,
 		ParentCall: t.Parent, Parts: t.Parts,

@@ -13,8 +13,10 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/executor/function"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
@@ -125,7 +127,7 @@ func TestTool_ReadsItsCallFromTheContext(t *testing.T) {
 	var args string
 	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Timeout = 3 * second },
 		func(ctx context.Context, s *toolspecs.Spec, a json.RawMessage) (executor.Answer, error) {
-			call, _ = api.ContextOf(ctx)
+			call, _ = callcontext.From(ctx)
 			args = string(a)
 			info := activity.GetInfo(ctx)
 			if call.CallID != info.ActivityID || call.WorkflowID != info.WorkflowExecution.ID ||
@@ -366,7 +368,7 @@ func TestTool_ExecutesThePinnedSpec(t *testing.T) {
 	b, current := toolBench(t, nil, reply)
 	version := func(c *toolspecs.Compiled) (string, error) {
 		result, err := b.execute(t, executionOf(c), nil)
-		return api.PlainText(result.Output), err
+		return jsonvalue.Plain(result.Output), err
 	}
 	if got, err := version(current); got != "1.0.0" || err != nil || b.run.Queries.Load() != 0 {
 		t.Errorf("of the catalog: %s, %v, %d queries", got, err, b.run.Queries.Load())

@@ -16,6 +16,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
@@ -110,7 +111,7 @@ func (a *Activities) Notify(ctx context.Context, n api.Notice) error {
 	if !w.set() {
 		return errors.New("this worker has no webhook; start all workers with the same --approval-webhook")
 	}
-	n.Command = n.CommandOf()
+	n.Command = people.NoticeCommand(n)
 	var err error
 	if n.Links, err = w.links(n, time.Now()); err != nil {
 		return err

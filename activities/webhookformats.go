@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
 )
 
 // Formats of notices, and the prefix of one that a template writes.
@@ -100,7 +101,8 @@ func titleOf(n api.Notice) string {
 // decided.
 func detailsOf(n api.Notice) string {
 	if d := n.Decided; d != nil && n.Event == api.NoticeDecided {
-		return api.Decided{Decision: d.Decision, By: d.By, Auth: d.Auth, Reason: d.Reason}.Note()
+		return people.DecidedNote(api.Decided{Decision: d.Decision, By: d.By, Auth: d.Auth,
+			Reason: d.Reason})
 	}
 	lines := []string{n.Reason}
 	for _, rule := range n.Approvers {

@@ -10,7 +10,9 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/approvallink"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // callPath is the page of the console that shows a call.
@@ -56,7 +58,7 @@ func (w Webhook) links(n api.Notice, now time.Time) (*api.NoticeLinks, error) {
 	link := approvallink.Link{WorkflowID: n.WorkflowID, Call: n.Call, Digest: n.Digest,
 		To: w.audience(), Until: min(n.Until.Unix(), now.Add(approvallink.MaxAge).Unix())}
 	need := api.ApprovalNeed{Approvers: n.Approvers}
-	_, missing := need.Qualifies(api.Decision{By: link.By(), Auth: api.AuthLink})
+	_, missing := people.Qualify(need, api.Decision{By: link.By(), Auth: api.AuthLink})
 	if w.LinkKey == "" || missing != nil || n.Limit != "" {
 		return links, nil
 	}
@@ -82,7 +84,7 @@ func (w Webhook) audience() string {
 	if u, err := w.address(); err == nil {
 		host = u.Hostname()
 	}
-	return api.Shorten(cmp.Or(w.LinkTo, host), maxAudience)
+	return display.Shorten(cmp.Or(w.LinkTo, host), maxAudience)
 }
 
 // maxAudience bounds the name of who reads notices, in characters.

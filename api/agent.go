@@ -3,8 +3,6 @@ package api
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -266,106 +264,10 @@ func (p Provider) MaxOffered() int {
 	return 0
 }
 
-// The prefixes of entries in an agent's list of tools that select tools by other facts than their
-// name.
-const (
-	selectTag      = "tag:"
-	selectCategory = "category:"
-	selectServer   = "server:"
-	selectInstance = "instance:"
-)
-
-// SelectsTools reports whether an entry in an agent's list of tools selects tools instead of naming
-// one: a name with *, or tag:, category:, server: or instance: with a value.
-func SelectsTools(entry string) bool { return strings.ContainsAny(entry, "*:") }
-
-// CheckToolEntry returns why an entry in an agent's list of tools is neither the name of a tool nor
-// selects tools.
-func CheckToolEntry(entry string) error {
-	for _, prefix := range []string{selectTag, selectCategory, selectServer, selectInstance} {
-		if value, ok := strings.CutPrefix(entry, prefix); ok {
-			if value == "" {
-				return fmt.Errorf("%q names no %s", entry, strings.TrimSuffix(prefix, ":"))
-			}
-			return nil
-		}
-	}
-	if strings.Contains(entry, ":") {
-		return fmt.Errorf("%q selects no tools: begin with tag:, category:, server: or instance: "+
-			"instead", entry)
-	}
-	return CheckToolName(strings.ReplaceAll(entry, "*", "x"))
-}
-
 // ToolFacts are the facts by which an agent's list selects a tool.
 type ToolFacts struct {
 	Name, Category, Server string
 	// Instance is the name of the instance that serves the tool; empty if none does.
 	Instance string
 	Tags     []string
-}
-
-// Selects reports whether an entry in an agent's list of tools selects the tool or names it.
-func (f ToolFacts) Selects(entry string) bool {
-	if value, ok := strings.CutPrefix(entry, selectTag); ok {
-		return slices.Contains(f.Tags, value)
-	}
-	if value, ok := strings.CutPrefix(entry, selectCategory); ok {
-		return f.Category == value
-	}
-	if value, ok := strings.CutPrefix(entry, selectServer); ok {
-		return f.Server == value
-	}
-	if value, ok := strings.CutPrefix(entry, selectInstance); ok {
-		return f.Instance == value
-	}
-	return matches(entry, f.Name)
-}
-
-// Values returns the values with which an entry of the prefix tag:, category:, server: or instance:
-// selects the tool.
-func (f ToolFacts) Values(prefix string) []string {
-	switch prefix {
-	case selectTag:
-		return f.Tags
-	case selectCategory:
-		return unlessEmpty(f.Category)
-	case selectServer:
-		return unlessEmpty(f.Server)
-	case selectInstance:
-		return unlessEmpty(f.Instance)
-	}
-	return nil
-}
-
-func unlessEmpty(text string) []string {
-	if text == "" {
-		return nil
-	}
-	return []string{text}
-}
-
-// matches reports whether a name matches a pattern, in which * is any text.
-func matches(pattern, name string) bool {
-	segments := strings.Split(pattern, "*")
-	last := len(segments) - 1
-	if last == 0 {
-		return pattern == name
-	}
-	rest, ok := strings.CutPrefix(name, segments[0])
-	if !ok {
-		return false
-	}
-	// The first occurrence of a segment leaves the most text for those after it.
-	for _, segment := range segments[1:last] {
-		if _, rest, ok = strings.Cut(rest, segment); !ok {
-			return false
-		}
-	}
-	return strings.HasSuffix(rest, segments[last])
-}
-
-// MaySelect reports whether an entry selects a tool of that name, as far as the name tells.
-func MaySelect(entry, name string) bool {
-	return strings.Contains(entry, ":") || ToolFacts{Name: name}.Selects(entry)
 }

@@ -4,9 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -44,57 +41,6 @@ type ApprovalNeed struct {
 	ByCaller bool `json:"by_caller,omitempty"`
 	// Clears are the labels that the approval removes from the run or replaces.
 	Clears []Clearing `json:"clears,omitempty"`
-}
-
-// Qualifies returns which approver of each rule the one who decides is, or the first rule of which
-// he is none.
-func (n ApprovalNeed) Qualifies(d Decision) (as []Approver, missing *ApproverRule) {
-	for _, rule := range n.Approvers {
-		i := slices.IndexFunc(rule.Any, func(a Approver) bool { return a.fits(d) })
-		if i < 0 {
-			return nil, &rule
-		}
-		as = append(as, rule.Any[i])
-	}
-	return as, nil
-}
-
-// Refusal returns why a decision about a call of that caller does not count because of who made it
-// and what that person has seen; nil if it counts.
-//
-// The caller is known by an authenticated name. Names that programs on the Temporal server give
-// themselves are compared as well if the call has approvers.
-func (n ApprovalNeed) Refusal(d Decision, caller Caller) *ReplyError {
-	if n.isUnseenBy(d) {
-		return &ReplyError{Type: DecisionNotAllowed, Message: fmt.Sprintf("call %q is not approved by "+
-			"its text alone, which does not show all arguments in full: decide in the console or "+
-			"with starter approve", d.Call)}
-	}
-	who := Shorten(d.By, maxBy) + d.Auth.note()
-	known := caller.Auth != "" || len(n.Approvers) > 0
-	if !n.ByCaller && known && d.By == caller.Identity() {
-		return &ReplyError{Type: DecisionOwnCall, Message: fmt.Sprintf(
-			"%s is the caller of call %q: another person has to decide about it", who, d.Call)}
-	}
-	_, missing := n.Qualifies(d)
-	if missing == nil {
-		return nil
-	}
-	by := "its tool"
-	if missing.Rule != "" {
-		by = fmt.Sprintf("the policy %q", missing.Rule)
-	}
-	message := fmt.Sprintf("%s may not decide about call %q: %s requires %s", who, d.Call, by,
-		missing)
-	if d.Auth == "" {
-		message += "; a name without authentication is not accepted, so decide through the gateway"
-	}
-	return &ReplyError{Type: DecisionNotAllowed, Message: message, Approvers: n.Approvers}
-}
-
-// isUnseenBy reports whether who approves by the text of the call has not seen all of it.
-func (n ApprovalNeed) isUnseenBy(d Decision) bool {
-	return d.ByText && n.Partial && d.Kind != DecisionDeny
 }
 
 // ApprovalDigest identifies a call of a run. Any other call, other arguments, another execution
@@ -165,46 +111,6 @@ type Decision struct {
 	Claims map[string]any `json:"claims,omitempty"`
 }
 
-// maxClaims bounds the claims of a decision as JSON, in bytes, maxRoles its roles.
-const (
-	maxClaims = 16 << 10
-	maxRoles  = 10
-)
-
-// Check returns why a decision is invalid for any approval; nil if it is valid. A blank identity is
-// left to the run, which records the refusal.
-func (d Decision) Check() *ReplyError {
-	edits := d.Kind == DecisionEdit
-	return malformedReply(
-		replyFault{d.Call == "", "the decision names no call"},
-		replyFault{!edits && d.Kind != DecisionApprove && d.Kind != DecisionDeny,
-			"a decision must be approve, deny or edit"},
-		replyFault{len(d.By) > maxBy, "the name of the person who decides is too long"},
-		replyFault{d.Named() && isBlankIdentity(d.By),
-			"the name of the person who decides has neither letter nor digit"},
-		replyFault{!d.Auth.known(), noAuthMethod},
-		replyFault{len(d.Reason) > maxReason, "the reason is too long"},
-		replyFault{len(d.Call) > maxReason, "the call's id is too long"},
-		replyFault{len(d.Digest) > maxBy, "the digest is too long"},
-		replyFault{edits && len(d.Arguments) == 0, "an edit needs changed arguments"},
-		replyFault{!edits && len(d.Arguments) > 0, "only an edit can have arguments"},
-		replyFault{JSONSize(d.Arguments) > MaxPayload/2, "the changed arguments are too large"},
-		replyFault{d.Grant != nil && d.Kind != DecisionApprove,
-			"only an approval can grant a higher limit"},
-		replyFault{d.Grant.negative(), "granted amounts cannot be negative"},
-		replyFault{len(d.Roles) > maxRoles || len(encodedClaims(d.Claims)) > maxClaims,
-			"the roles and claims of the person who decides are too large"},
-	)
-}
-
-func encodedClaims(claims map[string]any) []byte {
-	data, _ := json.Marshal(claims) // they are JSON values
-	return data
-}
-
-// Named reports whether the decision has an identity.
-func (d Decision) Named() bool { return strings.TrimSpace(d.By) != "" }
-
 // Decided is how an approval ended. It is part of the call's record.
 type Decided struct {
 	// Asked is since when the call waited, Why the reason, and Rule the policy rule that asked.
@@ -228,47 +134,6 @@ type Decided struct {
 	Grant *Grant `json:"grant,omitempty"`
 	// Cleared are the labels that the approval has removed from the run or replaced.
 	Cleared []Clearing `json:"cleared,omitempty"`
-}
-
-// decisionText has the verb for each decision.
-var decisionText = map[DecisionKind]string{DecisionApprove: "approved", DecisionDeny: "denied",
-	DecisionEdit:    "approved with changed arguments",
-	DecisionTimeout: "not decided in time", DecisionWithdrawn: "withdrawn",
-	"": "waits for approval"}
-
-// Note returns the decision, who made it and why, in a few words.
-func (d Decided) Note() string {
-	note := decisionText[d.Decision]
-	if more := d.Grant.text(); more != "" {
-		note += " with " + more
-	}
-	if d.By != "" {
-		note += " by " + Shorten(d.By, maxBy) + d.Auth.note()
-	}
-	if d.Reason != "" {
-		note += ": " + Shorten(d.Reason, maxReason)
-	}
-	return note
-}
-
-// Note returns the decision in a few words.
-func (d Decision) Note() string {
-	return Decided{Decision: d.Kind, By: d.By, Auth: d.Auth, Reason: d.Reason,
-		Grant: d.Grant}.Note()
-}
-
-// Denied is the error of a call that a person denied.
-func (d Decision) Denied() *Error {
-	e := Errorf(ErrApprovalDenied, "%s", d.Note())
-	e.Phase = PhasePreExecution
-	return e
-}
-
-// NotApproved is the error of a call without a decision within the time waited.
-func NotApproved(tool string, waited Duration) *Error {
-	e := Errorf(ErrApprovalTimeout, "the call of %s was not approved within %s", tool, waited)
-	e.Phase = PhasePreExecution
-	return e
 }
 
 // Reasons for which a decision is refused, besides those of a reply.
@@ -358,19 +223,6 @@ type NoticeDecision struct {
 	By       string       `json:"by,omitempty"`
 	Auth     AuthMethod   `json:"auth,omitempty"`
 	Reason   string       `json:"reason,omitempty"`
-}
-
-// CommandOf returns the command line that shows what waits and decides it; empty if there is
-// nothing left to decide.
-func (n Notice) CommandOf() string {
-	if n.Event == NoticeDecided {
-		return ""
-	}
-	command := "starter approve " + ShellWord(n.WorkflowID) + " " + ShellWord(n.Call)
-	if n.Limit != "" {
-		command += " --grant " + n.Limit + "=AMOUNT"
-	}
-	return command
 }
 
 // Clearing removes a label from a run, or replaces it.

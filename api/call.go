@@ -1,13 +1,13 @@
 package api
 
 import (
-	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Phase is one of the five phases that every call goes through (requirement E1).
@@ -259,51 +259,11 @@ func ResultBytes(maxResult int) int { return min(6*maxResult, max(2*maxResult, 6
 // ForModel returns the result as text: a JSON string without its quotes, any other value as compact
 // JSON, then notes.
 func (r Result) ForModel() string {
-	text := PlainText(r.Output)
+	text := jsonvalue.Plain(r.Output)
 	if len(r.Notes) > 0 {
 		text += NotesBegin + strings.Join(r.Notes, "; ") + "]"
 	}
 	return text
-}
-
-// PlainText returns the content of a JSON string, or the compact JSON of any other value. It is the
-// same before and after the value passed through encoding/json, which escapes some characters.
-func PlainText(value json.RawMessage) string {
-	var s string
-	if bytes.HasPrefix(bytes.TrimLeft(value, " \t\r\n"), []byte{'"'}) &&
-		json.Unmarshal(value, &s) == nil {
-		return s
-	}
-	var b bytes.Buffer
-	if json.Compact(&b, value) != nil {
-		return string(value)
-	}
-	return unescape(b.String())
-}
-
-// escapes are the escapes that encoding/json writes although JSON does not require them.
-var escapes = map[string]string{"u003c": "<", "u003e": ">", "u0026": "&", "u2028": "\u2028",
-	"u2029": "\u2029"}
-
-func unescape(text string) string {
-	if !strings.Contains(text, `\u`) {
-		return text
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' || i+1 == len(text) {
-			b.WriteByte(text[i])
-			continue
-		}
-		if plain, ok := escapes[text[i+1:min(i+6, len(text))]]; ok {
-			b.WriteString(plain)
-			i += 5
-			continue
-		}
-		b.WriteString(text[i : i+2])
-		i++
-	}
-	return b.String()
 }
 
 // CallOutcome is the outcome of one call: exactly one of Result and Error is set.
@@ -350,19 +310,6 @@ type CallContext struct {
 	Fence int64
 }
 
-type callContextKey struct{}
-
-// WithCallContext returns a context from which ContextOf reads c.
-func WithCallContext(ctx context.Context, c CallContext) context.Context {
-	return context.WithValue(ctx, callContextKey{}, c)
-}
-
-// ContextOf returns the context of the call that ctx belongs to; false outside of a call.
-func ContextOf(ctx context.Context) (CallContext, bool) {
-	c, ok := ctx.Value(callContextKey{}).(CallContext)
-	return c, ok
-}
-
 // IdempotencyKey returns the key of a call. It consists of the first run of the chain and the
 // call's id and never of the content, because two equal calls are two calls.
 func IdempotencyKey(run, callID string) string { return run + "/" + callID }
@@ -373,11 +320,11 @@ func CallDigest(tool, arguments string) string {
 	if strings.TrimSpace(arguments) == "" {
 		arguments = "{}"
 	}
-	if value, err := DecodeJSON([]byte(arguments)); err == nil {
+	if value, err := jsonvalue.Decode([]byte(arguments)); err == nil {
 		if object, ok := value.(map[string]any); ok {
 			delete(object, PlanArgument)
 		}
-		if data, err := EncodeJSON(value); err == nil {
+		if data, err := jsonvalue.Encode(value); err == nil {
 			arguments = string(data)
 		}
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -69,8 +68,8 @@ const notDoneAdvice = "The call had no effect. It may be called again."
 // impliesStart are the types whose advice says that the tool ran.
 var impliesStart = []ErrorType{ErrExecution, ErrTimeout, ErrWorkerLost}
 
-// errorTypes returns the closed set, sorted.
-func errorTypes() []ErrorType {
+// ErrorTypes returns the closed set, sorted.
+func ErrorTypes() []ErrorType {
 	types := make([]ErrorType, 0, len(errorAdvice))
 	for t := range errorAdvice {
 		types = append(types, t)
@@ -272,149 +271,6 @@ type ActivityFailure struct {
 	LastHeartbeat func(any) error
 }
 
-// CallError maps a failure of tool's activity to the closed set of errors. route is the call's
-// route.
-func (f ActivityFailure) CallError(tool Tool, route Route) *Error {
-	e := f.callError(tool.On(route), route)
-	// An inline call or a child workflow is not requeued by scheduling an activity.
-	e.Requeue = e.Requeue && tool.schedulable()
-	return e
-}
-
-// schedulable reports whether each attempt of a call is an activity, which the run can schedule
-// again.
-func (t Tool) schedulable() bool { return t.Dispatch.Schedules() && t.Lane != LaneInline }
-
-func (f ActivityFailure) callError(tool Tool, route Route) *Error {
-	switch {
-	case f.Timeout != "":
-		e, last := timeoutError(f.Timeout, tool), f.lastHeartbeat()
-		if f.requeued(route) {
-			e = lostWaiting(tool.Lane)
-		}
-		if e.Notes = last.Notes; last.Acted {
-			e = e.AfterEffect()
-		}
-		return e.under(tool)
-	case f.Cancelled:
-		return f.cancelled(tool)
-	}
-	if e := f.detail(); e != nil && ErrorType(f.Type).Known() {
-		return e.under(tool)
-	}
-	// The failure is not one of an executor: the worker's code panicked after the call had started.
-	unknown := &Error{Type: ErrExecution, Message: f.Message, Phase: PhaseExecution}
-	unknown.SetUnclear(tool.Effect)
-	return unknown
-}
-
-// lastHeartbeat returns what the last heartbeat before a timeout carried.
-func (f ActivityFailure) lastHeartbeat() (last Heartbeat) {
-	if f.LastHeartbeat == nil || f.LastHeartbeat(&last) != nil {
-		return Heartbeat{}
-	}
-	return last
-}
-
-// detail returns the error that a worker put into the failure's details; nil if there is none.
-func (f ActivityFailure) detail() *Error {
-	var e Error
-	if f.Details == nil || f.Details(&e) != nil || !e.Type.Known() {
-		return nil
-	}
-	return &e
-}
-
-// cancelled returns the error of a call whose activity ended as cancelled. The worker that stopped
-// the call says in its details whether it had started. The server ends an activity itself only
-// while no worker has it: before its first attempt, or between two attempts.
-func (f ActivityFailure) cancelled(tool Tool) *Error {
-	if e := f.detail(); e != nil {
-		return e.under(tool)
-	}
-	e := &Error{Type: ErrCancelled, Phase: PhaseExecution}
-	switch {
-	case tool.Dispatch == DispatchQuestion:
-		e.Message = "the call was cancelled before a person answered"
-	case tool.Attempts() == 1:
-		e.Message, e.NotStarted = "the call was cancelled before a worker started it", true
-	default:
-		e.Message = "the call was cancelled before it started, or between two attempts"
-		e.SetUnclear(tool.Effect)
-	}
-	return e
-}
-
-// SetUnclear marks the error of a call that may have taken effect. The outcome of a call with
-// effect once is then unknown, and no attempt follows. A call with effect read has no effect.
-func (e *Error) SetUnclear(effect Effect) {
-	switch effect {
-	case EffectOnce:
-		e.Type, e.Retryable = ErrOutcomeUnknown, false
-	case EffectIdempotent:
-		e.Unclear = true
-	}
-}
-
-// earlierNote says that AfterEffect has marked an error.
-const earlierNote = "an earlier attempt of the call may have taken effect"
-
-// under returns the error as one of the tool: a call with effect read has no effect, which a worker
-// that cannot get the toolspec does not know.
-func (e *Error) under(tool Tool) *Error {
-	if tool.Effect == EffectRead {
-		e.Unclear = false
-		e.Notes = slices.DeleteFunc(e.Notes, func(n string) bool { return n == earlierNote })
-	}
-	return e
-}
-
-// AfterEffect returns the error of a call of which an earlier attempt may have taken effect: the
-// error of the last attempt does not say what the call did.
-func (e *Error) AfterEffect() *Error {
-	if e.MayHaveActed() {
-		return e
-	}
-	marked := *e
-	marked.NotStarted, marked.Unclear = false, true
-	if marked.BeforeStart() {
-		marked.Phase = PhaseExecution
-	}
-	marked.Notes = append(slices.Clone(e.Notes), earlierNote)
-	return &marked
-}
-
-func timeoutError(kind TimeoutKind, tool Tool) *Error {
-	if tool.Dispatch == DispatchQuestion &&
-		(kind != TimeoutScheduleToStart || tool.QueueTimeout == 0) {
-		return NotAnswered(tool.Name, tool.AnswerWithin)
-	}
-	e := &Error{Phase: PhaseExecution}
-	switch {
-	case kind == TimeoutScheduleToStart:
-		e.Type, e.Phase = ErrQueueTimeout, PhasePreExecution
-		e.Message = "no worker of lane " + tool.Lane + " took the call within " +
-			tool.QueueTimeout.String()
-	case kind == TimeoutHeartbeat:
-		e.Type, e.Message = ErrWorkerLost, noHeartbeat(tool)+" at each attempt"
-	default:
-		e.Type, e.Message = ErrTimeout, tool.Name+" did not answer within "+tool.Timeout.String()
-	}
-	if tool.Effect == EffectOnce && kind != TimeoutScheduleToStart {
-		e.Type = ErrOutcomeUnknown
-		if kind == TimeoutHeartbeat {
-			e.Message = noHeartbeat(tool)
-		}
-	}
-	return e
-}
-
-// noHeartbeat describes a missing heartbeat. The server cannot tell a crash from an outage.
-func noHeartbeat(tool Tool) string {
-	return "no heartbeat of " + tool.Name + " arrived for " + tool.Heartbeat.String() +
-		": its worker was lost or could not reach Temporal"
-}
-
 // Gone reports whether the call was refused because its instance was lost before.
 func (e *Error) Gone() bool {
 	return e.NotStarted && e.Type == ErrWorkerLost && !e.Retryable && !e.Requeue
@@ -423,31 +279,4 @@ func (e *Error) Gone() bool {
 // BeforeStart reports whether the call failed before its tool started.
 func (e *Error) BeforeStart() bool {
 	return e.NotStarted || e.Phase == PhasePreValidation || e.Phase == PhasePreExecution
-}
-
-// requeued reports whether the activity ended before the tool started, without an error that says
-// so.
-func (f ActivityFailure) requeued(route Route) bool {
-	return route.Holds && f.Timeout == TimeoutHeartbeat && f.lastHeartbeat().Waiting
-}
-
-// lostWaiting is the error of a call whose worker was lost while the call waited.
-func lostWaiting(lane string) *Error {
-	return &Error{Type: ErrWorkerLost, Phase: PhasePreExecution, NotStarted: true, Requeue: true,
-		Message: "the worker where the call waited for a slot of the lane " + lane +
-			" was lost; nothing ran"}
-}
-
-// CancelledBeforeStart returns the error of a call that had not started when its run was cancelled
-// or reached a limit.
-func CancelledBeforeStart() *Error {
-	return &Error{Type: ErrCancelled, Phase: PhasePreExecution,
-		Message: "the run was cancelled or reached a limit before this call started"}
-}
-
-// On returns the tool with the timeouts that its lane sets where the tool sets none.
-func (t Tool) On(r Route) Tool {
-	t.QueueTimeout = cmp.Or(t.QueueTimeout, r.QueueTimeout)
-	t.Heartbeat = max(t.Heartbeat, r.Lease)
-	return t
 }

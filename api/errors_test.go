@@ -23,7 +23,7 @@ func TestErrorTypes_AreClosed(t *testing.T) {
 		want = append(want, ErrorType(strings.TrimSpace(name)))
 	}
 	slices.Sort(want)
-	if got := errorTypes(); !slices.Equal(got, want) {
+	if got := ErrorTypes(); !slices.Equal(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
 	for _, e := range want {
@@ -49,7 +49,7 @@ func TestErrorForModel_IsComplete(t *testing.T) {
 	if got := e.ForModel(); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
-	for _, kind := range errorTypes() {
+	for _, kind := range ErrorTypes() {
 		_, advice, found := strings.Cut(Errorf(kind, "m").ForModel(), "\n")
 		if !found || !strings.HasSuffix(advice, ".") {
 			t.Errorf("%s advises %q", kind, advice)

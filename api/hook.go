@@ -1,10 +1,5 @@
 package api
 
-import (
-	"slices"
-	"time"
-)
-
 // HookPoint says when a hook runs (requirement A8).
 type HookPoint string
 
@@ -35,9 +30,6 @@ const (
 	HookIgnored HookFailure = "ignore"
 )
 
-// defaultHookTimeout bounds one hook by default.
-const defaultHookTimeout = Duration(10 * time.Second)
-
 // Hook names a hook that the worker registers.
 type Hook struct {
 	Name string `json:"name"`
@@ -49,44 +41,6 @@ type Hook struct {
 	Timeout Duration `json:"timeout,omitzero"`
 }
 
-// Blocks reports whether a failure of the hook at a point blocks.
-func (h Hook) Blocks(at HookPoint) bool {
-	switch h.OnError {
-	case HookBlocks:
-		return true
-	case HookIgnored:
-		return false
-	}
-	return at == HookBeforeRun || at == HookMemoryRetrieve || at == HookBeforeCall
-}
-
-// Within returns the timeout of the hook.
-func (h Hook) Within() time.Duration {
-	if h.Timeout > 0 {
-		return h.Timeout.Std()
-	}
-	return defaultHookTimeout.Std()
-}
-
-// HooksWithin returns the time bound of hooks that run one after the other.
-func HooksWithin(hooks []Hook) (total time.Duration) {
-	for _, h := range hooks {
-		total += h.Within()
-	}
-	return total
-}
-
-// HooksFor returns the hooks that apply to calls of a tool.
-func HooksFor(hooks []Hook, tool string) []Hook {
-	var list []Hook
-	for _, h := range hooks {
-		if len(h.Tools) == 0 || slices.Contains(h.Tools, tool) {
-			list = append(list, h)
-		}
-	}
-	return list
-}
-
 // Hooks are the hooks of an agent by the point at which they run. Those of one point run in order.
 type Hooks struct {
 	BeforeRun      []Hook `json:"before_run,omitempty"`
@@ -95,24 +49,6 @@ type Hooks struct {
 	AfterCall      []Hook `json:"after_call,omitempty"`
 	MemoryWrite    []Hook `json:"memory_write,omitempty"`
 	AfterRun       []Hook `json:"after_run,omitempty"`
-}
-
-// NoneOfRun reports whether there are no hooks of the whole run; hooks of calls do not count.
-func (h Hooks) NoneOfRun() bool {
-	return len(h.BeforeRun)+len(h.MemoryRetrieve)+len(h.MemoryWrite)+len(h.AfterRun) == 0
-}
-
-// PointHooks are the hooks of one point.
-type PointHooks struct {
-	Point HookPoint
-	Hooks []Hook
-}
-
-// Points returns the hooks point by point, in the order of a run.
-func (h Hooks) Points() []PointHooks {
-	return []PointHooks{{HookBeforeRun, h.BeforeRun}, {HookMemoryRetrieve, h.MemoryRetrieve},
-		{HookBeforeCall, h.BeforeCall},
-		{HookAfterCall, h.AfterCall}, {HookMemoryWrite, h.MemoryWrite}, {HookAfterRun, h.AfterRun}}
 }
 
 // HookOutcome is what a hook did.

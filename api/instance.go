@@ -2,9 +2,7 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 )
 
@@ -154,13 +152,6 @@ type InstanceEnded struct {
 	Error *Error `json:"error,omitempty"`
 }
 
-// Loses reports whether the instance of tool is lost for a run that receives e although it is
-// addressed to another run of the conversation.
-func (e InstanceEnded) Loses(tool Tool) bool {
-	return e.Error != nil && e.Error.Type == ErrWorkerLost && tool.Scope == ScopeConversation &&
-		tool.InstanceName() == e.Instance && tool.OnLoss != OnLossRecreate
-}
-
 // InstanceState is what a run that continues as new passes on about an instance.
 type InstanceState struct {
 	// Instance is the name of the instance, as in the tool. Tool is the first tool that needed it.
@@ -183,84 +174,6 @@ type InstanceState struct {
 type InstanceClosing struct {
 	// Why is who closes it and for which reason; empty if a call of the run does.
 	Why string `json:"why,omitempty"`
-}
-
-// InstanceHostError maps a failure of HostInstanceActivity to the error of the calls of tool that
-// wait for the instance: it could not be made, or it was lost, and why. adopts says that the
-// activity was to adopt a living instance. A cancelled activity has no error.
-func (f ActivityFailure) InstanceHostError(tool Tool, adopts bool) (e *Error, lost string) {
-	if f.Cancelled {
-		return nil, ""
-	}
-	if f.Timeout == TimeoutScheduleToStart && !adopts {
-		e = Errorf(ErrQueueTimeout, "no worker of lane %s took the session of %s within %s; a worker "+
-			"hosts sessions on this lane while it has a toolspec of an MCP tool with the lane",
-			tool.Lane, tool.Name, tool.HostWithin)
-		e.Phase = PhasePreExecution
-		return e, ""
-	}
-	lost = "its worker was lost or could not reach Temporal"
-	if f.Timeout == "" {
-		if e = f.CallError(tool, Route{}); e.Type != ErrWorkerLost {
-			return e, ""
-		}
-		lost = cmp.Or(e.Message, lost)
-	}
-	return InstanceLost(tool, lost), lost
-}
-
-// JoinError maps a failure of JoinInstanceActivity to the error of the calls of tool that wait for
-// the instance with that name.
-func (f ActivityFailure) JoinError(tool Tool, instance string) *Error {
-	var e Error
-	if f.Details != nil && f.Details(&e) == nil && e.Type.Known() {
-		return &e
-	}
-	why := f.Message
-	if f.Timeout != "" {
-		why = "no worker of the run answered"
-	}
-	return NotJoined(tool.HostWithin, instance, why)
-}
-
-// NotJoined is the error of a call whose run did not get an instance of its conversation. within is
-// the time that the tool allows; zero for a failure that is not retried.
-func NotJoined(within Duration, instance, why string) *Error {
-	e := Errorf(ErrPreconditionFailed, "the conversation's instance of %s cannot be used: %s",
-		instance, why)
-	if within > 0 {
-		e = Errorf(ErrQueueTimeout, "the conversation's instance of %s could not be used within %s: "+
-			"%s", instance, within, why)
-	}
-	e.Phase = PhasePreExecution
-	return e
-}
-
-// HostNeverStarted reports whether a HostInstanceActivity ended before a call could start on its
-// instance: the worker's first heartbeat did not arrive, for example because the task got lost
-// between the server and the worker, or the worker was lost or stopped while it created the
-// instance. It is not so for a request to adopt an instance.
-func (f ActivityFailure) HostNeverStarted() bool {
-	var left InstanceProgress
-	switch {
-	case f.Timeout == TimeoutHeartbeat:
-		return f.LastHeartbeat == nil || f.LastHeartbeat(&left) == nil && left.Creating
-	case f.Timeout == "" && f.Left != nil:
-		return f.Left(&left) == nil && left.Creating
-	}
-	return false
-}
-
-// InstanceLost is the error of every call of a tool whose instance was lost with on_loss: fail.
-func InstanceLost(tool Tool, why string) *Error {
-	others := ""
-	if tool.Instance != "" {
-		others = ", or other tools of " + tool.Instance + ","
-	}
-	return &Error{Type: ErrWorkerLost, Phase: PhaseExecution,
-		Message: fmt.Sprintf("the state of %s in this %s was lost (on_loss: fail): %s; do not call "+
-			"%s%s again in this run", tool.InstanceName(), cmp.Or(tool.Scope, ScopeRun), why,
-			tool.Name, others)}
 }
 
 // RemoteTask identifies a task by which a remote server answered a call. The call waits for the
@@ -294,41 +207,6 @@ type Heartbeat struct {
 	Acted bool `json:"acted,omitempty"`
 }
 
-// MaxFollows bounds how often a call is scheduled again to wait for its remote task.
-const MaxFollows = 20
-
-// RemoteTask returns the remote task that a failed attempt of a call leaves to the next one; nil if
-// there is none. e is the error of the attempt, earlier the task that the attempt got. An attempt
-// that never reported leaves the task as it was.
-func (f ActivityFailure) RemoteTask(e *Error, earlier *RemoteTask) *RemoteTask {
-	var left RemoteTask
-	switch {
-	case f.Timeout != "":
-		return f.reportedTask(earlier)
-	case e.BeforeStart():
-		return earlier
-	case f.Left != nil && f.Left(&left) == nil && left.ID != "":
-		return &left
-	}
-	return nil
-}
-
-// reportedTask returns the task that the last heartbeat reported; earlier if none did.
-func (f ActivityFailure) reportedTask(earlier *RemoteTask) *RemoteTask {
-	var last Heartbeat
-	if f.LastHeartbeat != nil && f.LastHeartbeat(&last) == nil &&
-		(last.Task != nil || last.TaskOver) {
-		return last.Task
-	}
-	return earlier
-}
-
-// Follows reports whether a run schedules a call again that failed with e and left a task, to wait
-// for the end of the task. It was scheduled again for that reason n times before.
-func (r *RemoteTask) Follows(e *Error, n int) bool {
-	return r != nil && !e.BeforeStart() && n < MaxFollows
-}
-
 // Report is what a tool reported during a call: exactly one of Progress and Log is set.
 type Report struct {
 	Progress *Progress `json:"progress,omitempty"`
@@ -346,34 +224,3 @@ type LogLine struct {
 
 // MaxReports bounds the reports of a result, as JSON in bytes. The last ones are kept.
 const MaxReports = 4 << 10
-
-type logKey struct{}
-
-// WithLog returns a context of a call whose LogMessage goes to log.
-func WithLog(ctx context.Context, log func(LogLine)) context.Context {
-	return context.WithValue(ctx, logKey{}, log)
-}
-
-// LogMessage reports a log message of the call that ctx belongs to. Outside of a call it does
-// nothing.
-func LogMessage(ctx context.Context, l LogLine) {
-	if log, ok := ctx.Value(logKey{}).(func(LogLine)); ok {
-		log(l)
-	}
-}
-
-type progressKey struct{}
-
-// WithProgress returns a context of a call whose ReportProgress goes to report.
-func WithProgress(ctx context.Context, report func(Progress)) context.Context {
-	return context.WithValue(ctx, progressKey{}, report)
-}
-
-// ReportProgress reports the progress of the call that ctx belongs to. Watchers of the run see the
-// last report, up to a second late. Tools may call it at any rate; it never blocks. Outside of a
-// call it does nothing.
-func ReportProgress(ctx context.Context, p Progress) {
-	if report, ok := ctx.Value(progressKey{}).(func(Progress)); ok {
-		report(p)
-	}
-}

@@ -1,11 +1,6 @@
 package api
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/base64"
-	"fmt"
-	"hash/fnv"
 	"slices"
 	"time"
 )
@@ -85,23 +80,6 @@ type Lane struct {
 // DefaultLease is the lease of lanes that set none.
 const DefaultLease = Duration(15 * time.Second)
 
-// LeaseInterval returns the time between two heartbeats of a lease in use. It is a small part of
-// the timeout, so that most of the lease is left when an outage begins.
-func LeaseInterval(timeout time.Duration) time.Duration {
-	return min(timeout/3, max(timeout/10, 500*time.Millisecond))
-}
-
-// LeaseMargin returns how long before the server's timeout a lease ends for its owner.
-func LeaseMargin(timeout time.Duration) time.Duration {
-	return min(timeout/5, max(timeout/10, 800*time.Millisecond))
-}
-
-// LeaseSlack returns the time within which the server has to answer the heartbeat of an idle lease,
-// so that the lease does not end.
-func LeaseSlack(timeout time.Duration) time.Duration {
-	return timeout/3 - LeaseMargin(timeout)
-}
-
 // Keyed reports whether the lane applies its rules to each key.
 func (l Lane) Keyed() bool { return l.Key != "" }
 
@@ -114,145 +92,8 @@ func (l Lane) UsesWaitQueue() bool {
 	return l.Keyed() || l.QueueSize != nil || l.Strategy == StrategyReject
 }
 
-// UnboundedWait is the WaitCapacity of a lane whose waiting calls are not bounded.
-const UnboundedWait = 1 << 30
-
-// WaitCapacity is how many calls may wait on the worker; on a keyed lane, for each key.
-func (l Lane) WaitCapacity() int {
-	switch {
-	case l.Strategy == StrategyReject:
-		return 0
-	case l.QueueSize != nil:
-		return *l.QueueSize
-	case l.Keyed():
-		return UnboundedWait
-	}
-	return 0
-}
-
-// KeyQueues is the number of task queues of a keyed lane. Each key has one of them, whatever the
-// number of keys and of holders.
-const KeyQueues = 16
-
-// TaskQueue returns the task queue of the lane, or of a key on a keyed lane, for workflows on the
-// task queue base.
-func (l Lane) TaskQueue(base, key string) string {
-	if !l.Keyed() {
-		return cmp.Or(l.Queue, Queue(base, l.Name))
-	}
-	return l.keyQueue(base, keyQueueOf(KeyPart(key)))
-}
-
-// TaskQueues returns the task queues of the lane for workflows on the task queue base: one, or
-// KeyQueues on a keyed lane.
-func (l Lane) TaskQueues(base string) []string {
-	if !l.Keyed() {
-		return []string{l.TaskQueue(base, "")}
-	}
-	queues := make([]string, KeyQueues)
-	for i := range queues {
-		queues[i] = l.keyQueue(base, i)
-	}
-	return queues
-}
-
-// GroupQueues returns those of TaskQueues that the nth of several groups serves.
-func (l Lane) GroupQueues(base string, group, groups int) (queues []string) {
-	for i, queue := range l.TaskQueues(base) {
-		if !l.Keyed() || i%max(groups, 1) == group {
-			queues = append(queues, queue)
-		}
-	}
-	return queues
-}
-
-func (l Lane) keyQueue(base string, n int) string {
-	return fmt.Sprintf("%s/%d", cmp.Or(l.Queue, Queue(base, l.Name)), n)
-}
-
-// keyQueueOf returns the number of the task queue of the key with that part.
-func keyQueueOf(part string) int {
-	h := fnv.New32a()
-	h.Write([]byte(part)) // a hash never fails
-	return int(h.Sum32() % KeyQueues)
-}
-
-// Groups identifies how the lane is divided: the number of groups, whether by keys, and their
-// lease. When it changes, the groups are assigned again.
-func (l Lane) Groups() string {
-	if !l.Limited() {
-		return "none"
-	}
-	what := "slots"
-	if l.Keyed() {
-		what = "keys"
-	}
-	return fmt.Sprintf("%d of %s, lease %s", l.Holders, what, cmp.Or(l.Lease, DefaultLease))
-}
-
 // Bypasses reports whether the lane's rules do not apply to calls of the caller.
 func (l Lane) Bypasses(caller CallerType) bool { return slices.Contains(l.Bypass, caller) }
-
-// Share returns the slots of the nth of several groups; all shares add up to the limit. On a keyed
-// lane every group has the whole limit for each of its keys.
-func (l Lane) Share(group, groups int) int {
-	if l.Keyed() || groups <= 1 {
-		return l.Limit
-	}
-	share := l.Limit / groups
-	if group < l.Limit%groups {
-		share++
-	}
-	return share
-}
-
-const (
-	// maxPlainKey is the longest key that is its own part.
-	maxPlainKey = 64
-	// keyMark is the beginning of the part of any other key. Keys that are used unchanged do not
-	// contain it.
-	keyMark = "~"
-	// keyHint is how much of such a key its part shows.
-	keyHint = 24
-)
-
-// KeyPart returns what represents a key in the names of lanes: the key if it is short and plain,
-// else its beginning and its digest. Different keys have different parts.
-func KeyPart(key string) string {
-	plain := make([]byte, 0, keyHint)
-	odd := key == "" || len(key) > maxPlainKey
-	for _, r := range key {
-		if isNameRune(r) || r == '.' {
-			if len(plain) < keyHint {
-				plain = append(plain, byte(r))
-			}
-			continue
-		}
-		odd = true
-	}
-	if !odd {
-		return key
-	}
-	sum := sha256.Sum256([]byte(key))
-	return keyMark + string(plain) + keyMark + base64.RawURLEncoding.EncodeToString(sum[:])
-}
-
-// reservedLanes are names of Switchyard's task queues that are not lanes.
-var reservedLanes = []string{"bypass", "host_instance", "instance", "slots", "worker"}
-
-// CheckLaneName returns why name is not a valid name of a lane: letters, digits, _ and -, at most
-// 64, and no reserved name.
-func CheckLaneName(name string) error {
-	if CheckToolName(name) != nil {
-		return fmt.Errorf("%.80q is not a valid lane name: use 1 to %d letters, digits, _ and -",
-			name, MaxToolName)
-	}
-	if slices.Contains(reservedLanes, name) {
-		return fmt.Errorf("%q is not a valid lane name: Switchyard uses task queues under this name",
-			name)
-	}
-	return nil
-}
 
 // Route is where a call goes and by which rules, as the lane was configured at admission. It is
 // recorded with the decision, so that editing the lanes does not change admitted calls. The zero
@@ -359,24 +200,3 @@ const (
 
 // Priorities are all of them, the most urgent first.
 var Priorities = []Priority{PriorityUrgent, PriorityHigh, PriorityNormal, PriorityLow}
-
-// Level returns Temporal's priority key, from 1, the most urgent; unknown and empty priorities are
-// normal.
-func (p Priority) Level() int {
-	if i := slices.Index(Priorities, p); i >= 0 {
-		return i + 1
-	}
-	return PriorityNormal.Level()
-}
-
-// maxFairnessKey is the longest fairness key that Temporal accepts, in bytes.
-const maxFairnessKey = 64
-
-// FairnessKey returns text as a fairness key: the text if it is short enough, else its digest.
-// Different texts have different keys.
-func FairnessKey(text string) string {
-	if len(text) <= maxFairnessKey {
-		return text
-	}
-	return Digest([]byte(text))
-}

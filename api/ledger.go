@@ -3,10 +3,6 @@ package api
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
-	"math/big"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -59,11 +55,6 @@ func (q LedgerQuery) Key() string {
 		strings.Join(q.Fields, ",")}, "|")
 }
 
-// Concerns reports whether the query is about calls of a tool.
-func (q LedgerQuery) Concerns(tool string) bool {
-	return len(q.Tools) == 0 || slices.Contains(q.Tools, tool)
-}
-
 // LedgerEntry is a call that a ledger counts.
 type LedgerEntry struct {
 	// Run is the ID of the first execution of the run's chain, Call that of the call.
@@ -79,26 +70,6 @@ type LedgerEntry struct {
 	Args map[string]json.RawMessage `json:"args,omitempty"`
 	// Holders are the last attempts at admission that have entered the call.
 	Holders []string `json:"holders"`
-}
-
-// Counts reports whether the entry counts for a query: calls in flight always do.
-func (e LedgerEntry) Counts(q LedgerQuery, now time.Time) bool {
-	return q.Concerns(e.Tool) && (e.Ended.IsZero() || now.Sub(e.Ended) < q.Within.Std())
-}
-
-// Listed returns the entry as one of the calls in an answer.
-func (e LedgerEntry) Listed(q LedgerQuery) LedgerCall {
-	return LedgerCall{Run: e.Run, Tool: e.Tool, At: e.Reserved, Args: picked(e.Args, q.Fields),
-		Running: e.Ended.IsZero()}
-}
-
-// Expired reports whether no rule that the call was entered for can ask about it any more. A call
-// that does not end within MaxLedgerWindow counts as lost.
-func (e LedgerEntry) Expired(now time.Time) bool {
-	if e.Ended.IsZero() {
-		return now.Sub(e.Reserved) >= MaxLedgerWindow.Std()
-	}
-	return now.Sub(e.Ended) >= e.Keep.Std()
 }
 
 // LedgerResult is the answer to a LedgerQuery. Which fields are set depends on its kind.
@@ -120,67 +91,6 @@ type LedgerCall struct {
 	Args map[string]json.RawMessage `json:"args,omitempty"`
 	// Running says that the call is in flight.
 	Running bool `json:"running,omitempty"`
-}
-
-// AskLedger answers a query from a list of entries. The ledger itself answers from running sums.
-func AskLedger(entries []LedgerEntry, q LedgerQuery, now time.Time) (r LedgerResult) {
-	sum := new(big.Rat)
-	for _, e := range entries {
-		if !e.Counts(q, now) {
-			continue
-		}
-		r.Count++
-		switch q.Kind {
-		case LedgerSum:
-			if n, ok := Decimal(e.Args[q.Fields[0]]); ok {
-				sum.Add(sum, n)
-			}
-		case LedgerPast:
-			r.Calls = append(r.Calls, e.Listed(q))
-		case LedgerCount:
-		}
-	}
-	if q.Kind == LedgerSum {
-		r.Sum = sum.RatString()
-	}
-	if len(r.Calls) > MaxLedgerCalls {
-		return TooManyLedgerCalls(len(r.Calls))
-	}
-	return r
-}
-
-// TooManyLedgerCalls is the answer to a query for more calls than one answer lists.
-func TooManyLedgerCalls(n int) LedgerResult {
-	return LedgerResult{Fault: "there are " + strconv.Itoa(n) + " earlier calls, and a rule can " +
-		"look at " + strconv.Itoa(MaxLedgerCalls) + "; use count or sum, or a shorter window"}
-}
-
-func picked(args map[string]json.RawMessage, fields []string) map[string]json.RawMessage {
-	some := make(map[string]json.RawMessage, len(fields))
-	for _, field := range fields {
-		if value, ok := args[field]; ok {
-			some[field] = value
-		}
-	}
-	return some
-}
-
-// maxNumber bounds the text of a number that is summed.
-const maxNumber = 40
-
-// Decimal returns the exact value of a JSON number. It refuses other values, and numbers that are
-// too long or too large for exact sums.
-func Decimal(value json.RawMessage) (*big.Rat, bool) {
-	text := string(value)
-	if text == "" || len(text) > maxNumber || !strings.ContainsAny(text[:1], "-0123456789") {
-		return nil, false
-	}
-	if _, exponent, ok := strings.Cut(strings.ToLower(text), "e"); ok {
-		if n, err := strconv.Atoi(exponent); err != nil || n < -maxNumber || n > maxNumber {
-			return nil, false
-		}
-	}
-	return new(big.Rat).SetString(text)
 }
 
 // LedgerRequest enters a call into a ledger and asks about the calls before it.
@@ -292,27 +202,6 @@ type PrincipalBudget struct {
 	Principals, Except []string
 }
 
-// IsFor reports whether the budget limits a principal.
-func (b PrincipalBudget) IsFor(identity string) bool {
-	return (len(b.Principals) == 0 || slices.Contains(b.Principals, identity)) &&
-		!slices.Contains(b.Except, identity)
-}
-
-// Spent returns what of the budget is used up at a time, such as "1203 of 1000 tokens"; empty while
-// something is left.
-func (b PrincipalBudget) Spent(all []PeriodUsage, now time.Time) string {
-	for _, u := range all {
-		switch {
-		case u.Period != b.Period || u.Over(now):
-		case b.Tokens > 0 && u.Tokens >= b.Tokens:
-			return fmt.Sprintf("%d of %d tokens", u.Tokens, b.Tokens)
-		case b.Cost > 0 && u.Cost >= b.Cost:
-			return fmt.Sprintf("a cost of %.6g of %.6g", u.Cost, b.Cost)
-		}
-	}
-	return ""
-}
-
 // Period is a part of the calendar, in UTC.
 type Period string
 
@@ -324,37 +213,12 @@ const (
 	PeriodMonth Period = "month"
 )
 
-// Bounds returns when the period that contains a time began, and when the next one begins.
-func (p Period) Bounds(t time.Time) (start, next time.Time) {
-	t = t.UTC()
-	day := time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
-	switch p {
-	case PeriodHour:
-		start = t.Truncate(time.Hour)
-		return start, start.Add(time.Hour)
-	case PeriodWeek:
-		start = day.AddDate(0, 0, -(int(t.Weekday())+6)%7)
-		return start, start.AddDate(0, 0, 7)
-	case PeriodMonth:
-		start = day.AddDate(0, 0, 1-t.Day())
-		return start, start.AddDate(0, 1, 0)
-	case PeriodDay:
-	}
-	return day, day.AddDate(0, 0, 1)
-}
-
 // PeriodUsage is what the model steps of a principal used in the period that began at Start.
 type PeriodUsage struct {
 	Period Period    `json:"period"`
 	Start  time.Time `json:"start"`
 	Tokens int       `json:"tokens,omitempty"`
 	Cost   float64   `json:"cost,omitempty"`
-}
-
-// Over reports whether the period has ended.
-func (u PeriodUsage) Over(now time.Time) bool {
-	_, next := u.Period.Bounds(u.Start)
-	return !now.Before(next)
 }
 
 // PrincipalUsage is what the model steps of a principal used, where it has budgets.

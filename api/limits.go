@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,32 +17,6 @@ const (
 	MaxInlineResult = 64 << 10
 	MaxInlineRecord = MaxInlineResult * 3 / 2
 )
-
-// InlineFault returns why calls of a tool on the lane inline are refused; nil if they are not, and
-// for tools of other lanes. A lost worker repeats its inline calls, and an inline call cannot ask
-// its run for anything, because the run waits for it.
-func (t Tool) InlineFault() *Error {
-	var why string
-	switch {
-	case t.Lane != LaneInline:
-		return nil
-	case t.Effect != EffectRead:
-		why = fmt.Sprintf("it requires the effect read, but the effect is %s", t.Effect)
-	case !t.Dispatch.TakesSlots():
-		why = fmt.Sprintf("calls that are dispatched as %s cannot run on it", t.Dispatch)
-	case t.AnswerWithin > 0:
-		why = "calls that can ask people (answer_within) cannot run on it"
-	case t.Timeout > MaxInlineTimeout:
-		why = fmt.Sprintf("it allows timeouts of at most %s, but the timeout is %s",
-			MaxInlineTimeout, t.Timeout)
-	default:
-		return nil
-	}
-	e := Errorf(ErrPreconditionFailed,
-		"tool %q has the lane %s: %s; give its toolspec another lane", t.Name, LaneInline, why)
-	e.Phase = PhasePreExecution
-	return e
-}
 
 // InlineCall is the input of an inline call. It passes from the workflow to the activity within one
 // process and is never encoded, so its size is not bounded. It is never modified.
@@ -155,33 +128,6 @@ type Grant struct {
 	WallTime Duration `json:"wall_time,omitzero"`
 }
 
-// text returns the amounts in words; empty for none.
-func (g *Grant) text() string {
-	if g == nil {
-		return ""
-	}
-	var parts []string
-	for _, part := range []struct {
-		n    int
-		what string
-	}{{g.Turns, "model step"}, {g.Calls, "call"}, {g.Tokens, "token"}} {
-		if part.n != 0 {
-			parts = append(parts, Plural(part.n, "more "+part.what))
-		}
-	}
-	if g.Cost != 0 {
-		parts = append(parts, fmt.Sprintf("$%g more", g.Cost))
-	}
-	if g.WallTime != 0 {
-		parts = append(parts, g.WallTime.String()+" more")
-	}
-	return strings.Join(parts, ", ")
-}
-
-func (g *Grant) negative() bool {
-	return g != nil && (g.Turns < 0 || g.Calls < 0 || g.Tokens < 0 || g.Cost < 0 || g.WallTime < 0)
-}
-
 // Of returns the grant for a limit by its name; zero for none, and for limits that cannot be
 // granted.
 func (g *Grant) Of(limit string) float64 {
@@ -191,24 +137,6 @@ func (g *Grant) Of(limit string) float64 {
 	return map[string]float64{"turns": float64(g.Turns), "calls": float64(g.Calls),
 		"tokens": float64(g.Tokens), "cost": g.Cost,
 		"wall_time": float64(g.WallTime)}[limit]
-}
-
-// Extended returns the limits with a grant on top of what has been used, or of the limit if that is
-// more. Unset limits stay unset. turns and took are what the run has used of turns and wall time.
-func (l Limits) Extended(g Grant, u Usage, turns int, took time.Duration) Limits {
-	l.Turns = extended(cmp.Or(l.Turns, DefaultTurns), turns, g.Turns)
-	l.Calls = extended(l.Calls, u.Calls, g.Calls)
-	l.Tokens = extended(l.Tokens, u.InputTokens+u.OutputTokens, g.Tokens)
-	l.Cost = extended(l.Cost, u.Cost, g.Cost)
-	l.WallTime = extended(l.WallTime, Duration(took), g.WallTime)
-	return l
-}
-
-func extended[T int | float64 | Duration](limit, used, more T) T {
-	if limit == 0 || more == 0 {
-		return limit
-	}
-	return max(limit, used) + more
 }
 
 // LimitRequest asks for the question to a person about a run that has reached a limit.
@@ -223,28 +151,4 @@ type LimitRequest struct {
 	Turns int      `json:"turns"`
 	Took  Duration `json:"took"`
 	Asked int      `json:"asked"`
-}
-
-// Need is the answer to the request.
-func (r LimitRequest) Need() ApprovalNeed {
-	l, u := r.Limits, r.Usage
-	lines := []string{fmt.Sprintf("The agent %s has reached its limit of %s. May it use more?",
-		r.Agent, r.Limit)}
-	add := func(name string, limited bool, used, limit string) {
-		if limited {
-			lines = append(lines, fmt.Sprintf("%s: %s of %s", name, used, limit))
-		}
-	}
-	add("turns", true, fmt.Sprint(r.Turns), fmt.Sprint(cmp.Or(l.Turns, DefaultTurns)))
-	add("calls", l.Calls > 0, fmt.Sprint(u.Calls), fmt.Sprint(l.Calls))
-	add("tokens", l.Tokens > 0, fmt.Sprint(u.InputTokens+u.OutputTokens), fmt.Sprint(l.Tokens))
-	add("cost", l.Cost > 0, fmt.Sprintf("$%.4f", u.Cost), fmt.Sprintf("$%.4f", l.Cost))
-	add("wall time", l.WallTime > 0, Duration(r.Took.Std().Round(time.Second)).String(),
-		l.WallTime.String())
-	text := strings.Join(lines, "\n")
-	return ApprovalNeed{Reason: "the run has reached its limit of " + r.Limit, Limit: r.Limit,
-		Text: text,
-		Digest: ApprovalDigest("", r.Run, LimitCall, Tool{Name: r.Limit},
-			[]byte(fmt.Sprint(r.Asked, " ", text)), nil),
-		Within: cmp.Or(l.AskTimeout, DefaultApprovalTimeout)}
 }

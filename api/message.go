@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -223,33 +222,6 @@ type ForkPart struct {
 	Data  []byte `json:"data"`
 }
 
-// forkPartBytes bounds one part, so that it fits a payload as base64.
-const forkPartBytes = 1 << 20
-
-// EncodeFork returns what a forked run takes over as gzipped JSON in parts of at most 1 MiB. It
-// fails with validation_error if the JSON has more than 32 MiB, because DecodeFork does.
-func EncodeFork(s ForkState) ([][]byte, error) {
-	plain, err := EncodeJSON(s)
-	if err != nil {
-		return nil, err
-	}
-	if len(plain) > maxUnpacked {
-		return nil, TooLarge("what the run takes over", len(plain), maxUnpacked,
-			"fork it at an earlier point")
-	}
-	data, err := compress(plain)
-	return slices.Collect(slices.Chunk(data, forkPartBytes)), err
-}
-
-// DecodeFork is the inverse of EncodeFork.
-func DecodeFork(parts [][]byte) (s ForkState, err error) {
-	plain, err := gunzip(slices.Concat(parts...), maxUnpacked)
-	if err == nil {
-		err = json.Unmarshal(plain, &s)
-	}
-	return s, err
-}
-
 // DefaultCompactAt is the share of the model's window at which older turns are summarised by
 // default.
 const DefaultCompactAt = 0.8
@@ -280,9 +252,6 @@ type Compacted struct {
 	Cut int `json:"cut,omitempty"`
 }
 
-// CompactStepID returns the activity id of a run's nth summarising model step, from 1.
-func CompactStepID(n int) string { return fmt.Sprintf("compact-%d", n) }
-
 // summaryHead is the beginning of a summary message.
 const summaryHead = "[Summary of the conversation so far"
 
@@ -300,19 +269,4 @@ func SummaryMessage(text string, c Compacted) Message {
 // IsSummary reports whether the message was made by SummaryMessage.
 func (m Message) IsSummary() bool {
 	return m.Role == RoleUser && strings.HasPrefix(m.Text, summaryHead)
-}
-
-// CutText returns the beginning of a text, at most limit bytes, and a note on how much was left out
-// and why. It returns the text itself if that is not longer.
-func CutText(text string, limit int, why string) string {
-	end := max(min(limit, len(text)), 0)
-	for end > 0 && end < len(text) && text[end]&0xC0 == 0x80 {
-		end--
-	}
-	cut := fmt.Sprintf("%s… [%d of %d bytes are left out: %s]", text[:end], len(text)-end,
-		len(text), why)
-	if len(cut) >= len(text) {
-		return text
-	}
-	return cut
 }

@@ -7,8 +7,6 @@
 package api
 
 import (
-	"cmp"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -222,43 +220,6 @@ const (
 	LaneInline = "inline"
 )
 
-// Queue returns the task queue of a lane for workflows on the task queue base: base for the general
-// lane, base/lane for every other.
-func Queue(base, lane string) string {
-	if lane == LaneGeneral || lane == "" {
-		return base
-	}
-	return base + "/" + lane
-}
-
-// InstanceHostQueue returns the task queue on which workers of a lane are asked to host instances
-// of stateful tools. It is separate from the lane's queue, because hosting lasts as long as the run
-// and would occupy a slot of the lane.
-func InstanceHostQueue(base, lane string) string {
-	return base + "/" + hostPart + cmp.Or(lane, LaneGeneral)
-}
-
-// LaneOfHostQueue returns the lane of an InstanceHostQueue, or of the queue of an instance that a
-// continued run adopts.
-func LaneOfHostQueue(base, queue string) string {
-	if lane, ok := strings.CutPrefix(queue, base+"/"+hostPart); ok {
-		return lane
-	}
-	return LaneOf(base, queue)
-}
-
-// hostPart is part of the queues of HostInstanceActivity, and the prefix of its ids.
-const hostPart = "host_instance/"
-
-// InstanceHostID returns the id of the nth HostInstanceActivity of an instance in one execution of
-// its run. n counts from 1.
-func InstanceHostID(instance string, n int) string {
-	if n == 1 {
-		return hostPart + instance
-	}
-	return hostPart + instance + "/" + strconv.Itoa(n)
-}
-
 // attemptMark precedes the number in a CallActivityID. No ID of a call contains it.
 const attemptMark = "~"
 
@@ -277,12 +238,6 @@ func CallOfActivity(activityID string) string {
 	return callID
 }
 
-// HostedInstance is the inverse of InstanceHostID: the name of the instance.
-func HostedInstance(activityID string) string {
-	name, _, _ := strings.Cut(strings.TrimPrefix(activityID, hostPart), "/")
-	return name
-}
-
 // joinPart is the prefix of the ids of JoinInstanceActivity.
 const joinPart = "join/"
 
@@ -294,14 +249,6 @@ func JoinedInstance(activityID string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(activityID, joinPart), "/")
 	return name
 }
-
-// SlotsQueue returns the task queue on which workers of a lane are asked to serve groups of its
-// slots.
-func SlotsQueue(base, lane string) string { return base + "/slots/" + lane }
-
-// BypassQueue returns the task queue of calls that bypass the rules of a lane. All workers that
-// serve the lane poll it.
-func BypassQueue(base, lane string) string { return base + "/bypass/" + lane }
 
 // LaneWorkflowID returns the id of a lane's LaneSlotsWorkflow.
 func LaneWorkflowID(base, lane string) string { return "switchyard/lane/" + base + "/" + lane }
@@ -319,21 +266,6 @@ func EvaluatedRun(workflowID string) string {
 		evaluationPart)
 }
 
-// instancePart separates, in the name of an instance's task queue, the lane's queue from the run
-// and the tool.
-const instancePart = "/instance/"
-
-// InstanceQueue returns the task queue of a run's instance of a stateful tool. Only the worker that
-// hosts the instance polls it. lane is the tool's lane.
-func InstanceQueue(base, lane, run, tool string) string {
-	return Queue(base, lane) + instancePart + run + "/" + tool
-}
-
-// ConversationInstanceQueue returns the task queue of a conversation's instance, as InstanceQueue.
-func ConversationInstanceQueue(base, lane, conversation, tool string) string {
-	return InstanceQueue(base, lane, "conversation-"+Digest([]byte(conversation)), tool)
-}
-
 // InstanceWorkflowPrefix begins the ids of the InstanceWorkflows of a conversation.
 func InstanceWorkflowPrefix(base, conversation string) string {
 	return "switchyard/instance/" + base + "/" + Digest([]byte(conversation)) + "/"
@@ -349,55 +281,5 @@ func InstanceWorkflowID(base, lane, conversation, instance string) string {
 	return id + "@" + lane
 }
 
-// IsInstanceQueue reports whether a task queue is that of an instance.
-func IsInstanceQueue(queue string) bool { return strings.Contains(queue, instancePart) }
-
-// WorkerQueue returns the task queue of one worker, by its identity, for reports about itself.
-func WorkerQueue(base, identity string) string { return base + "/worker/" + identity }
-
-// BacklogQueue returns the task queue on which workers with metrics are asked to read the backlog.
-func BacklogQueue(base string) string { return base + "/backlog" }
-
 // BacklogWorkflowID returns the id of the BacklogWorkflow of a task queue.
 func BacklogWorkflowID(base string) string { return "switchyard/backlog/" + base }
-
-// LaneOf is the inverse of Queue: the lane of a task queue, for workflows on the task queue base.
-// The queue of an instance belongs to its tool's lane. A queue that does not derive from base is
-// returned unchanged.
-func LaneOf(base, queue string) string {
-	rest, ok := strings.CutPrefix(queue, base)
-	if i := strings.LastIndex(rest, instancePart); ok && i >= 0 {
-		rest = rest[:i]
-	}
-	switch {
-	case !ok:
-		return queue
-	case rest == "":
-		return LaneGeneral
-	}
-	lane, ok := strings.CutPrefix(rest, "/")
-	if !ok {
-		return queue
-	}
-	return lane
-}
-
-// plainKey matches keys that need no quotes in a path.
-var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
-
-// KeyPath returns the path of an object's member, as in Problem.Path: $.name, or $["two words"]
-// where key is not an identifier. path is that of the object.
-func KeyPath(path, key string) string {
-	if plainKey.MatchString(key) {
-		return path + "." + key
-	}
-	quoted, err := EncodeJSON(key)
-	if err != nil {
-		quoted = []byte(strconv.Quote(key))
-	}
-	return path + "[" + string(quoted) + "]"
-}
-
-// IndexPath returns the path of an array's element, as in Problem.Path: $[2]. path is that of the
-// array.
-func IndexPath(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

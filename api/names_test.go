@@ -1,86 +1,86 @@
-package api
+package api_test
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/queues"
 )
 
 // These names are in histories, on servers and in queries: a changed one breaks open runs. To
 // retire a name, add a new one and leave the old one here.
 func TestNames_AreFrozen(t *testing.T) {
 	frozen := []struct{ got, want string }{
-		{AgentWorkflow, "switchyard/agent_run"}, {PlanWorkflow, "switchyard/plan_run"},
-		{SessionWorkflow, "switchyard/session_run"},
-		{SubmitCallsUpdate, "switchyard/submit_calls"},
-		{CancelCallUpdate, "switchyard/cancel_call"},
-		{LeaveCallUpdate, "switchyard/leave_call"},
-		{EndSessionUpdate, "switchyard/end_session"}, {CallStatusQuery, "switchyard/call_status"},
-		{CallWorkflow, "switchyard/direct_call"}, {CatalogWorkflow, "switchyard/catalog_report"},
-		{ReportCatalogActivity, "switchyard/report_catalog"},
-		{WorkerQueue("q", "1@host"), "q/worker/1@host"},
-		{BacklogWorkflow, "switchyard/backlog_reader"}, {BacklogQueue("q"), "q/backlog"},
-		{ReadBacklogActivity, "switchyard/read_backlog"},
-		{BacklogWorkflowID("q"), "switchyard/backlog/q"},
-		{InstanceWorkflow, "switchyard/conversation_instance"},
-		{JoinInstanceActivity, "switchyard/join_instance"},
-		{FindEndedUsersActivity, "switchyard/find_ended_users"},
-		{JoinInstanceSignal, "switchyard/join_instance"},
-		{LeaveInstanceSignal, "switchyard/leave_instance"},
-		{InstanceEndedSignal, "switchyard/instance_ended"},
-		{InstanceWorkflowID("q", "", "talk", "shell"),
-			"switchyard/instance/q/" + Digest([]byte("talk")) + "/shell"},
-		{InstanceWorkflowID("q", "gpu", "talk", "shell"),
-			"switchyard/instance/q/" + Digest([]byte("talk")) + "/shell@gpu"},
-		{ConversationInstanceQueue("q", "", "talk", "shell"),
-			"q/instance/conversation-" + Digest([]byte("talk")) + "/shell"},
-		{PinActivity, "switchyard/pin_catalog"}, {AdmitActivity, "switchyard/admit_calls"},
-		{ModelActivity, "switchyard/model_step"},
-		{HostInstanceActivity, "switchyard/host_instance"}, {HookActivity, "switchyard/run_hook"},
-		{NotifyApprovalActivity, "switchyard/notify_approval"},
-		{SetupQuery, "switchyard/setup"}, {ConversationQuery, "switchyard/conversation"},
-		{SendMessageUpdate, "switchyard/send_message"},
-		{SendMessageSignal, "switchyard/send_message"}, {PauseUpdate, "switchyard/pause"},
-		{ResumeUpdate, "switchyard/resume"}, {PausedMemo, "SwitchyardPaused"},
-		{ForkMemo, "SwitchyardFork"}, {ForkSignal, "switchyard/fork_part"},
-		{AttributeAgent, "SwitchyardAgent"}, {AttributeConversation, "SwitchyardConversation"},
-		{AttributeKind, "SwitchyardKind"}, {AttributeCaller, "SwitchyardCaller"},
-		{AttributeWaiting, "SwitchyardWaiting"},
-		{AttributeOutcome, "SwitchyardOutcome"}, {AttributeTools, "SwitchyardTools"},
-		{AttributeTurns, "SwitchyardTurns"},
-		{AttributeCalls, "SwitchyardCalls"}, {AttributeTokens, "SwitchyardTokens"},
-		{AttributeCost, "SwitchyardCost"},
-		{DefaultTaskQueue, "switchyard"}, {LaneGeneral, "general"}, {LaneSerial, "serial"},
-		{string(PhasePreValidation), "pre_validation"}, {string(PhasePreExecution),
-			"pre_execution"}, {string(PhaseExecution), "execution"},
-		{string(PhasePostExecution), "post_execution"}, {string(PhaseErrorHandling),
+		{api.AgentWorkflow, "switchyard/agent_run"}, {api.PlanWorkflow, "switchyard/plan_run"},
+		{api.SessionWorkflow, "switchyard/session_run"},
+		{api.SubmitCallsUpdate, "switchyard/submit_calls"},
+		{api.CancelCallUpdate, "switchyard/cancel_call"},
+		{api.LeaveCallUpdate, "switchyard/leave_call"},
+		{api.EndSessionUpdate, "switchyard/end_session"}, {api.CallStatusQuery, "switchyard/call_status"},
+		{api.CallWorkflow, "switchyard/direct_call"}, {api.CatalogWorkflow, "switchyard/catalog_report"},
+		{api.ReportCatalogActivity, "switchyard/report_catalog"},
+		{queues.Worker("q", "1@host"), "q/worker/1@host"},
+		{api.BacklogWorkflow, "switchyard/backlog_reader"}, {queues.Backlog("q"), "q/backlog"},
+		{api.ReadBacklogActivity, "switchyard/read_backlog"},
+		{api.BacklogWorkflowID("q"), "switchyard/backlog/q"},
+		{api.InstanceWorkflow, "switchyard/conversation_instance"},
+		{api.JoinInstanceActivity, "switchyard/join_instance"},
+		{api.FindEndedUsersActivity, "switchyard/find_ended_users"},
+		{api.JoinInstanceSignal, "switchyard/join_instance"},
+		{api.LeaveInstanceSignal, "switchyard/leave_instance"},
+		{api.InstanceEndedSignal, "switchyard/instance_ended"},
+		{api.InstanceWorkflowID("q", "", "talk", "shell"),
+			"switchyard/instance/q/" + api.Digest([]byte("talk")) + "/shell"},
+		{api.InstanceWorkflowID("q", "gpu", "talk", "shell"),
+			"switchyard/instance/q/" + api.Digest([]byte("talk")) + "/shell@gpu"},
+		{queues.ConversationInstance("q", "", "talk", "shell"),
+			"q/instance/conversation-" + api.Digest([]byte("talk")) + "/shell"},
+		{api.PinActivity, "switchyard/pin_catalog"}, {api.AdmitActivity, "switchyard/admit_calls"},
+		{api.ModelActivity, "switchyard/model_step"},
+		{api.HostInstanceActivity, "switchyard/host_instance"}, {api.HookActivity, "switchyard/run_hook"},
+		{api.NotifyApprovalActivity, "switchyard/notify_approval"},
+		{api.SetupQuery, "switchyard/setup"}, {api.ConversationQuery, "switchyard/conversation"},
+		{api.SendMessageUpdate, "switchyard/send_message"},
+		{api.SendMessageSignal, "switchyard/send_message"}, {api.PauseUpdate, "switchyard/pause"},
+		{api.ResumeUpdate, "switchyard/resume"}, {api.PausedMemo, "SwitchyardPaused"},
+		{api.ForkMemo, "SwitchyardFork"}, {api.ForkSignal, "switchyard/fork_part"},
+		{api.AttributeAgent, "SwitchyardAgent"}, {api.AttributeConversation, "SwitchyardConversation"},
+		{api.AttributeKind, "SwitchyardKind"}, {api.AttributeCaller, "SwitchyardCaller"},
+		{api.AttributeWaiting, "SwitchyardWaiting"},
+		{api.AttributeOutcome, "SwitchyardOutcome"}, {api.AttributeTools, "SwitchyardTools"},
+		{api.AttributeTurns, "SwitchyardTurns"},
+		{api.AttributeCalls, "SwitchyardCalls"}, {api.AttributeTokens, "SwitchyardTokens"},
+		{api.AttributeCost, "SwitchyardCost"},
+		{api.DefaultTaskQueue, "switchyard"}, {api.LaneGeneral, "general"}, {api.LaneSerial, "serial"},
+		{string(api.PhasePreValidation), "pre_validation"}, {string(api.PhasePreExecution),
+			"pre_execution"}, {string(api.PhaseExecution), "execution"},
+		{string(api.PhasePostExecution), "post_execution"}, {string(api.PhaseErrorHandling),
 			"error_handling"},
-		{string(CallerAgent), "agent"}, {string(CallerPlan), "plan"}, {string(CallerSession),
-			"session"}, {string(CallerDirect), "direct"},
-		{string(RoleSystem), "system"}, {string(RoleUser), "user"}, {string(RoleAssistant),
-			"assistant"}, {string(RoleTool), "tool"},
-		{string(RunInvalid), "invalid_run"}, {string(RunModelFailed), "model_failed"},
-		{string(RunRefused), "model_refused"}, {string(RunCallsFailed), "calls_failed"},
-		{string(RunBlocked), "blocked_by_hook"}, {string(OutcomeCancelled), "cancelled"},
-		{string(HookBeforeRun), "before_run"}, {string(HookMemoryRetrieve), "memory_retrieve"},
-		{string(HookBeforeCall), "before_call"},
-		{string(HookAfterCall), "after_call"}, {string(HookMemoryWrite), "memory_write"},
-		{string(HookAfterRun), "after_run"},
-		{string(OutcomeAnswered), "answered"}, {string(OutcomeCompleted), "completed"},
-		{string(OutcomeLimit), "limit_reached"}, {string(OutcomeFailed), "failed"},
-		{string(ProviderOpenAI), "openai"}, {string(ProviderScripted), "scripted"},
-		{string(StopAnswer), "stop"}, {string(StopCalls), "tool_calls"},
-		{string(StopLength), "length"}, {string(StopRefusal), "refusal"},
-		{string(StatusActive), "active"}, {string(StatusDeprecated), "deprecated"},
-		{string(StatusDisabled), "disabled"},
-		{string(AccessShared), "shared"}, {string(AccessExclusive), "exclusive"},
-		{string(EffectRead), "read"}, {string(EffectIdempotent), "idempotent"},
-		{string(EffectOnce), "once"},
-		{string(OrderAsCalled), "as_called"}, {string(OrderParallelFirst), "parallel_first"},
-		{string(ModeStrict), "strict"}, {string(ModeLenient), "lenient"},
+		{string(api.CallerAgent), "agent"}, {string(api.CallerPlan), "plan"}, {string(api.CallerSession),
+			"session"}, {string(api.CallerDirect), "direct"},
+		{string(api.RoleSystem), "system"}, {string(api.RoleUser), "user"}, {string(api.RoleAssistant),
+			"assistant"}, {string(api.RoleTool), "tool"},
+		{string(api.RunInvalid), "invalid_run"}, {string(api.RunModelFailed), "model_failed"},
+		{string(api.RunRefused), "model_refused"}, {string(api.RunCallsFailed), "calls_failed"},
+		{string(api.RunBlocked), "blocked_by_hook"}, {string(api.OutcomeCancelled), "cancelled"},
+		{string(api.HookBeforeRun), "before_run"}, {string(api.HookMemoryRetrieve), "memory_retrieve"},
+		{string(api.HookBeforeCall), "before_call"},
+		{string(api.HookAfterCall), "after_call"}, {string(api.HookMemoryWrite), "memory_write"},
+		{string(api.HookAfterRun), "after_run"},
+		{string(api.OutcomeAnswered), "answered"}, {string(api.OutcomeCompleted), "completed"},
+		{string(api.OutcomeLimit), "limit_reached"}, {string(api.OutcomeFailed), "failed"},
+		{string(api.ProviderOpenAI), "openai"}, {string(api.ProviderScripted), "scripted"},
+		{string(api.StopAnswer), "stop"}, {string(api.StopCalls), "tool_calls"},
+		{string(api.StopLength), "length"}, {string(api.StopRefusal), "refusal"},
+		{string(api.StatusActive), "active"}, {string(api.StatusDeprecated), "deprecated"},
+		{string(api.StatusDisabled), "disabled"},
+		{string(api.AccessShared), "shared"}, {string(api.AccessExclusive), "exclusive"},
+		{string(api.EffectRead), "read"}, {string(api.EffectIdempotent), "idempotent"},
+		{string(api.EffectOnce), "once"},
+		{string(api.OrderAsCalled), "as_called"}, {string(api.OrderParallelFirst), "parallel_first"},
+		{string(api.ModeStrict), "strict"}, {string(api.ModeLenient), "lenient"},
 	}
 	for _, f := range frozen {
 		if f.got != f.want {
@@ -90,86 +90,35 @@ func TestNames_AreFrozen(t *testing.T) {
 }
 
 func TestActivityNames_AreNoToolNames(t *testing.T) {
-	for _, name := range []string{PinActivity, AdmitActivity, ModelActivity, HostInstanceActivity,
-		HookActivity} {
-		if CheckToolName(name) == nil {
+	for _, name := range []string{api.PinActivity, api.AdmitActivity, api.ModelActivity,
+		api.HostInstanceActivity,
+		api.HookActivity} {
+		if api.CheckToolName(name) == nil {
 			t.Errorf("a tool may be called %s", name)
 		}
-	}
-}
-
-// The base name may be any name.
-func TestQueues_ConvertToLanesAndBack(t *testing.T) {
-	for _, tt := range []struct{ base, lane, queue string }{
-		{"switchyard", LaneGeneral, "switchyard"}, {"switchyard", "", "switchyard"},
-		{"switchyard", LaneSerial, "switchyard/serial"},
-		{"my/app", "android/emulator-1", "my/app/android/emulator-1"}, {"", "gpu", "/gpu"},
-	} {
-		if got := Queue(tt.base, tt.lane); got != tt.queue {
-			t.Errorf("Queue(%q, %q) = %q, want %q", tt.base, tt.lane, got, tt.queue)
-		}
-		if got := LaneOf(tt.base, tt.queue); got != cmp.Or(tt.lane, LaneGeneral) {
-			t.Errorf("LaneOf(%q, %q) = %q, want %q", tt.base, tt.queue, got, tt.lane)
-		}
-	}
-	for _, queue := range []string{"elsewhere/gpu", "switchyarder", "elsewhere/instance/run/tool"} {
-		if got := LaneOf("switchyard", queue); got != queue {
-			t.Errorf("the foreign queue %q is lane %q", queue, got)
-		}
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		name := rapid.StringMatching(`[a-z/-]{1,6}`)
-		base, lane := name.Draw(t, "base"), name.Draw(t, "lane")
-		if got := LaneOf(base, Queue(base, lane)); got != lane {
-			t.Fatalf("lane %q of %q came back as %q", lane, base, got)
-		}
-	})
-}
-
-// A run's instance of a tool has its own queue, whose calls count for its lane. No lane can have
-// the queue on which instances are requested.
-func TestInstanceQueues_BelongToTheirLane(t *testing.T) {
-	for _, lane := range []string{LaneGeneral, LaneSerial, "instance", "host_instance"} {
-		for _, tool := range []string{"counter", "instance", "host_instance"} {
-			queue := InstanceQueue("my/app", lane, "run-1", tool)
-			if got := LaneOf("my/app", queue); got != lane || !IsInstanceQueue(queue) {
-				t.Errorf("%s is of the lane %q, want %q", queue, got, lane)
-			}
-		}
-		if IsInstanceQueue(Queue("my/app", lane)) || InstanceHostQueue("my/app",
-			"general") == Queue("my/app", lane) {
-			t.Errorf("the queue of lane %q is taken for another", lane)
-		}
-	}
-	if a, b := InstanceQueue("q", "", "run-1", "counter"), InstanceQueue("q", "", "run-2",
-		"counter"); a == b || a != "q/instance/run-1/counter" {
-		t.Errorf("the queues of two runs are %q and %q", a, b)
-	}
-	if got := InstanceHostQueue("q", ""); got != "q/host_instance/general" {
-		t.Errorf("holds of the general lane are asked for on %q", got)
 	}
 }
 
 // The message shows what is wrong.
 func TestToolNames_AreThoseOfModels(t *testing.T) {
 	for _, name := range []string{"a", "read_document", "Get-Weather2", "_", "-",
-		strings.Repeat("x", MaxToolName)} {
-		if err := CheckToolName(name); err != nil {
+		strings.Repeat("x", api.MaxToolName)} {
+		if err := api.CheckToolName(name); err != nil {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
 	const accepted = "; models accept only letters, digits, _ and - (github.search becomes github_search)"
 	for name, says := range map[string]string{
-		"":                                 "the name is empty",
-		"github.search":                    `name "github.search" contains '.'` + accepted,
-		"a b":                              `name "a b" contains ' '` + accepted,
-		"a/b":                              `name "a/b" contains '/'` + accepted,
-		"Wetter_für":                       `name "Wetter_für" contains 'ü'` + accepted,
-		"a\nb":                             `name "a\nb" contains '\n'` + accepted,
-		"a\xff":                            `name "a\xff" contains '�'` + accepted,
-		strings.Repeat("x", MaxToolName+1): `name "xxxxxxxxxxxxxxxxxxxx"… has 65 characters; models accept at most 64`,
+		"":                                     "the name is empty",
+		"github.search":                        `name "github.search" contains '.'` + accepted,
+		"a b":                                  `name "a b" contains ' '` + accepted,
+		"a/b":                                  `name "a/b" contains '/'` + accepted,
+		"Wetter_für":                           `name "Wetter_für" contains 'ü'` + accepted,
+		"a\nb":                                 `name "a\nb" contains '\n'` + accepted,
+		"a\xff":                                `name "a\xff" contains '�'` + accepted,
+		strings.Repeat("x", api.MaxToolName+1): `name "xxxxxxxxxxxxxxxxxxxx"… has 65 characters; models accept at most 64`,
 	} {
-		if err := CheckToolName(name); err == nil || err.Error() != says {
+		if err := api.CheckToolName(name); err == nil || err.Error() != says {
 			t.Errorf("%q: %v, want %s", name, err, says)
 		}
 	}
@@ -177,7 +126,7 @@ func TestToolNames_AreThoseOfModels(t *testing.T) {
 
 // The list is in order.
 func TestCatalog_FindsToolsByName(t *testing.T) {
-	c := Catalog{Tools: []Tool{{Name: "b", Version: "1.0.0"}, {Name: "a"}}}
+	c := api.Catalog{Tools: []api.Tool{{Name: "b", Version: "1.0.0"}, {Name: "a"}}}
 	if tool, ok := c.Find("b"); !ok || tool.Version != "1.0.0" {
 		t.Errorf("found %+v, %v", tool, ok)
 	}
@@ -187,17 +136,17 @@ func TestCatalog_FindsToolsByName(t *testing.T) {
 	if got := c.Names(); !slices.Equal(got, []string{"b", "a"}) {
 		t.Errorf("names %v", got)
 	}
-	if got := (Catalog{}).Names(); got == nil || len(got) != 0 {
+	if got := (api.Catalog{}).Names(); got == nil || len(got) != 0 {
 		t.Errorf("names of nothing: %v", got)
 	}
 }
 
 func TestCallOfActivity_ReturnsTheCallOfCallActivityID(t *testing.T) {
 	for n, id := range []string{"1.1", "1.1~1", "1.1~2"} {
-		if got := CallActivityID("1.1", n); got != id {
+		if got := api.CallActivityID("1.1", n); got != id {
 			t.Errorf("activity %d has the ID %s, want %s", n, got, id)
 		}
-		if got := CallOfActivity(id); got != "1.1" {
+		if got := api.CallOfActivity(id); got != "1.1" {
 			t.Errorf("activity %s belongs to call %s", id, got)
 		}
 	}

@@ -2,23 +2,18 @@ package api
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 	"time"
-	"unicode/utf8"
+
+	"github.com/switchyard/switchyard/internal/value/compression"
 )
 
 // packThreshold is the JSON size from which a Packed value is compressed, in bytes. Smaller values
 // stay readable in the Temporal UI.
 const packThreshold = 16 << 10
-
-// maxUnpacked bounds the decompressed size of a value, in bytes. A workflow task decodes and checks
-// so much in time.
-const maxUnpacked = 32 << 20
 
 // Packed is a value whose JSON is compressed if it is large: {"gzip":"<base64>"} instead of the
 // value, which therefore must not be an object that begins with a key "gzip".
@@ -64,10 +59,10 @@ func (p Packed[T]) MarshalJSON() ([]byte, error) {
 	if err != nil || len(plain) < packThreshold {
 		return plain, err
 	}
-	if len(plain) > maxUnpacked {
-		return nil, TooLarge("the value", len(plain), maxUnpacked, "make it smaller")
+	if len(plain) > compression.MaxPlain {
+		return nil, TooLarge("the value", len(plain), compression.MaxPlain, "make it smaller")
 	}
-	compressed, err := compress(plain)
+	compressed, err := compression.Gzip(plain)
 	if err != nil {
 		return nil, err
 	}
@@ -83,73 +78,11 @@ func (p *Packed[T]) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &g); err != nil {
 		return err
 	}
-	plain, err := gunzip(g.Gzip, maxUnpacked)
+	plain, err := compression.Gunzip(g.Gzip, compression.MaxPlain)
 	if err != nil {
 		return fmt.Errorf("decompress: %w", err)
 	}
 	return json.Unmarshal(plain, &p.Value)
-}
-
-// EncodeMessages returns messages as gzipped JSON, the second input of an agent run. Raw bytes take
-// a quarter less of history than a Packed value, which is base64 in JSON. No messages give nil. It
-// fails with validation_error if the JSON has more than 32 MiB, because DecodeMessages does.
-func EncodeMessages(messages []Message) ([]byte, error) {
-	if len(messages) == 0 {
-		return nil, nil
-	}
-	plain, err := EncodeJSON(messages)
-	if err != nil {
-		return nil, err
-	}
-	if len(plain) > maxUnpacked {
-		return nil, TooLarge("the conversation", len(plain), maxUnpacked,
-			"shorten its messages or leave out the oldest ones")
-	}
-	return compress(plain)
-}
-
-// DecodeMessages is the inverse of EncodeMessages; nil gives no messages.
-func DecodeMessages(data []byte) ([]Message, error) {
-	if len(data) == 0 {
-		return nil, nil
-	}
-	plain, err := gunzip(data, maxUnpacked)
-	if err != nil {
-		return nil, fmt.Errorf("decompress: %w", err)
-	}
-	var messages []Message
-	err = json.Unmarshal(plain, &messages)
-	return messages, err
-}
-
-func compress(plain []byte) ([]byte, error) {
-	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		return nil, fmt.Errorf("compress: %w", err)
-	}
-	if _, err := w.Write(plain); err != nil {
-		return nil, fmt.Errorf("compress: %w", err)
-	}
-	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("compress: %w", err)
-	}
-	return b.Bytes(), nil
-}
-
-func gunzip(data []byte, limit int) ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	plain, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(plain) > limit {
-		return nil, fmt.Errorf("the value has more than %d bytes", limit)
-	}
-	return plain, nil
 }
 
 // Duration is a time.Duration that is text ("1m30s") in YAML, JSON and histories.
@@ -188,34 +121,6 @@ const MaxInputs = 2<<20 - 32<<10
 // MaxArguments bounds the arguments of one call, in bytes as a payload has them. The rest of
 // MaxPayload is for what travels with them.
 const MaxArguments = 5 << 18
-
-// JSONSize returns at most how many bytes a JSON value takes in a payload, where some characters
-// are escaped with six bytes.
-func JSONSize(value []byte) int {
-	return len(value) + 5*(bytes.Count(value, []byte{'<'})+bytes.Count(value, []byte{'>'})+
-		bytes.Count(value, []byte{'&'})) + 3*bytes.Count(value, []byte("\u2028")) +
-		3*bytes.Count(value, []byte("\u2029"))
-}
-
-// TextSize returns at most how many bytes a text takes in a payload, with its quotes.
-func TextSize(text string) int {
-	size := len(text) + 2
-	for _, r := range text {
-		switch r {
-		case '"', '\\':
-			size++
-		case '<', '>', '&', utf8.RuneError:
-			size += 5
-		case '\u2028', '\u2029':
-			size += 3
-		default:
-			if r < ' ' {
-				size += 5
-			}
-		}
-	}
-	return size
-}
 
 // TooLarge returns the error of a value that is refused for its size. remedy says what to do.
 func TooLarge(what string, size, limit int, remedy string) *Error {

@@ -2,12 +2,11 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
-	"unicode"
+
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Bounds of questions, in bytes.
@@ -36,7 +35,7 @@ type Question struct {
 
 // Size returns at most how many bytes the question takes in a payload.
 func (q Question) Size() int {
-	return TextSize(q.Text) + TextSize(q.Name) + JSONSize(q.Schema)
+	return jsonvalue.TextSize(q.Text) + jsonvalue.TextSize(q.Name) + jsonvalue.PayloadSize(q.Schema)
 }
 
 // QuestionID returns the id of the nth question, from 1, that a tool asks during a call.
@@ -54,69 +53,6 @@ type Reply struct {
 	By     string     `json:"by"`
 	Auth   AuthMethod `json:"auth,omitempty"`
 	Reason string     `json:"reason,omitempty"`
-}
-
-// Note returns who replied, and why, in a few words.
-func (r Reply) Note() string {
-	what := "answered by "
-	if r.Decline {
-		what = "declined by "
-	}
-	note := what + Shorten(r.By, maxBy) + r.Auth.note()
-	if r.Reason != "" {
-		note += ": " + Shorten(r.Reason, maxReason)
-	}
-	return note
-}
-
-// Denied is the error of a call whose question was declined.
-func (r Reply) Denied() *Error {
-	e := Errorf(ErrApprovalDenied, "%s", r.Note())
-	e.Phase = PhaseExecution
-	return e
-}
-
-// NotAnswered is the error of a question that expired.
-func NotAnswered(tool string, within Duration) *Error {
-	e := Errorf(ErrApprovalTimeout, "the question of %s was not answered within %s", tool, within)
-	e.Phase = PhaseExecution
-	return e
-}
-
-// maxBy and maxReason bound identity and reason, in bytes.
-const (
-	maxBy     = 200
-	maxReason = 2000
-)
-
-// Check returns why a reply is invalid for any question; nil if it is valid.
-func (r Reply) Check() *ReplyError {
-	return malformedReply(
-		replyFault{isBlankIdentity(r.By), "the reply has no name"},
-		replyFault{len(r.By) > maxBy, "the name of the person who replies is too long"},
-		replyFault{!r.Auth.known(), noAuthMethod},
-		replyFault{len(r.Reason) > maxReason, "the reason is too long"},
-		replyFault{r.Decline && len(r.Value) > 0, "a reply either has a value or declines"},
-		replyFault{!r.Decline && len(r.Value) == 0, "the reply neither has a value nor declines"},
-		replyFault{JSONSize(r.Value) > MaxPayload,
-			"the answer is too large: the maximum is 1.5 MiB of JSON"},
-	)
-}
-
-// replyFault is a possible fault of a reply or a decision, and whether it applies.
-type replyFault struct {
-	is      bool
-	message string
-}
-
-// malformedReply returns the first fault that applies; nil if none does.
-func malformedReply(faults ...replyFault) *ReplyError {
-	for _, fault := range faults {
-		if fault.is {
-			return &ReplyError{Type: ReplyMalformed, Message: fault.message}
-		}
-	}
-	return nil
 }
 
 // ReplyErrorType says why a question or a reply was refused. It is the failure type of
@@ -182,14 +118,6 @@ type ReplyDecision struct {
 	Early bool `json:"early,omitempty"`
 }
 
-// isBlankIdentity reports whether a text identifies no person: it has no visible letter or digit.
-func isBlankIdentity(by string) bool {
-	return !strings.ContainsFunc(by, func(r rune) bool {
-		return unicode.In(r, unicode.L, unicode.N) &&
-			!unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
-	})
-}
-
 // AuthMethod is how an identity was established. Empty means that a program on the Temporal server
 // named itself.
 type AuthMethod string
@@ -207,23 +135,6 @@ const (
 	// AuthLoopback is a gateway without authentication, which serves only its own machine.
 	AuthLoopback AuthMethod = "loopback"
 )
-
-// noAuthMethod refuses an AuthMethod that is not known.
-const noAuthMethod = "the method of authentication must be jwt, api_key, oidc, link or loopback, " +
-	"or empty"
-
-// note returns the method in brackets, to follow a name; empty for none.
-func (m AuthMethod) note() string {
-	if m == "" {
-		return ""
-	}
-	return " (" + string(m) + ")"
-}
-
-func (m AuthMethod) known() bool {
-	return m == "" || m == AuthToken || m == AuthKey || m == AuthOIDC || m == AuthLink ||
-		m == AuthLoopback
-}
 
 // Bounds of messages and pauses.
 const (
@@ -245,17 +156,6 @@ type Sent struct {
 	ID string `json:"id,omitempty"`
 }
 
-// Check returns why the message is invalid for any run; nil if it is valid.
-func (s Sent) Check() *ControlError {
-	switch {
-	case strings.TrimSpace(s.Text) == "":
-		return malformed("the message is empty")
-	case len(s.Text) > MaxSentText:
-		return malformed("the message is too long: the maximum is 256 KiB")
-	}
-	return checkBy(s.By)
-}
-
 // Pause says who pauses or resumes a run, and why.
 type Pause struct {
 	By     string `json:"by"`
@@ -266,36 +166,6 @@ type Pause struct {
 	OnServer bool `json:"on_server,omitempty"`
 }
 
-// Note returns who pauses the run, and why, in a few words.
-func (p Pause) Note() string {
-	return actionNote("paused", p.By, p.Reason)
-}
-
-// Check returns why the pause is invalid; nil if it is valid.
-func (p Pause) Check() *ControlError {
-	if len(p.Reason) > maxPauseReason {
-		return malformed("the reason is too long")
-	}
-	return checkBy(p.By)
-}
-
-// maxPauseReason is the longest reason that servers accept, in bytes.
-const maxPauseReason = 1000
-
-func checkBy(by string) *ControlError {
-	switch {
-	case strings.TrimSpace(by) == "":
-		return malformed("the name of the caller is missing")
-	case len(by) > maxBy:
-		return malformed("the name of the caller is too long")
-	}
-	return nil
-}
-
-func malformed(message string) *ControlError {
-	return &ControlError{Type: ControlMalformed, Message: message}
-}
-
 // CloseInstance asks a run to close one of its instances. Running calls on it may end first, and
 // the next call gets a new instance.
 type CloseInstance struct {
@@ -303,31 +173,6 @@ type CloseInstance struct {
 	Instance string `json:"instance"`
 	By       string `json:"by"`
 	Reason   string `json:"reason,omitempty"`
-}
-
-// Note returns who closes the instance, and why, in a few words.
-func (c CloseInstance) Note() string {
-	return actionNote("closed", c.By, c.Reason)
-}
-
-// actionNote says in one line what a person did and why, for example "paused by ana: too slow".
-func actionNote(action, by, reason string) string {
-	note := action + " by " + Shorten(by, maxBy)
-	if reason != "" {
-		note += ": " + Shorten(reason, maxPauseReason)
-	}
-	return note
-}
-
-// Check returns why the request is invalid for any run; nil if it is valid.
-func (c CloseInstance) Check() *ControlError {
-	switch {
-	case strings.TrimSpace(c.Instance) == "":
-		return malformed("the name of the instance is missing")
-	case len(c.Reason) > maxPauseReason:
-		return malformed("the reason is too long")
-	}
-	return checkBy(c.By)
 }
 
 // ControlErrorType says why a run rejected a message, a pause, a resume, the close of an instance,
@@ -371,16 +216,3 @@ type ControlError struct {
 }
 
 func (e *ControlError) Error() string { return e.Message }
-
-type questionKey struct{}
-
-// WithQuestionName returns a context in which questions have a name that the tool gives them.
-func WithQuestionName(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, questionKey{}, name)
-}
-
-// QuestionName returns the name of the questions of a context; empty for none.
-func QuestionName(ctx context.Context) string {
-	name, _ := ctx.Value(questionKey{}).(string)
-	return name
-}

@@ -1,12 +1,9 @@
 package api
 
 import (
-	"cmp"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -90,35 +87,8 @@ type Approver struct {
 	Auth AuthMethod `json:"auth,omitempty"`
 }
 
-// Fault returns why no identity can fit the approver; empty if one can.
-func (a Approver) Fault() string {
-	known := []UserRole{"", RoleViewer, RoleOperator, RoleApprover}
-	switch {
-	case a.Name+string(a.Role)+string(a.Auth) == "" && len(a.Claims) == 0:
-		return "an approver needs name, role, claims or auth"
-	case !slices.Contains(known, a.Role):
-		return fmt.Sprintf("the role of an approver is viewer, operator or approver, not %.40q",
-			a.Role)
-	case !a.Auth.known():
-		return noAuthMethod
-	case len(a.Name) > maxBy:
-		return fmt.Sprintf("the name of an approver has at most %d bytes", maxBy)
-	}
-	return ""
-}
-
 // MaxApprovers bounds the approvers of one rule.
 const MaxApprovers = 50
-
-// fits reports whether the one who decides is such an approver.
-func (a Approver) fits(d Decision) bool {
-	accepted := d.Auth == AuthOIDC || d.Auth == AuthToken || d.Auth == AuthKey
-	if a.Auth != "" {
-		accepted = d.Auth == a.Auth
-	}
-	return accepted && (a.Name == "" || a.Name == d.By) &&
-		(a.Role == "" || slices.Contains(d.Roles, a.Role)) && HasClaims(d.Claims, a.Claims)
-}
 
 // String describes the approver in a few words.
 func (a Approver) String() string {
@@ -154,41 +124,6 @@ func (r ApproverRule) String() string {
 	return strings.Join(words, ", or ")
 }
 
-// HasClaims reports whether claims have one of the wanted values for each name. A claim is a value,
-// or a list of values.
-func HasClaims(claims map[string]any, wanted map[string][]string) bool {
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		values := wanted[name]
-		given, ok := claims[name].([]any)
-		if !ok {
-			given = []any{claims[name]}
-		}
-		if !slices.ContainsFunc(given, func(g any) bool {
-			text := claimText(g)
-			return text != "" && slices.Contains(values, text)
-		}) {
-			return false
-		}
-	}
-	return true
-}
-
-// claimText returns a scalar claim as text; empty for others. Numbers are json.Number where the
-// gateway reads them, and float64 in a history.
-func claimText(claim any) string {
-	switch claim := claim.(type) {
-	case string:
-		return claim
-	case json.Number:
-		return claim.String()
-	case float64:
-		return strconv.FormatFloat(claim, 'f', -1, 64)
-	case bool:
-		return strconv.FormatBool(claim)
-	}
-	return ""
-}
-
 // PolicyAction is what a rule did to a call. It is recorded with the admission decision.
 type PolicyAction struct {
 	Rule    string       `json:"rule"`
@@ -201,29 +136,6 @@ type PolicyAction struct {
 	// Saw are the answers that a rule about earlier calls got.
 	Saw string `json:"saw,omitempty"`
 }
-
-// PoliciesSaid returns the messages of the rules with some effects, one after the other; empty if
-// there are none.
-func PoliciesSaid(met []PolicyAction, effects ...PolicyEffect) string {
-	var texts []string
-	for _, p := range met {
-		if !slices.Contains(effects, p.Effect) || p.AllowedBy != "" {
-			continue
-		}
-		text := fmt.Sprintf("the policy %q %s: %s", p.Rule, cmp.Or(policySaying[p.Effect],
-			string(p.Effect)), p.Message)
-		if p.Failure != "" {
-			text = fmt.Sprintf(
-				"the policy %q denies this call because it cannot be evaluated: %s (its message: %s)",
-				p.Rule, p.Failure, p.Message)
-		}
-		texts = append(texts, text)
-	}
-	return strings.Join(texts, "; ")
-}
-
-var policySaying = map[PolicyEffect]string{PolicyDeny: "says", PolicyAsk: "asks for approval",
-	PolicyWarn: "warns", PolicyAllow: "allows the call"}
 
 // PastCalls counts the calls of a run by tool, for policies.
 type PastCalls struct {
@@ -381,10 +293,4 @@ type ValueSources struct {
 	// sources only where a rule asks for short values.
 	Short   bool          `json:"short,omitempty"`
 	Sources []ValueSource `json:"sources"`
-}
-
-// KeepContents reports whether one of the rules reads contents of the run: arguments and results of
-// earlier calls, what people wrote, or values of variables.
-func KeepContents(rules []PolicyRule) bool {
-	return slices.ContainsFunc(rules, func(r PolicyRule) bool { return r.ReadsContents })
 }

@@ -1,12 +1,7 @@
 package api
 
 import (
-	"crypto/sha256"
 	"encoding/json"
-	"fmt"
-	"regexp"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -267,94 +262,4 @@ type SpanContext struct {
 	Trace, Span []byte
 	// Flags are two hexadecimal digits, such as 01 for a trace that is recorded.
 	Flags string
-}
-
-var traceparent = regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$`)
-
-// ParseTraceparent reads a W3C traceparent; false if it is none, or has an ID of zeros.
-func ParseTraceparent(text string) (SpanContext, bool) {
-	m := traceparent.FindStringSubmatch(text)
-	if m == nil || strings.Trim(m[1], "0") == "" || strings.Trim(m[2], "0") == "" {
-		return SpanContext{}, false
-	}
-	c := SpanContext{Flags: m[3]}
-	_, errTrace := fmt.Sscanf(m[1], "%x", &c.Trace)
-	_, errSpan := fmt.Sscanf(m[2], "%x", &c.Span)
-	return c, errTrace == nil && errSpan == nil
-}
-
-// TraceID returns the ID of the trace of a tree of runs without a traceparent. root is the ID of
-// the first execution of the run at the top.
-func TraceID(root string) []byte { return spanDigest("trace", root)[:16] }
-
-// SpanID returns the ID of the span of a part of a run, which is the ID of its first execution. The
-// part of the run itself is empty, that of a call is CallSpan.
-func SpanID(run, part string) []byte { return spanDigest("span", run, part)[:8] }
-
-// CallSpan returns the part of a run that is a call.
-func CallSpan(callID string) string { return "call " + callID }
-
-// spanDigest returns the SHA-256 of texts with their lengths, so that different lists differ.
-func spanDigest(parts ...string) []byte {
-	h := sha256.New()
-	for _, p := range parts {
-		fmt.Fprintf(h, "%d:%s", len(p), p) // a hash never fails
-	}
-	return h.Sum(nil)
-}
-
-// Traceparent returns the W3C traceparent for requests on behalf of a call: in the trace of the
-// call, below its span. It depends on what is recorded only, so that each attempt and each replay
-// has the same.
-func (o Origin) Traceparent(callID string) string {
-	c, ok := ParseTraceparent(o.Trace)
-	if !ok {
-		c = SpanContext{Trace: TraceID(o.Run), Flags: "01"}
-	}
-	return fmt.Sprintf("00-%x-%x-%s", c.Trace, SpanID(o.Run, CallSpan(callID)), c.Flags)
-}
-
-// Clearings describes clearings in a list.
-func Clearings(list []Clearing) string {
-	texts := make([]string, len(list))
-	for i, c := range list {
-		texts[i] = c.String()
-	}
-	return strings.Join(texts, ", ")
-}
-
-// ClearedLabels returns the labels that the call and its approval have cleared.
-func (r Record) ClearedLabels() (all []Clearing) {
-	if r.Result != nil {
-		all = r.Result.Cleared
-	}
-	if r.Approval != nil {
-		all = slices.Concat(all, r.Approval.Cleared)
-	}
-	return all
-}
-
-// EmittedOf returns the labels that an executed call gives its run, of those of its tool: all of
-// them, without those whose conditions are known to be false.
-func (o CallOutcome) EmittedOf(labels []string) []string {
-	if o.Error != nil || o.Result == nil {
-		return labels
-	}
-	parts := o.Result.Parts
-	if len(parts) == 0 {
-		parts = []CallOutcome{o}
-	}
-	return slices.DeleteFunc(slices.Clone(labels), func(label string) bool {
-		return !slices.ContainsFunc(parts, func(p CallOutcome) bool {
-			return p.Error != nil || p.Result == nil ||
-				!slices.Contains(p.Result.NotEmitted, label)
-		})
-	})
-}
-
-// Clear has the approval clear labels, and tells the people who decide.
-func (n *ApprovalNeed) Clear(labels []Clearing) {
-	if n.Clears = labels; len(labels) > 0 {
-		n.Text += "\napproving the call clears labels of the run: " + Clearings(labels)
-	}
 }

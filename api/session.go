@@ -1,11 +1,6 @@
 package api
 
-import (
-	"fmt"
-	"regexp"
-	"strings"
-	"time"
-)
+import "time"
 
 // Session is what the input of a session run has instead of an agent, a plan or a call. The calls
 // of the run arrive as SubmitCallsUpdate.
@@ -27,10 +22,6 @@ const DefaultSessionIdleTimeout = Duration(30 * time.Minute)
 const (
 	// MaxSessionInFlight bounds the calls of a session that have not ended.
 	MaxSessionInFlight = 500
-	// maxSessionKey bounds SessionCall.Key, in bytes.
-	maxSessionKey = 256
-	// maxSessionWait bounds SessionCall.Wait.
-	maxSessionWait = Duration(10 * time.Minute)
 )
 
 // SessionCall is one of the calls of a SubmitCallsUpdate.
@@ -56,38 +47,6 @@ type SessionCall struct {
 	MCP   *MCPMessage `json:"mcp,omitempty"`
 	// New says that the ID is random and was never submitted, so that no session can know it.
 	New bool `json:"-"`
-}
-
-// sessionCallID is what the IDs of session calls match. IDs of activities of the run itself have a
-// slash, a dot, or are those of steps.
-var sessionCallID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
-func validSessionCallID(id string) bool {
-	return sessionCallID.MatchString(id) && id != SummaryStepID && id != LimitCall &&
-		StepTurn(id) == 0
-}
-
-// Check returns why the call is invalid for any session; nil if it is valid.
-func (c SessionCall) Check() *ControlError {
-	switch {
-	case !validSessionCallID(c.ID):
-		return malformed(fmt.Sprintf("the call id %q is invalid: use 1 to 64 letters, digits, "+
-			"- and _, and none of summary, limit and turn-N", Shorten(c.ID, 100)))
-	case strings.TrimSpace(c.Tool) == "":
-		return malformed("the tool of the call is missing")
-	case c.Caller.ID == "":
-		return malformed("the caller of the call is missing")
-	case len(c.Arguments) > MaxArguments:
-		return malformed(fmt.Sprintf("the arguments have %d bytes; the maximum is %d",
-			len(c.Arguments), MaxArguments))
-	case len(c.Key) > maxSessionKey:
-		return malformed(fmt.Sprintf("the key has %d bytes; the maximum is %d", len(c.Key),
-			maxSessionKey))
-	case c.Wait < 0 || c.Wait > maxSessionWait:
-		return malformed(fmt.Sprintf("the wait of %s is not between 0s and %s", c.Wait,
-			maxSessionWait))
-	}
-	return nil
 }
 
 // SessionCallState is the state of a call of a session.
@@ -134,12 +93,6 @@ type CancelCall struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Check returns why the request is invalid; nil if it is valid.
-func (c CancelCall) Check() *ControlError { return Pause{By: c.By, Reason: c.Reason}.Check() }
-
-// Note returns who cancelled the call, and why, in a few words.
-func (c CancelCall) Note() string { return actionNote("cancelled", c.By, c.Reason) }
-
 // LeaveCall is the argument of LeaveCallUpdate: the client of a submitted call is gone without its
 // result. The call goes on. If it is a once call, and the clients of all calls that repeat it are
 // gone, too, the next equal call gets its result, up to five minutes after its end.
@@ -154,14 +107,6 @@ type EndSession struct {
 	By     string   `json:"by"`
 	Reason string   `json:"reason,omitempty"`
 	Grace  Duration `json:"grace,omitzero"`
-}
-
-// Check returns why the request is invalid; nil if it is valid.
-func (e EndSession) Check() *ControlError {
-	if e.Grace < 0 {
-		return malformed("the grace is negative")
-	}
-	return Pause{By: e.By, Reason: e.Reason}.Check()
 }
 
 // SessionState is the part of a ContinueState that only sessions have.

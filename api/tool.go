@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/switchyard/switchyard/internal/value/redaction"
 )
 
 // Status says whether a tool may be called.
@@ -150,8 +152,8 @@ type Tool struct {
 	Sensitive []string `json:"sensitive,omitempty"`
 	// Mask says which parts of those parameters are sensitive, if not all; see ArgumentMask.
 	// OutputMask says which parts of a result are sensitive.
-	Mask       *Mask `json:"mask,omitempty"`
-	OutputMask *Mask `json:"output_mask,omitempty"`
+	Mask       *redaction.Mask `json:"mask,omitempty"`
+	OutputMask *redaction.Mask `json:"output_mask,omitempty"`
 	// Spec is the toolspec as JSON, in the form that package toolspecs decodes.
 	Spec json.RawMessage `json:"spec"`
 }
@@ -199,7 +201,7 @@ func CheckToolName(name string) error {
 			len(name), MaxToolName)
 	}
 	for _, r := range name {
-		if !isNameRune(r) {
+		if !IsNameRune(r) {
 			return fmt.Errorf(
 				"name %q contains %q; models accept only letters, digits, _ and - (github.search becomes github_search)",
 				name, r)
@@ -208,7 +210,7 @@ func CheckToolName(name string) error {
 	return nil
 }
 
-func isNameRune(r rune) bool {
+func IsNameRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' ||
 		r == '-'
 }
@@ -247,33 +249,6 @@ type Progress struct {
 // inherit its workflow's.
 const FairnessAll = "all"
 
-// PriorityAt is the inverse of Priority.Level. Levels that Switchyard does not use are low; zero is
-// normal, as in Temporal.
-func PriorityAt(level int) Priority {
-	switch {
-	case level <= 0:
-		return PriorityNormal
-	case level > len(Priorities):
-		return PriorityLow
-	}
-	return Priorities[level-1]
-}
-
-// RunPriority returns the priority of a run: that of its input, else that of its workflow, whose
-// level is zero without one. Empty leaves it to the tools.
-func RunPriority(input Priority, level int) Priority {
-	if input == "" && level > 0 {
-		return PriorityAt(level)
-	}
-	return input
-}
-
-// PriorityOf returns the priority of a call: that of its plan, else of its run, else of its tool,
-// else normal.
-func PriorityOf(c Call, run Priority, t Tool) Priority {
-	return cmp.Or(c.Priority, run, t.Priority, PriorityNormal)
-}
-
 // Batch declares how calls of one turn to a tool are batched (requirement G3): calls whose other
 // arguments are equal become one, whose list has the elements of all of them. The output is a list
 // with one element for each.
@@ -296,111 +271,10 @@ type Part struct {
 	Elements int `json:"elements"`
 }
 
-// Elements returns the list in a call's arguments, and the other arguments in a canonical form. The
-// error says that there is no such list.
-func (b Batch) Elements(arguments json.RawMessage) (list []any, others string, err error) {
-	value, err := DecodeJSON(arguments)
-	if err != nil {
-		return nil, "", err
-	}
-	object, ok := value.(map[string]any)
-	if !ok {
-		return nil, "", fmt.Errorf("the arguments are not an object")
-	}
-	if list, ok = object[b.Argument].([]any); !ok {
-		return nil, "", fmt.Errorf("the argument %s is not a list", b.Argument)
-	}
-	delete(object, b.Argument)
-	data, err := EncodeJSON(object)
-	return list, string(data), err
-}
-
-// With returns arguments with another list.
-func (b Batch) With(arguments json.RawMessage, list []any) (json.RawMessage, error) {
-	value, err := DecodeJSON(arguments)
-	if err != nil {
-		return nil, err
-	}
-	object, ok := value.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("the arguments are not an object")
-	}
-	object[b.Argument] = list
-	return EncodeJSON(object)
-}
-
-// PartOf returns the outcome of one batched call; o is the outcome of the batch.
-func (o CallOutcome) PartOf(id string) CallOutcome {
-	own := CallOutcome{ID: id, Tool: o.Tool}
-	if o.Error != nil {
-		e := *o.Error
-		own.Error = &e
-		return own
-	}
-	for _, part := range o.Result.Parts {
-		if part.ID == id {
-			return part
-		}
-	}
-	own.Error = Errorf(ErrInvalidOutput,
-		"the call was batched with others, and the worker did not return its part of the result")
-	own.Error.Phase = PhasePostExecution
-	return own
-}
-
-// MaxRequeues bounds how often a call that its workers returned is scheduled again.
-const MaxRequeues = 20
-
-// maxRestarts bounds how often a call with effect once that failed before it started is scheduled
-// again. Its activity has one attempt, because the server cannot tell whether an attempt started.
-const maxRestarts = 2
-
 // Attempts returns how many attempts the server makes of a call of the tool.
 func (t Tool) Attempts() int {
 	if t.Effect == EffectOnce {
 		return 1
 	}
 	return max(t.Retry.MaxAttempts, 1)
-}
-
-// Requeues reports whether a run schedules a call of the tool again that failed with e and was
-// scheduled again n times before: a worker returned the call, or the call has effect once, did not
-// start, and may succeed at another attempt. A call that the run itself makes, for a purpose, is
-// also scheduled again if what it needs is not there, because nothing else makes it.
-func (t Tool) Requeues(e *Error, purpose Purpose, n int) bool {
-	switch {
-	case e.Requeue, purpose != "" && t.schedulable() && e.lacksProvision():
-		return n < MaxRequeues
-	case e.NotStarted && e.Retryable:
-		return t.Effect == EffectOnce && t.schedulable() && n < maxRestarts
-	}
-	return false
-}
-
-// lacksProvision reports whether the call was not made for want of what the platform has to
-// provide, such as a toolspec or a session with an MCP server.
-func (e *Error) lacksProvision() bool {
-	missing := e.Type == ErrPreconditionFailed || e.Type == ErrExecutorNotFound
-	return missing && e.NotStarted && e.Retryable
-}
-
-// maxLost bounds how often a repeatable call or a model step whose workers were lost is scheduled
-// again.
-const maxLost = 3
-
-// RequeuesStep reports whether a run schedules a model step again that failed with f because its
-// workers were lost, and was scheduled again for that reason n times before.
-func (f ActivityFailure) RequeuesStep(n int) bool {
-	return f.Timeout == TimeoutHeartbeat && n < maxLost
-}
-
-// RequeuesLost reports whether a run schedules a call of the tool again that failed with e because
-// its workers were lost, and was scheduled again for that reason n times before. The server counts
-// a lost attempt as one of the retry policy, also if the tool never started: a worker that is cut
-// off from the server loses one attempt for each of its open polls. A call that was refused because
-// its instance was lost before is not scheduled again.
-func (t Tool) RequeuesLost(e *Error, n int) bool {
-	repeatable := t.Effect == EffectRead || t.Effect == EffectIdempotent
-	return e.Type == ErrWorkerLost && !e.Requeue && !e.NotStarted && repeatable &&
-		t.schedulable() && n < maxLost
 }

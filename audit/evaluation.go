@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	"github.com/switchyard/switchyard/internal/value/visibility"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -141,7 +142,7 @@ func decisionsOn(
 ) error {
 	quoted := make([]string, len(runIDs))
 	for i, id := range runIDs {
-		quoted[i] = api.QueryText(api.EvaluationWorkflowID(id))
+		quoted[i] = visibility.Quote(api.EvaluationWorkflowID(id))
 	}
 	query := fmt.Sprintf(
 		"WorkflowType = '%s' AND WorkflowId IN (%s)",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	"github.com/switchyard/switchyard/internal/value/visibility"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -27,7 +28,7 @@ type ForkedRun struct {
 func Forks(ctx context.Context, c client.Client, namespace, workflowID, runID string) ([]ForkedRun,
 	error) {
 	request := &workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace,
-		Query: api.QueryPrefix("WorkflowId", api.ForkPrefix(workflowID)) + " AND WorkflowType = '" +
+		Query: visibility.Prefix("WorkflowId", api.ForkPrefix(workflowID)) + " AND WorkflowType = '" +
 			api.AgentWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"}
 	var forks []ForkedRun
 	for {

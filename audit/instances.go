@@ -9,6 +9,8 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/core/queues"
+	"github.com/switchyard/switchyard/internal/value/visibility"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -47,7 +49,7 @@ func Instances(ctx context.Context, c client.Client, workflowID, runID string) (
 		switch name := a.GetActivityType().GetName(); {
 		case name == api.HostInstanceActivity:
 			list = append(list, hosted(a, info.GetTaskQueue()))
-		case history.IsTool(name) && api.IsInstanceQueue(queue):
+		case history.IsTool(name) && queues.IsInstance(queue):
 			instance := queue[strings.LastIndex(queue, "/")+1:]
 			calls[instance] = append(calls[instance],
 				api.CallOfActivity(a.GetActivityId()))
@@ -71,8 +73,8 @@ func Instances(ctx context.Context, c client.Client, workflowID, runID string) (
 // hosted returns the instance that an activity hosts for a workflow with the task queue base.
 func hosted(a *workflowpb.PendingActivityInfo, base string) Instance {
 	queue := a.GetActivityOptions().GetTaskQueue().GetName()
-	i := Instance{Name: api.HostedInstance(a.GetActivityId()),
-		Lane: api.LaneOfHostQueue(base, queue), Worker: a.GetLastWorkerIdentity()}
+	i := Instance{Name: queues.HostedInstance(a.GetActivityId()),
+		Lane: queues.LaneOfHostQueue(base, queue), Worker: a.GetLastWorkerIdentity()}
 	i.State, i.Since = activityState(a)
 	return i
 }
@@ -84,7 +86,7 @@ func keptInstances(ctx context.Context, c client.Client, base,
 	prefix := api.InstanceWorkflowPrefix(base, conversation)
 	request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf(
 		"WorkflowType = '%s' AND ExecutionStatus = 'Running' AND %s",
-		api.InstanceWorkflow, api.QueryPrefix("WorkflowId", prefix))}
+		api.InstanceWorkflow, visibility.Prefix("WorkflowId", prefix))}
 	for {
 		page, err := c.ListWorkflow(ctx, request)
 		if err != nil {

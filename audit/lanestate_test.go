@@ -11,6 +11,8 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/workflows"
@@ -88,7 +90,7 @@ func (h *laneNames) hostInstance(
 	h.Cleanup(release)
 	w := worker.New(
 		h.client,
-		api.SlotsQueue(laneBase, lane),
+		queues.Slots(laneBase, lane),
 		worker.Options{Identity: identity, DisableWorkflowWorker: true},
 	)
 	w.RegisterActivityWithOptions(
@@ -184,7 +186,7 @@ func TestLaneWithLimit_SumsItsGroups(t *testing.T) {
 	stop := h.hostInstance("http", "holder", func(group int) api.SlotsState {
 		return api.SlotsState{
 			Fence: int64(group) + 7,
-			Slots: lane.Share(group, 2),
+			Slots: lanerules.Share(lane, group, 2),
 			LaneCounts: api.LaneCounts{
 				Running:         2 - group,
 				Waiting:         group,
@@ -195,7 +197,7 @@ func TestLaneWithLimit_SumsItsGroups(t *testing.T) {
 			},
 		}
 	})
-	h.execute("calls", callsWorkflow, lane.TaskQueue(laneBase, ""), 5)
+	h.execute("calls", callsWorkflow, lanerules.TaskQueue(lane, laneBase, ""), 5)
 	s := h.until(given, "held", func(s lanestate.State) bool {
 		return s.ServedGroups() == 2 && s.Counts.Acquired == 20 && s.Queued == 5
 	})
@@ -244,7 +246,7 @@ func TestKeyedLane_CountsTheCallsOfItsKeys(t *testing.T) {
 	sum := int64(0)
 	for i := range 10 {
 		h.execute(fmt.Sprint("calls-", i), callsWorkflow,
-			lane.TaskQueue(laneBase, fmt.Sprint("phone-", i)), i+1)
+			lanerules.TaskQueue(lane, laneBase, fmt.Sprint("phone-", i)), i+1)
 		sum += int64(i + 1)
 	}
 	s := h.until(lane, "waiting calls", func(s lanestate.State) bool {
@@ -272,7 +274,7 @@ func TestLanesWithKeepers_AreFound(t *testing.T) {
 	)
 	w := worker.New(
 		h.client,
-		api.Queue(laneBase, "gpu"),
+		queues.Lane(laneBase, "gpu"),
 		worker.Options{Identity: "plain", DisableWorkflowWorker: true},
 	)
 	w.RegisterActivityWithOptions(

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
@@ -228,7 +229,7 @@ func functions() []tool.Function {
 			},
 		),
 		tool.NewFunction("flaky", func(ctx context.Context, _ struct{}) (string, error) {
-			if call, _ := api.ContextOf(ctx); call.Attempt == 1 {
+			if call, _ := callcontext.From(ctx); call.Attempt == 1 {
 				return "", api.Transient(errors.New("not yet"), 0)
 			}
 			return "now", nil

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/value/display"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -26,7 +26,7 @@ type UnreadRun struct {
 }
 
 func (e *UnreadError) Error() string {
-	return fmt.Sprintf("%s cannot be read, such as %q: %v", api.Plural(len(e.Runs), "run"),
+	return fmt.Sprintf("%s cannot be read, such as %q: %v", display.Plural(len(e.Runs), "run"),
 		e.Runs[0].WorkflowID, e.Runs[0].Err)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -57,7 +58,7 @@ var inquire = tool.NewFunction("inquire", func(ctx context.Context, in struct {
 	Password string `json:"password,omitzero"`
 }) (string, error) {
 	reply, err := tool.Ask(ctx, in.Question, nil)
-	return api.PlainText(reply.Value), err
+	return jsonvalue.Plain(reply.Value), err
 })
 
 // withPeople returns an agent that asks people.

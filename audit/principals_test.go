@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/value/display"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -91,7 +92,7 @@ func listed(t *testing.T, s *ledgerServer) string {
 			texts = append(texts, err.Error())
 			continue
 		}
-		texts = append(texts, used.Principal+" "+api.Thousands(used.Periods[0].Tokens))
+		texts = append(texts, used.Principal+" "+display.Thousands(used.Periods[0].Tokens))
 	}
 	return strings.Join(texts, ", ")
 }

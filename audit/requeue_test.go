@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -181,7 +182,7 @@ func TestRequeuedCall_HasNoWaitAfterAttempts(t *testing.T) {
 // waited all the time.
 func TestRequeuedTooOften_EndsTheRecord(t *testing.T) {
 	w := newTale(t)
-	for range api.MaxRequeues + 1 {
+	for range failures.MaxRequeues + 1 {
 		w.schedule(nil)
 		w.start(1, 1)
 		w.fail(1, requeue)
@@ -191,8 +192,8 @@ func TestRequeuedTooOften_EndsTheRecord(t *testing.T) {
 		t.Fatalf("%d records, %d starts", len(records), starts)
 	}
 	r := records[0]
-	if r.Status != api.CallFailed || !r.Error.NotStarted || r.Attempts != api.MaxRequeues+1 ||
-		r.QueueWait != seconds(2*api.MaxRequeues+2) ||
+	if r.Status != api.CallFailed || !r.Error.NotStarted || r.Attempts != failures.MaxRequeues+1 ||
+		r.QueueWait != seconds(2*failures.MaxRequeues+2) ||
 		r.Duration != 0 {
 		t.Errorf("the record is %+v", r)
 	}

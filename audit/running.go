@@ -7,6 +7,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -151,7 +152,7 @@ func runningActivity(a *workflowpb.PendingActivityInfo, base string) Running {
 		r.Kind, r.Tool, r.Live = KindStep, "", live(a)
 	}
 	if r.Queue != "" {
-		r.Lane = api.LaneOf(base, r.Queue)
+		r.Lane = queues.LaneName(base, r.Queue)
 	}
 	r.State, r.Since = activityState(a)
 	return r

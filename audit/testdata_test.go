@@ -11,6 +11,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/test/golden"
 	library "github.com/switchyard/switchyard/internal/test/histories"
 	historypb "go.temporal.io/api/history/v1"
@@ -295,7 +296,7 @@ func line(e api.Event) string {
 		text += fmt.Sprintf(" question=%s %q schema=%d", q.ID, q.Text, len(q.Schema))
 	}
 	if e.Reply != nil {
-		text += fmt.Sprintf(" %q value=%d", e.Reply.Note(), len(e.Reply.Value))
+		text += fmt.Sprintf(" %q value=%d", people.ReplyNote(*e.Reply), len(e.Reply.Value))
 	}
 	if e.Record != nil {
 		text += recordLine(*e.Record)

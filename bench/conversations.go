@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
-
-	"github.com/switchyard/switchyard/api"
 )
 
 // continuedBytes is the size of the conversation that runs continue, runsOfConversation their
@@ -100,7 +100,7 @@ func (y *yard) converse(ctx context.Context, last *api.LastRun,
 	input.Agent.Tools = nil
 	inputs := []any{&input}
 	if earlier != nil {
-		messages, err := api.EncodeMessages(earlier)
+		messages, err := codec.EncodeMessages(earlier)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
 )
 
 // measureGrowth compares the history bytes per turn of a long run and a short one.
@@ -28,7 +29,7 @@ const (
 // measureLongConversation runs 100 turns of 5 KB results after a conversation of 0.8 MB of real
 // text.
 func measureLongConversation(ctx context.Context, l *lab) (map[string]float64, error) {
-	conversation, err := api.EncodeMessages(talk(conversationBytes))
+	conversation, err := codec.EncodeMessages(talk(conversationBytes))
 	if err != nil {
 		return nil, err
 	}

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"go.temporal.io/sdk/client"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
+	"go.temporal.io/sdk/client"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 // longRun runs turns with 5 KB results after a conversation of 0.8 MB of real text, and compares
 // the history bytes per turn across the executions of the chain: maximum ÷ minimum.
 func (l *lab) longRun(ctx context.Context, turns int) (map[string]float64, error) {
-	conversation, err := api.EncodeMessages(talk(conversationBytes))
+	conversation, err := codec.EncodeMessages(talk(conversationBytes))
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func measureLongRun(ctx context.Context, l *lab) (map[string]float64, error) {
 // the activity to its end, by the server's clock, the median over a run with a conversation of 1
 // MB.
 func measureStep(ctx context.Context, l *lab) (map[string]float64, error) {
-	conversation, err := api.EncodeMessages(talk(stepConversation))
+	conversation, err := codec.EncodeMessages(talk(stepConversation))
 	if err != nil {
 		return nil, err
 	}

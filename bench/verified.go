@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -102,7 +103,7 @@ func (y *yard) payAtOnce(ctx context.Context, calls int) error {
 
 // serveElsewhere executes the calls of the lane elsewhere in this process: payments get lost.
 func (y *yard) serveElsewhere() (stop func(), err error) {
-	w := worker.New(y.client, api.Queue(yardQueue, "elsewhere"),
+	w := worker.New(y.client, queues.Lane(yardQueue, "elsewhere"),
 		worker.Options{DisableWorkflowWorker: true, MaxConcurrentActivityTaskPollers: 5})
 	w.RegisterDynamicActivity(func(ctx context.Context, _ converter.EncodedValues) (api.Result,
 		error) {

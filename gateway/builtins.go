@@ -8,6 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -86,7 +88,7 @@ func (r *request) findTools(args json.RawMessage) (mcp.Result, error) {
 		found = append(found, foundTool{all[i].Spec.Name, all[i].Spec.Description,
 			all[i].InputSchema()})
 	}
-	output, err := api.EncodeJSON(map[string]any{"tools": found, "searched": len(all)})
+	output, err := jsonvalue.Encode(map[string]any{"tools": found, "searched": len(all)})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +107,7 @@ func (r *request) find(name string) (*toolspecs.Compiled, error) {
 			return t, nil
 		}
 	}
-	return nil, invalid(fmt.Sprintf("unknown tool %q", api.Shorten(name, 100)))
+	return nil, invalid(fmt.Sprintf("unknown tool %q", display.Shorten(name, 100)))
 }
 
 // inner returns the call that a call of call_tool makes.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -133,7 +134,7 @@ func (r *request) start(tool *toolspecs.Compiled, args json.RawMessage, digest s
 	}
 	c := &openCall{request: r, session: r.run, id: submitted.ID, submission: submitted.ID,
 		keyed: keyed, tool: tool, began: time.Now(), requestDigest: digest}
-	if fault := submitted.Check(); fault != nil {
+	if fault := people.CheckSessionCall(submitted); fault != nil {
 		return nil, nil, invalid(fault.Error())
 	}
 	var err error

@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/routes"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -126,7 +127,7 @@ func (f *fakeSessions) Decide(_ context.Context, run string, d api.Decision) err
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, a := range f.approvals {
-		if e := a.Refusal(d, a.Caller); e != nil {
+		if e := people.RefuseDecision(a.Approval.ApprovalNeed, d, a.Caller); e != nil {
 			return e
 		}
 	}

@@ -12,10 +12,10 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/wire"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/internal/panics"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // allowedMethods are the methods of HTTP that the gateway serves.
@@ -79,7 +79,7 @@ func acceptOlder(w http.ResponseWriter, m wire.Message) bool {
 	switch {
 	case m.IsCall() && !known:
 		wire.Refuse(w, http.StatusOK, m.ID, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,
-			Message: fmt.Sprintf("there is no method %q", api.Shorten(m.Method, 100))})
+			Message: fmt.Sprintf("there is no method %q", display.Shorten(m.Method, 100))})
 	case isTooLargeToKeep(m):
 		wire.Refuse(w, http.StatusBadRequest, m.ID, &jsonrpc.Error{
 			Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(
@@ -126,7 +126,7 @@ func readMessage(w http.ResponseWriter, r *http.Request, h *httpRequest) bool {
 
 func unsupportedVersion(version string) *jsonrpc.Error {
 	data, err := json.Marshal(mcp.UnsupportedProtocolVersionData{
-		Supported: mcp.SupportedProtocolVersions(), Requested: api.Shorten(version, 100)})
+		Supported: mcp.SupportedProtocolVersions(), Requested: display.Shorten(version, 100)})
 	if err != nil { // texts can be encoded
 		panic(err)
 	}

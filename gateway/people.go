@@ -10,7 +10,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/panics"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // replyName is the name of the one question of a result, if the tool gives it none.
@@ -62,7 +64,7 @@ func (c *openCall) mayApprove() bool {
 	need := c.status.Approval
 	d := c.denial(need)
 	d.Kind = api.DecisionApprove
-	return need.Refusal(d, c.caller) == nil
+	return people.RefuseDecision(need.ApprovalNeed, d, c.caller) == nil
 }
 
 // hasQuestion reports whether the client can be asked something that it was not asked before.
@@ -243,7 +245,7 @@ func isBusy(err error) bool {
 func (c *openCall) answer(ask string, res *mcp.ElicitResult) (func(context.Context) error, error) {
 	if res.Action != "accept" && res.Action != "decline" {
 		return nil, invalid(fmt.Sprintf("the action %q is unknown: use accept, decline or cancel",
-			api.Shorten(res.Action, 100)))
+			display.Shorten(res.Action, 100)))
 	}
 	run := c.session.RunID()
 	if a := c.status.Approval; a == nil || a.Digest != ask {

@@ -11,10 +11,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/content"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // short bounds a text of a client in a message.
-func short(text string) string { return api.Shorten(text, 100) }
+func short(text string) string { return display.Shorten(text, 100) }
 
 // page returns the part of a list after a cursor, as clients see it.
 func page[T, S any](all []T, cursor string, key func(T) string, shown func(T) S) (part []S,
@@ -130,7 +132,7 @@ func (r *contentRequest) readByTool(uri string, c content.Contents) ([]*mcp.Reso
 			"effect is not read", "resource", uri, "tool", c.Tool)
 		return nil, r.noResource(uri)
 	}
-	args, err := api.EncodeJSON(typed(tool.InputSchema(), c.Arguments))
+	args, err := jsonvalue.Encode(typed(tool.InputSchema(), c.Arguments))
 	if err != nil {
 		return nil, r.unreadable(uri, err)
 	}

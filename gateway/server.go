@@ -9,7 +9,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/wire"
+	"github.com/switchyard/switchyard/internal/core/traceparent"
 	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // anyObject is the schema of arguments that are any object.
@@ -203,7 +205,7 @@ func clientName(p *mcp.InitializeParams) string {
 	if p.ClientInfo == nil {
 		return ""
 	}
-	return api.Shorten(p.ClientInfo.Name+" "+p.ClientInfo.Version, 100)
+	return display.Shorten(p.ClientInfo.Name+" "+p.ClientInfo.Version, 100)
 }
 
 // modern reports whether the message is of the revision without sessions. The SDK has checked that
@@ -233,7 +235,7 @@ func (r *request) trace() string {
 	if !ok {
 		text = r.http.header.Get("Traceparent")
 	}
-	if _, valid := api.ParseTraceparent(text); !valid {
+	if _, valid := traceparent.Parse(text); !valid {
 		return ""
 	}
 	return text
@@ -241,7 +243,7 @@ func (r *request) trace() string {
 
 // message describes the message for traces.
 func (r *request) message() *api.MCPMessage {
-	m := &api.MCPMessage{Protocol: api.Shorten(r.client.ProtocolVersion, maxVersion),
+	m := &api.MCPMessage{Protocol: display.Shorten(r.client.ProtocolVersion, maxVersion),
 		Transport: api.TransportHTTP}
 	if r.http.header == nil {
 		m.Transport = api.TransportStdio

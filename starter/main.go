@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
@@ -29,5 +29,5 @@ func typedAs(path string) string {
 	if found, err := exec.LookPath(name); err == nil && (found == path || path == name) {
 		return name
 	}
-	return api.ShellWord(path)
+	return display.ShellWord(path)
 }

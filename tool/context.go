@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 )
 
 // Types of package api that tools and hooks use.
@@ -20,16 +21,16 @@ type (
 )
 
 // ContextOf returns the CallContext of the call that ctx belongs to; false outside of a call.
-func ContextOf(ctx context.Context) (CallContext, bool) { return api.ContextOf(ctx) }
+func ContextOf(ctx context.Context) (CallContext, bool) { return callcontext.From(ctx) }
 
 // WithCallContext returns a context with a CallContext, for tests of tools.
 func WithCallContext(ctx context.Context, c CallContext) context.Context {
-	return api.WithCallContext(ctx, c)
+	return callcontext.With(ctx, c)
 }
 
 // ReportProgress reports how far the call of ctx has come. Observers of the run see the last
 // report, up to a second late. It never blocks, and does nothing outside of a call.
-func ReportProgress(ctx context.Context, p Progress) { api.ReportProgress(ctx, p) }
+func ReportProgress(ctx context.Context, p Progress) { callcontext.ReportProgress(ctx, p) }
 
 // Errorf returns an error of a call with one of the types api.Err….
 func Errorf(t api.ErrorType, format string, args ...any) *Error {

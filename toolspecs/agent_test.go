@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/hookrules"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs/agents"
 )
 
@@ -81,7 +83,7 @@ func TestAgentDigest_DoesNotDependOnCompression(t *testing.T) {
 		t.Fatal(err)
 	}
 	tool := c.Tool()
-	script, err := api.EncodeJSON(c.Spec.Entry.Agent.Model.Script.Value)
+	script, err := jsonvalue.Encode(c.Spec.Entry.Agent.Model.Script.Value)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,11 +184,11 @@ func TestAgentHooks_KeepOrderAndDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, p := range agent.Hooks.Points() {
+	for _, p := range hookrules.Points(agent.Hooks) {
 		for _, h := range p.Hooks {
-			line := string(p.Point) + " " + h.Name + " " + h.Within().String() + " " +
+			line := string(p.Point) + " " + h.Name + " " + hookrules.Within(h).String() + " " +
 				strings.Join(h.Tools, ",")
-			if h.Blocks(p.Point) {
+			if hookrules.Blocks(h, p.Point) {
 				line += " blocks"
 			}
 			got = append(got, line)

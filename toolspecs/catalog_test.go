@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 	"github.com/switchyard/switchyard/toolspecs/agents"
 	"github.com/switchyard/switchyard/toolspecs/plans"
 	"github.com/switchyard/switchyard/toolspecs/schemas"
@@ -68,8 +70,8 @@ func TestPinnedTool_CompilesToTheSameSpec(t *testing.T) {
 			Backoff:     2,
 			MaxInterval: api.Duration(10 * time.Second)},
 		// filter contains a sensitive property.
-		Sensitive: []string{"token", "filter"}, Mask: &api.Mask{Keys: map[string]*api.Mask{
-			"token": {All: true}, "filter": {Keys: map[string]*api.Mask{"password": {All: true}}}}},
+		Sensitive: []string{"token", "filter"}, Mask: &redaction.Mask{Keys: map[string]*redaction.Mask{
+			"token": {All: true}, "filter": {Keys: map[string]*redaction.Mask{"password": {All: true}}}}},
 		Spec: tool.Spec,
 	}
 	got, _ := json.Marshal(tool)
@@ -296,7 +298,7 @@ func compareJSON(t *testing.T, value any, err error, want string) {
 		t.Error(err)
 		return
 	}
-	got, err := api.EncodeJSON(value)
+	got, err := jsonvalue.Encode(value)
 	if err != nil || string(got) != want {
 		t.Errorf("got\n%s (%v)\nwant\n%s", got, err, want)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
@@ -32,7 +34,7 @@ type Compiled struct {
 	// sensitive are the parameters that are or contain sensitive values; mask and outputMask locate
 	// these values.
 	sensitive        []string
-	mask, outputMask *api.Mask
+	mask, outputMask *redaction.Mask
 	// approvalWhen is the condition under which calls wait for approval; nil if all or none wait.
 	approvalWhen *policies.Condition
 	emissions    *policies.Emissions
@@ -192,7 +194,7 @@ func (c *Compiled) Tool() api.Tool {
 			t.Scope = api.ScopeConversation
 		}
 	}
-	if c.mask.Deep() {
+	if c.mask.IsDeep() {
 		t.Mask = c.mask
 	}
 	if t.Dispatch == api.DispatchQuestion {
@@ -225,7 +227,7 @@ func FromTool(t api.Tool) (*Compiled, error) {
 }
 
 // Mask returns the sensitive parts of the arguments; nil for none.
-func (c *Compiled) Mask() *api.Mask { return c.mask }
+func (c *Compiled) Mask() *redaction.Mask { return c.mask }
 
 // CheckOutput returns the violations of the declared output in a result; nil if no output is
 // declared.
@@ -239,7 +241,7 @@ func (c *Compiled) CheckOutput(value json.RawMessage) []api.Problem {
 // canonicalSpec returns the JSON of a spec: fields in their declared order, keys within schemas and
 // defaults as written. Decoding and encoding it again gives the same bytes.
 func canonicalSpec(s Spec) (json.RawMessage, error) {
-	data, err := api.EncodeJSON(s)
+	data, err := jsonvalue.Encode(s)
 	if err != nil {
 		return nil, err
 	}
@@ -259,7 +261,7 @@ func digestOfSpec(s Spec, data json.RawMessage) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	played, err := api.EncodeJSON(script)
+	played, err := jsonvalue.Encode(script)
 	if err != nil {
 		return "", err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/cases"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
@@ -95,7 +96,7 @@ func TestNaughtyStrings_PassUnchanged(t *testing.T) {
 
 func naughtyDefault(t *testing.T, s string) {
 	t.Helper()
-	value, err := api.EncodeJSON(s)
+	value, err := jsonvalue.Encode(s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/golden"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs/agents"
 	"github.com/switchyard/switchyard/toolspecs/plans"
 )
@@ -100,8 +101,8 @@ func sameAsTheirs(t *testing.T, open *Compiled, text string) {
 	if len(problems) > 0 || strings.TrimSpace(text) == "" {
 		return
 	}
-	theirs, err := api.DecodeJSON([]byte(text))
-	ours, err2 := api.DecodeJSON(args)
+	theirs, err := jsonvalue.Decode([]byte(text))
+	ours, err2 := jsonvalue.Decode(args)
 	if err != nil || err2 != nil || !reflect.DeepEqual(theirs, ours) {
 		t.Fatalf("%q gave %s: %v %v", text, args, err, err2)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/internal/templates"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs/agents"
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
@@ -190,7 +191,7 @@ func (c *Compiled) ownPrompt(values map[string]any, args json.RawMessage) string
 	}
 	for _, name := range promptNames {
 		if value, given := values[name]; given && slices.Contains(c.Spec.argumentNames(), name) {
-			return api.TextOf(value)
+			return jsonvalue.Text(value)
 		}
 	}
 	return string(args)

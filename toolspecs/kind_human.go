@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/templates"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
@@ -67,7 +68,7 @@ func (c *Compiled) Question(args json.RawMessage) string {
 	text, _ := templates.Text(c.Spec.Entry.Question, values)
 	if c.Spec.Entry.Question == "" {
 		if value, given := values[questionName]; given {
-			text = api.TextOf(value)
+			text = jsonvalue.Text(value)
 		}
 	}
 	if strings.TrimSpace(text) == "" {
@@ -90,7 +91,7 @@ func (c *Compiled) shown(args json.RawMessage) map[string]any {
 func (c *Compiled) ask(values map[string]any) string {
 	lines := []string{c.Spec.Description}
 	for _, name := range c.inputShape.Order(values) {
-		lines = append(lines, name+": "+strings.ReplaceAll(api.TextOf(values[name]), "\n",
+		lines = append(lines, name+": "+strings.ReplaceAll(jsonvalue.Text(values[name]), "\n",
 			"\n    "))
 	}
 	return strings.Join(lines, "\n")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/planrules"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs/plans"
 )
@@ -37,12 +38,12 @@ func (planKind) check(c *checker, s Spec) {
 		return
 	}
 	if s.Entry.PlanFile == "" { // else reported in the file
-		for _, problem := range p.Check() {
+		for _, problem := range planrules.Check(*p) {
 			c.Add("$.entry.plan", "", "%s: %s", problem.Path, problem.Message)
 		}
 	}
 	declared := s.argumentNames()
-	p.Strings(func(path, text string) {
+	planrules.Strings(*p, func(path, text string) {
 		in := checker{}
 		in.placeholders(path, text, declared, false)
 		for _, f := range in.All {
@@ -94,7 +95,7 @@ func (planKind) readFiles(e *Entry, doc *strictyaml.Document, file string, o Opt
 // PlanOf returns the plan of a call of a plan tool with these validated arguments. An error is a
 // validation_error.
 func (c *Compiled) PlanOf(args json.RawMessage) (api.Plan, error) {
-	return c.Spec.Entry.Plan.Filled(args)
+	return planrules.Fill(*c.Spec.Entry.Plan, args)
 }
 
 // planTools returns the names of the tools that a plan calls, each once, in order.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Defaults of a REST tool depend on its method and body. Filling them in again changes nothing, so
@@ -30,7 +31,7 @@ func TestRESTDefaults_AreStable(t *testing.T) {
 	}
 	for _, s := range specs {
 		got := [4]string{s.Entry.Method, s.Entry.Encoding, string(s.Execution.Effect),
-			api.TextOf(s.Entry.MaxResponse)}
+			jsonvalue.Text(s.Entry.MaxResponse)}
 		if got != want[s.Name] {
 			t.Errorf("%s: got %v, want %v", s.Name, got, want[s.Name])
 		}

@@ -9,10 +9,13 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/placeholders"
+	"github.com/switchyard/switchyard/internal/core/undorules"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/internal/templates"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
@@ -81,7 +84,7 @@ func (s *Spec) keepPlaces(doc *strictyaml.Document, file string) {
 		keep(call.argumentsPath())
 		keep(call.path + ".done")
 		for _, name := range doc.Keys(call.argumentsPath()) {
-			keep(api.KeyPath(call.argumentsPath(), name))
+			keep(jsonvalue.KeyPath(call.argumentsPath(), name))
 		}
 	}
 }
@@ -171,7 +174,7 @@ func (c relatedChecker) callByRun(s Spec, call callByRun) {
 		return
 	}
 	// The arguments have been decoded as an object before.
-	_ = call.Strings(call.argumentsPath(), func(path, text string) {
+	_ = undorules.VisitStrings(call.Undo, call.argumentsPath(), func(path, text string) {
 		c.stringByRun(s, call, path,
 			text)
 	})
@@ -183,24 +186,24 @@ func (c relatedChecker) stringByRun(s Spec, call callByRun, path, text string) {
 	if call.path == verifyPath {
 		hint = hintVerify
 	}
-	for _, p := range api.PlaceholdersIn(text) {
-		if !p.Legal() || p.Source == api.UndoResult && call.path == verifyPath {
+	for _, p := range placeholders.Find(text) {
+		if !p.Legal() || p.Source == placeholders.Result && call.path == verifyPath {
 			c.Add(path, hint, "%s is not a placeholder here", p.Text)
 			continue
 		}
 		c.placeholderByRun(s, path, p)
 	}
-	if api.Stray(text) {
+	if placeholders.Stray(text) {
 		c.Add(path, hint, "%s has {{ without }}, or }} without {{", jsontext.Shorten(text))
 	}
 }
 
 // placeholderByRun checks the name in a valid placeholder.
-func (c relatedChecker) placeholderByRun(s Spec, path string, p api.UndoPlaceholder) {
+func (c relatedChecker) placeholderByRun(s Spec, path string, p placeholders.Placeholder) {
 	switch p.Source {
-	case api.UndoResult:
+	case placeholders.Result:
 		c.inOutput(s, path, p.Text, p.Path)
-	case api.UndoArguments:
+	case placeholders.Arguments:
 		if declared := s.argumentNames(); !slices.Contains(declared, p.Path[0]) {
 			c.Add(path, spelling.Hint(p.Path[0], declared), "%s names no parameter of this tool",
 				p.Text)
@@ -315,7 +318,7 @@ func (c relatedChecker) argumentsByRun(s, with Spec, call callByRun) {
 	}
 	takes := with.inputShape()
 	for _, name := range slices.Sorted(maps.Keys(given)) {
-		path := api.KeyPath(call.argumentsPath(), name)
+		path := jsonvalue.KeyPath(call.argumentsPath(), name)
 		if !takes.Has(name) && !takes.TakesOthers() {
 			c.Add(path, spelling.Hint(name, takes.Declared()), "%s has no parameter %q", with.Name,
 				name)
@@ -337,12 +340,12 @@ func (c relatedChecker) argumentsByRun(s, with Spec, call callByRun) {
 // hiddenIn returns the first placeholder of a template that refers to a sensitive argument or a
 // sensitive part of the result; "" if it has none.
 func (s Spec) hiddenIn(template any) (name string) {
-	data, err := api.EncodeJSON(template)
+	data, err := jsonvalue.Encode(template)
 	if err != nil {
 		return ""
 	}
-	_ = api.Undo{Arguments: data}.Strings("$", func(_, text string) {
-		for _, p := range api.PlaceholdersIn(text) {
+	_ = undorules.VisitStrings(api.Undo{Arguments: data}, "$", func(_, text string) {
+		for _, p := range placeholders.Find(text) {
 			if name == "" && p.Legal() && s.source(p).Hides() {
 				name = strings.Join(append([]string{p.Source}, p.Path...), ".")
 			}
@@ -353,11 +356,11 @@ func (s Spec) hiddenIn(template any) (name string) {
 
 // source returns the shape of the value that a placeholder refers to; for an argument, that of the
 // whole argument.
-func (s Spec) source(p api.UndoPlaceholder) *schemas.Shape {
+func (s Spec) source(p placeholders.Placeholder) *schemas.Shape {
 	switch p.Source {
-	case api.UndoArguments:
+	case placeholders.Arguments:
 		return s.inputShape().Property(p.Path[0])
-	case api.UndoResult:
+	case placeholders.Result:
 		at := s.outputShape()
 		for _, key := range p.Path {
 			if at.HidesValue() {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callview"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -52,7 +53,7 @@ func TestProblems_RepeatNoSensitiveValue(t *testing.T) {
 		json.RawMessage(`{"token":"x","open":"y"}`))); got != `{"open":"y","token":"***"}` {
 		t.Errorf("got %s", got)
 	}
-	if got := string(tool.Redact(
+	if got := string(callview.RedactArguments(tool,
 		json.RawMessage(`{"flag":true,"list":[{"n":1,"m":2}]}`))); got != `{"flag":"***","list":[{"m":2,"n":"***"}]}` {
 		t.Errorf("got %s", got)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/conversation"
 	"github.com/switchyard/switchyard/workflows/failure"
@@ -344,7 +345,7 @@ func (r *agentRun) step(ctx workflow.Context, s *modelStep) (*api.ModelResponse,
 	}
 	for losses := 0; ; losses++ {
 		err := s.start(ctx).Get(ctx, response)
-		if err == nil || ctx.Err() != nil || !failure.Of(err).RequeuesStep(losses) {
+		if err == nil || ctx.Err() != nil || !failures.RequeuesStep(failure.Of(err), losses) {
 			return response, err
 		}
 		over := workflow.NewTimerWithOptions(ctx, requeuePause(losses+1),

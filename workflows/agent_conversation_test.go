@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 )
@@ -27,7 +28,7 @@ func TestAgent_StartsWithEarlierMessages(t *testing.T) {
 					Text: fmt.Sprint(i, strings.Repeat("x", size))})
 			}
 			l.modelAnswers(api.Message{Text: "ok"})
-			encoded, err := api.EncodeMessages(earlier)
+			encoded, err := codec.EncodeMessages(earlier)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +94,7 @@ func TestAgent_ContinuesAsNew(t *testing.T) {
 		t.Errorf("the next run's input is %+v", next)
 	}
 	whole := l.conversation()
-	if got, err := api.DecodeMessages(earlier); err != nil || len(got) != 5 ||
+	if got, err := codec.DecodeMessages(earlier); err != nil || len(got) != 5 ||
 		!slices.EqualFunc(got, whole,
 			func(a, b api.Message) bool { return a.Digest() == b.Digest() }) {
 		t.Errorf("%d of %d messages are carried over, error %v", len(got), len(whole), err)
@@ -189,7 +190,7 @@ func TestAgent_CompactsBeforeItContinues(t *testing.T) {
 		a := agent(step(call("store", `{"text":"a"}`)), answer("done"))
 		a.Model.Script.Value.Summary = "too long"
 		a.Instructions = noise(t, rest)
-		earlier, err := api.EncodeMessages([]api.Message{{Role: api.RoleUser,
+		earlier, err := codec.EncodeMessages([]api.Message{{Role: api.RoleUser,
 			Text: noise(t, api.MaxPayload)},
 			{Role: api.RoleUser, Text: noise(t, api.MaxPayload)}})
 		if err != nil {
@@ -232,7 +233,7 @@ func TestAgent_CompactsConversationsTooLargeToDecode(t *testing.T) {
 			strings.Repeat("\x01", 405_000)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			earlier, err := api.EncodeMessages(slices.Repeat([]api.Message{{Role: api.RoleUser,
+			earlier, err := codec.EncodeMessages(slices.Repeat([]api.Message{{Role: api.RoleUser,
 				Text: test.message}}, 13))
 			if err != nil {
 				t.Fatal(err)
@@ -244,7 +245,7 @@ func TestAgent_CompactsConversationsTooLargeToDecode(t *testing.T) {
 					Prompt: test.prompt}, earlier)
 			expect(t, "activities", l.ids(), []string{"turn-1", "1.1", "compact-1"})
 			_, continued := l.continued()
-			if messages, err := api.DecodeMessages(continued); err != nil || len(messages) > 5 {
+			if messages, err := codec.DecodeMessages(continued); err != nil || len(messages) > 5 {
 				t.Errorf("%d messages are carried, %v", len(messages), err)
 			}
 		})

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/smallmap"
 	"go.temporal.io/sdk/temporal"
@@ -86,13 +89,13 @@ func (a *approvals) list() ([]api.Approval, error) {
 
 // decisionSize returns at most how many bytes a decision adds to a payload.
 func decisionSize(d api.Decision) int {
-	return api.JSONSize(d.Arguments) + encodedSize(d.Claims) + encodedSize(d.Roles)
+	return jsonvalue.PayloadSize(d.Arguments) + encodedSize(d.Claims) + encodedSize(d.Roles)
 }
 
 // encodedSize returns the size of a value as JSON. All values here come from JSON.
 func encodedSize(value any) int {
-	data, _ := api.EncodeJSON(value)
-	return api.JSONSize(data)
+	data, _ := jsonvalue.Encode(value)
+	return jsonvalue.PayloadSize(data)
 }
 
 // of returns the open approval of a call; nil if there is none.
@@ -185,7 +188,7 @@ func (a *approvals) closeOverdue(ctx workflow.Context) {
 			a.drop(ctx, overdue, "the run was cancelled")
 			continue
 		}
-		overdue.fault = api.NotApproved(overdue.Tool, overdue.Within)
+		overdue.fault = people.NotApproved(overdue.Tool, overdue.Within)
 		a.close(ctx, overdue, undecided, api.NoticeDecision{Decision: api.DecisionTimeout})
 	}
 	a.watching = false
@@ -211,7 +214,7 @@ func (a *approvals) withdraw(ctx workflow.Context, callID, why string) {
 
 // drop closes the open approval of a call that is no longer made.
 func (a *approvals) drop(ctx workflow.Context, o *approval, why string) {
-	o.fault = api.CancelledBeforeStart()
+	o.fault = failures.CancelledBeforeStart()
 	a.close(ctx, o, why, api.NoticeDecision{Decision: api.DecisionWithdrawn, Reason: why})
 }
 
@@ -233,7 +236,7 @@ func (a *approvals) close(ctx workflow.Context, o *approval, how string,
 // and those for calls that never waited. Rejections that matter to the audit trail (wrong digest,
 // second decision, no identity) are left to decide.
 func (a *approvals) mayDecide(ctx workflow.Context, d api.Decision) error {
-	if e := d.Check(); e != nil {
+	if e := people.CheckDecision(d); e != nil {
 		return refuse(*e)
 	}
 	o := a.known.Get(d.Call)
@@ -270,7 +273,7 @@ func (a *approvals) fault(o *approval, d api.Decision) *api.ReplyError {
 	switch {
 	case o.over:
 		return o.refusal(o.how)
-	case !d.Named():
+	case !people.IsNamed(d):
 		return &api.ReplyError{Type: api.DecisionUnnamed,
 			Message: "the decision does not say whose it is"}
 	case d.Digest != o.Digest:
@@ -279,7 +282,7 @@ func (a *approvals) fault(o *approval, d api.Decision) *api.ReplyError {
 				"the decision is about another call: its digest is not that of call %q; look at what waits, and decide about that",
 				d.Call)}
 	}
-	if e := o.Refusal(d, a.caller(o.Call)); e != nil {
+	if e := people.RefuseDecision(o.Approval.ApprovalNeed, d, a.caller(o.Call)); e != nil {
 		return e
 	}
 	return o.unfit(d)
@@ -320,10 +323,11 @@ func (a *approvals) decide(ctx workflow.Context, d api.Decision) error {
 		return refuse(*e)
 	}
 	if d.Kind == api.DecisionDeny {
-		o.fault = d.Denied()
+		o.fault = people.DenialError(d)
 	}
 	o.grant = d.Grant
-	a.close(ctx, o, d.Note(), api.NoticeDecision{Decision: d.Kind, By: d.By, Auth: d.Auth,
+	a.close(ctx, o, people.DecisionNote(d), api.NoticeDecision{Decision: d.Kind, By: d.By,
+		Auth:   d.Auth,
 		Reason: d.Reason})
 	return nil
 }
@@ -419,7 +423,7 @@ func (p *pipeline) notify(ctx workflow.Context, id string, n api.Notice) {
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: noticeAttempts,
 			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: noticePause},
 	})
-	size := api.TextSize(n.Text) + api.TextSize(n.Reason)
+	size := jsonvalue.TextSize(n.Text) + jsonvalue.TextSize(n.Reason)
 	if p.sizes.Task.Await(ctx, size) != nil {
 		return
 	}

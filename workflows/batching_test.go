@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 )
@@ -32,7 +33,7 @@ func TestBatch_CombinesCallsThatDifferInTheirLists(t *testing.T) {
 	l := newLabOf(t, 2, many("echo", nil))
 	var parts []api.Part
 	l.calls = func(ctx context.Context) {
-		if c, _ := api.ContextOf(ctx); c.CallID == "1.1" {
+		if c, _ := callcontext.From(ctx); c.CallID == "1.1" {
 			parts = c.Parts
 		}
 	}

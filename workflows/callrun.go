@@ -6,6 +6,10 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/hookrules"
+	"github.com/switchyard/switchyard/internal/core/undorules"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/workflows/failure"
 	"go.temporal.io/sdk/workflow"
 )
@@ -135,7 +139,7 @@ func (c *callRun) await(ctx workflow.Context, attempt workflow.Future) (*api.Res
 	}
 	fault := callError(err, *c.tool, c.decision.Route)
 	if c.tool.Lane != api.LaneInline {
-		c.task = failure.Of(err).RemoteTask(fault, c.task)
+		c.task = failures.RemoteTask(failure.Of(err), fault, c.task)
 	}
 	return nil, fault, err
 }
@@ -161,7 +165,7 @@ func (c *callRun) next(ctx workflow.Context, failure *api.Error) callStep {
 	if failure == nil {
 		return stepFinish
 	}
-	c.acted = c.acted || c.tool.MayActBefore(failure, c.task)
+	c.acted = c.acted || failures.MayActBefore(*c.tool, failure, c.task)
 	step := c.after(ctx, failure)
 	events, bytes := c.pipeline.written(ctx)
 	if step != stepFinish &&
@@ -176,13 +180,13 @@ func (c *callRun) after(ctx workflow.Context, failure *api.Error) callStep {
 	switch {
 	case ctx.Err() != nil:
 		return c.afterCancel(failure)
-	case c.task.Follows(failure, c.follows):
+	case failures.FollowsTask(c.task, failure, c.follows):
 		return stepFollow
-	case c.tool.Requeues(failure, c.call.Purpose, c.requeues):
+	case failures.Requeues(*c.tool, failure, c.call.Purpose, c.requeues):
 		return stepRequeue
-	case c.tool.RequeuesLost(failure, c.losses):
+	case failures.RequeuesLost(*c.tool, failure, c.losses):
 		return stepRequeueLost
-	case c.tool.Verifiable(failure):
+	case undorules.IsVerified(*c.tool, failure):
 		return stepVerify
 	}
 	return stepFinish
@@ -192,7 +196,7 @@ func (c *callRun) after(ctx workflow.Context, failure *api.Error) callStep {
 // ends. A session of which one call was cancelled goes on and undoes nothing, so that verifying the
 // call is the only way to find out what it did.
 func (c *callRun) afterCancel(failure *api.Error) callStep {
-	if c.session != nil && c.session.Err() == nil && c.tool.Verifiable(failure) {
+	if c.session != nil && c.session.Err() == nil && undorules.IsVerified(*c.tool, failure) {
 		return stepVerify
 	}
 	return stepFinish
@@ -234,14 +238,14 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 // failure returns the error of the call whose last attempt failed with err.
 func (c *callRun) failure(ctx workflow.Context, err error) *api.Error {
 	e := callError(err, *c.tool, c.decision.Route)
-	if ctx.Err() != nil && c.tool.Requeues(e, c.call.Purpose, c.requeues) {
-		e = api.CancelledBeforeStart()
+	if ctx.Err() != nil && failures.Requeues(*c.tool, e, c.call.Purpose, c.requeues) {
+		e = failures.CancelledBeforeStart()
 	}
 	if c.lost != nil && e.BeforeStart() { // an earlier attempt may have started
 		e = c.lost
 	}
 	if c.acted {
-		e = e.AfterEffect()
+		e = failures.AfterEffect(e)
 	}
 	return e
 }
@@ -284,7 +288,7 @@ func (c *callRun) beginFinalizing(ctx workflow.Context, r api.FinalizeResultRequ
 			return 0
 		}
 		f.result = finalized.Result
-		return api.JSONSize(f.result.Output)
+		return jsonvalue.PayloadSize(f.result.Output)
 	}
 	return f
 }
@@ -303,7 +307,7 @@ func (c *callRun) finalizeRequest() api.FinalizeResultRequest {
 	p := c.pipeline
 	return api.FinalizeResultRequest{Call: c.call.ID, Tool: *c.tool,
 		Origin: p.originOf(c.call.Asked()), Notes: c.decision.Notes,
-		Hooks:     api.HooksFor(p.hooks.AfterCall, c.call.Tool),
+		Hooks:     hookrules.For(p.hooks.AfterCall, c.call.Tool),
 		Arguments: c.arguments(), Parent: p.parent.Call}
 }
 

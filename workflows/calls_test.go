@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs/plans"
 )
 
@@ -68,12 +69,12 @@ func TestPlan_ReferencesKeepEveryType(t *testing.T) {
 				{"id": "a", "tool": "echo", "arguments": {"value": %s}},
 				{"id": "b", "tool": "echo", "arguments": {"value": "${a}"}},
 				{"id": "c", "tool": "echo", "arguments": {"value": "it is ${a}."}}]}`, value))
-			inText, err := api.EncodeJSON("it is " + api.PlainText([]byte(value)) + ".")
+			inText, err := jsonvalue.Encode("it is " + jsonvalue.Plain([]byte(value)) + ".")
 			if err != nil {
 				t.Fatal(err)
 			}
 			if want := fmt.Sprintf(`{"b":%s,"c":%s}`, value,
-				inText); api.PlainText(l.result().Output) != want {
+				inText); jsonvalue.Plain(l.result().Output) != want {
 				t.Errorf("output %s, want %s", l.result().Output, want)
 			}
 		})

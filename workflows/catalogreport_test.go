@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -38,7 +39,7 @@ func ask[T any](t *testing.T, request api.CatalogRequest, question string,
 	for i, answer := range answers {
 		worker := fmt.Sprintf("%d@host", i)
 		request.Workers = append(request.Workers, worker)
-		byQueue[api.WorkerQueue("default-test-taskqueue", worker)] = answer
+		byQueue[queues.Worker("default-test-taskqueue", worker)] = answer
 	}
 	env.RegisterActivityWithOptions(func(ctx context.Context) (T, error) {
 		return byQueue[activity.GetInfo(ctx).TaskQueue]()

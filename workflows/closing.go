@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/workflows/failure"
 	"github.com/switchyard/switchyard/workflows/fork"
 	"go.temporal.io/sdk/temporal"
@@ -174,7 +176,7 @@ func (i *instance) closed(ctx workflow.Context) {
 
 // mayClose rejects requests to close an instance that the run does not have.
 func (c *control) mayClose(ctx workflow.Context, r api.CloseInstance) error {
-	e := r.Check()
+	e := people.CheckClose(r)
 	switch {
 	case e != nil:
 	case c.ended || c.instances != nil && c.instances.closing:
@@ -196,14 +198,14 @@ func (s *instances) missing(name string) *api.ControlError {
 		return nil
 	}
 	return &api.ControlError{Type: api.NoInstance, Message: fmt.Sprintf(
-		"the run has no open instance %s; it has %s", api.Shorten(name, api.MaxAttribute),
+		"the run has no open instance %s; it has %s", display.Shorten(name, api.MaxAttribute),
 		s.openNames())}
 }
 
 // closeInstance closes an instance on a person's request.
 func (c *control) closeInstance(ctx workflow.Context, r api.CloseInstance) error {
 	c.sizes.Updates++
-	c.instances.find(r.Instance).closeOnDemand(ctx, "the last one was "+r.Note())
+	c.instances.find(r.Instance).closeOnDemand(ctx, "the last one was "+people.CloseNote(r))
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/conversation"
 	"go.temporal.io/sdk/temporal"
@@ -171,7 +172,7 @@ func (r compactor) sumUp(ctx workflow.Context, s conversation.Shortening, frame 
 	for {
 		transcript = max(transcript, minTranscript)
 		r.window.Compactions++
-		response, err := r.modelStep(ctx, api.CompactStepID(r.window.Compactions), "",
+		response, err := r.modelStep(ctx, compactStepID(r.window.Compactions), "",
 			&api.Compaction{
 				From: s.From, To: s.To, Task: s.Task, MaxTranscript: transcript,
 				MaxSummary: summaryBytes(frame)})
@@ -339,5 +340,8 @@ func (r compactor) compactToContinue(ctx workflow.Context, limit int) ([]byte, e
 // readAll adds the messages that the run was sent to the conversation and encodes it.
 func (r *agentRun) readAll(ctx workflow.Context) ([]byte, error) {
 	r.readAllSent(ctx)
-	return api.EncodeMessages(r.conversation.Messages)
+	return codec.EncodeMessages(r.conversation.Messages)
 }
+
+// compactStepID returns the activity id of a run's nth summarising model step, from 1.
+func compactStepID(n int) string { return fmt.Sprintf("compact-%d", n) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
 )
 
 // says makes the model answer once with the message and a number of input tokens.
@@ -274,7 +275,7 @@ func TestCompaction_KeepsThePromptOfTheRun(t *testing.T) {
 		earlier = append(earlier, api.Message{Role: api.RoleUser,
 			Text: fmt.Sprint(i, strings.Repeat(" words", 50))})
 	}
-	encoded, err := api.EncodeMessages(earlier)
+	encoded, err := codec.EncodeMessages(earlier)
 	if err != nil {
 		t.Fatal(err)
 	}

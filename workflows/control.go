@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/failure"
 	"go.temporal.io/sdk/workflow"
@@ -78,7 +80,7 @@ func (c *control) save(_ workflow.Context, next *api.ContinueState) {
 }
 
 func (c *control) mayPause(ctx workflow.Context, p api.Pause) error {
-	e := p.Check()
+	e := people.CheckPause(p)
 	switch {
 	case e != nil:
 	case c.ended:
@@ -86,7 +88,7 @@ func (c *control) mayPause(ctx workflow.Context, p api.Pause) error {
 	case c.sizes.Updates.Full(ctx):
 		e = updatesFull()
 	case c.paused != nil:
-		e = &api.ControlError{Type: api.PauseAlready, Message: "the run is " + c.paused.Note()}
+		e = &api.ControlError{Type: api.PauseAlready, Message: "the run is " + people.PauseNote(*c.paused)}
 	}
 	return failure.Refusal(e)
 }
@@ -101,7 +103,7 @@ func (c *control) pause(ctx workflow.Context, p api.Pause) error {
 }
 
 func (c *control) mayResume(_ workflow.Context, p api.Pause) error {
-	e := p.Check()
+	e := people.CheckPause(p)
 	if e == nil && c.paused == nil {
 		e = &api.ControlError{Type: api.NotPaused, Message: "the run is not paused"}
 	}
@@ -223,7 +225,7 @@ func newInbox(ctx workflow.Context, agent bool, sizes *budget.Sizes) (*inbox, er
 
 // maySend rejects, without an event in history, messages that the run will not read.
 func (i *inbox) maySend(ctx workflow.Context, s api.Sent) error {
-	if e := s.Check(); e != nil {
+	if e := people.CheckMessage(s); e != nil {
 		return failure.Refusal(e)
 	}
 	switch {
@@ -243,7 +245,7 @@ func (i *inbox) withinBounds(ctx workflow.Context, s api.Sent) error {
 	switch {
 	case i.sizes.Updates.Full(ctx):
 		return failure.Refusal(updatesFull())
-	case !i.sizes.Task.Accepts(ctx, api.TextSize(s.Text)):
+	case !i.sizes.Task.Accepts(ctx, jsonvalue.TextSize(s.Text)):
 		return refuseControl(api.SendFull, busy)
 	case i.next != nil || !i.fits(s):
 		return refuseControl(api.SendFull, fmt.Sprintf("%d messages with %d bytes wait to be read; "+
@@ -269,7 +271,7 @@ func sentID(ctx workflow.Context, s api.Sent) string {
 
 func (i *inbox) send(ctx workflow.Context, s api.Sent) error {
 	i.sizes.Updates++
-	i.sizes.Task.Add(ctx, api.TextSize(s.Text))
+	i.sizes.Task.Add(ctx, jsonvalue.TextSize(s.Text))
 	i.add(s, sentID(ctx, s))
 	return nil
 }
@@ -312,7 +314,7 @@ func (i *inbox) hear(ctx workflow.Context) {
 			if !channel.ReceiveAsync(&s) {
 				return
 			}
-			if s.Check() != nil {
+			if people.CheckMessage(s) != nil {
 				continue
 			}
 			i.next = &s

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
 	"go.temporal.io/sdk/temporal"
 )
 
@@ -301,7 +302,7 @@ func TestPause_SurvivesContinueAsNew(t *testing.T) {
 		c.Paused.Since.IsZero() || len(c.Sent) != 1 || c.Sent[0] != "one" {
 		t.Fatalf("carried over: %+v", c)
 	}
-	if got, err := api.DecodeMessages(earlier); err != nil || got[len(got)-1].Text != "remember" {
+	if got, err := codec.DecodeMessages(earlier); err != nil || got[len(got)-1].Text != "remember" {
 		t.Errorf("the messages carried over are %+v, error %v", got, err)
 	}
 	second := newLab(t)
@@ -328,7 +329,7 @@ func TestSend_DuringContinueAsNew(t *testing.T) {
 		_, _ = rand.Read(noise) // it never fails, and cannot be compressed
 		earlier = append(earlier, api.Message{Role: api.RoleUser, Text: hex.EncodeToString(noise)})
 	}
-	encoded, err := api.EncodeMessages(earlier)
+	encoded, err := codec.EncodeMessages(earlier)
 	if err != nil || len(encoded) < api.MaxPayload {
 		t.Fatalf("%d bytes, %v", len(encoded), err)
 	}
@@ -345,7 +346,7 @@ func TestSend_DuringContinueAsNew(t *testing.T) {
 	if refused := sent.refusal(t); refused != "" {
 		t.Fatalf("the message was refused as %q", refused)
 	}
-	if got, err := api.DecodeMessages(continued); err != nil || got[len(got)-1].Text != "remember" {
+	if got, err := codec.DecodeMessages(continued); err != nil || got[len(got)-1].Text != "remember" {
 		t.Errorf("the last message carried over is %.100s, error %v", got[len(got)-1].Text, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 )
 
 // deferredSize is the size of arguments of which three fit into a workflow task.
@@ -76,7 +77,7 @@ func TestDeferredCalls_SmallOnesPassInlineCalls(t *testing.T) {
 	l := newInlineLab(t, 1)
 	started := make(chan struct{})
 	l.calls = func(ctx context.Context) {
-		if call, _ := api.ContextOf(ctx); call.Tool == "echo" {
+		if call, _ := callcontext.From(ctx); call.Tool == "echo" {
 			close(started)
 			return
 		}

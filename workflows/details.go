@@ -289,5 +289,5 @@ func (p *pipeline) callStats() *api.CallStats {
 			tools = append(tools, t)
 		}
 	}
-	return api.NewCallStats(p.usage, tools)
+	return newCallStats(p.usage, tools)
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/workflows/smallmap"
 	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/temporal"
@@ -57,7 +59,7 @@ func (t *detailsText) add(text string, limit int) bool {
 // Markdown could interpret, including those that form links.
 func plainMarkdown(text string, limit int) string {
 	var b strings.Builder
-	for _, r := range api.Shorten(strings.TrimSpace(text), limit) {
+	for _, r := range display.Shorten(strings.TrimSpace(text), limit) {
 		if r < 128 && strings.ContainsRune("\\`*_{}[]<>()#+-.!|~&$:@=^/", r) {
 			b.WriteByte('\\')
 		}
@@ -85,7 +87,7 @@ func (d *details) state() string {
 	var parts []string
 	if p.control.paused != nil {
 		parts = append(parts, "**Paused** "+
-			plainMarkdown(strings.TrimPrefix(p.control.paused.Note(), "paused "), maxDetailsText))
+			plainMarkdown(strings.TrimPrefix(people.PauseNote(*p.control.paused), "paused "), maxDetailsText))
 	}
 	if p.sizes.History.Undoing {
 		parts = append(parts, "**Undoes** what it has done")
@@ -256,13 +258,13 @@ func listed[T any](t *detailsText, open []T, rest string, show func(T) string) {
 func command(info *workflow.Info, name string, arguments ...string) string {
 	words := []string{"starter", name}
 	for _, argument := range append([]string{info.WorkflowExecution.ID}, arguments...) {
-		if api.Shorten(argument, len(argument)) != argument {
+		if display.Shorten(argument, len(argument)) != argument {
 			argument = "RUN"
 		}
-		words = append(words, api.ShellWord(argument))
+		words = append(words, display.ShellWord(argument))
 	}
 	if info.Namespace != "default" {
-		words = append(words, "--namespace", api.ShellWord(info.Namespace))
+		words = append(words, "--namespace", display.ShellWord(info.Namespace))
 	}
 	return strings.Join(words, " ")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -89,7 +90,7 @@ func (p *pipeline) callsResult(outcomes []api.CallOutcome, output func() ([]byte
 		return nil, runError(api.RunCallsFailed, message, nil, *result)
 	}
 	data, err := output()
-	if size := api.JSONSize(data); err == nil && size > api.MaxPayload {
+	if size := jsonvalue.PayloadSize(data); err == nil && size > api.MaxPayload {
 		err = fmt.Errorf("every call completed, but the run's output has %d bytes as JSON and the limit is %d; declare a smaller output",
 			size, api.MaxPayload)
 	}

@@ -2,6 +2,8 @@ package workflows
 
 import (
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/batches"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/workflow"
 )
@@ -96,7 +98,7 @@ func (d *dispatcher) start(f *flow, q *turn.Queue, ready []int) error {
 			q.End(i)
 		}
 		if err != nil {
-			done(d.calls.at([]int{i})[0].refuse(f.ctx, api.CancelledBeforeStart()))
+			done(d.calls.at([]int{i})[0].refuse(f.ctx, failures.CancelledBeforeStart()))
 			continue
 		}
 		calls[n].start(f, done)
@@ -171,11 +173,11 @@ func (c *callRun) merge() {
 	for i := range c.parts {
 		part := &c.parts[i]
 		// Admission batches a call only if there are elements.
-		list, _, _ := c.tool.Batch.Elements(validated(part.call, part.decision))
+		list, _, _ := batches.Elements(*c.tool.Batch, validated(part.call, part.decision))
 		all = append(all, list...)
 		part.Part = api.Part{ID: part.call.ID, Elements: len(list)}
 	}
-	if arguments, err := c.tool.Batch.With(c.arguments(), all); err == nil {
+	if arguments, err := batches.Arguments(*c.tool.Batch, c.arguments(), all); err == nil {
 		c.decision.Arguments, c.size = arguments, 0
 	}
 }
@@ -193,7 +195,7 @@ func (p *pipeline) unbatch(n int, runs []*callRun, outcomes []api.CallOutcome) [
 			if whole.ID == "" {
 				continue // the turn failed before the call was made
 			}
-			all[part.place] = whole.PartOf(part.ID)
+			all[part.place] = batches.Part(whole, part.ID)
 			p.countPart(c, whole, all[part.place], nth)
 		}
 	}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/queues"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/workflows/failure"
 	"github.com/switchyard/switchyard/workflows/keeper"
 	"github.com/switchyard/switchyard/workflows/lanes"
@@ -60,7 +62,7 @@ const backlogHeartbeat = 45 * time.Second
 // the activity. When that stops or is lost, the retry goes to another worker.
 func backlogWorkflow(ctx workflow.Context) error {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue:           api.BacklogQueue(workflow.GetInfo(ctx).TaskQueueName),
+		TaskQueue:           queues.Backlog(workflow.GetInfo(ctx).TaskQueueName),
 		StartToCloseTimeout: 24 * time.Hour, HeartbeatTimeout: backlogHeartbeat,
 		RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 1},
 		Summary:     "counts open runs for metrics",
@@ -115,11 +117,11 @@ func ask(ctx workflow.Context, workers []string, question string) []workflow.Fut
 	for i, worker := range workers {
 		answers[i] = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx,
 			workflow.ActivityOptions{
-				TaskQueue:              api.WorkerQueue(base, worker),
+				TaskQueue:              queues.Worker(base, worker),
 				ScheduleToStartTimeout: takeWithin,
 				StartToCloseTimeout:    answerWithin,
 				RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-				Summary:                api.Shorten(worker, 100),
+				Summary:                display.Shorten(worker, 100),
 			}), question)
 	}
 	return answers

@@ -21,6 +21,7 @@ import (
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/activities/models/scripted"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -77,7 +78,7 @@ type lab struct {
 	budgets *policies.Set
 	spent   api.PeriodUsage
 	// people is set in labs with tools that ask people.
-	people *people
+	people *answerers
 	// hooks are the registered hooks.
 	hooks hookFuncs
 	// prompts are the requests to the model of the provider listed; answers are its answers, in
@@ -272,7 +273,7 @@ func (l *lab) functions() *function.Executor {
 		}),
 		tool.NewFunction("flaky", func(ctx context.Context, _ nothing) (string, error) {
 			l.count(ctx)
-			if call, _ := api.ContextOf(ctx); call.Attempt < 2 {
+			if call, _ := callcontext.From(ctx); call.Attempt < 2 {
 				return "", api.Transient(errors.New("not yet"), 0)
 			}
 			return "now", nil
@@ -306,7 +307,7 @@ func (l *lab) functions() *function.Executor {
 		tool.NewFunction("variables", func(ctx context.Context, _ nothing) (map[string]any,
 			error) {
 			l.count(ctx)
-			call, _ := api.ContextOf(ctx)
+			call, _ := callcontext.From(ctx)
 			return call.Variables, nil
 		}),
 	)
@@ -317,7 +318,7 @@ func (l *lab) functions() *function.Executor {
 }
 
 func (l *lab) count(ctx context.Context) {
-	call, ok := api.ContextOf(ctx)
+	call, ok := callcontext.From(ctx)
 	if !ok {
 		l.t.Error("a tool ran without a call context")
 	}

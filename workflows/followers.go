@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -203,7 +204,7 @@ func (f sizesFollower) begin(c *callRun) {
 func (f sizesFollower) end(ctx workflow.Context, c *callRun, out api.CallOutcome) {
 	size := 0
 	if out.Result != nil {
-		size = api.JSONSize(out.Result.Output)
+		size = jsonvalue.PayloadSize(out.Result.Output)
 	}
 	f.p.sizes.History.Leave(c.call.ID)
 	f.p.sizes.Task.Leave(ctx, c.call.ID, size)

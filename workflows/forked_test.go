@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
 )
 
 // runFork runs a forked run with the first of its parts. The other ones arrive as signals, in
@@ -42,7 +43,7 @@ func taken(t *testing.T) (api.Fork, api.ForkState) {
 func TestFork_BeginsWithinATurn(t *testing.T) {
 	l := newLab(t)
 	f, state := taken(t)
-	encoded, err := api.EncodeFork(state)
+	encoded, err := codec.EncodeFork(state)
 	if err != nil || len(encoded) != 1 {
 		t.Fatalf("%d parts, %v", len(encoded), err)
 	}
@@ -94,7 +95,7 @@ func TestFork_AnswersRecordedCallsOnce(t *testing.T) {
 	f.Pending[0].Arguments = `{"text": "b"}`
 	state.Recorded = []api.RecordedCall{{Key: api.CallDigest("store", `{"text":"b"}`),
 		Source: "call 1.2 of run source", Output: []byte("7")}}
-	parts, err := api.EncodeFork(state)
+	parts, err := codec.EncodeFork(state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +121,7 @@ func TestFork_BatchesOnlyCallsThatTheSourceDidNotMake(t *testing.T) {
 			Key:    api.CallDigest("many", `{"value":["`+element+`"]}`),
 			Source: "call 9 of run source", Output: []byte(`["old"]`)})
 	}
-	parts, err := api.EncodeFork(state)
+	parts, err := codec.EncodeFork(state)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
 	"github.com/switchyard/switchyard/workflows/fork"
 	"go.temporal.io/sdk/workflow"
 )
@@ -60,7 +61,7 @@ func (f *forks) open(ctx workflow.Context, first []byte) ([]api.Message, bool, e
 			missing--
 		}
 	}
-	taken, err := api.DecodeFork(parts)
+	taken, err := codec.DecodeFork(parts)
 	if err != nil {
 		return nil, true, refused(err.Error())
 	}

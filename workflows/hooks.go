@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/checkers"
+	"github.com/switchyard/switchyard/internal/core/hookrules"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/workflows/failure"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -93,7 +96,7 @@ func (r runHooks) endHooks(ctx workflow.Context, result *api.RunResult,
 	end := r.ending(ctx, result, failure)
 	apart, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	for _, p := range hooks.Points() {
+	for _, p := range hookrules.Points(hooks) {
 		if p.Point != api.HookMemoryWrite && p.Point != api.HookAfterRun {
 			continue
 		}
@@ -141,15 +144,15 @@ func (r runHooks) runHook(ctx workflow.Context, point api.HookPoint, n int, h ap
 			Seen: c.Seen, New: c.Fresh}}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: p.queue, ActivityID: fmt.Sprintf("%s-%d", point, n+1),
-		StartToCloseTimeout: h.Within() + graceAfterTimeout,
+		StartToCloseTimeout: hookrules.Within(h) + graceAfterTimeout,
 		HeartbeatTimeout:    hookHeartbeat, WaitForCancellation: true, Summary: "hook " + h.Name,
 		Priority: p.priority.Step(api.Route{}),
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: hookAttempts,
 			InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2},
 	})
-	size := p.passedSize + api.TextSize(request.Prompt)
+	size := p.passedSize + jsonvalue.TextSize(request.Prompt)
 	if end != nil {
-		size += api.TextSize(end.Answer) + api.JSONSize(end.Output)
+		size += jsonvalue.TextSize(end.Answer) + jsonvalue.PayloadSize(end.Output)
 	}
 	if err := p.sizes.Task.Await(ctx, size); err != nil {
 		return answer, err
@@ -161,7 +164,7 @@ func (r runHooks) runHook(ctx workflow.Context, point api.HookPoint, n int, h ap
 		return answer, nil
 	case ctx.Err() != nil:
 		return answer, ctx.Err()
-	case !h.Blocks(point):
+	case !hookrules.Blocks(h, point):
 		return api.HookAnswer{}, nil
 	}
 	result := &api.RunResult{}
@@ -177,7 +180,7 @@ func hookFailure(err error, h api.Hook) string {
 	f := failure.Of(err)
 	if f.Timeout != "" {
 		return fmt.Sprintf("its worker was lost, or it did not end within %s, at every attempt",
-			h.Within())
+			hookrules.Within(h))
 	}
 	return cutText(f.Message)
 }
@@ -191,7 +194,7 @@ func (r runHooks) hookPrompt() string {
 	switch {
 	case r.in.State != nil:
 		return r.in.State.Prompt
-	case r.agent.Hooks.NoneOfRun() && r.agent.Checker == nil:
+	case hookrules.NoneOfRun(r.agent.Hooks) && r.agent.Checker == nil:
 		return ""
 	case r.in.Fork != nil:
 		return r.in.Fork.Prompt
@@ -214,7 +217,7 @@ func (r *agentRun) check(ctx workflow.Context, result *api.RunResult) *api.RunRe
 	if checker == nil {
 		return result
 	}
-	checked := checker.Evaluate(r.askChecker(ctx, *checker, result.Answer))
+	checked := checkers.Evaluate(*checker, r.askChecker(ctx, *checker, result.Answer))
 	result.Checked = &checked
 	return r.pipeline.tally(result)
 }
@@ -223,7 +226,7 @@ func (r *agentRun) check(ctx workflow.Context, result *api.RunResult) *api.RunRe
 func (r *agentRun) askChecker(ctx workflow.Context, checker api.Checker,
 	answer string) api.CallOutcome {
 	p := r.pipeline
-	c, err := checker.Call(api.CheckedRun{Prompt: r.hooks.hookPrompt(), Answer: answer})
+	c, err := checkers.Call(checker, api.CheckedRun{Prompt: r.hooks.hookPrompt(), Answer: answer})
 	if err == nil {
 		var out api.CallOutcome
 		if out, err = p.makeOne(ctx, c); err == nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/hookrules"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -296,7 +297,7 @@ func TestHooks_ExtendTimeouts(t *testing.T) {
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 	l.result()
 	for _, s := range l.scheduled {
-		if s.tool == "echo" && (len(s.call.Hooks) != 1 || s.call.Hooks[0].Within() != time.Minute) {
+		if s.tool == "echo" && (len(s.call.Hooks) != 1 || hookrules.Within(s.call.Hooks[0]) != time.Minute) {
 			t.Errorf("the call's hooks are %+v", s.call.Hooks)
 		}
 	}
@@ -333,7 +334,7 @@ func TestAfterCallHooks_GetEveryAnswer(t *testing.T) {
 	specs = append(append(specs, inline...),
 		agentTool("sub", above("echo", step(call("echo", `{"value":1}`)), answer("from below"))))
 	l := newLabOf(t, 1, specs...)
-	l.people = &people{pending: map[string]*workflowpb.PendingActivityInfo{},
+	l.people = &answerers{pending: map[string]*workflowpb.PendingActivityInfo{},
 		tokens: map[string][]byte{}}
 	var runFacts []string
 	l.hooks.after = func(c tool.HookCall, output json.RawMessage) (json.RawMessage, error) {

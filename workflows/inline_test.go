@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -132,7 +133,7 @@ func TestInlineCalls_InPlansAndDirectCalls(t *testing.T) {
 func TestInlineCalls_HaveTheContextOfOtherCalls(t *testing.T) {
 	l := newInlineLab(t, 1)
 	var runFacts api.CallContext
-	l.calls = func(ctx context.Context) { runFacts, _ = api.ContextOf(ctx) }
+	l.calls = func(ctx context.Context) { runFacts, _ = callcontext.From(ctx) }
 	in := api.RunInput{Agent: inlineAgent("", step(call("in_echo", `{"value":1}`)), answer("done")),
 		Variables: map[string]any{"v": "w"}}
 	l.ExecuteWorkflow(api.AgentWorkflow, in)

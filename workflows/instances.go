@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/failure"
 	"github.com/switchyard/switchyard/workflows/keeper"
@@ -95,7 +97,7 @@ func (s *instances) call(ctx workflow.Context, t api.Tool, options workflow.Acti
 	s.notice(ctx)
 	future, settable := workflow.NewFuture(ctx)
 	if i.gone != "" {
-		e := api.InstanceLost(t, i.gone)
+		e := failures.InstanceLost(t, i.gone)
 		e.NotStarted = true
 		settable.SetError(e)
 		return future
@@ -157,10 +159,10 @@ func (i *instance) kept() bool {
 
 func (i *instance) queue() string {
 	if i.kept() {
-		return api.ConversationInstanceQueue(i.run.base, i.tool.Lane, i.run.conversation,
+		return queues.ConversationInstance(i.run.base, i.tool.Lane, i.run.conversation,
 			i.tool.InstanceName())
 	}
-	return api.InstanceQueue(i.run.base, i.tool.Lane, i.run.origin.Run, i.tool.InstanceName())
+	return queues.Instance(i.run.base, i.tool.Lane, i.run.origin.Run, i.tool.InstanceName())
 }
 
 // ask requests an instance from the workers of the tool's lane, or joins that of the conversation.
@@ -184,7 +186,7 @@ func (i *instance) adopt(ctx workflow.Context) {
 func (i *instance) start(ctx workflow.Context, options workflow.ActivityOptions,
 	r api.HostInstanceRequest) {
 	i.hosts++
-	i.hostID = api.InstanceHostID(i.tool.InstanceName(), i.hosts)
+	i.hostID = queues.InstanceHostID(i.tool.InstanceName(), i.hosts)
 	options.ActivityID, options.Summary = i.hostID, "the run's instance of "+i.tool.InstanceName()
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	hostCtx, cancel := workflow.WithCancel(workflow.WithActivityOptions(ctx, options))
@@ -251,11 +253,11 @@ func (i *instance) ended(ctx workflow.Context) {
 
 // failed handles the failure of an instance host.
 func (i *instance) failed(ctx workflow.Context, f api.ActivityFailure, adopted bool) {
-	if !adopted && f.HostNeverStarted() {
+	if !adopted && failures.HostNeverStarted(f) {
 		i.again(ctx)
 		return
 	}
-	fault, lost := f.InstanceHostError(i.tool, adopted)
+	fault, lost := failures.InstanceHostError(f, i.tool, adopted)
 	i.vanished = i.vanished || lost != ""
 	switch {
 	case fault == nil:
@@ -281,7 +283,7 @@ func (i *instance) again(ctx workflow.Context) {
 // fail ends the calls that wait for the instance, whose host ended with that failure.
 func (i *instance) fail(f api.ActivityFailure, adopted bool) {
 	for _, c := range i.calls {
-		c.fault, _ = f.InstanceHostError(c.tool, adopted)
+		c.fault, _ = failures.InstanceHostError(f, c.tool, adopted)
 		c.cancel()
 	}
 }
@@ -381,7 +383,7 @@ func (s *instances) told(e api.InstanceEnded) {
 		}
 	}
 	for _, name := range s.tools.Keys() {
-		if t := s.tools.Of(name); e.Loses(t) {
+		if t := s.tools.Of(name); failures.EndsTool(e, t) {
 			s.of(t).lost(e)
 			return
 		}

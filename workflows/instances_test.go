@@ -10,6 +10,8 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
@@ -209,7 +211,7 @@ func TestInstance_IsRequestedOnce(t *testing.T) {
 			expect(t, "events", w.events(), test.want)
 			r := w.asked[0]
 			if r.Tool != "counter" || r.Digest == "" || r.Origin.Run == "" ||
-				r.Queue != api.InstanceQueue("default-test-taskqueue", "general", r.Origin.Run,
+				r.Queue != queues.Instance("default-test-taskqueue", "general", r.Origin.Run,
 					"counter") ||
 				r.Adopt || r.Lost || r.Last.Used {
 				t.Errorf("asked with %+v", r)
@@ -343,7 +345,7 @@ func TestLostInstance_EndsTheTool(t *testing.T) {
 			if r := w.result(); r.Usage.Failed != 3 || r.Usage.Calls != 4 {
 				t.Errorf("usage %+v", r.Usage)
 			}
-			fault := api.InstanceLost(api.Tool{Name: "counter"}, why[name])
+			fault := failures.InstanceLost(api.Tool{Name: "counter"}, why[name])
 			text := fault.ForModel()
 			fault.NotStarted = true
 			later := fault.ForModel()
@@ -461,7 +463,7 @@ func TestInstance_AdoptionFails(t *testing.T) {
 			w.result()
 			if test.check == nil {
 				expect(t, "results", w.callResults()[1:],
-					[]string{"2.1 " + api.InstanceLost(api.Tool{Name: "counter"},
+					[]string{"2.1 " + failures.InstanceLost(api.Tool{Name: "counter"},
 						silent).ForModel()})
 				return
 			}
@@ -504,7 +506,7 @@ func TestInstance_IsSharedByTheToolsOfAServer(t *testing.T) {
 	expect(t, "events", w.events(), []string{"host_instance/" + r.Instance + " asked", "1.1 executed",
 		"2.1 executed", "2.2 executed", "host_instance/" + r.Instance + " cancelled"})
 	if r.Tool != "read" || !strings.HasPrefix(r.Instance, "mcp-server-") || r.Queue !=
-		api.InstanceQueue("default-test-taskqueue", "general", r.Origin.Run, r.Instance) {
+		queues.Instance("default-test-taskqueue", "general", r.Origin.Run, r.Instance) {
 		t.Errorf("asked with %+v", r)
 	}
 }
@@ -528,7 +530,7 @@ func TestInstance_IsSharedByToolsThatNameIt(t *testing.T) {
 	expect(t, "events", w.events(), []string{"host_instance/shell asked", "1.1 executed", "1.2 executed",
 		"2.1 executed", "host_instance/shell cancelled"})
 	if r := w.asked[0]; r.Instance != "shell" || r.Heartbeat != api.Duration(time.Minute) ||
-		r.Queue != api.InstanceQueue("default-test-taskqueue", "general", r.Origin.Run, "shell") {
+		r.Queue != queues.Instance("default-test-taskqueue", "general", r.Origin.Run, "shell") {
 		t.Errorf("asked with %+v", r)
 	}
 }
@@ -562,7 +564,7 @@ func TestInstance_LossNamesTheToolsThatShareIt(t *testing.T) {
 		t.Errorf("calls are requeued after %s, want the first call once", pauses)
 	}
 	told := w.callResults()
-	fault := api.InstanceLost(api.Tool{Name: "read", Instance: w.asked[0].Instance},
+	fault := failures.InstanceLost(api.Tool{Name: "read", Instance: w.asked[0].Instance},
 		"the server exited")
 	fault.NotStarted = true
 	want := fault.ForModel()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/workflows/lanes"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -146,7 +147,8 @@ func TestKeeper_ReportsANewDivisionBeforeItReleasesTheGroups(t *testing.T) {
 	lane := api.Lane{Name: "gpu", Limit: 4, Holders: 2}
 	other := lane
 	other.Holders = 3
-	l.OnUpsertMemo(map[string]any{api.HoldersMemo: other.Groups()}).Return(nil).Once()
+	groups := lanerules.DescribeGroups(other)
+	l.OnUpsertMemo(map[string]any{api.HoldersMemo: groups}).Return(nil).Once()
 	released := 0
 	l.SetOnActivityCanceledListener(func(*activity.Info) {
 		released++

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"go.temporal.io/sdk/workflow"
 )
@@ -199,7 +200,7 @@ func (r limitGuard) granted(ctx workflow.Context, limit string) (bool, error) {
 	case o.grant == nil:
 		return false, nil
 	}
-	r.limits = r.limits.Extended(*o.grant, r.pipeline.usage, r.turn-r.before,
+	r.limits = people.Extend(r.limits, *o.grant, r.pipeline.usage, r.turn-r.before,
 		workflow.Now(ctx).Sub(r.started))
 	r.pipeline.Limits = r.limits
 	r.timeOver = r.timeOver && limit != budget.LimitWallTime

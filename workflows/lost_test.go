@@ -6,6 +6,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -65,7 +66,7 @@ func TestLostCalls_StayLostIfNoOtherAttemptStarts(t *testing.T) {
 			if cancel {
 				l.cancelled()
 			}
-			want := 3 + 1 + api.MaxRequeues
+			want := 3 + 1 + failures.MaxRequeues
 			if cancel {
 				want = 4
 			}
@@ -84,8 +85,9 @@ func TestEarlierAttempts_AreRememberedOverActivities(t *testing.T) {
 			Message: "no"})
 	}
 	returned := func() error {
-		e := (&api.Error{Type: api.ErrWorkerLost, Phase: api.PhasePreExecution, NotStarted: true,
-			Requeue: true, Message: "gave up the lane; nothing ran"}).AfterEffect()
+		e := failures.AfterEffect((&api.Error{Type: api.ErrWorkerLost,
+			Phase: api.PhasePreExecution, NotStarted: true,
+			Requeue: true, Message: "gave up the lane; nothing ran"}))
 		return executor.Failure(e)
 	}
 	waited := func() error {

@@ -6,6 +6,10 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/hookrules"
+	"github.com/switchyard/switchyard/internal/core/queues"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/workflows/failure"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -38,9 +42,9 @@ const longestWait = 365 * 24 * time.Hour
 // callOptions returns the options of a call's activity, without its priority.
 func callOptions(base, id string, t api.Tool, r api.Route,
 	summary string) workflow.ActivityOptions {
-	t = t.On(r)
+	t = failures.OnRoute(t, r)
 	o := workflow.ActivityOptions{
-		TaskQueue:              cmp.Or(r.Queue, api.Queue(base, t.Lane)),
+		TaskQueue:              cmp.Or(r.Queue, queues.Lane(base, t.Lane)),
 		ActivityID:             id,
 		StartToCloseTimeout:    t.LongestAttempt().Std() + reportGrace(t),
 		ScheduleToStartTimeout: t.QueueTimeout.Std(),
@@ -80,7 +84,7 @@ func modelOptions(base, id string, m api.Model, r api.Route,
 		attempts = modelMaxAttempts
 	}
 	o := workflow.ActivityOptions{
-		TaskQueue:              cmp.Or(r.Queue, api.Queue(base, m.Lane)),
+		TaskQueue:              cmp.Or(r.Queue, queues.Lane(base, m.Lane)),
 		ActivityID:             id,
 		StartToCloseTimeout:    timeout + graceAfterTimeout,
 		ScheduleToStartTimeout: r.QueueTimeout.Std(),
@@ -102,16 +106,17 @@ func modelOptions(base, id string, m api.Model, r api.Route,
 // withAdmitOptions sets the options of admission, which is retried for a minute or two. The hooks
 // of several calls run concurrently.
 func withAdmitOptions(ctx workflow.Context, hooks []api.Hook) workflow.Context {
-	return workflow.WithLocalActivityOptions(ctx, localOptions(localTimeout+api.HooksWithin(hooks),
-		&temporal.RetryPolicy{MaximumAttempts: 20, InitialInterval: 100 * time.Millisecond,
-			BackoffCoefficient: 2, MaximumInterval: 5 * time.Second}, ""))
+	return workflow.WithLocalActivityOptions(ctx,
+		localOptions(localTimeout+hookrules.AllWithin(hooks),
+			&temporal.RetryPolicy{MaximumAttempts: 20, InitialInterval: 100 * time.Millisecond,
+				BackoffCoefficient: 2, MaximumInterval: 5 * time.Second}, ""))
 }
 
 // withLocalOptions sets the options of steps that only compute, plus the time of hooks that run
 // within them.
 func withLocalOptions(ctx workflow.Context, hooks ...api.Hook) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-		StartToCloseTimeout: localTimeout + api.HooksWithin(hooks),
+		StartToCloseTimeout: localTimeout + hookrules.AllWithin(hooks),
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 3,
 			InitialInterval: 100 * time.Millisecond},
 	})
@@ -123,7 +128,7 @@ const maxSaid = 100
 // saying sets the summary that a local activity shows in the history.
 func saying(ctx workflow.Context, summary string) workflow.Context {
 	o := workflow.GetLocalActivityOptions(ctx)
-	o.Summary = api.Shorten(summary, maxSaid)
+	o.Summary = display.Shorten(summary, maxSaid)
 	return workflow.WithLocalActivityOptions(ctx, o)
 }
 
@@ -141,7 +146,7 @@ func callError(err error, tool api.Tool, route api.Route) *api.Error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e
 	}
-	return failure.Of(err).CallError(tool, route)
+	return failures.CallError(failure.Of(err), tool, route)
 }
 
 // runError returns the failure of a whole run.

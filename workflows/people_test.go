@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -47,8 +49,8 @@ entry: {type: function, answer_within: 1h}
 execution: {effect: read}
 `
 
-// people is what a server stores about calls that wait for people: their activities, by id.
-type people struct {
+// answerers is what a server stores about calls that wait for people: their activities, by id.
+type answerers struct {
 	tries   atomic.Int64
 	mu      sync.Mutex
 	pending map[string]*workflowpb.PendingActivityInfo
@@ -63,7 +65,7 @@ func newPeoplesLab(t *testing.T) *lab {
 		t.Fatal(err)
 	}
 	l := newLabOf(t, 1, specs...)
-	l.people = &people{pending: map[string]*workflowpb.PendingActivityInfo{},
+	l.people = &answerers{pending: map[string]*workflowpb.PendingActivityInfo{},
 		tokens: map[string][]byte{}}
 	return l
 }
@@ -75,13 +77,13 @@ func (l *lab) inquire(ctx context.Context, in struct {
 	l.count(ctx)
 	reply, err := tool.Ask(ctx, in.Text, json.RawMessage(`{"type":"string"}`))
 	if reply.Decline {
-		return reply.Note(), err
+		return people.ReplyNote(reply), err
 	}
-	return api.PlainText(reply.Value), err
+	return jsonvalue.Plain(reply.Value), err
 }
 
 // taken records an activity that a worker has taken, as a server does.
-func (p *people) taken(info *activity.Info) {
+func (p *answerers) taken(info *activity.Info) {
 	if p == nil {
 		return
 	}

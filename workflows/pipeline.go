@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/workflow"
@@ -91,7 +94,8 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 	}
 	p.Started = workflow.Now(ctx)
 	p.runFacts.Log.Keep = func() bool {
-		return api.KeepContents(p.policies) || api.KeepContents(p.pinned.Policies.Rules)
+		return policyrules.KeepContents(p.policies) ||
+			policyrules.KeepContents(p.pinned.Policies.Rules)
 	}
 	p.statements = turn.NewStatements(in, p.runFacts.Log.Keep)
 	p.passed = passed(p.origin)
@@ -326,7 +330,7 @@ func (f *flow) admit(calls []api.Call, used int, last bool,
 // admissionSize returns at most how many bytes the decisions about calls are recorded with.
 func admissionSize(r api.AdmissionRequest) (size int) {
 	for _, c := range r.Calls {
-		size += api.JSONSize([]byte(c.Arguments))
+		size += jsonvalue.PayloadSize([]byte(c.Arguments))
 	}
 	if len(r.Hooks)+len(r.Policies)+len(r.PinnedPolicies.Rules) > 0 {
 		size += 2 * maxAdmitBytes
@@ -351,7 +355,7 @@ func (p admitter) unadmitted(ctx workflow.Context, calls []api.Call) []api.CallO
 	}
 	outcomes := make([]api.CallOutcome, len(calls))
 	for i, c := range calls {
-		outcomes[i] = p.refuse(ctx, c, api.CancelledBeforeStart())
+		outcomes[i] = p.refuse(ctx, c, failures.CancelledBeforeStart())
 	}
 	return outcomes
 }

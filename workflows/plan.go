@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/planrules"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/workflow"
@@ -24,7 +26,7 @@ func planWorkflow(ctx workflow.Context, in *api.RunInput) (*api.RunResult, error
 				Message: "the input has no plan"}})
 	}
 	plan := in.Plan.Value
-	problems := plan.Check()
+	problems := planrules.Check(plan)
 	if len(plan.Calls) > maxPlanCalls {
 		problems = append(problems, api.Problem{Path: "$.calls", Rule: "max_items",
 			Message: fmt.Sprintf("the plan has %d calls; one run's history holds at most %d",
@@ -104,12 +106,12 @@ type planRun struct {
 
 // prepareRuns sets the calls of the plan.
 func (r *planRun) prepareRuns(p *pipeline) {
-	r.pipeline, r.list = p, r.plan.Sorted()
+	r.pipeline, r.list = p, planrules.Sort(r.plan)
 	r.runs = make([]*callRun, len(r.list))
 	r.admitted, r.withheld = make([]bool, len(r.list)), make([]bool, len(r.list))
 	r.needs = make([][]string, len(r.list))
 	for i, c := range r.list {
-		r.needs[i] = c.Needs()
+		r.needs[i] = planrules.Needs(c)
 		r.runs[i] = p.newCall(api.Call{ID: c.ID, Tool: c.Tool, Arguments: literal(c),
 			Priority: c.Priority,
 			Ask:      c.Ask}, api.AdmissionDecision{})
@@ -121,14 +123,14 @@ func (r *planRun) prepareRuns(p *pipeline) {
 // literal returns the unescaped arguments of a call without references, and the arguments of other
 // calls as written.
 func literal(c api.PlanCall) string {
-	if !strings.Contains(string(c.Arguments), "$${") || len(c.References()) > 0 {
+	if !strings.Contains(string(c.Arguments), "$${") || len(planrules.References(c)) > 0 {
 		return string(c.Arguments)
 	}
-	value, err := api.DecodeJSON(c.Arguments)
+	value, err := jsonvalue.Decode(c.Arguments)
 	if err == nil {
-		value, err = api.Resolve(value, func(string) (any, bool) { return nil, false })
+		value, err = planrules.Resolve(value, func(string) (any, bool) { return nil, false })
 	}
-	if data, encodeErr := api.EncodeJSON(value); err == nil && encodeErr == nil {
+	if data, encodeErr := jsonvalue.Encode(value); err == nil && encodeErr == nil {
 		return string(data)
 	}
 	return string(c.Arguments)
@@ -139,7 +141,7 @@ func literal(c api.PlanCall) string {
 func (r *planRun) admitFixed(ctx workflow.Context) error {
 	var fixed []int
 	for i, c := range r.list {
-		if len(c.References()) == 0 {
+		if len(planrules.References(c)) == 0 {
 			fixed = append(fixed, i)
 		}
 	}
@@ -254,7 +256,7 @@ func (r *planRun) ready(i int) *api.Error {
 // resolve puts the results that call i refers to into its arguments.
 func (r *planRun) resolve(i int) *api.Error {
 	c := r.list[i]
-	for _, ref := range c.References() {
+	for _, ref := range planrules.References(c) {
 		if r.withheld[r.results.Index[ref.ID]] {
 			return notRun("it refers to the result of call %q, which was a dry run", ref.ID)
 		}
@@ -263,7 +265,7 @@ func (r *planRun) resolve(i int) *api.Error {
 				ref.ID, result.Cut)
 		}
 	}
-	value, err := api.DecodeJSON(c.Arguments)
+	value, err := jsonvalue.Decode(c.Arguments)
 	if err != nil {
 		return notRun("its arguments are not JSON: %v", err)
 	}
@@ -271,11 +273,11 @@ func (r *planRun) resolve(i int) *api.Error {
 		return api.TooLarge("the arguments of "+c.Tool+" with the results that they refer to", size,
 			api.MaxArguments, "refer to the parts of the results that the call needs")
 	}
-	resolved, err := api.Resolve(value, r.results.Lookup)
+	resolved, err := planrules.Resolve(value, r.results.Lookup)
 	if err != nil {
 		return notRun("%v", err)
 	}
-	arguments, err := api.EncodeJSON(resolved)
+	arguments, err := jsonvalue.Encode(resolved)
 	if err != nil {
 		return notRun("its arguments cannot be written as JSON: %v", err)
 	}
@@ -297,7 +299,7 @@ func (r *planRun) at(indices []int) []*callRun {
 		if r.admitted[i] || calls[n].referenced > 0 {
 			continue // known: the results that a ready call needs do not change
 		}
-		for _, ref := range r.list[i].References() {
+		for _, ref := range planrules.References(r.list[i]) {
 			if result := r.results.Of(ref.ID); result != nil {
 				calls[n].referenced += len(result.Output)
 			}
@@ -323,11 +325,11 @@ func (r *planRun) output() ([]byte, error) {
 		return nil, fmt.Errorf("every call completed, but the run's output has %d bytes as JSON and the limit is %d; declare a smaller output",
 			size, api.MaxPayload)
 	}
-	value, err := api.Resolve(template, r.results.Lookup)
+	value, err := planrules.Resolve(template, r.results.Lookup)
 	if err != nil {
 		return nil, fmt.Errorf("the plan's output: %w", err)
 	}
-	data, err := api.EncodeJSON(value)
+	data, err := jsonvalue.Encode(value)
 	return json.RawMessage(data), err
 }
 
@@ -335,7 +337,7 @@ func (r *planRun) output() ([]byte, error) {
 // call needs.
 func (r *planRun) template() (any, error) {
 	if len(r.plan.Output) > 0 {
-		declared, err := api.DecodeJSON(r.plan.Output)
+		declared, err := jsonvalue.Decode(r.plan.Output)
 		if err != nil {
 			return nil, fmt.Errorf("the plan's output: %w", err)
 		}

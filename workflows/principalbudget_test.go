@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -28,7 +29,7 @@ func (c queryClient) spent() (converter.EncodedValue, error) {
 	defer c.lab.mu.Unlock()
 	used := c.lab.spent
 	used.Period = api.PeriodMonth
-	used.Start, _ = api.PeriodMonth.Bounds(time.Now())
+	used.Start, _ = ledgerrules.PeriodBounds(api.PeriodMonth, time.Now())
 	payloads, err := converter.GetDefaultDataConverter().ToPayloads(
 		api.PrincipalUsage{Periods: []api.PeriodUsage{used}})
 	return client.NewValue(payloads), err

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/interceptor"
@@ -147,7 +148,7 @@ func TestPriority_OfModelStepsIsThatOfTheRun(t *testing.T) {
 		api.RunInput{Agent: agent(step(call("echo", `{"value":1}`)), answer("done")), Prompt: "Go.",
 			Priority: api.PriorityUrgent, Conversation: strings.Repeat("long ", 20)})
 	l.result()
-	key := api.FairnessKey(strings.Repeat("long ", 20))
+	key := lanerules.FairnessKey(strings.Repeat("long ", 20))
 	urgent := temporal.Priority{PriorityKey: 1, FairnessKey: key}
 	expectPriorities(t, runFacts, map[string]temporal.Priority{"turn-1": urgent, "1.1": urgent,
 		"turn-2": urgent})

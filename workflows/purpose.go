@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/batches"
+	"github.com/switchyard/switchyard/internal/core/placeholders"
+	"github.com/switchyard/switchyard/internal/core/undorules"
 	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -31,7 +34,7 @@ type undo struct {
 func (u *undo) set(when api.UndoWhen) { u.on, u.when = when != api.UndoNever, when }
 
 // applies reports whether a run that failed, or was cancelled, undoes its calls.
-func (u *undo) applies(cancelled bool) bool { return u.on && u.when.At(cancelled) }
+func (u *undo) applies(cancelled bool) bool { return u.on && undorules.Applies(u.when, cancelled) }
 
 // restore restores the undo calls of the execution before.
 func (u *undo) restore(_ workflow.Context, before *api.ContinueState) {
@@ -77,7 +80,7 @@ func (u *undo) end(_ workflow.Context, c *callRun, out api.CallOutcome) {
 		u.note(t, c.call, c.decision, out)
 	}
 	for _, part := range c.parts {
-		if out := out.PartOf(part.ID); c.mayHaveActed(out) {
+		if out := batches.Part(out, part.ID); c.mayHaveActed(out) {
 			u.note(t, part.call, part.decision, out)
 		}
 	}
@@ -85,9 +88,10 @@ func (u *undo) end(_ workflow.Context, c *callRun, out api.CallOutcome) {
 
 // note records the call that undoes a call with that outcome.
 func (u *undo) note(t api.Tool, c api.Call, v api.AdmissionDecision, out api.CallOutcome) {
-	undo := api.Call{ID: api.UndoCallID(c.ID), Tool: t.Undo.Tool, CallPurpose: api.CallPurpose{
+	undo := api.Call{ID: undorules.CallID(c.ID), Tool: t.Undo.Tool, CallPurpose: api.CallPurpose{
 		Purpose: api.PurposeUndo, TargetCallID: c.ID, TargetTool: c.Tool}}
-	arguments, fault := t.Undo.For(api.UndoSource{Arguments: validated(c, v), Result: out.Result,
+	arguments, fault := undorules.Arguments(*t.Undo, placeholders.Source{Arguments: validated(c,
+		v), Result: out.Result,
 		Key: api.IdempotencyKey(u.run, c.ID)})
 	if fault != nil {
 		undo.Problem = cutText(fault.Error())
@@ -108,7 +112,7 @@ func (u *undo) adopt(call *callRun, below *api.RunResult) {
 	}
 	for _, c := range below.Undo.Value {
 		c.TargetCallID = api.CallPath(call.call.ID, c.TargetCallID)
-		c.ID = api.UndoCallID(c.TargetCallID)
+		c.ID = undorules.CallID(c.TargetCallID)
 		u.add(c)
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/hookrules"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/smallmap"
 	"go.temporal.io/sdk/temporal"
@@ -137,7 +140,7 @@ func (q *questions) scheduled(ctx workflow.Context, call *callRun) {
 	}
 	o := q.find(c.ID)
 	if o == nil {
-		o = &question{tool: &t, notes: call.decision.Notes, hooks: api.HooksFor(q.hooks, t.Name),
+		o = &question{tool: &t, notes: call.decision.Notes, hooks: hookrules.For(q.hooks, t.Name),
 			arguments: call.arguments(), Question: api.Question{ID: c.ID, Call: c.ID, Tool: t.Name,
 				Text: call.decision.Question, Schema: t.OutputSchema}}
 		q.open = append(q.open, o)
@@ -236,7 +239,7 @@ func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error
 	_, err := workflow.AwaitWithOptions(ctx, options, func() bool { return o.over })
 	switch {
 	case o.reply != nil:
-		q.sizes.Task.Add(ctx, api.JSONSize(o.reply.Value)) // the result of the update
+		q.sizes.Task.Add(ctx, jsonvalue.PayloadSize(o.reply.Value)) // the result of the update
 		return *o.reply, nil
 	case o.over:
 		return api.Reply{}, refuse(api.ReplyError{Type: api.ReplyClosed,
@@ -254,14 +257,14 @@ func (q *questions) ask(ctx workflow.Context, in api.Question) (api.Reply, error
 // mayReply rejects, without an event in history, malformed replies and those without an open
 // question.
 func (q *questions) mayReply(ctx workflow.Context, r api.Reply) error {
-	if e := r.Check(); e != nil {
+	if e := people.CheckReply(r); e != nil {
 		return refuse(*e)
 	}
 	o := q.find(r.Question)
 	switch {
 	case o == nil:
 		return refuse(q.notOpen(r.Question))
-	case !q.sizes.Task.Accepts(ctx, api.JSONSize(r.Value)):
+	case !q.sizes.Task.Accepts(ctx, jsonvalue.PayloadSize(r.Value)):
 		return refuse(api.ReplyError{Type: api.ReplyBusy, Message: busy})
 	case o.waiting || !workflow.Now(ctx).After(o.Asked):
 		// The server does not know the call yet: it is scheduled when the workflow task that opened
@@ -314,7 +317,7 @@ func meant(open []string, none, statusText string) string {
 // call itself is the question, ends the call.
 func (q *questions) reply(ctx workflow.Context, r api.Reply) error {
 	q.sizes.Updates++
-	q.sizes.Task.Add(ctx, api.JSONSize(r.Value))
+	q.sizes.Task.Add(ctx, jsonvalue.PayloadSize(r.Value))
 	o := q.find(r.Question)
 	o.checking = r.By
 	defer func() { o.checking = "" }()
@@ -333,7 +336,7 @@ func (q *questions) reply(ctx workflow.Context, r api.Reply) error {
 		return refuse(q.notOpen(o.ID))
 	case o.tool == nil:
 		o.reply = &r
-		q.close(o, r.Note())
+		q.close(o, people.ReplyNote(r))
 		return nil
 	}
 	return q.endCall(ctx, o, request)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
@@ -28,7 +29,7 @@ func TestKeyedCalls_GiveTheWorkerTheirKey(t *testing.T) {
 		Fairness: api.FairnessCaller})
 	l.runPlan(`calls: [{id: a, tool: press, arguments: {device: pixel 7}}, {id: first, tool: flaky}]`)
 	l.result()
-	part := api.KeyPart("pixel 7")
+	part := lanerules.KeyPart("pixel 7")
 	for _, s := range l.scheduled {
 		switch {
 		case s.tool == "flaky" && (s.call.Key != "" || s.call.Fairness != ""):

@@ -8,6 +8,12 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callview"
+	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/hookrules"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
+	"github.com/switchyard/switchyard/internal/core/queues"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -58,7 +64,7 @@ func (c sender) fitting(ctx workflow.Context, n int, fits func(workflow.Context,
 				err = workflow.Await(ctx, func() bool { return !c.waits() })
 			}
 			if err != nil {
-				end.SetError(api.CancelledBeforeStart())
+				end.SetError(failures.CancelledBeforeStart())
 				return
 			}
 		}
@@ -82,16 +88,18 @@ func (c sender) inputSize() int {
 	if c.size > 0 {
 		return c.size
 	}
-	p, size := c.pipeline, c.pipeline.passedSize+api.JSONSize(c.arguments())+64*len(c.parts)
+	p, size := c.pipeline,
+		c.pipeline.passedSize+jsonvalue.PayloadSize(c.arguments())+64*len(c.parts)
 	for _, note := range c.decision.Notes {
-		size += api.TextSize(note)
+		size += jsonvalue.TextSize(note)
 	}
 	if c.task != nil {
 		size += encoded(c.task)
 	}
 	switch c.tool.Dispatch {
 	case api.DispatchChildWorkflow:
-		size += p.childSize() + api.JSONSize(c.tool.Spec) + api.TextSize(c.decision.Prompt) +
+		size += p.childSize() + jsonvalue.PayloadSize(c.tool.Spec) +
+			jsonvalue.TextSize(c.decision.Prompt) +
 			filledSize(c.callRun)
 	case api.DispatchInstance:
 		size += p.instances.hostSize(*c.tool)
@@ -129,7 +137,7 @@ func (p *pipeline) childSize() int {
 	}
 	size := p.childBytes
 	for _, label := range p.runFacts.Labels {
-		size += api.TextSize(label)
+		size += jsonvalue.TextSize(label)
 	}
 	return size
 }
@@ -167,9 +175,9 @@ func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
 		execution.Parts = append(execution.Parts, part.Part)
 	}
 	p.questions.scheduled(ctx, c)
-	options.StartToCloseTimeout += api.HooksWithin(execution.Hooks)
+	options.StartToCloseTimeout += hookrules.AllWithin(execution.Hooks)
 	if route.Holds {
-		execution.QueueTimeout = t.On(route).QueueTimeout
+		execution.QueueTimeout = failures.OnRoute(t, route).QueueTimeout
 	}
 	if route.Key != "" {
 		execution.Key, execution.Fairness = route.Key, p.priority.Fairness(route)
@@ -180,7 +188,7 @@ func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
 	case c.task == nil:
 		return p.instances.call(ctx, t, options, execution)
 	default: // the task does not need the instance, which may be lost
-		options.TaskQueue = api.InstanceHostQueue(p.queue, t.Lane)
+		options.TaskQueue = queues.InstanceHostQueue(p.queue, t.Lane)
 	}
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), c.call.Tool,
 		execution)
@@ -211,8 +219,8 @@ func (c *callRun) execution() api.Execution {
 	p := c.pipeline
 	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: c.passed(),
 		Notes: c.decision.Notes, Parent: p.parent.Call,
-		Hooks:   api.HooksFor(p.hooks.AfterCall, c.tool.Name),
-		Timeout: c.decision.Plan.ShortestTimeout(), Task: c.task,
+		Hooks:   hookrules.For(p.hooks.AfterCall, c.tool.Name),
+		Timeout: policyrules.ShortestTimeout(c.decision.Plan), Task: c.task,
 		HasErrors: p.usage.Failed > 0, Own: c.call.OfRun()}
 }
 
@@ -233,7 +241,7 @@ func (c *callRun) passed() api.Origin {
 // describe returns the summary of the call's activity, and the path of the parent call.
 func (c *callRun) describe() (summary, parent string) {
 	// The Web UI shows the summary beside the activity's type, which is the tool's name.
-	summary = strings.TrimSpace(api.Summary("", c.tool.Redact(c.arguments()), nil))
+	summary = strings.TrimSpace(callview.Line("", callview.RedactArguments(*c.tool, c.arguments()), nil))
 	summary, parent = cmp.Or(summary, "no arguments"), c.pipeline.parent.Call
 	switch target := c.call.TargetCallID; c.call.Purpose {
 	case api.PurposeUndo, api.PurposeVerify:
@@ -261,7 +269,7 @@ const (
 // inline executes the call within the workflow task as soon as its result fits into what the task
 // may record. The future resolves to an api.Result.
 func (c *callRun) inline(ctx workflow.Context) workflow.Future {
-	if fault := c.tool.InlineFault(); fault != nil {
+	if fault := failures.InlineFault(*c.tool); fault != nil {
 		return readyFuture(ctx, fault)
 	}
 	task := &c.pipeline.sizes.Task
@@ -277,7 +285,7 @@ func (c *callRun) executeInline(ctx workflow.Context) workflow.Future {
 		Apart:     p.origin.Caller.Type == api.CallerAgent && !p.stepsInline,
 		Execution: c.execution()}
 	options := inlineOptions(*c.tool, call.Hooks, api.InlineSummary(c.call.ID,
-		c.tool.Summary(call.Arguments)))
+		callview.CallLine(*c.tool, call.Arguments)))
 	call.Origin = c.origin()
 	return workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options),
 		c.call.Tool, call)
@@ -287,7 +295,7 @@ func inlineOptions(t api.Tool, hooks []api.Hook, summary string) workflow.LocalA
 	retry := retryPolicy(t)
 	retry.InitialInterval = shorter(retry.InitialInterval, maxInlineBackoff)
 	retry.MaximumInterval = shorter(retry.MaximumInterval, maxInlineBackoff)
-	return localOptions(t.Timeout.Std()+inlineGrace+api.HooksWithin(hooks), retry, summary)
+	return localOptions(t.Timeout.Std()+inlineGrace+hookrules.AllWithin(hooks), retry, summary)
 }
 
 // shorter returns the shorter of two durations; zero means none.

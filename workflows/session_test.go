@@ -12,6 +12,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -314,7 +315,7 @@ func TestSession_GoesOnVerifyingCancelledCalls(t *testing.T) {
 			l.founds, l.returns = test.founds, unclear("c")
 			cancel := &update{accepted: make(chan struct{}), over: make(chan struct{})}
 			l.calls = func(ctx context.Context) {
-				if call, _ := api.ContextOf(ctx); call.CallID == "verify-c" {
+				if call, _ := callcontext.From(ctx); call.CallID == "verify-c" {
 					l.UpdateWorkflow(api.CancelCallUpdate, "cancel", cancel,
 						api.CancelCall{ID: "c", By: "ana"})
 				}

@@ -6,6 +6,10 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/failure"
 	"github.com/switchyard/switchyard/workflows/session"
@@ -58,7 +62,7 @@ func (s *sessionRun) maySubmit(ctx workflow.Context, calls []api.SessionCall) er
 
 // refusal returns why the session does not take a call; nil if it does.
 func (s *sessionRun) refusal(ctx workflow.Context, call api.SessionCall) *api.ControlError {
-	e := call.Check()
+	e := people.CheckSessionCall(call)
 	switch {
 	case e != nil:
 	case s.ends(ctx) != nil:
@@ -89,7 +93,7 @@ func (s *sessionRun) repetitionFault(call api.SessionCall) *api.ControlError {
 	if known == nil {
 		return &api.ControlError{Type: api.ControlMalformed, Message: fmt.Sprintf("the key %s is "+
 			"that of a call with another tool or other arguments; use another one",
-			api.Shorten(call.Key, 100))}
+			display.Shorten(call.Key, 100))}
 	}
 	if known.Caller.Is(call.Caller) {
 		return nil
@@ -126,12 +130,12 @@ func (s *sessionRun) fits(ctx workflow.Context, call api.SessionCall) bool {
 // submittedNeed returns how many bytes a submitted call can add to the history until it is
 // admitted.
 func submittedNeed(call api.SessionCall) int {
-	return submittedSize(call) + api.JSONSize([]byte(call.Arguments)) + maxUpdateOutcome
+	return submittedSize(call) + jsonvalue.PayloadSize([]byte(call.Arguments)) + maxUpdateOutcome
 }
 
 // submittedSize returns how many bytes a submitted call adds to a payload.
 func submittedSize(call api.SessionCall) int {
-	size := api.JSONSize([]byte(call.Arguments))
+	size := jsonvalue.PayloadSize([]byte(call.Arguments))
 	if len(call.Caller.Claims) > 0 {
 		size += encodedSize(call.Caller.Claims)
 	}
@@ -458,7 +462,7 @@ func (s *sessionRun) counted() (n int) {
 // repeated.
 func (s *sessionRun) unadmitted(ctx workflow.Context, calls []*sessionCall, err error) {
 	for _, c := range calls {
-		fault := api.CancelledBeforeStart()
+		fault := failures.CancelledBeforeStart()
 		if ctx.Err() == nil {
 			fault = api.Errorf(api.ErrExecution, "the call could not be admitted: %s",
 				cutText(err.Error()))
@@ -501,7 +505,7 @@ func (c *sessionCall) ended(ctx workflow.Context, out api.CallOutcome) {
 	s := c.run
 	size := 0
 	if out.Result != nil {
-		size = api.JSONSize(out.Result.Output)
+		size = jsonvalue.PayloadSize(out.Result.Output)
 	}
 	delete(s.running, c.ID)
 	s.calls.End(c.Call, out, size, workflow.Now(ctx))
@@ -515,7 +519,8 @@ type sessionRequests struct{ *sessionRun }
 
 // mayCancel rejects requests to cancel a call that the session does not know.
 func (s sessionRequests) mayCancel(_ workflow.Context, r api.CancelCall) error {
-	return failure.Refusal(cmp.Or(r.Check(), s.concerns(r.ID, s.pipeline.sizes.Updates.Spent())))
+	return failure.Refusal(cmp.Or(people.CheckCancel(r), s.concerns(r.ID,
+		s.pipeline.sizes.Updates.Spent())))
 }
 
 // concerns returns why no request about a call is taken; nil if one is. full says that the history
@@ -524,7 +529,7 @@ func (s sessionRequests) concerns(id string, full bool) *api.ControlError {
 	switch {
 	case s.calls.Find(id) == nil:
 		return &api.ControlError{Type: api.NoCall, Message: "the session has no call " +
-			api.Shorten(id, 100)}
+			display.Shorten(id, 100)}
 	case full:
 		return updatesFull()
 	}
@@ -550,13 +555,13 @@ func (s sessionRequests) cancelCall(ctx workflow.Context, r api.CancelCall) erro
 	if c.Ended {
 		return nil
 	}
-	s.pipeline.control.approvals.withdraw(ctx, c.ID, "the call was "+r.Note())
+	s.pipeline.control.approvals.withdraw(ctx, c.ID, "the call was "+people.CancelNote(r))
 	c.Cancel()
 	return nil
 }
 
 func (s sessionRequests) mayEnd(ctx workflow.Context, r api.EndSession) error {
-	e := r.Check()
+	e := people.CheckEnd(r)
 	if e == nil {
 		e = s.ends(ctx)
 	}

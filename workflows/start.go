@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callview"
+	"github.com/switchyard/switchyard/internal/core/codec"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/failure"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -151,7 +154,7 @@ func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byt
 		return nil, err
 	case err != nil:
 		loaded.Problems = []api.Problem{{Path: "$.conversation", Rule: ruleConversation,
-			Message: "the earlier runs cannot be read: " + api.Shorten(failure.Of(err).Message,
+			Message: "the earlier runs cannot be read: " + display.Shorten(failure.Of(err).Message,
 				1000)}}
 	}
 	if len(loaded.Problems) > 0 {
@@ -172,7 +175,7 @@ func (r *agentRun) messagesBefore(ctx workflow.Context, earlier []byte) ([]api.M
 	if err != nil {
 		return nil, err
 	}
-	messages, err := api.DecodeMessages(earlier)
+	messages, err := codec.DecodeMessages(earlier)
 	if err != nil {
 		return nil, invalid([]api.Problem{{Path: "$.messages", Rule: api.RuleType,
 			Message: err.Error()}})
@@ -227,7 +230,7 @@ func scheduledRun(ctx workflow.Context, in api.RunInput, earlier []byte) (api.Ru
 		Priority:              info.Priority,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		TypedSearchAttributes: temporal.NewSearchAttributes(updates...),
-		StaticSummary: api.RunSummary(string(api.CallerAgent), agentName(in.Agent),
+		StaticSummary: callview.RunLine(string(api.CallerAgent), agentName(in.Agent),
 			in.Prompt),
 	})
 	workflow.SetCurrentDetails(ctx,
@@ -266,4 +269,25 @@ func (r *agentRun) labels() []string {
 		return r.loaded
 	}
 	return r.pipeline.runFacts.Labels
+}
+
+// newCallStats summarises usage and the calls by tool, each tool once. It returns nil if there were
+// no calls.
+func newCallStats(used api.Usage, tools []api.PastCalls) *api.CallStats {
+	if used.Calls == 0 {
+		return nil
+	}
+	b := &api.CallStats{Calls: used.Calls, SuccessRate: float64(max(used.Calls-used.Failed,
+		0)) / float64(used.Calls), Tools: slices.Clone(tools)}
+	slices.SortFunc(b.Tools, func(x, y api.PastCalls) int {
+		return cmp.Or(y.All()-x.All(),
+			cmp.Compare(x.Tool, y.Tool))
+	})
+	b.Tools = b.Tools[:min(len(b.Tools), api.MaxCallStatsTools)]
+	b.Others = b.Calls
+	for _, t := range b.Tools {
+		b.Others -= t.All()
+	}
+	b.Others = max(b.Others, 0)
+	return b
 }

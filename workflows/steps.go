@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -60,7 +61,7 @@ func (s steps) decide(o *approval, cancelled error) {
 	p.followers.approve(c, clears)
 	switch {
 	case cancelled != nil || o.fault != nil && o.fault.Type == api.ErrCancelled:
-		s.end(nil, api.CancelledBeforeStart())
+		s.end(nil, failures.CancelledBeforeStart())
 	case o.fault != nil:
 		s.finalize(api.FinalizeResultRequest{Call: c.call.ID, Tool: p.tools.Of(c.call.Tool),
 			Origin: p.originOf(c.call.Asked()), Notes: c.decision.Notes, Error: o.fault})
@@ -117,7 +118,7 @@ func (s steps) again(pause time.Duration, why string) {
 		workflow.TimerOptions{Summary: "call " + c.call.ID + " " + why})
 	attempt := func(cancelled error) {
 		if cancelled != nil {
-			s.follow(readyFuture(ctx, api.CancelledBeforeStart()))
+			s.follow(readyFuture(ctx, failures.CancelledBeforeStart()))
 			return
 		}
 		s.follow(c.attempt(ctx))

@@ -7,6 +7,12 @@ import (
 	"fmt"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callview"
+	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/planrules"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
+	"github.com/switchyard/switchyard/internal/core/toolfacts"
+	"github.com/switchyard/switchyard/internal/core/traceparent"
 	"github.com/switchyard/switchyard/workflows/turn"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
@@ -68,7 +74,7 @@ func (c *callRun) startChild(ctx workflow.Context) (workflow.ChildWorkflowFuture
 		Priority:            p.priority.Call(c.call, tool, api.Route{}),
 		// A run waits for its sub-agents unless the server ends it; then they are cancelled.
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
-		StaticSummary:         api.RunSummary(string(run.kind), run.name, v.Prompt),
+		StaticSummary:         callview.RunLine(string(run.kind), run.name, v.Prompt),
 		TypedSearchAttributes: childAttributes(ctx, caller.ID, id, run),
 	})
 	return workflow.ExecuteChildWorkflow(ctx, run.workflow, input), nil
@@ -91,11 +97,11 @@ func (c *callRun) takeEntry(ctx workflow.Context, tool api.Tool,
 		return childKind{}, err
 	}
 	if agent := entry.Agent; agent != nil {
-		agent.Limits = bounds.Bound(p.Lend(ctx, agent.Limits, limitsOf(c.share)))
+		agent.Limits = policyrules.Bound(bounds, p.Lend(ctx, agent.Limits, limitsOf(c.share)))
 		input.Agent, input.Prompt = agent, c.decision.Prompt
 		return childKind{api.CallerAgent, api.AgentWorkflow, agent.Name}, nil
 	}
-	plan, err := entry.Plan.Filled(c.arguments())
+	plan, err := planrules.Fill(*entry.Plan, c.arguments())
 	if err != nil {
 		return childKind{}, err
 	}
@@ -104,7 +110,7 @@ func (c *callRun) takeEntry(ctx workflow.Context, tool api.Tool,
 	input.Plan = &packed
 	share := limitsOf(c.share)
 	share.Calls *= c.decision.Claim // the share of one claimed call
-	limits := bounds.Bound(p.Lend(ctx, api.Limits{}, share))
+	limits := policyrules.Bound(bounds, p.Lend(ctx, api.Limits{}, share))
 	if limits.Turns = 0; limits != (api.Limits{}) {
 		input.Limits = &limits
 	}
@@ -235,7 +241,7 @@ func (c *callRun) failChild(err error, started bool, request *api.FinalizeResult
 	if !started {
 		ended.fault.NotStarted = true
 	} else if ended.unclear {
-		ended.fault.SetUnclear(request.Tool.Effect)
+		failures.SetUnclear(ended.fault, request.Tool.Effect)
 	}
 	request.Error, request.Usage = ended.fault, ended.used.Usage
 	c.finalized = ended.finalized
@@ -333,14 +339,14 @@ func namedBy(tools *turn.Tools, of childEntry) []string {
 		entries = toolsOf(*of.Plan)
 	}
 	for _, entry := range entries {
-		if !api.SelectsTools(entry) {
+		if !toolfacts.SelectsTools(entry) {
 			if tools.Get(entry) != nil {
 				names = append(names, entry)
 			}
 			continue
 		}
 		for _, name := range tools.Keys() {
-			if api.MaySelect(entry, name) {
+			if toolfacts.MaySelect(entry, name) {
 				names = append(names, name)
 			}
 		}
@@ -357,7 +363,7 @@ func filledSize(c *callRun) int {
 	if err != nil || entry.Plan == nil {
 		return 0
 	}
-	filled, err := entry.Plan.Filled(c.arguments())
+	filled, err := planrules.Fill(*entry.Plan, c.arguments())
 	if err != nil {
 		return 0
 	}
@@ -368,5 +374,5 @@ func filledSize(c *callRun) int {
 // call.
 func traceBelow(c *callRun) string {
 	o := c.origin()
-	return cmp.Or(o.Trace, o.Traceparent(c.call.ID))
+	return cmp.Or(o.Trace, traceparent.Format(o, c.call.ID))
 }

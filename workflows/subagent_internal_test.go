@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 )
@@ -31,7 +32,7 @@ func TestChildFailure_TellsUnclearEndsFromClearOnes(t *testing.T) {
 			t.Errorf("%s: got %+v, %+v", name, end, end.fault)
 		}
 		c := callRun{finalized: end.finalized}
-		end.fault.SetUnclear(api.EffectOnce)
+		failures.SetUnclear(end.fault, api.EffectOnce)
 		if acted := c.mayHaveActed(api.CallOutcome{Error: end.fault}); acted == test.finalized {
 			t.Errorf("%s: may have acted %t", name, acted)
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/placeholders"
+	"github.com/switchyard/switchyard/internal/core/undorules"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -60,7 +62,7 @@ func (v verification) decide(a evaluation) {
 	request, failure := c.finalizeRequest(), *v.failure
 	request.Tool = c.pipeline.tools.Of(c.call.Tool)
 	request.Took = api.Duration(workflow.Now(ctx).Sub(v.began))
-	by := api.VerifyCallID(c.call.ID, c.verifications) + " of " + c.tool.Verify.Tool
+	by := undorules.VerifyCallID(c.call.ID, c.verifications) + " of " + c.tool.Verify.Tool
 	switch {
 	case a.err == nil && a.done:
 		request.Output = a.output
@@ -105,13 +107,13 @@ var errVerifyingEnded = errors.New("the run was cancelled or reached a limit bef
 func (v verification) ask(f *flow, ended func(evaluation)) {
 	c, how := v.call, v.call.tool.Verify
 	c.verifications++
-	arguments, err := how.Call().For(api.UndoSource{Arguments: c.arguments(),
+	arguments, err := undorules.Arguments(how.Call(), placeholders.Source{Arguments: c.arguments(),
 		Key: api.IdempotencyKey(c.pipeline.origin.Run, c.call.ID)})
 	if err != nil {
 		ended(evaluation{err: err})
 		return
 	}
-	call := api.Call{ID: api.VerifyCallID(c.call.ID, c.verifications), Tool: how.Tool,
+	call := api.Call{ID: undorules.VerifyCallID(c.call.ID, c.verifications), Tool: how.Tool,
 		Arguments:   string(arguments),
 		CallPurpose: api.CallPurpose{Purpose: api.PurposeVerify, TargetCallID: c.call.ID}}
 	f.makeOwn(call, func(out api.CallOutcome, err error) {
@@ -122,7 +124,7 @@ func (v verification) ask(f *flow, ended func(evaluation)) {
 		case out.Error != nil:
 			a.err = out.Error
 		default:
-			a.done, a.output, a.err = how.Evaluate(out.Result)
+			a.done, a.output, a.err = undorules.ReadAnswer(*how, out.Result)
 		}
 		ended(a)
 	})

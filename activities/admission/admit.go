@@ -9,8 +9,13 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callview"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 )
 
 // nearNames is how many similar tool names the error for an unknown tool suggests.
@@ -185,7 +190,7 @@ func deprecation(tool api.Tool) []string {
 
 // tooLarge rejects arguments that are too large in history; nil accepts them.
 func tooLarge(tool string, arguments []byte) *api.Error {
-	size := api.JSONSize(arguments)
+	size := jsonvalue.PayloadSize(arguments)
 	if size <= api.MaxArguments {
 		return nil
 	}
@@ -203,7 +208,7 @@ func (a *Admitter) exists(c *oneCall) *api.Error {
 
 func (a *Admitter) isActive(c *oneCall) *api.Error {
 	if c.tool.Status != api.StatusDisabled {
-		return c.tool.InlineFault()
+		return failures.InlineFault(c.tool)
 	}
 	e := api.Errorf(api.ErrToolNotActive, "tool %q is disabled", c.call.Tool)
 	e.Near, e.Phase = a.active(c.AdmissionRequest, c.call.Tool), api.PhasePreValidation
@@ -252,10 +257,10 @@ func (a *Admitter) hasVariables(c *oneCall) *api.Error {
 // notShown reports arguments that were copied from output with hidden sensitive values, such as the
 // plan of a dry run.
 func notShown(tool api.Tool, arguments json.RawMessage) []api.Problem {
-	if !slices.Contains(tool.ArgumentMask().Values(arguments), api.Redacted) {
+	if !slices.Contains(callview.ArgumentMask(tool).Values(arguments), redaction.Word) {
 		return nil
 	}
-	return []api.Problem{{Path: "$", Rule: "sensitive", Message: api.Redacted +
+	return []api.Problem{{Path: "$", Rule: "sensitive", Message: redaction.Word +
 		" stands for a sensitive value that is not shown; give the value itself"}}
 }
 
@@ -272,7 +277,7 @@ func argumentsError(tool string, problems []api.Problem) *api.Error {
 // notFound returns the error for a call of a tool that the run does not have.
 func (a *Admitter) notFound(r api.AdmissionRequest, name string) *api.Error {
 	e := api.Errorf(api.ErrToolNotFound, "there is no tool %q",
-		api.Shorten(name, 2*api.MaxToolName))
+		display.Shorten(name, 2*api.MaxToolName))
 	e.Phase = api.PhasePreValidation
 	if r.AnyTool {
 		if e.Near = a.config.Catalog().Near(name); len(e.Near) == 0 {
@@ -285,7 +290,7 @@ func (a *Admitter) notFound(r api.AdmissionRequest, name string) *api.Error {
 	case len(r.Known) == 0:
 		e.Message += "; this run has no tools"
 	case len(e.Near) == 0:
-		e.Message += "; there are: " + api.Shorten(strings.Join(r.Known, ", "), maxNames)
+		e.Message += "; there are: " + display.Shorten(strings.Join(r.Known, ", "), maxNames)
 	}
 	return e
 }

@@ -11,7 +11,12 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callview"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
@@ -26,15 +31,15 @@ func (a *Admitter) needApproval(r api.AdmissionRequest, c api.Call, v api.Admiss
 		arguments = json.RawMessage(c.Arguments)
 	}
 	text, partial := compiled.ApprovalText(arguments)
-	var hider *api.Hider // the reason may repeat sensitive arguments, as the text may
-	hider = hider.With(api.Redacted, tool.ArgumentMask().Values(arguments)...)
+	var hider *redaction.Hider // the reason may repeat sensitive arguments, as the text may
+	hider = hider.With(redaction.Word, callview.ArgumentMask(tool).Values(arguments)...)
 	need := &api.ApprovalNeed{Reason: hider.Text(reason), Rule: rule, Text: hider.Text(text),
 		Partial: partial,
 		Digest:  api.ApprovalDigest(rand.Text(), r.Run, c.ID, tool, arguments, v.Plan),
 		Within:  api.DefaultApprovalTimeout,
 		Notify:  a.config.Notify, Approvers: approvers}
-	if plan := v.Plan.Redacted(tool.ArgumentMask(), arguments); plan != nil {
-		need.Text += "\nintent: " + api.Shorten(plan.Intent, maxIntent)
+	if plan := callview.RedactPlan(v.Plan, callview.ArgumentMask(tool), arguments); plan != nil {
+		need.Text += "\nintent: " + display.Shorten(plan.Intent, maxIntent)
 	}
 	if declared := compiled.Spec.Approval; declared != nil {
 		need.Within = cmp.Or(declared.Timeout, need.Within)
@@ -92,7 +97,7 @@ func asked(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api
 	compiled *toolspecs.Compiled) (reason string, needs bool) {
 	switch {
 	case c.Ask != "":
-		return api.Shorten(c.Ask, api.MaxAsk), true
+		return display.Shorten(c.Ask, api.MaxAsk), true
 	case compiled.Spec.Approval == nil:
 		return "", false
 	}
@@ -129,7 +134,8 @@ func (a *Admitter) Edit(ctx context.Context, r api.EditRequest) (api.AdmissionDe
 		return v, nil
 	}
 	if v.Approval != nil {
-		if refused := v.Approval.Refusal(r.Decision, r.Admit.Caller); refused != nil {
+		if refused := people.RefuseDecision(*v.Approval, r.Decision,
+			r.Admit.Caller); refused != nil {
 			v.Error = api.Errorf(api.ErrPolicyViolation, "%s", refused.Message)
 			v.Error.Phase = api.PhasePreExecution
 			a.dropped(ctx, r.Admit, v)
@@ -147,10 +153,11 @@ func (a *Admitter) Edit(ctx context.Context, r api.EditRequest) (api.AdmissionDe
 // noteOfEdit describes who changed which arguments of a call, and how. It omits sensitive values,
 // and names within them.
 func noteOfEdit(d api.Decision, tool api.Tool, before, after json.RawMessage) string {
-	var hider *api.Hider
-	hider = hider.With(api.Redacted, slices.Concat(tool.ArgumentMask().Values(before),
-		tool.ArgumentMask().Values(after))...)
-	old, now := membersOf(tool.Redact(before)), membersOf(tool.Redact(after))
+	var hider *redaction.Hider
+	hider = hider.With(redaction.Word, slices.Concat(callview.ArgumentMask(tool).Values(before),
+		callview.ArgumentMask(tool).Values(after))...)
+	old, now := membersOf(callview.RedactArguments(tool, before)),
+		membersOf(callview.RedactArguments(tool, after))
 	var changes []string
 	for _, change := range jsontext.Differences(membersOf(before), membersOf(after)) {
 		text := noteOfChange(old, now, change.Path)
@@ -162,7 +169,7 @@ func noteOfEdit(d api.Decision, tool api.Tool, before, after json.RawMessage) st
 		changes = []string{"none"}
 	}
 	return fmt.Sprintf("%s approved this call with changed arguments: %s",
-		api.Shorten(d.By, maxEditor), api.Shorten(hider.Text(strings.Join(changes, ", ")), maxNote))
+		display.Shorten(d.By, maxEditor), display.Shorten(hider.Text(strings.Join(changes, ", ")), maxNote))
 }
 
 // noteOfChange describes what a path leads to in redacted arguments. A path that leads into a
@@ -177,8 +184,8 @@ func noteOfChange(before, after any, path []string) string {
 		switch at := jsontext.Name(path[:i+1]); {
 		case !stays:
 			return at + " removed"
-		case is == api.Redacted || was == api.Redacted || i == len(path)-1:
-			return at + "=" + api.Shorten(api.PlainText(jsontext.Encode(is, nil)), maxNoted)
+		case is == redaction.Word || was == redaction.Word || i == len(path)-1:
+			return at + "=" + display.Shorten(jsonvalue.Plain(jsontext.Encode(is, nil)), maxNoted)
 		}
 	}
 	return ""
@@ -186,7 +193,7 @@ func noteOfChange(before, after any, path []string) string {
 
 // membersOf returns the arguments of a call; an empty object for a call without arguments.
 func membersOf(arguments json.RawMessage) map[string]any {
-	value, _ := api.DecodeJSON(arguments) // validated arguments are an object
+	value, _ := jsonvalue.Decode(arguments) // validated arguments are an object
 	if members, ok := value.(map[string]any); ok {
 		return members
 	}
@@ -213,14 +220,14 @@ func changed(arguments, changes json.RawMessage) (json.RawMessage, error) {
 		return nil, fmt.Errorf(
 			"the changed arguments must be an object, such as {\"path\": \"a.md\"}")
 	}
-	whole, _ := api.DecodeJSON(arguments) // validated arguments are an object
-	return api.EncodeJSON(jsontext.Merge(whole, patch))
+	whole, _ := jsonvalue.Decode(arguments) // validated arguments are an object
+	return jsonvalue.Encode(jsontext.Merge(whole, patch))
 }
 
 // Limit implements the activity api.DescribeLimitActivity: it returns what a person is asked when a
 // run reaches a limit. It runs as a local activity, so that history records the question.
 func (a *Admitter) Limit(_ context.Context, r api.LimitRequest) (api.ApprovalNeed, error) {
-	need := r.Need()
+	need := people.LimitNeed(r)
 	need.Notify = a.config.Notify
 	return need, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/batches"
 )
 
 // maxMerged bounds the merged arguments of a batch, in bytes.
@@ -72,7 +73,7 @@ func candidate(tool api.Tool, c api.Call, v api.AdmissionDecision) *batchOf {
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(c.Arguments)
 	}
-	list, others, err := tool.Batch.Elements(arguments)
+	list, others, err := batches.Elements(*tool.Batch, arguments)
 	if err != nil || len(list) == 0 {
 		return nil
 	}

@@ -6,6 +6,9 @@ import (
 
 	"github.com/switchyard/switchyard/activities/tokens"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callview"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // withhold answers the admitted calls of a dry run that may have side effects without executing
@@ -16,7 +19,7 @@ func (a *Admitter) withhold(_ context.Context, all *turnAdmission) error {
 		if v.Error != nil || v.Result != nil || !all.DryRun && !v.Plan.IsDryRun() {
 			continue
 		}
-		if tool, _ := toolOf(all.AdmissionRequest, all.Calls[i].Tool); tool.Withholds() {
+		if tool, _ := toolOf(all.AdmissionRequest, all.Calls[i].Tool); policyrules.Withholds(tool) {
 			all.decisions[i] = withheld(tool, all.Calls[i], v)
 		}
 	}
@@ -29,15 +32,16 @@ func withheld(tool api.Tool, c api.Call, v api.AdmissionDecision) api.AdmissionD
 	if len(arguments) == 0 {
 		arguments = json.RawMessage(c.Arguments)
 	}
-	told := api.WithheldEffect{DryRun: true, Tool: c.Tool, Arguments: tool.Redact(arguments),
-		Lane: tool.Lane}
+	told := api.WithheldEffect{DryRun: true, Tool: c.Tool,
+		Arguments: callview.RedactArguments(tool, arguments),
+		Lane:      tool.Lane}
 	if v.Route.Key != "" {
 		told.Lane += "/" + v.Route.Key
 	}
 	if v.Approval != nil {
 		told.Approval = v.Approval.Reason
 	}
-	output, err := api.EncodeJSON(told)
+	output, err := jsonvalue.Encode(told)
 	if err != nil {
 		v.Error = api.Errorf(api.ErrExecution,
 			"the withheld call cannot be written as JSON: %v", err)

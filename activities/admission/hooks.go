@@ -12,6 +12,7 @@ import (
 	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/activities/results"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/hookrules"
 	"github.com/switchyard/switchyard/tool"
 )
 
@@ -31,7 +32,7 @@ func (a *Admitter) beforeCalls(ctx context.Context, all *turnAdmission) error {
 	r := all.AdmissionRequest
 	var running sync.WaitGroup
 	for i, v := range all.decisions {
-		if before := api.HooksFor(r.Hooks, r.Calls[i].Tool); v.Error == nil && len(before) > 0 {
+		if before := hookrules.For(r.Hooks, r.Calls[i].Tool); v.Error == nil && len(before) > 0 {
 			running.Go(func() { all.decisions[i] = a.beforeCall(ctx, r, r.Calls[i], v, before) })
 		}
 	}
@@ -88,7 +89,7 @@ func (a *Admitter) beforeCall(ctx context.Context, r api.AdmissionRequest, c api
 			next.Hooks = append(slices.Clone(v.Hooks), hooks.Action(h, api.HookBeforeCall,
 				api.HookFailed, err.Error()))
 			hooks.LogFailure(ctx, h, api.HookBeforeCall, err)
-			if h.Blocks(api.HookBeforeCall) {
+			if hookrules.Blocks(h, api.HookBeforeCall) {
 				next.Error = blocked("the hook %q before the call failed: %s", h.Name,
 					hooks.Text(err.Error()))
 			}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -158,7 +159,7 @@ func TestBeforeCall_RunsHooksInOrder(t *testing.T) {
 	see := func(name string, v tool.HookDecision) tool.Hook {
 		return tool.NewBeforeCall(name, func(ctx context.Context,
 			c tool.HookCall) (tool.HookDecision, error) {
-			call, _ := api.ContextOf(ctx)
+			call, _ := callcontext.From(ctx)
 			mu.Lock()
 			defer mu.Unlock()
 			received = append(received, fmt.Sprintf("%s %s %s %s %s %s", name, c.ID, c.Tool, c.Arguments,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 	"go.temporal.io/sdk/activity"
@@ -205,9 +206,9 @@ func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, in
 		return denied(v), false
 	}
 	if met[0].Effect == api.PolicyAsk && met[0].AllowedBy == "" {
-		v.Approval = a.needApproval(r, c, v, tool, compiled, api.PoliciesSaid(v.Policies,
+		v.Approval = a.needApproval(r, c, v, tool, compiled, policyrules.PoliciesSaid(v.Policies,
 			api.PolicyAsk), met[0].Rule, policies.Approvers(met, sets...)...)
-		v.Approval.Clear(policies.Clearings(met, all...))
+		policyrules.Clear(v.Approval, policies.Clearings(met, all...))
 	}
 	return warned(v), decided.Allowed
 }
@@ -224,7 +225,7 @@ func rulesIn(sets []*policies.Set) (n int) {
 func warned(v api.AdmissionDecision) api.AdmissionDecision {
 	for _, p := range v.Policies {
 		if p.Effect == api.PolicyWarn {
-			v.Notes = append(slices.Clip(v.Notes), api.PoliciesSaid([]api.PolicyAction{p},
+			v.Notes = append(slices.Clip(v.Notes), policyrules.PoliciesSaid([]api.PolicyAction{p},
 				api.PolicyWarn))
 		}
 	}
@@ -233,7 +234,7 @@ func warned(v api.AdmissionDecision) api.AdmissionDecision {
 
 // denied is the decision on a call that rules deny; it lists all of them.
 func denied(v api.AdmissionDecision) api.AdmissionDecision {
-	v.Error = api.Errorf(api.ErrPolicyViolation, "%s", api.PoliciesSaid(v.Policies, api.PolicyDeny,
+	v.Error = api.Errorf(api.ErrPolicyViolation, "%s", policyrules.PoliciesSaid(v.Policies, api.PolicyDeny,
 		api.PolicyAsk, api.PolicyWarn))
 	v.Error.Phase = api.PhasePreExecution
 	return stopped(v)

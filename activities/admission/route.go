@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
 
@@ -25,7 +27,7 @@ func (a *Admitter) routeTo(r api.AdmissionRequest, tool api.Tool,
 	case !known:
 		return api.Route{}, nil
 	case lane.Bypasses(r.Caller.Type):
-		return api.Route{Queue: api.BypassQueue(r.Base, lane.Name)}, nil
+		return api.Route{Queue: queues.Bypass(r.Base, lane.Name)}, nil
 	}
 	route := RouteOf(lane)
 	if lane.Limited() && tool.Heartbeat < lane.Lease {
@@ -44,7 +46,7 @@ func keyed(route api.Route, base string, lane api.Lane, arguments json.RawMessag
 	if fault != nil {
 		return api.Route{}, fault
 	}
-	route.Queue, route.Key = lane.TaskQueue(base, key), api.KeyPart(key)
+	route.Queue, route.Key = lanerules.TaskQueue(lane, base, key), lanerules.KeyPart(key)
 	return route, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 )
@@ -47,7 +48,7 @@ func laneBench(t testing.TB) (*bench, api.AdmissionRequest) {
 
 // keyQueue returns the task queue of the key pixel-7 on a lane.
 func keyQueue(lane string) string {
-	return api.Lane{Queue: lane, Key: "{{args.device}}"}.TaskQueue("", "pixel-7")
+	return lanerules.TaskQueue(api.Lane{Queue: lane, Key: "{{args.device}}"}, "", "pixel-7")
 }
 
 // A lane with default rules adds nothing, so that decisions stay short. A bypassing caller only

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
+	"github.com/switchyard/switchyard/internal/value/visibility"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -138,7 +140,7 @@ func otherRuns(runs []*workflowpb.WorkflowExecutionInfo,
 func (s *Store) listConversation(ctx context.Context,
 	conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	request := &workflowservice.ListWorkflowExecutionsRequest{PageSize: recentRuns,
-		Query: api.QueryOneOf("WorkflowId", conversation) + " AND WorkflowType = '" +
+		Query: visibility.OneOf("WorkflowId", conversation) + " AND WorkflowType = '" +
 			api.AgentWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"}
 	var runs []*workflowpb.WorkflowExecutionInfo
 	for {
@@ -284,7 +286,7 @@ func continued(messages []api.Message, limit int) (data []byte, dropped int, err
 		if dropped = len(messages) - len(rest); dropped > 0 {
 			rest = append([]api.Message{leftOut(dropped)}, rest...)
 		}
-		data, err = api.EncodeMessages(rest)
+		data, err = codec.EncodeMessages(rest)
 		size := len(data)
 		if _, large := errors.AsType[*api.Error](err); large {
 			size, err = 2*limit, nil // it is not compressed, so its size is unknown: omit half
@@ -330,6 +332,6 @@ func nothingLoaded(gone int) (api.LoadedConversation, error) {
 	}
 	note := api.Message{Role: api.RoleUser,
 		Text: "[note: this conversation has earlier runs, which the server has deleted; their content is not known]"}
-	data, err := api.EncodeMessages([]api.Message{note})
+	data, err := codec.EncodeMessages([]api.Message{note})
 	return api.LoadedConversation{Messages: data}, err
 }

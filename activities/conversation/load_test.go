@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
 	"github.com/switchyard/switchyard/internal/test/activitytest"
+	"github.com/switchyard/switchyard/internal/value/display"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -121,7 +123,7 @@ func (l *listedRuns) loadNamed(t *testing.T, conversation string,
 	if err := value.Get(&r); err != nil {
 		t.Fatal(err)
 	}
-	messages, err := api.DecodeMessages(r.Messages)
+	messages, err := codec.DecodeMessages(r.Messages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +268,7 @@ func TestLoad_AnswersEveryCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	messages, err := api.DecodeMessages(r.Messages)
+	messages, err := codec.DecodeMessages(r.Messages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,14 +316,14 @@ func TestContinued_FitsLimit(t *testing.T) {
 			t.Errorf("%s: %d bytes, %d of %d dropped, %v", name, len(data), dropped,
 				len(c.messages), err)
 		}
-		got, err := api.DecodeMessages(data)
+		got, err := codec.DecodeMessages(data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if dropped > 0 && (!strings.HasPrefix(got[0].Text,
 			fmt.Sprintf("[note: the %d oldest messages", dropped)) ||
 			len(got) != len(c.messages)-dropped+1) {
-			t.Errorf("%s: %d messages, the first is %q", name, len(got), api.Shorten(got[0].Text,
+			t.Errorf("%s: %d messages, the first is %q", name, len(got), display.Shorten(got[0].Text,
 				100))
 		}
 	}

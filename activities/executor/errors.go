@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/temporal"
 )
@@ -78,7 +79,7 @@ func CallError(ctx context.Context, err error, spec *toolspecs.Spec) *api.Error 
 	}
 	e.Retryable = e.Type != api.ErrCancelled
 	if !notStarted {
-		e.SetUnclear(spec.Execution.Effect)
+		failures.SetUnclear(e, spec.Execution.Effect)
 	}
 	return e
 }
@@ -88,7 +89,7 @@ func CallError(ctx context.Context, err error, spec *toolspecs.Spec) *api.Error 
 func ownError(cause, err error, spec *toolspecs.Spec) *api.Error {
 	e := ToolError(err, spec)
 	if _, typed := errors.AsType[*api.Error](err); cause != nil && !typed && !e.NotStarted {
-		e.SetUnclear(spec.Execution.Effect)
+		failures.SetUnclear(e, spec.Execution.Effect)
 	}
 	return e
 }
@@ -106,7 +107,7 @@ func ToolError(err error, spec *toolspecs.Spec) *api.Error {
 	// A call that started and ended as cancelled does not say what it did until then: an MCP server
 	// cancelled its task, or the run withdrew its question.
 	if unclear || e.Type == api.ErrCancelled && !notStarted {
-		e.SetUnclear(spec.Execution.Effect)
+		failures.SetUnclear(&e, spec.Execution.Effect)
 	}
 	if limit := spec.Execution.MaxResult; limit > 0 && len(e.Message) > limit {
 		e.Message = fmt.Sprintf("%s… (cut to %d of %d bytes)",

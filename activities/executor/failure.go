@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 )
@@ -45,7 +46,7 @@ func Cancelled(failed *api.Error) error { return temporal.NewCanceledError(Valid
 // for a model step.
 func Refusal(ctx context.Context, refused *api.Error, call bool) error {
 	if call && LastHeartbeat(ctx).Harmless < activity.GetInfo(ctx).Attempt-1 {
-		refused = refused.AfterEffect()
+		refused = failures.AfterEffect(refused)
 	}
 	if refused.Type == api.ErrCancelled {
 		return Cancelled(refused)

@@ -9,7 +9,10 @@ import (
 	"sync"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
+	"github.com/switchyard/switchyard/internal/core/callview"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -43,14 +46,14 @@ type Redactor struct {
 	mu sync.Mutex
 	// values are the secrets that were used.
 	values       []string
-	secrets, all *api.Hider
+	secrets, all *redaction.Hider
 }
 
 func NewRedactor(compiled *toolspecs.Compiled, args json.RawMessage) *Redactor {
-	var none *api.Hider
+	var none *redaction.Hider
 	entry := &compiled.Spec.Entry
 	return &Redactor{References: entry.Secrets, named: entry.Auth != nil || len(entry.Secrets) > 0,
-		all: none.With(api.Redacted, compiled.Mask().Values(args)...)}
+		all: none.With(redaction.Word, compiled.Mask().Values(args)...)}
 }
 
 func WithRedactor(ctx context.Context, h *Redactor) context.Context {
@@ -79,8 +82,9 @@ func (h *Redactor) Hide(secrets ...string) {
 			h.values = append(h.values, s)
 		}
 	}
-	h.secrets, h.all = h.secrets.With(api.HiddenSecret, secrets...), h.all.With(api.HiddenSecret,
-		secrets...)
+	h.secrets, h.all = h.secrets.With(redaction.HiddenSecret, secrets...),
+		h.all.With(redaction.HiddenSecret,
+			secrets...)
 }
 
 // Join makes a call hide what its instance hides.
@@ -97,7 +101,7 @@ func (h *Redactor) Join(other *Redactor) {
 }
 
 // hiders returns a hider of the secrets alone, and one of everything hidden.
-func (h *Redactor) hiders() (secrets, all *api.Hider) {
+func (h *Redactor) hiders() (secrets, all *redaction.Hider) {
 	if h == nil {
 		return nil, nil
 	}
@@ -126,11 +130,11 @@ func (h *Redactor) Plain(err error) error {
 // Error redacts a call's error.
 func (h *Redactor) Error(e *api.Error) *api.Error {
 	_, all := h.hiders()
-	return all.Error(e)
+	return callview.HideError(all, e)
 }
 
 // NoteHidden is the note on an answer that contained a secret.
-const NoteHidden = "a secret that was in the answer was replaced by " + api.HiddenSecret
+const NoteHidden = "a secret that was in the answer was replaced by " + redaction.HiddenSecret
 
 // Answer returns an answer without the secrets of the call, and its notes also without the
 // sensitive arguments.
@@ -141,8 +145,9 @@ func (h *Redactor) Answer(a Answer) Answer {
 	secrets, all := h.hiders()
 	a.Output, _ = secrets.JSON(a.Output)
 	a.Notes = all.Texts(a.Notes)
-	if h.named && strings.Contains(string(a.Output), api.HiddenSecret) && !slices.Contains(a.Notes,
-		NoteHidden) {
+	if h.named && strings.Contains(string(a.Output), redaction.HiddenSecret) &&
+		!slices.Contains(a.Notes,
+			NoteHidden) {
 		a.Notes = append(slices.Clip(a.Notes), NoteHidden)
 	}
 	return a
@@ -150,14 +155,14 @@ func (h *Redactor) Answer(a Answer) Answer {
 
 // Reporting returns a context whose progress reports and log messages are redacted.
 func (h *Redactor) Reporting(outer context.Context) context.Context {
-	ctx := api.WithProgress(outer, func(p api.Progress) {
+	ctx := callcontext.WithProgress(outer, func(p api.Progress) {
 		p.Message = h.Text(p.Message)
-		api.ReportProgress(outer, p)
+		callcontext.ReportProgress(outer, p)
 	})
-	return api.WithLog(ctx, func(l api.LogLine) {
+	return callcontext.WithLog(ctx, func(l api.LogLine) {
 		_, all := h.hiders()
 		l.Logger = all.Text(l.Logger)
 		l.Data, _ = all.JSON(l.Data)
-		api.LogMessage(outer, l)
+		callcontext.Log(outer, l)
 	})
 }

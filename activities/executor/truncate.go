@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // maxEncoded bounds a text as encoded in history, in bytes, where the server accepts 2 MiB:
@@ -21,7 +22,7 @@ func Truncate(output json.RawMessage, limit int) (json.RawMessage, int) {
 	if limit <= 0 || len(output) <= limit && fitsHistory(output, most) {
 		return output, 0
 	}
-	text := api.PlainText(output)
+	text := jsonvalue.Plain(output)
 	end := fittingIn(text, limit, most)
 	cut, err := json.Marshal(text[:end])
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
+	"github.com/switchyard/switchyard/internal/core/hookrules"
 	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/tool"
@@ -63,7 +65,7 @@ func (r *Registry) Find(point api.HookPoint, name string) (tool.Hook, error) {
 // Missing reports the hooks of an agent that this worker does not have.
 func (r *Registry) Missing(agent *api.Agent) []api.Problem {
 	var problems []api.Problem
-	for _, p := range agent.Hooks.Points() {
+	for _, p := range hookrules.Points(agent.Hooks) {
 		for i, h := range p.Hooks {
 			if _, err := r.Find(p.Point, h.Name); err != nil {
 				problems = append(problems, api.Problem{Path: fmt.Sprintf("$.hooks.%s[%d]", p.Point,
@@ -89,7 +91,7 @@ var errTimeout = errors.New("the hook's timeout has passed")
 // Call runs a hook within its timeout. Its error contains no sensitive values of the call. A hook
 // that does not end with its context is abandoned; a hook that panics fails.
 func Call[T any](ctx context.Context, h api.Hook, f func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, h.Within(), errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, hookrules.Within(h), errTimeout)
 	defer cancel()
 	type ended struct {
 		out T
@@ -115,7 +117,7 @@ func Call[T any](ctx context.Context, h api.Hook, f func(context.Context) (T, er
 		e.err = context.Cause(ctx)
 	}
 	if e.err != nil && errors.Is(context.Cause(ctx), errTimeout) {
-		e.err = fmt.Errorf("it did not end within %s", h.Within())
+		e.err = fmt.Errorf("it did not end within %s", hookrules.Within(h))
 	}
 	return e.out, executor.RedactorOf(ctx).Plain(e.err)
 }
@@ -131,9 +133,9 @@ func LogFailure(ctx context.Context, h api.Hook, point api.HookPoint, err error)
 	if !activity.IsActivity(ctx) {
 		return
 	}
-	call, _ := api.ContextOf(ctx)
+	call, _ := callcontext.From(ctx)
 	activity.GetLogger(ctx).Warn("hook failed", "hook", h.Name, "point", point, "blocks",
-		h.Blocks(point), "call_id", call.CallID, "error", err)
+		hookrules.Blocks(h, point), "call_id", call.CallID, "error", err)
 }
 
 // WithContext adds to ctx what a hook can know about the run and, for hooks of calls, about the
@@ -152,5 +154,5 @@ func WithContext(ctx context.Context, origin api.Origin, parent, call string,
 	if c.Conversation == "" {
 		c.Conversation = c.WorkflowID
 	}
-	return api.WithCallContext(ctx, c)
+	return callcontext.With(ctx, c)
 }

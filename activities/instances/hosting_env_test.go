@@ -13,6 +13,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/internal/test/activitytest"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/tool"
@@ -75,7 +76,7 @@ type loud struct {
 }
 
 func (c *loud) Add(ctx context.Context, in tallyArgs) (int, error) {
-	call, _ := api.ContextOf(ctx)
+	call, _ := callcontext.From(ctx)
 	c.hosts.say(fmt.Sprint("add", in.By, "/", call.Generation))
 	c.n += in.By
 	if c.call != nil {
@@ -165,7 +166,7 @@ func (h *hosts) tool(ctx context.Context, input converter.EncodedValues) (api.Re
 	if err := input.Get(&x); err != nil {
 		return api.Result{}, err
 	}
-	ctx = executor.WithRedactor(api.WithCallContext(ctx,
+	ctx = executor.WithRedactor(callcontext.With(ctx,
 		api.CallContext{CallID: activity.GetInfo(ctx).ActivityID}), &executor.Redactor{})
 	answer, err := Execute(ctx, h.starter, &h.compiled.Spec, x.Arguments)
 	var failure *api.Error

@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -105,7 +106,7 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
 		return executor.Answer{}, notStarted(err, spec)
 	}
 	defer i.turns.leave()
-	call, _ := api.ContextOf(ctx)
+	call, _ := callcontext.From(ctx)
 	id := snapshotID(call, spec)
 	if c, ok := i.snapshot.find(id); ok {
 		answer, err := c.answer()
@@ -118,7 +119,7 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
 	call.Generation = i.state().Generation
 	hidden := executor.RedactorOf(ctx)
 	hidden.Join(i.hidden)
-	inner, cancel := context.WithCancelCause(api.WithCallContext(ctx, call))
+	inner, cancel := context.WithCancelCause(callcontext.With(ctx, call))
 	defer cancel(nil)
 	defer context.AfterFunc(period, func() { cancel(context.Cause(period)) })()
 	answer, err := i.created.Call(i.lease.Bind(inner, cancel), spec, args)

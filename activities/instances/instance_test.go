@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/internal/test/activitytest"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -97,7 +98,7 @@ func newLive(t *testing.T, snapshot bool, change func(*toolspecs.Spec)) *liveIns
 }
 
 func (i *liveInstance) do(ctx context.Context, id, args string) (executor.Answer, error) {
-	return i.execute(api.WithCallContext(ctx, api.CallContext{CallID: id}), &i.spec,
+	return i.execute(callcontext.With(ctx, api.CallContext{CallID: id}), &i.spec,
 		json.RawMessage(args))
 }
 
@@ -160,7 +161,7 @@ func TestInstance_OfAConversationDistinguishesTheCallsOfItsRuns(t *testing.T) {
 	i := newLive(t, true, func(s *toolspecs.Spec) { s.Entry.Scope = api.ScopeConversation })
 	for n, run := range []string{"first", "second", "second"} {
 		call := api.CallContext{CallID: "1.1", Origin: api.Origin{Run: run}}
-		answer, err := i.execute(api.WithCallContext(t.Context(), call), &i.spec,
+		answer, err := i.execute(callcontext.With(t.Context(), call), &i.spec,
 			json.RawMessage(`"go"`))
 		want := []string{"1", "2", "2"}[n]
 		if err != nil || string(answer.Output) != want {

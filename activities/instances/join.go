@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
@@ -25,7 +26,7 @@ func (host *Host) Join(ctx context.Context, r api.JoinInstanceRequest) error {
 	_, invalid := errors.AsType[*serviceerror.InvalidArgument](err)
 	_, denied := errors.AsType[*serviceerror.PermissionDenied](err)
 	if invalid || denied {
-		return executor.Failure(api.NotJoined(0, r.Name(), err.Error()))
+		return executor.Failure(failures.NotJoined(0, r.Name(), err.Error()))
 	}
 	return err
 }
@@ -98,7 +99,7 @@ func (host *Host) keep(ctx context.Context, id string, r api.JoinInstanceRequest
 	compiled, err := host.config.Spec(ctx, r.Tool, api.Execution{Digest: r.Digest,
 		Origin: r.Origin})
 	if err != nil {
-		return executor.Failure(api.NotJoined(0, r.Name(),
+		return executor.Failure(failures.NotJoined(0, r.Name(),
 			fmt.Sprintf("the worker cannot get the pinned toolspec of %s: %v", r.Tool, err)))
 	}
 	left, err := host.left(ctx, id, r, compiled.Tool().Heartbeat)

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -94,7 +94,7 @@ func New(c client.Client, token []byte, timeout time.Duration, state func() any)
 
 // Interval returns the time between two heartbeats while the lease is in use. It is a small part of
 // the timeout, so that most of the lease is left when an outage begins.
-func (l *Lease) Interval() time.Duration { return api.LeaseInterval(l.Timeout()) }
+func (l *Lease) Interval() time.Duration { return lanerules.LeaseInterval(l.Timeout()) }
 
 // Timeout returns the activity's heartbeat timeout.
 func (l *Lease) Timeout() time.Duration { return time.Duration(l.timeout.Load()) }
@@ -113,7 +113,7 @@ func (l *Lease) RetryInterval() time.Duration { return min(l.Interval(), time.Se
 func (l *Lease) Patience() time.Duration { return min(l.Third(), 5*time.Second) }
 
 // Margin returns how long before the server's timeout the lease ends.
-func (l *Lease) Margin() time.Duration { return api.LeaseMargin(l.Timeout()) }
+func (l *Lease) Margin() time.Duration { return lanerules.LeaseMargin(l.Timeout()) }
 
 // Silence returns the time since the last heartbeat that the server accepted was sent, and whether
 // the server left a later one unanswered.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
 )
@@ -29,7 +31,7 @@ func (c *Client) BudgetsOf(run *api.Setup, all []api.PrincipalBudget) Budgets {
 		Of: who, Auth: run.Caller.Auth,
 		ID: api.LedgerWorkflowID(run.Queue, api.ScopePrincipalCalls, run.Caller, "", "")}}
 	for _, one := range all {
-		if one.IsFor(who) {
+		if ledgerrules.AppliesTo(one, who) {
 			b.all = append(b.all, one)
 		}
 	}
@@ -49,10 +51,10 @@ func (b Budgets) Exhausted(ctx context.Context) (string, error) {
 	}
 	now := time.Now()
 	for _, one := range b.all {
-		if spent := one.Spent(answers[0].Periods, now); spent != "" {
-			_, next := one.Period.Bounds(now)
+		if spent := ledgerrules.IsSpent(one, answers[0].Periods, now); spent != "" {
+			_, next := ledgerrules.PeriodBounds(one.Period, now)
 			return fmt.Sprintf("The budget %s of %s is used up: %s in this %s. The next one begins "+
-				"at %s.", one.Name, api.Shorten(b.ledger.Of, 100), spent, one.Period,
+				"at %s.", one.Name, display.Shorten(b.ledger.Of, 100), spent, one.Period,
 				next.Format(time.RFC3339)), nil
 		}
 	}

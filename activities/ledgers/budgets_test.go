@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/ledgers"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -46,7 +47,7 @@ var (
 )
 
 func today(tokens int) []api.PeriodUsage {
-	start, _ := api.PeriodDay.Bounds(time.Now())
+	start, _ := ledgerrules.PeriodBounds(api.PeriodDay, time.Now())
 	return []api.PeriodUsage{{Period: api.PeriodDay, Start: start, Tokens: tokens}}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Choice returns how the model chooses among the prompt's tools: api.ChoiceAuto,
@@ -133,7 +134,7 @@ func LegalArguments(text string) string {
 	if json.Valid([]byte(text)) {
 		return text
 	}
-	quoted, err := api.EncodeJSON(map[string]string{"not_json": text})
+	quoted, err := jsonvalue.Encode(map[string]string{"not_json": text})
 	if err != nil {
 		return "{}"
 	}

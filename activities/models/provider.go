@@ -14,8 +14,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 )
 
 // Bounds of what is read of a server's answer and of its error, in bytes, and of the error text
@@ -48,7 +50,7 @@ func Readable(request *http.Request, next func(*http.Request) (*http.Response,
 	}
 	if ServerMessage(body) == "" {
 		text := strings.ToValidUTF8(strings.TrimSpace(string(body)), "")
-		if body, err = api.EncodeJSON(
+		if body, err = jsonvalue.Encode(
 			map[string]any{"error": map[string]string{"message": text}}); err != nil {
 			return nil, err
 		}
@@ -93,11 +95,11 @@ type Secret struct {
 	// the key.
 	variable string
 	// last is the most recently used hider of the key.
-	last *atomic.Pointer[api.Hider]
+	last *atomic.Pointer[redaction.Hider]
 }
 
 func SecretFrom(variable string) Secret {
-	return Secret{variable, new(atomic.Pointer[api.Hider])}
+	return Secret{variable, new(atomic.Pointer[redaction.Hider])}
 }
 
 // value returns the key. It reads the key each time, so that a file can change while the worker
@@ -115,8 +117,8 @@ func (s Secret) value() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var hider *api.Hider
-	if hider = hider.With(api.Redacted, key); hider != nil {
+	var hider *redaction.Hider
+	if hider = hider.With(redaction.Word, key); hider != nil {
 		s.last.Store(hider)
 	}
 	return key, nil
@@ -144,7 +146,7 @@ func (s Secret) In(header, prefix string) func(*http.Request, func(*http.Request
 
 // Shown returns an error text of the server or the network without the key, truncated.
 func (s Secret) Shown(text string) string {
-	return api.Shorten(s.Redact(text), maxServerMessage)
+	return display.Shorten(s.Redact(text), maxServerMessage)
 }
 
 func (s Secret) Redact(text string) string { return s.last.Load().Text(text) }

@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/tokens"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -38,7 +39,7 @@ func (p *Processor) Bound(ctx context.Context, compiled *toolspecs.Compiled,
 	result := api.Result{Output: answer.Output, Notes: answer.Notes}
 	result.Output, result.Cut = executor.Truncate(answer.Output, spec.Execution.MaxResult)
 	if result.Cut > 0 {
-		whole := len(api.PlainText(answer.Output))
+		whole := len(jsonvalue.Plain(answer.Output))
 		note := fmt.Sprintf("cut to %d of %d bytes, the limit of %s; ask it for less at a time",
 			whole-result.Cut, whole, spec.Name)
 		result.Whole, note = p.keepWhole(ctx, answer.Output, note)
@@ -84,7 +85,7 @@ func FitInline(r api.Result) api.Result {
 // declares an output schema, it extracts the JSON from the text, with or without a code fence,
 // unless only the text itself is valid.
 func OutputOf(compiled *toolspecs.Compiled, answer string) json.RawMessage {
-	text, err := api.EncodeJSON(strings.ToValidUTF8(answer, "\uFFFD"))
+	text, err := jsonvalue.Encode(strings.ToValidUTF8(answer, "\uFFFD"))
 	if err != nil || compiled.OutputSchema() == nil {
 		return text
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/hookrules"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -61,7 +62,7 @@ func (p *Processor) Process(ctx context.Context, compiled *toolspecs.Compiled,
 			continue
 		}
 		hooks.LogFailure(c.Context, hook, api.HookAfterCall, err)
-		if hook.Blocks(api.HookAfterCall) {
+		if hookrules.Blocks(hook, api.HookAfterCall) {
 			e := api.Errorf(api.ErrExecution,
 				"%s answered, but its answer is withheld because the hook %q after the call failed: %s",
 				compiled.Spec.Name, hook.Name, hooks.Text(err.Error()))

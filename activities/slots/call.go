@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -260,7 +261,7 @@ func levelOf(info activity.Info) int {
 	if info.Priority.PriorityKey > 0 {
 		return info.Priority.PriorityKey
 	}
-	return api.PriorityNormal.Level()
+	return lanerules.PriorityLevel(api.PriorityNormal)
 }
 
 // refusal is the failure of a call that did not get its turn.

@@ -5,13 +5,15 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 )
 
 // For each call beyond the bound, the key with the most waiting calls loses its last one. Calls
 // that have been returned often enough stay.
 func TestWaitQueues_ReturnTheLastCallOfTheMostCrowdedKey(t *testing.T) {
 	s := newWaitQueues()
-	s.configure(waitRules{limit: 1, space: api.UnboundedWait, strategy: api.StrategyFIFO, most: 4})
+	s.configure(waitRules{limit: 1, space: lanerules.UnboundedWait, strategy: api.StrategyFIFO,
+		most: 4})
 	joins := func(key string, stays bool) (p *place, found, crowded bool) {
 		q := s.use(key)
 		p, _ = q.join(entrant{stays: stays})

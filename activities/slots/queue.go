@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 )
 
 // slotQueue is one served task queue: that of the lane, or one of those of a keyed lane.
@@ -89,18 +90,18 @@ func (q *slotQueue) configure(lane api.Lane) {
 // rulesOf returns the rules of the wait queues of a task queue, and how many calls are taken from
 // it at a time.
 func rulesOf(lane api.Lane, share int) (r waitRules, permits int) {
-	r = waitRules{limit: share, space: lane.WaitCapacity(), strategy: lane.Strategy}
+	r = waitRules{limit: share, space: lanerules.WaitCapacity(lane), strategy: lane.Strategy}
 	switch {
 	case lane.Keyed():
 		r.rate, r.most = lane.Rate, keyedCalls+share
-		if r.space < api.UnboundedWait {
+		if r.space < lanerules.UnboundedWait {
 			r.most += r.space
 		}
 		permits = r.most + keyedSpare
 	case lane.UsesWaitQueue():
 		permits = share + r.space + spare
 	default:
-		r.space, permits = api.UnboundedWait, share // calls that already wait here stay
+		r.space, permits = lanerules.UnboundedWait, share // calls that already wait here stay
 	}
 	return r, permits
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -169,7 +170,7 @@ func (h *slotGroup) configure() {
 
 // share returns how many calls of a queue this holder runs at a time.
 func (h *slotGroup) share(lane api.Lane) int {
-	return lane.Share(h.request.Group, max(h.request.Lane.Holders, 1))
+	return lanerules.Share(lane, h.request.Group, max(h.request.Lane.Holders, 1))
 }
 
 // state returns the details of heartbeats.
@@ -232,7 +233,7 @@ func (h *slotGroup) keep(ctx context.Context) release {
 func (h *slotGroup) serve() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, queue := range h.lane.GroupQueues(h.request.Base, h.request.Group,
+	for _, queue := range lanerules.GroupQueues(h.lane, h.request.Base, h.request.Group,
 		h.request.Lane.Holders) {
 		h.start(queue)
 	}

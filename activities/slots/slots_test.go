@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"go.temporal.io/api/workflowservice/v1"
@@ -132,7 +133,7 @@ func TestSlotStates_AreReadableWhileQueuesStart(t *testing.T) {
 		close(done)
 	}()
 	expect.Receive(t, "both", done)
-	for range api.KeyQueues {
+	for range lanerules.KeyQueues {
 		expect.Receive(t, "a queue's worker", p.workerSlotsAll)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/internal/test/expect"
 )
 
@@ -48,8 +49,9 @@ func queueOf(t *testing.T, limit, space int, strategy api.Strategy) (*waitQueue,
 // fifo keeps the order of arrival. priority takes the most urgent call first and, among equal ones,
 // alternates between those who share the lane, however many calls they have.
 func TestWaitQueue_KeepsItsStrategysOrder(t *testing.T) {
-	normal, urgent, low := api.PriorityNormal.Level(), api.PriorityUrgent.Level(),
-		api.PriorityLow.Level()
+	normal, urgent, low := lanerules.PriorityLevel(api.PriorityNormal),
+		lanerules.PriorityLevel(api.PriorityUrgent),
+		lanerules.PriorityLevel(api.PriorityLow)
 	come := []struct {
 		name  string
 		level int
@@ -324,7 +326,7 @@ func TestSemaphore_IsRememberedWhileInUse(t *testing.T) {
 // taking turns.
 func TestWaitQueue_RemembersOnlyWhoWaits(t *testing.T) {
 	l, stand := queueOf(t, 1, 4, api.StrategyPriority)
-	level := api.PriorityNormal.Level()
+	level := lanerules.PriorityLevel(api.PriorityNormal)
 	running := stand("first", level, "first", time.Time{})
 	var waiting []*waitingCall
 	for i := range 200 {
@@ -366,7 +368,7 @@ func TestWaitQueue_TakesCallsOfRunsAlways(t *testing.T) {
 			space = 0
 		}
 		l, stand := queueOf(t, 1, space, strategy)
-		urgent := api.PriorityUrgent.Level()
+		urgent := lanerules.PriorityLevel(api.PriorityUrgent)
 		if err := expect.Receive(t, "the first turn",
 			stand("first", urgent, "a", time.Time{}).ended); err != nil {
 			t.Fatal(err)

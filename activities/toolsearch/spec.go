@@ -9,6 +9,7 @@ import (
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/bm25"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -123,7 +124,7 @@ func Search(index *bm25.Index, offers []models.Offer, args json.RawMessage) (Res
 	}
 	for _, i := range index.Search(in.Query, limit+1) { // api.FindTools may be among them
 		if offers[i].Name != api.FindTools && len(r.Tools) < limit {
-			r.Tools = append(r.Tools, Found{Name: offers[i].Name, Description: api.CutText(
+			r.Tools = append(r.Tools, Found{Name: offers[i].Name, Description: display.Cut(
 				offers[i].Description, maxDescription, "you get it in full next")})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // columnType is how the values of a column are written.
@@ -137,7 +138,7 @@ func (c column) valueOf(r *api.Record) (any, error) {
 		}
 		return t.UTC(), nil
 	case document:
-		data, err := api.EncodeJSON(v)
+		data, err := jsonvalue.Encode(v)
 		if err != nil || string(data) == "null" {
 			return nil, err
 		}

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // link starts every line of an export in JSON Lines: the line's number from 1, and the SHA-256 of
@@ -77,7 +78,7 @@ func appendJSON(line []byte, v any) ([]byte, error) {
 	case json.RawMessage:
 		return append(line, v...), nil
 	}
-	data, err := api.EncodeJSON(v)
+	data, err := jsonvalue.Encode(v)
 	return append(line, data...), err
 }
 
@@ -97,7 +98,7 @@ func digestOf(line []byte) string {
 
 func (x *jsonExport) Close() (string, error) {
 	records := x.last.Line
-	line, err := api.EncodeJSON(exportEnd{link: x.next(), Records: &records})
+	line, err := jsonvalue.Encode(exportEnd{link: x.next(), Records: &records})
 	if err != nil {
 		return "", err
 	}

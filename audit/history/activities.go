@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -95,7 +96,7 @@ func (as *activities) scheduled(e *historypb.HistoryEvent) error {
 	}
 	a := &activity{id: attributes.GetActivityId(), order: e.GetEventId(), kind: kind}
 	a.record.Timing = api.Timing{
-		Lane:      api.LaneOf(as.run.base, attributes.GetTaskQueue().GetName()),
+		Lane:      queues.LaneName(as.run.base, attributes.GetTaskQueue().GetName()),
 		Scheduled: pb.TimeOf(e.GetEventTime()),
 	}
 	a, err := kind.scheduled(e, a)

@@ -7,6 +7,9 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callview"
+	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	historypb "go.temporal.io/api/history/v1"
 )
 
@@ -162,7 +165,7 @@ func (ad *admission) admit(e *historypb.HistoryEvent, decisions []api.AdmissionD
 		w := ad.wanted[v.ID]
 		if v.Error == nil && w != nil {
 			// The run applies this rule too, whatever the worker that admitted the call applied.
-			v.Error = ad.run.tools[w.Tool].InlineFault()
+			v.Error = failures.InlineFault(ad.run.tools[w.Tool])
 		}
 		if v.Error != nil {
 			ad.refuse(e, ad.wanted.take(v.ID), v)
@@ -228,16 +231,16 @@ func (ad *admission) admitted(
 	r.EstimatedTokens, r.ExpectedTokens = v.Tokens+v.ExpectedTokens, v.ExpectedTokens
 	r.Hooks, r.DryRun = v.Hooks, v.DryRun
 	r.Policies, r.Labels, r.Sources = v.Policies, v.Labels, v.Sources
-	r.Plan = v.Plan.Redacted(ad.run.tools[r.Tool].ArgumentMask(), arguments)
+	r.Plan = callview.RedactPlan(v.Plan, callview.ArgumentMask(ad.run.tools[r.Tool]), arguments)
 	return r
 }
 
 // unscheduled returns the record of a call before it is scheduled.
 func (ad *admission) unscheduled(w *wantedCall) api.Record {
 	r := ad.ofRun(ad.record(w.ID, w.Tool, []byte(w.Arguments)), w.Call)
-	r.Priority = api.PriorityOf(
+	r.Priority = lanerules.CallPriority(
 		w.Call,
-		api.RunPriority(ad.run.input.Priority, int(ad.run.level)),
+		lanerules.RunPriority(ad.run.input.Priority, int(ad.run.level)),
 		ad.run.tools[w.Tool],
 	)
 	r.Lane, r.Phase = ad.run.tools[w.Tool].Lane, api.PhasePreValidation

@@ -6,6 +6,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	"github.com/switchyard/switchyard/internal/core/people"
 	historypb "go.temporal.io/api/history/v1"
 	updatepb "go.temporal.io/api/update/v1"
 )
@@ -164,7 +165,7 @@ func (ap *approvals) qualified(decision api.Decision) []api.Approver {
 	if i < 0 {
 		return nil
 	}
-	as, _ := open[i].Qualifies(decision)
+	as, _ := people.Qualify(open[i].ApprovalNeed, decision)
 	return as
 }
 

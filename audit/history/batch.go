@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/batches"
 	historypb "go.temporal.io/api/history/v1"
 )
 
@@ -64,7 +65,7 @@ func apart(own, whole api.Record) api.Record {
 		return own
 	}
 	notes, hooks := own.Notes, own.Hooks
-	part := api.CallOutcome{Tool: own.Tool, Result: whole.Result}.PartOf(own.CallID)
+	part := batches.Part(api.CallOutcome{Tool: own.Tool, Result: whole.Result}, own.CallID)
 	if part.Result != nil {
 		return withResult(own, *part.Result)
 	}

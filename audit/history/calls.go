@@ -6,6 +6,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -67,8 +68,8 @@ func (c *calls) completed(e *historypb.HistoryEvent, a *activity, result *common
 
 func (c *calls) failed(e *historypb.HistoryEvent, a *activity, f api.ActivityFailure) {
 	fault := c.callError(a.record.Tool, a.route, f)
-	a.task = f.RemoteTask(fault, a.task)
-	a.acted = a.acted || c.run.tools[a.record.Tool].MayActBefore(fault, a.task)
+	a.task = failures.RemoteTask(f, fault, a.task)
+	a.acted = a.acted || failures.MayActBefore(c.run.tools[a.record.Tool], fault, a.task)
 	if c.requeue(a, fault) || c.verify(a, fault) {
 		return
 	}
@@ -76,7 +77,7 @@ func (c *calls) failed(e *historypb.HistoryEvent, a *activity, f api.ActivityFai
 		fault = a.lost
 	}
 	if a.acted {
-		fault = fault.AfterEffect()
+		fault = failures.AfterEffect(fault)
 	}
 	r := a.record
 	r.Error = fault
@@ -174,7 +175,7 @@ func (c *calls) callError(tool string, route api.Route, f api.ActivityFailure) *
 	if fault := c.run.hosts.fault(tool); fault != nil && f.Cancelled {
 		return fault
 	}
-	return f.CallError(c.run.tools[tool], route)
+	return failures.CallError(f, c.run.tools[tool], route)
 }
 
 // inline reads a call that ran within a workflow task. History has no event of its start.

@@ -3,6 +3,7 @@ package history
 import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	"github.com/switchyard/switchyard/internal/core/people"
 	historypb "go.temporal.io/api/history/v1"
 	updatepb "go.temporal.io/api/update/v1"
 )
@@ -60,7 +61,7 @@ func (c *control) signalled(e *historypb.HistoryEvent) error {
 	}
 	var s api.Sent
 	if a.GetSignalName() != api.SendMessageSignal || pb.Decode(a.GetInput(), &s) != nil ||
-		s.Check() != nil {
+		people.CheckMessage(s) != nil {
 		return nil
 	}
 	c.messageSent(e, s.ID, s)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callview"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -142,7 +143,7 @@ func (d *Deriver) Summary() Summary {
 			s.Prompt,
 		), h.Text(
 			s.Failure,
-		), h.Problems(
+		), callview.HideProblems(h,
 			s.Problems,
 		), d.run.hidden.runResult(
 			s.Result,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -47,7 +48,7 @@ func (c *calls) endOpen(e *historypb.HistoryEvent) {
 		if tool := c.run.tools[r.Tool]; tool.Dispatch == api.DispatchQuestion {
 			r.Error = api.Errorf(api.ErrCancelled, "the run ended before a person answered")
 		} else {
-			r.Error.SetUnclear(tool.Effect)
+			failures.SetUnclear(r.Error, tool.Effect)
 		}
 		r.Status = failedStatus(r.Error)
 		c.end(e, r)

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callview"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 )
 
 // maxHidden bounds the number of sensitive values that are removed from the texts of a run.
@@ -14,14 +16,14 @@ const maxHidden = 1000
 // stand; hidden removes them from all other texts: messages of the model, failures, other calls.
 type hidden struct {
 	values map[string]bool
-	hider  *api.Hider
+	hider  *redaction.Hider
 	// outputs are the masks of the results of calls, by call ID. The result of a plan has these IDs
 	// as keys.
-	outputs map[string]*api.Mask
+	outputs map[string]*redaction.Mask
 }
 
 // note keeps the values in the sensitive parts of a value.
-func (h *hidden) note(mask *api.Mask, value json.RawMessage) {
+func (h *hidden) note(mask *redaction.Mask, value json.RawMessage) {
 	var fresh []string
 	for _, v := range mask.Values(value) {
 		if len(h.values) >= maxHidden || h.values[v] {
@@ -34,25 +36,25 @@ func (h *hidden) note(mask *api.Mask, value json.RawMessage) {
 		fresh = append(fresh, v)
 	}
 	if len(fresh) > 0 {
-		h.hider = h.hider.With(api.Redacted, fresh...)
+		h.hider = h.hider.With(redaction.Word, fresh...)
 	}
 }
 
 // result redacts the sensitive parts of a call's result.
-func (h *hidden) result(id string, mask *api.Mask, r *api.Result) *api.Result {
+func (h *hidden) result(id string, mask *redaction.Mask, r *api.Result) *api.Result {
 	if mask == nil || r == nil {
 		return r
 	}
 	h.note(mask, r.Output)
 	if h.outputs == nil {
-		h.outputs = map[string]*api.Mask{}
+		h.outputs = map[string]*redaction.Mask{}
 	}
 	h.outputs[id] = mask
 	shown := *r
 	shown.Output = mask.Redact(r.Output)
 	if r.Cut > 0 {
 		// A truncated JSON value cannot be parsed, so the whole text is redacted.
-		shown.Output = (&api.Mask{All: true}).Redact(r.Output)
+		shown.Output = (&redaction.Mask{All: true}).Redact(r.Output)
 	}
 	return &shown
 }
@@ -66,7 +68,7 @@ func (h *hidden) event(e api.Event) api.Event {
 		e.Summary,
 	), h.hider.Text(
 		e.Failure,
-	), h.hider.Problems(
+	), callview.HideProblems(h.hider,
 		e.Problems,
 	)
 	e.Step, e.Result = h.step(e.Step), h.runResult(e.Result)
@@ -126,13 +128,14 @@ func (h *hidden) record(r api.Record) api.Record {
 		return r
 	}
 	r.Arguments, _ = h.hider.JSON(r.Arguments)
-	r.Error, r.Notes, r.Hooks = h.hider.Error(r.Error), h.hider.Texts(r.Notes), h.hooks(r.Hooks)
+	r.Error, r.Notes, r.Hooks = callview.HideError(h.hider, r.Error), h.hider.Texts(r.Notes),
+		h.hooks(r.Hooks)
 	r.LastFailure = h.hider.Text(r.LastFailure)
 	r.Policies, r.Approval, r.Plan = h.policies(
 		r.Policies,
 	), h.decided(
 		r.Approval,
-	), r.Plan.Hidden(
+	), callview.HidePlan(r.Plan,
 		h.hider,
 	)
 	if r.Result != nil {
@@ -190,11 +193,11 @@ func (h *hidden) runResult(r *api.RunResult) *api.RunResult {
 	shown.Output, _ = h.hider.JSON(r.Output)
 	shown.Failures = slices.Clone(r.Failures)
 	for i, f := range shown.Failures {
-		shown.Failures[i].Error = h.hider.Error(f.Error)
+		shown.Failures[i].Error = callview.HideError(h.hider, f.Error)
 	}
 	shown.Undone = slices.Clone(r.Undone)
 	for i, u := range shown.Undone {
-		shown.Undone[i].Error = h.hider.Error(u.Error)
+		shown.Undone[i].Error = callview.HideError(h.hider, u.Error)
 	}
 	return &shown
 }
@@ -205,7 +208,7 @@ func (r *run) output(result *api.RunResult) *api.RunResult {
 		return result
 	}
 	shown := *result
-	mask := &api.Mask{Keys: r.hidden.outputs}
+	mask := &redaction.Mask{Keys: r.hidden.outputs}
 	if r.summary.Kind == RunCall {
 		mask = r.tools[r.summary.Name].OutputMask
 	} else if !isObject(result.Output) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 )
 
 // After a sensitive value is known, no text of an event, record or result of the run repeats it.
@@ -70,7 +71,7 @@ func TestHiding_RemovesSensitiveValuesEverywhere(t *testing.T) {
 		t.Errorf("nothing is sensitive, and it became %s", got)
 	}
 	h.note(
-		&api.Mask{All: true},
+		&redaction.Mask{All: true},
 		json.RawMessage(`["`+value+`","short","`+strings.Repeat("long", 4<<10)+`"]`),
 	)
 	got, err := json.Marshal(h.event(event))
@@ -86,7 +87,7 @@ func TestHiding_RemovesSensitiveValuesEverywhere(t *testing.T) {
 	}
 	for range 2 * maxHidden {
 		h.note(
-			&api.Mask{All: true},
+			&redaction.Mask{All: true},
 			json.RawMessage(`["`+strings.Repeat("v", len(h.values)+6)+`"]`),
 		)
 	}
@@ -99,7 +100,7 @@ func TestHiding_RemovesSensitiveValuesEverywhere(t *testing.T) {
 // truncated result. The same holds for what direct calls and plans return, but not for what a plan
 // computes from results.
 func TestHiding_RemovesSensitivePartsOfResults(t *testing.T) {
-	mask := &api.Mask{Keys: map[string]*api.Mask{"pin": {All: true}}}
+	mask := &redaction.Mask{Keys: map[string]*redaction.Mask{"pin": {All: true}}}
 	for _, c := range []struct {
 		kind         RunKind
 		output, want string

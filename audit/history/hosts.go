@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -30,13 +31,13 @@ type hostEnd struct {
 // fault returns the error of a call of tool that waits for the instance.
 func (end hostEnd) fault(tool api.Tool) *api.Error {
 	if end.lost != "" {
-		return api.InstanceLost(tool, end.lost)
+		return failures.InstanceLost(tool, end.lost)
 	}
 	if end.fixed != nil {
 		fault := *end.fixed
 		return &fault
 	}
-	fault, _ := end.failure.InstanceHostError(tool, false) // nothing was lost
+	fault, _ := failures.InstanceHostError(end.failure, tool, false) // nothing was lost
 	return fault
 }
 
@@ -67,10 +68,10 @@ func (*hosts) completed(*historypb.HistoryEvent, *activity, *commonpb.Payloads) 
 // failed keeps why an instance failed. Calls of an instance that is recreated keep waiting.
 func (h *hosts) failed(_ *historypb.HistoryEvent, a *activity, f api.ActivityFailure) {
 	t := h.run.tools[a.host]
-	if f.HostNeverStarted() && !a.adopts {
+	if failures.HostNeverStarted(f) && !a.adopts {
 		return
 	}
-	if fault, lost := f.InstanceHostError(t, a.adopts); fault != nil &&
+	if fault, lost := failures.InstanceHostError(f, t, a.adopts); fault != nil &&
 		(lost == "" || t.OnLoss != api.OnLossRecreate) {
 		h.ends[cmp.Or(t.Instance, a.host)] = hostEnd{failure: f, lost: lost}
 	}
@@ -96,7 +97,7 @@ func (j joins) scheduled(e *historypb.HistoryEvent, a *activity) (*activity, err
 func (j joins) failed(_ *historypb.HistoryEvent, a *activity, f api.ActivityFailure) {
 	if t := j.run.tools[a.host]; !f.Cancelled {
 		name := cmp.Or(t.Instance, a.host)
-		j.ends[name] = hostEnd{fixed: f.JoinError(t, name)}
+		j.ends[name] = hostEnd{fixed: failures.JoinError(f, t, name)}
 	}
 }
 
@@ -121,7 +122,7 @@ func (h *hosts) ended(e *historypb.HistoryEvent) error {
 // loses reports whether the run lost an instance of whose loss another run was to be told.
 func (h *hosts) loses(ended api.InstanceEnded) bool {
 	for _, t := range h.run.tools {
-		if ended.Loses(t) {
+		if failures.EndsTool(ended, t) {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	"github.com/switchyard/switchyard/internal/value/display"
 	historypb "go.temporal.io/api/history/v1"
 	updatepb "go.temporal.io/api/update/v1"
 )
@@ -186,7 +187,7 @@ func (qs *questions) waitsFor(call string) []string {
 		if q.Call == call {
 			notes = append(
 				notes,
-				"waits for a person to answer "+q.ID+": "+api.Shorten(q.Text, 200),
+				"waits for a person to answer "+q.ID+": "+display.Shorten(q.Text, 200),
 			)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/undorules"
 	historypb "go.temporal.io/api/history/v1"
 )
 
@@ -12,12 +14,12 @@ import (
 // schedules it again. The call has one record.
 func (c *calls) requeue(a *activity, fault *api.Error) bool {
 	switch tool := c.run.tools[a.record.Tool]; {
-	case a.task.Follows(fault, a.follows):
+	case failures.FollowsTask(a.task, fault, a.follows):
 		a.follows++
 		a.lost, a.mayHaveStarted = fault, true
-	case tool.Requeues(fault, a.record.Purpose, a.requeues):
+	case failures.Requeues(tool, fault, a.record.Purpose, a.requeues):
 		a.requeues++
-	case tool.RequeuesLost(fault, a.losses):
+	case failures.RequeuesLost(tool, fault, a.losses):
 		a.losses++
 		a.lost, a.mayHaveStarted = fault, true
 	default:
@@ -34,7 +36,7 @@ func (c *calls) requeue(a *activity, fault *api.Error) bool {
 // verify keeps a call whose outcome is unknown, and reports whether the run verifies it. The call
 // has one record.
 func (c *calls) verify(a *activity, fault *api.Error) bool {
-	if !c.run.tools[a.record.Tool].Verifiable(fault) {
+	if !undorules.IsVerified(c.run.tools[a.record.Tool], fault) {
 		return false
 	}
 	a.fault, a.task, a.mayHaveStarted = fault, nil, true
@@ -49,12 +51,12 @@ func (c *calls) verify(a *activity, fault *api.Error) bool {
 func (c *calls) endRequeued(e *historypb.HistoryEvent) {
 	for _, a := range inOrder(c.requeued) {
 		r := a.record
-		r.Status, r.Error = api.CallCancelled, api.CancelledBeforeStart()
+		r.Status, r.Error = api.CallCancelled, failures.CancelledBeforeStart()
 		if fault := cmp.Or(a.fault, a.lost, c.run.hosts.lost(r.Tool)); fault != nil {
 			r.Status, r.Error = api.CallFailed, fault
 		}
 		if a.acted {
-			r.Error = r.Error.AfterEffect()
+			r.Error = failures.AfterEffect(r.Error)
 		}
 		c.end(e, r)
 	}

@@ -8,6 +8,11 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	"github.com/switchyard/switchyard/internal/core/callview"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/core/queues"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -173,7 +178,7 @@ func (r *run) granted(g *api.Grant, at time.Time) {
 	if g == nil || s.Limits == nil {
 		return
 	}
-	limits := s.Limits.Extended(*g, s.Usage, s.Usage.Turns, at.Sub(s.Started))
+	limits := people.Extend(*s.Limits, *g, s.Usage, s.Usage.Turns, at.Sub(s.Started))
 	s.Limits = &limits
 }
 
@@ -235,7 +240,7 @@ func (r *run) laneOf(tool string, route api.Route, derived string) string {
 	switch {
 	case route.Key != "":
 		return lane + "/" + route.Key
-	case route.Queue == "" || route.Queue == api.BypassQueue(r.base, lane):
+	case route.Queue == "" || route.Queue == queues.Bypass(r.base, lane):
 		return derived
 	}
 	return lane
@@ -243,7 +248,7 @@ func (r *run) laneOf(tool string, route api.Route, derived string) string {
 
 // priorityAt returns the priority of an activity that was scheduled with p.
 func (r *run) priorityAt(p *commonpb.Priority) api.Priority {
-	return api.PriorityAt(int(cmp.Or(p.GetPriorityKey(), r.level)))
+	return lanerules.PriorityAt(int(cmp.Or(p.GetPriorityKey(), r.level)))
 }
 
 // parent returns the path of the call that the run works for; empty if it is not the run of a
@@ -261,13 +266,13 @@ func (r *run) shown(tool string, arguments json.RawMessage) json.RawMessage {
 	if len(arguments) == 0 {
 		return nil
 	}
-	mask := r.tools[tool].ArgumentMask()
+	mask := callview.ArgumentMask(r.tools[tool])
 	r.hidden.note(mask, arguments)
 	redacted := mask.Redact(arguments)
 	if json.Valid(redacted) {
 		return redacted
 	}
-	text, err := api.EncodeJSON(string(redacted))
+	text, err := jsonvalue.Encode(string(redacted))
 	if err != nil {
 		return nil
 	}
@@ -276,5 +281,5 @@ func (r *run) shown(tool string, arguments json.RawMessage) json.RawMessage {
 
 // line describes a call whose arguments are redacted.
 func (r *run) line(of api.Record) string {
-	return api.Summary(of.Tool, of.Arguments, nil)
+	return callview.Line(of.Tool, of.Arguments, nil)
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/people"
 	historypb "go.temporal.io/api/history/v1"
 	updatepb "go.temporal.io/api/update/v1"
 )
@@ -108,7 +110,7 @@ func (s *submitted) cancelled(e *historypb.HistoryEvent, _ string, input *update
 	if err := s.run.decodeEvent(e, "request to cancel a call", input.GetArgs(), &c); err != nil {
 		return err
 	}
-	note := "the call was " + c.Note()
+	note := "the call was " + people.CancelNote(c)
 	for _, a := range s.run.activities.open {
 		if a.id == c.ID {
 			a.record.Notes = append(slices.Clone(a.record.Notes), note)
@@ -119,7 +121,7 @@ func (s *submitted) cancelled(e *historypb.HistoryEvent, _ string, input *update
 	}
 	w := s.run.admission.wanted.take(c.ID)
 	r := s.run.admission.unscheduled(w)
-	r.Status, r.Error = api.CallCancelled, api.CancelledBeforeStart()
+	r.Status, r.Error = api.CallCancelled, failures.CancelledBeforeStart()
 	r.Error.Phase, r.Notes = r.Phase, append(slices.Clone(r.Notes), note)
 	s.run.summary.Usage.Calls++
 	s.run.calls.end(e, r)

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/stats"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // chart is a bar chart with a table of its numbers. A new chart is one function that returns one.
@@ -61,7 +61,7 @@ func figure(u unit, value float64) string {
 	case unitPercent:
 		return fmt.Sprintf("%.4g %%", math.Round(value*10)/10)
 	}
-	return api.Thousands(int(value + .5))
+	return display.Thousands(int(value + .5))
 }
 
 // Rows returns the numbers of the chart as the rows of a table.
@@ -214,7 +214,7 @@ func (r *Report) runCharts() []chart {
 // every names the length of the intervals.
 func every(step time.Duration) string {
 	if step >= 24*time.Hour {
-		return api.Plural(int(step/(24*time.Hour)), "day") + " each, in UTC"
+		return display.Plural(int(step/(24*time.Hour)), "day") + " each, in UTC"
 	}
 	return strings.Replace(strings.TrimSuffix(strings.TrimSuffix(shortDuration(step), " 00 s"), " 00 min"),
 		".00 s", " s", 1) + " each, in UTC"

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // maxText bounds one text of a page in bytes. The arguments of a call may have a megabyte, and a
@@ -116,7 +118,7 @@ func stepDetails(e api.Event, t api.Timing) [][2]string {
 			cost = money(u.Cost)
 		}
 		if u.CachedTokens > 0 {
-			cached = api.Thousands(u.CachedTokens) + " input tokens from the provider's cache"
+			cached = display.Thousands(u.CachedTokens) + " input tokens from the provider's cache"
 		}
 		var calls []string
 		for _, c := range s.Message.Calls {
@@ -129,7 +131,7 @@ func stepDetails(e api.Event, t api.Timing) [][2]string {
 			line("model", s.Model),
 			line(
 				"tokens",
-				api.Thousands(u.InputTokens)+" in, "+api.Thousands(u.OutputTokens)+" out",
+				display.Thousands(u.InputTokens)+" in, "+display.Thousands(u.OutputTokens)+" out",
 			),
 			line("cached", cached),
 			line("cost", cost),
@@ -169,16 +171,16 @@ func errorText(e *api.Error) string {
 func tokensText(r api.Record) string {
 	var parts []string
 	if n := r.ArgumentTokens(); n > 0 {
-		parts = append(parts, api.Thousands(n)+" for the arguments")
+		parts = append(parts, display.Thousands(n)+" for the arguments")
 	}
 	if r.ResultTokens > 0 {
-		parts = append(parts, api.Thousands(r.ResultTokens)+" for the result")
+		parts = append(parts, display.Thousands(r.ResultTokens)+" for the result")
 	}
 	if r.ExpectedTokens > 0 {
-		parts = append(parts, api.Thousands(r.ExpectedTokens)+" expected of the result")
+		parts = append(parts, display.Thousands(r.ExpectedTokens)+" expected of the result")
 	}
 	if used := r.Usage.InputTokens + r.Usage.OutputTokens; used > 0 {
-		parts = append(parts, api.Thousands(used)+" used by the sub-agent")
+		parts = append(parts, display.Thousands(used)+" used by the sub-agent")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -187,7 +189,7 @@ func approvalText(d *api.Decided) string {
 	if d == nil {
 		return ""
 	}
-	text := d.Note()
+	text := people.DecidedNote(*d)
 	if !d.At.IsZero() {
 		text += ", at " + clock(d.At)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/core/people"
 )
 
 // shownCall is one call of the page.
@@ -181,7 +182,7 @@ func (f fill) marksOf() {
 var markReaders = map[api.EventType]func(*Run, api.Event){
 	api.EventApprovalRequested: (*Run).approvalRequested,
 	api.EventApprovalDecided: func(b *Run, e api.Event) {
-		b.finish("approval "+e.CallID, e.Time, e.Decided.Note())
+		b.finish("approval "+e.CallID, e.Time, people.DecidedNote(*e.Decided))
 	},
 	api.EventApprovalRefused: func(b *Run, e api.Event) {
 		b.point(
@@ -327,7 +328,7 @@ func replyOf(r *api.Reply) string {
 	if r == nil {
 		return "no reply"
 	}
-	return r.Note()
+	return people.ReplyNote(*r)
 }
 
 // indented returns indented JSON.

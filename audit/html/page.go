@@ -8,8 +8,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/pagestyle"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 //go:embed pages echarts/echarts.min.js
@@ -69,7 +69,7 @@ func write(w io.Writer, name string, page any) error {
 type visibleWriter struct{ io.Writer }
 
 func (v visibleWriter) Write(p []byte) (int, error) {
-	_, err := io.WriteString(v.Writer, api.ReplaceHidden(strings.ToValidUTF8(string(p), "\uFFFD"),
+	_, err := io.WriteString(v.Writer, display.ReplaceHidden(strings.ToValidUTF8(string(p), "\uFFFD"),
 		"\n\t\r", func(rune) string { return "\uFFFD" }))
 	return len(p), err
 }

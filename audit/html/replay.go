@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // PolicyReplay is the page about what rules would have done to recorded calls.
@@ -52,7 +52,7 @@ type replayPage struct {
 
 // Write writes the page.
 func (r *PolicyReplay) Write(w io.Writer) error {
-	p := replayPage{frame: newFrame("Replay of rules on "+api.Plural(r.Calls, "call"),
+	p := replayPage{frame: newFrame("Replay of rules on "+display.Plural(r.Calls, "call"),
 		"starter policy replay, "+clock(r.Now), "page.js", "report.js"), Words: sentences(r.Of,
 		r.Notes), Tiles: r.tiles(), Changes: r.Changes, Rules: r.Rules}
 	p.Groups, p.Data = numbered(chartGroup{"Calls", []chart{
@@ -64,10 +64,10 @@ func (r *PolicyReplay) Write(w io.Writer) error {
 
 func (r *PolicyReplay) tiles() []tile {
 	return []tile{
-		{api.Thousands(r.Calls), "calls", "of " + api.Plural(r.Runs, "run")},
-		{api.Thousands(r.Changed), "decided otherwise", ratio(r.Changed, r.Calls) + " of the calls"},
-		{api.Thousands(r.Same), "decided as before", ratio(r.Same, r.Calls) + " of the calls"},
-		{api.Thousands(r.Undecided), "undecided", "the rules read what records do not have"},
+		{display.Thousands(r.Calls), "calls", "of " + display.Plural(r.Runs, "run")},
+		{display.Thousands(r.Changed), "decided otherwise", ratio(r.Changed, r.Calls) + " of the calls"},
+		{display.Thousands(r.Same), "decided as before", ratio(r.Same, r.Calls) + " of the calls"},
+		{display.Thousands(r.Undecided), "undecided", "the rules read what records do not have"},
 	}
 }
 

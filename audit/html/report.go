@@ -9,6 +9,7 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/stats"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // Report is the page about many runs: the result of their analysis, and the runs.
@@ -59,7 +60,7 @@ type chartGroup struct {
 // Write writes the page.
 func (r *Report) Write(w io.Writer) error {
 	slices.SortStableFunc(r.runs, func(x, y reportedRun) int { return x.began.Compare(y.began) })
-	p := reportPage{frame: newFrame("Report of "+api.Plural(r.Found.Runs.All, "run"),
+	p := reportPage{frame: newFrame("Report of "+display.Plural(r.Found.Runs.All, "run"),
 		"starter report, "+clock(r.Now), "page.js", "report.js"), Words: r.words(),
 		Tiles: r.tiles()}
 	p.Groups, p.Data = numbered(chartGroup{"Runs", r.runCharts()},
@@ -91,42 +92,42 @@ func (r *Report) words() []string {
 // tiles returns the figures of all runs. A new figure is one line.
 func (r *Report) tiles() []tile {
 	f, c := r.Found, r.Found.Calls
-	runs := api.Thousands(f.Runs.Successful) + " successful, " + api.Thousands(f.Runs.Failed) +
+	runs := display.Thousands(f.Runs.Successful) + " successful, " + display.Thousands(f.Runs.Failed) +
 		" failed"
 	if f.Runs.Open > 0 {
-		runs += ", " + api.Thousands(f.Runs.Open) + " running"
+		runs += ", " + display.Thousands(f.Runs.Open) + " running"
 	}
-	calls := api.Thousands(c.Completed) + " completed, " + api.Thousands(c.Failed) + " failed, " +
-		api.Thousands(c.Refused) + " refused"
+	calls := display.Thousands(c.Completed) + " completed, " + display.Thousands(c.Failed) + " failed, " +
+		display.Thousands(c.Refused) + " refused"
 	if c.Withheld > 0 {
-		calls += ", " + api.Thousands(c.Withheld) + " withheld"
+		calls += ", " + display.Thousands(c.Withheld) + " withheld"
 	}
 	list := []tile{
-		{api.Thousands(f.Runs.All), "runs", runs},
+		{display.Thousands(f.Runs.All), "runs", runs},
 		{ratio(f.Runs.Successful, f.Runs.Successful+f.Runs.Failed), "successful",
 			"of the finished runs" +
 				byWhom(f.Runs)},
 		{figure(unitCount, f.TokensPerSuccessfulRun), "tokens per successful run",
 			"all tokens ÷ successful runs"},
 		{figure(unitCount, float64(f.Usage.InputTokens+f.Usage.OutputTokens)), "tokens",
-			api.Thousands(f.Usage.InputTokens) + " in, " + api.Thousands(f.Usage.OutputTokens) +
-				" out, " + api.Plural(f.Usage.Turns, "model step")},
+			display.Thousands(f.Usage.InputTokens) + " in, " + display.Thousands(f.Usage.OutputTokens) +
+				" out, " + display.Plural(f.Usage.Turns, "model step")},
 		{money(f.Usage.Cost), "cost", "of models with a price"},
-		{api.Thousands(c.Calls), "calls", calls},
+		{display.Thousands(c.Calls), "calls", calls},
 		{ratio(c.Completed, c.Calls-c.Running-c.Withheld), "of calls completed",
-			api.Plural(c.Retries, "retry")},
+			display.Plural(c.Retries, "retry")},
 		{shortDuration(c.Average.Std()), "average call", shortDuration(c.Longest.Std()) + " at most"},
 		{shortDuration(c.AverageWait.Std()), "average wait", "for a worker; " +
 			shortDuration(c.LongestWait.Std()) + " at most"},
-		{api.Thousands(c.Slow), "slow calls", "longer than " + shortDuration(f.Thresholds.Slow.Std())},
-		{api.Thousands(f.Violations), "violations", "of policies, plans, budgets, hooks"},
-		{api.Thousands(c.Batched), "batched", "with other calls of their turn"},
+		{display.Thousands(c.Slow), "slow calls", "longer than " + shortDuration(f.Thresholds.Slow.Std())},
+		{display.Thousands(f.Violations), "violations", "of policies, plans, budgets, hooks"},
+		{display.Thousands(c.Batched), "batched", "with other calls of their turn"},
 	}
 	if c.Estimated > 0 {
-		list = append(list, tile{api.Thousands(c.WastedTokens), "wasted tokens",
-			"above the estimates of " + api.Plural(c.Wasteful, "call")},
+		list = append(list, tile{display.Thousands(c.WastedTokens), "wasted tokens",
+			"above the estimates of " + display.Plural(c.Wasteful, "call")},
 			tile{figure(unitPercent, 100*c.Accuracy), "accuracy of estimates", "on average over " +
-				api.Plural(c.Estimated, "call") + "; " + api.Thousands(c.Inaccurate) +
+				display.Plural(c.Estimated, "call") + "; " + display.Thousands(c.Inaccurate) +
 				" inaccurate"})
 	}
 	if f.TokensPerSuccessfulRun == 0 {
@@ -138,13 +139,13 @@ func (r *Report) tiles() []tile {
 // byWhom says how many runs people and checkers evaluated.
 func byWhom(r stats.RunCounts) (text string) {
 	if r.ByPeople > 0 {
-		text += "; " + api.Thousands(r.ByPeople) + " evaluated by people"
+		text += "; " + display.Thousands(r.ByPeople) + " evaluated by people"
 	}
 	if r.ByCheckers > 0 {
-		text += "; " + api.Thousands(r.ByCheckers) + " evaluated by checkers"
+		text += "; " + display.Thousands(r.ByCheckers) + " evaluated by checkers"
 	}
 	if r.Mistyped > 0 {
-		text += "; " + api.Plural(r.Mistyped, "mistyped call") + " not counted"
+		text += "; " + display.Plural(r.Mistyped, "mistyped call") + " not counted"
 	}
 	return text
 }

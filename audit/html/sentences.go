@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // ending returns the status of a run for people, and whether it is good, bad or neither. awaited is
@@ -97,29 +98,29 @@ func callText(calls []shownCall) string {
 	for _, status := range []string{"completed", "failed", "refused", "cancelled", "withheld",
 		"running"} {
 		if n := counts[status]; n > 0 {
-			parts = append(parts, api.Thousands(n)+" "+status)
+			parts = append(parts, display.Thousands(n)+" "+status)
 		}
 	}
-	text := api.Plural(len(calls), "call") + ": " + strings.Join(parts, ", ")
+	text := display.Plural(len(calls), "call") + ": " + strings.Join(parts, ", ")
 	if len(parts) == 1 {
-		text = api.Plural(
+		text = display.Plural(
 			len(calls),
 			"call",
 		) + ", " + strings.TrimPrefix(
 			parts[0],
-			api.Thousands(len(calls))+" ",
+			display.Thousands(len(calls))+" ",
 		)
 		if len(calls) > 1 {
-			text = api.Thousands(
+			text = display.Thousands(
 				len(calls),
 			) + " calls, all " + strings.TrimPrefix(
 				parts[0],
-				api.Thousands(len(calls))+" ",
+				display.Thousands(len(calls))+" ",
 			)
 		}
 	}
 	if retries > 0 {
-		text += "; " + api.Plural(retries, "retry")
+		text += "; " + display.Plural(retries, "retry")
 	}
 	return text + "."
 }
@@ -129,12 +130,12 @@ func usageText(u api.Usage) string {
 	if u.Turns == 0 && u.InputTokens+u.OutputTokens == 0 {
 		return ""
 	}
-	text := api.Plural(
+	text := display.Plural(
 		u.Turns,
 		"model step",
-	) + ": " + api.Thousands(
+	) + ": " + display.Thousands(
 		u.InputTokens,
-	) + " tokens in, " + api.Thousands(
+	) + " tokens in, " + display.Thousands(
 		u.OutputTokens,
 	) + " out"
 	if u.Cost > 0 {
@@ -147,7 +148,7 @@ func usageText(u api.Usage) string {
 func runText(s history.Summary, below, gone int) string {
 	var parts []string
 	if len(s.SubAgents) > 0 {
-		text := api.Plural(len(s.SubAgents), "sub-agent") + " ran"
+		text := display.Plural(len(s.SubAgents), "sub-agent") + " ran"
 		if below == 0 {
 			text += " (shown with starter timeline --tree)"
 		}
@@ -158,7 +159,7 @@ func runText(s history.Summary, below, gone int) string {
 			parts,
 			fmt.Sprintf(
 				"the calls of %s are missing, because their histories are deleted or there are too many",
-				api.Plural(gone, "sub-agent"),
+				display.Plural(gone, "sub-agent"),
 			),
 		)
 	}
@@ -180,9 +181,9 @@ func runText(s history.Summary, below, gone int) string {
 
 // usedText returns the usage of a run in short.
 func usedText(u api.Usage) string {
-	parts := []string{api.Plural(u.Calls, "call")}
+	parts := []string{display.Plural(u.Calls, "call")}
 	if n := u.InputTokens + u.OutputTokens; n > 0 {
-		parts = append(parts, api.Thousands(n)+" tokens")
+		parts = append(parts, display.Thousands(n)+" tokens")
 	}
 	if u.Cost > 0 {
 		parts = append(parts, money(u.Cost))

@@ -11,6 +11,8 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/callview"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // timelinePage is the data of pages/timeline.html.
@@ -141,7 +143,7 @@ func rowOf(i int, c shownCall, run shownRun) callRow {
 		Run:       run.ID,
 		At:        elapsed(c.first()),
 		Bad:       r.Error != nil,
-		Arguments: api.Shorten(strings.TrimSpace(api.Summary("", r.Arguments, nil)), 120),
+		Arguments: display.Shorten(strings.TrimSpace(callview.Line("", r.Arguments, nil)), 120),
 	}
 	if r.Attempts > 0 {
 		row.Attempts = fmt.Sprint(r.Attempts)

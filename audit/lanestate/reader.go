@@ -10,6 +10,8 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
@@ -102,7 +104,7 @@ func (r *Reader) Kept(ctx context.Context) ([]string, error) {
 				e.GetExecution().GetWorkflowId(),
 				api.LaneWorkflowID(r.base, ""),
 			)
-			if ours && api.CheckLaneName(name) == nil { // otherwise its base is longer
+			if ours && lanerules.CheckName(name) == nil { // otherwise its base is longer
 				names = append(names, name)
 			}
 		}
@@ -135,7 +137,7 @@ func (r *Reader) read(ctx context.Context, lane api.Lane, known *knownLane) (Sta
 		return s, err
 	}
 	if known.partitions == 0 {
-		names, err := Partitions(ctx, r.client, r.namespace, s.Lane.TaskQueue(r.base, ""))
+		names, err := Partitions(ctx, r.client, r.namespace, lanerules.TaskQueue(s.Lane, r.base, ""))
 		if err != nil {
 			return s, err
 		}
@@ -151,7 +153,7 @@ func (r *Reader) read(ctx context.Context, lane api.Lane, known *knownLane) (Sta
 			ctx,
 			r.client,
 			r.namespace,
-			api.SlotsQueue(r.base, lane.Name),
+			queues.Slots(r.base, lane.Name),
 			enumspb.TASK_QUEUE_TYPE_ACTIVITY,
 		)
 	}
@@ -160,7 +162,7 @@ func (r *Reader) read(ctx context.Context, lane api.Lane, known *knownLane) (Sta
 
 // readQueues counts the calls that wait in the task queues of the lane, and reads who polls them.
 func (r *Reader) readQueues(ctx context.Context, s *State) error {
-	queues := s.Lane.TaskQueues(r.base)
+	queues := lanerules.TaskQueues(s.Lane, r.base)
 	waiting, workers := make([]int64, len(queues)), make([][]string, len(queues))
 	err := atOnce(len(queues), func(i int) (err error) {
 		waiting[i], workers[i], err = backlog(ctx, r.client, r.namespace, queues[i], s.Partitions)

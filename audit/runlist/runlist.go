@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	"github.com/switchyard/switchyard/internal/value/visibility"
 	commonpb "go.temporal.io/api/common/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -66,11 +67,11 @@ func (q Query) condition() string {
 		{api.AttributeOutcome, string(q.Outcome)},
 	} {
 		if one.value != "" {
-			parts = append(parts, api.QueryOneOf(one.attribute, one.value))
+			parts = append(parts, visibility.OneOf(one.attribute, one.value))
 		}
 	}
 	if name := statusNames[q.Status]; name != "" {
-		parts = append(parts, "ExecutionStatus = "+api.QueryText(name))
+		parts = append(parts, "ExecutionStatus = "+visibility.Quote(name))
 	} else if q.Status != "" {
 		parts = append(parts, "CloseTime IS NULL")
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	commonpb "go.opentelemetry.io/proto/slim/otlp/common/v1"
 )
 
@@ -115,7 +116,7 @@ func said(step api.ModelResponse) string {
 			part{"type": "tool_call", "id": c.ID, "name": c.Tool, "arguments": c.Arguments},
 		)
 	}
-	text, err := api.EncodeJSON(
+	text, err := jsonvalue.Encode(
 		[]map[string]any{{"role": "assistant", "parts": parts, "finish_reason": string(step.Stop)}},
 	)
 	if err != nil {

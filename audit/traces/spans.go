@@ -11,6 +11,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/core/traceparent"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
 )
 
@@ -35,12 +36,13 @@ type tree struct {
 
 // newTree returns the position of a run. root is the first execution of the run at the top.
 func newTree(s history.Summary, root string, o Options) *tree {
-	t := &tree{Options: o, trace: api.TraceID(root), run: s.Run}
-	if caller, ok := api.ParseTraceparent(s.Trace); ok {
+	t := &tree{Options: o, trace: traceparent.TraceID(root), run: s.Run}
+	if caller, ok := traceparent.Parse(s.Trace); ok {
 		t.trace, t.parent = caller.Trace, caller.Span
 	}
 	if p := s.Parent; p != nil {
-		t.parent = api.SpanID(p.Run, api.CallSpan(p.Call[strings.LastIndexByte(p.Call, '/')+1:]))
+		t.parent = traceparent.SpanID(p.Run,
+			traceparent.CallSpan(p.Call[strings.LastIndexByte(p.Call, '/')+1:]))
 	}
 	return t
 }
@@ -73,11 +75,11 @@ func (t *tree) span(
 ) *tracepb.Span {
 	parent := t.parent
 	if part != "" {
-		parent = api.SpanID(t.run, "")
+		parent = traceparent.SpanID(t.run, "")
 	}
 	return &tracepb.Span{
 		TraceId:           t.trace,
-		SpanId:            api.SpanID(t.run, part),
+		SpanId:            traceparent.SpanID(t.run, part),
 		ParentSpanId:      parent,
 		Name:              name,
 		Kind:              kind,
@@ -188,12 +190,12 @@ func (t *tree) step(e api.Event, s history.Summary) *tracepb.Span {
 func (t *tree) call(r api.Record, s history.Summary) *tracepb.Span {
 	span := t.span(
 		"execute_tool "+r.Tool,
-		api.CallSpan(r.CallID),
+		traceparent.CallSpan(r.CallID),
 		tracepb.Span_SPAN_KIND_INTERNAL,
 		cmp.Or(r.Scheduled, r.Closed),
 		r.Closed,
 	)
-	if caller, ok := api.ParseTraceparent(r.Trace); ok {
+	if caller, ok := traceparent.Parse(r.Trace); ok {
 		span.TraceId, span.ParentSpanId = caller.Trace, caller.Span
 	}
 	a := attributes{}

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/tool"
 )
 
@@ -28,7 +28,7 @@ func hooks() []tool.Hook {
 		tool.NewBeforeCall("order", checkOrder),
 		tool.NewAfterCall("rounded", rounded),
 		tool.NewMemoryWrite("ledger", func(ctx context.Context, e tool.HookEnd) error {
-			call, _ := api.ContextOf(ctx)
+			call, _ := callcontext.From(ctx)
 			slog.InfoContext(ctx, "remembered", "run", call.Run, "outcome", e.Outcome, "calls",
 				e.Usage.Calls)
 			return nil

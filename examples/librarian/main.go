@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
@@ -108,7 +108,7 @@ type noteOutput struct {
 // note appends to the notebook of its run and returns the number of notes. Concurrent notes could
 // return the same number, so the tool is exclusive.
 func (l library) note(ctx context.Context, in noteInput) (noteOutput, error) {
-	call, _ := api.ContextOf(ctx)
+	call, _ := callcontext.From(ctx)
 	if err := os.MkdirAll(l.notes, 0o700); err != nil {
 		return noteOutput{}, err
 	}

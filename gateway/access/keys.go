@@ -21,6 +21,7 @@ import (
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/internal/wholefile"
 )
 
@@ -151,7 +152,7 @@ func (k *Key) decode(found *strictyaml.Findings, at string) {
 }
 
 func (k *Key) decodeClaims(found *strictyaml.Findings, at string) {
-	decoded, err := api.DecodeJSON(k.Claims)
+	decoded, err := jsonvalue.Decode(k.Claims)
 	claims, ok := decoded.(map[string]any)
 	if err != nil || !ok || len(k.Claims) > maxClaims {
 		found.Add(at+".claims", "", "the claims must be a mapping of at most %d bytes", maxClaims)

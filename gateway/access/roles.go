@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 )
 
@@ -24,7 +25,7 @@ type memberFile struct {
 
 func (f memberFile) fits(p Identity) bool {
 	return (f.Name == "" || f.Name == p.ID) &&
-		(f.Scope == "" || slices.Contains(p.Scopes, f.Scope)) && api.HasClaims(p.Claims, f.Claims)
+		(f.Scope == "" || slices.Contains(p.Scopes, f.Scope)) && people.HasClaims(p.Claims, f.Claims)
 }
 
 // lists are the members of each role, in the order of roles.

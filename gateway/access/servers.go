@@ -11,6 +11,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/routes"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -65,7 +66,7 @@ func (s *Settings) server(route routes.Route) *server {
 }
 
 // admits reports whether an identity with some claims may use the server.
-func (s *server) admits(claims map[string]any) bool { return api.HasClaims(claims, s.claims) }
+func (s *server) admits(claims map[string]any) bool { return people.HasClaims(claims, s.claims) }
 
 // offers reports whether a server offers a tool to an identity with some claims.
 func (s *server) offers(spec *toolspecs.Spec, claims map[string]any) bool {
@@ -73,7 +74,7 @@ func (s *server) offers(spec *toolspecs.Spec, claims map[string]any) bool {
 		matches, _ := path.Match(f.Name, spec.Name) // checked when the file was read
 		return (f.Name == "" || matches) &&
 			(f.Tag == "" || slices.Contains(spec.Tags, f.Tag)) &&
-			(f.Category == "" || f.Category == spec.Category) && api.HasClaims(claims, f.Claims)
+			(f.Category == "" || f.Category == spec.Category) && people.HasClaims(claims, f.Claims)
 	})
 }
 

@@ -14,9 +14,9 @@ import (
 	"unicode"
 
 	"github.com/coreos/go-oidc/v3/oidc"
-
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/routes"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 const (
@@ -164,7 +164,7 @@ func claimsOf(t *oidc.IDToken) (claims, error) {
 	if err := t.Claims(&raw); err != nil {
 		return nil, unauthorized("the claims of the token cannot be read")
 	}
-	decoded, err := api.DecodeJSON(bytes.TrimSpace(raw))
+	decoded, err := jsonvalue.Decode(bytes.TrimSpace(raw))
 	all, ok := decoded.(map[string]any)
 	if err != nil || !ok {
 		return nil, unauthorized("the claims of the token cannot be read")

@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/gateway"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 const (
@@ -60,7 +61,7 @@ func saidBy(r api.Record) string {
 	case r.Result != nil:
 		text = jsonBlock("result", r.Result.Output).Text
 	}
-	return api.Shorten(strings.Join(strings.Fields(text), " "), maxSaid)
+	return display.Shorten(strings.Join(strings.Fields(text), " "), maxSaid)
 }
 
 // readAbout reads the run of a waiting call, or of one that has ended.

@@ -16,6 +16,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/console/arguments"
 	"github.com/switchyard/switchyard/gateway/console/forms"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -73,7 +74,7 @@ func (b *callBody) Changes() []arguments.Change {
 func (b *callBody) HidesChanges() bool {
 	d := b.About.Record.Approval
 	return d != nil && d.Decision == api.DecisionEdit &&
-		bytes.Contains(d.Edited, []byte(`"`+api.Redacted+`"`))
+		bytes.Contains(d.Edited, []byte(`"`+redaction.Word+`"`))
 }
 
 // target returns the run and the call that a request names.
@@ -273,8 +274,8 @@ func (b *callBody) changes(entered url.Values) (json.RawMessage, bool) {
 	switch {
 	case fault == "" && json.Unmarshal(data, &object) != nil:
 		fault = "the changed arguments must be a JSON object"
-	case bytes.Contains(data, []byte(`"`+api.Redacted+`"`)):
-		fault = "enter the sensitive values in place of " + api.Redacted + ", or leave them out"
+	case bytes.Contains(data, []byte(`"`+redaction.Word+`"`)):
+		fault = "enter the sensitive values in place of " + redaction.Word + ", or leave them out"
 	case b.Text == "" && entered.Has("form"):
 		fault = "the tool has changed since the form was shown"
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // notices are the confirmations that a page shows after a form, by the parameter did.
@@ -64,14 +65,14 @@ func (p *page) notice() notice {
 	if !ok || !hmac.Equal([]byte(q.Get("seal")), []byte(p.seal(d))) {
 		return notice{}
 	}
-	run := "run " + api.Shorten(d.Run, 200)
+	run := "run " + display.Shorten(d.Run, 200)
 	n := notice{Text: run + " " + text, Bad: d.Did == "decline" || refuses(api.DecisionKind(d.Did))}
 	switch {
 	case d.Question != "":
-		n.Text = "question " + api.Shorten(d.Question, 60) + " of " + run + " " + text
+		n.Text = "question " + display.Shorten(d.Question, 60) + " of " + run + " " + text
 		n.Link, n.Label = link("/console/run", "id", d.Run), "Open the run"
 	case d.Call != "":
-		n.Text = "the call of " + api.Shorten(d.Tool, 60) + ", " + api.Shorten(d.Call, 60) + " of " +
+		n.Text = "the call of " + display.Shorten(d.Tool, 60) + ", " + display.Shorten(d.Call, 60) + " of " +
 			run + ", " + text
 		n.Link, n.Label = link("/console/call", "run", d.Run, "call", d.Call), "What came of it"
 	case d.Did == grantKind:

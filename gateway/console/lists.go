@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/audit/stats"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -49,7 +50,7 @@ func (f *filter) selected(now time.Time) switchyard.RunQuery {
 	q := switchyard.RunQuery{Query: f.Query, Conversation: f.Conversation, Agent: f.Agent,
 		Caller: f.Caller, Tool: f.Tool, Status: history.RunStatus(f.Status),
 		Outcome: api.Outcome(f.Outcome), Waiting: f.Waiting, All: f.All}
-	if api.HasHidden(f.Query+f.Conversation+f.Agent+f.Caller+f.Tool, "") {
+	if display.HasHidden(f.Query+f.Conversation+f.Agent+f.Caller+f.Tool, "") {
 		f.Fault = "The filter contains a hidden character. Enter the filter again."
 	}
 	for _, bound := range []struct {
@@ -134,7 +135,7 @@ func (f *filter) refuse(err error) bool {
 		!errors.Is(err, &switchyard.RequestError{Type: switchyard.ServerRefused}) {
 		return false
 	}
-	f.Fault = "The server refuses the query: " + api.Shorten(err.Error(), 300)
+	f.Fault = "The server refuses the query: " + display.Shorten(err.Error(), 300)
 	return true
 }
 
@@ -260,7 +261,7 @@ func (c *Console) showTools(p *page) {
 	for _, t := range c.config.Catalog().All() {
 		one := t.Tool()
 		body.Tools = append(body.Tools, toolLine{Tool: one,
-			Description: api.Shorten(t.Spec.Description, 200), Approval: t.Spec.Approval != nil,
+			Description: display.Shorten(t.Spec.Description, 200), Approval: t.Spec.Approval != nil,
 			On: body.of(one.Name, one.Digest)})
 	}
 	p.show(content{Template: "tools", Title: "Tools", Section: "tools", Body: body})
@@ -268,7 +269,7 @@ func (c *Console) showTools(p *page) {
 
 // limitOf returns the limit of a lane in words.
 func limitOf(l api.Lane) string {
-	text := api.Plural(l.Limit, "call") + " at once"
+	text := display.Plural(l.Limit, "call") + " at once"
 	if l.Keyed() {
 		text += " for each key"
 	}

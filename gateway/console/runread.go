@@ -10,6 +10,8 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/gateway/console/arguments"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // maxEvents bounds the events of one page of a run.
@@ -140,7 +142,7 @@ func (i *item) ofControl(e api.Event) {
 		i.Class, i.By = "person", i.By+" by "+arguments.Visible(e.Pause.By)
 		i.Text = arguments.Visible(e.Pause.Reason)
 	case e.Closes != nil:
-		i.Class, i.By = "person", arguments.Visible(e.Closes.Note())
+		i.Class, i.By = "person", arguments.Visible(people.CloseNote(*e.Closes))
 	case e.Failure != "":
 		i.Class = "bad"
 		i.Text, _ = cut(arguments.Visible(e.Failure))
@@ -165,7 +167,7 @@ func (i *item) ofStep(e api.Event) {
 		i.Text += " (cut)"
 	}
 	if n := len(e.Step.Message.Calls); n > 0 {
-		i.By += ", calls " + api.Plural(n, "tool")
+		i.By += ", calls " + display.Plural(n, "tool")
 	}
 }
 
@@ -185,7 +187,7 @@ func (i *item) ofRecord(r api.Record) {
 		i.Code = append(i.Code, jsonBlock("arguments", r.Arguments))
 	}
 	if r.Approval != nil {
-		i.Text, i.Decided = arguments.Visible(r.Approval.Note()), r.Approval.Decision != ""
+		i.Text, i.Decided = arguments.Visible(people.DecidedNote(*r.Approval)), r.Approval.Decision != ""
 	}
 	if r.Error != nil {
 		i.Class = "bad"
@@ -201,7 +203,7 @@ func (i *item) ofQuestion(e api.Event) {
 	i.Class, i.By, i.Tool, i.Call = "person", words[e.Type], e.Question.Tool, e.Question.Call
 	i.Text, _ = cut(arguments.Visible(e.Question.Text))
 	if e.Reply != nil {
-		i.Text = arguments.Visible(e.Reply.Note())
+		i.Text = arguments.Visible(people.ReplyNote(*e.Reply))
 	}
 }
 
@@ -214,7 +216,7 @@ func (i *item) ofApproval(e api.Event) {
 	if e.Decided == nil {
 		return
 	}
-	i.By = arguments.Visible(e.Decided.Note())
+	i.By = arguments.Visible(people.DecidedNote(*e.Decided))
 	if e.Type == api.EventApprovalRefused {
 		i.Class, i.By = "bad", "decision refused: "+i.By
 		i.Text = arguments.Visible(e.Failure)

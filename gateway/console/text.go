@@ -14,6 +14,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/console/arguments"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // maxShown bounds a text on a page, in bytes. Longer ones have a link to the whole.
@@ -21,7 +22,7 @@ const maxShown = 4 << 10
 
 // funcs are the functions of the templates.
 var funcs = template.FuncMap{"visible": arguments.Visible, "json": arguments.Readable, "line": inLine, "when": when,
-	"iso": iso, "left": left, "took": took, "plural": api.Plural, "number": api.Thousands,
+	"iso": iso, "left": left, "took": took, "plural": display.Plural, "number": display.Thousands,
 	"cost": cost, "link": link, "tone": tone, "callTone": callTone, "refuses": refuses, "tab": tabOf, "asked": askedOf, "decided": decidedOf, "group": groupOf, "id": entryID,
 	"add": func(a, b int) int { return a + b },
 	"int": func(n int64) int { return int(n) },
@@ -31,7 +32,7 @@ var funcs = template.FuncMap{"visible": arguments.Visible, "json": arguments.Rea
 		}
 		return *l
 	},
-	"short": func(text string) string { return api.Shorten(text, 160) }}
+	"short": func(text string) string { return display.Shorten(text, 160) }}
 
 // cut returns at most maxShown bytes of a text, and whether something is left out.
 func cut(text string) (string, bool) {

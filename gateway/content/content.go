@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
 )
 
 // Audience says who gets a prompt or a resource.
@@ -20,7 +20,7 @@ type Audience struct {
 
 func (a Audience) admits(server string, claims map[string]any) bool {
 	return (len(a.Servers) == 0 || slices.Contains(a.Servers, server)) &&
-		api.HasClaims(claims, a.Claims)
+		people.HasClaims(claims, a.Claims)
 }
 
 // Argument is an argument of a prompt, or a variable of the address of a resource.

@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/switchyard/switchyard/internal/value/display"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
-
-	"github.com/switchyard/switchyard/api"
 )
 
 // Flags are the connection flags of a program. TEMPORAL_* variables apply to what is not given,
@@ -118,7 +117,7 @@ func (f *Flags) Arguments() string {
 		if s.secret || value == "" || value == client.DefaultNamespace && s.name == "namespace" {
 			continue
 		}
-		text += " --" + s.name + " " + api.ShellWord(value)
+		text += " --" + s.name + " " + display.ShellWord(value)
 	}
 	if f.TLS != nil {
 		text += fmt.Sprintf(" --tls=%t", *f.TLS)

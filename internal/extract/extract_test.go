@@ -3,7 +3,7 @@ package extract
 import (
 	"testing"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 const document = `{"data":[{"id":12345678901234567890,"n":5,"s":"x","ok":true},{"id":2,"n":7.50,"s":"y","ok":null}],
@@ -39,7 +39,7 @@ func TestFrom_ReturnsThePartOfAPointerOrExpression(t *testing.T) {
 		{"missing.deep", "null", false, true},
 		{"@", "", true, true},
 	}
-	value, err := api.DecodeJSON([]byte(document))
+	value, err := jsonvalue.Decode([]byte(document))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestFrom_ReturnsThePartOfAPointerOrExpression(t *testing.T) {
 			continue
 		}
 		part, found, exact, err := e.From(value)
-		got, _ := api.EncodeJSON(part)
+		got, _ := jsonvalue.Encode(part)
 		if err != nil || found != c.found || exact != c.exact || c.want != "" &&
 			string(got) != c.want {
 			t.Errorf("%s: got %s, %t, %t, %v", c.expression, got, found, exact, err)
@@ -87,7 +87,7 @@ func FuzzCompile(f *testing.F) {
 		"a[::-1]", "`{\"a\":1}`", "group_by(a,&s)", "/a/0"} {
 		f.Add(text)
 	}
-	value, err := api.DecodeJSON([]byte(document))
+	value, err := jsonvalue.Decode([]byte(document))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -6,17 +6,17 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Root is the path of the whole value.
 const Root = "$"
 
 // Key returns the path of an object's member.
-func Key(path, key string) string { return api.KeyPath(path, key) }
+func Key(path, key string) string { return jsonvalue.KeyPath(path, key) }
 
 // Index returns the path of an array's element.
-func Index(path string, i int) string { return api.IndexPath(path, i) }
+func Index(path string, i int) string { return jsonvalue.IndexPath(path, i) }
 
 // Step is one step of a path: Index where it is not negative, else Key.
 type Step struct {
@@ -83,7 +83,7 @@ func quotedKey(rest string) (Step, int) {
 		case '\\':
 			n++
 		case '"':
-			value, err := api.DecodeJSON([]byte(rest[1 : n+1]))
+			value, err := jsonvalue.Decode([]byte(rest[1 : n+1]))
 			key, ok := value.(string)
 			if err != nil || !ok || !strings.HasPrefix(rest[n+1:], "]") {
 				return Step{}, 0

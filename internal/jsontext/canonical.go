@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Canonical returns a JSON text without white space, with sorted keys, minimal escapes and
@@ -81,7 +81,7 @@ func writeValue(b *bytes.Buffer, v any, l Layout) {
 		writeMembers(b, v.Keys, v.Members, nil)
 	default:
 		// The remaining types are Go's own numbers and similar, which can always be encoded.
-		data, _ := api.EncodeJSON(v)
+		data, _ := jsonvalue.Encode(v)
 		b.Write(data)
 	}
 }
@@ -117,7 +117,7 @@ func writeString(b *bytes.Buffer, s string) {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
 			// A string of a parsed text is valid UTF-8, so that encoding it cannot fail.
-			data, _ := api.EncodeJSON(s)
+			data, _ := jsonvalue.Encode(s)
 			b.Write(data)
 			return
 		}

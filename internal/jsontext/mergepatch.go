@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Merge returns target with a JSON merge patch applied, as RFC 7396, section 2, defines it. Values
@@ -47,7 +47,7 @@ func (d Difference) Name() string { return Name(d.Path) }
 func Name(path []string) string {
 	text := ""
 	for _, name := range path {
-		text = api.KeyPath(text, name)
+		text = jsonvalue.KeyPath(text, name)
 	}
 	return strings.TrimPrefix(text, ".")
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/internal/process"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 )
 
 // Defaults of Options.
@@ -194,8 +196,8 @@ func (c *Connection) transport(entry *Server, o Options) (mcp.Transport, error) 
 	if err != nil {
 		return nil, err
 	}
-	var hider *api.Hider
-	hider = hider.With(api.HiddenSecret, hidden...)
+	var hider *redaction.Hider
+	hider = hider.With(redaction.HiddenSecret, hidden...)
 	c.serverProcess, err = startProcess(entry.Argv, dir, env, hider, o.MaxMessage,
 		o.Log.With("server", c.name))
 	if err != nil {
@@ -304,7 +306,7 @@ func newAdditions(entry *Server) (*additions, error) {
 	if len(entry.Headers) == 0 {
 		return a, nil
 	}
-	headers, err := api.DecodeJSON(entry.Headers)
+	headers, err := jsonvalue.Decode(entry.Headers)
 	members, ok := headers.(map[string]any)
 	if err != nil || !ok {
 		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.headers is not a mapping")
@@ -316,7 +318,7 @@ func newAdditions(entry *Server) (*additions, error) {
 // add reads the secret for each request, so that it can be rotated while the worker runs.
 func (a *additions) add(req *http.Request) error {
 	for name, value := range a.headers {
-		req.Header.Set(name, api.TextOf(value))
+		req.Header.Set(name, jsonvalue.Text(value))
 	}
 	if a.auth == nil {
 		return nil

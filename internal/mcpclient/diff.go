@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // maxShown bounds how much of a value a Change shows, in bytes.
@@ -63,7 +63,7 @@ func decoded(data json.RawMessage) any {
 	if len(data) == 0 {
 		return absent{}
 	}
-	value, err := api.DecodeJSON(data)
+	value, err := jsonvalue.Decode(data)
 	if err != nil {
 		return string(data)
 	}
@@ -109,7 +109,7 @@ func shown(value any) string {
 	if value == (absent{}) {
 		return ""
 	}
-	data, err := api.EncodeJSON(value)
+	data, err := jsonvalue.Encode(value)
 	if err != nil {
 		return strconv.QuoteToASCII(fmt.Sprint(value))
 	}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // The actions by which a server's question is answered.
@@ -74,7 +74,7 @@ func reply(ctx context.Context, r *Request, name string,
 		r.note("the server's request to open a URL was declined: only forms are supported")
 		return &mcp.ElicitResult{Action: actionDecline}
 	}
-	schema, err := api.EncodeJSON(question.RequestedSchema)
+	schema, err := jsonvalue.Encode(question.RequestedSchema)
 	if err != nil || question.RequestedSchema == nil {
 		schema = nil
 	}

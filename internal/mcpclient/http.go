@@ -20,6 +20,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/panics"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 const (
@@ -418,7 +419,7 @@ func asAnswer(m message, failure *jsonrpc.Error) []byte {
 		return nil
 	}
 	// An error of texts and numbers can be encoded.
-	answer, _ := api.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": m.id, "error": failure})
+	answer, _ := jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": m.id, "error": failure})
 	return answer
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 const (
@@ -130,7 +131,7 @@ func (p *reports) only() *Request {
 // onLog passes a log message to the call that runs.
 func (p *reports) onLog(_ context.Context, n *mcp.LoggingMessageRequest) {
 	r := p.only()
-	data, err := api.EncodeJSON(n.Params.Data)
+	data, err := jsonvalue.Encode(n.Params.Data)
 	if r == nil || err != nil {
 		return
 	}

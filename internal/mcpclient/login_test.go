@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 )
@@ -116,7 +117,7 @@ func TestLogin_ReportsEachFailure(t *testing.T) {
 		return func(final string) string { return strings.Replace(final, old, with, 1) }
 	}
 	const failed = "the login at the MCP server URL failed, so nothing was called: "
-	declined := api.Reply{Decline: true, By: "ada"}.Denied()
+	declined := people.RefusalError(api.Reply{Decline: true, By: "ada"})
 	tests := []struct {
 		name   string
 		change func(g *mcpserver.Guarded, e *Server, o *Options)

@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/filelock"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/panics"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/internal/wholefile"
 	"golang.org/x/oauth2"
 )
@@ -47,7 +47,7 @@ func DefaultLogins() string {
 
 // of returns the account at a server of a client as auth describes it.
 func (l *Logins) of(server string, auth *outbound.Auth) (*account, error) {
-	key, err := api.EncodeJSON([]any{server, auth})
+	key, err := jsonvalue.Encode([]any{server, auth})
 	if err != nil {
 		return nil, err
 	}

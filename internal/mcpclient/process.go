@@ -15,9 +15,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/internal/process"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 )
 
 const (
@@ -36,7 +36,7 @@ type serverProcess struct {
 	lines  *bufio.Reader
 	limit  int
 	// hider removes the server's secrets from its output.
-	hider  *api.Hider
+	hider  *redaction.Hider
 	stderr *stderrLog
 	// writing holds one token, which a writer takes.
 	writing chan struct{}
@@ -52,7 +52,7 @@ type serverProcess struct {
 }
 
 // startProcess starts a server. ctx is not its life's, only the start's.
-func startProcess(argv []string, dir string, env []string, hider *api.Hider, limit int,
+func startProcess(argv []string, dir string, env []string, hider *redaction.Hider, limit int,
 	log *slog.Logger) (*serverProcess, error) {
 	cmd, err := process.Command(argv, dir, env)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/process"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 type stderrLog struct {
 	log *slog.Logger
 	// hider takes out the secrets that the server was given.
-	hider *api.Hider
+	hider *redaction.Hider
 	done  chan struct{}
 
 	mu     sync.Mutex
@@ -33,7 +33,7 @@ type stderrLog struct {
 	file   *os.File
 }
 
-func newStderrLog(log *slog.Logger, hider *api.Hider) *stderrLog {
+func newStderrLog(log *slog.Logger, hider *redaction.Hider) *stderrLog {
 	return &stderrLog{log: log, hider: hider, done: make(chan struct{})}
 }
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // textPrefix starts structured content that passes through the SDK as text. The SDK decodes
@@ -37,7 +37,7 @@ func forwardResult(result json.RawMessage) json.RawMessage {
 	}
 	structured := members[structuredContent]
 	if structured != nil {
-		text, err := api.EncodeJSON(textPrefix + string(structured))
+		text, err := jsonvalue.Encode(textPrefix + string(structured))
 		if err != nil {
 			return result
 		}
@@ -46,7 +46,7 @@ func forwardResult(result json.RawMessage) json.RawMessage {
 	if !forwardTask(result, members) && structured == nil {
 		return result
 	}
-	if again, err := api.EncodeJSON(members); err == nil {
+	if again, err := jsonvalue.Encode(members); err == nil {
 		return again
 	}
 	return result
@@ -67,13 +67,13 @@ func forwardMessage(message []byte) []byte {
 		members["result"] = forwardResult(members["result"])
 	} else {
 		delete(members, "result")
-		text, err := api.EncodeJSON(fault)
+		text, err := jsonvalue.Encode(fault)
 		if err != nil {
 			return message
 		}
 		members["error"] = text
 	}
-	if again, err := api.EncodeJSON(members); err == nil {
+	if again, err := jsonvalue.Encode(members); err == nil {
 		return again
 	}
 	return message
@@ -146,7 +146,7 @@ func structured(content any) (json.RawMessage, error) {
 	if content == nil {
 		return nil, nil
 	}
-	return api.EncodeJSON(content)
+	return jsonvalue.Encode(content)
 }
 
 func unlessNull(raw json.RawMessage) json.RawMessage {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Headers of newer versions of the protocol, which repeat a part of the request.
@@ -74,7 +75,7 @@ func (w *wire) localResponse(req *http.Request) *http.Response {
 
 // initialized returns the response to the initialization of the session that is continued.
 func (w *wire) initialized(req *http.Request, id json.RawMessage) *http.Response {
-	answer, err := api.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": id,
+	answer, err := jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": id,
 		"result": map[string]any{"protocolVersion": w.resumed.Protocol,
 			"capabilities": map[string]any{"tools": map[string]any{}},
 			"serverInfo":   map[string]any{"name": "resumed", "version": "1"}}})

@@ -6,8 +6,8 @@ import (
 	"encoding/json"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Tool is a tool as its server lists it. Its schemas are whatever JSON the server sent, keys
@@ -49,7 +49,7 @@ func canonical(schema any) json.RawMessage {
 	if schema == nil {
 		return nil
 	}
-	data, err := api.EncodeJSON(schema)
+	data, err := jsonvalue.Encode(schema)
 	if err != nil {
 		return nil
 	}
@@ -71,7 +71,7 @@ func (t Tool) Digest() string {
 
 func digestOf(t Tool) string {
 	// A struct of strings and JSON that the server sent can always be encoded.
-	data, _ := api.EncodeJSON(struct {
+	data, _ := jsonvalue.Encode(struct {
 		Description  string          `json:"description"`
 		InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
 		Name         string          `json:"name"`

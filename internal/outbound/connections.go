@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 const (
@@ -29,7 +29,7 @@ type Connections struct {
 
 // Transport returns the transport of a policy. It fails as NewGuard does.
 func (c *Connections) Transport(p Policy) (*http.Transport, error) {
-	data, err := api.EncodeJSON(p)
+	data, err := jsonvalue.Encode(p)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 )
 
 // The places where a secret goes.
@@ -26,7 +27,7 @@ const (
 type Credential struct {
 	place, name, value string
 	// hider takes it out of texts.
-	hider *api.Hider
+	hider *redaction.Hider
 }
 
 // NewCredential reads the secret that ref names, for a place: Bearer, Basic, Header or Query; name
@@ -44,7 +45,7 @@ func NewCredential(place, ref, name string) (*Credential, error) {
 	}
 	hider := hiderOf(value)
 	if place == Basic {
-		hider = hider.With(api.HiddenSecret, password,
+		hider = hider.With(redaction.HiddenSecret, password,
 			base64.StdEncoding.EncodeToString([]byte(value)))
 	}
 	return &Credential{place: place, name: name, value: value, hider: hider}, nil
@@ -77,7 +78,7 @@ func (c *Credential) Values() []string {
 
 // Hider returns what takes the secret out of texts, in every form that it takes in headers, URLs
 // and JSON. Secrets of fewer than six characters are left.
-func (c *Credential) Hider() *api.Hider {
+func (c *Credential) Hider() *redaction.Hider {
 	if c == nil {
 		return nil
 	}
@@ -90,7 +91,7 @@ func (c *Credential) Hide(text string) string { return c.Hider().Text(text) }
 // Hiding returns a Credential that only hides secrets, which its caller puts into requests itself.
 func Hiding(secrets ...string) *Credential { return &Credential{hider: hiderOf(secrets...)} }
 
-func hiderOf(secrets ...string) *api.Hider {
-	var h *api.Hider
-	return h.With(api.HiddenSecret, secrets...)
+func hiderOf(secrets ...string) *redaction.Hider {
+	var h *redaction.Hider
+	return h.With(redaction.HiddenSecret, secrets...)
 }

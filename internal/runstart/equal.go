@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
 	commonpb "go.temporal.io/api/common/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -90,8 +91,8 @@ func sameMessages(x, y []byte) bool {
 	if bytes.Equal(x, y) {
 		return true
 	}
-	first, errX := api.DecodeMessages(x)
-	second, errY := api.DecodeMessages(y)
+	first, errX := codec.DecodeMessages(x)
+	second, errY := codec.DecodeMessages(y)
 	if errX != nil || errY != nil {
 		return false
 	}

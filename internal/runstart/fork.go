@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
 )
 
 // ForkID returns the ID of a fork of a run. The forks of a run are found by their IDs.
@@ -19,7 +20,7 @@ func ForkID(source string) string { return api.ForkPrefix(source) + RandomHex(4)
 // Errors: those of Start, and *api.Error of type validation_error if the state is too large.
 func (n *Namespace) StartFork(ctx context.Context, r *Request, state api.ForkState) (Started,
 	error) {
-	parts, err := api.EncodeFork(state)
+	parts, err := codec.EncodeFork(state)
 	if err != nil {
 		return Started{}, err
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callview"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/internal/runstart/attributes"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -62,12 +64,12 @@ func (r *Request) Arguments() []any {
 // Priority returns the workflow's priority. The server applies it to all activities and child runs
 // without their own.
 func (r *Request) Priority() temporal.Priority {
-	p := temporal.Priority{FairnessKey: api.FairnessKey(r.Input.Conversation)}
+	p := temporal.Priority{FairnessKey: lanerules.FairnessKey(r.Input.Conversation)}
 	if r.Input.Session != nil { // all sessions of a caller share
-		p.FairnessKey = api.FairnessKey(string(r.Kind) + "/" + r.Input.Caller.ID)
+		p.FairnessKey = lanerules.FairnessKey(string(r.Kind) + "/" + r.Input.Caller.ID)
 	}
 	if r.Input.Priority != "" {
-		p.PriorityKey = r.Input.Priority.Level()
+		p.PriorityKey = lanerules.PriorityLevel(r.Input.Priority)
 	}
 	return p
 }
@@ -78,7 +80,7 @@ func (r *Request) Summary() string {
 	if r.Kind == api.CallerDirect {
 		what = "call"
 	}
-	return api.RunSummary(what, r.Name, r.Input.Prompt)
+	return callview.RunLine(what, r.Name, r.Input.Prompt)
 }
 
 // Attributes returns the run's search attributes that the namespace has, and the names of those

@@ -11,11 +11,10 @@ import (
 	"strconv"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"gopkg.in/yaml.v3"
 )
 
 // Decode fills the struct that into points to. A field's name is its yaml tag, else its json tag. A
@@ -366,6 +365,6 @@ func (d *Document) number(n *yaml.Node, v reflect.Value) {
 		v.SetFloat(f)
 	}
 	if err != nil {
-		d.fault(n, fmt.Sprintf("%s is too large", api.Shorten(n.Value, 40)), "")
+		d.fault(n, fmt.Sprintf("%s is too large", display.Shorten(n.Value, 40)), "")
 	}
 }

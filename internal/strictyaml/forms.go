@@ -5,9 +5,8 @@ import (
 	"reflect"
 	"strconv"
 
+	"github.com/switchyard/switchyard/internal/value/display"
 	"gopkg.in/yaml.v3"
-
-	"github.com/switchyard/switchyard/api"
 )
 
 // decodeSize decodes a number of bytes with a unit, and reports whether n was text where a size
@@ -18,7 +17,7 @@ func decodeSize(d *Document, n *yaml.Node, v reflect.Value, f *field) bool {
 	}
 	bytes, ok := parseSize(n.Value)
 	if !ok {
-		d.fault(n, fmt.Sprintf("%s is not a size", strconv.Quote(api.Shorten(n.Value, 40))),
+		d.fault(n, fmt.Sprintf("%s is not a size", strconv.Quote(display.Shorten(n.Value, 40))),
 			"write bytes, or a whole number and a unit such as 512KiB or 4MiB")
 	}
 	v.SetInt(int64(bytes))

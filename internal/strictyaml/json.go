@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"gopkg.in/yaml.v3"
-
-	"github.com/switchyard/switchyard/api"
 )
 
 // Short tags of YAML scalars.
@@ -81,7 +81,7 @@ func (d *Document) writeScalar(b *bytes.Buffer, n *yaml.Node) {
 	case tagString, tagTimestamp, tagMerge:
 		if n.Style == 0 && jsonNumber.MatchString(n.Value) {
 			d.fault(n, fmt.Sprintf("the number %s is too large for YAML, which reads it as text",
-				api.Shorten(n.Value, 40)), "write a smaller number, or put text in quotes")
+				display.Shorten(n.Value, 40)), "write a smaller number, or put text in quotes")
 		}
 		writeString(b, n.Value)
 	case tagInt, tagFloat:
@@ -99,7 +99,7 @@ func (d *Document) writeScalar(b *bytes.Buffer, n *yaml.Node) {
 
 func writeString(b *bytes.Buffer, s string) {
 	// The text was checked to be UTF-8, so that encoding a string cannot fail.
-	data, _ := api.EncodeJSON(s)
+	data, _ := jsonvalue.Encode(s)
 	b.Write(data)
 }
 

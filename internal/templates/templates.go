@@ -6,6 +6,7 @@ import (
 	"regexp"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // placeholder matches {{args.name}}. Anything else in braces, such as another program's own
@@ -18,7 +19,7 @@ func Values(args json.RawMessage) (map[string]any, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
-	value, err := api.DecodeJSON(args)
+	value, err := jsonvalue.Decode(args)
 	if err != nil {
 		return nil, api.Errorf(api.ErrValidation, "the arguments are not JSON: %v", err)
 	}
@@ -51,7 +52,7 @@ func Only(template string) (name string, ok bool) {
 // Text fills a template: strings as they are, other values as JSON, absent ones as nothing. keep is
 // false for a template that is nothing but the placeholder of an absent argument.
 func Text(template string, values map[string]any) (text string, keep bool) {
-	return Fill(template, values, api.TextOf)
+	return Fill(template, values, jsonvalue.Text)
 }
 
 // Fill is Text with another way to write a value.

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/internal/wholefile"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
@@ -230,8 +230,8 @@ func (c *comparer) decide() error {
 	case a.Format.JSON() || !cli.IsTerminal(a.In):
 		return cli.Errorf(cli.ExitUsage,
 			"%s to accept; nothing was written\nReview the differences and pass --yes.",
-			api.Plural(open, "tool"))
-	case !a.Confirmed(fmt.Sprintf("Accept %s?", api.Plural(open, "tool"))):
+			display.Plural(open, "tool"))
+	case !a.Confirmed(fmt.Sprintf("Accept %s?", display.Plural(open, "tool"))):
 		return cli.Errorf(cli.ExitCancelled, "nothing was written")
 	}
 	return c.write()
@@ -243,12 +243,12 @@ func (c *comparer) show() {
 		switch {
 		case t.Problem != "":
 			fmt.Fprintf(c.app.Err, "%s: %s %s: %s\n", t.File, t.Tool, p.Bad(t.State),
-				api.Shorten(t.Problem, 1000))
+				display.Shorten(t.Problem, 1000))
 		case t.open():
 			fmt.Fprintf(c.app.Err, "%s: %s %s\n", t.File, p.Bold(t.Tool), p.Warn(t.State))
 		}
 		for _, change := range t.Changes {
-			fmt.Fprintln(c.app.Err, "  "+api.Shorten(change, 1000))
+			fmt.Fprintln(c.app.Err, "  "+display.Shorten(change, 1000))
 		}
 	}
 }

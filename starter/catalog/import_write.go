@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/internal/wholefile"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
@@ -227,7 +227,7 @@ func printImport(a *cli.App, r *importReport, flags *importFlags) error {
 	}
 	if n := len(r.Servers); n > 0 {
 		fmt.Fprintf(a.Err, "%s: %s %s\n", filepath.Join(flags.out, toolspecs.ServersFile),
-			api.Plural(n, "server"), map[bool]string{true: "would be added",
+			display.Plural(n, "server"), map[bool]string{true: "would be added",
 				false: "added"}[flags.dryRun])
 	}
 	if len(r.Tools) > 0 {
@@ -298,9 +298,9 @@ func (n *importNote) of() string {
 
 // summary counts the files by state.
 func (r *importReport) summary(flags *importFlags, notes int) string {
-	text := api.Plural(len(r.files(fileWritten)), "tool") + " written to " + flags.out
+	text := display.Plural(len(r.files(fileWritten)), "tool") + " written to " + flags.out
 	if flags.dryRun {
-		text = "dry run: " + api.Plural(len(r.files(fileWouldWrite)), "tool") +
+		text = "dry run: " + display.Plural(len(r.files(fileWouldWrite)), "tool") +
 			" would be written to " + flags.out
 	}
 	if n := len(r.files(fileUpdated)); n > 0 {
@@ -316,7 +316,7 @@ func (r *importReport) summary(flags *importFlags, notes int) string {
 		text += ", " + cli.IsAre(n, "file") + " not from an earlier import of this source"
 	}
 	if notes > 0 {
-		text += ", " + api.Plural(notes, "note")
+		text += ", " + display.Plural(notes, "note")
 	}
 	return text + fmt.Sprintf("; %d not imported", len(r.Refused))
 }
@@ -334,7 +334,7 @@ func checkImported(a *cli.App, report *importReport, flags *importFlags,
 	}
 	_, err = folder.Load(flags.out, o)
 	if faults, ok := errors.AsType[toolspecs.Faults](err); ok && !a.Format.JSON() {
-		fmt.Fprintf(a.Err, "the folder %s has %s:\n", flags.out, api.Plural(len(faults), "fault"))
+		fmt.Fprintf(a.Err, "the folder %s has %s:\n", flags.out, display.Plural(len(faults), "fault"))
 	}
 	return err
 }

@@ -8,18 +8,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard/toolspecs/agents"
-	"github.com/switchyard/switchyard/toolspecs/folder"
-	"github.com/switchyard/switchyard/toolspecs/plans"
-
 	"github.com/spf13/cobra"
-
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/filewatch"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/toolspecs/agents"
+	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/toolspecs/plans"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
@@ -94,7 +92,7 @@ func lint(a *cli.App, paths []string, l *linter) error {
 		}
 	}
 	if len(faults) > 0 {
-		fmt.Fprintln(a.Err, api.Plural(len(faults), "fault")+note)
+		fmt.Fprintln(a.Err, display.Plural(len(faults), "fault")+note)
 		return cli.Exit(cli.ExitUsage)
 	}
 	fmt.Fprintln(a.Err, "no faults"+note)

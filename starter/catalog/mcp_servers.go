@@ -12,6 +12,8 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -43,7 +45,7 @@ type askedServer struct {
 // tools returns the tools of an entry's server. If answer_within is set, the client announces
 // elicitation, because some servers then list more tools.
 func (s *mcpServers) tools(e toolspecs.Entry) ([]mcpclient.Tool, error) {
-	key, err := api.EncodeJSON(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env,
+	key, err := jsonvalue.Encode(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env,
 		SetEnv: e.SetEnv, Secrets: e.Secrets, URL: e.URL, Headers: e.Headers, Auth: e.Auth,
 		Allow: e.Allow, AnswerWithin: min(e.AnswerWithin, 1)})
 	if err != nil {
@@ -131,7 +133,7 @@ func suchAs(address string) string {
 	if err != nil || u.Hostname() == "" {
 		return ""
 	}
-	return ", such as --allow " + api.ShellWord(u.Hostname())
+	return ", such as --allow " + display.ShellWord(u.Hostname())
 }
 
 // insideHosts returns the non-public hosts that a worker in this environment lets tools reach.

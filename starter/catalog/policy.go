@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -159,9 +160,9 @@ func testPolicies(a *cli.App, paths []string, tools *toolspecs.Catalog) error {
 		noteNames(a, path, "rules that match every case", always)
 	}
 	if failed > 0 {
-		return cli.Errorf(cli.ExitFailed, "%s, %d failed", api.Plural(total, "case"), failed)
+		return cli.Errorf(cli.ExitFailed, "%s, %d failed", display.Plural(total, "case"), failed)
 	}
-	fmt.Fprintln(a.Err, api.Plural(total, "case")+", all passed")
+	fmt.Fprintln(a.Err, display.Plural(total, "case")+", all passed")
 	return nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
 	"go.temporal.io/sdk/client"
@@ -79,7 +81,7 @@ func explain(records iter.Seq2[api.Record, error], call string) (*explained, err
 				met = []api.PolicyAction{}
 			}
 			return &explained{Call: r.CallID, Tool: r.Tool, Status: r.Status, Error: r.Error,
-				Arguments: r.Arguments, Labels: r.Labels, Cleared: r.ClearedLabels(),
+				Arguments: r.Arguments, Labels: r.Labels, Cleared: policyrules.ClearedLabels(r),
 				Policies: met, Sources: r.Sources}, nil
 		}
 	}
@@ -116,13 +118,13 @@ func printExplained(a *cli.App, e explained) error {
 	}
 	field("status", status)
 	if len(e.Arguments) > 0 {
-		field("arguments", api.Shorten(string(e.Arguments), 1000))
+		field("arguments", display.Shorten(string(e.Arguments), 1000))
 	}
 	for _, v := range e.Sources {
 		field("source", cli.PlainText(sourcesLine(v)))
 	}
 	if len(e.Cleared) > 0 {
-		field("cleared", api.Clearings(e.Cleared))
+		field("cleared", policyrules.Clearings(e.Cleared))
 	}
 	if len(e.Policies) == 0 {
 		field("policies", "no rule matched the call")

@@ -18,6 +18,7 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/export"
 	"github.com/switchyard/switchyard/audit/html"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/runlist"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
@@ -239,7 +240,7 @@ func (p *policyReplay) report(a *cli.App, replay *policies.Replay, missing cli.U
 	}
 	if err == nil && p.exitCode && report.Changed > 0 {
 		err = cli.Errorf(cli.ExitFailed, "%s would be decided otherwise",
-			api.Plural(report.Changed, "call"))
+			display.Plural(report.Changed, "call"))
 	}
 	if err == nil && p.html == "" {
 		err = missing.Err()
@@ -252,7 +253,7 @@ func (p *policyReplay) page(r *policies.ReplayReport, missing cli.Unread) *html.
 	page := &html.PolicyReplay{Calls: r.Calls, Runs: r.Runs, Same: r.Same, Changed: r.Changed,
 		Undecided: r.Undecided, Of: p.of, Notes: p.notes, Now: time.Now()}
 	if len(missing) > 0 {
-		page.Notes = append(page.Notes, api.Plural(len(missing), "run")+" could not be read")
+		page.Notes = append(page.Notes, display.Plural(len(missing), "run")+" could not be read")
 	}
 	for _, c := range r.Changes {
 		page.Changes = append(page.Changes, html.PolicyChange{Was: string(c.Was),
@@ -268,7 +269,7 @@ func (p *policyReplay) page(r *policies.ReplayReport, missing cli.Unread) *html.
 
 func writeReplay(w io.Writer, p cli.Palette, r *policies.ReplayReport) {
 	fmt.Fprintf(w, "%s of %s: %d decided as before, %d otherwise, %d undecided\n",
-		api.Plural(r.Calls, "call"), api.Plural(r.Runs, "run"), r.Same, r.Changed, r.Undecided)
+		display.Plural(r.Calls, "call"), display.Plural(r.Runs, "run"), r.Same, r.Changed, r.Undecided)
 	if len(r.Changes) > 0 {
 		t := &cli.Table{Header: []string{"was", "would", "tool", "rule", "calls", "runs", "first"},
 			Right: map[int]bool{4: true, 5: true}}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -127,7 +129,7 @@ func printTools(a *cli.App, tools []*toolspecs.Compiled) error {
 		}
 		t.Add(s.Name, s.Version, s.Category, string(s.Status), s.Execution.Lane,
 			string(s.Execution.Access), string(s.Execution.Effect),
-			api.Shorten(strings.TrimSpace(s.Description), 70))
+			display.Shorten(strings.TrimSpace(s.Description), 70))
 	}
 	switch {
 	case a.Format.JSON():
@@ -177,7 +179,7 @@ of its arguments, as models see them, and of its result. Needs no server.`,
 
 func printTool(a *cli.App, t shownTool) error {
 	p := a.PaletteFor(a.Out)
-	spec, err := api.EncodeJSON(t.Spec)
+	spec, err := jsonvalue.Encode(t.Spec)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -99,7 +100,7 @@ func compareTools(c *specfiles.Flags, report api.CatalogReport,
 		return found, err
 	}
 	if len(wrong) > 0 {
-		found.FolderError = api.ShortenLines(wrong.Error(), maxFolderError)
+		found.FolderError = display.ShortenLines(wrong.Error(), maxFolderError)
 	} else if c.Dir != "" && len(owners) > 0 {
 		folder, err := c.LoadFolder(modeOf(report))
 		if err != nil {

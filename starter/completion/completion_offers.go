@@ -8,12 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard/audit/history"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/runlist"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
@@ -289,4 +288,4 @@ func (a offers) laneNames(cmd *cobra.Command, _ []string) []cobra.Completion {
 }
 
 // about shortens a description to fit beside a completion.
-func about(text string) string { return api.Shorten(strings.TrimSpace(text), 70) }
+func about(text string) string { return display.Shorten(strings.TrimSpace(text), 70) }

@@ -15,6 +15,8 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -91,7 +93,7 @@ func (f *replyFlags) reply(cmd *cobra.Command, stdin io.Reader) (api.Reply, erro
 	if r.Value, err = f.answer(cmd, given[0], stdin); err != nil {
 		return r, err
 	}
-	if e := r.Check(); e != nil {
+	if e := people.CheckReply(r); e != nil {
 		return r, cli.UsageError(cmd, "%v", e)
 	}
 	return r, nil
@@ -102,13 +104,13 @@ func (f *replyFlags) answer(cmd *cobra.Command, flag string, stdin io.Reader) (j
 	error) {
 	switch flag {
 	case "--value":
-		if _, err := api.DecodeJSON([]byte(f.value)); err != nil {
+		if _, err := jsonvalue.Decode([]byte(f.value)); err != nil {
 			return nil, cli.UsageError(cmd, "--value is not valid JSON: %v; pass text with --text",
 				err)
 		}
 		return json.RawMessage(f.value), nil
 	case "--text":
-		return api.EncodeJSON(f.text)
+		return jsonvalue.Encode(f.text)
 	case "--file":
 		return answerFile(f.file, stdin)
 	}
@@ -162,7 +164,7 @@ func answer(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, r
 			"question": r.Question, "by": r.By, "declined": r.Decline}, false)
 	}
 	return a.Println(fmt.Sprintf("question %s of run %s is %s", r.Question, target.WorkflowID,
-		r.Note()))
+		people.ReplyNote(r)))
 }
 
 // choose selects the question and its run. Questions that are not open are passed to the run, which

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
 	"go.temporal.io/sdk/client"
@@ -119,7 +120,7 @@ func onDecision(a *cli.App, ref *cli.RunRef, flags *decisionFlags,
 		d.Call = strings.Join(args, "")
 		checked := d
 		checked.Call = cmp.Or(d.Call, "1.1") // it may be found out later
-		if e := checked.Check(); e != nil {
+		if e := people.CheckDecision(checked); e != nil {
 			return cli.UsageError(cmd, "%v", e)
 		}
 		return a.OnRun(ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
@@ -189,7 +190,7 @@ func decide(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, d
 			"decision": d.Kind, "by": d.By}, false)
 	}
 	return a.Println(fmt.Sprintf("call %s of run %s is %s", d.Call, target.WorkflowID,
-		cli.PlainText(d.Note())))
+		cli.PlainText(people.DecisionNote(d))))
 }
 
 // seeing shows calls to the person who decides. With yes the person is not asked.

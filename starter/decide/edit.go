@@ -9,9 +9,11 @@ import (
 	"os"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/sdk/client"
 )
@@ -23,7 +25,7 @@ func (f *decisionFlags) changes(a *cli.App) (json.RawMessage, error) {
 		if _, err := os.Stat(text); err != nil && text != "-" {
 			return nil, fmt.Errorf(
 				"%s is neither a JSON object with the changed arguments, such as --edit '{\"amount\": 80}', nor a file with one",
-				api.Shorten(text, 80))
+				display.Shorten(text, 80))
 		}
 		data, err := answerFile(text, a.In)
 		if err != nil {
@@ -31,7 +33,7 @@ func (f *decisionFlags) changes(a *cli.App) (json.RawMessage, error) {
 		}
 		text = string(data)
 	}
-	if _, err := api.DecodeJSON([]byte(text)); err != nil {
+	if _, err := jsonvalue.Decode([]byte(text)); err != nil {
 		return nil, fmt.Errorf(
 			"the changed arguments are not JSON: %w; write a JSON object, such as --edit '{\"amount\": 80}'",
 			err)
@@ -105,9 +107,9 @@ func changeText(change jsontext.Difference) (before, after string) {
 		before = absent
 	case change.Removed:
 		after = absent
-	case change.Before == api.Redacted && isObject:
+	case change.Before == redaction.Word && isObject:
 		after = "merged with other members"
-	case change.Before == api.Redacted:
+	case change.Before == redaction.Word:
 		after = "another value"
 	}
 	return before, after
@@ -125,5 +127,5 @@ func argumentText(value any) string {
 }
 
 func valueText(value any) string {
-	return api.Shorten(string(jsontext.Encode(value, nil)), maxShownValue)
+	return display.Shorten(string(jsontext.Encode(value, nil)), maxShownValue)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/sdk/client"
 )
@@ -41,7 +42,7 @@ retention period. It takes effect at once and needs no worker.`,
 			}
 			v := api.RunEvaluation{Solved: word == audit.SolvedYes, By: by.Name(), Reason: reason,
 				Time: time.Now().UTC()}
-			if err := v.Check(); err != nil {
+			if err := people.CheckEvaluation(v); err != nil {
 				return cli.UsageError(cmd, "%v", err)
 			}
 			return a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/access"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
@@ -43,7 +43,7 @@ nowhere: give it to the client as "Authorization: Bearer KEY".`,
 		Args: cli.Arguments(1, "the name of the key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			k := access.Key{Name: args[0], Scopes: scopes, Claims: json.RawMessage(claims)}
-			if decoded, err := api.DecodeJSON(k.Claims); claims != "" {
+			if decoded, err := jsonvalue.Decode(k.Claims); claims != "" {
 				if _, object := decoded.(map[string]any); err != nil || !object {
 					return cli.UsageError(cmd, "--claims %.80q is not a JSON object", claims)
 				}

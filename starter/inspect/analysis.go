@@ -12,13 +12,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard/audit/stats"
-
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/html"
+	"github.com/switchyard/switchyard/audit/stats"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/runlist"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
@@ -215,7 +215,7 @@ func writeAnalysis(w io.Writer, p cli.Palette, r stats.Report) {
 	}
 	line("runs", runs+evaluatedCounts(r.Runs))
 	tokens := fmt.Sprintf("%d in, %d out, in %s", r.Usage.InputTokens, r.Usage.OutputTokens,
-		api.Plural(r.Usage.Turns, "model step"))
+		display.Plural(r.Usage.Turns, "model step"))
 	if r.Usage.Cost > 0 {
 		tokens += fmt.Sprintf(", $%.4f", r.Usage.Cost)
 	}

@@ -5,10 +5,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/switchyard/switchyard/audit/stats"
-
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/stats"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
@@ -35,7 +34,7 @@ func evaluatedCounts(r stats.RunCounts) (text string) {
 		text += fmt.Sprintf("; %d evaluated by checkers", r.ByCheckers)
 	}
 	if r.Mistyped > 0 {
-		text += "; " + api.Plural(r.Mistyped, "mistyped call") + " not counted"
+		text += "; " + display.Plural(r.Mistyped, "mistyped call") + " not counted"
 	}
 	return text
 }
@@ -75,7 +74,8 @@ func wasteText(r stats.Report) string {
 		return ""
 	}
 	text := fmt.Sprintf("%d of %d calls took more than %g times the estimated tokens (%s tokens too many); accuracy %.2f on average, %d under %g",
-		c.Wasteful, c.Estimated, t.Waste, api.Thousands(c.WastedTokens), c.Accuracy, c.Inaccurate,
+		c.Wasteful, c.Estimated, t.Waste, display.Thousands(c.WastedTokens), c.Accuracy,
+		c.Inaccurate,
 		t.Accuracy)
 	if c.Unestimated > 0 {
 		text += "; " + cli.IsAre(c.Unestimated, "call") + " without an estimate"
@@ -141,7 +141,7 @@ type reportLine struct{ name, text string }
 func optionalLines(r stats.Report) (lines []reportLine) {
 	broken := ""
 	if r.Violations > 0 {
-		broken = api.Plural(r.Violations, "call") +
+		broken = display.Plural(r.Violations, "call") +
 			" violated a policy, an execution plan, a budget or a hook"
 	}
 	for _, l := range []reportLine{{"slow", slowTools(r)}, {"waste", wasteText(r)}, {"rules", broken},

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/sdk/client"
 )
@@ -43,7 +44,7 @@ that file. Workers have to run, because their ledgers answer.`,
 func printBudgets(a *cli.App, all []api.PrincipalUsage, now time.Time) error {
 	for i := range all {
 		all[i].Periods = slices.DeleteFunc(all[i].Periods,
-			func(u api.PeriodUsage) bool { return u.Over(now) })
+			func(u api.PeriodUsage) bool { return ledgerrules.Exceeds(u, now) })
 	}
 	all = slices.DeleteFunc(all, func(p api.PrincipalUsage) bool { return len(p.Periods) == 0 })
 	slices.SortFunc(all, func(p, q api.PrincipalUsage) int {

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
 // Sums of periods that have ended are not shown: a ledger notices the end at its next event.
 func TestPrintBudgets(t *testing.T) {
 	now := time.Date(2026, 11, 26, 9, 30, 0, 0, time.UTC)
-	hour, _ := api.PeriodHour.Bounds(now)
-	month, _ := api.PeriodMonth.Bounds(now)
+	hour, _ := ledgerrules.PeriodBounds(api.PeriodHour, now)
+	month, _ := ledgerrules.PeriodBounds(api.PeriodMonth, now)
 	all := func() []api.PrincipalUsage {
 		return []api.PrincipalUsage{
 			{Principal: "bob", Auth: api.AuthToken, Periods: []api.PeriodUsage{

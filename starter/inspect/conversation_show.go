@@ -8,12 +8,12 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/switchyard/switchyard/audit/history"
-	"github.com/switchyard/switchyard/audit/stats"
-
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/stats"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/runlist"
 	"go.temporal.io/sdk/client"
@@ -153,7 +153,7 @@ func printConversation(a *cli.App, result summedConversation, more bool) error {
 	}
 	if result.Gone > 0 {
 		fmt.Fprintf(a.Err, "of %s more the server keeps the histories no longer\n",
-			api.Plural(result.Gone, "run"))
+			display.Plural(result.Gone, "run"))
 	}
 	if a.Format.JSON() {
 		return result.Unread.Exit(cli.WriteJSON(a.Out, result, false))
@@ -169,7 +169,7 @@ func printConversation(a *cli.App, result summedConversation, more bool) error {
 		t.Add(a.Format.When(r.Started, now), r.RunID, r.Name, r.Caller,
 			runlist.RunTextOf(p, r.Status, r.WaitsFor), string(r.Outcome), string(r.Evaluation),
 			strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.succeeded(),
-			api.Thousands(r.Usage.InputTokens+r.Usage.OutputTokens),
+			display.Thousands(r.Usage.InputTokens+r.Usage.OutputTokens),
 			fmt.Sprintf("$%.4f", r.Usage.Cost), cli.ShortDuration(r.Duration.Std()))
 	}
 	if err := a.Print(t.Text(p) + "\n"); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/export"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/runlist"
 	"go.temporal.io/sdk/client"
@@ -179,7 +180,7 @@ func exportRecords(a *cli.App, path string, records iter.Seq2[api.Record, error]
 		}
 		return missing.Exit(cli.WriteJSON(a.Out, written, false))
 	}
-	text := fmt.Sprintf("%s written to %s", api.Plural(n, "record"), path)
+	text := fmt.Sprintf("%s written to %s", display.Plural(n, "record"), path)
 	if seal != "" {
 		text += "\nseal " + seal
 	}
@@ -259,7 +260,7 @@ func intact(records int) string {
 	case 1:
 		return "\nThe first record is unchanged."
 	}
-	return fmt.Sprintf("\nThe first %s are unchanged.", api.Plural(records, "record"))
+	return fmt.Sprintf("\nThe first %s are unchanged.", display.Plural(records, "record"))
 }
 
 // verifyExport checks an existing export. seal is the expected seal; empty skips that comparison.
@@ -285,7 +286,7 @@ func verifyExport(a *cli.App, path, seal string) error {
 	if a.Format.JSON() {
 		return cli.WriteJSON(a.Out, map[string]any{"file": path, "records": records, "seal": found}, false)
 	}
-	text := fmt.Sprintf("%s is unchanged: %s", path, api.Plural(records, "record"))
+	text := fmt.Sprintf("%s is unchanged: %s", path, display.Plural(records, "record"))
 	if seal == "" {
 		text += "\nseal " + found + "\nOnly a seal that was stored elsewhere proves that the whole file was not rewritten."
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -94,7 +95,7 @@ func lanesCommand(a *cli.App) *cobra.Command {
 
 func checkLaneNames(cmd *cobra.Command, names []string) error {
 	for _, name := range names {
-		if err := api.CheckLaneName(name); err != nil {
+		if err := lanerules.CheckName(name); err != nil {
 			return cli.UsageError(cmd, "%q: %v", name, err)
 		}
 	}

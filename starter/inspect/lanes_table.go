@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
@@ -160,7 +161,7 @@ func (l laneLine) holders(p cli.Palette) string {
 	case l.Limit == 0 && len(l.Workers) == 0:
 		return p.Bad("0 workers")
 	case l.Limit == 0:
-		return api.Plural(len(l.Workers), "worker")
+		return display.Plural(len(l.Workers), "worker")
 	case l.Hosted == 0:
 		return p.Bad(text)
 	case l.Hosted < l.Groups:

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/callview"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
 	"go.temporal.io/sdk/client"
@@ -170,7 +172,7 @@ func recordCells(r api.Record, p cli.Palette, now time.Time) []string {
 			duration = "running " + cli.ShortDuration(now.Sub(since))
 		}
 	}
-	arguments := strings.TrimSpace(api.Summary("", r.Arguments, nil))
+	arguments := strings.TrimSpace(callview.Line("", r.Arguments, nil))
 	return []string{r.CallID, cli.PlainText(r.Tool), r.Lane, terminal.CallStatusText(p, r.Status),
-		attempts, wait, duration, failed, api.Shorten(arguments, 80)}
+		attempts, wait, duration, failed, display.Shorten(arguments, 80)}
 }

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard/audit/history"
-
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/runlist"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
@@ -124,7 +124,7 @@ func (s shownRun) lineage(field func(name, value string)) {
 // forkText describes the source of a forked run.
 func forkText(i cli.Invocation, from api.Fork) string {
 	text := fmt.Sprintf("%s at %s; %s taken over", from.WorkflowID, from.At,
-		api.Plural(from.Calls, "result"))
+		display.Plural(from.Calls, "result"))
 	if len(from.Edited) > 0 {
 		text += "; edited: " + strings.Join(from.Edited, ", ")
 	}
@@ -239,11 +239,11 @@ func (s *shownRun) writeNotes(w io.Writer, p cli.Palette) {
 	fmt.Fprintf(w, "\n%s\n", p.Bold("notes"))
 	for _, r := range s.noted {
 		for _, note := range r.Notes {
-			fmt.Fprintf(w, "  %s %s %s\n", r.CallID, r.Tool, p.Faint(api.Shorten(note, 300)))
+			fmt.Fprintf(w, "  %s %s %s\n", r.CallID, r.Tool, p.Faint(display.Shorten(note, 300)))
 		}
 	}
 	if s.moreNoted > 0 {
-		fmt.Fprintf(w, "  … and notes of %s more: %s\n", api.Plural(s.moreNoted, "call"),
+		fmt.Fprintf(w, "  … and notes of %s more: %s\n", display.Plural(s.moreNoted, "call"),
 			s.invocation.Command("audit", s.WorkflowID))
 	}
 }

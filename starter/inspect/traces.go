@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/traces"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/runlist"
 	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
@@ -149,7 +149,7 @@ func traceRuns(ctx context.Context, a *cli.App, c client.Client, list []runlist.
 		defer cancel()
 		refused, why, err := to.endpoint.SendAgain(sending, spans)
 		if err != nil {
-			return cli.Errorf(cli.ExitFailed, "%w\nSent so far: %s; sending them again is safe", err, api.Plural(to.spans, "span"))
+			return cli.Errorf(cli.ExitFailed, "%w\nSent so far: %s; sending them again is safe", err, display.Plural(to.spans, "span"))
 		}
 		to.spans, to.refused, to.why = to.spans+len(spans), to.refused+refused, why
 		return nil
@@ -231,7 +231,7 @@ func spansMissing(a *cli.App, run runlist.Run, err error, some, several bool,
 
 func tellTraces(a *cli.App, to *traceSink, runs int) error {
 	if to.refused > 0 {
-		return cli.Errorf(cli.ExitFailed, "%s rejected %s of %s: %s", to.name(), api.Thousands(to.refused), api.Plural(to.spans, "span"), to.why)
+		return cli.Errorf(cli.ExitFailed, "%s rejected %s of %s: %s", to.name(), display.Thousands(to.refused), display.Plural(to.spans, "span"), to.why)
 	}
 	if a.Format.JSON() {
 		sent := map[string]any{"runs": runs, "spans": to.spans, "to": to.name()}
@@ -240,5 +240,5 @@ func tellTraces(a *cli.App, to *traceSink, runs int) error {
 		}
 		return to.unread.Exit(cli.WriteJSON(a.Out, sent, false))
 	}
-	return cmp.Or(a.Println(fmt.Sprintf("%s of %s to %s", api.Plural(to.spans, "span"), api.Plural(runs, "run"), to.name())), to.unread.Err())
+	return cmp.Or(a.Println(fmt.Sprintf("%s of %s to %s", display.Plural(to.spans, "span"), display.Plural(runs, "run"), to.name())), to.unread.Err())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/internal/connection"
 	"github.com/switchyard/switchyard/internal/runstart/attributes"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -117,7 +118,7 @@ func (d *doctor) retained(kept time.Duration) finding {
 
 func days(d time.Duration) string {
 	if d >= 48*time.Hour {
-		return api.Plural(int(d/(24*time.Hour)), "day")
+		return display.Plural(int(d/(24*time.Hour)), "day")
 	}
 	return cli.ShortDuration(d)
 }
@@ -184,5 +185,5 @@ func served(n int, what, command string) finding {
 	if n == 0 {
 		return finding{markBad, "no worker serves " + what, "start one: " + command}
 	}
-	return finding{markGood, fmt.Sprintf("%s: %s", what, api.Plural(n, "worker")), ""}
+	return finding{markGood, fmt.Sprintf("%s: %s", what, display.Plural(n, "worker")), ""}
 }

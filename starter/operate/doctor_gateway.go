@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
@@ -93,7 +93,7 @@ func (g *gatewayCheck) ready(ctx context.Context, target *url.URL) finding {
 			"check host and port"}
 	case got.status != http.StatusOK:
 		return finding{markBad, fmt.Sprintf("the gateway at %s answers %d: %s", at, got.status,
-			api.Shorten(strings.TrimSpace(string(got.body)), 200)), "check its Temporal server"}
+			display.Shorten(strings.TrimSpace(string(got.body)), 200)), "check its Temporal server"}
 	}
 	return finding{markGood, "the gateway at " + at + " is ready", ""}
 }
@@ -181,7 +181,7 @@ func (g *gatewayCheck) tools(ctx context.Context, address string) (found []findi
 		got, err := g.send(ctx, http.MethodPost, address, "", initialize(revision))
 		if err == nil && got.status != http.StatusOK {
 			err = fmt.Errorf("it answers %d: %s", got.status,
-				api.Shorten(strings.TrimSpace(string(got.body)), 200))
+				display.Shorten(strings.TrimSpace(string(got.body)), 200))
 		}
 		if err != nil {
 			return append(found, finding{markBad, fmt.Sprintf("a client of revision %s cannot "+
@@ -194,7 +194,7 @@ func (g *gatewayCheck) tools(ctx context.Context, address string) (found []findi
 				address, err), ""})
 		}
 		found = append(found, finding{markGood, fmt.Sprintf("a client of revision %s gets %s",
-			revision, api.Plural(n, "tool")), ""})
+			revision, display.Plural(n, "tool")), ""})
 	}
 	return found
 }
@@ -233,10 +233,10 @@ func (g *gatewayCheck) list(ctx context.Context, address, session, revision stri
 	if err := json.Unmarshal(messageOf(got.body), &answer); err != nil ||
 		got.status != http.StatusOK {
 		return 0, fmt.Errorf("it answers %d: %s", got.status,
-			api.Shorten(strings.TrimSpace(string(got.body)), 200))
+			display.Shorten(strings.TrimSpace(string(got.body)), 200))
 	}
 	if answer.Error != nil {
-		return 0, fmt.Errorf("%s", api.Shorten(answer.Error.Message, 200))
+		return 0, fmt.Errorf("%s", display.Shorten(answer.Error.Message, 200))
 	}
 	return len(answer.Result.Tools), nil
 }

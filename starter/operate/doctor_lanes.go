@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/lanestate"
-
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/api/serviceerror"
 )
@@ -70,7 +70,7 @@ func (d *doctor) lane(s lanestate.State) finding {
 	case hosted == 0:
 		return finding{markBad,
 			fmt.Sprintf("%s: no worker holds %s, so its calls wait, although %s could", what, slots,
-				api.Plural(len(s.Workers), "worker")),
+				display.Plural(len(s.Workers), "worker")),
 			"check again in a few seconds; if it persists, check the workers' logs"}
 	case hosted < groups:
 		return finding{markWarn, fmt.Sprintf("%s: only %d of %d groups of %s are held,%s", what,

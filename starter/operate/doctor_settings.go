@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	enumspb "go.temporal.io/api/enums/v1"
 )
@@ -72,7 +74,7 @@ func rejections(workers []api.WorkerCatalog, now time.Time) (findings []finding)
 	}
 	for _, cause := range slices.Sorted(maps.Keys(counts)) {
 		findings = append(findings, limitFinding(fmt.Sprintf("the server rejected %s of the workers",
-			api.Plural(counts[cause], "request")), cause, polls))
+			display.Plural(counts[cause], "request")), cause, polls))
 	}
 	return findings
 }
@@ -128,8 +130,8 @@ func (d *doctor) leases(workers []api.WorkerCatalog) (findings []finding) {
 	perSecond := 0.0
 	for _, name := range slices.Sorted(maps.Keys(lanes)) {
 		l := lanes[name]
-		perSecond += float64(l.Groups) / api.LeaseInterval(l.Lease.Std()).Seconds()
-		if slack := api.LeaseSlack(l.Lease.Std()); 2*d.heartbeat > slack {
+		perSecond += float64(l.Groups) / lanerules.LeaseInterval(l.Lease.Std()).Seconds()
+		if slack := lanerules.LeaseSlack(l.Lease.Std()); 2*d.heartbeat > slack {
 			mark := markWarn
 			if d.heartbeat > slack {
 				mark = markBad
@@ -145,7 +147,7 @@ func (d *doctor) leases(workers []api.WorkerCatalog) (findings []finding) {
 	if perSecond > usualRate/2 {
 		findings = append(findings, finding{markWarn, fmt.Sprintf("the leases of %s need %.0f "+
 			"requests per second while calls run: a server allows %d for each frontend and "+
-			"namespace by default", api.Plural(len(lanes), "lane"), perSecond, usualRate),
+			"namespace by default", display.Plural(len(lanes), "lane"), perSecond, usualRate),
 			"set a longer lease or fewer holders in the lanes file, or " + dynamicConfig("",
 				fmt.Sprintf("frontend.namespaceRPS: %d", int(2*perSecond)+usualRate))})
 	}
@@ -156,7 +158,7 @@ func (d *doctor) leases(workers []api.WorkerCatalog) (findings []finding) {
 // heartbeat, at least the default.
 func fittingLease(heartbeat time.Duration) api.Duration {
 	lease := api.DefaultLease
-	for api.LeaseSlack(lease.Std()) < 2*heartbeat {
+	for lanerules.LeaseSlack(lease.Std()) < 2*heartbeat {
 		lease += api.Duration(5 * time.Second)
 	}
 	return lease

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // versions reports on which version new runs start, if the workers use Worker Versioning.
@@ -53,7 +53,7 @@ func noCurrent(v lanestate.Versions, queue string) finding {
 func unserved(v lanestate.Version) finding {
 	return finding{markBad, "no worker serves the version " + versionText(v) +
 		", on which new runs start", "start one with --deployment-name " +
-		api.ShellWord(v.Deployment) + " --build-id " + api.ShellWord(v.Build) +
+		display.ShellWord(v.Deployment) + " --build-id " + display.ShellWord(v.Build) +
 		", or make another version current"}
 }
 
@@ -73,5 +73,5 @@ func versionText(v lanestate.Version) string { return v.Deployment + ":" + v.Bui
 
 func makeCurrent(v lanestate.Version) string {
 	return "temporal worker deployment set-current-version --deployment-name " +
-		api.ShellWord(v.Deployment) + " --build-id " + api.ShellWord(v.Build)
+		display.ShellWord(v.Deployment) + " --build-id " + display.ShellWord(v.Build)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 )
@@ -128,7 +129,7 @@ func policiesByWorker(workers []api.WorkerCatalog) string {
 			lines = append(lines, w.Worker+": none")
 		default:
 			lines = append(lines, fmt.Sprintf("%s: %s of %s, digest %.12s", w.Worker,
-				api.Plural(w.Policies.Rules, "rule"), w.Policies.File, w.Policies.Digest))
+				display.Plural(w.Policies.Rules, "rule"), w.Policies.File, w.Policies.Digest))
 		}
 	}
 	return strings.Join(lines, "\n")
@@ -139,5 +140,5 @@ func policiesText(p *api.PoliciesInForce) string {
 	if p == nil {
 		return "no policies are in force except those that agents name"
 	}
-	return fmt.Sprintf("policies in force: %s of %s", api.Plural(p.Rules, "rule"), p.File)
+	return fmt.Sprintf("policies in force: %s of %s", display.Plural(p.Rules, "rule"), p.File)
 }

@@ -7,7 +7,7 @@ import (
 	"iter"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/sdk/client"
 )
@@ -114,7 +114,7 @@ func printResult(a *cli.App, r replayed) error {
 		return cli.WriteJSON(a.Out, r, false)
 	}
 	line := fmt.Sprintf("%s  %s  %s  %s  %s", r.Status, cli.PlainText(r.WorkflowID), r.RunID,
-		r.WorkflowType, api.Plural(r.HistoryEvents, "event"))
+		r.WorkflowType, display.Plural(r.HistoryEvents, "event"))
 	if r.Reason != "" {
 		line += ": " + cli.OneLine(r.Reason)
 	}
@@ -133,10 +133,10 @@ func summarize(a *cli.App, count map[status]int) error {
 		return cli.Exit(cli.ExitFailed)
 	case count[statusNondeterministic] > 0:
 		return cli.Errorf(cli.ExitFailed, "%d of %s would stop on this build",
-			count[statusNondeterministic], api.Plural(all, "execution"))
+			count[statusNondeterministic], display.Plural(all, "execution"))
 	case bad > 0:
 		return cli.Errorf(cli.ExitFailed, "%d of %s could not be read", bad,
-			api.Plural(all, "execution"))
+			display.Plural(all, "execution"))
 	case all == 0 && !a.Format.JSON():
 		fmt.Fprintln(a.Err, "no executions")
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/workflows"
 	"github.com/switchyard/switchyard/workflows/fork"
@@ -64,7 +65,7 @@ func (f Fork) Read(ctx context.Context, a *cli.App, c client.Client, run *cli.Ru
 		if err != nil {
 			return Forked{}, cli.Errorf(cli.ExitFailed, "the run %s does not replay with this "+
 				"build: %s\nUse the starter of the build that executed it", run.WorkflowID,
-				cli.OneLine(api.Shorten(err.Error(), maxReason)))
+				cli.OneLine(display.Shorten(err.Error(), maxReason)))
 		}
 		if i == 0 {
 			input = in

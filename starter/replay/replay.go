@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"slices"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/workflows"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -77,7 +77,7 @@ func (r recorded) replay() replayed {
 	switch run, ours := workflows.All()[kind]; {
 	case r.err != nil:
 		result.Status, result.Remedy = statusUnreadable, remedyUnreadable
-		result.Reason = api.Shorten(r.err.Error(), maxReason)
+		result.Reason = display.Shorten(r.err.Error(), maxReason)
 	case !ours:
 		result.Status, result.Reason = statusSkipped, "the workflow is not one of Switchyard"
 	case !decided(r.history):
@@ -85,7 +85,7 @@ func (r recorded) replay() replayed {
 	default:
 		if err := r.replayWith(kind, run); err != nil {
 			result.Status, result.Remedy = statusNondeterministic, remedyNondeterministic
-			result.Reason = api.Shorten(err.Error(), maxReason)
+			result.Reason = display.Shorten(err.Error(), maxReason)
 		}
 	}
 	return result

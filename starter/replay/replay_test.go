@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/histories"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/clitest"
 	commonpb "go.temporal.io/api/common/v1"
@@ -106,7 +106,7 @@ func TestReport_PrintsOneLineForEachExecution(t *testing.T) {
 		all                    []recorded
 	}{
 		{name: "text", output: cli.OutputText, all: []recorded{good},
-			out: "ok  demo  r1  switchyard/plan_run  " + api.Plural(len(good.history.Events),
+			out: "ok  demo  r1  switchyard/plan_run  " + display.Plural(len(good.history.Events),
 				"event") + "\n"},
 		{name: "an unreadable one", output: cli.OutputText, all: []recorded{lost},
 			out: "unreadable  lost  r2    0 events: no key; " + remedyUnreadable + "\n",

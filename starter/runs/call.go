@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
@@ -133,7 +134,7 @@ func checkArguments(a *cli.App, tool *toolspecs.Compiled, text string, flags *st
 		lines = append(lines, "  "+p.String())
 	}
 	lines = append(lines, fmt.Sprintf("Show its arguments: %s tools show %s --tools %s",
-		a.Connection.Called(), tool.Spec.Name, api.ShellWord(flags.catalog.Dir)))
+		a.Connection.Called(), tool.Spec.Name, display.ShellWord(flags.catalog.Dir)))
 	return cli.Errorf(cli.ExitUsage, "%s", strings.Join(lines, "\n"))
 }
 

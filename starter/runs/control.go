@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/switchyard/switchyard/audit/history"
-
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/sdk/client"
 )
@@ -30,7 +30,7 @@ func (f *pauseFlags) add(cmd *cobra.Command) {
 // pause builds and checks a Pause from the flags.
 func (f *pauseFlags) pause(cmd *cobra.Command) (api.Pause, error) {
 	p := api.Pause{By: f.by.Name(), Reason: f.reason}
-	if e := p.Check(); e != nil {
+	if e := people.CheckPause(p); e != nil {
 		return p, cli.UsageError(cmd, "%v", e)
 	}
 	return p, nil
@@ -104,7 +104,7 @@ func pauseRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	}
 	if before := currentPause(summary, onServer); before != nil {
 		return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is already paused, "+
-			before.Note())
+			people.PauseNote(*before))
 	}
 	pause := a.Handle(c, run).Pause
 	if onServer {
@@ -113,7 +113,7 @@ func pauseRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	if err := pause(ctx, p.By, p.Reason); err != nil {
 		return a.ControlError(run, err)
 	}
-	return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is "+p.Note())
+	return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is "+people.PauseNote(p))
 }
 
 // currentPause returns the pause in effect, or nil. The server can also pause a run that has paused

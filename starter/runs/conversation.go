@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
@@ -22,7 +22,7 @@ func (f *agentFlags) goOn(cmd *cobra.Command, s *start) error {
 		return cli.UsageError(cmd, "--if-busy %q is not one of refuse, wait", f.ifBusy)
 	case f.conversation == "":
 		return nil
-	case !api.Sendable(f.conversation):
+	case !display.Sendable(f.conversation):
 		return cli.UsageError(cmd,
 			"--conversation %q is not valid for an agent, because its runs use it as their ID: use letters, digits and _ - . : /",
 			f.conversation)

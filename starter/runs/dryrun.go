@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/callview"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
@@ -23,8 +24,8 @@ func printWithheld(ctx context.Context, a *cli.App, f *follower) error {
 		}
 		if r.DryRun {
 			withheld++
-			arguments := strings.TrimSpace(api.Summary("", r.Arguments, nil))
-			t.Add(r.CallID, r.Tool, api.Shorten(arguments, 80))
+			arguments := strings.TrimSpace(callview.Line("", r.Arguments, nil))
+			t.Add(r.CallID, r.Tool, display.Shorten(arguments, 80))
 		}
 	}
 	p := a.PaletteFor(a.Out)

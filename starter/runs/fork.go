@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/runstart"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
 	"github.com/switchyard/switchyard/starter/replay"
@@ -215,8 +216,8 @@ func (f *forkFlags) start(ctx context.Context, a *cli.App, cmd *cobra.Command, c
 	}
 	tellMissing(a, started.Missing)
 	fmt.Fprintf(a.Err, "forked %s at %s: %s and %s are taken over\n", run.WorkflowID, f.at,
-		api.Plural(len(forked.State.Messages), "message"),
-		api.Plural(r.Input.Fork.Calls, "result"))
+		display.Plural(len(forked.State.Messages), "message"),
+		display.Plural(r.Input.Fork.Calls, "result"))
 	if f.detach {
 		return printStarted(a, r.ID, started.RunID)
 	}

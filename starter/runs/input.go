@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
@@ -43,7 +45,7 @@ func parseVariables(pairs []string) (map[string]any, error) {
 		if variables == nil {
 			variables = map[string]any{}
 		}
-		if variables[name], err = api.DecodeJSON(value); err != nil {
+		if variables[name], err = jsonvalue.Decode(value); err != nil {
 			return nil, fmt.Errorf("--var %s: %w", name, err)
 		}
 	}
@@ -61,7 +63,7 @@ func parseArguments(args []string, stdin io.Reader, isText func(name string) boo
 		if len(data) > maxInput {
 			return "", fmt.Errorf(
 				"the arguments on standard input are too large: at most %s bytes can be sent",
-				api.Thousands(maxInput))
+				display.Thousands(maxInput))
 		}
 		return objectText(string(data))
 	}
@@ -73,12 +75,12 @@ func parseArguments(args []string, stdin io.Reader, isText func(name string) boo
 		return "", fmt.Errorf(
 			"argument %w; write name=value pairs, or all arguments as one JSON object", err)
 	}
-	text, err := api.EncodeJSON(values)
+	text, err := jsonvalue.Encode(values)
 	return string(text), err
 }
 
 func objectText(text string) (string, error) {
-	value, err := api.DecodeJSON([]byte(text))
+	value, err := jsonvalue.Decode([]byte(text))
 	if err != nil {
 		return "", fmt.Errorf("the arguments are not JSON: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/sdk/client"
 )
@@ -168,7 +169,7 @@ func printClosed(a *cli.App, run *cli.RunRef, instance string) error {
 func onlyInstance(a *cli.App, run *cli.RunRef, list []audit.Instance) (string, error) {
 	if len(list) != 1 {
 		return "", cli.Errorf(cli.ExitFailed, "the run %q has %s; name one of them\nSee: %s",
-			run.WorkflowID, api.Plural(len(list), "open instance"),
+			run.WorkflowID, display.Plural(len(list), "open instance"),
 			a.Connection.Invocation().Command("instances", run.WorkflowID))
 	}
 	return list[0].Name, nil

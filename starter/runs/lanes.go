@@ -7,10 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard/audit/lanestate"
-
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -113,12 +112,12 @@ func (l *laneWatch) note(r audit.Running, served bool) string {
 func (l *laneWatch) served(ctx context.Context, queue string, kind enumspb.TaskQueueType) (bool,
 	error) {
 	workers, err := lanestate.Pollers(ctx, l.client, l.namespace, queue, kind)
-	name := api.LaneOf(l.queue, queue)
+	name := queues.LaneName(l.queue, queue)
 	if err != nil || len(workers) > 0 || kind != enumspb.TASK_QUEUE_TYPE_ACTIVITY ||
 		strings.HasPrefix(name, cli.Bypassing) {
 		return len(workers) > 0, err
 	}
-	workers, err = lanestate.Pollers(ctx, l.client, l.namespace, api.SlotsQueue(l.queue,
+	workers, err = lanestate.Pollers(ctx, l.client, l.namespace, queues.Slots(l.queue,
 		cli.LaneOf(name)), kind)
 	return len(workers) > 0, err
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard/audit/stats"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/stats"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
 )
@@ -134,8 +134,9 @@ func writeLanes(w *strings.Builder, p cli.Palette, lanes []stats.LaneUse) {
 		"longest", "wait", "longest wait"},
 		Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true}}
 	for _, l := range lanes {
-		t.Add(cmp.Or(l.Lane, terminal.NoLane), api.Thousands(l.Calls), api.Thousands(l.Failed),
-			api.Thousands(l.Refused), cli.ShortDuration(l.Total.Std()),
+		t.Add(cmp.Or(l.Lane, terminal.NoLane), display.Thousands(l.Calls),
+			display.Thousands(l.Failed),
+			display.Thousands(l.Refused), cli.ShortDuration(l.Total.Std()),
 			cli.ShortDuration(l.Average.Std()),
 			cli.ShortDuration(l.Max.Std()), cli.ShortDuration(l.WaitAverage.Std()),
 			cli.ShortDuration(l.WaitMax.Std()))

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/switchyard/switchyard/toolspecs/agents"
-	"github.com/switchyard/switchyard/toolspecs/plans"
-
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
+	"github.com/switchyard/switchyard/toolspecs/agents"
+	"github.com/switchyard/switchyard/toolspecs/plans"
 	"go.temporal.io/sdk/client"
 )
 
@@ -108,7 +108,7 @@ func agentStart(a *cli.App, cmd *cobra.Command, flags *agentFlags, path string,
 		return nil, err
 	}
 	s.input.Agent, s.input.Prompt, s.messages = agent, prompt, earlier
-	if s.earlier, err = api.EncodeMessages(earlier); err != nil {
+	if s.earlier, err = codec.EncodeMessages(earlier); err != nil {
 		return nil, cli.Errorf(cli.ExitUsage, "--messages %s: %w", flags.messages, err)
 	}
 	return s, flags.goOn(cmd, s)

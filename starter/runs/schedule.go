@@ -14,6 +14,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/runstart"
 	"github.com/switchyard/switchyard/internal/runstart/attributes"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -169,7 +170,7 @@ const scheduleMemo = "switchyard"
 func scheduleOptions(a *cli.App, cmd *cobra.Command, flags *scheduleFlags,
 	args []string) (*newSchedule, error) {
 	name := args[0]
-	if !api.Sendable(name) || len(name) > api.MaxAttribute {
+	if !display.Sendable(name) || len(name) > api.MaxAttribute {
 		return nil, cli.UsageError(cmd,
 			"the name %q is not valid: use letters, digits and _ - . : /", name)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/runlist"
 	commonpb "go.temporal.io/api/common/v1"
@@ -98,7 +99,7 @@ func scheduleListCommand(a *cli.App) *cobra.Command {
 				if unreadable > 0 {
 					fmt.Fprintf(a.Err,
 						"%s cannot be decoded; if they are encrypted, pass --payload-keys FILE\n",
-						api.Plural(unreadable, "schedule"))
+						display.Plural(unreadable, "schedule"))
 					if len(schedules) == 0 {
 						return nil
 					}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/sdk/client"
 )
@@ -166,7 +166,7 @@ func checkCron(text string) error {
 	}
 	if len(fields) < 5 || len(fields) > 7 {
 		return fmt.Errorf("it has %s; there are five (minute, hour, day of month, month, day of week), six with a year, seven with a second before them",
-			api.Plural(len(fields), "field"))
+			display.Plural(len(fields), "field"))
 	}
 	kinds := cronFields[1:]
 	if len(fields) == 7 {

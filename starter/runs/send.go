@@ -7,12 +7,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/switchyard/switchyard/audit/history"
-	"github.com/switchyard/switchyard/internal/runstart"
-
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/runstart"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/sdk/client"
 )
@@ -45,7 +45,7 @@ ended or has no agent.`,
 				return err
 			}
 			sent := api.Sent{Text: text, By: by.Name(), ID: cmp.Or(id, runstart.RandomHex(16))}
-			if e := sent.Check(); e != nil {
+			if e := people.CheckMessage(sent); e != nil {
 				return cli.UsageError(cmd, "%v", e)
 			}
 			return a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {

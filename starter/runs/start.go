@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/runstart"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"go.temporal.io/sdk/client"
@@ -149,7 +150,7 @@ func (s *startFlags) checkNames(cmd *cobra.Command) error {
 				len(value), api.MaxAttribute)
 		}
 	}
-	if !api.Sendable(s.id) {
+	if !display.Sendable(s.id) {
 		return cli.UsageError(cmd, "--id %q is not valid: use letters, digits and _ - . : /", s.id)
 	}
 	if s.catalog.LanesFile != "" { // be it that no tool is looked up

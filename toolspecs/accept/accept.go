@@ -6,12 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/imports"
+	"gopkg.in/yaml.v3"
 )
 
 // noPin replaces a missing pin, so that the rest of a spec can be decoded and checked.
@@ -150,8 +149,8 @@ func unlike(a, b toolspecs.Spec, accepted bool) bool {
 			s.Parameters, s.InputSchema, s.Output, s.OutputSchema = nil, nil, nil, nil
 		}
 	}
-	left, err1 := api.EncodeJSON(a)
-	right, err2 := api.EncodeJSON(b)
+	left, err1 := jsonvalue.Encode(a)
+	right, err2 := jsonvalue.Encode(b)
 	return err1 != nil || err2 != nil || !bytes.Equal(left, right)
 }
 

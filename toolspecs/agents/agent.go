@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/toolfacts"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs/plans"
 )
@@ -173,7 +174,7 @@ func (f agentFile) script(doc *strictyaml.Document, file string, read Reader) (*
 
 // callable returns the tools that the agent can call; nil if the file does not tell.
 func (f agentFile) callable() []string {
-	if slices.ContainsFunc(f.Tools, api.SelectsTools) {
+	if slices.ContainsFunc(f.Tools, toolfacts.SelectsTools) {
 		return nil
 	}
 	names := append([]string{}, f.Tools...)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/hookrules"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
@@ -48,7 +49,7 @@ func hooksOf(list []hookFile) []api.Hook {
 // checkHooks reports hooks that have no possible name, that are in a list twice, or that are for
 // tools which the agent has not.
 func checkHooks(doc *strictyaml.Document, hooks api.Hooks, tools []string) {
-	for _, p := range hooks.Points() {
+	for _, p := range hookrules.Points(hooks) {
 		for i, h := range p.Hooks {
 			at := jsonpath.Index("$.hooks."+string(p.Point), i)
 			if h.Name != "" {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/checkers"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
@@ -25,7 +26,7 @@ func (f agentFile) checkChecker(doc *strictyaml.Document, known []string) {
 			return
 		}
 	}
-	api.Checker(*f.Checker).Problems(path+".arguments",
+	checkers.Problems(api.Checker(*f.Checker), path+".arguments",
 		func(at, fault string) { doc.Report(at, fault, "") })
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
@@ -56,7 +57,7 @@ func (f agentFile) rules(doc *strictyaml.Document, file string, read Reader) ([]
 			rules = append(rules, r)
 		}
 	}
-	data, err := api.EncodeJSON(rules)
+	data, err := jsonvalue.Encode(rules)
 	if err != nil {
 		doc.Report("$.policies", err.Error(), "")
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/toolfacts"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
@@ -28,20 +29,20 @@ func (k Known) Selects(entry string) bool {
 	switch {
 	case k.Names == nil:
 		return true
-	case !api.SelectsTools(entry):
+	case !toolfacts.SelectsTools(entry):
 		return slices.Contains(k.Names, entry)
 	case k.Selectable == nil:
 		return slices.ContainsFunc(k.Names,
-			func(tool string) bool { return api.MaySelect(entry, tool) })
+			func(tool string) bool { return toolfacts.MaySelect(entry, tool) })
 	}
 	return slices.ContainsFunc(k.Selectable,
-		func(f api.ToolFacts) bool { return f.Selects(entry) })
+		func(f api.ToolFacts) bool { return toolfacts.Selects(f, entry) })
 }
 
 // Hint returns what was probably meant by an entry that names or selects no tool, or what there is
 // of its sort; empty if there is nothing.
 func (k Known) Hint(entry string) string {
-	if !api.SelectsTools(entry) {
+	if !toolfacts.SelectsTools(entry) {
 		return spelling.Hint(entry, k.Names)
 	}
 	if prefix, value, ok := strings.Cut(entry, ":"); ok {
@@ -56,7 +57,7 @@ func (k Known) Hint(entry string) string {
 // values returns the values with which entries of a prefix such as tag: select tools, sorted.
 func (k Known) values(prefix string) (values []string) {
 	for _, f := range k.Selectable {
-		values = append(values, f.Values(prefix)...)
+		values = append(values, toolfacts.Values(f, prefix)...)
 	}
 	slices.Sort(values)
 	return slices.Compact(values)
@@ -89,12 +90,12 @@ func checkToolNames(doc *strictyaml.Document, path string, entries []string, kno
 		if slices.Contains(entries[:i], entry) {
 			doc.Report(at, "the tool is in the list already", "remove it")
 		}
-		if err := api.CheckToolEntry(entry); err != nil {
+		if err := toolfacts.CheckEntry(entry); err != nil {
 			doc.Report(at, err.Error(), "")
-		} else if api.SelectsTools(entry) && !known.Selects(entry) {
+		} else if toolfacts.SelectsTools(entry) && !known.Selects(entry) {
 			doc.Report(at, noneSelected(entry), known.Hint(entry))
 		}
-		if !api.SelectsTools(entry) {
+		if !toolfacts.SelectsTools(entry) {
 			plans.CheckToolName(doc, at, entry, known.Names, "there is no tool")
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // The configurations of every client give servers with references in place of secrets.
@@ -45,7 +45,7 @@ func TestMCPConfig_ReadsTheFormatsOfClients(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, list, err)
 			continue
 		}
-		entry, err := api.EncodeJSON(list[0].Entry)
+		entry, err := jsonvalue.Encode(list[0].Entry)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestMCPConfig_RefusesSecretsInArgumentsAndAddresses(t *testing.T) {
 		`{"url": "https://example.com/mcp?token=hunter2"}`:                             "the query parameter token in its url looks secret; give it to the server by a header in headers",
 	} {
 		s := oneServer(t, text)
-		entry, err := api.EncodeJSON(s.Entry)
+		entry, err := jsonvalue.Encode(s.Entry)
 		if err != nil {
 			t.Fatal(err)
 		}

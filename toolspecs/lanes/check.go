@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
+	"github.com/switchyard/switchyard/internal/core/placeholders"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
@@ -60,7 +62,7 @@ func (c *checker) misplaced(l api.Lane, field, hint, format string, args ...any)
 }
 
 func (c *checker) name(l api.Lane) {
-	if err := api.CheckLaneName(l.Name); err != nil {
+	if err := lanerules.CheckName(l.Name); err != nil {
 		c.doc.ReportKey(jsonpath.Key(lanesPath, l.Name), err.Error(), "choose another name")
 	}
 }
@@ -89,7 +91,7 @@ func (c *checker) key(l api.Lane) {
 	const remedy = "write {{args.name}} with the name of an argument"
 	switch {
 	case !c.given(l, "key"):
-	case api.Stray(l.Key) || len(api.PlaceholdersIn(l.Key)) > len(templates.Names(l.Key)):
+	case placeholders.Stray(l.Key) || len(placeholders.Find(l.Key)) > len(templates.Names(l.Key)):
 		c.value(l, "key", remedy, "the key has double braces that are not {{args.name}}")
 	case len(templates.Names(l.Key)) == 0:
 		c.value(l, "key", remedy,
@@ -118,10 +120,10 @@ func (c *checker) slots(l api.Lane) {
 func (c *checker) holders(l api.Lane) {
 	limit := WithDefaults(l).Limit
 	switch {
-	case l.Keyed() && l.Holders > api.KeyQueues:
-		c.value(l, "holders", fmt.Sprintf("write at most %d", api.KeyQueues),
+	case l.Keyed() && l.Holders > lanerules.KeyQueues:
+		c.value(l, "holders", fmt.Sprintf("write at most %d", lanerules.KeyQueues),
 			"holders is %d; the keys of a lane are divided into at most %d groups", l.Holders,
-			api.KeyQueues)
+			lanerules.KeyQueues)
 	case l.Keyed() || l.Holders <= 1:
 	case l.UsesWaitQueue():
 		c.value(l, "holders", "remove holders",

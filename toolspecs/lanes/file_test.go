@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/internal/test/golden"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Every file in testdata has exactly the faults of its golden file: each with line, column and
@@ -120,7 +122,7 @@ func TestLanes_RoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := api.EncodeJSON(set.All())
+	data, err := jsonvalue.Encode(set.All())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +175,7 @@ func FuzzDecode(f *testing.F) {
 			if l.Name == api.LaneInline {
 				continue // it has no task queue
 			}
-			if err := api.CheckLaneName(l.Name); err != nil {
+			if err := lanerules.CheckName(l.Name); err != nil {
 				t.Errorf("%v", err)
 			}
 			if l.Limit < 0 || l.Rate < 0 || l.Limited() != (l.Holders > 0) || l.Keyed() &&
@@ -181,7 +183,7 @@ func FuzzDecode(f *testing.F) {
 				!l.Keyed() && l.Holders != 1 {
 				t.Errorf("this was accepted: %+v", l)
 			}
-			queue := l.TaskQueue(api.DefaultTaskQueue, "key")
+			queue := lanerules.TaskQueue(l, api.DefaultTaskQueue, "key")
 			if other, taken := queues[queue]; taken {
 				t.Errorf("the lanes %s and %s have the task queue %s", other, l.Name, queue)
 			}

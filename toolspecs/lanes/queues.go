@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 )
 
@@ -19,7 +20,7 @@ func (c *checker) queueName(l api.Lane) {
 	}
 	parts := strings.Split(l.Queue, "/")
 	reserved := slices.IndexFunc(parts, func(part string) bool {
-		return api.CheckToolName(part) == nil && api.CheckLaneName(part) != nil
+		return api.CheckToolName(part) == nil && lanerules.CheckName(part) != nil
 	})
 	switch {
 	case l.Queue == "" || len(l.Queue) > maxQueue || strings.ContainsFunc(l.Queue, isOdd) ||

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/planrules"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
@@ -68,7 +69,7 @@ func checkPlan(doc *strictyaml.Document, p api.Plan, calls string, known []strin
 		}
 		CheckToolName(doc, jsonpath.Index(calls, i)+".tool", c.Tool, known, "there is no tool")
 	}
-	for _, problem := range p.Check() {
+	for _, problem := range planrules.Check(p) {
 		path := strings.Replace(problem.Path, "$.calls", calls, 1)
 		if problem.Rule == api.RuleCycle {
 			// Reported at the key, so that a fault of the ID itself stays visible.

@@ -7,8 +7,10 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/planrules"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 type scriptFile struct {
@@ -127,7 +129,7 @@ func (c *scriptChecker) call(path string, call api.ScriptCall) {
 		c.doc.ReportKey(path+".arguments_text",
 			"a call has either arguments or arguments_text, not both", "keep one of them")
 	}
-	arguments, err := api.DecodeJSON(call.Arguments)
+	arguments, err := jsonvalue.Decode(call.Arguments)
 	if _, ok := arguments.(map[string]any); !ok || err != nil {
 		c.doc.Report(path+".arguments", "the arguments must be a mapping",
 			"arguments_text sends any text")
@@ -152,7 +154,7 @@ func (c *scriptChecker) id(path, id string) {
 
 func (c *scriptChecker) references(path string, value any) {
 	known := func(id string) bool { return c.ids[id] }
-	for _, p := range api.CheckReferences(value, path, "that no earlier step makes", known) {
+	for _, p := range planrules.CheckReferences(value, path, "that no earlier step makes", known) {
 		c.doc.Report(p.Path, p.Message, "")
 	}
 }

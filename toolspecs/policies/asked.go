@@ -8,8 +8,8 @@ import (
 
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 )
 
 // asked is a question of an expression about earlier calls, known before it is evaluated.
@@ -279,7 +279,7 @@ func (r Recording) Arguments(f *Facts, sensitive []string) (map[string]json.RawM
 			return nil, fmt.Errorf("a rule asks about the argument %s of earlier calls, and this "+
 				"one has %d bytes; %d are kept", field, len(value), api.MaxLedgerValue)
 		}
-		if _, number := api.Decimal(value); !number && slices.Contains(r.Numbers, field) {
+		if _, number := ledgerrules.Decimal(value); !number && slices.Contains(r.Numbers, field) {
 			return nil, fmt.Errorf("a rule adds up the argument %s, which is not a number of at "+
 				"most 40 characters", field)
 		}

@@ -10,8 +10,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // definition is a compiled list or shared expression.
@@ -165,7 +165,7 @@ var (
 
 // listOf returns a list of texts or numbers as expressions read it.
 func listOf(data json.RawMessage) (ref.Val, *cel.Type, error) {
-	decoded, err := api.DecodeJSON(data)
+	decoded, err := jsonvalue.Decode(data)
 	values, ok := decoded.([]any)
 	if err != nil || !ok {
 		return nil, cel.DynType, errNoList

@@ -11,8 +11,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // earlierCall is an earlier call as expressions read it.
@@ -146,7 +146,7 @@ func nativeOf(c *api.EarlierCall) earlierCall {
 
 // jsonValue returns a JSON value as expressions read it; nil for what is not JSON.
 func jsonValue(data json.RawMessage) any {
-	value, err := api.DecodeJSON(data)
+	value, err := jsonvalue.Decode(data)
 	if err != nil {
 		return nil
 	}

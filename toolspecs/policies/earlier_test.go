@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
 )
 
 // past returns facts of a call to pay with earlier calls, what people wrote and variables.
@@ -117,7 +118,8 @@ func TestRules_SayWhetherTheyReadContents(t *testing.T) {
 		if got := set.Rules()[0].ReadsContents; got != want {
 			t.Errorf("%s: %v", expression, got)
 		}
-		if Of(set.Rules()...).Digest() != set.Digest() || api.KeepContents(set.Rules()) != want {
+		if Of(set.Rules()...).Digest() != set.Digest() ||
+			policyrules.KeepContents(set.Rules()) != want {
 			t.Errorf("%s: compiled again, it differs", expression)
 		}
 	}

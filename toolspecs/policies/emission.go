@@ -8,10 +8,9 @@ import (
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
-
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Emission is a label of a tool's results.
@@ -25,10 +24,10 @@ type Emission struct {
 // MarshalJSON writes an emission of all results as its label.
 func (e Emission) MarshalJSON() ([]byte, error) {
 	if e.When == "" {
-		return api.EncodeJSON(e.Label)
+		return jsonvalue.Encode(e.Label)
 	}
 	type plain Emission
-	return api.EncodeJSON(plain(e))
+	return jsonvalue.Encode(plain(e))
 }
 
 // UnmarshalJSON reads both forms.
@@ -127,7 +126,7 @@ func (f *emissionFacts) holds(c *Condition) bool {
 			if len(data) == 0 && name == nameArgs {
 				data = []byte("{}")
 			}
-			value, err := api.DecodeJSON(data)
+			value, err := jsonvalue.Decode(data)
 			if err != nil {
 				return true
 			}

@@ -13,8 +13,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Names at the start of an expression.
@@ -249,7 +249,7 @@ func (v *values) arguments() ref.Val {
 	if len(v.facts.Arguments) == 0 {
 		return v.adapt.NativeToValue(map[string]any{})
 	}
-	decoded, err := api.DecodeJSON(v.facts.Arguments)
+	decoded, err := jsonvalue.Decode(v.facts.Arguments)
 	object, ok := decoded.(map[string]any)
 	if err != nil || !ok {
 		return types.NewErrFromString(errArguments.Error())

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/strictyaml"
@@ -174,7 +175,7 @@ func (r rule) checkApprovers(found *strictyaml.Findings, at string) {
 // CheckApprovers reports faults of the approvers at a path.
 func CheckApprovers(found *strictyaml.Findings, at string, approvers []api.Approver) {
 	for i, a := range approvers {
-		if fault := a.Fault(); fault != "" {
+		if fault := people.ApproverFault(a); fault != "" {
 			found.Add(jsonpath.Index(at, i), "write a name, or {role: approver}, or {claims: "+
 				"{groups: [finance]}}", "%s", fault)
 		}

@@ -13,8 +13,9 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Principal is who started the run of the call.
@@ -178,7 +179,7 @@ func (p *pastReader) answer(name, scope string, q api.LedgerQuery,
 		if err != nil {
 			return types.NewErrFromString(err.Error())
 		}
-		if own, ok := api.Decimal(value); ok {
+		if own, ok := ledgerrules.Decimal(value); ok {
 			sum.Add(sum, own)
 		}
 	}
@@ -203,7 +204,7 @@ func pastOf(calls []api.LedgerCall) []pastCall {
 		list[i] = pastCall{Tool: c.Tool, At: c.At, Run: c.Run, Running: c.Running,
 			Args: make(map[string]any, len(c.Args))}
 		for name, value := range c.Args {
-			if decoded, err := api.DecodeJSON(value); err == nil {
+			if decoded, err := jsonvalue.Decode(value); err == nil {
 				list[i].Args[name] = celNumbers(decoded)
 			}
 		}

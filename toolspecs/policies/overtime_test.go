@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
@@ -43,7 +44,7 @@ func asking(f policies.Facts, rules *policies.Set) *policies.Facts {
 		}) {
 			return api.LedgerResult{Fault: "not known: " + q.Key()}
 		}
-		return api.AskLedger(paid, q, today)
+		return ledgerrules.Ask(paid, q, today)
 	}
 	return &f
 }

@@ -9,9 +9,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
+	"golang.org/x/text/unicode/norm"
 )
 
 // passage is a text in which values are looked for.
@@ -43,7 +43,7 @@ func resultText(c *api.EarlierCall) string {
 // argumentsText returns the texts of a call's arguments. Numbers are in it as they were written,
 // too: as numbers of expressions, long ones lose digits.
 func argumentsText(c *api.EarlierCall) string {
-	value, err := api.DecodeJSON([]byte(c.Arguments))
+	value, err := jsonvalue.Decode([]byte(c.Arguments))
 	if err != nil {
 		return c.Arguments
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
@@ -41,7 +42,7 @@ func (f caseFile) earlier() Earlier {
 			}
 			entries = append(entries, e)
 		}
-		return api.AskLedger(entries, q, noon)
+		return ledgerrules.Ask(entries, q, noon)
 	}
 }
 
@@ -129,7 +130,7 @@ func (p pastRecords) before(c *api.Record) Earlier {
 		var entries []api.LedgerEntry
 		past := p[pastKeys(c)[scope]]
 		if past == nil {
-			return api.AskLedger(nil, q, at)
+			return ledgerrules.Ask(nil, q, at)
 		}
 		i, _ := slices.BinarySearchFunc(past.calls, at, func(one *api.Record, at time.Time) int {
 			return timeOf(one).Compare(at)
@@ -147,7 +148,7 @@ func (p pastRecords) before(c *api.Record) Earlier {
 			entries = append(entries, e)
 		}
 		slices.Reverse(entries)
-		return api.AskLedger(entries, q, at)
+		return ledgerrules.Ask(entries, q, at)
 	}
 }
 

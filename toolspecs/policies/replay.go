@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
 )
 
 // Undecided is the action of rules on a recorded call if they read facts that records do not have.
@@ -156,7 +157,8 @@ func (r *Replay) childOf(c *api.Record) *recordedRun {
 
 func (r *Replay) emits(c *api.Record) []string {
 	tool, _ := r.find(c.Tool)
-	return slices.Clone(api.CallOutcome{Error: c.Error, Result: c.Result}.EmittedOf(tool.Emits))
+	return slices.Clone(policyrules.Emitted(api.CallOutcome{Error: c.Error, Result: c.Result},
+		tool.Emits))
 }
 
 // labelsOf returns what a result says about labels; nil if it says nothing.

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 )
 
 // replayedRun is the state of a run as the rules saw it, while its records are replayed.
@@ -119,7 +121,7 @@ func (s *replayedRun) emit(label string) {
 // clear removes or replaces the labels that a call or its approval cleared, as runs do: those that
 // no call has emitted since the call was checked.
 func (s *replayedRun) clear(c openCall) {
-	for _, one := range c.ClearedLabels() {
+	for _, one := range policyrules.ClearedLabels(*c.Record) {
 		if !slices.Contains(s.labels, one.Label) || s.lastly[one.Label] > c.emitted {
 			continue
 		}
@@ -166,4 +168,4 @@ func earlierOf(c openCall, status api.CallStatus) *api.EarlierCall {
 }
 
 // hides reports whether a recorded value hides a sensitive one.
-func hides(value []byte) bool { return bytes.Contains(value, []byte(`"`+api.Redacted+`"`)) }
+func hides(value []byte) bool { return bytes.Contains(value, []byte(`"`+redaction.Word+`"`)) }

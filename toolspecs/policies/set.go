@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // Set is compiled rules, in order. It does not change and may be used by many goroutines. A nil one
@@ -309,7 +310,7 @@ const maxFailure = 300
 
 func failureText(err error) string {
 	if f, ok := errors.AsType[*Fault](err); ok {
-		return api.Shorten("the expression does not compile: "+f.Error(), maxFailure)
+		return display.Shorten("the expression does not compile: "+f.Error(), maxFailure)
 	}
-	return api.Shorten(err.Error(), maxFailure)
+	return display.Shorten(err.Error(), maxFailure)
 }

@@ -15,8 +15,8 @@ import (
 	"cel.dev/cel-go/common/types"
 	"cel.dev/cel-go/common/types/ref"
 	"cel.dev/cel-go/common/types/traits"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // Bounds of looking for values: the parts of one value, the length of a part in bytes, and the
@@ -439,7 +439,7 @@ func (v *values) record(all []found) {
 		if known || len(v.recorded) == maxValuesRecorded {
 			continue
 		}
-		v.recorded = append(v.recorded, api.ValueSources{Value: api.Shorten(f.path, 100),
+		v.recorded = append(v.recorded, api.ValueSources{Value: display.Shorten(f.path, 100),
 			Short: f.short(), Sources: f.sources[:min(len(f.sources), maxRecorded)]})
 	}
 }

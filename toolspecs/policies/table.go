@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/toolfacts"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
@@ -35,7 +36,9 @@ func (s *Set) LabelsOf(tool api.ToolFacts) (l Labels) {
 		return l
 	}
 	for _, entry := range s.labels {
-		if slices.ContainsFunc(entry.Tools, tool.Selects) {
+		if slices.ContainsFunc(entry.Tools, func(pattern string) bool {
+			return toolfacts.Selects(tool, pattern)
+		}) {
 			l.add(Labels{entry.Emits, entry.Effects, entry.Clears})
 		}
 	}
@@ -89,7 +92,7 @@ func checkLabels(doc *strictyaml.Document, table []labelFile, tools Tools) {
 		var found strictyaml.Findings
 		for n, selection := range entry.Tools {
 			path := jsonpath.Index(at+".tools", n)
-			if err := api.CheckToolEntry(selection); err != nil {
+			if err := toolfacts.CheckEntry(selection); err != nil {
 				found.Add(path, "", "%v", err)
 			} else if hint, none := tools.selectsNone(selection); none {
 				found.Add(path, hint, "there is no tool %q", selection)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
 )
 
 const labelTable = `
@@ -113,7 +114,7 @@ func TestClearings_NeedAllRulesOfTheName(t *testing.T) {
 		{[]*Set{ask("c", untrusted)}, ""},
 	} {
 		got := Clearings(met, c.sets...)
-		if api.Clearings(got) != c.want || len(got) > 0 && got[0].Rule == "" {
+		if policyrules.Clearings(got) != c.want || len(got) > 0 && got[0].Rule == "" {
 			t.Errorf("got %+v, want %s", got, c.want)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/toolfacts"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
@@ -38,11 +38,11 @@ func (t Tools) selectsNone(selection string) (hint string, none bool) {
 	var values []string
 	for name, takes := range t {
 		takes.Facts.Name = name
-		if takes.Facts.Selects(selection) {
+		if toolfacts.Selects(takes.Facts, selection) {
 			return "", false
 		}
 		if prefix, _, found := strings.Cut(selection, ":"); found {
-			for _, value := range takes.Facts.Values(prefix + ":") {
+			for _, value := range toolfacts.Values(takes.Facts, prefix+":") {
 				values = append(values, prefix+":"+value)
 			}
 		} else {

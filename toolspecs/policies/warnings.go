@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"cel.dev/cel-go/common/ast"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
 )
 
 // Subject is a tool as warnings about rules see it.
@@ -122,7 +122,7 @@ func (s *Set) openClearings() (warnings []Warning) {
 		if len(r.Clears) > 0 && len(r.Approvers) == 0 {
 			warnings = append(warnings, Warning{
 				Message: fmt.Sprintf("an approval by rule %s clears %s, and everyone but the "+
-					"caller may give it", r.Name, api.Clearings(r.Clears)),
+					"caller may give it", r.Name, policyrules.Clearings(r.Clears)),
 				Hint: "name approvers, such as approvers: [{role: approver}]"})
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 )
 
 // Types of values, as toolspecs and JSON Schema name them.
@@ -153,18 +153,18 @@ func (s *Shape) Hide() {
 }
 
 // Mask returns which parts of a value of this shape are sensitive.
-func (s *Shape) Mask() *api.Mask {
+func (s *Shape) Mask() *redaction.Mask {
 	switch {
 	case !s.Hides():
 		return nil
 	case s.sensitive:
-		return &api.Mask{All: true}
+		return &redaction.Mask{All: true}
 	}
-	m := &api.Mask{Items: s.items.Mask()}
+	m := &redaction.Mask{Items: s.items.Mask()}
 	for _, p := range s.properties {
 		if member := p.shape.Mask(); member != nil {
 			if m.Keys == nil {
-				m.Keys = map[string]*api.Mask{}
+				m.Keys = map[string]*redaction.Mask{}
 			}
 			m.Keys[p.name] = member
 		}

@@ -7,16 +7,17 @@ import (
 	"fmt"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/worker"
-
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/buildinfo"
+	"github.com/switchyard/switchyard/internal/core/queues"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
 	"github.com/switchyard/switchyard/worker/host/traffic"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
 )
 
 // maxReported bounds the faults in an answer, in characters. The log has all of them.
@@ -26,7 +27,7 @@ const maxReported = 1000
 // serves and what happened on its lanes.
 func (f *fleet) answerFor(c Config, conn client.Client, tools *folder.Watcher,
 	own registered, requests *traffic.Counter) {
-	w := worker.New(conn, api.WorkerQueue(c.TaskQueue, c.Connection.Identity), worker.Options{
+	w := worker.New(conn, queues.Worker(c.TaskQueue, c.Connection.Identity), worker.Options{
 		DisableWorkflowWorker:              true,
 		MaxConcurrentActivityExecutionSize: 2,
 		MaxConcurrentActivityTaskPollers:   1,
@@ -71,7 +72,7 @@ func (c Config) catalogAnswer(s folder.Status, lanes []string) (api.CatalogAnswe
 		Tools: len(hosted), Loaded: s.Loaded.UTC(),
 	}}
 	if err := s.Err(); err != nil {
-		a.Error = api.ShortenLines(err.Error(), maxReported)
+		a.Error = display.ShortenLines(err.Error(), maxReported)
 	}
 	return a, nil
 }

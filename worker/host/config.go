@@ -12,16 +12,16 @@ import (
 	"slices"
 	"time"
 
-	"go.temporal.io/sdk/client"
-
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/worker/host/deployment"
+	"go.temporal.io/sdk/client"
 )
 
 // Config configures a worker. The zero value of a field selects its default.
@@ -228,7 +228,7 @@ func (c Config) numberFaults() (faults []error) {
 func (c Config) laneFaults() []error {
 	var faults []error
 	for i, lane := range c.Lanes {
-		if err := api.CheckLaneName(lane); err != nil {
+		if err := lanerules.CheckName(lane); err != nil {
 			faults = append(faults, fmt.Errorf("Config.Lanes[%d]: %w", i, err))
 		}
 		if slices.Index(c.Lanes, lane) < i {

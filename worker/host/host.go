@@ -12,11 +12,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/client"
-	tlog "go.temporal.io/sdk/log"
-	"go.temporal.io/sdk/worker"
-
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/activities/models/anthropic"
@@ -26,6 +21,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/buildinfo"
 	"github.com/switchyard/switchyard/internal/connection"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
@@ -36,6 +32,10 @@ import (
 	"github.com/switchyard/switchyard/worker/host/tasksize"
 	"github.com/switchyard/switchyard/worker/host/traffic"
 	"github.com/switchyard/switchyard/workflows"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	tlog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
 )
 
 // Run serves what c configures until ctx ends. It then stops gracefully: it takes no new work, and
@@ -198,7 +198,7 @@ func (c Config) connect(ctx context.Context, registry *prometheus.Registry,
 func (c Config) explain(ctx context.Context, err error) error {
 	return connection.Server{Options: c.Connection, Start: "starter dev",
 		Create: "starter setup --create-namespace --namespace " +
-			api.ShellWord(c.Connection.Namespace)}.Explain(ctx, err)
+			display.ShellWord(c.Connection.Namespace)}.Explain(ctx, err)
 }
 
 func (c Config) tellReady(catalog *toolspecs.Catalog, lanes []string, metrics string) {

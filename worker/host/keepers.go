@@ -8,13 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
-
-	"github.com/switchyard/switchyard/api"
 )
 
 const (
@@ -57,7 +57,7 @@ func (k *keepers) keep(lane api.Lane) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	before, known := k.lanes[lane.Name]
-	if known && before.Groups() == lane.Groups() {
+	if known && lanerules.DescribeGroups(before) == lanerules.DescribeGroups(lane) {
 		k.lanes[lane.Name] = lane
 		return
 	}
@@ -116,7 +116,8 @@ func (k *keepers) lookAtAll(ctx context.Context) bool {
 			continue
 		}
 		k.mu.Lock()
-		if known, ok := k.lanes[lane.Name]; ok && known.Groups() == lane.Groups() {
+		if known, ok := k.lanes[lane.Name]; ok &&
+			lanerules.DescribeGroups(known) == lanerules.DescribeGroups(lane) {
 			delete(k.pending, lane.Name)
 		}
 		k.mu.Unlock()
@@ -137,7 +138,7 @@ func (k *keepers) look(ctx context.Context, lane api.Lane, pending bool) error {
 	info := described.GetWorkflowExecutionInfo()
 	switch {
 	case info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
-		if !pending || k.goesBy(info) == lane.Groups() {
+		if !pending || k.goesBy(info) == lanerules.DescribeGroups(lane) {
 			return nil
 		}
 		return k.conn.SignalWorkflow(ctx, id, "", api.ConfigureLaneSignal, lane)
@@ -149,7 +150,7 @@ func (k *keepers) look(ctx context.Context, lane api.Lane, pending bool) error {
 		WorkflowTaskTimeout:      api.WorkflowTaskTimeout,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            "assigns the slots of the lane " + lane.Name + " with workers",
-		Memo:                     map[string]any{api.HoldersMemo: lane.Groups()},
+		Memo:                     map[string]any{api.HoldersMemo: lanerules.DescribeGroups(lane)},
 	}, api.LaneSlotsWorkflow, api.KeeperInput{Lane: lane, Base: k.config.TaskQueue})
 	return err
 }

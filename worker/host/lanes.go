@@ -9,15 +9,16 @@ import (
 	"sync"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/worker"
-
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/worker"
 )
 
 // laneFleet serves the configured lanes and applies changes of the configuration. The general lane
@@ -163,14 +164,14 @@ func (f *laneFleet) duties(lane api.Lane, before []*laneWorker) (all []duty) {
 	case lane.Limited():
 		all = append(all, duty{kind: dutySlots, queue: lane.Queue})
 	case lane.Name != api.LaneGeneral:
-		all = append(all, duty{kind: dutyCalls, queue: lane.TaskQueue(f.config.TaskQueue, ""),
+		all = append(all, duty{kind: dutyCalls, queue: lanerules.TaskQueue(lane, f.config.TaskQueue, ""),
 			rate: lane.Rate})
 	}
 	// After the last bypass rule is removed, calls that bypassed the lane may still be retried.
 	if len(lane.Bypass) > 0 || slices.ContainsFunc(before, func(w *laneWorker) bool {
 		return w.duty.kind == dutyBypass
 	}) {
-		all = append(all, duty{kind: dutyBypass, queue: api.BypassQueue(f.config.TaskQueue,
+		all = append(all, duty{kind: dutyBypass, queue: queues.Bypass(f.config.TaskQueue,
 			lane.Name)})
 	}
 	if f.hostsInstances(lane.Name) || slices.ContainsFunc(before, func(w *laneWorker) bool {
@@ -221,7 +222,7 @@ func (f *laneFleet) failedLane(lane api.Lane) func(error) {
 func (f *laneFleet) slotsWorker(lane api.Lane) worker.Worker {
 	o := f.options(lane.Name, f.failedLane(lane))
 	o.MaxConcurrentActivityTaskPollers = 1
-	w := worker.New(f.conn, api.SlotsQueue(f.config.TaskQueue, lane.Name), o)
+	w := worker.New(f.conn, queues.Slots(f.config.TaskQueue, lane.Name), o)
 	w.RegisterActivityWithOptions(f.actions.Slots.Serve,
 		activity.RegisterOptions{Name: api.ServeSlotsActivity})
 	return w
@@ -233,7 +234,7 @@ func (f *laneFleet) slotsWorker(lane api.Lane) worker.Worker {
 func (f *laneFleet) instancesWorker(lane api.Lane) worker.Worker {
 	o := f.options(lane.Name, f.failedLane(lane))
 	o.MaxConcurrentActivityExecutionSize, o.MaxConcurrentActivityTaskPollers = f.config.Instances, 1
-	w := worker.New(f.conn, api.InstanceHostQueue(f.config.TaskQueue, lane.Name), o)
+	w := worker.New(f.conn, queues.InstanceHostQueue(f.config.TaskQueue, lane.Name), o)
 	w.RegisterActivityWithOptions(f.actions.Instances.HostInstance,
 		activity.RegisterOptions{Name: api.HostInstanceActivity})
 	w.RegisterDynamicActivity(f.actions.Tool, activity.DynamicRegisterOptions{})

@@ -15,14 +15,14 @@ import (
 	"syscall"
 	"time"
 
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/worker"
-
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/buildinfo"
 	"github.com/switchyard/switchyard/internal/connection"
 	"github.com/switchyard/switchyard/internal/healthcheck"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/payloads"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
 )
 
 // The exit codes of a worker.
@@ -286,7 +286,7 @@ func printUsage(stderr io.Writer, set *flag.FlagSet) {
 
 // wrongUsage prints a fault of the command line.
 func wrongUsage(stderr io.Writer, text string) error {
-	fmt.Fprintf(stderr, "worker: %s; see %s --help\n", text, api.ShellWord(os.Args[0]))
+	fmt.Fprintf(stderr, "worker: %s; see %s --help\n", text, display.ShellWord(os.Args[0]))
 	return errUsage
 }
 

@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	"go.temporal.io/sdk/client"
-
-	"github.com/switchyard/switchyard/api"
 )
 
 // sdkBuckets are the histogram buckets of the SDK's timers, in seconds.
@@ -158,7 +157,7 @@ func (t timer) Record(d time.Duration) { t.Observe(d.Seconds()) }
 // queueLabel returns the label of a task queue in metrics: its name, and one label for the queues
 // of all instances, because these are unbounded.
 func queueLabel(queue string) string {
-	if api.IsInstanceQueue(queue) {
+	if queues.IsInstance(queue) {
 		return "instance"
 	}
 	return queue

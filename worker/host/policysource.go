@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
@@ -24,7 +25,7 @@ func (p *policySource) inForce() *api.PoliciesInForce {
 	fault, _ := p.fault.Load().(string)
 	set := p.current()
 	return &api.PoliciesInForce{File: p.file, Rules: set.Len(), Digest: set.FileDigest(),
-		Error: api.ShortenLines(fault, maxReported)}
+		Error: display.ShortenLines(fault, maxReported)}
 }
 
 func noPolicies() *policySource {

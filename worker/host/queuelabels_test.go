@@ -6,8 +6,9 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
+	"github.com/switchyard/switchyard/internal/core/queues"
 )
 
 func TestQueueLabels_AreBounded(t *testing.T) {
@@ -19,8 +20,8 @@ func TestQueueLabels_AreBounded(t *testing.T) {
 		worker.WithTags(map[string]string{"namespace": "n"}).Counter("polls").Inc(1)
 	}
 	for i := range 1000 {
-		poll(api.InstanceQueue("yard", "android", fmt.Sprint("run-", i), "probe"))
-		poll(android.TaskQueue("yard", fmt.Sprint("device ", i)))
+		poll(queues.Instance("yard", "android", fmt.Sprint("run-", i), "probe"))
+		poll(lanerules.TaskQueue(android, "yard", fmt.Sprint("device ", i)))
 	}
 	for _, queue := range []string{"yard", "yard/http", "yard/slots/android"} {
 		poll(queue)
@@ -33,7 +34,7 @@ func TestQueueLabels_AreBounded(t *testing.T) {
 		`polls_total{namespace="n",task_queue="yard"} 1`,
 	)
 	_, body := server.get(t, "/metrics")
-	if series := strings.Count(body, "\npolls_total{"); series != 4+api.KeyQueues {
+	if series := strings.Count(body, "\npolls_total{"); series != 4+lanerules.KeyQueues {
 		t.Errorf("there are %d series:\n%s", series, body)
 	}
 }

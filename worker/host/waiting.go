@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -15,8 +17,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/worker"
-
-	"github.com/switchyard/switchyard/api"
 )
 
 const (
@@ -84,7 +84,7 @@ func (c Config) observeRuns(ctx context.Context, conn client.Client,
 	}
 	open := newOpenRuns(conn, c.Connection.Namespace, c.Connection.DataConverter)
 	registry.MustRegister(open)
-	w := worker.New(conn, api.BacklogQueue(c.TaskQueue), worker.Options{
+	w := worker.New(conn, queues.Backlog(c.TaskQueue), worker.Options{
 		DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: 1,
 		MaxConcurrentActivityTaskPollers: 1, WorkerStopTimeout: lookStop,
 	})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/tool"
 )
@@ -144,7 +145,7 @@ func newRequest(ctx context.Context, in httpRequestInput) (*http.Request, error)
 		return nil, invalid("url", "%v", err)
 	}
 	req.Header.Set("User-Agent", "switchyard")
-	if call, ok := api.ContextOf(ctx); ok && !outbound.Safe(method) {
+	if call, ok := callcontext.From(ctx); ok && !outbound.Safe(method) {
 		req.Header.Set("Idempotency-Key", call.Key)
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Headers)) {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // target is a server with an answer for every case; it counts requests.
@@ -74,7 +76,7 @@ func loopback() Config {
 
 func TestHTTP_SendsTheRequestAndReturnsTheWholeResponse(t *testing.T) {
 	s := newTarget(t)
-	ctx := api.WithCallContext(t.Context(), api.CallContext{Key: "run/1.1"})
+	ctx := callcontext.With(t.Context(), api.CallContext{Key: "run/1.1"})
 	cases := []struct {
 		handler string
 		args    map[string]any
@@ -97,7 +99,7 @@ func TestHTTP_SendsTheRequestAndReturnsTheWholeResponse(t *testing.T) {
 			t.Errorf("%v: %v", c.args, err)
 			continue
 		}
-		want, _ := api.EncodeJSON(c.want)
+		want, _ := jsonvalue.Encode(c.want)
 		if got := string(answer.Output); !strings.Contains(got, `"body":`+string(want)) ||
 			!strings.Contains(got, `"status":200`) || !strings.Contains(got, `"X-Two":"a, b"`) {
 			t.Errorf("%v: got %s", c.args, got)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 func TestString_ComputesEveryOperation(t *testing.T) {
@@ -60,7 +61,7 @@ func TestString_ComputesEveryOperation(t *testing.T) {
 	}
 	for _, c := range cases {
 		out, _, e := outputOf[stringOutput](t, Config{}, "string", c.args)
-		got := api.TextOf(out.Result)
+		got := jsonvalue.Text(out.Result)
 		if e != nil || !sameJSON(got, c.want) {
 			t.Errorf("%v: got %s, %v; want %s", c.args, got, e, c.want)
 		}
@@ -69,12 +70,12 @@ func TestString_ComputesEveryOperation(t *testing.T) {
 
 // sameJSON compares texts, as JSON values if both are JSON.
 func sameJSON(a, b string) bool {
-	x, errX := api.DecodeJSON([]byte(a))
-	y, errY := api.DecodeJSON([]byte(b))
+	x, errX := jsonvalue.Decode([]byte(a))
+	y, errY := jsonvalue.Decode([]byte(b))
 	if errX != nil || errY != nil {
 		return a == b
 	}
-	return api.TextOf(x) == api.TextOf(y)
+	return jsonvalue.Text(x) == jsonvalue.Text(y)
 }
 
 func TestString_RejectsWrongArgumentsAndUnboundedResults(t *testing.T) {
@@ -119,7 +120,7 @@ func TestString_MatchesInLinearTime(t *testing.T) {
 	args := map[string]any{"operation": "regex_match", "text": strings.Repeat("a", 50_000) + "!",
 		"pattern": `^(a+)+$`}
 	if out, _, e := outputOf[stringOutput](t, Config{}, "string", args); e != nil ||
-		api.TextOf(out.Result) != "[]" {
+		jsonvalue.Text(out.Result) != "[]" {
 		t.Errorf("got %v, %v", out, e)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor/function"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/cases"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -24,7 +25,7 @@ func execute(ctx context.Context, t *testing.T, all []tool.Function, handler str
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := api.EncodeJSON(args)
+	data, err := jsonvalue.Encode(args)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -64,10 +65,10 @@ func (b *Run) Lend(ctx workflow.Context, own, share api.Limits) api.Limits {
 		Repeats:    own.Repeats,
 		OnReached:  own.OnReached,
 		AskTimeout: own.AskTimeout,
-		Calls:      api.LowerLimit(own.Calls, share.Calls),
-		Tokens:     api.LowerLimit(own.Tokens, share.Tokens),
-		Cost:       api.LowerLimit(own.Cost, share.Cost),
-		WallTime:   api.LowerLimit(own.WallTime, b.WallTimeLeft(ctx)),
+		Calls:      policyrules.LowerLimit(own.Calls, share.Calls),
+		Tokens:     policyrules.LowerLimit(own.Tokens, share.Tokens),
+		Cost:       policyrules.LowerLimit(own.Cost, share.Cost),
+		WallTime:   policyrules.LowerLimit(own.WallTime, b.WallTimeLeft(ctx)),
 	}
 }
 

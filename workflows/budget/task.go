@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/workflows/smallmap"
 	"go.temporal.io/sdk/workflow"
 )
@@ -190,10 +191,11 @@ func (t *Task) Begin(ctx workflow.Context, n int) (end func(size int), err error
 // DecisionsSize returns about how many bytes the decisions of admission are recorded with.
 func DecisionsSize(decisions []api.AdmissionDecision) (size int) {
 	for _, v := range decisions {
-		size += api.JSONSize(v.Arguments) + api.TextSize(v.Prompt) + api.TextSize(v.Question) +
+		size += jsonvalue.PayloadSize(v.Arguments) + jsonvalue.TextSize(v.Prompt) +
+			jsonvalue.TextSize(v.Question) +
 			overhead/4 + detailsSize(v)
 		if v.Result != nil {
-			size += api.JSONSize(v.Result.Output)
+			size += jsonvalue.PayloadSize(v.Result.Output)
 		}
 	}
 	return size
@@ -202,7 +204,7 @@ func DecisionsSize(decisions []api.AdmissionDecision) (size int) {
 // detailsSize returns the size of the parts of a decision that most decisions do not have.
 func detailsSize(v api.AdmissionDecision) (size int) {
 	for _, note := range v.Notes {
-		size += api.TextSize(note)
+		size += jsonvalue.TextSize(note)
 	}
 	if v.Error != nil {
 		size += encoded(v.Error)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // Of the bytes that fill the model's window, the latest turns, the task and the summary take so
@@ -135,7 +136,7 @@ func CutWithin(text string, limit int, why string) string {
 	if len(text) <= limit {
 		return text
 	}
-	return api.CutText(text, limit, why)
+	return display.Cut(text, limit, why)
 }
 
 // perMessage is about what a message, and each of its calls, takes besides its texts.

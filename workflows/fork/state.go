@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // Source is the run that is forked.
@@ -104,7 +105,7 @@ func (o *Observer) beginTurn(s *api.ForkState, turn int, call string) ([]api.Cal
 	n := slices.IndexFunc(answer.Calls, func(c api.Call) bool { return c.ID == call })
 	if n < 0 {
 		return nil, fmt.Errorf("turn %d has no call %s; it has %s", turn, call,
-			api.Plural(len(answer.Calls), "call"))
+			display.Plural(len(answer.Calls), "call"))
 	}
 	s.Messages = append(s.Messages, answer)
 	for _, c := range answer.Calls[:n] {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -22,7 +23,7 @@ const (
 // workers of the tool's lane. The caller sets the activity's ID and summary.
 func HostOptions(tool api.Tool, base string) workflow.ActivityOptions {
 	options := onceHosted(tool)
-	options.TaskQueue = api.InstanceHostQueue(base, tool.Lane)
+	options.TaskQueue = queues.InstanceHostQueue(base, tool.Lane)
 	options.ScheduleToStartTimeout = tool.HostWithin.Std()
 	if tool.OnLoss == api.OnLossRecreate {
 		options.RetryPolicy = &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond,

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	"github.com/switchyard/switchyard/workflows/failure"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -127,7 +130,7 @@ func lost(why string) *api.Error {
 func (k *instance) start(ctx workflow.Context) {
 	k.hosts++
 	base, tool, request := workflow.GetInfo(ctx).TaskQueueName, k.in.Tool, k.in.Host
-	k.hostID = api.InstanceHostID(request.Name(), k.hosts)
+	k.hostID = queues.InstanceHostID(request.Name(), k.hosts)
 	options := HostOptions(tool, base)
 	options.ScheduleToStartTimeout = k.hostWithin()
 	if request.Adopt {
@@ -196,7 +199,7 @@ func (k *instance) learn(ctx workflow.Context) {
 	k.removeEnded(ctx)
 	if late := k.in.Users[min(maxUsers, len(k.in.Users)):]; len(late) > 0 {
 		k.in.Users = k.in.Users[:maxUsers:maxUsers]
-		k.inform(ctx, late, api.InstanceProgress{}, api.NotJoined(0, k.in.Host.Name(),
+		k.inform(ctx, late, api.InstanceProgress{}, failures.NotJoined(0, k.in.Host.Name(),
 			fmt.Sprintf("%d runs use it; call it again when one of them has ended", maxUsers)))
 	}
 }
@@ -258,7 +261,7 @@ func (k *instance) failed(ctx workflow.Context, f api.ActivityFailure, adopted b
 		}
 		return nil, len(k.in.Users) > 0
 	}
-	fault, why := f.InstanceHostError(k.in.Tool, adopted)
+	fault, why := failures.InstanceHostError(f, k.in.Tool, adopted)
 	if why == "" {
 		return fault, false
 	}
@@ -273,7 +276,7 @@ func (k *instance) failed(ctx workflow.Context, f api.ActivityFailure, adopted b
 
 // notHosted reports whether no worker has taken the host that failed.
 func (k *instance) notHosted(f api.ActivityFailure) bool {
-	if f.HostNeverStarted() {
+	if failures.HostNeverStarted(f) {
 		return true
 	}
 	waited := f.Timeout == api.TimeoutScheduleToStart && k.in.Tool.HostWithin == 0
@@ -314,7 +317,7 @@ func (k *instance) inform(ctx workflow.Context, users []api.InstanceUser,
 
 // mayClose rejects requests to close an instance that no worker hosts.
 func (k *instance) mayClose(_ workflow.Context, r api.CloseInstance) error {
-	e := r.Check()
+	e := people.CheckClose(r)
 	if e == nil && (k.closing != nil || k.hosted == nil || k.hosted.IsReady()) {
 		e = &api.ControlError{Type: api.NoInstance,
 			Message: "the conversation has no open instance of that name"}
@@ -324,7 +327,7 @@ func (k *instance) mayClose(_ workflow.Context, r api.CloseInstance) error {
 
 // close closes the instance on a person's request.
 func (k *instance) close(ctx workflow.Context, r api.CloseInstance) error {
-	k.closing = &api.InstanceClosing{Why: "the last one was " + r.Note()}
+	k.closing = &api.InstanceClosing{Why: "the last one was " + people.CloseNote(r)}
 	ctx, k.stop = workflow.WithCancel(workflow.WithActivityOptions(ctx,
 		workflow.ActivityOptions{
 			TaskQueue:           k.in.Host.Queue,

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/workflows/keeper"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
@@ -179,7 +180,7 @@ func TestInstance_DropsRunsThatHaveEnded(t *testing.T) {
 	for n := range users {
 		users[n] = api.InstanceUser{WorkflowID: fmt.Sprint("run-", n), Ticket: fmt.Sprint(n)}
 	}
-	full := api.NotJoined(0, "counter", "500 runs use it; call it again when one of them has ended")
+	full := failures.NotJoined(0, "counter", "500 runs use it; call it again when one of them has ended")
 	for name, test := range map[string]struct {
 		ended    map[string]bool
 		searches int

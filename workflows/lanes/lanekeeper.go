@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -88,7 +90,7 @@ func (k *keeper) fence(ctx workflow.Context) int64 {
 // included.
 func (k *keeper) offerGroup(ctx workflow.Context, lane api.Lane, group int) {
 	options := workflow.ActivityOptions{
-		TaskQueue:           api.SlotsQueue(k.in.Base, lane.Name),
+		TaskQueue:           queues.Slots(k.in.Base, lane.Name),
 		StartToCloseTimeout: groupTimeout,
 		HeartbeatTimeout:    cmp.Or(lane.Lease, api.DefaultLease).Std(),
 		WaitForCancellation: true,
@@ -116,8 +118,8 @@ func (k *keeper) offerGroup(ctx workflow.Context, lane api.Lane, group int) {
 // returns the error of a cancelled ctx.
 func (k *keeper) await(ctx workflow.Context) error {
 	changed := workflow.GetSignalChannel(ctx, api.ConfigureLaneSignal)
-	offered := k.in.Lane.Groups()
-	for k.in.Lane.Groups() == offered {
+	offered := lanerules.DescribeGroups(k.in.Lane)
+	for lanerules.DescribeGroups(k.in.Lane) == offered {
 		if workflow.Await(ctx, func() bool { return changed.Len() > 0 }) != nil {
 			break // it is cancelled
 		}
@@ -141,13 +143,13 @@ func (k *keeper) await(ctx workflow.Context) error {
 // learn reads the pending configurations and keeps the last one. It reports its division at once,
 // also while calls of the old groups run: a worker with the old division then asks for it again.
 func (k *keeper) learn(ctx workflow.Context, changed workflow.ReceiveChannel) {
-	before := k.in.Lane.Groups()
+	before := lanerules.DescribeGroups(k.in.Lane)
 	for changed.Len() > 0 {
 		var lane api.Lane // a new value, because omitted rules must be unset
 		changed.Receive(ctx, &lane)
 		k.in.Lane = lane
 	}
-	if now := k.in.Lane.Groups(); now != before {
+	if now := lanerules.DescribeGroups(k.in.Lane); now != before {
 		// It fails only for a value that cannot be encoded.
 		_ = workflow.UpsertMemo(ctx, map[string]any{api.HoldersMemo: now})
 	}

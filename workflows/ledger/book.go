@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 )
 
 // book has the calls of a ledger. It answers from running counts and sums per tool, so that a
@@ -131,7 +132,7 @@ func (b *book) add(e api.LedgerEntry) *call {
 		c.nth = b.calls[n-1].nth + 1
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Args)) {
-		if value, ok := api.Decimal(e.Args[name]); ok {
+		if value, ok := ledgerrules.Decimal(e.Args[name]); ok {
 			c.numbers = append(c.numbers, number{name, value})
 		}
 	}
@@ -247,7 +248,7 @@ func (b *book) lose(c *call) {
 // expire removes the calls that no rule can ask about any more.
 func (b *book) expire(now time.Time) {
 	for _, g := range b.groups {
-		for len(g.ended) > 0 && g.ended[0].Expired(now) {
+		for len(g.ended) > 0 && ledgerrules.IsExpired(g.ended[0].LedgerEntry, now) {
 			c := g.ended[0]
 			g.expired, g.ended = c.upTo, g.ended[1:]
 			b.lose(c)
@@ -270,7 +271,7 @@ func (b *book) overdue(now time.Time) (all []*call) {
 			break
 		}
 		b.work++
-		if !c.gone && c.Expired(now) {
+		if !c.gone && ledgerrules.IsExpired(c.LedgerEntry, now) {
 			all = append(all, c)
 		}
 	}
@@ -374,12 +375,12 @@ func (b *book) excluded(r api.LedgerRequest, entered *call) []*call {
 // ask answers a question about all calls except some.
 func (b *book) ask(q api.LedgerQuery, now time.Time, besides []*call) (r api.LedgerResult) {
 	besides = slices.DeleteFunc(slices.Clone(besides),
-		func(c *call) bool { return !c.Counts(q, now) })
+		func(c *call) bool { return !ledgerrules.Counts(c.LedgerEntry, q, now) })
 	b.work += questionCost + len(b.groups) + len(besides)
 	r.Count = -len(besides)
 	sum := new(big.Rat)
 	for _, g := range b.groups {
-		if !q.Concerns(g.tool) {
+		if !ledgerrules.Concerns(q, g.tool) {
 			continue
 		}
 		from := g.since(q.Within, now)
@@ -393,7 +394,7 @@ func (b *book) ask(q api.LedgerQuery, now time.Time, besides []*call) (r api.Led
 		r.Sum = subtract(sum, q.Fields[0], besides).RatString()
 	case api.LedgerPast:
 		if r.Count > api.MaxLedgerCalls {
-			return api.TooManyLedgerCalls(r.Count)
+			return ledgerrules.TooManyCalls(r.Count)
 		}
 		r.Calls = b.past(q, now, besides)
 	case api.LedgerCount:
@@ -417,7 +418,7 @@ func subtract(sum *big.Rat, name string, calls []*call) *big.Rat {
 func (b *book) past(q api.LedgerQuery, now time.Time, besides []*call) (list []api.LedgerCall) {
 	var calls []*call
 	for _, g := range b.groups {
-		if q.Concerns(g.tool) {
+		if ledgerrules.Concerns(q, g.tool) {
 			calls = append(calls, g.running...)
 			calls = append(calls, g.ended[g.since(q.Within, now):]...)
 		}
@@ -427,7 +428,7 @@ func (b *book) past(q api.LedgerQuery, now time.Time, besides []*call) (list []a
 	slices.SortFunc(besides, func(x, y *call) int { return x.nth - y.nth })
 	for _, c := range calls {
 		if i := place(besides, c); i == len(besides) || besides[i] != c {
-			list = append(list, c.Listed(q))
+			list = append(list, ledgerrules.List(c.LedgerEntry, q))
 		}
 	}
 	return list

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 )
 
 // plainBook counts calls by looking at each of them.
@@ -26,7 +27,7 @@ func (b plainBook) answer(r api.LedgerRequest, now time.Time) (all []api.LedgerR
 	others := slices.DeleteFunc(slices.Clone(b[:before]),
 		func(e api.LedgerEntry) bool { return e.Run == r.Run && e.Call == r.Call })
 	for _, q := range r.Queries {
-		all = append(all, api.AskLedger(others, q, now))
+		all = append(all, ledgerrules.Ask(others, q, now))
 	}
 	return all
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -110,7 +111,7 @@ func (l *ledger) wait(ctx workflow.Context) error {
 func (l *ledger) retention(now time.Time) time.Duration {
 	left := max(idle, l.book.retention(now))
 	for _, u := range l.state.Spent {
-		_, next := u.Period.Bounds(u.Start)
+		_, next := ledgerrules.PeriodBounds(u.Period, u.Start)
 		left = max(left, next.Sub(now))
 	}
 	if n := len(l.state.Dropped); n > 0 {
@@ -132,7 +133,7 @@ func (l *ledger) learn(now time.Time) {
 	}
 	l.book.expire(now)
 	l.state.Spent = slices.DeleteFunc(l.state.Spent,
-		func(u api.PeriodUsage) bool { return u.Over(now) })
+		func(u api.PeriodUsage) bool { return ledgerrules.Exceeds(u, now) })
 }
 
 // note remembers an ID.
@@ -171,7 +172,7 @@ func (l *ledger) spend(news api.LedgerNews, now time.Time) {
 
 // add adds what a model step used to the present period.
 func (l *ledger) add(period api.Period, used api.StepUsage, now time.Time) {
-	start, _ := period.Bounds(now)
+	start, _ := ledgerrules.PeriodBounds(period, now)
 	i := slices.IndexFunc(l.state.Spent, func(u api.PeriodUsage) bool {
 		return u.Period == period && u.Start.Equal(start)
 	})

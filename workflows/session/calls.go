@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/workflows/turn"
 )
 
@@ -183,7 +184,7 @@ func (c *Calls) Asker(id string) *api.Caller {
 
 // shared returns a caller, which is that of earlier calls if it is equal.
 func (c *Calls) shared(who api.Caller) *api.Caller {
-	data, _ := api.EncodeJSON(who) // it comes from JSON
+	data, _ := jsonvalue.Encode(who) // it comes from JSON
 	text := string(data)
 	for _, known := range c.callers {
 		if known.text == text {

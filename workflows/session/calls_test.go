@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 )
 
 var now = time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
@@ -117,7 +118,7 @@ func TestCalls_KeysAreThoseOfOneCall(t *testing.T) {
 		"done":          {nil, false},
 		"unknown":       {api.Errorf(api.ErrOutcomeUnknown, "lost"), false},
 		"failed":        {api.Errorf(api.ErrExecution, "no"), false},
-		"cancelled":     {api.CancelledBeforeStart(), true},
+		"cancelled":     {failures.CancelledBeforeStart(), true},
 		"queue is full": {&api.Error{Type: api.ErrQueueFull, Phase: api.PhasePreExecution}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

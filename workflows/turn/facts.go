@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
 	"github.com/switchyard/switchyard/workflows/smallmap"
 )
 
@@ -197,7 +198,7 @@ func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
 		p.Failed++
 	}
 	s.calls.Set(out.Tool, p)
-	emitted := out.EmittedOf(t.Emits)
+	emitted := policyrules.Emitted(out, t.Emits)
 	s.Label(emitted)
 	s.Log.end(out, emitted, s.Labels)
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/batches"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // Bounds of the calls that a run keeps for policies: how many, their arguments and results in
@@ -107,7 +109,7 @@ func (l *Log) refuse(c api.Call) {
 func (l *Log) end(out api.CallOutcome, emitted, labels []string) {
 	entry := l.take(out.ID, out.Tool, labels)
 	if out.Result != nil && len(out.Result.Parts) > 0 {
-		out = out.PartOf(out.ID)
+		out = batches.Part(out, out.ID)
 	}
 	entry.Status, entry.Labels = api.CallCompleted, union(entry.Labels, emitted)
 	if out.Error != nil {
@@ -117,10 +119,10 @@ func (l *Log) end(out api.CallOutcome, emitted, labels []string) {
 	case l.Keep == nil || !l.Keep():
 		entry.NotKept = true
 	case out.Error != nil:
-		entry.Text = api.Shorten(out.Error.Message, maxLoggedCall)
+		entry.Text = display.Shorten(out.Error.Message, maxLoggedCall)
 	case out.Result == nil:
 	case len(out.Result.Output) > maxLoggedCall:
-		entry.Text = api.Shorten(string(out.Result.Output), maxLoggedCall)
+		entry.Text = display.Shorten(string(out.Result.Output), maxLoggedCall)
 	default:
 		entry.Result = out.Result.Output
 	}

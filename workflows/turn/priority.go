@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -25,15 +26,16 @@ const shortRun = 8
 
 func NewPriority(ctx workflow.Context, in *api.RunInput, origin api.Origin) Priority {
 	own := workflow.GetInfo(ctx).Priority
-	r := Priority{own: own, Run: api.RunPriority(in.Priority, own.PriorityKey),
-		caller: api.FairnessKey(string(origin.Caller.Type) + "/" + origin.Caller.ID)}
+	r := Priority{own: own, Run: lanerules.RunPriority(in.Priority, own.PriorityKey),
+		caller: lanerules.FairnessKey(string(origin.Caller.Type) + "/" + origin.Caller.ID)}
 	switch {
 	case in.Parent != nil:
 		r.Conversation = in.Parent.Fairness
 	case in.Session != nil: // all sessions of a caller share
 		r.Conversation = r.caller
 	}
-	r.Conversation = cmp.Or(r.Conversation, api.FairnessKey(origin.Conversation), own.FairnessKey,
+	r.Conversation = cmp.Or(r.Conversation, lanerules.FairnessKey(origin.Conversation),
+		own.FairnessKey,
 		origin.Run[:min(shortRun, len(origin.Run))])
 	return r
 }
@@ -41,11 +43,11 @@ func NewPriority(ctx workflow.Context, in *api.RunInput, origin api.Origin) Prio
 // Call returns the priority of the activity of a call. On a keyed lane the server shares between
 // keys, and the worker between the calls of a key.
 func (r Priority) Call(c api.Call, t api.Tool, route api.Route) temporal.Priority {
-	priority, fairness := api.PriorityOf(c, r.Run, t), r.Fairness(route)
+	priority, fairness := lanerules.CallPriority(c, r.Run, t), r.Fairness(route)
 	if route.FIFO {
 		priority = api.PriorityNormal
 	} else if route.Key != "" {
-		fairness = api.FairnessKey(route.Key)
+		fairness = lanerules.FairnessKey(route.Key)
 	}
 	if c.OfRun() { // such as compensations, which must not wait for what they compensate
 		priority = api.PriorityUrgent
@@ -72,7 +74,8 @@ func (r Priority) Step(route api.Route) temporal.Priority {
 // beyond returns what differs from what the workflow's own priority gives anyway.
 func (r Priority) beyond(priority api.Priority, fairness string) temporal.Priority {
 	var more temporal.Priority
-	if level := priority.Level(); level != cmp.Or(r.own.PriorityKey, api.PriorityNormal.Level()) {
+	if level := lanerules.PriorityLevel(priority); level != cmp.Or(r.own.PriorityKey,
+		lanerules.PriorityLevel(api.PriorityNormal)) {
 		more.PriorityKey = level
 	}
 	if fairness != r.own.FairnessKey {

@@ -1,6 +1,10 @@
 package turn
 
-import "github.com/switchyard/switchyard/api"
+import (
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/planrules"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
+)
 
 // Results are the outcomes of a plan's calls, by the index of the call. A result is kept only as
 // long as the arguments of another call or the run's output will have it: a plan of thousands of
@@ -27,11 +31,11 @@ func NewResults(calls []api.PlanCall, output any) *Results {
 		r.Index[c.ID] = i
 	}
 	for i, c := range calls {
-		for _, ref := range c.References() {
+		for _, ref := range planrules.References(c) {
 			r.use(i, ref)
 		}
 	}
-	api.ResolvedSize(output, func(ref api.Reference) int {
+	planrules.ResolvedSize(output, func(ref planrules.Reference) int {
 		r.uses[r.Index[ref.ID]]++
 		return 0
 	})
@@ -39,7 +43,7 @@ func NewResults(calls []api.PlanCall, output any) *Results {
 }
 
 // use notes that the arguments of call i have a reference.
-func (r *Results) use(i int, ref api.Reference) {
+func (r *Results) use(i int, ref planrules.Reference) {
 	used := r.Index[ref.ID]
 	r.references[i] = append(r.references[i], used)
 	r.uses[used]++
@@ -85,7 +89,7 @@ func (r *Results) Lookup(id string) (any, bool) {
 	if result == nil {
 		return nil, false
 	}
-	value, err := api.DecodeJSON(result.Output)
+	value, err := jsonvalue.Decode(result.Output)
 	if err != nil {
 		value = string(result.Output)
 	}
@@ -96,7 +100,7 @@ func (r *Results) Lookup(id string) (any, bool) {
 // Size returns about how many bytes a value has once its references are resolved. It encodes parts
 // of results only if the whole results would be too large.
 func (r *Results) Size(value any) int {
-	whole := api.ResolvedSize(value, func(ref api.Reference) int {
+	whole := planrules.ResolvedSize(value, func(ref planrules.Reference) int {
 		if result := r.Of(ref.ID); result != nil {
 			return len(result.Output)
 		}
@@ -106,11 +110,11 @@ func (r *Results) Size(value any) int {
 		return whole
 	}
 	sizes := map[string]int{}
-	return api.ResolvedSize(value, func(ref api.Reference) int {
+	return planrules.ResolvedSize(value, func(ref planrules.Reference) int {
 		size, known := sizes[ref.String()]
 		if !known {
-			part, _ := api.Resolve(ref.String(), r.Lookup)
-			data, _ := api.EncodeJSON(part)
+			part, _ := planrules.Resolve(ref.String(), r.Lookup)
+			data, _ := jsonvalue.Encode(part)
 			size = len(data)
 			sizes[ref.String()] = size
 		}

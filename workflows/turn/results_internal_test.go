@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 )
 
 func TestResults_KeepAResultAsLongAsAReferenceNeedsIt(t *testing.T) {
@@ -54,7 +55,7 @@ func TestResults_DropAResultThatOnlyCallsReferToWhichAreNotMade(t *testing.T) {
 		{ID: "b", Arguments: json.RawMessage(`{"x": "${a.name} ${a.age}"}`)}}, nil)
 	r.End(0, api.CallOutcome{ID: "a", Result: &api.Result{Output: json.RawMessage(`{}`)}})
 	r.Resolved(1)
-	r.End(1, api.CallOutcome{ID: "b", Error: api.CancelledBeforeStart()})
+	r.End(1, api.CallOutcome{ID: "b", Error: failures.CancelledBeforeStart()})
 	if r.Of("a") != nil || r.Outcomes[1].Error == nil {
 		t.Errorf("the outcomes are %+v, want no result and the error", r.Outcomes)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/planrules"
 	"pgregory.net/rapid"
 )
 
@@ -137,10 +138,10 @@ func TestPlanOrder_RunsDependenciesFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slots := drawSlots(t)
 		plan := drawPlan(t, slots)
-		if problems := plan.Check(); len(slots) > 0 && len(problems) > 0 {
+		if problems := planrules.Check(plan); len(slots) > 0 && len(problems) > 0 {
 			t.Fatalf("the plan is not valid: %v", problems)
 		}
-		calls := plan.Sorted()
+		calls := planrules.Sort(plan)
 		sorted, needs, index := make([]Slot, len(calls)), make([][]int, len(calls)),
 			map[string]int{}
 		for i, c := range calls {
@@ -150,7 +151,7 @@ func TestPlanOrder_RunsDependenciesFirst(t *testing.T) {
 				t.Fatal(err)
 			}
 			sorted[i] = slots[at]
-			for _, need := range c.Needs() {
+			for _, need := range planrules.Needs(c) {
 				needs[i] = append(needs[i], index[need])
 			}
 		}
@@ -158,7 +159,7 @@ func TestPlanOrder_RunsDependenciesFirst(t *testing.T) {
 		for j, c := range calls {
 			earliest := 0
 			for i, before := range calls {
-				needed := slices.Contains(c.Needs(), before.ID)
+				needed := slices.Contains(planrules.Needs(c), before.ID)
 				earlier := i < j && conflict(sorted[i], sorted[j])
 				if needed || earlier {
 					earliest = max(earliest, times[i].end)

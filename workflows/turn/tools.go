@@ -2,6 +2,7 @@ package turn
 
 import (
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
 	"github.com/switchyard/switchyard/workflows/smallmap"
 )
 
@@ -31,6 +32,6 @@ func (t *Tools) Under(name string, plan *api.ExecutionPlan) *api.Tool {
 	if tool := t.Get(name); tool != nil && plan == nil {
 		return tool
 	}
-	bounded := t.Of(name).Under(plan)
+	bounded := policyrules.UnderPlan(t.Of(name), plan)
 	return &bounded
 }

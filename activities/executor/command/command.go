@@ -11,7 +11,9 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/internal/process"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -97,7 +99,7 @@ func (c Executor) program(ctx context.Context, entry *toolspecs.Entry,
 }
 
 func callEnv(ctx context.Context) []string {
-	call, ok := api.ContextOf(ctx)
+	call, ok := callcontext.From(ctx)
 	if !ok {
 		return nil
 	}
@@ -141,11 +143,11 @@ func commandAnswer(entry *toolspecs.Entry, stdout []byte) (executor.Answer, erro
 			"the output was not valid UTF-8; the wrong bytes were replaced by U+FFFD")
 	}
 	if entry.Stdout != "json" {
-		output, err := api.EncodeJSON(string(stdout))
+		output, err := jsonvalue.Encode(string(stdout))
 		answer.Output = output
 		return answer, err
 	}
-	if _, err := api.DecodeJSON(stdout); err != nil {
+	if _, err := jsonvalue.Decode(stdout); err != nil {
 		return executor.Answer{}, api.Errorf(api.ErrInvalidOutput,
 			"the program was to write one JSON value to standard output, but: %v%s", err,
 			process.Quoted("; it wrote: ", stdout[:min(len(stdout), outputHead)]))

@@ -17,7 +17,9 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/internal/test/cases"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -34,7 +36,7 @@ func shell(script string, more ...string) []string {
 func runCommand(t *testing.T, entry toolspecs.Entry, args string) (string, error) {
 	t.Helper()
 	answer, err := Executor{}.Execute(t.Context(), commandSpec(entry), json.RawMessage(args))
-	return api.PlainText(answer.Output), err
+	return jsonvalue.Plain(answer.Output), err
 }
 
 // readPIDs returns the process ids in a file, one per line.
@@ -99,7 +101,7 @@ func TestCommandArgv_PassesEachElementUnchanged(t *testing.T) {
 // The strings pass by argv and by standard input, and return.
 func TestCommand_PassesNaughtyStringsUnchanged(t *testing.T) {
 	for _, s := range cases.NaughtyStrings(t) {
-		args, err := api.EncodeJSON(map[string]string{"text": s})
+		args, err := jsonvalue.Encode(map[string]string{"text": s})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +242,7 @@ func TestCommandArgumentTooLong_IsNotRetried(t *testing.T) {
 func TestCommandInvalidUTF8_IsRepaired(t *testing.T) {
 	answer, err := Executor{}.Execute(t.Context(),
 		commandSpec(toolspecs.Entry{Argv: shell(`printf 'a\377b'`)}), nil)
-	if err != nil || api.PlainText(answer.Output) != "a\uFFFDb" || len(answer.Notes) != 1 {
+	if err != nil || jsonvalue.Plain(answer.Output) != "a\uFFFDb" || len(answer.Notes) != 1 {
 		t.Fatalf("got %s, %q, %v", answer.Output, answer.Notes, err)
 	}
 }
@@ -249,7 +251,7 @@ func TestCommandInvalidUTF8_IsRepaired(t *testing.T) {
 func TestCommandEnvironment_ContainsOnlyAllowedVariables(t *testing.T) {
 	t.Setenv("SECRET_OF_THE_WORKER", "hidden")
 	t.Setenv("LISTED", "a=b")
-	ctx := api.WithCallContext(t.Context(), api.CallContext{
+	ctx := callcontext.With(t.Context(), api.CallContext{
 		CallID: "3.1", Origin: api.Origin{Run: "first"}, RunID: "later", Attempt: 2,
 		Key: "first/3.1", Lane: "printer", Fence: 7})
 	entry := toolspecs.Entry{Argv: []string{"env"}, Env: []string{"LISTED", "NOT_SET_ANYWHERE"}}
@@ -257,7 +259,7 @@ func TestCommandEnvironment_ContainsOnlyAllowedVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Split(strings.TrimSpace(api.PlainText(answer.Output)), "\n")
+	got := strings.Split(strings.TrimSpace(jsonvalue.Plain(answer.Output)), "\n")
 	for _, want := range []string{"LISTED=a=b", "PATH=" + os.Getenv("PATH"),
 		"SWITCHYARD_CALL_ID=3.1", "SWITCHYARD_RUN_ID=first",
 		"SWITCHYARD_ATTEMPT=2", "SWITCHYARD_IDEMPOTENCY_KEY=first/3.1", "SWITCHYARD_LANE=printer",
@@ -296,7 +298,7 @@ func TestCommandWorkingFolder_IsRelativeToTheExecutors(t *testing.T) {
 	} {
 		answer, err := Executor{Dir: c.dir}.Execute(t.Context(),
 			commandSpec(toolspecs.Entry{Argv: []string{c.program}, Dir: c.entry}), nil)
-		if got := strings.TrimSpace(api.PlainText(answer.Output)); err != nil || got != c.want {
+		if got := strings.TrimSpace(jsonvalue.Plain(answer.Output)); err != nil || got != c.want {
 			t.Errorf("%+v: got %q, %v", c, got, err)
 		}
 	}

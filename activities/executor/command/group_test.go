@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -88,7 +88,7 @@ func TestCommand_DoesNotWaitForEscapedProcesses(t *testing.T) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	})
-	if err != nil || api.PlainText(answer.Output) != "done\n" || len(answer.Notes) != 1 {
+	if err != nil || jsonvalue.Plain(answer.Output) != "done\n" || len(answer.Notes) != 1 {
 		t.Fatalf("got %s, %q, %v", answer.Output, answer.Notes, err)
 	}
 }

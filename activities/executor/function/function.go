@@ -11,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -21,7 +22,7 @@ func checkNames(args json.RawMessage, takes *jsonschema.Schema) error {
 	if takes == nil || len(args) == 0 {
 		return nil
 	}
-	value, err := api.DecodeJSON(args)
+	value, err := jsonvalue.Decode(args)
 	if err != nil {
 		return argumentError("$", api.RuleType, err.Error())
 	}
@@ -66,7 +67,7 @@ func unknownKeys(takes *jsonschema.Schema, value any, path string) []api.Problem
 }
 
 func encodeAnswer(out any) (executor.Answer, error) {
-	data, err := api.EncodeJSON(out)
+	data, err := jsonvalue.Encode(out)
 	if err != nil {
 		return executor.Answer{}, api.Errorf(api.ErrInvalidOutput,
 			"the answer of the tool's function is no JSON: %v", err)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/activities/executor"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -47,7 +47,7 @@ func (m *Executor) answerOf(got mcpclient.Answer, spec *toolspecs.Spec) (executo
 		answer.Output = json.RawMessage(strings.ToValidUTF8(string(got.Structured), "\uFFFD"))
 		answer.Notes = m.noteBytes(got.Content)
 	case isText:
-		answer.Output, err = api.EncodeJSON(strings.ToValidUTF8(text, "\uFFFD"))
+		answer.Output, err = jsonvalue.Encode(strings.ToValidUTF8(text, "\uFFFD"))
 	default:
 		answer.Output, err = m.EncodeParts(got.Content, spec.Execution.MaxResult)
 	}
@@ -83,7 +83,7 @@ func (m *Executor) EncodeParts(content []mcp.Content, limit int) (json.RawMessag
 		for i, c := range content {
 			parts[i] = m.partOf(c, inline)
 		}
-		output, err := api.EncodeJSON(parts)
+		output, err := jsonvalue.Encode(parts)
 		if err != nil || inline == 0 || limit <= 0 || len(output) <= limit {
 			return output, err
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/tool"
 )
 
@@ -24,7 +25,7 @@ func askLogin(ctx context.Context, address string) (string, error) {
 		return "", err
 	}
 	if reply.Decline {
-		return "", reply.Denied()
+		return "", people.RefusalError(reply)
 	}
 	var final string
 	if err := json.Unmarshal(reply.Value, &final); err != nil {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
+	"github.com/switchyard/switchyard/internal/core/traceparent"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -146,10 +148,10 @@ func (m *Executor) request(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (mcpclient.Request, *mcpQuestions) {
 	questions := &mcpQuestions{}
 	request := mcpclient.Request{Tool: spec.Entry.Tool, Arguments: args,
-		Progress: func(p api.Progress) { api.ReportProgress(ctx, p) },
-		Log:      func(l api.LogLine) { api.LogMessage(ctx, l) }, Note: questions.note}
-	if call, ok := api.ContextOf(ctx); ok {
-		request.Traceparent = call.Traceparent(call.CallID)
+		Progress: func(p api.Progress) { callcontext.ReportProgress(ctx, p) },
+		Log:      func(l api.LogLine) { callcontext.Log(ctx, l) }, Note: questions.note}
+	if call, ok := callcontext.From(ctx); ok {
+		request.Traceparent = traceparent.Format(call.Origin, call.CallID)
 		request.Meta = map[string]any{metaKey: call.Key, traceKey: request.Traceparent}
 	}
 	if spec.Entry.AnswerWithin > 0 {

@@ -16,9 +16,12 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
+	"github.com/switchyard/switchyard/internal/core/traceparent"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -187,16 +190,16 @@ func TestMCPServers_GetKeyAndNamedVariables(t *testing.T) {
 	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good),
 		Env: []string{"SWITCHYARD_TEST_LISTED"}}, Options{})
 	origin := api.Origin{Run: "run-1"}
-	ctx := api.WithCallContext(t.Context(), api.CallContext{Key: "run-1/3.1", CallID: "3.1",
+	ctx := callcontext.With(t.Context(), api.CallContext{Key: "run-1/3.1", CallID: "3.1",
 		Origin: origin})
 	meta, err := b.call(ctx, "meta", `{}`)
 	for _, want := range []string{`"io.github.switchyard/idempotency-key":"run-1/3.1"`,
-		`"traceparent":"` + origin.Traceparent("3.1") + `"`} {
-		if err != nil || !strings.Contains(api.PlainText(meta.Output), want) {
+		`"traceparent":"` + traceparent.Format(origin, "3.1") + `"`} {
+		if err != nil || !strings.Contains(jsonvalue.Plain(meta.Output), want) {
 			t.Errorf("got %s, %v, want %s", meta.Output, err, want)
 		}
 	}
-	for line := range strings.SplitSeq(api.PlainText(b.mustCall(t, "env", `{}`).Output), "\n") {
+	for line := range strings.SplitSeq(jsonvalue.Plain(b.mustCall(t, "env", `{}`).Output), "\n") {
 		switch name, _, _ := strings.Cut(line, "="); name {
 		case "PATH", "HOME", "LANG", "TMPDIR", "SWITCHYARD_TEST_LISTED":
 		default:
@@ -333,7 +336,7 @@ func TestMCPCancelled_EndsWithTheReason(t *testing.T) {
 	bothTransports(t, func(t *testing.T, b *mcpBench) {
 		reason := errors.New("the run was cancelled")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		ctx = api.WithProgress(ctx, func(p api.Progress) {
+		ctx = callcontext.WithProgress(ctx, func(p api.Progress) {
 			if p.Done == 2 {
 				cancel(reason)
 			}

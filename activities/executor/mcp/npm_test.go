@@ -16,6 +16,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -109,7 +110,7 @@ func TestNPMEverything_ReturnsItsResults(t *testing.T) {
 			var received []api.Progress
 			reason := errors.New("end of the test")
 			ctx, cancel := context.WithCancelCause(t.Context())
-			ctx = api.WithProgress(ctx, func(p api.Progress) {
+			ctx = callcontext.WithProgress(ctx, func(p api.Progress) {
 				if received = append(received, p); len(received) == 2 {
 					cancel(reason)
 				}
@@ -140,7 +141,7 @@ func TestNPMEverything_MayRestart(t *testing.T) {
 	b.mustCall(t, "echo", `{"message":"second"}`)
 
 	started := make(chan struct{}, 10)
-	ctx := api.WithProgress(t.Context(), func(api.Progress) { started <- struct{}{} })
+	ctx := callcontext.WithProgress(t.Context(), func(api.Progress) { started <- struct{}{} })
 	failed := make(chan error, 1)
 	spec := b.spec("trigger-long-running-operation",
 		func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectOnce })

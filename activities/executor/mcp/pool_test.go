@@ -11,6 +11,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
@@ -137,7 +138,8 @@ func TestMCPAsking_UsesSeparateConnections(t *testing.T) {
 	started := make(chan struct{}, 1)
 	ended := make(chan error, 1)
 	go func() {
-		_, err := execute(api.WithProgress(busy, func(api.Progress) { started <- struct{}{} }),
+		_, err := execute(callcontext.WithProgress(busy,
+			func(api.Progress) { started <- struct{}{} }),
 			"progress")
 		ended <- err
 	}()

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/tool"
 )
@@ -20,7 +20,7 @@ type mcpQuestions struct {
 // ask posts a server's question to the run.
 func (q *mcpQuestions) ask(ctx context.Context, name, text string,
 	schema json.RawMessage) (mcpclient.Reply, error) {
-	reply, err := tool.Ask(api.WithQuestionName(ctx, name), text, schema)
+	reply, err := tool.Ask(callcontext.WithQuestionName(ctx, name), text, schema)
 	if err != nil {
 		return mcpclient.Reply{}, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -53,7 +54,7 @@ func (s *runSession) call(ctx context.Context, tool, args string,
 	if err != nil {
 		return "", executor.CallError(ctx, err, spec)
 	}
-	return api.PlainText(answer.Output), nil
+	return jsonvalue.Plain(answer.Output), nil
 }
 
 func (s *runSession) count() string {

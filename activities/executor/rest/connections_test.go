@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/internal/outbound"
 )
 
@@ -45,7 +46,7 @@ func TestRESTConnections_AreReusedForRepeatableCalls(t *testing.T) {
 		spec := restSpec(t, s.URL, c.entry)
 		spec.Execution.Effect = api.Effect(c.effect)
 		r := Executor{Connections: new(outbound.Connections)}
-		ctx := api.WithCallContext(t.Context(), api.CallContext{Key: "run/1.1"})
+		ctx := callcontext.With(t.Context(), api.CallContext{Key: "run/1.1"})
 		for range 3 {
 			if _, err := r.Execute(ctx, spec, json.RawMessage(`{"p":1}`)); err != nil {
 				t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -60,7 +61,7 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // outcome returns the error of a call as the run gets it.
 func outcome(t *testing.T, spec *toolspecs.Spec) *api.Error {
 	t.Helper()
-	ctx, _, stop := executor.WithClock(api.WithCallContext(t.Context(),
+	ctx, _, stop := executor.WithClock(callcontext.With(t.Context(),
 		api.CallContext{Key: "run/1.1"}), spec.Execution.Timeout.Std())
 	defer stop()
 	_, err := Executor{}.Execute(ctx, spec, json.RawMessage(`{"p":1}`))

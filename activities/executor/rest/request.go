@@ -11,8 +11,11 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
+	"github.com/switchyard/switchyard/internal/core/traceparent"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/templates"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -23,7 +26,7 @@ type filling struct {
 }
 
 func (f *filling) refuse(argument, rule, message string) {
-	f.problems = append(f.problems, api.Problem{Path: api.KeyPath("$", argument), Rule: rule,
+	f.problems = append(f.problems, api.Problem{Path: jsonvalue.KeyPath("$", argument), Rule: rule,
 		Message: message})
 }
 
@@ -79,7 +82,7 @@ func (f *filling) path(template string) string {
 		f.checkSegment(name)
 	}
 	text, _ := templates.Fill(template, f.values,
-		func(v any) string { return url.PathEscape(api.TextOf(v)) })
+		func(v any) string { return url.PathEscape(jsonvalue.Text(v)) })
 	return text
 }
 
@@ -121,7 +124,7 @@ func textsOf(value any) []string {
 	var texts []string
 	for _, e := range list {
 		if e != nil {
-			texts = append(texts, api.TextOf(e))
+			texts = append(texts, jsonvalue.Text(e))
 		}
 	}
 	return texts
@@ -131,7 +134,7 @@ func plainText(value any) string {
 	if value == nil {
 		return ""
 	}
-	return api.TextOf(value)
+	return jsonvalue.Text(value)
 }
 
 // header returns the request's headers, including the call's idempotency key.
@@ -152,10 +155,10 @@ func (f *filling) header(ctx context.Context, e *toolspecs.Entry) http.Header {
 		}
 		header[http.CanonicalHeaderKey(name)] = texts
 	}
-	if call, ok := api.ContextOf(ctx); ok {
+	if call, ok := callcontext.From(ctx); ok {
 		header.Set("Idempotency-Key", call.Key)
 		if header.Get("Traceparent") == "" {
-			header.Set("Traceparent", call.Traceparent(call.CallID))
+			header.Set("Traceparent", traceparent.Format(call.Origin, call.CallID))
 		}
 	}
 	return header
@@ -166,7 +169,7 @@ func (f *filling) body(e *toolspecs.Entry) (io.Reader, string) {
 	if e.Body == nil {
 		return nil, ""
 	}
-	template, err := api.DecodeJSON(e.Body)
+	template, err := jsonvalue.Decode(e.Body)
 	if err != nil {
 		return nil, ""
 	}
@@ -180,7 +183,7 @@ func (f *filling) body(e *toolspecs.Entry) (io.Reader, string) {
 	case toolspecs.EncodingForm:
 		form := url.Values{}
 		fields, ok := value.(map[string]any)
-		if name, only := templates.Only(api.TextOf(template)); only && !ok {
+		if name, only := templates.Only(jsonvalue.Text(template)); only && !ok {
 			f.refuse(name, "form", "it is sent as a form, so it must be an object")
 		}
 		for name, field := range fields {
@@ -189,7 +192,7 @@ func (f *filling) body(e *toolspecs.Entry) (io.Reader, string) {
 		return strings.NewReader(form.Encode()), "application/x-www-form-urlencoded"
 	}
 	// A decoded JSON value can always be encoded.
-	data, _ := api.EncodeJSON(value)
+	data, _ := jsonvalue.Encode(value)
 	return strings.NewReader(string(data)), "application/json"
 }
 
@@ -240,14 +243,14 @@ func addField(form url.Values, name string, value any) {
 		for i, e := range value {
 			switch e.(type) {
 			case map[string]any, []any:
-				addField(form, inner(bare, api.TextOf(i), e), e)
+				addField(form, inner(bare, jsonvalue.Text(i), e), e)
 			case nil:
 			default:
-				form.Add(name, api.TextOf(e))
+				form.Add(name, jsonvalue.Text(e))
 			}
 		}
 	default:
-		form.Add(bare, api.TextOf(value))
+		form.Add(bare, jsonvalue.Text(value))
 	}
 }
 
@@ -265,7 +268,7 @@ func membersOf(object json.RawMessage) map[string]any {
 	if object == nil {
 		return nil
 	}
-	value, err := api.DecodeJSON(object)
+	value, err := jsonvalue.Decode(object)
 	if err != nil {
 		return nil
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/extract"
 	"github.com/switchyard/switchyard/internal/outbound"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -193,7 +195,7 @@ func (x *restResponse) headOutput() (json.RawMessage, error) {
 				"\uFFFD"))
 		}
 	}
-	return api.EncodeJSON(map[string]any{"status": x.status, "headers": headers})
+	return jsonvalue.Encode(map[string]any{"status": x.status, "headers": headers})
 }
 
 // errNotJSON reports a body that is not declared as JSON.
@@ -204,7 +206,7 @@ func (x *restResponse) value(body []byte) (json.RawMessage, error) {
 	if !x.extracts() && !x.declaresJSON() && x.contentType() != "" {
 		return nil, errNotJSON
 	}
-	value, err := api.DecodeJSON(body)
+	value, err := jsonvalue.Decode(body)
 	if err != nil {
 		return nil, api.Errorf(api.ErrInvalidOutput, "the response was to be JSON, but: %v%s", err,
 			x.quoted())
@@ -218,7 +220,7 @@ func (x *restResponse) value(body []byte) (json.RawMessage, error) {
 		return x.extracted(value)
 	}
 	if changed {
-		return api.EncodeJSON(value)
+		return jsonvalue.Encode(value)
 	}
 	var b bytes.Buffer
 	err = json.Compact(&b, body)
@@ -235,7 +237,7 @@ func (x *restResponse) extracted(value any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, api.Errorf(api.ErrInvalidOutput,
 			"entry.extract does not fit the response: %s%s",
-			api.Shorten(err.Error(), maxMisfit), x.quoted())
+			display.Shorten(err.Error(), maxMisfit), x.quoted())
 	}
 	if !found {
 		x.note("the response has nothing at %s", text)
@@ -243,7 +245,7 @@ func (x *restResponse) extracted(value any) (json.RawMessage, error) {
 	if !exact {
 		x.note("numbers of the response with more digits than a floating-point number holds were not compared")
 	}
-	return api.EncodeJSON(part)
+	return jsonvalue.Encode(part)
 }
 
 // tooLong returns the beginning of a body that exceeds the limit.
@@ -294,8 +296,8 @@ func (x *restResponse) text(body []byte) (json.RawMessage, error) {
 		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
 	default:
 		x.note("the response is no text")
-		return api.EncodeJSON(map[string]string{"content_type": kind,
+		return jsonvalue.Encode(map[string]string{"content_type": kind,
 			"body_base64": base64.StdEncoding.EncodeToString(body)})
 	}
-	return api.EncodeJSON(string(body))
+	return jsonvalue.Encode(string(body))
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // A response is JSON, unchanged; text; base64; or nothing.
@@ -149,7 +150,7 @@ func TestRESTLongResponses_AreTruncated(t *testing.T) {
 	}
 	for _, path := range []string{"bomb", "endless"} {
 		answer, err = call(t, restSpec(t, url, `path: /`+path+`, max_response: 1000`), `{"p":1}`)
-		if text := api.PlainText(answer.Output); err != nil || len(text) != 1000 ||
+		if text := jsonvalue.Plain(answer.Output); err != nil || len(text) != 1000 ||
 			len(answer.Notes) != 1 {
 			t.Errorf("%s: got %d bytes, %q, %v", path, len(text), answer.Notes, err)
 		}

@@ -15,6 +15,8 @@ import (
 	"github.com/mccutchen/go-httpbin/v2/httpbin"
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
+	"github.com/switchyard/switchyard/internal/core/traceparent"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -51,7 +53,7 @@ func restSpec(t *testing.T, base, entry string) *toolspecs.Spec {
 
 func call(t *testing.T, spec *toolspecs.Spec, args string) (executor.Answer, error) {
 	t.Helper()
-	ctx := api.WithCallContext(t.Context(), api.CallContext{Key: "run/1.1"})
+	ctx := callcontext.With(t.Context(), api.CallContext{Key: "run/1.1"})
 	answer, err := Executor{}.Execute(ctx, spec, json.RawMessage(args))
 	if err == nil && !json.Valid(answer.Output) {
 		t.Errorf("the answer is no JSON: %.100q", answer.Output)
@@ -143,8 +145,8 @@ func TestRESTRequests_HaveTheTraceOfTheirCall(t *testing.T) {
 	base := recorder(t)
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	origin := api.Origin{Run: "run", Trace: trace}
-	ctx := api.WithCallContext(t.Context(), api.CallContext{CallID: "1.1", Origin: origin})
-	for entry, want := range map[string]string{`path: /`: origin.Traceparent("1.1"),
+	ctx := callcontext.With(t.Context(), api.CallContext{CallID: "1.1", Origin: origin})
+	for entry, want := range map[string]string{`path: /`: traceparent.Format(origin, "1.1"),
 		`path: /, headers: {traceparent: own}`: "own"} {
 		answer, err := Executor{}.Execute(ctx, restSpec(t, base, entry), json.RawMessage(`{"p":1}`))
 		var got struct{ Header http.Header }

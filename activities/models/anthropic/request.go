@@ -11,6 +11,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // anthropicParams returns the request for a prompt. Its beginning and its end are marked for the
@@ -112,7 +113,7 @@ func anthropicTool(o models.Offer) anthropic.ToolUnionParam {
 				delete(schema, keyword)
 			}
 		}
-		data, err := api.EncodeJSON(also)
+		data, err := jsonvalue.Encode(also)
 		if len(also) > 0 && err == nil {
 			o.Description += "\nThe arguments must also fit this JSON Schema: " + string(data)
 		}
@@ -229,7 +230,7 @@ func legalObject(arguments string) json.RawMessage {
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		return json.RawMessage(text)
 	}
-	wrapped, err := api.EncodeJSON(map[string]json.RawMessage{"not_an_object": json.RawMessage(
+	wrapped, err := jsonvalue.Encode(map[string]json.RawMessage{"not_an_object": json.RawMessage(
 		text)})
 	if err != nil {
 		return json.RawMessage(`{}`)

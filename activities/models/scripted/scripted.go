@@ -11,6 +11,9 @@ import (
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/activities/tokens"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/planrules"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Provider plays the script that the agent declares: without a network, with the same answers every
@@ -149,25 +152,25 @@ func (s scriptPlay) arguments(c api.ScriptCall) (string, error) {
 	if !strings.Contains(string(c.Arguments), "$") {
 		return string(c.Arguments), nil
 	}
-	value, err := api.DecodeJSON(c.Arguments)
+	value, err := jsonvalue.Decode(c.Arguments)
 	if err != nil {
 		return "", fmt.Errorf("the arguments that the script gives %s are not JSON: %w", c.Tool,
 			err)
 	}
-	resolved, err := api.Resolve(value, s.lookup)
+	resolved, err := planrules.Resolve(value, s.lookup)
 	if err != nil {
 		return "", err
 	}
-	data, err := api.EncodeJSON(resolved)
+	data, err := jsonvalue.Encode(resolved)
 	return string(data), err
 }
 
 func (s scriptPlay) text(text string) (string, error) {
-	value, err := api.Resolve(text, s.lookup)
+	value, err := planrules.Resolve(text, s.lookup)
 	if err != nil {
 		return "", err
 	}
-	return api.TextOf(value), nil
+	return jsonvalue.Text(value), nil
 }
 
 // lookup finds the result of the script's call with that id: the conversation's message about it,
@@ -199,7 +202,7 @@ func (s scriptPlay) result(callID string) (any, bool) {
 		if at := strings.LastIndex(text, "\n[note: "); at > 0 {
 			text = text[:at]
 		}
-		if value, err := api.DecodeJSON(json.RawMessage(text)); err == nil && !m.Failed {
+		if value, err := jsonvalue.Decode(json.RawMessage(text)); err == nil && !m.Failed {
 			return value, true
 		}
 		return m.Text, true
@@ -218,7 +221,7 @@ func (s scriptPlay) known(older []api.Message) string {
 				continue
 			}
 			if value, ok := play.lookup(c.ID); ok {
-				if data, err := api.EncodeJSON(value); err == nil {
+				if data, err := jsonvalue.Encode(value); err == nil {
 					lines = append(lines, knownWaiter(c.ID)+string(data))
 				}
 			}
@@ -237,7 +240,7 @@ func (s scriptPlay) remembered(id string) (any, bool) {
 		}
 		for line := range strings.Lines(m.Text) {
 			if data, ok := strings.CutPrefix(line, knownWaiter(id)); ok {
-				value, err := api.DecodeJSON(json.RawMessage(data))
+				value, err := jsonvalue.Decode(json.RawMessage(data))
 				return value, err == nil
 			}
 		}
@@ -256,7 +259,7 @@ func (s scriptPlay) summary(limit string) (string, error) {
 	var known []string
 	for i := len(s.messages) - 1; i >= 0 && len(known) < summaryResults; i-- {
 		if m := s.messages[i]; m.Role == api.RoleTool && !m.Failed {
-			known = append(known, "- "+api.Shorten(m.Text, 200))
+			known = append(known, "- "+display.Shorten(m.Text, 200))
 		}
 	}
 	return fmt.Sprintf("The limit of %s was reached. The last results:\n%s", limit,

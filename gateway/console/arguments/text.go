@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // Templates has the template arguments, which shows a list of Argument, and argument, which shows
@@ -17,7 +17,7 @@ var Templates embed.FS
 
 // Visible replaces hidden characters, as api.ReplaceHidden has them, except line ends and tabs.
 func Visible(text string) string {
-	return api.ReplaceHidden(strings.ToValidUTF8(text, "\uFFFD"), "\n\t",
+	return display.ReplaceHidden(strings.ToValidUTF8(text, "\uFFFD"), "\n\t",
 		func(rune) string { return "\uFFFD" })
 }
 

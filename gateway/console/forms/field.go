@@ -9,8 +9,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 )
 
 // Kind is how a field is shown.
@@ -125,7 +127,7 @@ func (f Field) inputName() string {
 func (f Field) problemPath() string {
 	path := "$"
 	for _, name := range f.Path {
-		path = api.KeyPath(path, name)
+		path = jsonvalue.KeyPath(path, name)
 	}
 	return path
 }
@@ -182,7 +184,7 @@ func kindOf(o outline) Kind {
 
 // show fills the field with a value.
 func (f *Field) show(value json.RawMessage) {
-	if bytes.Contains(value, []byte(`"`+api.Redacted+`"`)) {
+	if bytes.Contains(value, []byte(`"`+redaction.Word+`"`)) {
 		f.Masked = true
 		return
 	}
@@ -206,7 +208,7 @@ func (f *Field) show(value json.RawMessage) {
 // not come back.
 func (f *Field) lines(value json.RawMessage) (text string, ok bool) {
 	if f.typ == typeString {
-		ok = json.Unmarshal(value, &text) == nil && !api.HasHidden(text, spaces) &&
+		ok = json.Unmarshal(value, &text) == nil && !display.HasHidden(text, spaces) &&
 			hasOneEnding(text)
 		return text, ok
 	}
@@ -381,7 +383,7 @@ func (f *Field) parse(text string) (json.RawMessage, string) {
 }
 
 func encoded(v any) (json.RawMessage, string) {
-	data, err := api.EncodeJSON(v)
+	data, err := jsonvalue.Encode(v)
 	if err != nil {
 		return nil, err.Error()
 	}

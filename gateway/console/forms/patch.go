@@ -3,7 +3,7 @@ package forms
 import (
 	"reflect"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/redaction"
 )
 
 // difference returns the JSON merge patch that makes after of before. A member that after gives as
@@ -36,7 +36,7 @@ func mergesHidden(before, after any) bool {
 	if !isObject {
 		return false
 	}
-	if before == api.Redacted {
+	if before == redaction.Word {
 		return true
 	}
 	old, _ := before.(map[string]any)

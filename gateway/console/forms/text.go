@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // spaces are characters that fields show although they are controls.
@@ -13,7 +13,7 @@ const spaces = "\n\t\r"
 
 // escapeHidden makes the hidden characters of a JSON text visible: they are in its strings.
 func escapeHidden(text string) string {
-	return api.ReplaceHidden(text, spaces, func(r rune) (escaped string) {
+	return display.ReplaceHidden(text, spaces, func(r rune) (escaped string) {
 		for _, unit := range utf16.Encode([]rune{r}) {
 			escaped += fmt.Sprintf(`\u%04x`, unit)
 		}
@@ -29,7 +29,7 @@ func hasOneEnding(text string) bool {
 
 // isNoLine reports whether a text would not come back as the same line.
 func isNoLine(text string) bool {
-	return text == "" || strings.ContainsAny(text, "\r\n") || api.HasHidden(text, spaces)
+	return text == "" || strings.ContainsAny(text, "\r\n") || display.HasHidden(text, spaces)
 }
 
 // withEndings gives the lines of a text that a browser returned the endings of the old text.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // ended is a run that ended, with its records by call id.
@@ -77,7 +78,7 @@ func (v Evaluation) evaluateResult(id string, want place, r api.Record) Evaluati
 	if r.Result == nil {
 		return v.wrong("%s %s has no result", id, want.Tool)
 	}
-	got := api.PlainText(r.Result.Output)
+	got := jsonvalue.Plain(r.Result.Output)
 	switch {
 	case sameJSON([]byte(got), want.Result):
 		return v

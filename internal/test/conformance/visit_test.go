@@ -16,6 +16,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/testserver"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"go.temporal.io/sdk/client"
 )
 
@@ -250,7 +251,7 @@ func (v *visit) call(id string, c call, login bool) error {
 		return err
 	}
 	if c.failure != "" || end.Record.Status != api.CallCompleted || end.Record.Attempts != 1 ||
-		!strings.Contains(api.PlainText(end.Result.Output), c.result) {
+		!strings.Contains(jsonvalue.Plain(end.Result.Output), c.result) {
 		return fmt.Errorf("the call of %s ended otherwise than in one attempt and with %q%s: %s",
 			c.tool, c.result, c.failure, text)
 	}

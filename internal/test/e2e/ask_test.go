@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/tool"
 )
 
@@ -29,9 +31,9 @@ var inquire = tool.NewFunction("inquire", func(ctx context.Context, in struct {
 		go func() {
 			reply, err := tool.Ask(ctx, in.Text,
 				json.RawMessage(`{"type":"string","maxLength":20}`))
-			replies[i] = reply.Question + " " + api.PlainText(reply.Value)
+			replies[i] = reply.Question + " " + jsonvalue.Plain(reply.Value)
 			if reply.Decline {
-				replies[i] = reply.Note()
+				replies[i] = people.ReplyNote(reply)
 			}
 			faults <- err
 		}()
@@ -57,7 +59,7 @@ var inquireAndHost = tool.NewFunction("inquire_and_hold", func(ctx context.Conte
 	if err := write(ctx, entry{Text: "heard"}); err != nil {
 		return "", err
 	}
-	return reply.Question + " " + api.PlainText(reply.Value), until(ctx, gateIsOpen)
+	return reply.Question + " " + jsonvalue.Plain(reply.Value), until(ctx, gateIsOpen)
 })
 
 // inquireTwice asks one question after the other.
@@ -68,7 +70,7 @@ var inquireTwice = tool.NewFunction("inquire_twice", func(ctx context.Context,
 		return nil, err
 	}
 	second, err := tool.Ask(ctx, "Second?", nil)
-	return []string{first.Note(), second.Note()}, err
+	return []string{people.ReplyNote(first), people.ReplyNote(second)}, err
 })
 
 func gateIsOpen() bool { _, err := os.Stat(os.Getenv(gateFile)); return err == nil }
@@ -76,7 +78,7 @@ func gateIsOpen() bool { _, err := os.Stat(os.Getenv(gateFile)); return err == n
 // output returns the result of a direct call, as text.
 func (l *lab) output(id string) string {
 	l.t.Helper()
-	return api.PlainText(l.result(l.Client.GetWorkflow(l.ctx, id, "")).Output)
+	return jsonvalue.Plain(l.result(l.Client.GetWorkflow(l.ctx, id, "")).Output)
 }
 
 // If the worker is killed while a call waits, the call is retried on another worker, asks the same

@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/tool"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -39,7 +40,7 @@ func bookings() []tool.Function {
 			ID  string `json:"id"`
 			Why string `json:"why"`
 		}) (string, error) {
-			call, _ := api.ContextOf(ctx)
+			call, _ := callcontext.From(ctx)
 			if err := write(ctx, entry{Text: in.ID + " for " + call.ParentCall + " with " +
 				strings.TrimPrefix(call.Key, call.Run)}); err != nil {
 				return "", err

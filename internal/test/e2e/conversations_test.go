@@ -9,6 +9,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/test/testserver"
+	"github.com/switchyard/switchyard/internal/value/visibility"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -109,7 +110,7 @@ func TestConversationSession_IsListedByThePlansThatUseIt(t *testing.T) {
 	var list []audit.Instance
 	err := until(l.ctx, func() (listed bool) {
 		found, err := l.Client.CountWorkflow(l.ctx, &workflowservice.CountWorkflowExecutionsRequest{
-			Query: "WorkflowId = " + api.QueryText(id)})
+			Query: "WorkflowId = " + visibility.Quote(id)})
 		l.must(err)
 		list, err = audit.Instances(l.ctx, l.Client, id, "")
 		l.must(err)

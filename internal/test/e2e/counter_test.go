@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/tool"
 )
 
@@ -72,7 +72,7 @@ func (c *counter) Add(ctx context.Context, in addArgs) (int, error) {
 		return 0, errors.New("it does not count down")
 	}
 	c.n += in.By
-	call, _ := api.ContextOf(ctx)
+	call, _ := callcontext.From(ctx)
 	if err := write(ctx, entry{Text: fmt.Sprint(wroteAdded, " as ", call.Generation)}); err != nil {
 		return 0, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/tool"
 )
 
@@ -71,7 +72,7 @@ func guard(_ context.Context, c tool.HookCall) (tool.HookDecision, error) {
 
 // noteHook writes a line to the journal.
 func noteHook(ctx context.Context, text string) error {
-	call, _ := api.ContextOf(ctx)
+	call, _ := callcontext.From(ctx)
 	line, err := json.Marshal(entry{Run: call.Run, Text: text, PID: os.Getpid()})
 	return errors.Join(err, appendJournal(line))
 }

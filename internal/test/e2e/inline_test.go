@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
 )
@@ -152,7 +153,7 @@ func TestInline_DividesLargeTurns(t *testing.T) {
 	ids := map[string]bool{}
 	for _, r := range l.records(run) {
 		if r.Status != api.CallCompleted || r.Result.Cut > 0 ||
-			len(api.PlainText(r.Result.Output)) != size || r.Attempts != 1 {
+			len(jsonvalue.Plain(r.Result.Output)) != size || r.Attempts != 1 {
 			t.Errorf("call %s is %s, %d bytes, attempt %d", r.CallID, r.Status,
 				len(r.Result.Output), r.Attempts)
 		}

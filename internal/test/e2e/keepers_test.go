@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 )
@@ -120,7 +121,7 @@ func TestLaneKeeper_AnswersSoonAfterAKilledWorkerWhenItIsFull(t *testing.T) {
 	l.worker()
 	lane.Holders = 63
 	l.answers(id)
-	l.await("for the new division", func() bool { return l.division(id) == lane.Groups() })
+	l.await("for the new division", func() bool { return l.division(id) == lanerules.DescribeGroups(lane) })
 	l.result(l.runCall("after", "work", `{"ms":1}`))
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
 )
 
 // On a real server, a table of labels applies to tools by name, with conditions over results. An
@@ -42,8 +43,8 @@ policies:
 	var got []string
 	for _, r := range l.records(run) {
 		line := r.CallID + " " + strings.Join(r.Result.NotEmitted, ",")
-		if cleared := r.ClearedLabels(); len(cleared) > 0 {
-			line += "cleared " + api.Clearings(cleared) + " by " + cleared[0].Rule
+		if cleared := policyrules.ClearedLabels(r); len(cleared) > 0 {
+			line += "cleared " + policyrules.Clearings(cleared) + " by " + cleared[0].Rule
 		}
 		got = append(got, line)
 	}

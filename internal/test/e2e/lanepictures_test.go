@@ -16,6 +16,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/internal/test/timeline"
 	"go.temporal.io/sdk/client"
@@ -112,7 +113,8 @@ var laneScenes = []laneScene{
 					overtaken := runSince(b).After(a.Scheduled.Add(slack)) &&
 						runSince(b).Before(runSince(a))
 					if a.Lane == "gpu" && b.Lane == "gpu" &&
-						a.Priority.Level() < b.Priority.Level() && overtaken {
+						lanerules.PriorityLevel(a.Priority) < lanerules.PriorityLevel(b.Priority) &&
+						overtaken {
 						return false
 					}
 				}

@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
 	"github.com/switchyard/switchyard/internal/test/testserver"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"go.temporal.io/sdk/client"
 )
 
@@ -97,7 +98,7 @@ func TestMCPTasks_SurviveTheirWorkers(t *testing.T) {
 		}
 		other := l.workerIn(nil, "--tools", dir)
 		for tool, run := range runs {
-			if got := api.PlainText(l.result(run).Output); !strings.HasPrefix(got, "done by") {
+			if got := jsonvalue.Plain(l.result(run).Output); !strings.HasPrefix(got, "done by") {
 				t.Errorf("%s, %s: the call gave %q", end, tool, got)
 			}
 			records := l.records(run)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -27,7 +28,7 @@ func (l *lab) laneWorker(flags ...string) {
 func (l *lab) elsewhere(answer func(n int64) *api.Error) {
 	l.t.Helper()
 	var calls atomic.Int64
-	w := worker.New(l.Client, api.Queue(api.DefaultTaskQueue, "elsewhere"),
+	w := worker.New(l.Client, queues.Lane(api.DefaultTaskQueue, "elsewhere"),
 		worker.Options{DisableWorkflowWorker: true})
 	w.RegisterDynamicActivity(func(_ context.Context, input converter.EncodedValues) (api.Result,
 		error) {

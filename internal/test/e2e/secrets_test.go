@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/tool"
 	"google.golang.org/protobuf/proto"
 )
@@ -31,7 +32,7 @@ var confess = tool.NewFunction("confess", func(ctx context.Context, in struct {
 		return nil, err
 	}
 	leaked := pass + " " + in.Card.Number
-	api.ReportProgress(ctx, api.Progress{Message: leaked})
+	callcontext.ReportProgress(ctx, api.Progress{Message: leaked})
 	if in.Fail {
 		return nil, errors.New("no: " + leaked)
 	}

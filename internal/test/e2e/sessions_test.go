@@ -11,6 +11,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/testserver"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"go.temporal.io/sdk/client"
 )
 
@@ -47,7 +48,7 @@ func (l *lab) remembered(run client.WorkflowRun) (servers []int, texts []string)
 		if r.Tool != "remember" || r.Result == nil {
 			continue
 		}
-		pid, text, _ := strings.Cut(api.PlainText(r.Result.Output), " ")
+		pid, text, _ := strings.Cut(jsonvalue.Plain(r.Result.Output), " ")
 		server, err := strconv.Atoi(pid)
 		if err != nil {
 			l.t.Fatal(err)
@@ -99,7 +100,7 @@ func TestMCPSessions_BelongToTheirRuns(t *testing.T) {
 		counts := map[string]bool{}
 		for _, r := range l.records(run) {
 			if r.Tool == "count" {
-				counts[api.PlainText(r.Result.Output)] = true
+				counts[jsonvalue.Plain(r.Result.Output)] = true
 			}
 		}
 		if len(counts) != 3 || !counts["1"] || !counts["2"] || !counts["3"] {
@@ -226,7 +227,8 @@ func (l *lab) tellsLoss(run client.WorkflowRun, words string) {
 		if r.Error != nil {
 			text = r.Error.Message
 		} else {
-			text = strings.Join(append([]string{api.PlainText(r.Result.Output)}, r.Result.Notes...),
+			text = strings.Join(append([]string{jsonvalue.Plain(r.Result.Output)},
+				r.Result.Notes...),
 				"\n")
 			if strings.Contains(text, " x y\n") ||
 				!strings.Contains(text, "without the state of the previous one") {

@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/stats"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -332,7 +333,7 @@ func (l *lab) checkPrinted(records []api.Record) {
 	l.t.Helper()
 	var lines strings.Builder
 	for _, r := range records {
-		line, err := api.EncodeJSON(r)
+		line, err := jsonvalue.Encode(r)
 		l.must(err)
 		lines.Write(append(line, '\n'))
 	}

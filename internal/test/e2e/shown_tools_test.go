@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/tool"
 )
 
@@ -27,7 +28,7 @@ type workArgs struct {
 
 // do runs between the two lines of an execution in the journal.
 func (in workArgs) do(ctx context.Context) error {
-	call, _ := api.ContextOf(ctx)
+	call, _ := callcontext.From(ctx)
 	switch {
 	case in.Broken:
 		return errors.New("it is broken")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
@@ -200,7 +201,7 @@ func TestSizes_ContinueAsNew(t *testing.T) {
 		step(call("large", `{"bytes":1048576}`)), answer("done")), "large")
 	a.Instructions = noise(600 << 10)
 	a.Model.Script.Value.Summary = "in short"
-	earlier, err := api.EncodeMessages([]api.Message{{Role: api.RoleUser, Text: noise(800 << 10)},
+	earlier, err := codec.EncodeMessages([]api.Message{{Role: api.RoleUser, Text: noise(800 << 10)},
 		{Role: api.RoleAssistant, Text: noise(800 << 10)}})
 	if err != nil {
 		t.Fatal(err)

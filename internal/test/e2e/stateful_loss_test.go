@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"go.temporal.io/sdk/client"
 )
 
@@ -32,7 +33,7 @@ func (l *lab) outcomes(run client.WorkflowRun, tool string) []string {
 			text += " " + string(r.Error.Type)
 		}
 		if r.Result != nil {
-			text += " " + strings.Join(append([]string{api.PlainText(r.Result.Output)},
+			text += " " + strings.Join(append([]string{jsonvalue.Plain(r.Result.Output)},
 				r.Result.Notes...), "; ")
 		}
 		list = append(list, text)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"go.temporal.io/sdk/client"
 )
 
@@ -63,7 +63,7 @@ func TestSharedInstance_LossAppliesToAllItsTools(t *testing.T) {
 					}
 					continue
 				}
-				outcomes = append(outcomes, "completed "+api.PlainText(r.Result.Output))
+				outcomes = append(outcomes, "completed "+jsonvalue.Plain(r.Result.Output))
 			}
 			if got := strings.Join(outcomes, ", "); got != want {
 				t.Errorf("got %s, want %s", got, want)

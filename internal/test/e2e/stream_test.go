@@ -24,6 +24,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/traceparent"
 	"github.com/switchyard/switchyard/internal/test/testserver"
 )
 
@@ -324,9 +325,9 @@ func (c *collector) keys(all []string) (got []string) {
 		run, call, isCall := strings.Cut(key, "/")
 		part := ""
 		if isCall {
-			part = api.CallSpan(call)
+			part = traceparent.CallSpan(call)
 		}
-		if spans[string(api.SpanID(run, part))] {
+		if spans[string(traceparent.SpanID(run, part))] {
 			got = append(got, key)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/tool"
 	"go.temporal.io/sdk/client"
 )
@@ -23,7 +24,7 @@ func payments() []tool.Function {
 		tool.NewFunction("pay", func(ctx context.Context, in struct {
 			AtOnce bool `json:"at_once"`
 		}) (string, error) {
-			call, _ := api.ContextOf(ctx)
+			call, _ := callcontext.From(ctx)
 			first, second := "begins "+call.Key, "pays "+call.Key
 			if in.AtOnce {
 				first, second = second, first

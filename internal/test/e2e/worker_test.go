@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/internal/test/bfcl"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/worker/host"
@@ -69,7 +71,7 @@ type entry struct {
 var began = time.Now()
 
 func write(ctx context.Context, e entry) error {
-	call, ok := api.ContextOf(ctx)
+	call, ok := callcontext.From(ctx)
 	if !ok {
 		return errors.New("the tool has no call context")
 	}
@@ -136,11 +138,11 @@ func meeting(name, text string) tool.Function {
 func swallow(ctx context.Context, in struct {
 	Value json.RawMessage `json:"value"`
 }) (string, error) {
-	call, ok := api.ContextOf(ctx)
+	call, ok := callcontext.From(ctx)
 	if !ok {
 		return "", errors.New("the tool has no call context")
 	}
-	variables, err := api.EncodeJSON(call.Variables)
+	variables, err := jsonvalue.Encode(call.Variables)
 	return fmt.Sprintf("%d and %d", len(in.Value), len(variables)), err
 }
 
@@ -202,7 +204,7 @@ func functions() []tool.Function {
 			return "ticked", write(ctx, e)
 		}),
 		tool.NewFunction("flaky", func(ctx context.Context, _ none) (string, error) {
-			if call, _ := api.ContextOf(ctx); call.Attempt == 1 {
+			if call, _ := callcontext.From(ctx); call.Attempt == 1 {
 				return "", api.Transient(errors.New("not yet"), 0)
 			}
 			return "now", nil

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/queues"
+	"github.com/switchyard/switchyard/internal/value/display"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -124,7 +126,8 @@ func (s *script) scheduled(id int64, a *historypb.ActivityTaskScheduledEventAttr
 		wait = fmt.Sprintf(" wait=%s", d)
 	}
 	return fmt.Sprintf("schedule %s lane=%s timeout=%s heartbeat=%s attempts=%d%s%s %s", name,
-		api.LaneOf(s.base, a.GetTaskQueue().GetName()), a.GetStartToCloseTimeout().AsDuration(),
+		queues.LaneName(s.base, a.GetTaskQueue().GetName()),
+		a.GetStartToCloseTimeout().AsDuration(),
 		a.GetHeartbeatTimeout().AsDuration(), a.GetRetryPolicy().GetMaximumAttempts(), wait,
 		priority(a.GetPriority()), payloads(a.GetInput()))
 }
@@ -170,7 +173,7 @@ func payloads(p *commonpb.Payloads) string {
 			texts = append(texts, "<bytes>")
 		case "binary/null":
 		default:
-			texts = append(texts, api.Shorten(mask(string(one.GetData())), shown))
+			texts = append(texts, display.Shorten(mask(string(one.GetData())), shown))
 		}
 	}
 	return strings.Join(texts, " ")

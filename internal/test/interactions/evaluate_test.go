@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // ranRun is a run of a scenario that has ended.
@@ -470,7 +471,7 @@ func (v *evidence) intended(i intent) {
 
 // outcomeText describes what a client was told.
 func outcomeText(told *api.CallOutcome) string {
-	data, err := api.EncodeJSON(told)
+	data, err := jsonvalue.Encode(told)
 	if err != nil {
 		return err.Error()
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/internal/test/witness"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/worker/host"
@@ -102,7 +103,7 @@ func (t *tally) Restore(_ context.Context, state []byte) error {
 
 // perform behaves as an attempt of the call does, and returns the way.
 func perform(ctx context.Context, in arguments, numbers []int) (way string, err error) {
-	call, ok := api.ContextOf(ctx)
+	call, ok := callcontext.From(ctx)
 	if !ok {
 		return "", errors.New("the tool has no call context")
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/internal/test/witness"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -336,7 +337,7 @@ func (l *lab) waiting(lane string) int {
 		&workflowservice.DescribeTaskQueueRequest{
 			Namespace: client.DefaultNamespace, ReportStats: true,
 			TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
-			TaskQueue: &taskqueuepb.TaskQueue{Name: api.Queue(base, lane),
+			TaskQueue: &taskqueuepb.TaskQueue{Name: queues.Lane(base, lane),
 				Kind: enumspb.TASK_QUEUE_KIND_NORMAL}})
 	if err != nil {
 		l.t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/internal/test/witness"
 )
 
@@ -73,11 +74,11 @@ func TestPriority_RunsUrgentCallsFirst(t *testing.T) {
 			switch i := slices.IndexFunc(calls,
 				func(c api.PlanCall) bool { return c.ID == s.Call }); {
 			case s.Run == "low":
-				return api.PriorityLow.Level()
+				return lanerules.PriorityLevel(api.PriorityLow)
 			case s.Run == "mixed":
-				return calls[i].Priority.Level()
+				return lanerules.PriorityLevel(calls[i].Priority)
 			}
-			return api.PriorityUrgent.Level()
+			return lanerules.PriorityLevel(api.PriorityUrgent)
 		}
 		if !slices.IsSortedFunc(spans[1:], func(a, b witness.Span) int {
 			return cmp.Compare(level(a),

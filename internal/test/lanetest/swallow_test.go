@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/queues"
 	enumspb "go.temporal.io/api/enums/v1"
 )
 
@@ -28,7 +29,7 @@ func (l *lab) timedOut(run string) bool {
 // pollers returns how many workers poll a lane.
 func (l *lab) pollers(lane string) int {
 	l.t.Helper()
-	d, err := l.Client.DescribeTaskQueue(l.ctx, api.Queue(base, lane),
+	d, err := l.Client.DescribeTaskQueue(l.ctx, queues.Lane(base, lane),
 		enumspb.TASK_QUEUE_TYPE_ACTIVITY)
 	if err != nil {
 		l.t.Fatal(err)

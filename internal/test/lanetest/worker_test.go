@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/internal/test/witness"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/worker/host"
@@ -58,7 +59,7 @@ func (o order) length() time.Duration { return time.Duration(o.MS) * time.Millis
 
 // begin reports the start of the call to the witness.
 func (o order) begin(ctx context.Context) (*witness.Caller, error) {
-	call, ok := api.ContextOf(ctx)
+	call, ok := callcontext.From(ctx)
 	if !ok {
 		return nil, errors.New("the tool has no call context")
 	}
@@ -127,7 +128,7 @@ func flaky(ctx context.Context, o order) (order, error) {
 	if err != nil {
 		return o, err
 	}
-	if call, _ := api.ContextOf(ctx); call.Attempt == 1 {
+	if call, _ := callcontext.From(ctx); call.Attempt == 1 {
 		return o, api.Transient(errors.Join(errors.New("not yet"), c.Done()),
 			api.Duration(o.length()))
 	}

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
+	"gopkg.in/yaml.v3"
 )
 
 // task is what a scripted agent does for a prompt.
@@ -74,7 +74,7 @@ func callsOf(list []map[string]map[string]any) (calls []call) {
 func agent(calls []call, tools []string) (*api.Agent, error) {
 	var script api.Script
 	for _, c := range calls {
-		arguments, err := api.EncodeJSON(c.args)
+		arguments, err := jsonvalue.Encode(c.args)
 		if err != nil {
 			return nil, err
 		}

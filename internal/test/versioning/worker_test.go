@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/worker/host"
 	"go.temporal.io/sdk/client"
@@ -94,7 +95,7 @@ const gatePoll = 20 * time.Millisecond
 
 // note writes its execution to the ledger, and ends when its gate opens.
 func note(ctx context.Context, o order) (string, error) {
-	call, ok := api.ContextOf(ctx)
+	call, ok := callcontext.From(ctx)
 	if !ok {
 		return "", errors.New("the tool has no call context")
 	}

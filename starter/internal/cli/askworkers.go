@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard/audit/lanestate"
-	"github.com/switchyard/switchyard/internal/runstart"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/internal/core/queues"
+	"github.com/switchyard/switchyard/internal/runstart"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -79,7 +79,7 @@ func WorkersOf(ctx context.Context, c client.Client, inv Invocation, namespace, 
 	}
 	decide := len(workers)
 	for _, lane := range lanes {
-		for _, name := range []string{api.Queue(queue, lane), api.SlotsQueue(queue, lane)} {
+		for _, name := range []string{queues.Lane(queue, lane), queues.Slots(queue, lane)} {
 			more, err := lanestate.Pollers(ctx, c, namespace, name,
 				enumspb.TASK_QUEUE_TYPE_ACTIVITY)
 			if err != nil {

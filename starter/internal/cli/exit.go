@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/connection"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/api/serviceerror"
 	"google.golang.org/grpc/codes"
@@ -87,7 +87,7 @@ func (a *App) Report(err error) int {
 		code, failed.Error = own.Code, own.Error()
 		failed.WorkflowID, failed.RunID = own.workflowID, own.runID
 	} else if faults, ok := errors.AsType[toolspecs.Faults](err); ok {
-		failed.Error = api.Plural(len(faults), "fault")
+		failed.Error = display.Plural(len(faults), "fault")
 		for _, f := range faults {
 			failed.Faults = append(failed.Faults, Fault(f))
 		}

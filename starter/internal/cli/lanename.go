@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/queues"
 )
 
 func LaneName(lane string) string {
@@ -21,4 +22,4 @@ func LaneOf(name string) string {
 }
 
 // Bypassing is the prefix of names of bypass queues.
-var Bypassing = strings.TrimPrefix(api.BypassQueue("", ""), "/")
+var Bypassing = strings.TrimPrefix(queues.Bypass("", ""), "/")

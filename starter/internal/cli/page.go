@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // ChangedFlags returns the command's given flags as typed, except one.
@@ -62,5 +62,5 @@ func WritePage(a *App, flag, file string, write func(io.Writer) error,
 		return missing.Exit(WriteJSON(a.Out, written, false))
 	}
 	return cmp.Or(a.Println(fmt.Sprintf("%s (%s kB): open it in a browser", file,
-		api.Thousands(max(size/1000, 1)))), missing.Err())
+		display.Thousands(max(size/1000, 1)))), missing.Err())
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Confirmed asks a question on the terminal. Every answer except yes means no.
@@ -19,7 +19,7 @@ func (a *App) Confirmed(question string) bool {
 
 // Typed returns text if it is a JSON value, and otherwise text as a JSON string.
 func Typed(text string) json.RawMessage {
-	if _, err := api.DecodeJSON([]byte(text)); err == nil {
+	if _, err := jsonvalue.Decode([]byte(text)); err == nil {
 		return json.RawMessage(text)
 	}
 	return QuotedJSON(text)
@@ -36,7 +36,7 @@ func SplitPair(text string) (name, value string, err error) {
 
 // QuotedJSON returns a text as a JSON string.
 func QuotedJSON(text string) json.RawMessage {
-	quoted, err := api.EncodeJSON(text)
+	quoted, err := jsonvalue.Encode(text)
 	if err != nil { // text is a string: it can always be encoded
 		panic(err)
 	}

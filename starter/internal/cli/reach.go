@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // Invocation holds what a printed command line needs, besides its arguments, to connect to the same
@@ -56,7 +57,7 @@ func (r Invocation) WorkerCommand(queue, lane string, more ...string) string {
 		words = append(words, "--lanes", LaneOf(LaneName(lane)))
 	}
 	if queue != "" && queue != api.DefaultTaskQueue {
-		words = append(words, "--task-queue", api.ShellWord(queue))
+		words = append(words, "--task-queue", display.ShellWord(queue))
 	}
 	return strings.Join(append(words, more...), " ") + r.flags
 }
@@ -65,7 +66,7 @@ func (r Invocation) WorkerCommand(queue, lane string, more ...string) string {
 func (c *Connection) Stored() string {
 	text := ""
 	for _, argument := range c.Payloads.Arguments() {
-		text += " " + api.ShellWord(argument)
+		text += " " + display.ShellWord(argument)
 	}
 	return text
 }
@@ -74,7 +75,7 @@ func (c *Connection) Stored() string {
 func (r Invocation) Command(name string, arguments ...string) string {
 	words := []string{cmp.Or(r.program, ProgramName), name}
 	for _, argument := range arguments {
-		words = append(words, api.ShellWord(argument))
+		words = append(words, display.ShellWord(argument))
 	}
 	return strings.Join(words, " ") + r.flags
 }

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // PlainText removes terminal control sequences from a line.
-func PlainText(line string) string { return api.Shorten(line, len(line)) }
+func PlainText(line string) string { return display.Shorten(line, len(line)) }
 
 // OneLine joins the lines of a text into one line.
 func OneLine(text string) string { return PlainText(strings.Join(strings.Fields(text), " ")) }
@@ -17,7 +18,7 @@ func OneLine(text string) string { return PlainText(strings.Join(strings.Fields(
 // ReadableJSON formats a JSON value for text output: strings unquoted, other values indented. The
 // text is Visible.
 func ReadableJSON(output json.RawMessage) string {
-	text := Visible(api.PlainText(output))
+	text := Visible(jsonvalue.Plain(output))
 	var b bytes.Buffer
 	if len(output) > 0 && output[0] != '"' && json.Indent(&b, []byte(text), "", "  ") == nil {
 		return b.String()
@@ -50,7 +51,7 @@ func IsAre(n int, word string) string {
 	if n == 1 {
 		return "1 " + word + " is"
 	}
-	return api.Plural(n, word) + " are"
+	return display.Plural(n, word) + " are"
 }
 
 // Below indents every line of a text below the preceding output.

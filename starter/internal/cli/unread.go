@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"go.temporal.io/api/serviceerror"
 )
 
@@ -85,7 +85,7 @@ func (e *unreadError) Error() string {
 	if len(e.runs) == 1 {
 		return "1 run cannot be read; the output is incomplete"
 	}
-	return api.Plural(len(e.runs), "run") + " cannot be read; the output is incomplete"
+	return display.Plural(len(e.runs), "run") + " cannot be read; the output is incomplete"
 }
 
 // maxUnreadNames bounds the run names listed per reason.

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // Visible escapes the characters of a text that affect a terminal or the direction of text, as in
@@ -35,7 +35,7 @@ func visible(text string, painted bool) string {
 // escaped escapes the hidden characters of a text other than line ends and tabs.
 func escaped(text string) string {
 	valid := strings.Map(func(r rune) rune { return r }, text) // each other byte becomes U+FFFD
-	return api.ReplaceHidden(valid, "\n\t", func(r rune) string { return fmt.Sprintf(`\u%04x`, r) })
+	return display.ReplaceHidden(valid, "\n\t", func(r rune) string { return fmt.Sprintf(`\u%04x`, r) })
 }
 
 // isVisible reports whether a text has nothing to escape. It allows ASCII only, and no carriage

@@ -1,8 +1,11 @@
 package runlist
 
-import "github.com/switchyard/switchyard/api"
+import (
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/visibility"
+)
 
 // conversationCondition returns the query condition for runs of a conversation.
 func conversationCondition(id string) string {
-	return api.QueryOneOf(api.AttributeConversation, id)
+	return visibility.OneOf(api.AttributeConversation, id)
 }

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/value/visibility"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -44,7 +44,7 @@ func awaitBelow(ctx context.Context, c client.Client, namespace string, runs []R
 		page, err := c.ListWorkflow(ctx,
 			&workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, PageSize: MaxPage,
 				Query: "ExecutionStatus = 'Running' AND ParentWorkflowId IS NOT NULL AND " +
-					api.QueryOneOf("RootWorkflowId", some...)})
+					visibility.OneOf("RootWorkflowId", some...)})
 		if err != nil {
 			return err
 		}

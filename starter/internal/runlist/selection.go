@@ -9,12 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard/audit/history"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/internal/runstart/attributes"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/internal/value/visibility"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
@@ -113,7 +114,7 @@ func (s *Selection) condition(roots []string) string {
 		{api.AttributeAgent, s.agent}, {api.AttributeCaller, s.caller},
 	} {
 		if one.value != "" {
-			conditions = append(conditions, api.QueryOneOf(one.attribute, one.value))
+			conditions = append(conditions, visibility.OneOf(one.attribute, one.value))
 		}
 	}
 	conditions = append(conditions, s.outcomeCondition(), s.toolCondition(), s.statusCondition(),
@@ -140,11 +141,11 @@ func (s *Selection) outcomeCondition() string {
 	if s.outcome == "" {
 		return ""
 	}
-	told := api.AttributeOutcome + " = " + api.QueryText(s.outcome)
+	told := api.AttributeOutcome + " = " + visibility.Quote(s.outcome)
 	var ends []string
 	for _, status := range RunStatuses {
 		if untold[status] == api.Outcome(s.outcome) {
-			ends = append(ends, api.QueryText(statusNames[status]))
+			ends = append(ends, visibility.Quote(statusNames[status]))
 		}
 	}
 	if len(ends) == 0 {
@@ -160,9 +161,9 @@ func (s *Selection) toolCondition() string {
 		return ""
 	case s.Maybe:
 		return fmt.Sprintf("(%[1]s IN (%[2]s, %[3]s) OR %[1]s IS NULL OR CloseTime IS NULL)",
-			api.AttributeTools, api.QueryText(s.Tool), api.QueryText(api.OtherTools))
+			api.AttributeTools, visibility.Quote(s.Tool), visibility.Quote(api.OtherTools))
 	}
-	return api.AttributeTools + " = " + api.QueryText(s.Tool)
+	return api.AttributeTools + " = " + visibility.Quote(s.Tool)
 }
 
 // statusCondition does not separate running and paused runs. keeps does, from the memo.
@@ -173,7 +174,7 @@ func (s *Selection) statusCondition() string {
 	case history.RunRunning, history.RunPaused:
 		return "CloseTime IS NULL"
 	}
-	return "ExecutionStatus = " + api.QueryText(statusNames[history.RunStatus(s.status)])
+	return "ExecutionStatus = " + visibility.Quote(statusNames[history.RunStatus(s.status)])
 }
 
 // statusNames maps closed states to the server's names.
@@ -187,7 +188,7 @@ func (s *Selection) waitingCondition(roots []string) string {
 	}
 	condition := api.AttributeWaiting + " = true"
 	if len(roots) > 0 {
-		condition = "(" + condition + " OR " + api.QueryOneOf("WorkflowId", roots...) + ")"
+		condition = "(" + condition + " OR " + visibility.OneOf("WorkflowId", roots...) + ")"
 	}
 	return condition + " AND CloseTime IS NULL"
 }
@@ -241,7 +242,7 @@ func NewestOnly(limit int) string {
 	if limit == 1 {
 		return "only the newest run; raise --limit for more"
 	}
-	return "only the newest " + api.Plural(limit, "run") + "; raise --limit for more"
+	return "only the newest " + display.Plural(limit, "run") + "; raise --limit for more"
 }
 
 // findSelected queries the server for the runs of a selection.

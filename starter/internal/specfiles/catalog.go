@@ -11,8 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/agents"
@@ -60,7 +61,7 @@ func (c *Flags) LanesPath() string {
 // WorkerCommand returns the command that starts a worker for a lane with these flags.
 func (c *Flags) WorkerCommand(inv cli.Invocation, queue, lane string) string {
 	if path := c.LanesPath(); path != "" {
-		return inv.WorkerCommand(queue, lane, "--lanes-file", api.ShellWord(path))
+		return inv.WorkerCommand(queue, lane, "--lanes-file", display.ShellWord(path))
 	}
 	return inv.WorkerCommand(queue, lane)
 }
@@ -107,7 +108,7 @@ func (c *Flags) AllLanes() []string {
 // Check rejects invalid lane names.
 func (c *Flags) Check(cmd *cobra.Command) error {
 	for _, lane := range c.Lanes {
-		if err := api.CheckLaneName(lane); err != nil {
+		if err := lanerules.CheckName(lane); err != nil {
 			return cli.UsageError(cmd, "--lanes: %v", err)
 		}
 	}
@@ -251,21 +252,21 @@ func WhereFaults(faults toolspecs.Faults) string {
 		files[f.File] = true
 	}
 	if len(files) == 1 {
-		return api.Plural(len(faults), "fault") + " in " + faults[0].File
+		return display.Plural(len(faults), "fault") + " in " + faults[0].File
 	}
-	return api.Plural(len(faults), "fault") + " in " + api.Plural(len(files), "file")
+	return display.Plural(len(faults), "fault") + " in " + display.Plural(len(files), "file")
 }
 
 // LintCommand returns the command that shows all faults of the folder and the lanes file.
 func (c *Flags) LintCommand(called string) string {
 	command := called + " tools lint"
 	if c.Dir == "" {
-		command += " " + api.ShellWord(c.LanesPath())
+		command += " " + display.ShellWord(c.LanesPath())
 	} else if !c.Assumed {
-		command += " " + api.ShellWord(c.Dir)
+		command += " " + display.ShellWord(c.Dir)
 	}
 	if c.LanesFile != "" && c.Dir != "" {
-		command += " --lanes-file " + api.ShellWord(c.LanesFile)
+		command += " --lanes-file " + display.ShellWord(c.LanesFile)
 	}
 	return command
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/filewatch"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/agents"
@@ -62,7 +62,7 @@ func withArticle(kind string) string {
 func LookedUp(a *cli.App, c *Flags) string {
 	if c.Dir != "" {
 		return fmt.Sprintf("Tools come from the folder %s and from the worker; use another folder: --tools DIR; list them: %s tools list --tools %s",
-			c.Dir, a.Connection.Called(), api.ShellWord(c.Dir))
+			c.Dir, a.Connection.Called(), display.ShellWord(c.Dir))
 	}
 	return fmt.Sprintf("Tools are those of the worker of dev: %s\nUse another folder: %s dev --tools DIR -- … (default ./tools)",
 		strings.Join(a.Served, ", "), a.Connection.Called())

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard/audit/history"
-
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
@@ -72,7 +72,7 @@ func ChildText(c api.ChildRun) string { return "run " + c.WorkflowID }
 
 // ErrorLine formats a call's error in one line.
 func ErrorLine(e *api.Error) string {
-	return string(e.Type) + ": " + api.Shorten(e.Message, 160) + NearLine(e)
+	return string(e.Type) + ": " + display.Shorten(e.Message, 160) + NearLine(e)
 }
 
 // detailLines returns the notes and error details below a call's line, such as a replaced instance
@@ -83,7 +83,7 @@ func (t *Tracker) detailLines(r *callRow) []string {
 	}
 	var lines []string
 	for _, note := range NotesBesideError(*r.record) {
-		lines = append(lines, t.Palette.Faint("      note: "+api.Shorten(note, 300)))
+		lines = append(lines, t.Palette.Faint("      note: "+display.Shorten(note, 300)))
 	}
 	if r.record.Error == nil {
 		return lines
@@ -92,7 +92,7 @@ func (t *Tracker) detailLines(r *callRow) []string {
 		lines = append(lines, t.Palette.Faint("      "+problem))
 	}
 	for _, detail := range r.record.Error.Details {
-		lines = append(lines, t.Palette.Faint("      "+api.Shorten(detail, 1000)))
+		lines = append(lines, t.Palette.Faint("      "+display.Shorten(detail, 1000)))
 	}
 	return lines
 }
@@ -106,7 +106,7 @@ func ProblemTexts(e *api.Error) (texts []string) {
 		return nil
 	}
 	for _, p := range e.Problems[:min(len(e.Problems), maxProblems)] {
-		texts = append(texts, api.Shorten(p.String(), 300))
+		texts = append(texts, display.Shorten(p.String(), 300))
 	}
 	if more := len(e.Problems) - maxProblems; more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
@@ -170,7 +170,7 @@ func progressText(p api.Progress) string {
 	if p.Total > 0 {
 		text += " of " + strconv.FormatFloat(p.Total, 'f', -1, 64)
 	}
-	if message := api.Shorten(p.Message, 80); message != "" {
+	if message := display.Shorten(p.Message, 80); message != "" {
 		text += " · " + message
 	}
 	return text
@@ -187,7 +187,7 @@ func attemptText(r audit.Running) string {
 		text += " of " + strconv.Itoa(r.MaxAttempts)
 	}
 	if r.LastFailure != "" {
-		text += " after: " + api.Shorten(r.LastFailure, 80)
+		text += " after: " + display.Shorten(r.LastFailure, 80)
 	}
 	return text
 }

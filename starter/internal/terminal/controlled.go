@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
@@ -13,16 +15,16 @@ import (
 func (p *pairs) controlled(e api.Event) {
 	if e.Sent != nil {
 		p.add("by", e.Sent.By)
-		p.add("text", api.Shorten(e.Sent.Text, 300))
+		p.add("text", display.Shorten(e.Sent.Text, 300))
 	}
 	if e.Closes != nil {
 		p.add("instance", e.Closes.Instance)
 		p.add("by", e.Closes.By)
-		p.add("reason", api.Shorten(e.Closes.Reason, 300))
+		p.add("reason", display.Shorten(e.Closes.Reason, 300))
 	}
 	if e.Pause != nil {
 		p.add("by", e.Pause.By)
-		p.add("reason", api.Shorten(e.Pause.Reason, 300))
+		p.add("reason", display.Shorten(e.Pause.Reason, 300))
 		if e.Pause.OnServer {
 			p.add("on_server", "true")
 		}
@@ -34,11 +36,11 @@ func (p *pairs) controlled(e api.Event) {
 func (t *Tracker) controlled(e api.Event) []string {
 	if e.Sent != nil {
 		return []string{t.Palette.Bold("message") + " from " + cli.PlainText(e.Sent.By) + ": " +
-			api.Shorten(e.Sent.Text, 300)}
+			display.Shorten(e.Sent.Text, 300)}
 	}
 	if e.Closes != nil {
 		return []string{t.Palette.Bold("instance "+e.Closes.Instance) + " " +
-			cli.PlainText(e.Closes.Note())}
+			cli.PlainText(people.CloseNote(*e.Closes))}
 	}
 	if e.Pause == nil {
 		return nil
@@ -72,9 +74,9 @@ func (t *Tracker) pauseLines() []string {
 // pausedBy describes who paused a run and why.
 func pausedBy(p api.Pause) string {
 	if p.OnServer {
-		return p.Note() + " (on the server)"
+		return people.PauseNote(p) + " (on the server)"
 	}
-	return p.Note()
+	return people.PauseNote(p)
 }
 
 // PauseText describes who paused a run, why, and since when.

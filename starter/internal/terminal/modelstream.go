@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/value/display"
 )
 
 // maxModelStream bounds the streamed text that a live view keeps, in bytes.
@@ -65,7 +66,7 @@ func (t *Tracker) modelStreamLines(limit int) []string {
 }
 
 // shownText removes characters that affect the terminal or the text direction.
-func shownText(line string) string { return api.Shorten(line, len(line)+1) }
+func shownText(line string) string { return display.Shorten(line, len(line)+1) }
 
 // wholeLines splits streamed text into log lines. Each line is emitted once, when it is complete.
 type wholeLines struct {

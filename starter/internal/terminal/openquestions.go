@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
@@ -37,7 +37,7 @@ func WriteQuestion(f *cli.Format, w io.Writer, p cli.Palette, q ListedQuestion, 
 		fmt.Fprintln(w, "  "+cli.PlainText(line))
 	}
 	if len(q.Schema) > 0 {
-		fmt.Fprintln(w, p.Faint("  schema of the answer: "+api.Shorten(string(q.Schema), maxSchemaText)))
+		fmt.Fprintln(w, p.Faint("  schema of the answer: "+display.Shorten(string(q.Schema), maxSchemaText)))
 	}
 	fmt.Fprintln(w, "  "+q.Command)
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
@@ -36,7 +38,7 @@ func approvalNote(r api.Record) string {
 	case d == nil:
 		return ""
 	case d.Decision != api.DecisionEdit || len(r.Notes) == 0:
-		return d.Note()
+		return people.DecidedNote(*d)
 	case d.Reason == "":
 		return ""
 	default:
@@ -72,16 +74,16 @@ func CallStatusText(p cli.Palette, s api.CallStatus) string {
 func UsageText(u api.Usage) string {
 	var parts []string
 	if u.Turns > 0 {
-		parts = append(parts, api.Plural(u.Turns, "turn"))
+		parts = append(parts, display.Plural(u.Turns, "turn"))
 	}
-	calls := api.Plural(u.Calls, "call")
+	calls := display.Plural(u.Calls, "call")
 	if u.Failed > 0 {
 		calls += fmt.Sprintf(" (%d failed or refused)", u.Failed)
 	}
 	parts = append(parts, calls)
 	if u.InputTokens+u.OutputTokens > 0 {
-		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", api.Thousands(u.InputTokens),
-			api.Thousands(u.OutputTokens)))
+		parts = append(parts, fmt.Sprintf("%s tokens in, %s out", display.Thousands(u.InputTokens),
+			display.Thousands(u.OutputTokens)))
 	}
 	if u.Cost > 0 {
 		parts = append(parts, fmt.Sprintf("$%.4f", u.Cost))

@@ -8,6 +8,8 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
@@ -41,7 +43,7 @@ func (t *SubAgentNotes) once(key, note string) {
 // askedNote describes a question in two lines.
 func askedNote(r cli.Invocation, q audit.RunQuestion) string {
 	return fmt.Sprintf("run %s asks: %s\n  answer: %s", q.WorkflowID,
-		api.Shorten(q.Text, 300), r.HowToAnswer(q))
+		display.Shorten(q.Text, 300), r.HowToAnswer(q))
 }
 
 // quietView shows only what requires a person's action.
@@ -69,13 +71,13 @@ func (p *pairs) question(e api.Event, r cli.Invocation) {
 		return
 	}
 	p.add("question", e.Question.ID)
-	p.add("text", api.Shorten(e.Question.Text, 300))
+	p.add("text", display.Shorten(e.Question.Text, 300))
 	if e.Type == api.EventQuestionAsked {
 		p.add("answer", r.HowToAnswer(audit.RunQuestion{WorkflowID: e.WorkflowID,
 			Question: *e.Question}))
 	}
 	if e.Reply != nil {
-		p.add("reply", e.Reply.Note())
+		p.add("reply", people.ReplyNote(*e.Reply))
 	}
 }
 
@@ -100,7 +102,7 @@ func (t *Tracker) questionLines(limit int) []string {
 			break
 		}
 		text := strings.Join(strings.Fields(q.Text), " ")
-		lines = append(lines, t.Palette.Warn("? ")+q.ID+" "+api.Shorten(text, 300), "  "+
+		lines = append(lines, t.Palette.Warn("? ")+q.ID+" "+display.Shorten(text, 300), "  "+
 			t.Palette.Bold(t.invocation.HowToAnswer(q)))
 	}
 	return lines

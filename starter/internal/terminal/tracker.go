@@ -9,6 +9,8 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/callview"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
@@ -93,7 +95,7 @@ func (t *Tracker) hookLines(e api.Event) []string {
 func hookNote(h api.HookAction) string {
 	text := "hook " + h.Hook + " for " + string(h.Point) + ": " + string(h.Outcome)
 	if h.Reason != "" {
-		text += ": " + api.Shorten(h.Reason, 200)
+		text += ": " + display.Shorten(h.Reason, 200)
 	}
 	return text
 }
@@ -105,7 +107,7 @@ func (t *Tracker) open(e api.Event) {
 		return
 	}
 	for _, c := range e.Step.Message.Calls {
-		t.calls = append(t.calls, &callRow{id: c.ID, text: api.Summary(c.Tool,
+		t.calls = append(t.calls, &callRow{id: c.ID, text: callview.Line(c.Tool,
 			json.RawMessage(c.Arguments), nil)})
 	}
 }
@@ -121,7 +123,7 @@ func (t *Tracker) stepLine(e api.Event) string {
 			parts = append(parts, t.Palette.Faint(s.Model))
 		}
 		if n := s.Usage.InputTokens + s.Usage.OutputTokens; n > 0 {
-			parts = append(parts, t.Palette.Faint(api.Thousands(n)+" tokens"))
+			parts = append(parts, t.Palette.Faint(display.Thousands(n)+" tokens"))
 		}
 	}
 	return strings.Join(append(parts, cli.NonEmpty([]string{what})...), " · ")
@@ -133,11 +135,11 @@ func stepText(e api.Event) (name, what string) {
 	switch s := e.Step; {
 	case s == nil:
 	case s.Compacted != nil:
-		return "compaction", "summarized " + api.Plural(s.Compacted.Messages, "message")
+		return "compaction", "summarized " + display.Plural(s.Compacted.Messages, "message")
 	case len(s.Message.Calls) == 0:
 		what = "answered"
 	default:
-		what = api.Shorten(s.Message.Text, 100)
+		what = display.Shorten(s.Message.Text, 100)
 	}
 	return name, what
 }
@@ -166,7 +168,7 @@ func (r *callRow) describe(e api.Event) *callRow {
 
 // recordSummary formats a call in one line. A record's arguments are already redacted.
 func recordSummary(r api.Record) string {
-	return api.Summary(r.Tool, r.Arguments, nil)
+	return callview.Line(r.Tool, r.Arguments, nil)
 }
 
 // pending updates the open work from the server's description.

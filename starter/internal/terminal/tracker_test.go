@@ -7,6 +7,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/test/golden"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/clitest"
 )
 
@@ -67,7 +68,7 @@ func TestTracker_DrawsTheOpenTurn(t *testing.T) {
 func TestTracker_PrintsCallsOfPlansAsTheyEnd(t *testing.T) {
 	tr := &Tracker{}
 	for i := range 1000 {
-		id := "call" + api.Thousands(i)
+		id := "call" + display.Thousands(i)
 		tr.event(clitest.ToolStarted(2*i, 0, 10*i, id, "echo", "echo text=x"))
 		if lines := tr.event(clitest.ToolEnded(2*i+1, 0, 10*i+5, id, "echo", `{"text":"x"}`,
 			"")); len(lines) != 1 {

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/undorules"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
 // Long lists are cut.
 func TestUndone_ListsCallsWithReasons(t *testing.T) {
 	of := func(id string, e *api.Error) api.Undone {
-		return api.Undone{CallID: api.UndoCallID(id), Tool: "unbook", TargetCallID: id,
+		return api.Undone{CallID: undorules.CallID(id), Tool: "unbook", TargetCallID: id,
 			TargetTool: "book", Error: e}
 	}
 	for want, undone := range map[string][]api.Undone{

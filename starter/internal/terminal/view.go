@@ -11,6 +11,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
@@ -116,7 +117,7 @@ func plainLine(e api.Event, r cli.Invocation) string {
 		p.add("hook", e.Hook.Hook)
 		p.add("point", string(e.Hook.Point))
 		p.add("outcome", string(e.Hook.Outcome))
-		p.add("reason", api.Shorten(e.Hook.Reason, 200))
+		p.add("reason", display.Shorten(e.Hook.Reason, 200))
 	}
 	p.controlled(e)
 	if e.Step != nil {
@@ -136,7 +137,7 @@ func plainLine(e api.Event, r cli.Invocation) string {
 		p.number("failed", e.Result.Usage.Failed)
 	}
 	p.add("failure_type", string(e.FailureType))
-	p.add("failure", api.Shorten(e.Failure, 300))
+	p.add("failure", display.Shorten(e.Failure, 300))
 	if e.Type == api.EventRunStarted {
 		p.add("run", e.WorkflowID)
 	}
@@ -167,7 +168,7 @@ func (p *pairs) step(s api.ModelResponse) {
 		p.number("compacted", s.Compacted.Messages)
 		p.number("cut", s.Compacted.Cut)
 	}
-	p.add("text", api.Shorten(s.Message.Text, 120))
+	p.add("text", display.Shorten(s.Message.Text, 120))
 }
 
 func (p *pairs) record(r api.Record) {
@@ -180,9 +181,9 @@ func (p *pairs) record(r api.Record) {
 	}
 	if r.Error != nil {
 		p.add("error", string(r.Error.Type))
-		p.add("message", api.Shorten(r.Error.Message, 200))
+		p.add("message", display.Shorten(r.Error.Message, 200))
 	}
-	p.add("notes", api.Shorten(strings.Join(NotesOf(r), "; "), 300))
+	p.add("notes", display.Shorten(strings.Join(NotesOf(r), "; "), 300))
 }
 
 func (p *pairs) timing(t api.Timing) {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
@@ -45,7 +47,7 @@ func WriteApproval(f *cli.Format, w io.Writer, p cli.Palette, a ListedApproval, 
 	if a.Rule != "" {
 		why += " (rule " + a.Rule + ")"
 	}
-	fmt.Fprintln(w, p.Faint("  reason: "+api.Shorten(why, maxSchemaText)+" · digest "+a.Digest))
+	fmt.Fprintln(w, p.Faint("  reason: "+display.Shorten(why, maxSchemaText)+" · digest "+a.Digest))
 	for _, rule := range a.Approvers {
 		fmt.Fprintln(w, p.Faint("  needs "+cli.PlainText(rule.String())))
 	}
@@ -60,19 +62,19 @@ func approvalWaitNote(r cli.Invocation, a audit.RunApproval) string {
 		what = "a higher limit of " + a.Limit
 	}
 	return fmt.Sprintf("run %s waits for approval of %s: %s\n  review and decide: %s", a.WorkflowID,
-		what, api.Shorten(strings.Join(strings.Fields(a.Text), " "), 300), r.HowToApprove(a))
+		what, display.Shorten(strings.Join(strings.Fields(a.Text), " "), 300), r.HowToApprove(a))
 }
 
 // approval adds the fields of an approval event.
 func (p *pairs) approval(e api.Event, r cli.Invocation) {
 	if e.Approval != nil {
-		p.add("text", api.Shorten(e.Approval.Text, 300))
-		p.add("because", api.Shorten(e.Approval.Reason, 200))
+		p.add("text", display.Shorten(e.Approval.Text, 300))
+		p.add("because", display.Shorten(e.Approval.Reason, 200))
 		p.add("approve", r.HowToApprove(audit.RunApproval{WorkflowID: e.WorkflowID,
 			Approval: *e.Approval}))
 	}
 	if e.Decided != nil {
-		p.add("decision", e.Decided.Note())
+		p.add("decision", people.DecidedNote(*e.Decided))
 	}
 }
 
@@ -87,11 +89,11 @@ func (t *Tracker) approvalEvent(e api.Event) []string {
 			func(a audit.RunApproval) bool { return a.Call == e.CallID })
 		if e.Decided.By != "" {
 			return []string{t.Palette.Bold("call "+e.CallID) + " " +
-				cli.PlainText(e.Decided.Note())}
+				cli.PlainText(people.DecidedNote(*e.Decided))}
 		}
 	case api.EventApprovalRefused:
 		return []string{t.Palette.Warn("! ") + "a decision on call " + cli.PlainText(e.CallID) +
-			" was rejected: " + api.Shorten(e.Failure, 300)}
+			" was rejected: " + display.Shorten(e.Failure, 300)}
 	}
 	return nil
 }
@@ -106,7 +108,7 @@ func (t *Tracker) approvalLines(limit int) []string {
 		}
 		text := strings.Join(strings.Fields(a.Text), " ")
 		lines = append(lines, t.Palette.Warn("? ")+a.Call+" waits for approval: "+
-			api.Shorten(text, 300),
+			display.Shorten(text, 300),
 			"  "+t.Palette.Bold(t.invocation.HowToApprove(a)), "  "+
 				t.Palette.Bold(t.invocation.Command("deny", a.WorkflowID, a.Call)+" --reason TEXT"))
 	}

@@ -1,0 +1,71 @@
+// Package codec encodes conversations, and what forks take over, for histories.
+package codec
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/compression"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
+)
+
+// forkPartBytes bounds one part, so that it fits a payload as base64.
+const forkPartBytes = 1 << 20
+
+// EncodeFork returns what a forked run takes over as gzipped JSON in parts of at most 1 MiB. It
+// fails with validation_error if the JSON has more than 32 MiB, because DecodeFork does.
+func EncodeFork(s api.ForkState) ([][]byte, error) {
+	plain, err := jsonvalue.Encode(s)
+	if err != nil {
+		return nil, err
+	}
+	if len(plain) > compression.MaxPlain {
+		return nil, api.TooLarge("what the run takes over", len(plain), compression.MaxPlain,
+			"fork it at an earlier point")
+	}
+	data, err := compression.Gzip(plain)
+	return slices.Collect(slices.Chunk(data, forkPartBytes)), err
+}
+
+// DecodeFork is the inverse of EncodeFork.
+func DecodeFork(parts [][]byte) (s api.ForkState, err error) {
+	plain, err := compression.Gunzip(slices.Concat(parts...), compression.MaxPlain)
+	if err == nil {
+		err = json.Unmarshal(plain, &s)
+	}
+	return s, err
+}
+
+// EncodeMessages returns messages as gzipped JSON, the second input of an agent run. Raw bytes take
+// a quarter less of history than a Packed value, which is base64 in JSON. No messages give nil. It
+// fails with validation_error if the JSON has more than 32 MiB, because DecodeMessages does.
+func EncodeMessages(messages []api.Message) ([]byte, error) {
+	if len(messages) == 0 {
+		return nil, nil
+	}
+	plain, err := jsonvalue.Encode(messages)
+	if err != nil {
+		return nil, err
+	}
+	if len(plain) > compression.MaxPlain {
+		return nil, api.TooLarge("the conversation", len(plain), compression.MaxPlain,
+			"shorten its messages or leave out the oldest ones")
+	}
+	return compression.Gzip(plain)
+}
+
+// DecodeMessages is the inverse of EncodeMessages; nil gives no messages.
+func DecodeMessages(data []byte) ([]api.Message, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	plain, err := compression.Gunzip(data, compression.MaxPlain)
+	if err != nil {
+		return nil, fmt.Errorf("decompress: %w", err)
+	}
+	var messages []api.Message
+	err = json.Unmarshal(plain, &messages)
+	return messages, err
+}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -83,24 +82,6 @@ const (
 	ChoiceRequired = "required"
 	ChoiceNone     = "none"
 )
-
-// Price is a model's price in US dollars per million tokens.
-type Price struct {
-	Input  float64 `json:"input,omitempty"`
-	Output float64 `json:"output,omitempty"`
-	// CachedInput is for input from the provider's cache, CacheWrite for input written to it; zero
-	// is Input.
-	CachedInput float64 `json:"cached_input,omitempty"`
-	CacheWrite  float64 `json:"cache_write,omitempty"`
-}
-
-// Cost returns the cost of usage in US dollars.
-func (p Price) Cost(u Usage) float64 {
-	plain := u.InputTokens - u.CachedTokens - u.WrittenTokens
-	return (float64(plain)*p.Input + float64(u.CachedTokens)*cmp.Or(p.CachedInput, p.Input) +
-		float64(u.WrittenTokens)*cmp.Or(p.CacheWrite, p.Input) +
-		float64(u.OutputTokens)*p.Output) / 1e6
-}
 
 // Script is the script of the scripted model: one step per turn, in order. Texts and arguments may
 // refer to results of earlier calls of the script, as in a plan: ${id} or ${id.field.0}.
@@ -209,27 +190,6 @@ type FinalizeResultRequest struct {
 type FinalizedResult struct {
 	CallOutcome
 	Usage Usage `json:"usage,omitzero"`
-}
-
-// Add adds what a sub-agent used of the budget. Its turns are not added.
-func (u *Usage) Add(sub Usage) {
-	u.Calls += sub.Calls
-	u.Failed += sub.Failed
-	u.addTokens(sub)
-}
-
-// AddStep adds what a model step used.
-func (u *Usage) AddStep(step Usage) {
-	u.Turns++
-	u.addTokens(step)
-}
-
-func (u *Usage) addTokens(other Usage) {
-	u.InputTokens += other.InputTokens
-	u.OutputTokens += other.OutputTokens
-	u.CachedTokens += other.CachedTokens
-	u.WrittenTokens += other.WrittenTokens
-	u.Cost += other.Cost
 }
 
 // ToolSearch says whether a model gets the tools of its agent, or FindTools to search for them.

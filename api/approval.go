@@ -157,15 +157,6 @@ const (
 	DecisionBusy ReplyErrorType = "approval_busy"
 )
 
-// EditRequest is the input of AdmitEditActivity, which admits a waiting call again with edited
-// arguments.
-type EditRequest struct {
-	// Admit has the one call, with its present arguments.
-	Admit AdmissionRequest `json:"admit"`
-	// Decision is the edit.
-	Decision Decision `json:"decision"`
-}
-
 // NoticeEvent is what a Notice reports about an approval.
 type NoticeEvent string
 
@@ -223,21 +214,4 @@ type NoticeDecision struct {
 	By       string       `json:"by,omitempty"`
 	Auth     AuthMethod   `json:"auth,omitempty"`
 	Reason   string       `json:"reason,omitempty"`
-}
-
-// Clearing removes a label from a run, or replaces it.
-type Clearing struct {
-	Label string `json:"label" yaml:"label" rule:"required"`
-	// To is the label that the run gets instead; empty for none.
-	To string `json:"to,omitempty" yaml:"to"`
-	// Rule is the policy rule whose approval clears the label; empty for a tool.
-	Rule string `json:"rule,omitempty" yaml:"-"`
-}
-
-// String describes the clearing: untrusted, or secret to internal.
-func (c Clearing) String() string {
-	if c.To == "" {
-		return c.Label
-	}
-	return c.Label + " to " + c.To
 }

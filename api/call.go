@@ -10,63 +10,6 @@ import (
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
-// Phase is one of the five phases that every call goes through (requirement E1).
-type Phase string
-
-// The phases, in order. A failing call ends with error_handling.
-const (
-	PhasePreValidation Phase = "pre_validation"
-	PhasePreExecution  Phase = "pre_execution"
-	PhaseExecution     Phase = "execution"
-	PhasePostExecution Phase = "post_execution"
-	PhaseErrorHandling Phase = "error_handling"
-)
-
-// CallerType is the kind of caller.
-type CallerType string
-
-// The kinds of caller.
-const (
-	CallerAgent   CallerType = "agent"
-	CallerPlan    CallerType = "plan"
-	CallerSession CallerType = "session"
-	CallerDirect  CallerType = "direct"
-)
-
-// Caller is who made a call: the name of an agent or a plan, or for a direct call the person or
-// program.
-type Caller struct {
-	Type CallerType `json:"type"`
-	ID   string     `json:"id,omitempty"`
-	// Auth is how the one who started the run was authenticated, and Claims are the claims of that
-	// identity, as JSON values. The callers of all calls of a run have those of the run's caller;
-	// each call of a session has its own.
-	Auth   AuthMethod     `json:"auth,omitempty"`
-	Claims map[string]any `json:"claims,omitempty"`
-	// Principal is that identity, if ID is not: for calls of agents and plans.
-	Principal string `json:"principal,omitempty"`
-}
-
-// Identity returns the identity that Auth and Claims belong to.
-func (c Caller) Identity() string { return cmp.Or(c.Principal, c.ID) }
-
-// Is reports whether both are the same identity. Its claims differ from token to token.
-func (c Caller) Is(other Caller) bool {
-	return c.Auth == other.Auth && c.Identity() == other.Identity()
-}
-
-// Bare returns the caller without its claims.
-func (c Caller) Bare() Caller {
-	c.Claims = nil
-	return c
-}
-
-// Passed returns the caller for the inputs of activities. Only the run and admission read the rest.
-func (c Caller) Passed() Caller {
-	c.Claims, c.Principal = nil, ""
-	return c
-}
-
 // Call is one request to one tool before admission.
 type Call struct {
 	// ID is stable over attempts, workers and continue-as-new, and unique in its run. "3.1" is the
@@ -93,60 +36,6 @@ type Call struct {
 // Asked returns the ID of the call that its caller asked for: that of the call, or of the one on
 // whose behalf the run makes it.
 func (c Call) Asked() string { return cmp.Or(c.TargetCallID, c.ID) }
-
-// AdmissionDecision is what admission decided about one call. It is recorded in history.
-type AdmissionDecision struct {
-	ID string `json:"call_id"`
-	// Arguments are the validated arguments if they differ from the caller's (defaults, coercions).
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Notes say what was dropped, coerced or should be known (a deprecated tool).
-	Notes []string `json:"notes,omitempty"`
-	// Tokens estimates the size of the arguments for a model.
-	Tokens int `json:"tokens,omitempty"`
-	// ExpectedTokens is the usual size of the result according to the toolspec; zero if unknown.
-	ExpectedTokens int `json:"expected_tokens,omitempty"`
-	// Question is the question to a person, for a call of a human tool, with sensitive arguments
-	// redacted.
-	Question string `json:"question,omitempty"`
-	// Prompt is the prompt of a sub-agent: the tool's template, filled in.
-	Prompt string `json:"prompt,omitempty"`
-	// Claim is how many further calls of the run's budget the call claims: one for a sub-agent with
-	// tools.
-	Claim int `json:"claim,omitempty"`
-	// Route is where the call goes.
-	Route Route `json:"route,omitzero"`
-	// Hooks are the effects of hooks before the call.
-	Hooks []HookAction `json:"hooks,omitempty"`
-	// Plan is the execution plan of the call; Arguments are without it.
-	Plan *ExecutionPlan `json:"plan,omitempty"`
-	// Policies are the effects of the rules that matched.
-	Policies []PolicyAction `json:"policies,omitempty"`
-	// Labels are the labels the run had collected by then, if a rule matched.
-	Labels []string `json:"labels,omitempty"`
-	// Sources are the sources of values that rules asked about.
-	Sources []ValueSources `json:"sources,omitempty"`
-	// Reserved is set if ledgers count the call for rules about time.
-	Reserved *Reservation `json:"reserved,omitempty"`
-	// Approval is set if a person has to approve the call before it runs.
-	Approval *ApprovalNeed `json:"approval,omitempty"`
-	// Batch is the id of the first call of the batch, which may be this one; empty without
-	// batching.
-	Batch string `json:"batch,omitempty"`
-	// Result is set if a hook or a dry run answers the call instead of the tool, which must not
-	// run.
-	Result *Result `json:"result,omitempty"`
-	// DryRun says that Result is a WithheldEffect.
-	DryRun bool `json:"dry_run,omitempty"`
-	// Error is set if the call must not run.
-	Error *Error `json:"error,omitempty"`
-	// Pinned are the rules of the worker that decided, if the run was pinned to none before. The
-	// run is pinned to them from then on. Only the first decision has them.
-	Pinned *Packed[PinnedPolicies] `json:"pinned,omitempty"`
-	// CallPurpose and Tool are those of a call with a purpose: no earlier event of the history
-	// names them.
-	CallPurpose
-	Tool string `json:"tool,omitempty"`
-}
 
 // Execution is the input of a tool's activity, whose type is the tool's name and whose id is the
 // call's.
@@ -185,37 +74,6 @@ type Execution struct {
 	// Own says that the run itself makes the call, such as to undo another one. Its lane does not
 	// refuse it for load, and executes it before the calls that wait there.
 	Own bool `json:"own,omitempty"`
-}
-
-// Origin is what all calls of one run share.
-type Origin struct {
-	// Run is the id of the first execution of the run's chain, stable over continue-as-new.
-	Run    string `json:"run_id"`
-	Caller Caller `json:"caller"`
-	// Conversation groups runs; if it is empty, a CallContext has the workflow id instead.
-	Conversation string         `json:"conversation,omitempty"`
-	Trace        string         `json:"trace,omitempty"`
-	Variables    map[string]any `json:"variables,omitempty"`
-	// VariablesDigest stands for Variables that are too large for the input of every call. Workers
-	// get them by VariablesQuery.
-	VariablesDigest string `json:"variables_digest,omitempty"`
-	// DryRun says that the run withholds calls that may change something. Hooks run nevertheless
-	// and can check it.
-	DryRun bool `json:"dry_run,omitempty"`
-}
-
-// maxPassedVariables bounds the variables in the input of every call, in bytes as JSON.
-const maxPassedVariables = 4 << 10
-
-// Passed returns the origin for the inputs of activities: with the digest of the variables in their
-// place if they are large.
-func (o Origin) Passed() Origin {
-	o.Caller = o.Caller.Passed()
-	data, err := json.Marshal(o.Variables)
-	if err == nil && len(data) > maxPassedVariables {
-		o.Variables, o.VariablesDigest = nil, Digest(data)
-	}
-	return o
 }
 
 // Result is the result of a tool's activity for a successful call.
@@ -313,23 +171,6 @@ type CallContext struct {
 // IdempotencyKey returns the key of a call. It consists of the first run of the chain and the
 // call's id and never of the content, because two equal calls are two calls.
 func IdempotencyKey(run, callID string) string { return run + "/" + callID }
-
-// CallDigest identifies what a call asks for: tool and arguments, regardless of formatting and of
-// the execution plan.
-func CallDigest(tool, arguments string) string {
-	if strings.TrimSpace(arguments) == "" {
-		arguments = "{}"
-	}
-	if value, err := jsonvalue.Decode([]byte(arguments)); err == nil {
-		if object, ok := value.(map[string]any); ok {
-			delete(object, PlanArgument)
-		}
-		if data, err := jsonvalue.Encode(value); err == nil {
-			arguments = string(data)
-		}
-	}
-	return Digest([]byte(fmt.Sprintf("%q %q", tool, arguments)))
-}
 
 // TurnCallID returns the id of the nth call (from 1) of a turn (from 1).
 func TurnCallID(turn, n int) string { return fmt.Sprintf("%d.%d", turn, n) }

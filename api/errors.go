@@ -280,3 +280,39 @@ func (e *Error) Gone() bool {
 func (e *Error) BeforeStart() bool {
 	return e.NotStarted || e.Phase == PhasePreValidation || e.Phase == PhasePreExecution
 }
+
+// Phase is one of the five phases that every call goes through (requirement E1).
+type Phase string
+
+// The phases, in order. A failing call ends with error_handling.
+const (
+	PhasePreValidation Phase = "pre_validation"
+	PhasePreExecution  Phase = "pre_execution"
+	PhaseExecution     Phase = "execution"
+	PhasePostExecution Phase = "post_execution"
+	PhaseErrorHandling Phase = "error_handling"
+)
+
+// TooLarge returns the error of a value that is refused for its size. remedy says what to do.
+func TooLarge(what string, size, limit int, remedy string) *Error {
+	e := Errorf(ErrValidation, "%s: %d bytes as JSON, the limit is %d bytes; %s", what, size, limit,
+		remedy)
+	e.Phase = PhasePreValidation
+	return e
+}
+
+// MayHaveActed reports whether a failed call may have taken effect: it started and did not clearly
+// report that it failed. A call that failed after its execution has taken effect.
+func (e *Error) MayHaveActed() bool {
+	switch {
+	case e.BeforeStart():
+		return false
+	case e.Unclear || e.Phase == PhasePostExecution:
+		return true
+	}
+	switch e.Type {
+	case ErrTimeout, ErrWorkerLost, ErrOutcomeUnknown, ErrInvalidOutput:
+		return true
+	}
+	return false
+}

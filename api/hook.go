@@ -78,36 +78,3 @@ type HookAction struct {
 	// Reason is why it blocked, refused or failed.
 	Reason string `json:"reason,omitempty"`
 }
-
-// HookRequest is the input of HookActivity: one hook of a run.
-type HookRequest struct {
-	Point  HookPoint `json:"point"`
-	Hook   Hook      `json:"hook"`
-	Agent  string    `json:"agent"`
-	Prompt string    `json:"prompt,omitempty"`
-	Origin Origin    `json:"origin"`
-	// Parent is the path of the call on whose behalf the run works.
-	Parent string `json:"parent,omitempty"`
-	// Conversation identifies the conversation of the run so far, as for a model step.
-	Conversation ModelRequest `json:"conversation"`
-	// End is set when the run has ended.
-	End *RunEnd `json:"end,omitempty"`
-}
-
-// HookAnswer is the result of a run's hook.
-type HookAnswer struct {
-	// Refused is why the run must not start; empty if it may.
-	Refused string `json:"refused,omitempty"`
-	// Text is the retrieved memory; empty for none.
-	Text string `json:"text,omitempty"`
-}
-
-// RunEnd describes how a run ended, for hooks after it. Outcome is failed or cancelled for a run
-// without a result. Usage is always set.
-type RunEnd struct {
-	RunResult
-	// Failure and FailureType say why the run failed. FailureType is empty if the reason is not a
-	// RunErrorType.
-	Failure     string       `json:"failure,omitempty"`
-	FailureType RunErrorType `json:"failure_type,omitempty"`
-}

@@ -46,19 +46,6 @@ func (c *InlineCall) Get(into ...any) error {
 	return fmt.Errorf("an inline call has one Execution, but %T is expected", into)
 }
 
-// InlineStep is the input of an inline model step, with what it would otherwise query from its run.
-// Like an InlineCall it is never encoded.
-type InlineStep struct {
-	ID       string
-	Setup    *Setup
-	Messages []Message
-	// Admit, where set, has the step admit the calls that the model asks for, which saves a local
-	// activity and its marker. It has everything but the calls.
-	Admit *AdmissionRequest
-	// Left is as in InlineCall.
-	Left Duration
-}
-
 // InlineSummary is the summary of an inline call or step: its id, which a marker does not have
 // otherwise, and a description.
 func InlineSummary(id, line string) string { return id + " " + line }

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"sync"
-	"time"
 
 	"github.com/switchyard/switchyard/internal/value/compression"
 )
@@ -85,35 +82,6 @@ func (p *Packed[T]) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(plain, &p.Value)
 }
 
-// Duration is a time.Duration that is text ("1m30s") in YAML, JSON and histories.
-type Duration time.Duration
-
-// Std returns d as the standard library's type.
-func (d Duration) Std() time.Duration { return time.Duration(d) }
-
-func (d Duration) String() string { return time.Duration(d).String() }
-
-// MarshalText formats d as time.Duration does.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText parses text as time.ParseDuration does. Negative values are errors.
-func (d *Duration) UnmarshalText(text []byte) error {
-	v, err := time.ParseDuration(string(text))
-	if err != nil {
-		return fmt.Errorf("%q is not a duration; write a number and a unit, such as 500ms, 30s or 2h",
-			text)
-	}
-	if v < 0 {
-		return fmt.Errorf("the duration %q is negative; write a positive one, such as %s", text,
-			-v)
-	}
-	*d = Duration(v)
-	return nil
-}
-
-// IsZero makes encoding/json's omitzero leave out an unset duration.
-func (d Duration) IsZero() bool { return d == 0 }
-
 // MaxInputs bounds the inputs of one execution of a run together, in bytes. Servers reject 2 MiB,
 // and codecs may add some bytes to each input.
 const MaxInputs = 2<<20 - 32<<10
@@ -121,93 +89,3 @@ const MaxInputs = 2<<20 - 32<<10
 // MaxArguments bounds the arguments of one call, in bytes as a payload has them. The rest of
 // MaxPayload is for what travels with them.
 const MaxArguments = 5 << 18
-
-// TooLarge returns the error of a value that is refused for its size. remedy says what to do.
-func TooLarge(what string, size, limit int, remedy string) *Error {
-	e := Errorf(ErrValidation, "%s: %d bytes as JSON, the limit is %d bytes; %s", what, size, limit,
-		remedy)
-	e.Phase = PhasePreValidation
-	return e
-}
-
-// maxShared bounds the JSON of the values that are shared, per type and in bytes.
-const maxShared = 16 << 20
-
-// shared decodes JSON and keeps the values, so that the runs of one process that have equal agents
-// and tools have one copy of them. What a value has by reference must not be changed.
-type shared[T any] struct {
-	mu     sync.Mutex
-	size   int
-	values map[string]T
-}
-
-// decode decodes data into a value, or copies the value that equal data gave before.
-func (s *shared[T]) decode(data []byte, into *T, decode func([]byte) (T, error)) error {
-	s.mu.Lock()
-	value, known := s.values[string(data)]
-	s.mu.Unlock()
-	if known {
-		*into = value
-		return nil
-	}
-	value, err := decode(data)
-	if err != nil {
-		return err
-	}
-	*into = value
-	s.keep(string(data), value)
-	return nil
-}
-
-// keep keeps a value. If the values become too large, it forgets the others.
-func (s *shared[T]) keep(data string, value T) {
-	if len(data) > maxShared {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.size += len(data); s.size > maxShared || s.values == nil {
-		s.values, s.size = map[string]T{}, len(data)
-	}
-	s.values[data] = value
-}
-
-var (
-	sharedAgents shared[*Agent]
-	sharedPinned shared[Pinned]
-)
-
-// UnmarshalJSON decodes an input. Inputs whose agents have equal JSON share the agent, which must
-// not be changed.
-func (in *RunInput) UnmarshalJSON(data []byte) error {
-	type plain RunInput
-	apart := struct {
-		*plain
-		Agent json.RawMessage `json:"agent"`
-	}{plain: (*plain)(in)}
-	if err := json.Unmarshal(data, &apart); err != nil {
-		return err
-	}
-	if apart.Agent == nil {
-		return nil
-	}
-	return sharedAgents.decode(apart.Agent, &in.Agent, func(data []byte) (*Agent, error) {
-		var a *Agent
-		err := json.Unmarshal(data, &a)
-		return a, err
-	})
-}
-
-// UnmarshalJSON decodes what a run is pinned to. Values of equal JSON share what they have by
-// reference. An append to one of their lists copies it.
-func (p *Pinned) UnmarshalJSON(data []byte) error {
-	return sharedPinned.decode(data, p, func(data []byte) (Pinned, error) {
-		type plain Pinned
-		var v plain
-		err := json.Unmarshal(data, &v)
-		v.Catalog.Tools = slices.Clip(v.Catalog.Tools)
-		v.DescendantTools = slices.Clip(v.DescendantTools)
-		v.Policies.Rules = slices.Clip(v.Policies.Rules)
-		return Pinned(v), err
-	})
-}

@@ -118,24 +118,6 @@ type ReplyDecision struct {
 	Early bool `json:"early,omitempty"`
 }
 
-// AuthMethod is how an identity was established. Empty means that a program on the Temporal server
-// named itself.
-type AuthMethod string
-
-// The methods of the gateway.
-const (
-	// AuthToken is a signed token (JWT) of a trusted issuer.
-	AuthToken AuthMethod = "jwt"
-	// AuthKey is an API key.
-	AuthKey AuthMethod = "api_key"
-	// AuthOIDC is a login in a browser, by OpenID Connect.
-	AuthOIDC AuthMethod = "oidc"
-	// AuthLink is a signed link of a notice: whoever has it.
-	AuthLink AuthMethod = "link"
-	// AuthLoopback is a gateway without authentication, which serves only its own machine.
-	AuthLoopback AuthMethod = "loopback"
-)
-
 // Bounds of messages and pauses.
 const (
 	// MaxSentText bounds one message to a running agent and MaxUnseen all unread ones together,

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 )
 
 // PolicyEffect is the effect of a rule that matches a call (requirement G1).
@@ -63,17 +62,6 @@ type PolicyDefinition struct {
 	Values     json.RawMessage `json:"values,omitempty"`
 	Expression string          `json:"expression,omitempty"`
 }
-
-// UserRole is what a user of the gateway may do. gateway.yaml gives roles to identities.
-type UserRole string
-
-// The roles.
-const (
-	// RoleViewer sees runs, RoleOperator controls them, and RoleApprover decides about calls.
-	RoleViewer   UserRole = "viewer"
-	RoleOperator UserRole = "operator"
-	RoleApprover UserRole = "approver"
-)
 
 // Approver selects who may decide about a call: identities that fit all of its fields.
 type Approver struct {
@@ -136,80 +124,6 @@ type PolicyAction struct {
 	// Saw are the answers that a rule about earlier calls got.
 	Saw string `json:"saw,omitempty"`
 }
-
-// PastCalls counts the calls of a run by tool, for policies.
-type PastCalls struct {
-	Tool      string `json:"tool"`
-	Completed int    `json:"completed,omitempty"`
-	Failed    int    `json:"failed,omitempty"`
-	Refused   int    `json:"refused,omitempty"`
-	// Running counts calls that were admitted and have not ended.
-	Running int `json:"running,omitempty"`
-}
-
-// RunFacts are the facts of a run that policies can use, besides those in AdmissionRequest.
-type RunFacts struct {
-	// Run is the id of the first execution of the run's chain.
-	Run          string `json:"run_id,omitempty"`
-	Conversation string `json:"conversation,omitempty"`
-	// Turn is the turn of an agent run.
-	Turn int `json:"turn,omitempty"`
-	// Labels are the labels the run has collected, sorted.
-	Labels []string `json:"labels,omitempty"`
-	// Calls are the run's calls by tool. Calls of sub-agents count for their own runs.
-	Calls   []PastCalls `json:"calls,omitempty"`
-	Usage   Usage       `json:"usage,omitzero"`
-	Limits  Limits      `json:"limits,omitzero"`
-	Started time.Time   `json:"started,omitzero"`
-	// Earlier are the run's earlier calls as far as they are kept, the oldest first, and Statements
-	// the texts that it was given. They pass within one process, are never encoded, and are not
-	// changed.
-	Earlier    []*EarlierCall `json:"-"`
-	Statements []*Statement   `json:"-"`
-	// Values are the values of the run's variables.
-	Values map[string]any `json:"-"`
-	// NoStatements says that the run no longer knows what people wrote, because the rules at its
-	// start did not read it.
-	NoStatements bool `json:"-"`
-}
-
-// EarlierCall is an earlier call of a run, for policies. It is not changed once it is shared.
-type EarlierCall struct {
-	ID   string `json:"call_id"`
-	Tool string `json:"tool"`
-	// Arguments are the validated arguments of an admitted call, else those of the caller.
-	Arguments string `json:"arguments,omitempty"`
-	// Result is the output of a completed call, as far as it is kept. Text is the message of a
-	// failed one, or an output that is cut.
-	Result json.RawMessage `json:"result,omitempty"`
-	Text   string          `json:"text,omitempty"`
-	// Status is completed, failed, refused or running.
-	Status CallStatus `json:"status"`
-	Turn   int        `json:"turn,omitempty"`
-	// Time is when the call was admitted, or refused.
-	Time time.Time `json:"time,omitzero"`
-	// Labels are those of the result, and RunLabels those of the run when the call was admitted.
-	Labels    []string `json:"labels,omitempty"`
-	RunLabels []string `json:"run_labels,omitempty"`
-	// Place counts the calls that have ended, up to this one; zero while it runs. After is the
-	// place of the last call that had ended when this one was admitted: its arguments can come from
-	// the results up to there.
-	Place int `json:"place,omitempty"`
-	After int `json:"after,omitempty"`
-	// Batch is the first call of the batch in which the call was executed; empty for none. The tool
-	// saw the arguments of all of them.
-	Batch string `json:"batch,omitempty"`
-	// Unknown says that Arguments lacks those of the call: they are too long, or the run itself
-	// made the call.
-	Unknown bool `json:"unknown_arguments,omitempty"`
-	// NotKept says that the run keeps no results, because the rules at its start did not read them.
-	NotKept bool `json:"-"`
-	// Derived is what a worker computed from the call.
-	Derived atomic.Value `json:"-"`
-}
-
-// Size is the approximate size of arguments and result in bytes.
-func (c *EarlierCall) Size() int { return len(c.Arguments) + len(c.Result) + len(c.Text) }
 
 // SourceKind is where a value of an argument occurred before.
 type SourceKind string
@@ -293,4 +207,28 @@ type ValueSources struct {
 	// sources only where a rule asks for short values.
 	Short   bool          `json:"short,omitempty"`
 	Sources []ValueSource `json:"sources"`
+}
+
+// Clearing removes a label from a run, or replaces it.
+type Clearing struct {
+	Label string `json:"label" yaml:"label" rule:"required"`
+	// To is the label that the run gets instead; empty for none.
+	To string `json:"to,omitempty" yaml:"to"`
+	// Rule is the policy rule whose approval clears the label; empty for a tool.
+	Rule string `json:"rule,omitempty" yaml:"-"`
+}
+
+// String describes the clearing: untrusted, or secret to internal.
+func (c Clearing) String() string {
+	if c.To == "" {
+		return c.Label
+	}
+	return c.Label + " to " + c.To
+}
+
+// PinnedPolicies are the rules for all runs that a run is pinned to; the zero value is none.
+type PinnedPolicies struct {
+	// Digest identifies the rules.
+	Digest string       `json:"digest"`
+	Rules  []PolicyRule `json:"rules"`
 }

@@ -134,18 +134,6 @@ type Timing struct {
 	Duration  Duration `json:"duration,omitzero"`
 }
 
-// CallStatus is the status of a call.
-type CallStatus string
-
-// The statuses of a call. A refused one never ran.
-const (
-	CallRunning   CallStatus = "running"
-	CallCompleted CallStatus = "completed"
-	CallFailed    CallStatus = "failed"
-	CallRefused   CallStatus = "refused"
-	CallCancelled CallStatus = "cancelled"
-)
-
 // Record is the audit entry of one tool call, derived from history (requirement R3).
 type Record struct {
 	CallID  string `json:"call_id"`
@@ -239,16 +227,6 @@ type Live struct {
 
 // Until is the offset of the end of the piece.
 func (l Live) Until() int { return l.From + len(l.Text) }
-
-// MCPMessage is what is known of the message tools/call of a call, for traces.
-type MCPMessage struct {
-	// Session identifies the session of the client; empty in revisions without sessions.
-	Session string `json:"session_id,omitempty"`
-	// Protocol is the revision of MCP, such as 2025-11-25; empty if it is unknown.
-	Protocol string `json:"protocol_version,omitempty"`
-	// Transport is tcp for HTTP, pipe for standard streams.
-	Transport string `json:"transport,omitempty"`
-}
 
 // The transports of an MCPMessage.
 const (

@@ -2,6 +2,8 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -148,21 +150,6 @@ const MaxPayload = 3 << 19
 // DefaultModelTimeout is the default timeout of one attempt of a model step.
 const DefaultModelTimeout = Duration(2 * time.Minute)
 
-// Usage counts what a run used.
-type Usage struct {
-	// Turns counts model steps, summary steps included.
-	Turns        int `json:"turns,omitempty"`
-	Calls        int `json:"calls,omitempty"`
-	Failed       int `json:"failed,omitempty"`
-	InputTokens  int `json:"input_tokens,omitempty"`
-	OutputTokens int `json:"output_tokens,omitempty"`
-	// CachedTokens and WrittenTokens are input tokens read from and written to the provider's
-	// cache.
-	CachedTokens  int     `json:"cached_tokens,omitempty"`
-	WrittenTokens int     `json:"written_tokens,omitempty"`
-	Cost          float64 `json:"cost,omitempty"`
-}
-
 // Pinned is what a run fixes and records at its start. No reload or deploy changes it.
 type Pinned struct {
 	Catalog  Catalog  `json:"catalog"`
@@ -178,13 +165,6 @@ type Pinned struct {
 	Policies PinnedPolicies `json:"policies,omitzero"`
 	// Problems, if any, say why the run cannot start.
 	Problems []Problem `json:"problems,omitempty"`
-}
-
-// PinnedPolicies are the rules for all runs that a run is pinned to; the zero value is none.
-type PinnedPolicies struct {
-	// Digest identifies the rules.
-	Digest string       `json:"digest"`
-	Rules  []PolicyRule `json:"rules"`
 }
 
 // Find returns the tool of that name, the run's own or a descendant's, and whether there is one.
@@ -221,55 +201,6 @@ type PinRequest struct {
 	// Caller and Queue are those of Setup.
 	Caller Caller `json:"caller,omitzero"`
 	Queue  string `json:"queue,omitempty"`
-}
-
-// AdmissionRequest asks for decisions about calls that are ready to run together.
-type AdmissionRequest struct {
-	Calls []Call `json:"calls"`
-	// Run is the id of the first execution of the run's chain.
-	Run string `json:"run_id,omitempty"`
-	// Base is the task queue of the run's workflow.
-	Base   string `json:"base,omitempty"`
-	Caller Caller `json:"caller,omitzero"`
-	// Tools are the pinned tools that the calls name; any other tool is unknown.
-	Tools []Tool `json:"tools"`
-	// Known are the names of all tools of the run, for near names.
-	Known []string `json:"known,omitempty"`
-	// AnyTool says that the caller may call every tool of the catalog, as a direct call may.
-	AnyTool bool `json:"any_tool,omitempty"`
-	Mode    Mode `json:"mode,omitempty"`
-	// Variables are the names of the run's variables, for tools that require some.
-	Variables []string `json:"variables,omitempty"`
-	// Allow is how many more calls the run's budget allows; nil is no limit.
-	Allow *int `json:"allow,omitempty"`
-	// Full, if set, says why the run's history cannot take the calls, which are all refused.
-	Full string `json:"full,omitempty"`
-	// Unpinned, if set, says why the run could not pin the tools of the calls, which are all
-	// refused.
-	Unpinned string `json:"unpinned,omitempty"`
-	// Depth is the run's depth; sub-agents are one deeper.
-	Depth int `json:"depth,omitempty"`
-	// Spent names the limit, tokens or cost, of which nothing is left for sub-agents; empty if
-	// there is.
-	Spent string `json:"spent,omitempty"`
-	// Blocked are calls that failed in the same way so often that equal calls are refused.
-	Blocked []Repeat `json:"blocked,omitempty"`
-	// DryRun withholds calls whose tools may change anything.
-	DryRun bool `json:"dry_run,omitempty"`
-	// Hooks are those that run before the calls. Origin and Parent, which their calls share, are
-	// set if there are any.
-	Hooks  []Hook  `json:"hooks,omitempty"`
-	Origin *Origin `json:"origin,omitempty"`
-	Parent string  `json:"parent,omitempty"`
-	// Policies are the rules of the run's agent and of its parent agents.
-	Policies []PolicyRule `json:"policies,omitempty"`
-	// PinnedPolicies are the rules for all runs that the run is pinned to.
-	PinnedPolicies PinnedPolicies `json:"pinned_policies,omitzero"`
-	// Facts are the facts of the run for policies.
-	Facts RunFacts `json:"facts,omitzero"`
-	// Final has calls refused whose ledger does not answer. Otherwise the decisions end before the
-	// first of them, and the run asks again.
-	Final bool `json:"final,omitempty"`
 }
 
 // ModelRequest is the input of a model step. It identifies the conversation without containing it.
@@ -368,4 +299,132 @@ type RunResult struct {
 	Checked *Checked `json:"checked,omitempty"`
 	// CallStats counts the run's calls; nil if it made none.
 	CallStats *CallStats `json:"call_stats,omitempty"`
+}
+
+// maxShared bounds the JSON of the values that are shared, per type and in bytes.
+const maxShared = 16 << 20
+
+// shared decodes JSON and keeps the values, so that the runs of one process that have equal agents
+// and tools have one copy of them. What a value has by reference must not be changed.
+type shared[T any] struct {
+	mu     sync.Mutex
+	size   int
+	values map[string]T
+}
+
+// decode decodes data into a value, or copies the value that equal data gave before.
+func (s *shared[T]) decode(data []byte, into *T, decode func([]byte) (T, error)) error {
+	s.mu.Lock()
+	value, known := s.values[string(data)]
+	s.mu.Unlock()
+	if known {
+		*into = value
+		return nil
+	}
+	value, err := decode(data)
+	if err != nil {
+		return err
+	}
+	*into = value
+	s.keep(string(data), value)
+	return nil
+}
+
+// keep keeps a value. If the values become too large, it forgets the others.
+func (s *shared[T]) keep(data string, value T) {
+	if len(data) > maxShared {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.size += len(data); s.size > maxShared || s.values == nil {
+		s.values, s.size = map[string]T{}, len(data)
+	}
+	s.values[data] = value
+}
+
+var (
+	sharedAgents shared[*Agent]
+	sharedPinned shared[Pinned]
+)
+
+// UnmarshalJSON decodes an input. Inputs whose agents have equal JSON share the agent, which must
+// not be changed.
+func (in *RunInput) UnmarshalJSON(data []byte) error {
+	type plain RunInput
+	apart := struct {
+		*plain
+		Agent json.RawMessage `json:"agent"`
+	}{plain: (*plain)(in)}
+	if err := json.Unmarshal(data, &apart); err != nil {
+		return err
+	}
+	if apart.Agent == nil {
+		return nil
+	}
+	return sharedAgents.decode(apart.Agent, &in.Agent, func(data []byte) (*Agent, error) {
+		var a *Agent
+		err := json.Unmarshal(data, &a)
+		return a, err
+	})
+}
+
+// UnmarshalJSON decodes what a run is pinned to. Values of equal JSON share what they have by
+// reference. An append to one of their lists copies it.
+func (p *Pinned) UnmarshalJSON(data []byte) error {
+	return sharedPinned.decode(data, p, func(data []byte) (Pinned, error) {
+		type plain Pinned
+		var v plain
+		err := json.Unmarshal(data, &v)
+		v.Catalog.Tools = slices.Clip(v.Catalog.Tools)
+		v.DescendantTools = slices.Clip(v.DescendantTools)
+		v.Policies.Rules = slices.Clip(v.Policies.Rules)
+		return Pinned(v), err
+	})
+}
+
+// InlineStep is the input of an inline model step, with what it would otherwise query from its run.
+// Like an InlineCall it is never encoded.
+type InlineStep struct {
+	ID       string
+	Setup    *Setup
+	Messages []Message
+	// Admit, where set, has the step admit the calls that the model asks for, which saves a local
+	// activity and its marker. It has everything but the calls.
+	Admit *AdmissionRequest
+	// Left is as in InlineCall.
+	Left Duration
+}
+
+// HookRequest is the input of HookActivity: one hook of a run.
+type HookRequest struct {
+	Point  HookPoint `json:"point"`
+	Hook   Hook      `json:"hook"`
+	Agent  string    `json:"agent"`
+	Prompt string    `json:"prompt,omitempty"`
+	Origin Origin    `json:"origin"`
+	// Parent is the path of the call on whose behalf the run works.
+	Parent string `json:"parent,omitempty"`
+	// Conversation identifies the conversation of the run so far, as for a model step.
+	Conversation ModelRequest `json:"conversation"`
+	// End is set when the run has ended.
+	End *RunEnd `json:"end,omitempty"`
+}
+
+// HookAnswer is the result of a run's hook.
+type HookAnswer struct {
+	// Refused is why the run must not start; empty if it may.
+	Refused string `json:"refused,omitempty"`
+	// Text is the retrieved memory; empty for none.
+	Text string `json:"text,omitempty"`
+}
+
+// RunEnd describes how a run ended, for hooks after it. Outcome is failed or cancelled for a run
+// without a result. Usage is always set.
+type RunEnd struct {
+	RunResult
+	// Failure and FailureType say why the run failed. FailureType is empty if the reason is not a
+	// RunErrorType.
+	Failure     string       `json:"failure,omitempty"`
+	FailureType RunErrorType `json:"failure_type,omitempty"`
 }

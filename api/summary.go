@@ -20,18 +20,6 @@ type CallStats struct {
 	Others int `json:"others,omitempty"`
 }
 
-// All returns the number of calls with any outcome.
-func (p PastCalls) All() int { return p.Completed + p.Failed + p.Refused + p.Running }
-
-// Plus returns the sum of the calls of one tool.
-func (p PastCalls) Plus(other PastCalls) PastCalls {
-	p.Completed += other.Completed
-	p.Failed += other.Failed
-	p.Refused += other.Refused
-	p.Running += other.Running
-	return p
-}
-
 // RunEvaluation is a person's evaluation of a finished run.
 type RunEvaluation struct {
 	Solved bool `json:"solved"`

@@ -46,22 +46,6 @@ const (
 	MaxUndo = 512 << 10
 )
 
-// MayHaveActed reports whether a failed call may have taken effect: it started and did not clearly
-// report that it failed. A call that failed after its execution has taken effect.
-func (e *Error) MayHaveActed() bool {
-	switch {
-	case e.BeforeStart():
-		return false
-	case e.Unclear || e.Phase == PhasePostExecution:
-		return true
-	}
-	switch e.Type {
-	case ErrTimeout, ErrWorkerLost, ErrOutcomeUnknown, ErrInvalidOutput:
-		return true
-	}
-	return false
-}
-
 // Verify declares how to resolve an unknown outcome: a tool that reads, its arguments with the
 // placeholders of an Undo except the result, and where its answer says whether the call took
 // effect.

@@ -20,23 +20,6 @@ const (
 	approvalNever  = "never"
 )
 
-// Approval declares which calls of a tool wait for a person's approval. In YAML, a plain string
-// sets When.
-type Approval struct {
-	// When is always (the default), never, or an expression of package policies: calls for which it
-	// is true wait.
-	When string `json:"when" yaml:"when"`
-	// Timeout bounds the wait for a decision, without which the call is not made; default 24h.
-	Timeout api.Duration `json:"timeout" yaml:"timeout" rule:"min=1s,max=8760h"`
-	// Ask is the template of the text that people see; default the tool's description and all
-	// arguments.
-	Ask string `json:"ask,omitempty" yaml:"ask"`
-	// ByCaller lets whoever makes a call approve it. By default another person has to.
-	ByCaller bool `json:"by_caller,omitempty" yaml:"by_caller"`
-	// Approvers are who may decide; empty for everyone but the caller.
-	Approvers []api.Approver `json:"approvers,omitempty" yaml:"approvers" rule:"min=1,short=name" hint:"omit approvers if everyone but the caller may decide"`
-}
-
 // withDefaults returns nil if no call waits.
 func (a *Approval) withDefaults() *Approval {
 	if a == nil || a.When == approvalNever {

@@ -54,9 +54,6 @@ func NewCatalog(specs []Spec) (*Catalog, error) {
 	return c, nil
 }
 
-// hintTaken is the hint of faults about duplicate tool names.
-const hintTaken = "rename or remove one of them"
-
 func taken(name string) Fault {
 	return Fault{File: fmt.Sprintf("toolspec %q", name),
 		Message: "there is another tool of this name", Hint: hintTaken}
@@ -182,7 +179,7 @@ func (c *Catalog) OnLanes(known *lanes.Set) (*Catalog, error) {
 		s := t.Spec.onLane(known)
 		check := checker{}
 		if lane, there := known.Lane(s.Execution.Lane); there {
-			laneChecker{&check}.keyOf(s, lane)
+			check.keyOf(s, lane)
 		}
 		faults = append(faults, check.faults(s)...)
 		if s.Execution.Lane == t.Spec.Execution.Lane {

@@ -56,8 +56,8 @@ func (c *checker) spec(s Spec) {
 	c.output(s)
 	c.entry(s)
 	c.execution(s.Execution)
-	laneChecker{c}.inline(s)
-	relatedChecker{c}.byRun(s)
+	c.inline(s)
+	c.byRun(s)
 	c.batch(s)
 	c.requires(s.Requires)
 }
@@ -74,7 +74,7 @@ func (c *checker) arguments(s Spec) {
 		return
 	}
 	if s.InputSchema == nil {
-		parameterChecker{c}.parameters("$.parameters", s.Parameters)
+		c.parameters("$.parameters", s.Parameters)
 		return
 	}
 	if len(s.Parameters) > 0 {
@@ -93,7 +93,7 @@ func (c *checker) output(s Spec) {
 		c.checked.output = schemas.Check(&c.Findings, "$.output_schema", s.OutputSchema, false)
 	}
 	if s.Output != nil {
-		parameterChecker{c}.unnamed("$.output", *s.Output)
+		c.unnamed("$.output", *s.Output)
 	}
 }
 
@@ -123,7 +123,7 @@ func (c *checker) requires(r Requires) {
 
 // surroundings checks what depends on more than the spec: existing lanes and handlers.
 func (c *checker) surroundings(s Spec, o Options) {
-	laneChecker{c}.lane(s, o.KnownLanes())
+	c.lane(s, o.KnownLanes())
 	c.handler(s.Entry, o)
 }
 

@@ -17,11 +17,8 @@ import (
 // parameterName matches the property names that all model providers accept.
 var parameterName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
-// parameterChecker checks declared arguments and results.
-type parameterChecker struct{ *checker }
-
 // parameters checks a list of named parameters.
-func (c parameterChecker) parameters(path string, list []Parameter) {
+func (c *checker) parameters(path string, list []Parameter) {
 	first := map[string]string{}
 	for i, p := range list {
 		at := jsonpath.Index(path, i)
@@ -49,7 +46,7 @@ func (c parameterChecker) parameters(path string, list []Parameter) {
 }
 
 // unnamed checks a declaration of a value without a name: the elements of an array, or the output.
-func (c parameterChecker) unnamed(path string, p Parameter) {
+func (c *checker) unnamed(path string, p Parameter) {
 	given := []struct {
 		name string
 		set  bool
@@ -62,7 +59,7 @@ func (c parameterChecker) unnamed(path string, p Parameter) {
 	c.parameter(path, p)
 }
 
-func (c parameterChecker) parameter(path string, p Parameter) {
+func (c *checker) parameter(path string, p Parameter) {
 	if p.Type == "" {
 		c.Add(path, "write type: string, number, integer, boolean, array, object or any",
 			"the type is missing")
@@ -84,7 +81,7 @@ func (c parameterChecker) parameter(path string, p Parameter) {
 }
 
 // beside checks the properties and items that are declared outside of validation.
-func (c parameterChecker) beside(path string, p Parameter, v Validation) {
+func (c *checker) beside(path string, p Parameter, v Validation) {
 	outside := Validation{Properties: p.Properties, Items: p.Items, Required: v.Required}
 	for _, name := range outside.given() {
 		if name == "required" {
@@ -106,7 +103,7 @@ func (c parameterChecker) beside(path string, p Parameter, v Validation) {
 }
 
 // fitting checks that a rule applies to a type.
-func (c parameterChecker) fitting(path, rule, typ string) {
+func (c *checker) fitting(path, rule, typ string) {
 	if fit := ruleTypes[rule]; !slices.Contains(fit, typ) {
 		c.AddKey(path, fmt.Sprintf("%s is for %s", rule, strings.Join(fit, " and ")),
 			"the rule %s does not fit the type %s", rule, typ)
@@ -146,7 +143,7 @@ func (v Validation) given() []string {
 	return names
 }
 
-func (c parameterChecker) validation(path, typ string, v Validation) {
+func (c *checker) validation(path, typ string, v Validation) {
 	for _, name := range v.given() {
 		c.fitting(path+"."+name, name, typ)
 	}
@@ -168,7 +165,7 @@ func (c parameterChecker) validation(path, typ string, v Validation) {
 }
 
 // requiredNames checks that an object's required list names declared properties.
-func (c parameterChecker) requiredNames(path string, v Validation) {
+func (c *checker) requiredNames(path string, v Validation) {
 	var names []string
 	for _, p := range v.Properties {
 		names = append(names, p.Name)
@@ -194,7 +191,7 @@ func number(n *int) *big.Rat {
 
 // defaultAndEnum checks the default and enum values of a parameter against its other rules, which
 // are valid.
-func (c parameterChecker) defaultAndEnum(path string, p Parameter) {
+func (c *checker) defaultAndEnum(path string, p Parameter) {
 	c.enum(path+".validation.enum", p)
 	if p.Default == nil {
 		return
@@ -213,7 +210,7 @@ func (c parameterChecker) defaultAndEnum(path string, p Parameter) {
 		"the default violates its own rule", bare, p.Default)
 }
 
-func (c parameterChecker) enum(path string, p Parameter) {
+func (c *checker) enum(path string, p Parameter) {
 	rules := p.rules()
 	values := rules.Enum
 	rules.Enum = nil
@@ -233,7 +230,7 @@ func (c parameterChecker) enum(path string, p Parameter) {
 }
 
 // conform reports the values that break the rules of p, each at its place.
-func (c parameterChecker) conform(place func(i int) string, hint, what string, p Parameter,
+func (c *checker) conform(place func(i int) string, hint, what string, p Parameter,
 	values ...json.RawMessage) {
 	form, _, err := schemas.Compile(schemas.Encode(schemaOfParameter(p)), shapeOfParameter(p),
 		nil)

@@ -95,12 +95,6 @@ func (s Spec) faults() (Faults, checkedSchemas) {
 	return append(faults, c.faults(s)...), c.checked
 }
 
-// fault returns a fault of a spec that does not come from a file.
-func (s Spec) fault(path, message, hint string) Fault {
-	return Fault{File: fmt.Sprintf("toolspec %q", s.Name), Message: path + ": " + message,
-		Hint: hint}
-}
-
 // faults returns the findings of a spec that does not come from a file.
 func (c *checker) faults(s Spec) Faults {
 	var faults Faults

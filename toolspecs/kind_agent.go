@@ -18,9 +18,6 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// KindAgent is another agent, a sub-agent with a run of its own.
-const KindAgent = "agent"
-
 // agentKind is the kind of tools that run another agent.
 type agentKind struct{}
 

@@ -11,9 +11,6 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// KindCommand is a program.
-const KindCommand = "command"
-
 // commandKind is the kind of tools that start a program for each call.
 type commandKind struct{}
 
@@ -27,13 +24,11 @@ func (commandKind) setDefaults(s *Spec) {
 	}
 }
 
-func (commandKind) check(c *checker, s Spec) { commandChecker{c}.command(s) }
+func (commandKind) check(c *checker, s Spec) { c.command(s) }
 
 func (commandKind) dispatch(Entry) api.Dispatch { return api.DispatchLane }
 
-type commandChecker struct{ *checker }
-
-func (c commandChecker) command(s Spec) {
+func (c *checker) command(s Spec) {
 	e := s.Entry
 	if len(e.Argv) == 0 {
 		c.Add("$.entry.argv", "write argv: [program, argument, …]", "a command needs argv")
@@ -50,7 +45,7 @@ func (c commandChecker) command(s Spec) {
 	}
 }
 
-func (c commandChecker) argv(s Spec) {
+func (c *checker) argv(s Spec) {
 	declared := s.argumentNames()
 	for i, element := range s.Entry.Argv {
 		path := jsonpath.Index("$.entry.argv", i)
@@ -64,7 +59,7 @@ func (c commandChecker) argv(s Spec) {
 
 const maxExitCode = 255
 
-func (c commandChecker) exitCodes(e Entry) {
+func (c *checker) exitCodes(e Entry) {
 	for i, code := range e.OKExitCodes {
 		c.exitCode(jsonpath.Index("$.entry.ok_exit_codes", i), code)
 	}
@@ -78,7 +73,7 @@ func (c commandChecker) exitCodes(e Entry) {
 	}
 }
 
-func (c commandChecker) exitCode(path string, code int) {
+func (c *checker) exitCode(path string, code int) {
 	if code < 0 || code > maxExitCode {
 		c.Add(path, "", "exit codes are 0 to %d, not %d", maxExitCode, code)
 	}
@@ -161,7 +156,7 @@ const hintScript = "put the program into a file and pass the value as an argumen
 
 // programs reports placeholders within a program text in argv. The interpreter may follow other
 // programs, as in [busybox, sh, -c, …] or [env, sh, -c, …].
-func (c commandChecker) programs(argv []string) {
+func (c *checker) programs(argv []string) {
 	for i, element := range argv {
 		name := element[strings.LastIndexAny(element, `/\`)+1:]
 		name = strings.TrimSuffix(strings.ToLower(name), ".exe")

@@ -11,14 +11,6 @@ import (
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
-// The kinds of tools that are written in Go.
-const (
-	// KindFunction is a stateless Go function that the worker registers.
-	KindFunction = "function"
-	// KindStateful is a Go type with one instance per run.
-	KindStateful = "stateful"
-)
-
 // functionKind is the kind of tools that are Go functions registered by the worker.
 type functionKind struct{}
 

@@ -12,9 +12,6 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// KindHuman is a question to a person.
-const KindHuman = "human"
-
 // humanKind is the kind of tools that ask a person a question.
 type humanKind struct{}
 

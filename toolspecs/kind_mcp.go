@@ -20,23 +20,12 @@ import (
 	"github.com/switchyard/switchyard/internal/mcpclient"
 )
 
-// Values of Entry.Session.
-const (
-	// SessionRun is one session for each run that calls tools of the server. It is the default.
-	SessionRun = "run"
-	// SessionShared declares a server that keeps no state: the calls of all runs share connections.
-	SessionShared = "shared"
-)
-
 var pinForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // IsPin reports whether text has the form of a pin, which mcpclient.Tool.Digest returns.
 func IsPin(text string) bool { return pinForm.MatchString(text) }
 
 const hintPin = "run starter tools accept FILE: it shows the server's tool and writes its pin"
-
-// KindMCP is a tool of an MCP server, by configuration only.
-const KindMCP = "mcp"
 
 // mcpKind is the kind of tools of an MCP server.
 type mcpKind struct{}

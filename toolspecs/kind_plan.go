@@ -12,9 +12,6 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/plans"
 )
 
-// KindPlan is a plan, whose calls run in a run of their own.
-const KindPlan = "plan"
-
 // planKind is the kind of tools that run a plan.
 type planKind struct{}
 

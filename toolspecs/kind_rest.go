@@ -34,9 +34,6 @@ const (
 // defaultMaxResponse bounds the part of a response that is read, in bytes.
 const defaultMaxResponse = 1 << 20
 
-// KindREST is an HTTP API, by configuration only.
-const KindREST = "rest"
-
 // restKind is the kind of tools that send a request to an HTTP API.
 type restKind struct{}
 

@@ -25,18 +25,6 @@ type kind interface {
 	dispatch(e Entry) api.Dispatch
 }
 
-// kinds maps entry.type to the kind of tool.
-var kinds = map[string]kind{
-	KindFunction: functionKind{},
-	KindStateful: statefulKind{},
-	KindCommand:  commandKind{},
-	KindREST:     restKind{},
-	KindMCP:      mcpKind{},
-	KindAgent:    agentKind{},
-	KindHuman:    humanKind{},
-	KindPlan:     planKind{},
-}
-
 // handled is implemented by kinds whose entry names something that programs register.
 type handled interface {
 	// registered checks that the program of the options registers what an entry names.
@@ -196,3 +184,29 @@ func (s Spec) placeOf(path string) string {
 	}
 	return ""
 }
+
+// KindAgent is another agent, a sub-agent with a run of its own.
+const KindAgent = "agent"
+
+// KindCommand is a program.
+const KindCommand = "command"
+
+// The kinds of tools that are written in Go.
+const (
+	// KindFunction is a stateless Go function that the worker registers.
+	KindFunction = "function"
+	// KindStateful is a Go type with one instance per run.
+	KindStateful = "stateful"
+)
+
+// KindHuman is a question to a person.
+const KindHuman = "human"
+
+// KindMCP is a tool of an MCP server, by configuration only.
+const KindMCP = "mcp"
+
+// KindPlan is a plan, whose calls run in a run of their own.
+const KindPlan = "plan"
+
+// KindREST is an HTTP API, by configuration only.
+const KindREST = "rest"

@@ -32,11 +32,8 @@ func (s Spec) onLane(known *lanes.Set) Spec {
 	return s
 }
 
-// laneChecker checks the lane of a tool.
-type laneChecker struct{ *checker }
-
 // lane checks that the tool's lane exists and that its key can be formed.
-func (c laneChecker) lane(s Spec, known *lanes.Set) {
+func (c *checker) lane(s Spec, known *lanes.Set) {
 	name := s.Execution.Lane
 	lane, there := known.Lane(name)
 	if !there {
@@ -52,7 +49,7 @@ func (c laneChecker) lane(s Spec, known *lanes.Set) {
 }
 
 // keyOf checks that calls of a tool can form the key of its lane.
-func (c laneChecker) keyOf(s Spec, lane api.Lane) {
+func (c *checker) keyOf(s Spec, lane api.Lane) {
 	if !takesSlots(s.Entry) {
 		return
 	}
@@ -62,7 +59,7 @@ func (c laneChecker) keyOf(s Spec, lane api.Lane) {
 }
 
 // laneKey checks an argument that is part of a lane's key.
-func (c laneChecker) laneKey(s Spec, argument string) {
+func (c *checker) laneKey(s Spec, argument string) {
 	of := "the lane " + s.Execution.Lane
 	if s.Execution.laneless {
 		of += ", that of its category " + s.Category + ","
@@ -89,7 +86,7 @@ func (s Spec) hides(argument string) bool {
 }
 
 // inline checks a tool whose calls run inside the workflow task of their run.
-func (c laneChecker) inline(s Spec) {
+func (c *checker) inline(s Spec) {
 	const another = "or choose another lane"
 	e := s.Execution
 	if e.Lane != api.LaneInline {

@@ -55,12 +55,6 @@ func (s Spec) callsByRun() (calls []callByRun) {
 	return calls
 }
 
-// filePlace is a place in a file.
-type filePlace struct {
-	file         string
-	line, column int
-}
-
 // keepPlaces stores the places of the parts whose faults may show only in comparison with other
 // tools: undo and verify, and what tools of one instance declare equally.
 func (s *Spec) keepPlaces(doc *strictyaml.Document, file string) {
@@ -89,11 +83,8 @@ func (s *Spec) keepPlaces(doc *strictyaml.Document, file string) {
 	}
 }
 
-// relatedChecker checks the calls that undo and verify those of a tool.
-type relatedChecker struct{ *checker }
-
 // byRun checks the undo and verify declarations of a tool as far as possible without other specs.
-func (c relatedChecker) byRun(s Spec) {
+func (c *checker) byRun(s Spec) {
 	if s.Undo != nil && s.Execution.Effect == api.EffectRead {
 		c.AddKey(undoPath, hintReadsOnly, "the effect is read, so there is nothing to undo")
 	}
@@ -104,7 +95,7 @@ func (c relatedChecker) byRun(s Spec) {
 }
 
 // verify checks the fields that only verify has.
-func (c relatedChecker) verify(s Spec) {
+func (c *checker) verify(s Spec) {
 	v := s.Verify
 	if v == nil {
 		return
@@ -126,7 +117,7 @@ func (c relatedChecker) verify(s Spec) {
 
 // absence checks when a verified call counts as absent, and what follows. attempt is the longest
 // time that an attempt can run.
-func (c relatedChecker) absence(v api.Verify, attempt api.Duration) {
+func (c *checker) absence(v api.Verify, attempt api.Duration) {
 	switch v.OnAbsent {
 	case "", api.AbsentReport, api.AbsentRepeat:
 	default:
@@ -158,7 +149,7 @@ func reportMisplaced(doc *strictyaml.Document) {
 	}
 }
 
-func (c relatedChecker) callByRun(s Spec, call callByRun) {
+func (c *checker) callByRun(s Spec, call callByRun) {
 	if call.Tool == "" {
 		c.Add(call.path, "write tool: and the name of the tool", "%s names no tool",
 			strings.TrimPrefix(call.path, "$."))
@@ -181,7 +172,7 @@ func (c relatedChecker) callByRun(s Spec, call callByRun) {
 }
 
 // stringByRun checks the placeholders of one string.
-func (c relatedChecker) stringByRun(s Spec, call callByRun, path, text string) {
+func (c *checker) stringByRun(s Spec, call callByRun, path, text string) {
 	hint := hintUndo
 	if call.path == verifyPath {
 		hint = hintVerify
@@ -199,7 +190,7 @@ func (c relatedChecker) stringByRun(s Spec, call callByRun, path, text string) {
 }
 
 // placeholderByRun checks the name in a valid placeholder.
-func (c relatedChecker) placeholderByRun(s Spec, path string, p placeholders.Placeholder) {
+func (c *checker) placeholderByRun(s Spec, path string, p placeholders.Placeholder) {
 	switch p.Source {
 	case placeholders.Result:
 		c.inOutput(s, path, p.Text, p.Path)
@@ -213,7 +204,7 @@ func (c relatedChecker) placeholderByRun(s Spec, path string, p placeholders.Pla
 
 // inOutput checks that the declared output of a tool can have a value at place. text is the text at
 // path that names the place.
-func (c relatedChecker) inOutput(s Spec, path, text string, place []string) {
+func (c *checker) inOutput(s Spec, path, text string, place []string) {
 	result := s.outputShape()
 	for i, key := range place {
 		names := result.Declared()
@@ -267,7 +258,7 @@ func CheckCalls(specs []Spec, known []string) error {
 		for _, call := range s.callsByRun() {
 			c := checker{}
 			if with, ok := byName[call.Tool]; ok {
-				relatedChecker{&c}.callWith(s, with, call)
+				c.callWith(s, with, call)
 			} else if !slices.Contains(known, call.Tool) {
 				c.Add(call.toolPath(), spelling.Hint(call.Tool, known), "there is no tool %q",
 					call.Tool)
@@ -289,7 +280,7 @@ func (s Spec) placed(f strictyaml.Finding) Fault {
 }
 
 // callWith checks that a tool is suitable to undo or verify the calls of s.
-func (c relatedChecker) callWith(s, with Spec, call callByRun) {
+func (c *checker) callWith(s, with Spec, call callByRun) {
 	reads := with.Execution.Effect == api.EffectRead
 	switch {
 	case !scheduled(with.Entry):
@@ -311,7 +302,7 @@ func (c relatedChecker) callWith(s, with Spec, call callByRun) {
 }
 
 // argumentsByRun checks the arguments that s gives to the other tool.
-func (c relatedChecker) argumentsByRun(s, with Spec, call callByRun) {
+func (c *checker) argumentsByRun(s, with Spec, call callByRun) {
 	given := map[string]any{}
 	if len(call.Arguments) > 0 {
 		given, _ = templates.Values(call.Arguments) // checked before
@@ -394,4 +385,10 @@ func (s Spec) requiredArguments() (names []string) {
 		}
 	}
 	return names
+}
+
+// fault returns a fault of a spec that does not come from a file.
+func (s Spec) fault(path, message, hint string) Fault {
+	return Fault{File: fmt.Sprintf("toolspec %q", s.Name), Message: path + ": " + message,
+		Hint: hint}
 }

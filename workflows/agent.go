@@ -3,10 +3,13 @@ package workflows
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/hookrules"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/conversation"
 	"github.com/switchyard/switchyard/workflows/failure"
@@ -31,14 +34,9 @@ func agentWorkflow(ctx workflow.Context, in *api.RunInput, earlier []byte) (*api
 	return runFrom(ctx, in, &r.pinned, r)
 }
 
-// agentRun is the run of an agent. Its guard, hooks, compactor and breaker are views of it, each
-// with the methods of one subject.
+// agentRun is the run of an agent. The files limits.go, hooks.go, compact.go and breaker.go have
+// its methods about these subjects.
 type agentRun struct {
-	guard     limitGuard
-	hooks     runHooks
-	compactor compactor
-	breaker   breaker
-
 	in    *api.RunInput
 	agent *api.Agent
 	// earlier is the second input of the run, until the conversation has it.
@@ -74,7 +72,6 @@ type agentRun struct {
 func newAgentRun(ctx workflow.Context, in *api.RunInput, earlier []byte) *agentRun {
 	r := &agentRun{in: in, agent: in.Agent, earlier: earlier, started: workflow.Now(ctx),
 		limits: in.Agent.Limits}
-	r.guard, r.hooks, r.compactor, r.breaker = limitGuard{r}, runHooks{r}, compactor{r}, breaker{r}
 	r.followers = []turnFollower{newForks(ctx, r)}
 	return r
 }
@@ -130,15 +127,15 @@ func (r *agentRun) begin(ctx workflow.Context, p *pipeline) error {
 	p.stepsInline = r.agent.Model.Lane == api.LaneInline
 	p.inlineOn = p.inlineOn || p.stepsInline
 	p.undo.set(r.agent.Undo)
-	r.hooks.useHooks()
+	r.useHooks()
 	if r.in.State != nil {
-		p.admitter.block(r.repeats)
+		p.block(r.repeats)
 		return nil
 	}
 	for _, f := range r.followers {
 		f.start(ctx)
 	}
-	return r.hooks.beginHooks(ctx)
+	return r.beginHooks(ctx)
 }
 
 // makeCalls takes turns, and has the answer checked.
@@ -153,7 +150,7 @@ func (r *agentRun) makeCalls(ctx workflow.Context) (*api.RunResult, error) {
 
 func (r *agentRun) finish(ctx workflow.Context, result *api.RunResult, err error) (*api.RunResult,
 	error) {
-	return r.hooks.endHooks(ctx, result, err)
+	return r.endHooks(ctx, result, err)
 }
 
 // instruct puts the agent's instructions at the start of the conversation.
@@ -185,15 +182,15 @@ func (r *agentRun) mode() api.Mode {
 
 // loop takes turns until the run ends.
 func (r *agentRun) loop(ctx workflow.Context) (*api.RunResult, error) {
-	turns, stopTurns := r.guard.turns(ctx)
+	turns, stopTurns := r.turns(ctx)
 	for {
-		for limit := r.guard.reached(); limit != ""; limit = r.guard.reached() {
-			if more, err := r.guard.granted(ctx, limit); err != nil || !more {
-				return r.guard.atLimit(ctx, limit, err)
+		for limit := r.reached(); limit != ""; limit = r.reached() {
+			if more, err := r.granted(ctx, limit); err != nil || !more {
+				return r.atLimit(ctx, limit, err)
 			}
 		}
 		if turns.Err() != nil { // the wall time was over, and more of it was granted
-			turns, stopTurns = r.guard.turns(ctx)
+			turns, stopTurns = r.turns(ctx)
 		}
 		if ended, result, err := r.nextTurn(ctx, turns, stopTurns); ended {
 			return result, err
@@ -208,7 +205,7 @@ func (r *agentRun) loop(ctx workflow.Context) (*api.RunResult, error) {
 func (r *agentRun) nextTurn(ctx, turns workflow.Context, stopTurns func()) (ended bool,
 	result *api.RunResult, err error) {
 	done, result, err := r.takeTurn(turns)
-	r.guard.noticeWallTime(ctx, stopTurns)
+	r.noticeWallTime(ctx, stopTurns)
 	switch {
 	case ctx.Err() != nil:
 		return true, nil, ctx.Err()
@@ -223,7 +220,7 @@ func (r *agentRun) nextTurn(ctx, turns workflow.Context, stopTurns func()) (ende
 func (r *agentRun) continues(ctx workflow.Context) bool {
 	info := workflow.GetInfo(ctx)
 	return r.stopped == "" && (info.GetContinueAsNewSuggested() ||
-		info.GetTargetWorkerDeploymentVersionChanged() && r.compactor.movable(ctx))
+		info.GetTargetWorkerDeploymentVersionChanged() && r.movable(ctx))
 }
 
 // takeTurn makes one model step and the calls it asks for. done reports that the step was the final
@@ -234,9 +231,9 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunRes
 	}
 	r.turn++
 	r.pipeline.turn = r.turn
-	response, err := r.compactor.ask(ctx, api.TurnStepID(r.turn), "")
+	response, err := r.ask(ctx, api.TurnStepID(r.turn), "")
 	if err != nil {
-		return limitGuard{r}.unanswered(err)
+		return r.unanswered(err)
 	}
 	for _, f := range r.followers {
 		f.answer(response.Message)
@@ -255,7 +252,7 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunRes
 // beforeTurn does what precedes the model step of a turn. It reports whether it used something of
 // the limits: it shortened the conversation, or made calls that a feature has for the turn.
 func (r *agentRun) beforeTurn(ctx workflow.Context) (used bool, err error) {
-	if compacted, err := r.compactor.compactAhead(ctx); compacted || err != nil {
+	if compacted, err := r.compactAhead(ctx); compacted || err != nil {
 		return compacted, err
 	}
 	for _, f := range r.followers {
@@ -271,7 +268,7 @@ func (r *agentRun) beforeTurn(ctx workflow.Context) (used bool, err error) {
 func (r *agentRun) makeTurn(ctx workflow.Context, calls []api.Call) error {
 	outcomes, err := r.pipeline.runTurn(ctx, calls, r.agent.Order)
 	before := len(r.conversation.Messages)
-	r.tell(outcomes, r.breaker.noteRepeats(calls, outcomes))
+	r.tell(outcomes, r.noteRepeats(calls, outcomes))
 	for _, f := range r.followers {
 		f.tell(outcomes, r.conversation.Messages[before:])
 	}
@@ -302,7 +299,7 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string,
 		return nil, exhausted(response.Exhausted)
 	}
 	r.conversation.MarkSeen()
-	r.compactor.learn(response)
+	r.learn(response)
 	r.last = response.Usage
 	r.pipeline.usage.AddStep(response.Usage)
 	return response, nil
@@ -391,4 +388,46 @@ func (r *agentRun) complete(result *api.RunResult, stop api.Stop) (*api.RunResul
 		return nil, runError(api.RunRefused, "the model declined: "+result.Answer, nil, *result)
 	}
 	return result, nil
+}
+
+// inlineStep makes a model step within the workflow task. The run cannot answer queries meanwhile,
+// so the step gets all it needs as input.
+func (r *agentRun) inlineStep(ctx workflow.Context, s *modelStep,
+	response *api.ModelResponse) error {
+	p, o, request := r.pipeline, &s.options, &s.request
+	if err := p.sizes.Task.AwaitInline(ctx, maxInlineStep); err != nil {
+		return err
+	}
+	p.sizes.Task.Enter(ctx, o.ActivityID, maxInlineStep)
+	setup := setupOf(ctx, r.in, &r.pinned)
+	setup.Agent = r.agent
+	request.Inline = &api.InlineStep{ID: o.ActivityID,
+		Messages: slices.Clip(r.conversation.Messages), Setup: &setup}
+	if request.Limit == "" && request.Compact == nil {
+		request.Inline.Left, request.Inline.Admit = p.WallTimeLeft(ctx), p.stepAdmission()
+	}
+	options := localOptions(o.StartToCloseTimeout, o.RetryPolicy, api.InlineSummary(o.ActivityID,
+		o.Summary))
+	err := workflow.ExecuteLocalActivity(workflow.WithLocalActivityOptions(ctx, options),
+		api.ModelActivity, *request).Get(ctx, response)
+	p.sizes.Task.Leave(ctx, o.ActivityID, response.Message.Size()+
+		budget.DecisionsSize(response.Decisions))
+	p.pinRules(response.Decisions...)
+	p.admitted = response.Decisions
+	return err
+}
+
+// hookPrompt returns the first prompt of the run's chain, cut for hooks.
+func (r *agentRun) hookPrompt() string {
+	switch {
+	case r.in.State != nil:
+		return r.in.State.Prompt
+	case hookrules.NoneOfRun(r.agent.Hooks) && r.agent.Checker == nil:
+		return ""
+	case r.in.Fork != nil:
+		return r.in.Fork.Prompt
+	case len(r.in.Prompt) > maxHookPrompt:
+		return strings.ToValidUTF8(r.in.Prompt[:maxHookPrompt], "")
+	}
+	return r.in.Prompt
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -354,7 +355,7 @@ func (a *approvals) change(ctx workflow.Context, o *approval, d api.Decision) (*
 }
 
 // editCall admits a call again with the arguments of a decision, in one recorded step.
-func (p admitter) editCall(ctx workflow.Context, o *approval,
+func (p *pipeline) editCall(ctx workflow.Context, o *approval,
 	d api.Decision) (v api.AdmissionDecision, err error) {
 	c := o.call
 	c.Arguments, c.Plan = string(validated(o.call, o.decision)), o.decision.Plan
@@ -433,4 +434,33 @@ func (p *pipeline) notify(ctx workflow.Context, id string, n api.Notice) {
 		workflow.GetLogger(ctx).Warn("the webhook was not told of an approval", "call", n.Call,
 			"event", n.Event, "error", err)
 	}
+}
+
+// unfit returns why a decision does not match what waits: a call takes no grant, and a run at a
+// limit needs a grant of that limit.
+func (o *approval) unfit(d api.Decision) *api.ReplyError {
+	message := ""
+	switch {
+	case o.Limit == "" && d.Grant != nil:
+		message = fmt.Sprintf(
+			"call %q waits for approval; only a run at a limit is granted something", d.Call)
+	case o.Limit != "" && d.Kind == api.DecisionEdit:
+		message = "a run at a limit has no arguments to change; grant it more, or deny it"
+	case o.Limit != "" && d.Kind == api.DecisionApprove && d.Grant.Of(o.Limit) <= 0:
+		message = fmt.Sprintf(
+			"the run has reached its limit of %s; say how much more of it the run may use. What can be granted: %s",
+			o.Limit, strings.Join(grantable, ", "))
+	default:
+		return nil
+	}
+	return &api.ReplyError{Type: api.DecisionUnfit, Message: message}
+}
+
+// askLimit opens an approval for more of a limit. The digest tells it apart from earlier, closed
+// ones.
+func (a *approvals) askLimit(ctx workflow.Context, need api.ApprovalNeed) *approval {
+	a.known.Delete(api.LimitCall)
+	a.ask(ctx, api.Call{ID: api.LimitCall}, api.AdmissionDecision{ID: api.LimitCall,
+		Approval: &need})
+	return a.known.Get(api.LimitCall)
 }

@@ -15,13 +15,10 @@ const maxRepeats = 100
 // hints maps call IDs to texts that the model gets with the results.
 type hints map[string]string
 
-// breaker detects that an agent's calls fail repeatedly.
-type breaker struct{ *agentRun }
-
 // noteRepeats counts the failures of a turn. Equal calls that fail in the same way while nothing
 // changes, and turns in which every call is invalid, get a hint at the limit. The run ends after as
 // many again.
-func (r breaker) noteRepeats(calls []api.Call, outcomes []api.CallOutcome) hints {
+func (r *agentRun) noteRepeats(calls []api.Call, outcomes []api.CallOutcome) hints {
 	limit := cmp.Or(r.agent.Limits.Repeats, api.DefaultRepeats)
 	succeeded := false
 	for i, o := range outcomes {
@@ -40,13 +37,13 @@ func (r breaker) noteRepeats(calls []api.Call, outcomes []api.CallOutcome) hints
 		r.noteInARow(limit, count, call, told)
 	}
 	r.noteStuck(limit, calls, outcomes, told)
-	r.pipeline.admitter.block(r.repeats)
+	r.pipeline.block(r.repeats)
 	return told
 }
 
 // block makes admission reject the calls for which the model got a hint, until their failures are
 // forgiven.
-func (p admitter) block(known api.Repeats) {
+func (p *pipeline) block(known api.Repeats) {
 	p.blocked = nil
 	for _, c := range known.Calls {
 		if c.Told {
@@ -57,7 +54,7 @@ func (p admitter) block(known api.Repeats) {
 
 // noteInARow handles failures without a success between them: count is the highest count, and call
 // is the ID of a call that has it.
-func (r breaker) noteInARow(limit, count int, call string, told hints) {
+func (r *agentRun) noteInARow(limit, count int, call string, told hints) {
 	switch {
 	case r.repeats.Told && count >= 2*limit:
 		r.stopped = budget.LimitRepeats
@@ -78,7 +75,7 @@ func (r breaker) noteInARow(limit, count int, call string, told hints) {
 }
 
 // noteStuck handles calls that fail repeatedly, whatever other calls do in between.
-func (r breaker) noteStuck(limit int, calls []api.Call, outcomes []api.CallOutcome, told hints) {
+func (r *agentRun) noteStuck(limit int, calls []api.Call, outcomes []api.CallOutcome, told hints) {
 	for i, o := range outcomes {
 		c := repeatOf(&r.repeats, calls[i], o.Error)
 		switch {
@@ -125,7 +122,7 @@ func hint(count, limit int) string {
 
 // noteSuccess forgives the failures of the same call, and all failures if the call changed
 // something.
-func (r breaker) noteSuccess(c api.Call) {
+func (r *agentRun) noteSuccess(c api.Call) {
 	known := &r.repeats
 	if len(known.Calls) == 0 {
 		return
@@ -208,7 +205,7 @@ func unmakable(e *api.Error) bool {
 }
 
 // continuedRepeats returns what continue-as-new carries of the failures.
-func (r breaker) continuedRepeats() *api.Repeats {
+func (r *agentRun) continuedRepeats() *api.Repeats {
 	if len(r.repeats.Calls) == 0 && r.repeats.Refused == 0 {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/internal/core/hookrules"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
 	"github.com/switchyard/switchyard/internal/core/undorules"
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/workflows/failure"
@@ -106,7 +108,7 @@ func partIDs(c *callRun) (ids []string) {
 
 // historyNeed returns how many bytes the call may add to the history.
 func (c *callRun) historyNeed() int {
-	return c.pipeline.sizes.History.Need(*c.tool, sender{c}.inputSize()) + c.referenced
+	return c.pipeline.sizes.History.Need(*c.tool, c.inputSize()) + c.referenced
 }
 
 // attempt executes the call: within the workflow task, as a run below this one, or as an
@@ -116,9 +118,9 @@ func (c *callRun) attempt(ctx workflow.Context) workflow.Future {
 	case c.tool.Lane == api.LaneInline:
 		return c.inline(ctx)
 	case c.tool.Dispatch == api.DispatchChildWorkflow:
-		return sender{c}.send(ctx, c.childRun)
+		return c.send(ctx, c.childRun)
 	}
-	return sender{c}.send(ctx, c.schedule)
+	return c.send(ctx, c.schedule)
 }
 
 // readyFuture returns a future that is ready, with an error or without one.
@@ -320,4 +322,36 @@ func validated(c api.Call, v api.AdmissionDecision) json.RawMessage {
 		return v.Arguments
 	}
 	return json.RawMessage(c.Arguments)
+}
+
+// part is one of the calls that a batched call replaces; place is its index in the turn.
+type part struct {
+	api.Part
+	call     api.Call
+	decision api.AdmissionDecision
+	place    int
+}
+
+// origin returns the origin of the call, which may have a caller and a trace of its own.
+func (c *callRun) origin() api.Origin {
+	o := c.pipeline.originOf(c.call.Asked())
+	o.Trace = cmp.Or(c.call.Trace, o.Trace)
+	return o
+}
+
+// passed returns the origin of the call for the input of its activity.
+func (c *callRun) passed() api.Origin {
+	o, own := *c.pipeline.passed, c.origin()
+	o.Caller, o.Trace = own.Caller.Passed(), own.Trace
+	return o
+}
+
+// execution returns the input of the call's activity, without the lane-specific parts.
+func (c *callRun) execution() api.Execution {
+	p := c.pipeline
+	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: c.passed(),
+		Notes: c.decision.Notes, Parent: p.parent.Call,
+		Hooks:   hookrules.For(p.hooks.AfterCall, c.tool.Name),
+		Timeout: policyrules.ShortestTimeout(c.decision.Plan), Task: c.task,
+		HasErrors: p.usage.Failed > 0, Own: c.call.OfRun()}
 }

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/value/display"
-	"github.com/switchyard/switchyard/workflows/failure"
 	"github.com/switchyard/switchyard/workflows/fork"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -174,21 +172,6 @@ func (i *instance) closed(ctx workflow.Context) {
 	i.again(ctx)
 }
 
-// mayClose rejects requests to close an instance that the run does not have.
-func (c *control) mayClose(ctx workflow.Context, r api.CloseInstance) error {
-	e := people.CheckClose(r)
-	switch {
-	case e != nil:
-	case c.ended || c.instances != nil && c.instances.closing:
-		e = &api.ControlError{Type: api.RunEnding, Message: "the run is ending"}
-	case c.sizes.Updates.Full(ctx):
-		e = updatesFull()
-	default:
-		e = c.instances.missing(r.Instance)
-	}
-	return failure.Refusal(e)
-}
-
 // missing returns the refusal to close an instance that is not open; nil if it is open.
 func (s *instances) missing(name string) *api.ControlError {
 	if s == nil || s.openNames() == "" {
@@ -200,13 +183,6 @@ func (s *instances) missing(name string) *api.ControlError {
 	return &api.ControlError{Type: api.NoInstance, Message: fmt.Sprintf(
 		"the run has no open instance %s; it has %s", display.Shorten(name, api.MaxAttribute),
 		s.openNames())}
-}
-
-// closeInstance closes an instance on a person's request.
-func (c *control) closeInstance(ctx workflow.Context, r api.CloseInstance) error {
-	c.sizes.Updates++
-	c.instances.find(r.Instance).closeOnDemand(ctx, "the last one was "+people.CloseNote(r))
-	return nil
 }
 
 // observed returns the instances of the run for the observer of a replay. It changes nothing, so

@@ -42,11 +42,8 @@ func overflows(err error) bool {
 	return ok && app.Type() == api.ModelOverflow
 }
 
-// compactor shortens the conversation of an agent's run.
-type compactor struct{ *agentRun }
-
 // learn records what a model step reported about the window.
-func (r compactor) learn(response *api.ModelResponse) {
+func (r *agentRun) learn(response *api.ModelResponse) {
 	w := &r.window
 	w.Size = cmp.Or(response.Window, w.Size)
 	if response.Compacted == nil {
@@ -73,7 +70,7 @@ func (r *agentRun) tell(outcomes []api.CallOutcome, hint hints) {
 
 // frame estimates how many bytes of conversation fill the model's window, from the token count of
 // the last step. If a token seems to have very few bytes, the tools take the other tokens.
-func (r compactor) frame() int {
+func (r *agentRun) frame() int {
 	if r.window.Size == 0 || r.window.Tokens == 0 {
 		return endless
 	}
@@ -83,7 +80,7 @@ func (r compactor) frame() int {
 
 // compactAhead shortens a conversation that approaches the model's window; done reports that it
 // did. It leaves a conversation alone that would not become much shorter.
-func (r compactor) compactAhead(ctx workflow.Context) (done bool, err error) {
+func (r *agentRun) compactAhead(ctx workflow.Context) (done bool, err error) {
 	w := r.window
 	at := cmp.Or(r.agent.Model.CompactAt, api.DefaultCompactAt)
 	if r.compacted || w.Size == 0 || float64(w.Tokens) < at*float64(w.Size) {
@@ -100,7 +97,7 @@ func (r compactor) compactAhead(ctx workflow.Context) (done bool, err error) {
 
 // ask makes a model step. If the conversation exceeds the model's window, it compacts the
 // conversation and repeats the step. It returns errFull if that does not help.
-func (r compactor) ask(ctx workflow.Context, id, limit string) (*api.ModelResponse, error) {
+func (r *agentRun) ask(ctx workflow.Context, id, limit string) (*api.ModelResponse, error) {
 	futile := 0
 	for range maxTries {
 		response, err := r.modelStep(ctx, id, limit, nil)
@@ -132,7 +129,7 @@ func (r compactor) ask(ctx workflow.Context, id, limit string) (*api.ModelRespon
 
 // compact shortens the conversation with a model step that summarises everything before its latest
 // turns.
-func (r compactor) compact(ctx workflow.Context, s conversation.Shortening, frame int) error {
+func (r *agentRun) compact(ctx workflow.Context, s conversation.Shortening, frame int) error {
 	messages := s.Head
 	switch {
 	case len(s.Older) == 0:
@@ -163,7 +160,7 @@ func summaryBytes(frame int) int {
 
 // sumUp makes the model step that summarises and returns the message that replaces what it
 // summarised. The model gets only a part of what is too long for it.
-func (r compactor) sumUp(ctx workflow.Context, s conversation.Shortening, frame int) (api.Message,
+func (r *agentRun) sumUp(ctx workflow.Context, s conversation.Shortening, frame int) (api.Message,
 	error) {
 	transcript := frame - frame/3
 	if r.window.Size == 0 {
@@ -203,7 +200,7 @@ func (r *agentRun) resume(continueState *api.ContinueState) {
 
 // continuedWindow returns what continue-as-new carries of the window; nil for a run without
 // compaction.
-func (r compactor) continuedWindow() *api.Window {
+func (r *agentRun) continuedWindow() *api.Window {
 	if r.window.Size == 0 && r.window.Compactions == 0 && r.window.Task == 0 {
 		return nil
 	}
@@ -224,19 +221,19 @@ func (r *agentRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error) {
 	}
 	left := api.MaxInputs - encoded(r.nextInput(ctx, pinned))
 	if left < leastConversation {
-		return r.guard.atLimit(ctx, budget.LimitConversation, nil)
+		return r.atLimit(ctx, budget.LimitConversation, nil)
 	}
 	limit := min(left-leastConversation/2, api.MaxPayload)
-	earlier, err := r.compactor.carriable(ctx, limit, api.MaxInputs-left)
+	earlier, err := r.carriable(ctx, limit, api.MaxInputs-left)
 	if _, large := errors.AsType[*api.Error](err); large {
-		return r.guard.atLimit(ctx, budget.LimitConversation, nil)
+		return r.atLimit(ctx, budget.LimitConversation, nil)
 	}
 	if err != nil {
 		return nil, err
 	}
 	next := r.nextInput(ctx, pinned)
 	if len(earlier)+encoded(next) > api.MaxInputs {
-		return r.guard.atLimit(ctx, budget.LimitConversation, nil)
+		return r.atLimit(ctx, budget.LimitConversation, nil)
 	}
 	return nil, workflow.NewContinueAsNewErrorWithOptions(ctx, workflow.ContinueAsNewErrorOptions{
 		InitialVersioningBehavior: workflow.ContinueAsNewVersioningBehaviorAutoUpgrade,
@@ -246,7 +243,7 @@ func (r *agentRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error) {
 // movable reports whether the next execution can take the conversation as it is. A run that would
 // have to shorten it stays on its version until its history is long. Sizes are those without
 // compression, so that every build decides the same on replay.
-func (r compactor) movable(ctx workflow.Context) bool {
+func (r *agentRun) movable(ctx workflow.Context) bool {
 	size, err := r.plainSize(ctx)
 	// Twice, because JSON is longer than the texts in it.
 	return err == nil && 2*r.conversation.Size() <= api.MaxInputs-size-leastConversation
@@ -254,7 +251,7 @@ func (r compactor) movable(ctx workflow.Context) bool {
 
 // plainSize returns the size of the next execution's input without the conversation and without
 // compression.
-func (r compactor) plainSize(ctx workflow.Context) (int, error) {
+func (r *agentRun) plainSize(ctx workflow.Context) (int, error) {
 	pinned, err := api.Pack(r.pinned).Plain()
 	if err != nil {
 		return 0, err
@@ -288,9 +285,9 @@ func (r *agentRun) nextInput(ctx workflow.Context, pinned api.Packed[api.Pinned]
 	next := *r.in
 	next.Prompt, next.Statements = "", nil
 	next.State = &api.ContinueState{Run: p.origin.Run, Started: r.started, Turn: r.turn,
-		Before: r.before, Usage: p.usage, Prompt: r.hooks.hookPrompt(), Pinned: pinned,
-		Grants: r.asked, Limits: r.guard.continuedLimits(), Window: r.compactor.continuedWindow(),
-		Repeats: r.breaker.continuedRepeats(), Statements: p.statements.Passed(api.SourcePrompt,
+		Before: r.before, Usage: p.usage, Prompt: r.hookPrompt(), Pinned: pinned,
+		Grants: r.asked, Limits: r.continuedLimits(), Window: r.continuedWindow(),
+		Repeats: r.continuedRepeats(), Statements: p.statements.Passed(api.SourcePrompt,
 			api.SourceMessage, api.SourceParent)}
 	p.followers.save(ctx, next.State)
 	return next
@@ -299,7 +296,7 @@ func (r *agentRun) nextInput(ctx workflow.Context, pinned api.Packed[api.Pinned]
 // carriable returns the conversation for continue-as-new, shortened where it has more than limit
 // bytes. The other input has rest bytes. The conversation includes messages that arrive while the
 // run waits for its next workflow task, because nothing else carries them over.
-func (r compactor) carriable(ctx workflow.Context, limit, rest int) ([]byte, error) {
+func (r *agentRun) carriable(ctx workflow.Context, limit, rest int) ([]byte, error) {
 	earlier, err := r.shortened(ctx, limit)
 	for err == nil && len(earlier) <= limit {
 		if err := r.pipeline.sizes.Task.Await(ctx, len(earlier)+rest); err != nil {
@@ -317,7 +314,7 @@ func (r compactor) carriable(ctx workflow.Context, limit, rest int) ([]byte, err
 // model reads as much, and encoding more takes longer than a workflow task may take.
 const maxConversation = 16 << 20
 
-func (r compactor) shortened(ctx workflow.Context, limit int) ([]byte, error) {
+func (r *agentRun) shortened(ctx workflow.Context, limit int) ([]byte, error) {
 	r.readAllSent(ctx)
 	if r.conversation.Size() > maxConversation {
 		return r.compactToContinue(ctx, limit)
@@ -328,7 +325,7 @@ func (r compactor) shortened(ctx workflow.Context, limit int) ([]byte, error) {
 	return r.compactToContinue(ctx, limit) // also a conversation that cannot be encoded
 }
 
-func (r compactor) compactToContinue(ctx workflow.Context, limit int) ([]byte, error) {
+func (r *agentRun) compactToContinue(ctx workflow.Context, limit int) ([]byte, error) {
 	frame := min(r.frame(), limit)
 	if err := r.compact(ctx, conversation.Shorten(r.conversation.Messages, r.window.Task, frame),
 		frame); err != nil {

@@ -32,9 +32,6 @@ type control struct {
 	changed func(workflow.Context)
 }
 
-// unshown is the function that updates what a run shows before it has pinned its tools.
-func unshown(workflow.Context) {}
-
 // newControl registers all update handlers. Call it before anything that blocks, so that every
 // update finds its handler.
 func newControl(ctx workflow.Context, agent bool) (*control, error) {
@@ -134,59 +131,6 @@ func (c *control) resumed(ctx workflow.Context) workflow.Future {
 	workflow.Go(ctx, func(ctx workflow.Context) { end.SetError(c.goOn(ctx)) })
 	return future
 }
-
-// listen prepares a model step: it waits while the run is paused and adds received messages to the
-// conversation, unless the step summarises it. A step at a limit is the last one, so the inbox
-// closes.
-func (r *agentRun) listen(ctx workflow.Context, limit string, sumsUp bool) error {
-	if err := r.pipeline.control.goOn(ctx); err != nil {
-		return err
-	}
-	if !sumsUp {
-		r.read(ctx)
-	}
-	if limit != "" {
-		r.pipeline.control.inbox.close(fmt.Sprintf("has reached its limit of %s", limit))
-	}
-	return nil
-}
-
-// read adds the messages that the run was sent to the conversation, at most those that fit into the
-// bounds of unread messages.
-func (r *agentRun) read(ctx workflow.Context) {
-	i := r.pipeline.control.inbox
-	i.hear(ctx)
-	for _, s := range i.sent {
-		r.conversation.Add(api.Message{Role: api.RoleUser, Text: s.Text})
-		r.pipeline.statements.Add(api.SourceMessage, s.Text)
-		r.window.Tokens += len(s.Text) / bytesPerToken
-	}
-	i.sent, i.size = nil, 0
-}
-
-// readAllSent adds all messages that the run was sent, for continue-as-new, which would lose the
-// others.
-func (r *agentRun) readAllSent(ctx workflow.Context) {
-	for r.read(ctx); r.pipeline.control.inbox.unseen(ctx); {
-		r.read(ctx)
-	}
-}
-
-// mustGoOn reports whether the run continues after an answer, because the model has not seen all
-// messages. A paused run does not end, because a message may still arrive.
-func (r *agentRun) mustGoOn(ctx workflow.Context, stop api.Stop) (bool, error) {
-	c := r.pipeline.control
-	if stop == api.StopRefusal {
-		return false, nil
-	}
-	if err := c.goOn(ctx); err != nil && !r.timeOver {
-		return false, err
-	}
-	return c.inbox.unseen(ctx), nil
-}
-
-// busy is the message to a sender whose update does not fit into the current workflow task.
-const busy = "the run takes large updates from others at the moment; send this one again"
 
 // maxKnownSent bounds the message IDs that a run remembers to drop duplicates.
 const maxKnownSent = 200
@@ -325,4 +269,26 @@ func (i *inbox) hear(ctx workflow.Context) {
 		i.add(*i.next, i.next.ID)
 		i.next = nil
 	}
+}
+
+// closeInstance closes an instance on a person's request.
+func (c *control) closeInstance(ctx workflow.Context, r api.CloseInstance) error {
+	c.sizes.Updates++
+	c.instances.find(r.Instance).closeOnDemand(ctx, "the last one was "+people.CloseNote(r))
+	return nil
+}
+
+// mayClose rejects requests to close an instance that the run does not have.
+func (c *control) mayClose(ctx workflow.Context, r api.CloseInstance) error {
+	e := people.CheckClose(r)
+	switch {
+	case e != nil:
+	case c.ended || c.instances != nil && c.instances.closing:
+		e = &api.ControlError{Type: api.RunEnding, Message: "the run is ending"}
+	case c.sizes.Updates.Full(ctx):
+		e = updatesFull()
+	default:
+		e = c.instances.missing(r.Instance)
+	}
+	return failure.Refusal(e)
 }

@@ -46,24 +46,6 @@ func withDetails(ctx workflow.Context) (workflow.Context, *details) {
 	return workflow.WithValue(ctx, detailsKey{}, d), d
 }
 
-// showing wraps a workflow of calls so that it keeps its current details.
-func showing(run Run) Run {
-	return func(ctx workflow.Context, in *api.RunInput) (*api.RunResult, error) {
-		ctx, d := withDetails(ctx)
-		result, err := run(ctx, given(in))
-		d.end(ctx, result, err)
-		return result, err
-	}
-}
-
-// showingAgent is showing for an agent run, which takes a conversation as second input.
-func showingAgent(ctx workflow.Context, in *api.RunInput, earlier []byte) (*api.RunResult, error) {
-	ctx, d := withDetails(ctx)
-	result, err := agentWorkflow(ctx, given(in), earlier)
-	d.end(ctx, result, err)
-	return result, err
-}
-
 // given returns the input of a run, an empty one for a run that was started without one.
 func given(in *api.RunInput) *api.RunInput { return cmp.Or(in, &api.RunInput{}) }
 

@@ -55,19 +55,6 @@ func (t *detailsText) add(text string, limit int) bool {
 	return true
 }
 
-// plainMarkdown escapes untrusted text for a line of Markdown. It escapes every character that
-// Markdown could interpret, including those that form links.
-func plainMarkdown(text string, limit int) string {
-	var b strings.Builder
-	for _, r := range display.Shorten(strings.TrimSpace(text), limit) {
-		if r < 128 && strings.ContainsRune("\\`*_{}[]<>()#+-.!|~&$:@=^/", r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
-
 // text returns the details of a run that has not ended.
 func (d *details) text(info *workflow.Info) string {
 	t := &detailsText{}

@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
@@ -102,15 +101,6 @@ func (p *pipeline) callsResult(outcomes []api.CallOutcome, output func() ([]byte
 	return result, nil
 }
 
-// Bounds of the failures that a run's error lists, and of their texts. The audit records of the
-// calls are complete.
-const (
-	maxFailures    = 100
-	maxFailureText = 2000
-	// maxFailure bounds the JSON of one failure, beyond which it has only its text.
-	maxFailure = 12 << 10
-)
-
 func shortFailures(failures []api.CallOutcome) []api.CallOutcome {
 	out := make([]api.CallOutcome, 0, min(len(failures), maxFailures))
 	for _, f := range failures[:min(len(failures), maxFailures)] {
@@ -123,12 +113,4 @@ func shortFailures(failures []api.CallOutcome) []api.CallOutcome {
 		out = append(out, api.CallOutcome{ID: f.ID, Tool: f.Tool, Error: &e})
 	}
 	return out
-}
-
-// cutText cuts a text at maxFailureText bytes.
-func cutText(s string) string {
-	if len(s) <= maxFailureText {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxFailureText], "") + "…"
 }

@@ -113,17 +113,9 @@ func (d *dispatcher) admitted(f *flow, ready []int) ([]*callRun, error) {
 		return nil, f.ctx.Err()
 	case d.full:
 		calls := d.calls.at(ready)
-		return calls, d.pipeline.admitter.noHistoryLeft(f.ctx, calls)
+		return calls, d.pipeline.noHistoryLeft(f.ctx, calls)
 	}
 	return d.calls.prepare(f, ready)
-}
-
-// part is one of the calls that a batched call replaces; place is its index in the turn.
-type part struct {
-	api.Part
-	call     api.Call
-	decision api.AdmissionDecision
-	place    int
 }
 
 // newCalls returns the admitted calls of a turn, batched as their decisions say: a batched call
@@ -213,13 +205,4 @@ func (p *pipeline) countPart(c *callRun, whole, own api.CallOutcome, n int) {
 	if own.Error != nil && (n > 0 || whole.Error == nil) {
 		p.usage.Failed++
 	}
-}
-
-// facts returns what policies can use of the run's state.
-func (p admitter) facts() api.RunFacts {
-	return api.RunFacts{Run: p.origin.Run, Conversation: p.origin.Conversation, Turn: p.turn,
-		Labels: p.runFacts.Labels, Calls: p.runFacts.Past(""),
-		Usage: p.usage, Limits: p.Limits, Started: p.Started, Earlier: p.runFacts.Log.Calls(""),
-		Statements: p.statements.All(), NoStatements: p.statements.Unknown,
-		Values: p.origin.Variables}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -23,27 +22,17 @@ const (
 	hookAttempts  = 3
 )
 
-// runHooks runs the hooks of an agent's run.
-type runHooks struct{ *agentRun }
-
 // useHooks sets the hooks of the run's agent on its pipeline.
-func (r runHooks) useHooks() {
+func (r *agentRun) useHooks() {
 	p := r.pipeline
 	p.hooks = &r.agent.Hooks
 	p.measure()
 	p.questions.hooks, p.questions.parent = p.hooks.AfterCall, p.parent.Call
 }
 
-// withHooks adds the input of hooks before the calls to an admission request.
-func (p admitter) withHooks(request *api.AdmissionRequest) {
-	if len(p.hooks.BeforeCall) > 0 {
-		request.Hooks, request.Origin, request.Parent = p.hooks.BeforeCall, p.origin, p.parent.Call
-	}
-}
-
 // beginHooks runs the hooks before the run, then the memory hooks that load notes. It returns an
 // error if the run must not start.
-func (r runHooks) beginHooks(ctx workflow.Context) error {
+func (r *agentRun) beginHooks(ctx workflow.Context) error {
 	for i, h := range r.agent.Hooks.BeforeRun {
 		answer, err := r.runHook(ctx, api.HookBeforeRun, i, h, nil)
 		if err == nil && answer.Refused != "" {
@@ -69,7 +58,7 @@ func (r runHooks) beginHooks(ctx workflow.Context) error {
 }
 
 // remember adds notes to the conversation, after the instructions and before everything else.
-func (r runHooks) remember(notes []api.Message) {
+func (r *agentRun) remember(notes []api.Message) {
 	if len(notes) == 0 {
 		return
 	}
@@ -87,7 +76,7 @@ func (r runHooks) remember(notes []api.Message) {
 // endHooks runs, after the run, the memory hooks that save and then the hooks after the run, also
 // in a cancelled run. If a blocking hook fails, a run that had succeeded fails and is undone as
 // usual.
-func (r runHooks) endHooks(ctx workflow.Context, result *api.RunResult,
+func (r *agentRun) endHooks(ctx workflow.Context, result *api.RunResult,
 	failure error) (*api.RunResult, error) {
 	hooks := r.agent.Hooks
 	if len(hooks.MemoryWrite)+len(hooks.AfterRun) == 0 {
@@ -113,7 +102,7 @@ func (r runHooks) endHooks(ctx workflow.Context, result *api.RunResult,
 }
 
 // ending returns what hooks are told about the end of the run.
-func (r runHooks) ending(ctx workflow.Context, result *api.RunResult, failure error) *api.RunEnd {
+func (r *agentRun) ending(ctx workflow.Context, result *api.RunResult, failure error) *api.RunEnd {
 	end := &api.RunEnd{}
 	if result != nil {
 		end.RunResult = *result
@@ -135,7 +124,7 @@ func (r runHooks) ending(ctx workflow.Context, result *api.RunResult, failure er
 
 // runHook runs one hook of the run as an activity of the general lane. It returns a failure only if
 // the hook blocks or the run was cancelled meanwhile.
-func (r runHooks) runHook(ctx workflow.Context, point api.HookPoint, n int, h api.Hook,
+func (r *agentRun) runHook(ctx workflow.Context, point api.HookPoint, n int, h api.Hook,
 	end *api.RunEnd) (answer api.HookAnswer, err error) {
 	p, c := r.pipeline, &r.conversation
 	request := api.HookRequest{Point: point, Hook: h, Agent: r.agent.Name, Prompt: r.hookPrompt(),
@@ -189,24 +178,9 @@ func hookFailure(err error, h api.Hook) string {
 // the full prompt.
 const maxHookPrompt = 64 << 10
 
-// hookPrompt returns the first prompt of the run's chain, cut for hooks.
-func (r runHooks) hookPrompt() string {
-	switch {
-	case r.in.State != nil:
-		return r.in.State.Prompt
-	case hookrules.NoneOfRun(r.agent.Hooks) && r.agent.Checker == nil:
-		return ""
-	case r.in.Fork != nil:
-		return r.in.Fork.Prompt
-	case len(r.in.Prompt) > maxHookPrompt:
-		return strings.ToValidUTF8(r.in.Prompt[:maxHookPrompt], "")
-	}
-	return r.in.Prompt
-}
-
 // blockedBy returns the failure of a run that a hook blocked or failed. Its details have the run's
 // result so far.
-func (r runHooks) blockedBy(message string, result *api.RunResult) error {
+func (r *agentRun) blockedBy(message string, result *api.RunResult) error {
 	return runError(api.RunBlocked, message, nil, *r.pipeline.tally(result))
 }
 
@@ -226,7 +200,7 @@ func (r *agentRun) check(ctx workflow.Context, result *api.RunResult) *api.RunRe
 func (r *agentRun) askChecker(ctx workflow.Context, checker api.Checker,
 	answer string) api.CallOutcome {
 	p := r.pipeline
-	c, err := checkers.Call(checker, api.CheckedRun{Prompt: r.hooks.hookPrompt(), Answer: answer})
+	c, err := checkers.Call(checker, api.CheckedRun{Prompt: r.hookPrompt(), Answer: answer})
 	if err == nil {
 		var out api.CallOutcome
 		if out, err = p.makeOne(ctx, c); err == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/workflows/failure"
 	"github.com/switchyard/switchyard/workflows/keeper"
 	"github.com/switchyard/switchyard/workflows/turn"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -399,4 +400,24 @@ func (i *instance) lost(e api.InstanceEnded) {
 	default:
 		i.gone, i.vanished = e.Error.Message, true
 	}
+}
+
+// afterCancel returns the error of a call that the run cancelled because of fault, and whose
+// activity ended with err. The activity of a started call can end otherwise than cancelled: its
+// worker was lost, or reported before it knew. The SDK then keeps the activity's ID, and fails
+// workflow tasks that give it to another activity. The next one of the call has another ID.
+func (s *instances) afterCancel(activityID string, fault *api.Error, err error) error {
+	if temporal.IsCanceledError(err) {
+		return fault
+	}
+	if s.blocked == nil {
+		s.blocked = map[string]int{}
+	}
+	s.blocked[api.CallOfActivity(activityID)]++
+	return err
+}
+
+// activityID returns the ID of the next activity of a call.
+func (s *instances) activityID(callID string) string {
+	return api.CallActivityID(callID, s.blocked[callID])
 }

@@ -3,9 +3,7 @@ package workflows
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -19,11 +17,8 @@ type exhausted string
 
 func (e exhausted) Error() string { return string(e) }
 
-// limitGuard ends an agent's run at its limits, or asks a person for more.
-type limitGuard struct{ *agentRun }
-
 // reached returns the limit that prevents another turn, or "".
-func (r limitGuard) reached() string {
+func (r *agentRun) reached() string {
 	if r.timeOver {
 		return budget.LimitWallTime
 	}
@@ -52,7 +47,7 @@ func (r limitGuard) reached() string {
 
 // unanswered ends a run whose model step has no answer because a limit was reached, or returns the
 // error.
-func (r limitGuard) unanswered(err error) (done bool, result *api.RunResult, _ error) {
+func (r *agentRun) unanswered(err error) (done bool, result *api.RunResult, _ error) {
 	if errors.Is(err, errFull) {
 		r.stopped = budget.LimitConversation
 		return false, nil, nil
@@ -69,7 +64,7 @@ func (r limitGuard) unanswered(err error) (done bool, result *api.RunResult, _ e
 // summarising answer may need, estimated from its last step. What a sub-agent uses beyond its share
 // exceeds the budget of the parent run. It returns "" where more is left, for a run without a
 // parent, and for one that makes no such answer.
-func (r limitGuard) reserved(l api.Limits) string {
+func (r *agentRun) reserved(l api.Limits) string {
 	if r.in.Parent == nil || l.OnReached != "" && l.OnReached != api.LimitWrapsUp {
 		return ""
 	}
@@ -89,7 +84,7 @@ const costSlack = 1 + 1e-9
 
 // turns returns the context of the turns, and the function that cancels it. It is the run's own
 // context if the run has no limit of wall time, which is all that cancels turns.
-func (r limitGuard) turns(ctx workflow.Context) (turns workflow.Context, stopTurns func()) {
+func (r *agentRun) turns(ctx workflow.Context) (turns workflow.Context, stopTurns func()) {
 	if r.limits.WallTime == 0 {
 		return ctx, func() {}
 	}
@@ -100,7 +95,7 @@ func (r limitGuard) turns(ctx workflow.Context) (turns workflow.Context, stopTur
 
 // watchWallTime cancels the running turn when the run's wall time, counted from the start of its
 // chain, has passed.
-func (r limitGuard) watchWallTime(ctx workflow.Context, stopTurns func()) {
+func (r *agentRun) watchWallTime(ctx workflow.Context, stopTurns func()) {
 	left := r.wallTimeLeft(ctx)
 	if left <= 0 {
 		r.timeOver = true
@@ -121,14 +116,14 @@ func (r limitGuard) watchWallTime(ctx workflow.Context, stopTurns func()) {
 }
 
 // wallTimeLeft returns the rest of the run's wall time; the run must have a limit.
-func (r limitGuard) wallTimeLeft(ctx workflow.Context) time.Duration {
+func (r *agentRun) wallTimeLeft(ctx workflow.Context) time.Duration {
 	return r.limits.WallTime.Std() - workflow.Now(ctx).Sub(r.started)
 }
 
 // summarise ends the run with one more model step, without tools, that answers from what is known.
-func (r limitGuard) summarise(ctx workflow.Context, limit string) (*api.RunResult, error) {
+func (r *agentRun) summarise(ctx workflow.Context, limit string) (*api.RunResult, error) {
 	r.answerOpenCalls()
-	response, err := r.compactor.ask(ctx, api.SummaryStepID, limit)
+	response, err := r.ask(ctx, api.SummaryStepID, limit)
 	if err != nil {
 		if errors.Is(err, errFull) {
 			err = r.modelError(err, "the summary at the limit of "+limit)
@@ -141,7 +136,7 @@ func (r limitGuard) summarise(ctx workflow.Context, limit string) (*api.RunResul
 
 // answerOpenCalls answers every call of the last turn that has no answer: models reject a
 // conversation with gaps.
-func (r limitGuard) answerOpenCalls() {
+func (r *agentRun) answerOpenCalls() {
 	messages := r.conversation.Messages
 	answered := map[string]bool{}
 	last := len(messages) - 1
@@ -166,7 +161,7 @@ var grantable = []string{budget.LimitTurns, budget.LimitCalls, budget.LimitToken
 
 // atLimit ends the run at a limit as its agent declares, with a last answer or at once. An err that
 // is already set takes precedence.
-func (r limitGuard) atLimit(ctx workflow.Context, limit string, err error) (*api.RunResult, error) {
+func (r *agentRun) atLimit(ctx workflow.Context, limit string, err error) (*api.RunResult, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +174,7 @@ func (r limitGuard) atLimit(ctx workflow.Context, limit string, err error) (*api
 // granted asks a person for more of a limit that the run has reached, if the agent declares that.
 // It reports whether the run continues: with more, or up to another limit reached meanwhile. It
 // returns an error only if the run is cancelled.
-func (r limitGuard) granted(ctx workflow.Context, limit string) (bool, error) {
+func (r *agentRun) granted(ctx workflow.Context, limit string) (bool, error) {
 	if !r.asksAt(limit) {
 		return false, nil
 	}
@@ -208,7 +203,7 @@ func (r limitGuard) granted(ctx workflow.Context, limit string) (bool, error) {
 }
 
 // asksAt reports whether a person is asked for more of a limit.
-func (r limitGuard) asksAt(limit string) bool {
+func (r *agentRun) asksAt(limit string) bool {
 	return r.agent.Limits.OnReached == api.LimitAsks && slices.Contains(grantable, limit)
 }
 
@@ -216,7 +211,7 @@ func (r limitGuard) asksAt(limit string) bool {
 const needSize = 4 << 10
 
 // askMore requests more of a limit from a person, in one recorded step.
-func (r limitGuard) askMore(ctx workflow.Context, limit string) (*approval, error) {
+func (r *agentRun) askMore(ctx workflow.Context, limit string) (*approval, error) {
 	r.answerOpenCalls()
 	request := api.LimitRequest{Run: r.pipeline.origin.Run, Agent: r.agent.Name, Limit: limit,
 		Limits: r.limits, Usage: r.pipeline.usage,
@@ -239,62 +234,19 @@ func (r limitGuard) askMore(ctx workflow.Context, limit string) (*approval, erro
 
 // continuedLimits returns the limits that continue-as-new carries; nil if they are still those of
 // the agent.
-func (r limitGuard) continuedLimits() *api.Limits {
+func (r *agentRun) continuedLimits() *api.Limits {
 	if r.asked == 0 {
 		return nil
 	}
 	return &r.limits
 }
 
-// askLimit opens an approval for more of a limit. The digest tells it apart from earlier, closed
-// ones.
-func (a *approvals) askLimit(ctx workflow.Context, need api.ApprovalNeed) *approval {
-	a.known.Delete(api.LimitCall)
-	a.ask(ctx, api.Call{ID: api.LimitCall}, api.AdmissionDecision{ID: api.LimitCall,
-		Approval: &need})
-	return a.known.Get(api.LimitCall)
-}
-
-// unfit returns why a decision does not match what waits: a call takes no grant, and a run at a
-// limit needs a grant of that limit.
-func (o *approval) unfit(d api.Decision) *api.ReplyError {
-	message := ""
-	switch {
-	case o.Limit == "" && d.Grant != nil:
-		message = fmt.Sprintf(
-			"call %q waits for approval; only a run at a limit is granted something", d.Call)
-	case o.Limit != "" && d.Kind == api.DecisionEdit:
-		message = "a run at a limit has no arguments to change; grant it more, or deny it"
-	case o.Limit != "" && d.Kind == api.DecisionApprove && d.Grant.Of(o.Limit) <= 0:
-		message = fmt.Sprintf(
-			"the run has reached its limit of %s; say how much more of it the run may use. What can be granted: %s",
-			o.Limit, strings.Join(grantable, ", "))
-	default:
-		return nil
-	}
-	return &api.ReplyError{Type: api.DecisionUnfit, Message: message}
-}
-
 // noticeWallTime compares the clock with the wall time limit. Inline work keeps the workflow task
 // busy, so that the timer may not have been delivered.
-func (r limitGuard) noticeWallTime(ctx workflow.Context, stopTurns func()) {
+func (r *agentRun) noticeWallTime(ctx workflow.Context, stopTurns func()) {
 	limit := r.limits.WallTime.Std()
 	if r.pipeline.inlineOn && limit > 0 && workflow.Now(ctx).Sub(r.started) >= limit {
 		r.timeOver = true
 		stopTurns()
 	}
-}
-
-// fullness says why the history budget is used up, and what to do.
-func (p *pipeline) fullness(ctx workflow.Context) string {
-	events, bytes := p.written(ctx)
-	what := "Split the plan, or have its tools answer with less"
-	switch p.origin.Caller.Type {
-	case api.CallerSession:
-		what = "Call it again when the calls that run have ended"
-	case api.CallerAgent:
-		what = "Call it again in the next turn, with fewer calls at a time, or ask for less"
-	}
-	return fmt.Sprintf("the run's history cannot take this call: with those before it, it has %d events and %.1f MiB, and a server ends a run at 51200 events or 50 MiB. %s",
-		events, float64(bytes)/(1<<20), what)
 }

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -156,3 +157,32 @@ func runError(kind api.RunErrorType, message string, cause error, details ...any
 			NonRetryable: true, Cause: cause, Details: details,
 		})
 }
+
+// encoded returns the size of a value as JSON.
+func encoded(value any) int {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return api.MaxPayload
+	}
+	return len(data)
+}
+
+// localOptions bounds each attempt of a local activity by timeout, and all attempts by their
+// possible total. Without a total the SDK uses the timeout of one attempt for it.
+func localOptions(timeout time.Duration, retry *temporal.RetryPolicy,
+	summary string) workflow.LocalActivityOptions {
+	return workflow.LocalActivityOptions{
+		StartToCloseTimeout: timeout,
+		ScheduleToCloseTimeout: time.Duration(min(cmp.Or(retry.MaximumAttempts, maxBounded),
+			maxBounded)) * (timeout + retry.MaximumInterval),
+		RetryPolicy: retry,
+		Summary:     summary,
+	}
+}
+
+// unshown is the function that updates what a run shows before it has pinned its tools.
+func unshown(workflow.Context) {}
+
+// maxBounded is the number of attempts up to which their total time is computed; unlimited attempts
+// count as this number.
+const maxBounded = 1000

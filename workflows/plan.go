@@ -62,7 +62,7 @@ func (r *planRun) begin(ctx workflow.Context, p *pipeline) error {
 // makeCalls admits the calls whose arguments are known, and makes all calls.
 func (r *planRun) makeCalls(ctx workflow.Context) (*api.RunResult, error) {
 	if err := r.admitFixed(ctx); err != nil {
-		r.pipeline.admitter.unadmitted(ctx, r.requests())
+		r.pipeline.unadmitted(ctx, r.requests())
 		return nil, err
 	}
 	if err := stopped(ctx, r.pipeline.dispatch(ctx, r.waits(), r)); err != nil {
@@ -78,18 +78,6 @@ func (r *planRun) makeCalls(ctx workflow.Context) (*api.RunResult, error) {
 // maxPlanCalls keeps a plan's history below the 51,200 events at which servers end a run; a call
 // takes six to nine events.
 const maxPlanCalls = 5000
-
-func toolsOf(plan api.Plan) []string {
-	var names []string
-	runFacts := map[string]bool{}
-	for _, c := range plan.Calls {
-		if !runFacts[c.Tool] {
-			runFacts[c.Tool] = true
-			names = append(names, c.Tool)
-		}
-	}
-	return names
-}
 
 type planRun struct {
 	basicSource
@@ -178,7 +166,7 @@ func (r *planRun) admit(f *flow, calls []int) error {
 	for n, i := range calls {
 		requests[n] = r.runs[i].call
 	}
-	decisions, err := r.pipeline.admitter.admit(f, requests)
+	decisions, err := r.pipeline.admit(f, requests)
 	if err != nil {
 		return err
 	}

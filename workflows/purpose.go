@@ -117,31 +117,6 @@ func (u *undo) adopt(call *callRun, below *api.RunResult) {
 	}
 }
 
-// end returns the error with which the run ends after its loop or calls ended with err. A failed or
-// cancelled run first undoes its calls, unless undo is off; the error then has its usage and what
-// was undone.
-func (p *pipeline) end(ctx workflow.Context, err error) error {
-	if err == nil || workflow.IsContinueAsNewError(err) {
-		return err
-	}
-	p.control.close()
-	cancelled := ctx.Err() != nil && temporal.IsCanceledError(err)
-	var undone []api.Undone
-	if p.undo.applies(cancelled) {
-		undone = p.undoCalls(ctx)
-	}
-	switch {
-	case cancelled && len(undone) == 0:
-		// The error carries the usage to the caller of the run.
-		return temporal.NewCanceledError(p.usage)
-	case cancelled:
-		return temporal.NewCanceledError(p.usage, undone)
-	case len(undone) == 0:
-		return err
-	}
-	return p.withUndone(err, undone)
-}
-
 // undoCalls executes the undo calls sequentially, the last one first. A failed one does not stop
 // the others, and neither does another cancellation of the run.
 func (p *pipeline) undoCalls(ctx workflow.Context) []api.Undone {

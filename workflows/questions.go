@@ -399,3 +399,6 @@ func refuse(e api.ReplyError) error {
 	return temporal.NewApplicationErrorWithOptions(e.Message, string(e.Type),
 		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{e}})
 }
+
+// busy is the message to a sender whose update does not fit into the current workflow task.
+const busy = "the run takes large updates from others at the moment; send this one again"

@@ -1,7 +1,11 @@
 package workflows
 
 import (
+	"slices"
+
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/policyrules"
+	"github.com/switchyard/switchyard/workflows/turn"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -90,4 +94,75 @@ func startFrom(ctx workflow.Context, in *api.RunInput, pinned *api.Pinned,
 		p.followers.restore(ctx, in.State)
 	}
 	return p, s.begin(ctx, p)
+}
+
+// end returns the error with which the run ends after its loop or calls ended with err. A failed or
+// cancelled run first undoes its calls, unless undo is off; the error then has its usage and what
+// was undone.
+func (p *pipeline) end(ctx workflow.Context, err error) error {
+	if err == nil || workflow.IsContinueAsNewError(err) {
+		return err
+	}
+	p.control.close()
+	cancelled := ctx.Err() != nil && temporal.IsCanceledError(err)
+	var undone []api.Undone
+	if p.undo.applies(cancelled) {
+		undone = p.undoCalls(ctx)
+	}
+	switch {
+	case cancelled && len(undone) == 0:
+		// The error carries the usage to the caller of the run.
+		return temporal.NewCanceledError(p.usage)
+	case cancelled:
+		return temporal.NewCanceledError(p.usage, undone)
+	case len(undone) == 0:
+		return err
+	}
+	return p.withUndone(err, undone)
+}
+
+// The types of the workflows of runs: those of plans, direct calls and sessions, and that of
+// agents, which takes the earlier messages of its conversation as api.EncodeMessages returns them.
+type (
+	Run      = func(workflow.Context, *api.RunInput) (*api.RunResult, error)
+	AgentRun = func(workflow.Context, *api.RunInput, []byte) (*api.RunResult, error)
+)
+
+func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinned *api.Pinned,
+	mode api.Mode, c *control) *pipeline {
+	catalog := &pinned.Catalog
+	p := &pipeline{origin: &origin, mode: mode, override: in.Mode, parent: &noParent,
+		hooks:    &noHooks,
+		priority: turn.NewPriority(ctx, in, origin), control: c, questions: c.questions,
+		sizes: c.sizes, queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in),
+		pinned: pinned}
+	c.questions.origin = p.originOf
+	p.need(catalog.Tools)
+	p.inlineOn = slices.ContainsFunc(catalog.Tools, func(t api.Tool) bool {
+		return t.Lane == api.LaneInline
+	})
+	p.policies = in.Policies
+	if in.Agent != nil {
+		p.policies = slices.Concat(in.Policies, in.Agent.Policies)
+	}
+	p.Started = workflow.Now(ctx)
+	p.runFacts.Log.Keep = func() bool {
+		return policyrules.KeepContents(p.policies) ||
+			policyrules.KeepContents(p.pinned.Policies.Rules)
+	}
+	p.statements = turn.NewStatements(in, p.runFacts.Log.Keep)
+	p.passed = passed(p.origin)
+	p.measure()
+	p.instances = &instances{base: p.queue, origin: p.passed, tools: &p.tools, sizes: p.sizes,
+		conversation: conversationOf(ctx, in)}
+	c.instances = p.instances
+	c.approvals.edit, c.approvals.notify = p.editCall, p.notify
+	c.approvals.caller = func(callID string) api.Caller { return p.originOf(callID).Caller }
+	p.attributes.known = in.Attributes
+	p.undo = undo{run: origin.Run, tools: &p.tools}
+	// Forks, which come after these, read the labels that the facts have after the end of a call.
+	p.followers = followers{sizesFollower{p: p}, c, p.questions, factsFollower{p: p},
+		newReservations(ctx, p), p.instances, &p.undo}
+	p.follow(ctx, in)
+	return p
 }

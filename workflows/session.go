@@ -103,7 +103,7 @@ func (s *sessionRun) begin(ctx workflow.Context, p *pipeline) error {
 
 // answer registers the handlers of a session's updates and its query.
 func (s *sessionRun) answer(ctx workflow.Context) error {
-	requests := sessionRequests{s}
+	requests := s
 	if err := workflow.SetQueryHandler(ctx, api.CallStatusQuery, s.statusOf); err != nil {
 		return err
 	}

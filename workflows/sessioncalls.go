@@ -264,7 +264,7 @@ func (s *sessionRun) takeCalls(ctx workflow.Context) {
 	if len(ready) == 0 {
 		return
 	}
-	decisions, err := s.pipeline.admitter.admitReady(s.pipeline.newFlow(ctx), requests(ready), 0,
+	decisions, err := s.pipeline.admitReady(s.pipeline.newFlow(ctx), requests(ready), 0,
 		false)
 	if err != nil {
 		s.unadmitted(ctx, ready, err)
@@ -369,7 +369,7 @@ func (s *sessionRun) admitApart(calls []*sessionCall) {
 	workflow.Go(s.all, func(ctx workflow.Context) {
 		for done := 0; done < len(a.calls); {
 			waiting := a.calls[done:]
-			decisions, err := s.pipeline.admitter.admit(s.pipeline.newFlow(ctx),
+			decisions, err := s.pipeline.admit(s.pipeline.newFlow(ctx),
 				requests(waiting))
 			if done += len(waiting); err != nil {
 				s.unadmitted(ctx, waiting, err)
@@ -514,18 +514,15 @@ func (c *sessionCall) ended(ctx workflow.Context, out api.CallOutcome) {
 	s.pipeline.changed(ctx)
 }
 
-// sessionRequests takes what clients and people ask of a session besides calls.
-type sessionRequests struct{ *sessionRun }
-
 // mayCancel rejects requests to cancel a call that the session does not know.
-func (s sessionRequests) mayCancel(_ workflow.Context, r api.CancelCall) error {
+func (s *sessionRun) mayCancel(_ workflow.Context, r api.CancelCall) error {
 	return failure.Refusal(cmp.Or(people.CheckCancel(r), s.concerns(r.ID,
 		s.pipeline.sizes.Updates.Spent())))
 }
 
 // concerns returns why no request about a call is taken; nil if one is. full says that the history
 // has no update left for it.
-func (s sessionRequests) concerns(id string, full bool) *api.ControlError {
+func (s *sessionRun) concerns(id string, full bool) *api.ControlError {
 	switch {
 	case s.calls.Find(id) == nil:
 		return &api.ControlError{Type: api.NoCall, Message: "the session has no call " +
@@ -537,19 +534,19 @@ func (s sessionRequests) concerns(id string, full bool) *api.ControlError {
 }
 
 // mayLeave rejects requests about a call that the session does not know.
-func (s sessionRequests) mayLeave(ctx workflow.Context, r api.LeaveCall) error {
+func (s *sessionRun) mayLeave(ctx workflow.Context, r api.LeaveCall) error {
 	return failure.Refusal(s.concerns(r.ID, s.pipeline.sizes.Updates.Full(ctx)))
 }
 
 // leaveCall notes that the client of a submitted call is gone without its outcome.
-func (s sessionRequests) leaveCall(ctx workflow.Context, r api.LeaveCall) error {
+func (s *sessionRun) leaveCall(ctx workflow.Context, r api.LeaveCall) error {
 	s.pipeline.sizes.Updates++
 	s.calls.Find(r.ID).Left = workflow.Now(ctx)
 	return nil
 }
 
 // cancelCall cancels a call, or the call that it repeats.
-func (s sessionRequests) cancelCall(ctx workflow.Context, r api.CancelCall) error {
+func (s *sessionRun) cancelCall(ctx workflow.Context, r api.CancelCall) error {
 	s.pipeline.sizes.Updates++
 	c := s.calls.Find(r.ID).Target()
 	if c.Ended {
@@ -560,7 +557,7 @@ func (s sessionRequests) cancelCall(ctx workflow.Context, r api.CancelCall) erro
 	return nil
 }
 
-func (s sessionRequests) mayEnd(ctx workflow.Context, r api.EndSession) error {
+func (s *sessionRun) mayEnd(ctx workflow.Context, r api.EndSession) error {
 	e := people.CheckEnd(r)
 	if e == nil {
 		e = s.ends(ctx)
@@ -568,7 +565,7 @@ func (s sessionRequests) mayEnd(ctx workflow.Context, r api.EndSession) error {
 	return failure.Refusal(e)
 }
 
-func (s sessionRequests) endSession(_ workflow.Context, r api.EndSession) error {
+func (s *sessionRun) endSession(_ workflow.Context, r api.EndSession) error {
 	s.pipeline.sizes.Updates++
 	s.ending = &r
 	return nil
@@ -645,10 +642,4 @@ func (c *sessionCall) refuse(ctx workflow.Context, why string) {
 		return
 	}
 	c.ended(ctx, p.refuse(ctx, call, decisions[0].Error))
-}
-
-// anyTool reports whether the run's caller may call every tool: the run pins those that it names.
-func (p admitter) anyTool() bool {
-	caller := p.origin.Caller.Type
-	return caller == api.CallerDirect || caller == api.CallerSession
 }

@@ -11,10 +11,8 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/callview"
-	"github.com/switchyard/switchyard/internal/core/codec"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/workflows/budget"
-	"github.com/switchyard/switchyard/workflows/failure"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -127,78 +125,8 @@ const loadTimeout = time.Minute
 // when it should have received it.
 const loadHeartbeat = 5 * time.Second
 
-// loadConversation returns the messages that the run begins with. If the input asks for a
-// conversation, it loads the messages of its earlier runs in one recorded step and continues their
-// turn numbers; otherwise it returns earlier unchanged.
-func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byte, error) {
-	if !r.in.Continue || r.in.State != nil {
-		return earlier, nil
-	}
-	id := workflow.GetInfo(ctx).WorkflowExecution.ID
-	if problem := cannotContinue(r.in, id, earlier); problem != "" {
-		return nil, invalid([]api.Problem{{Path: "$.continue", Rule: ruleConversation,
-			Message: problem}})
-	}
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID: "load_conversation", StartToCloseTimeout: loadTimeout, HeartbeatTimeout: loadHeartbeat,
-		WaitForCancellation: true, Summary: "earlier runs of the conversation",
-		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 10, InitialInterval: time.Second,
-			BackoffCoefficient: 2, MaximumInterval: 5 * time.Second},
-	})
-	var loaded api.LoadedConversation
-	request := api.LoadConversationRequest{Conversation: cmp.Or(r.in.Conversation, id),
-		Started: workflow.GetInfo(ctx).WorkflowStartTime, LastRun: r.in.LastRun}
-	err := workflow.ExecuteActivity(ctx, api.LoadConversationActivity, request).Get(ctx, &loaded)
-	switch {
-	case temporal.IsCanceledError(err):
-		return nil, err
-	case err != nil:
-		loaded.Problems = []api.Problem{{Path: "$.conversation", Rule: ruleConversation,
-			Message: "the earlier runs cannot be read: " + display.Shorten(failure.Of(err).Message,
-				1000)}}
-	}
-	if len(loaded.Problems) > 0 {
-		return nil, invalid(loaded.Problems)
-	}
-	r.turn, r.before, r.loaded = loaded.Turn, loaded.Turn, loaded.Labels
-	return loaded.Messages, nil
-}
-
-// messagesBefore returns the messages before the prompt. The error says why the run cannot start.
-func (r *agentRun) messagesBefore(ctx workflow.Context, earlier []byte) ([]api.Message, error) {
-	for _, f := range r.followers {
-		if messages, opened, err := f.open(ctx, earlier); opened {
-			return messages, err
-		}
-	}
-	earlier, err := r.loadConversation(ctx, earlier)
-	if err != nil {
-		return nil, err
-	}
-	messages, err := codec.DecodeMessages(earlier)
-	if err != nil {
-		return nil, invalid([]api.Problem{{Path: "$.messages", Rule: api.RuleType,
-			Message: err.Error()}})
-	}
-	return messages, nil
-}
-
 // ruleConversation is the rule of problems that prevent a run from continuing its conversation.
 const ruleConversation = "conversation"
-
-// cannotContinue returns why a run with that workflow ID cannot continue the conversation, or "".
-func cannotContinue(in *api.RunInput, id string, earlier []byte) string {
-	switch {
-	case in.Parent != nil:
-		return "the run of a sub-agent cannot continue a conversation"
-	case len(earlier) > 0:
-		return "the run has earlier messages as its second input already; give one of the two"
-	case in.Conversation != "" && in.Conversation != id:
-		return "the workflow id of a run that continues the conversation " + in.Conversation +
-			" must be " + in.Conversation + ", so that no two runs continue it at once; it is " + id
-	}
-	return ""
-}
 
 // attributeSchedule is the server's search attribute for the schedule that started a workflow. A
 // scheduled run sets it too: like the run of a sub-agent it is a child workflow, and the attribute
@@ -255,22 +183,6 @@ func agentName(a *api.Agent) string {
 	return a.Name
 }
 
-// page answers the conversation query.
-func (r *agentRun) page(from int) (api.Page, error) {
-	page := api.PageOf(r.conversation.Messages, from)
-	page.Turn = r.turn
-	page.Labels = r.labels()
-	return page, nil
-}
-
-// labels returns the labels that the run has seen so far.
-func (r *agentRun) labels() []string {
-	if r.pipeline == nil {
-		return r.loaded
-	}
-	return r.pipeline.runFacts.Labels
-}
-
 // newCallStats summarises usage and the calls by tool, each tool once. It returns nil if there were
 // no calls.
 func newCallStats(used api.Usage, tools []api.PastCalls) *api.CallStats {
@@ -291,3 +203,33 @@ func newCallStats(used api.Usage, tools []api.PastCalls) *api.CallStats {
 	b.Others = max(b.Others, 0)
 	return b
 }
+
+// cutText cuts a text at maxFailureText bytes.
+func cutText(s string) string {
+	if len(s) <= maxFailureText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxFailureText], "") + "…"
+}
+
+// plainMarkdown escapes untrusted text for a line of Markdown. It escapes every character that
+// Markdown could interpret, including those that form links.
+func plainMarkdown(text string, limit int) string {
+	var b strings.Builder
+	for _, r := range display.Shorten(strings.TrimSpace(text), limit) {
+		if r < 128 && strings.ContainsRune("\\`*_{}[]<>()#+-.!|~&$:@=^/", r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// Bounds of the failures that a run's error lists, and of their texts. The audit records of the
+// calls are complete.
+const (
+	maxFailures    = 100
+	maxFailureText = 2000
+	// maxFailure bounds the JSON of one failure, beyond which it has only its text.
+	maxFailure = 12 << 10
+)

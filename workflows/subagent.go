@@ -354,25 +354,21 @@ func namedBy(tools *turn.Tools, of childEntry) []string {
 	return names
 }
 
-// filledSize returns how many bytes the arguments of the call add to the plan of a plan tool.
-func filledSize(c *callRun) int {
-	if c.decision.Prompt != "" {
-		return 0 // an agent
-	}
-	entry, err := entryOf(*c.tool)
-	if err != nil || entry.Plan == nil {
-		return 0
-	}
-	filled, err := planrules.Fill(*entry.Plan, c.arguments())
-	if err != nil {
-		return 0
-	}
-	return encoded(filled)
-}
-
 // traceBelow returns the traceparent of the run below the call, which belongs to the trace of the
 // call.
 func traceBelow(c *callRun) string {
 	o := c.origin()
 	return cmp.Or(o.Trace, traceparent.Format(o, c.call.ID))
+}
+
+func toolsOf(plan api.Plan) []string {
+	var names []string
+	runFacts := map[string]bool{}
+	for _, c := range plan.Calls {
+		if !runFacts[c.Tool] {
+			runFacts[c.Tool] = true
+			names = append(names, c.Tool)
+		}
+	}
+	return names
 }

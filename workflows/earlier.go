@@ -1,0 +1,99 @@
+package workflows
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
+	"github.com/switchyard/switchyard/internal/value/display"
+	"github.com/switchyard/switchyard/workflows/failure"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// loadConversation returns the messages that the run begins with. If the input asks for a
+// conversation, it loads the messages of its earlier runs in one recorded step and continues their
+// turn numbers; otherwise it returns earlier unchanged.
+func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byte, error) {
+	if !r.in.Continue || r.in.State != nil {
+		return earlier, nil
+	}
+	id := workflow.GetInfo(ctx).WorkflowExecution.ID
+	if problem := cannotContinue(r.in, id, earlier); problem != "" {
+		return nil, invalid([]api.Problem{{Path: "$.continue", Rule: ruleConversation,
+			Message: problem}})
+	}
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ActivityID: "load_conversation", StartToCloseTimeout: loadTimeout, HeartbeatTimeout: loadHeartbeat,
+		WaitForCancellation: true, Summary: "earlier runs of the conversation",
+		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 10, InitialInterval: time.Second,
+			BackoffCoefficient: 2, MaximumInterval: 5 * time.Second},
+	})
+	var loaded api.LoadedConversation
+	request := api.LoadConversationRequest{Conversation: cmp.Or(r.in.Conversation, id),
+		Started: workflow.GetInfo(ctx).WorkflowStartTime, LastRun: r.in.LastRun}
+	err := workflow.ExecuteActivity(ctx, api.LoadConversationActivity, request).Get(ctx, &loaded)
+	switch {
+	case temporal.IsCanceledError(err):
+		return nil, err
+	case err != nil:
+		loaded.Problems = []api.Problem{{Path: "$.conversation", Rule: ruleConversation,
+			Message: "the earlier runs cannot be read: " + display.Shorten(failure.Of(err).Message,
+				1000)}}
+	}
+	if len(loaded.Problems) > 0 {
+		return nil, invalid(loaded.Problems)
+	}
+	r.turn, r.before, r.loaded = loaded.Turn, loaded.Turn, loaded.Labels
+	return loaded.Messages, nil
+}
+
+// messagesBefore returns the messages before the prompt. The error says why the run cannot start.
+func (r *agentRun) messagesBefore(ctx workflow.Context, earlier []byte) ([]api.Message, error) {
+	for _, f := range r.followers {
+		if messages, opened, err := f.open(ctx, earlier); opened {
+			return messages, err
+		}
+	}
+	earlier, err := r.loadConversation(ctx, earlier)
+	if err != nil {
+		return nil, err
+	}
+	messages, err := codec.DecodeMessages(earlier)
+	if err != nil {
+		return nil, invalid([]api.Problem{{Path: "$.messages", Rule: api.RuleType,
+			Message: err.Error()}})
+	}
+	return messages, nil
+}
+
+// page answers the conversation query.
+func (r *agentRun) page(from int) (api.Page, error) {
+	page := api.PageOf(r.conversation.Messages, from)
+	page.Turn = r.turn
+	page.Labels = r.labels()
+	return page, nil
+}
+
+// labels returns the labels that the run has seen so far.
+func (r *agentRun) labels() []string {
+	if r.pipeline == nil {
+		return r.loaded
+	}
+	return r.pipeline.runFacts.Labels
+}
+
+// cannotContinue returns why a run with that workflow ID cannot continue the conversation, or "".
+func cannotContinue(in *api.RunInput, id string, earlier []byte) string {
+	switch {
+	case in.Parent != nil:
+		return "the run of a sub-agent cannot continue a conversation"
+	case len(earlier) > 0:
+		return "the run has earlier messages as its second input already; give one of the two"
+	case in.Conversation != "" && in.Conversation != id:
+		return "the workflow id of a run that continues the conversation " + in.Conversation +
+			" must be " + in.Conversation + ", so that no two runs continue it at once; it is " + id
+	}
+	return ""
+}

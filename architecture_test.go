@@ -66,8 +66,8 @@ var packageRules = []packageRule{
 			"github.com/openai/openai-go/v3", "github.com/tiktoken-go/tokenizer",
 			"golang.org/x/sys", "google.golang.org/protobuf",
 		}},
-	{folder: "audit/export", ours: []string{"api", "internal/core", "internal/value", "audit"}, std: anything,
-		others: []string{"github.com/parquet-go/parquet-go"}},
+	{folder: "audit/export", ours: []string{"api", "internal/core", "internal/value", "audit"},
+		std: anything},
 	{folder: "audit/html", ours: []string{"api", "internal/core", "internal/value", "audit", "internal"}, std: anything, others: []string{sdk +
 		"client"}},
 	{folder: "audit/traces", ours: []string{"api", "internal/core", "internal/value", "audit"}, std: anything, others: []string{

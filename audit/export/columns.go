@@ -14,8 +14,6 @@ type columnType int
 const (
 	// text is null where it is empty.
 	text columnType = iota
-	// keyword is text with few different values.
-	keyword
 	integer
 	number
 	boolean
@@ -36,23 +34,23 @@ type column struct {
 
 // columns are the columns of every export, in order. A new column of a record is one entry here.
 var columns = []column{
-	{"workflow_id", keyword, func(r *api.Record) any { return r.WorkflowID }},
-	{"run_id", keyword, func(r *api.Record) any { return r.Run }},
+	{"workflow_id", text, func(r *api.Record) any { return r.WorkflowID }},
+	{"run_id", text, func(r *api.Record) any { return r.Run }},
 	{"path", text, func(r *api.Record) any { return r.Path }},
 	{"call_id", text, func(r *api.Record) any { return r.CallID }},
 	{"turn", integer, func(r *api.Record) any { return r.Turn }},
-	{"tool", keyword, func(r *api.Record) any { return r.Tool }},
-	{"version", keyword, func(r *api.Record) any { return r.Version }},
-	{"digest", keyword, func(r *api.Record) any { return r.Digest }},
-	{"status", keyword, func(r *api.Record) any { return string(r.Status) }},
-	{"phase", keyword, func(r *api.Record) any { return string(r.Phase) }},
+	{"tool", text, func(r *api.Record) any { return r.Tool }},
+	{"version", text, func(r *api.Record) any { return r.Version }},
+	{"digest", text, func(r *api.Record) any { return r.Digest }},
+	{"status", text, func(r *api.Record) any { return string(r.Status) }},
+	{"phase", text, func(r *api.Record) any { return string(r.Phase) }},
 	{"dry_run", boolean, func(r *api.Record) any { return r.DryRun }},
 	{"batched", boolean, func(r *api.Record) any { return r.Batched }},
 	{"activity", text, func(r *api.Record) any { return r.Activity }},
-	{"purpose", keyword, func(r *api.Record) any { return string(r.Purpose) }},
+	{"purpose", text, func(r *api.Record) any { return string(r.Purpose) }},
 	{"target_call_id", text, func(r *api.Record) any { return r.TargetCallID }},
 	{"parent", text, func(r *api.Record) any { return r.Parent }},
-	{"error", keyword, func(r *api.Record) any {
+	{"error", text, func(r *api.Record) any {
 		return errorOf(r, func(e *api.Error) string { return string(e.Type) })
 	}},
 	{"error_message", text, func(r *api.Record) any {
@@ -60,10 +58,10 @@ var columns = []column{
 	}},
 	{"error_detail", document, func(r *api.Record) any { return r.Error }},
 	{"last_failure", text, func(r *api.Record) any { return r.LastFailure }},
-	{"lane", keyword, func(r *api.Record) any { return r.Lane }},
-	{"priority", keyword, func(r *api.Record) any { return string(r.Priority) }},
+	{"lane", text, func(r *api.Record) any { return r.Lane }},
+	{"priority", text, func(r *api.Record) any { return string(r.Priority) }},
 	{"attempts", integer, func(r *api.Record) any { return r.Attempts }},
-	{"worker", keyword, func(r *api.Record) any { return r.Worker }},
+	{"worker", text, func(r *api.Record) any { return r.Worker }},
 	{"scheduled", timestamp, func(r *api.Record) any { return r.Scheduled }},
 	{"started", timestamp, func(r *api.Record) any { return r.Started }},
 	{"closed", timestamp, func(r *api.Record) any { return r.Closed }},
@@ -74,12 +72,12 @@ var columns = []column{
 	{"expected_tokens", integer, func(r *api.Record) any { return r.ExpectedTokens }},
 	{"result_tokens", integer, func(r *api.Record) any { return r.ResultTokens }},
 	{"actual_tokens", integer, func(r *api.Record) any { return r.ActualTokens }},
-	{"caller_type", keyword, func(r *api.Record) any { return string(r.Caller.Type) }},
-	{"caller", keyword, func(r *api.Record) any { return r.Caller.ID }},
-	{"caller_auth", keyword, func(r *api.Record) any { return string(r.Caller.Auth) }},
+	{"caller_type", text, func(r *api.Record) any { return string(r.Caller.Type) }},
+	{"caller", text, func(r *api.Record) any { return r.Caller.ID }},
+	{"caller_auth", text, func(r *api.Record) any { return string(r.Caller.Auth) }},
 	{"caller_claims", document, func(r *api.Record) any { return r.Caller.Claims }},
-	{"conversation", keyword, func(r *api.Record) any { return r.Conversation }},
-	{"trace", keyword, func(r *api.Record) any { return r.Trace }},
+	{"conversation", text, func(r *api.Record) any { return r.Conversation }},
+	{"trace", text, func(r *api.Record) any { return r.Trace }},
 	{"mcp", document, func(r *api.Record) any { return r.MCP }},
 	{"arguments", document, func(r *api.Record) any { return r.Arguments }},
 	{"result", document, func(r *api.Record) any { return r.Result }},
@@ -97,10 +95,10 @@ var columns = []column{
 		}
 		return r.Usage
 	}},
-	{"evaluation", keyword, func(r *api.Record) any {
+	{"evaluation", text, func(r *api.Record) any {
 		return evaluationOf(r, func(e *api.EvaluatedResult) string { return e.Evaluation })
 	}},
-	{"evaluated_by", keyword, func(r *api.Record) any {
+	{"evaluated_by", text, func(r *api.Record) any {
 		return evaluationOf(r, func(e *api.EvaluatedResult) string { return e.EvaluatedBy })
 	}},
 	{"evaluation_detail", document, func(r *api.Record) any { return r.Evaluation }},
@@ -127,7 +125,7 @@ func milliseconds(d api.Duration) float64 { return float64(d) / float64(time.Mil
 func (c column) valueOf(r *api.Record) (any, error) {
 	v := c.value(r)
 	switch c.of {
-	case text, keyword:
+	case text:
 		if v == "" {
 			return nil, nil
 		}

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/parquet-go/parquet-go"
 	"github.com/switchyard/switchyard/api"
 )
 
@@ -66,18 +65,6 @@ func jsonColumns(t *testing.T, data []byte) (names []string) {
 	return names
 }
 
-func parquetColumns(t *testing.T, data []byte) (names []string) {
-	t.Helper()
-	file, err := parquet.OpenFile(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range file.Schema().Fields() {
-		names = append(names, f.Name())
-	}
-	return names
-}
-
 func TestExports_HaveEqualColumns(t *testing.T) {
 	var want []string
 	for _, c := range columns {
@@ -90,7 +77,6 @@ func TestExports_HaveEqualColumns(t *testing.T) {
 		for format, got := range map[string][]string{
 			"CSV":        csvColumns(t, written(t, NewCSV, r)),
 			"JSON Lines": jsonColumns(t, written(t, NewJSON, r)),
-			"Parquet":    parquetColumns(t, written(t, NewParquet, r)),
 		} {
 			if !slices.Equal(got, want) {
 				t.Errorf("%s of the %s record has the columns %v, want %v", format, name, got, want)

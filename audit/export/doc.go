@@ -1,2 +1,2 @@
-// Package export writes call records to files: CSV, JSON Lines and Parquet, with equal columns.
+// Package export writes call records to files: CSV and JSON Lines, with equal columns.
 package export

@@ -28,7 +28,7 @@ func TestDocs_ListTheColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	types := map[columnType]string{text: "text", keyword: "text", integer: "integer",
+	types := map[columnType]string{text: "text", integer: "integer",
 		number: "number", boolean: "boolean", timestamp: "time", document: "JSON"}
 	var want []string
 	for _, c := range columns {

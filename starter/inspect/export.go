@@ -43,7 +43,7 @@ func (s *recordSelection) check(cmd *cobra.Command, file string) error {
 		return cli.UsageError(cmd, "--call-status %q is not one of %s", s.callStatus, strings.Join(CallStatuses, ", "))
 	}
 	if cmd.Flags().Changed("file") && exporters[fileKind(file)] == nil {
-		return cli.UsageError(cmd, "--file %q does not end in .jsonl, .csv or .parquet; --output json writes records to standard output, without a seal", file)
+		return cli.UsageError(cmd, "--file %q does not end in .jsonl or .csv; --output json writes records to standard output, without a seal", file)
 	}
 	return nil
 }
@@ -58,10 +58,10 @@ func recordsCommand(a *cli.App) *cobra.Command {
 run first. With --output json each record is one line of JSON. Each record has the evaluation of
 its selected run: whether it is solved, who decided and why, as in starter report.
 
-With --file the records are written to a file: CSV (.csv), Parquet (.parquet) or JSON Lines
-(.jsonl). In JSON Lines each line holds the digest of the line before it, and the command prints
-the seal of the whole file. Store the seal elsewhere: starter audit --verify FILE --seal SEAL
-detects lines that were changed, removed, inserted or cut off.
+With --file the records are written to a file: CSV (.csv) or JSON Lines (.jsonl). In JSON Lines
+each line holds the digest of the line before it, and the command prints the seal of the whole
+file. Store the seal elsewhere: starter audit --verify FILE --seal SEAL detects lines that were
+changed, removed, inserted or cut off.
 
 The flags select runs. --tool and --call-status also select calls of those runs.
 
@@ -74,7 +74,6 @@ has, or with those that ended after --since; standard output begins now.`,
 		Example: `  starter records --since 24h --call-status failed
   starter records --conversation support-42 --tool refund
   starter records --agent librarian --file records.csv
-  starter records --since 24h --file day.parquet
   starter records --since 2026-01-01 --until 2026-02-01 --limit 100000 --file january.jsonl
   starter audit --verify january.jsonl
   starter records --follow --file stream.jsonl
@@ -101,7 +100,7 @@ has, or with those that ended after --since; standard output begins now.`,
 	s.Add(cmd.Flags(), 100)
 	f := cmd.Flags()
 	f.StringVar(&s.callStatus, "call-status", "", "`status` of the calls: "+strings.Join(CallStatuses, ", "))
-	f.StringVar(&file, "file", "", "`file` to write the records to: .jsonl, .csv or .parquet")
+	f.StringVar(&file, "file", "", "`file` to write the records to: .jsonl or .csv")
 	follow.add(f)
 	return cmd
 }
@@ -156,7 +155,7 @@ func recordsOf(ctx context.Context, a *cli.App, c client.Client, list []runlist.
 const sealed = ".jsonl"
 
 // exporters maps file extensions to the record formats.
-var exporters = map[string]func(io.Writer) export.Exporter{sealed: export.NewJSON, ".csv": export.NewCSV, ".parquet": export.NewParquet}
+var exporters = map[string]func(io.Writer) export.Exporter{sealed: export.NewJSON, ".csv": export.NewCSV}
 
 // fileKind returns a file's extension as exporters spells it.
 func fileKind(path string) string { return strings.ToLower(filepath.Ext(path)) }

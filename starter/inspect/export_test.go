@@ -15,17 +15,16 @@ func TestExport_RefusesImpossibleFiles(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
 	notARecordsFile := func(file string) string {
-		return fmt.Sprintf("--file %q does not end in .jsonl, .csv or .parquet; --output json writes "+
+		return fmt.Sprintf("--file %q does not end in .jsonl or .csv; --output json writes "+
 			"records to standard output, without a seal\nSee 'starter records --help'.\n", file)
 	}
 	for want, args := range map[string][]string{
 		notARecordsFile("records.txt"): {"records", "--file", "records.txt"},
 		notARecordsFile("-"):           {"records", "--file", "-"},
 		notARecordsFile(""):            {"records", "--file", ""},
-		"--verify january.CSV: a .csv file has no seal; only .jsonl exports can be verified\nSee 'starter audit --help'.\n":         {"audit", "--verify", "january.CSV"},
-		"--verify january.parquet: a .parquet file has no seal; only .jsonl exports can be verified\nSee 'starter audit --help'.\n": {"audit", "--verify", "january.parquet"},
-		"--verify january.jsonl: the file does not exist\n":                                                                         {"audit", "--verify", "january.jsonl"},
-		"no OTLP endpoint: set --endpoint, OTEL_EXPORTER_OTLP_ENDPOINT or --file\nSee 'starter traces --help'.\n":                   {"traces", "run-1"},
+		"--verify january.CSV: a .csv file has no seal; only .jsonl exports can be verified\nSee 'starter audit --help'.\n": {"audit", "--verify", "january.CSV"},
+		"--verify january.jsonl: the file does not exist\n":                                                                 {"audit", "--verify", "january.jsonl"},
+		"no OTLP endpoint: set --endpoint, OTEL_EXPORTER_OTLP_ENDPOINT or --file\nSee 'starter traces --help'.\n":           {"traces", "run-1"},
 		"--endpoint and --file exclude each other\nSee 'starter traces --help'.\n": {"traces", "run-1", "--endpoint", "http://c:4318",
 			"--file", "spans.json"},
 		"--endpoint: the OTLP endpoint has no valid address: write http://host:4318 or https://host:4318\nSee 'starter traces --help'.\n": {"traces", "run-1", "--endpoint", "c:4318"},

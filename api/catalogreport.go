@@ -73,60 +73,7 @@ type WorkerCatalog struct {
 	Error string `json:"error,omitempty"`
 	// Policies are the rules it checks every call against; nil if it has none or did not say.
 	Policies *PoliciesInForce `json:"policies,omitempty"`
-	// Settings are those of its settings that may not fit the server.
-	Settings *WorkerSettings `json:"settings,omitempty"`
 }
-
-// WorkerSettings are settings of a worker that may not fit the server, and what the server
-// rejected.
-type WorkerSettings struct {
-	// Polls are the long polls for activities that are open now, PeakPolls the most since the
-	// worker started.
-	Polls     int `json:"polls"`
-	PeakPolls int `json:"peak_polls"`
-	// Rejected are the requests that the server rejected because of a limit since the worker
-	// started, sorted by cause.
-	Rejected []RejectedRequests `json:"rejected,omitempty"`
-	// Leases are those of the served lanes with a limit, sorted by lane.
-	Leases []LaneLease `json:"leases,omitempty"`
-	// ShortHeartbeats are the tools with effect once whose heartbeat timeout is below
-	// OnceHeartbeat, sorted by name; at most 20.
-	ShortHeartbeats []ToolHeartbeat `json:"short_heartbeats,omitempty"`
-	// Shortest is the tool with the shortest heartbeat timeout; nil without tools.
-	Shortest *ToolHeartbeat `json:"shortest_heartbeat,omitempty"`
-	// Version is the version of the worker's program, and Payloads describes how it encodes and
-	// stores payloads, without secrets.
-	Version  string `json:"version"`
-	Payloads string `json:"payloads"`
-	// ClockAhead is how far the worker's clock is ahead of the server's; negative if it is behind.
-	ClockAhead Duration `json:"clock_ahead"`
-}
-
-// RejectedRequests counts the requests of one worker that exceeded a limit of the server.
-type RejectedRequests struct {
-	// Cause is the server's name of the limit, such as ConcurrentLimit.
-	Cause string `json:"cause"`
-	Count int    `json:"count"`
-	// Last is when the last of them was rejected.
-	Last time.Time `json:"last"`
-}
-
-// LaneLease is the lease of a lane with a limit, and the number of groups that renew one.
-type LaneLease struct {
-	Lane   string   `json:"lane"`
-	Lease  Duration `json:"lease"`
-	Groups int      `json:"groups"`
-}
-
-// ToolHeartbeat is the heartbeat timeout of a tool's calls.
-type ToolHeartbeat struct {
-	Tool      string   `json:"tool"`
-	Heartbeat Duration `json:"heartbeat"`
-}
-
-// OnceHeartbeat is the shortest heartbeat timeout with which calls with effect once survive a
-// restart of the server.
-const OnceHeartbeat = Duration(30 * time.Second)
 
 // PoliciesInForce describes the policies file of a worker.
 type PoliciesInForce struct {

@@ -65,24 +65,6 @@ func (s *Storage) External() converter.ExternalStorage {
 		PayloadSizeThreshold: s.threshold}
 }
 
-// Describe returns how payloads are encoded and stored, in one line without secrets.
-func (s *Storage) Describe() string {
-	var parts []string
-	if s.codec.ring.encrypts() {
-		parts = append(parts, "encrypted with the key "+s.codec.ring.active)
-	}
-	if s.codec.least > 0 {
-		parts = append(parts, fmt.Sprintf("compressed from %d bytes", s.codec.least))
-	}
-	if s.store != nil {
-		parts = append(parts, fmt.Sprintf("stored in %s from %d bytes", s.place, s.threshold))
-	}
-	if parts == nil {
-		return "as they are"
-	}
-	return strings.Join(parts, ", ")
-}
-
 // CodecsWithin returns the codecs that encode payloads before they are stored, for a reader with
 // little memory. The payloads of one decoding have at most so many bytes together when they are
 // decompressed. Of larger ones it returns an error.

@@ -137,7 +137,7 @@ func (r *Reader) read(ctx context.Context, lane api.Lane, known *knownLane) (Sta
 		return s, err
 	}
 	if known.partitions == 0 {
-		names, err := Partitions(ctx, r.client, r.namespace, lanerules.TaskQueue(s.Lane, r.base, ""))
+		names, err := partitionNames(ctx, r.client, r.namespace, lanerules.TaskQueue(s.Lane, r.base, ""))
 		if err != nil {
 			return s, err
 		}

@@ -44,10 +44,11 @@ func pollersOf(answer *workflowservice.DescribeTaskQueueResponse) []string {
 	return slices.Compact(identities)
 }
 
-// Partitions returns the names of the partitions of a task queue for activities. The server applies
-// order, priorities, fairness and rates per partition, so they are exact only with one partition.
-// The error is that of the server.
-func Partitions(ctx context.Context, c client.Client, namespace, queue string) ([]string, error) {
+// partitionNames returns the names of the partitions of a task queue for activities. The server
+// applies order, priorities, fairness and rates per partition, so they are exact only with one
+// partition. The error is that of the server.
+func partitionNames(ctx context.Context, c client.Client, namespace, queue string) ([]string,
+	error) {
 	answer, err := c.WorkflowService().
 		ListTaskQueuePartitions(ctx, &workflowservice.ListTaskQueuePartitionsRequest{
 			Namespace: namespace, TaskQueue: taskQueue(queue)})
@@ -56,24 +57,6 @@ func Partitions(ctx context.Context, c client.Client, namespace, queue string) (
 		names = append(names, p.GetKey())
 	}
 	return names, err
-}
-
-// PartitionBacklog returns the approximate number of tasks that wait in one partition of a task
-// queue for activities. Cancelled tasks count until a worker would receive them. The error is that
-// of the server.
-func PartitionBacklog(
-	ctx context.Context,
-	c client.Client,
-	namespace, partition string,
-) (int64, error) {
-	answer, err := c.WorkflowService().
-		DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-			Namespace: namespace, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
-			TaskQueue: taskQueue(partition),
-			//lint:ignore SA1019 its replacement is up to 5 s old and covers the whole queue
-			IncludeTaskQueueStatus: true})
-	//lint:ignore SA1019 see above
-	return answer.GetTaskQueueStatus().GetBacklogCountHint(), err
 }
 
 // backlog returns the approximate number of activities that wait in all partitions of a task queue,

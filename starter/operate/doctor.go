@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
@@ -44,25 +43,13 @@ type doctor struct {
 	// wrong holds the faults in the tools folder and the lanes file.
 	wrong  toolspecs.Faults
 	failed bool
-	// heartbeat is the duration of the slowest of some heartbeats; zero if it is unknown.
-	heartbeat time.Duration
-	// ahead is how far the clock of this machine is ahead of the server's.
-	ahead time.Duration
 	// unusable is set if no further check is possible.
 	unusable bool
 }
 
 const doctorHelp = `Checks whether the server answers and how fast, whether the namespace and the search attributes
-exist, which lanes have no worker, who holds the slots of lanes with a limit, and whether
-waiting calls are served by priority and fairly between conversations. Asks every worker for
-faults in its folder of toolspecs, for its policies, and for settings that do not fit the
-server: leases, heartbeat timeouts and the number of polls. Compares versions, payload settings
-and clocks.
-
-Server settings cannot be read by clients. The order and the duration of a heartbeat are measured
-within a fraction of a second by a workflow on a task queue of its own, which is removed
-afterwards. Workers count the requests that the server rejects because of its limits. --probe
-measures the cost of a call.
+exist, which lanes have no worker, who holds the slots of lanes with a limit, and on which version
+new runs start. Asks every worker for faults in its folder of toolspecs and for its policies.
 
 With --gateway it checks gateways instead, from outside, as a client does: readiness, encryption,
 foreign web pages, clients without credentials, the metadata for clients, and the list of tools,
@@ -74,15 +61,13 @@ The exit code is 1 if there is a problem and 4 if no server answers.`
 func doctorCommand(a *cli.App) *cobra.Command {
 	var catalog specfiles.Flags
 	var queue string
-	var probe bool
 	var gateways []string
 	cmd := &cobra.Command{
 		Use: "doctor", GroupID: cli.GroupServer,
-		Short: "Check the server, its settings and its workers",
+		Short: "Check the server and its workers",
 		Long:  doctorHelp,
 		Example: `  starter doctor
   starter doctor --tools ./tools --lanes gpu
-  starter doctor --probe
   starter doctor --gateway http://127.0.0.1:8090/mcp`,
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -108,27 +93,22 @@ func doctorCommand(a *cli.App) *cobra.Command {
 				d := &doctor{wrong: wrong, app: a, client: c,
 					namespace: a.Connection.ResolvedNamespace, queue: queue, catalog: &catalog,
 					lanes: names, set: set.Plain(names...)}
-				return d.examine(ctx, probe)
+				return d.examine(ctx)
 			})
 		},
 	}
 	catalog.Add(cmd.Flags(), "whose lanes are checked (default ./tools where it holds some)")
 	cmd.Flags().StringVarP(&queue, "task-queue", "t", api.DefaultTaskQueue,
 		"task `queue` of the workers")
-	cmd.Flags().BoolVar(&probe, "probe", false, "measure calls of the tool echo")
 	cmd.Flags().StringSliceVar(&gateways, "gateway", nil,
 		"`URL` of a gateway, such as http://HOST:PORT/mcp; repeat it for replicas")
 	return cmd
 }
 
 // examine prints findings as they arrive. The exit code is 1 if one is a problem.
-func (d *doctor) examine(ctx context.Context, probe bool) error {
+func (d *doctor) examine(ctx context.Context) error {
 	steps := []func(context.Context) ([]finding, error){d.files, d.server, d.codec,
-		d.namespaces, d.attributes, d.latency, d.order, d.workers, d.versions, d.laneStates,
-		d.hosted}
-	if probe {
-		steps = append(steps, d.probe)
-	}
+		d.namespaces, d.attributes, d.latency, d.workers, d.versions, d.laneStates, d.hosted}
 	for _, step := range steps {
 		findings, err := step(ctx)
 		if err != nil {

@@ -25,16 +25,8 @@ import (
 const (
 	samples     = 11
 	slowAnswer  = 50 * time.Millisecond
-	slowCall    = 40 * time.Millisecond
 	eagerServer = 30 // the minor version of server 1 from which on eager calls are on by default
 )
-
-// tuning is the hint with the settings for low latency of short calls.
-var tuning = dynamicConfig("", "history.transferProcessorMaxPollRPS: 2000",
-	"history.timerProcessorMaxPollRPS: 2000", "history.visibilityProcessorMaxPollRPS: 2000",
-	"history.outboundProcessorMaxPollRPS: 2000", "history.timerProcessorMaxTimeShift: 10ms",
-	"matching.numTaskqueueReadPartitions: 1", "matching.numTaskqueueWritePartitions: 1",
-	"system.enableActivityEagerExecution: true")
 
 // dynamicConfig returns a hint to set values in the server's dynamic configuration, in the format
 // of its file. Each setting is "key: value"; scope says where they apply, and may be empty.

@@ -12,15 +12,11 @@ import (
 	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
-	"go.temporal.io/api/serviceerror"
 )
 
-// onePartition and fairOrder are hints with the settings that preserve the order of lanes.
-var (
-	onePartition = dynamicConfig("for these task queues or for all",
-		"matching.numTaskqueueReadPartitions: 1", "matching.numTaskqueueWritePartitions: 1")
-	fairOrder = dynamicConfig("", "matching.enableFairness: true")
-)
+// onePartition is the hint with the settings that preserve the order of lanes.
+var onePartition = dynamicConfig("for these task queues or for all",
+	"matching.numTaskqueueReadPartitions: 1", "matching.numTaskqueueWritePartitions: 1")
 
 // laneStates reports the workers of the lanes and whether their task queues preserve order.
 func (d *doctor) laneStates(ctx context.Context) ([]finding, error) {
@@ -108,42 +104,4 @@ func holdersOf(s lanestate.State) []string {
 	}
 	slices.Sort(workers)
 	return slices.Compact(workers)
-}
-
-// exhausted returns the limit because of which the server rejected a request; empty for other
-// errors.
-func exhausted(err error) string {
-	if e, ok := errors.AsType[*serviceerror.ResourceExhausted](err); ok {
-		return e.Cause.String()
-	}
-	return ""
-}
-
-// order measures the order in which the server dispatches waiting tasks.
-func (d *doctor) order(ctx context.Context) ([]finding, error) {
-	measured, probe, err := measureOrder(ctx, d.client, d.namespace)
-	d.heartbeat, d.ahead = probe.heartbeat, probe.ahead
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case exhausted(err) != "":
-		return []finding{limitFinding("the server rejected a poll of this command",
-			exhausted(err), 0)}, nil
-	case err != nil:
-		return []finding{{markWarn,
-			fmt.Sprintf("the dispatch order of the server could not be measured: %v",
-				err),
-			"the check requires permission to start and terminate a workflow in the namespace"}}, nil
-	case !measured.priority:
-		return []finding{{markWarn,
-			"priorities and fairness have no effect: the server dispatches waiting calls first in, first out",
-			dynamicConfig("fairness needs the first setting, priorities only the second",
-				"matching.enableFairness: true", "matching.useNewMatcher: true")}}, nil
-	case !measured.fairness:
-		return []finding{{markWarn,
-			"fairness is off: a conversation with many calls on a lane delays those of others",
-			fairOrder}}, nil
-	}
-	return []finding{{markGood,
-		"waiting calls are dispatched by priority and fairly between conversations", ""}}, nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/lanestate"
@@ -44,8 +43,7 @@ func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
 		return []finding{{markWarn, fmt.Sprintf("cannot ask the workers for their tools: %v",
 			err), "check their logs"}}, nil
 	}
-	return slices.Concat(d.evaluateHosted(report.Workers), d.evaluateSettings(report.Workers,
-		time.Now()), d.evaluateFleet(report.Workers)), nil
+	return d.evaluateHosted(report.Workers), nil
 }
 
 // unanswered reports that no worker answers, unless the versions of new runs explain it, which

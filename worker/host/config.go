@@ -127,9 +127,6 @@ type Config struct {
 	Logger *slog.Logger
 	// Ready is called once, when every lane is polled.
 	Ready func(Info)
-
-	// stored describes how payloads are encoded and stored.
-	stored string
 }
 
 // Info describes what a ready worker serves.

@@ -7,16 +7,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/worker"
-
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/worker/host/traffic"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
 )
 
 func TestFleet_StartFailsAsAWholeWithoutServer(t *testing.T) {
@@ -45,7 +43,7 @@ func TestFleet_StartFailsAsAWholeWithoutServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFleet(c, actions, queues)
-	f.answerFor(c, conn, tools, registered{}, traffic.New())
+	f.answerFor(c, conn, tools, registered{})
 	if len(f.workers) != 2 {
 		t.Errorf("%d workers for the workflows and the process itself", len(f.workers))
 	}

@@ -30,7 +30,6 @@ import (
 	"github.com/switchyard/switchyard/worker/host/deployment"
 	"github.com/switchyard/switchyard/worker/host/outage"
 	"github.com/switchyard/switchyard/worker/host/tasksize"
-	"github.com/switchyard/switchyard/worker/host/traffic"
 	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
@@ -64,8 +63,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	requests := traffic.New()
-	conn, err := c.connect(ctx, registry, requests)
+	conn, err := c.connect(ctx, registry)
 	if err != nil {
 		return err
 	}
@@ -78,7 +76,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	fleet := newFleet(c, actions, queues)
-	fleet.answerFor(c, conn, tools, own, requests)
+	fleet.answerFor(c, conn, tools, own)
 	if err := fleet.start(own.lanes.current()); err != nil {
 		return c.explain(ctx, err)
 	}
@@ -158,7 +156,6 @@ func (c *Config) openPayloads(ctx context.Context) (keep wholeKeeper, err error)
 	if err != nil {
 		return nil, invalidError{err}
 	}
-	c.stored = storage.Describe()
 	storage.OnUnreadable = func(run string, err error) {
 		c.Logger.Warn("workflow task returned to the server: its payloads are unreadable",
 			"run", run, "error", err)
@@ -172,8 +169,8 @@ func (c *Config) openPayloads(ctx context.Context) (keep wholeKeeper, err error)
 // wholeKeeper is the type of activities.Config.Keep.
 type wholeKeeper func(context.Context, json.RawMessage) (string, error)
 
-func (c Config) connect(ctx context.Context, registry *prometheus.Registry,
-	requests *traffic.Counter) (client.Client, error) {
+func (c Config) connect(ctx context.Context,
+	registry *prometheus.Registry) (client.Client, error) {
 	c.Connection.Logger = tlog.NewStructuredLogger(c.Logger)
 	if c.MetricsAddress != "" { // else they are not served
 		c.Connection.MetricsHandler = newMetricsHandler(registry, queueLabel)
@@ -181,7 +178,6 @@ func (c Config) connect(ctx context.Context, registry *prometheus.Registry,
 	outage.Endure(&c.Connection.ConnectionOptions)
 	tasksize.Bound(&c.Connection.ConnectionOptions)
 	deployment.ReleaseClosed(&c.Connection.ConnectionOptions)
-	requests.Observe(&c.Connection.ConnectionOptions)
 	connection.SendSmallUncompressed(&c.Connection.ConnectionOptions)
 	conn, err := client.DialContext(ctx, c.Connection)
 	switch {

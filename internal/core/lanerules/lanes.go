@@ -26,12 +26,6 @@ func LeaseMargin(timeout time.Duration) time.Duration {
 	return min(timeout/5, max(timeout/10, 800*time.Millisecond))
 }
 
-// LeaseSlack returns the time within which the server has to answer the heartbeat of an idle lease,
-// so that the lease does not end.
-func LeaseSlack(timeout time.Duration) time.Duration {
-	return timeout/3 - LeaseMargin(timeout)
-}
-
 // UnboundedWait is the WaitCapacity of a lane whose waiting calls are not bounded.
 const UnboundedWait = 1 << 30
 

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 	_ "github.com/switchyard/switchyard/payloads/s3"
 	"github.com/switchyard/switchyard/starter/catalog"
-	"github.com/switchyard/switchyard/starter/completion"
 	"github.com/switchyard/switchyard/starter/decide"
 	"github.com/switchyard/switchyard/starter/gateway"
 	"github.com/switchyard/switchyard/starter/inspect"
@@ -15,13 +14,11 @@ import (
 )
 
 // starter is the program with all its commands. A new command is one file and one line in the
-// Commands of its package; completers are listed in completion/completion.go.
-// TestHelp_DescribesEveryCommand requires Short, Long and an example.
+// Commands of its package. TestHelp_DescribesEveryCommand requires Short, Long and an example.
 var starter = cli.Program{
 	Long: rootHelp, Example: rootExamples,
 	Commands: []func(*cli.App) []*cobra.Command{runs.Commands, inspect.Commands, decide.Commands,
-		catalog.Commands, operate.Commands, gateway.Commands, replay.Commands, completion.Commands},
-	Finish: completion.Add,
+		catalog.Commands, operate.Commands, gateway.Commands, replay.Commands},
 }
 
 const rootHelp = `starter starts, follows and inspects runs on a Temporal server: agents, plans and single tool calls.

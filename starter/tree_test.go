@@ -79,7 +79,6 @@ func TestHelp_NamesTheProgramAndHintsItsPath(t *testing.T) {
 		{"plan --help", "\n  starter plan PLAN.yaml [flags]\n"},
 		{"call grete --tools testdata/tools",
 			"List them: bin/starter tools list --tools testdata/tools"},
-		{"__complete tools show ech", "echo\t"},
 	} {
 		var out strings.Builder
 		starter.Run(context.Background(), strings.Fields(c.args), cli.Stdio{Out: &out, Err: &out,

@@ -29,8 +29,8 @@ type recordSelection struct {
 	callStatus string
 }
 
-// CallStatuses lists the values of --call-status.
-var CallStatuses = []string{string(api.CallCompleted), string(api.CallFailed),
+// callStatuses lists the values of --call-status.
+var callStatuses = []string{string(api.CallCompleted), string(api.CallFailed),
 	string(api.CallRefused), string(api.CallCancelled), string(api.CallRunning)}
 
 func (s *recordSelection) meets(r api.Record) bool {
@@ -39,8 +39,8 @@ func (s *recordSelection) meets(r api.Record) bool {
 
 // check rejects unknown statuses and file types.
 func (s *recordSelection) check(cmd *cobra.Command, file string) error {
-	if s.callStatus != "" && !slices.Contains(CallStatuses, s.callStatus) {
-		return cli.UsageError(cmd, "--call-status %q is not one of %s", s.callStatus, strings.Join(CallStatuses, ", "))
+	if s.callStatus != "" && !slices.Contains(callStatuses, s.callStatus) {
+		return cli.UsageError(cmd, "--call-status %q is not one of %s", s.callStatus, strings.Join(callStatuses, ", "))
 	}
 	if cmd.Flags().Changed("file") && exporters[fileKind(file)] == nil {
 		return cli.UsageError(cmd, "--file %q does not end in .jsonl or .csv; --output json writes records to standard output, without a seal", file)
@@ -99,7 +99,7 @@ has, or with those that ended after --since; standard output begins now.`,
 	s.Maybe = true
 	s.Add(cmd.Flags(), 100)
 	f := cmd.Flags()
-	f.StringVar(&s.callStatus, "call-status", "", "`status` of the calls: "+strings.Join(CallStatuses, ", "))
+	f.StringVar(&s.callStatus, "call-status", "", "`status` of the calls: "+strings.Join(callStatuses, ", "))
 	f.StringVar(&file, "file", "", "`file` to write the records to: .jsonl or .csv")
 	follow.add(f)
 	return cmd

@@ -11,14 +11,14 @@ import (
 
 // Values of --if-busy.
 const (
-	BusyRefuse = "refuse"
-	BusyWait   = "wait"
+	busyRefuse = "refuse"
+	busyWait   = "wait"
 )
 
 // goOn makes an agent's run continue the conversation that the flags name, if any.
 func (f *agentFlags) goOn(cmd *cobra.Command, s *start) error {
 	switch {
-	case f.ifBusy != BusyRefuse && f.ifBusy != BusyWait && f.ifBusy != "":
+	case f.ifBusy != busyRefuse && f.ifBusy != busyWait && f.ifBusy != "":
 		return cli.UsageError(cmd, "--if-busy %q is not one of refuse, wait", f.ifBusy)
 	case f.conversation == "":
 		return nil
@@ -31,7 +31,7 @@ func (f *agentFlags) goOn(cmd *cobra.Command, s *start) error {
 			"--id %q and --conversation %q: runs of a conversation have its ID; remove --id", f.id,
 			f.conversation)
 	}
-	s.id, s.exclusive, s.wait = f.conversation, true, f.ifBusy == BusyWait
+	s.id, s.exclusive, s.wait = f.conversation, true, f.ifBusy == busyWait
 	s.input.Continue = s.earlier == nil
 	return nil
 }

@@ -50,7 +50,7 @@ with the run's ID.`,
 	flags.add(cmd, "`ID` of the conversation that the run continues (default: its own)")
 	flags.addAgent(cmd)
 	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, dryRunUsage)
-	cmd.Flags().StringVar(&flags.ifBusy, "if-busy", BusyRefuse,
+	cmd.Flags().StringVar(&flags.ifBusy, "if-busy", busyRefuse,
 		"`action` while another run of the conversation is active: refuse or wait")
 	return cmd
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -85,9 +83,6 @@ var overlaps = map[string]enumspb.ScheduleOverlapPolicy{
 	"terminate_other": enumspb.SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER,
 	"allow_all":       enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
 }
-
-// OverlapNames returns the valid values of --overlap.
-func OverlapNames() []string { return slices.Sorted(maps.Keys(overlaps)) }
 
 func addOverlap(cmd *cobra.Command, overlap *string) {
 	cmd.Flags().StringVar(overlap, "overlap", "",

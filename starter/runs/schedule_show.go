@@ -92,7 +92,7 @@ func scheduleListCommand(a *cli.App) *cobra.Command {
 		Args:    cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
-				schedules, unreadable, err := ListSchedules(ctx, c)
+				schedules, unreadable, err := listSchedules(ctx, c)
 				if err != nil {
 					return err
 				}
@@ -110,9 +110,9 @@ func scheduleListCommand(a *cli.App) *cobra.Command {
 	}
 }
 
-// ListSchedules returns the schedules that starter created, and the number of those that cannot be
+// listSchedules returns the schedules that starter created, and the number of those that cannot be
 // read.
-func ListSchedules(ctx context.Context, c client.Client) (schedules []shownSchedule, unreadable int,
+func listSchedules(ctx context.Context, c client.Client) (schedules []shownSchedule, unreadable int,
 	err error) {
 	entries, err := c.ScheduleClient().List(ctx,
 		client.ScheduleListOptions{PageSize: runlist.MaxPage})

@@ -17,11 +17,11 @@ const (
 	OutputText = "text"
 	OutputJSON = "json"
 
-	ColorAuto   = "auto"
+	colorAuto   = "auto"
 	ColorNever  = "never"
-	ColorAlways = "always"
+	colorAlways = "always"
 
-	TimeRelative = "relative"
+	timeRelative = "relative"
 	TimeISO      = "iso"
 )
 
@@ -33,8 +33,8 @@ type Format struct {
 func (f *Format) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.Output, "output", "o", OutputText,
 		"`format` of results: text or json (JSON Lines for lists)")
-	flags.StringVar(&f.Color, "color", ColorAuto, "`mode` of colored output: auto, never or always")
-	flags.StringVar(&f.Time, "time-format", TimeRelative, "`format` of times: relative or iso")
+	flags.StringVar(&f.Color, "color", colorAuto, "`mode` of colored output: auto, never or always")
+	flags.StringVar(&f.Time, "time-format", timeRelative, "`format` of times: relative or iso")
 }
 
 func (f *Format) check(cmd *cobra.Command) error {
@@ -43,8 +43,8 @@ func (f *Format) check(cmd *cobra.Command) error {
 		allowed     []string
 	}{
 		{"--output", f.Output, []string{OutputText, OutputJSON}},
-		{"--color", f.Color, []string{ColorAuto, ColorNever, ColorAlways}},
-		{"--time-format", f.Time, []string{TimeRelative, TimeISO}},
+		{"--color", f.Color, []string{colorAuto, ColorNever, colorAlways}},
+		{"--time-format", f.Time, []string{timeRelative, TimeISO}},
 	} {
 		if !slices.Contains(flag.allowed, flag.value) {
 			return UsageError(cmd, "%s %q is not one of %s", flag.name, flag.value,
@@ -64,11 +64,11 @@ func (f *Format) When(t, now time.Time) string {
 	case f.Time == TimeISO:
 		return t.Local().Format(time.RFC3339)
 	}
-	return Ago(now.Sub(t))
+	return ago(now.Sub(t))
 }
 
-// Ago formats an elapsed duration in one unit.
-func Ago(d time.Duration) string {
+// ago formats an elapsed duration in one unit.
+func ago(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return "now"

@@ -20,7 +20,7 @@ func TestShortDuration_KeepsThreeDigits(t *testing.T) {
 }
 
 func TestWhen_FormatsTimesOfTables(t *testing.T) {
-	relative, iso := Format{Time: TimeRelative}, Format{Time: TimeISO}
+	relative, iso := Format{Time: timeRelative}, Format{Time: TimeISO}
 	for ago, want := range map[time.Duration]string{0: "now", 5 * time.Second: "5s ago",
 		61 * time.Second: "1m ago", 47 * time.Hour: "47h ago",
 		49 * time.Hour: "2d ago"} {

@@ -41,7 +41,7 @@ func (p Palette) Bold(s string) string { return p.paint(s, styleBold) }
 // PaletteFor returns the palette for output to w.
 func (a *App) PaletteFor(w io.Writer) Palette {
 	switch a.Format.Color {
-	case ColorAlways:
+	case colorAlways:
 		return Palette{on: true}
 	case ColorNever:
 		return Palette{}

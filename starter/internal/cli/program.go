@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-
 	"github.com/switchyard/switchyard/internal/panics"
 )
 
@@ -17,8 +16,6 @@ type Program struct {
 	Long, Example string
 	// Commands lists the command packages. Each function returns the commands of one package.
 	Commands []func(*App) []*cobra.Command
-	// Finish is called after all commands are added to the tree. May be nil.
-	Finish func(a *App, root *cobra.Command)
 }
 
 // Run executes one command line and returns its exit code: 0 done, 1 the run failed, 2 usage or bad
@@ -117,7 +114,7 @@ func (p Program) Root(a *App) *cobra.Command {
 			flagProblem(cmd, err))
 	})
 	root.SetUsageTemplate(root.UsageTemplate() + rootExitCodes)
-	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetCompletionCommandGroupID(GroupServer)
 	root.PersistentPreRunE = func(cmd *cobra.Command,
 		_ []string) error {
 		return a.Format.check(cmd)
@@ -130,9 +127,6 @@ func (p Program) Root(a *App) *cobra.Command {
 	for _, commands := range p.Commands {
 		root.AddCommand(commands(a)...)
 	}
-	if p.Finish != nil {
-		p.Finish(a, root)
-	}
 	return root
 }
 
@@ -140,12 +134,3 @@ const rootExitCodes = `
 Exit codes: 0 done, 1 the run failed, 2 usage or bad input, 3 cancelled or interrupted,
 4 no connection to the server, or no worker for the run.
 `
-
-// WithSubcommands returns a command and its subcommands at any depth.
-func WithSubcommands(c *cobra.Command) []*cobra.Command {
-	all := []*cobra.Command{c}
-	for _, sub := range c.Commands() {
-		all = append(all, WithSubcommands(sub)...)
-	}
-	return all
-}

@@ -49,7 +49,7 @@ func TestProgram_EscapesTheOutputOfCommands(t *testing.T) {
 	const hostile = "a\x1b[2J\x1b[1mb\n"
 	for color, want := range map[string]string{
 		ColorNever:  `a\u001b[2J\u001b[1mb` + "\n",
-		ColorAlways: `a\u001b[2J` + "\x1b[1mb\n",
+		colorAlways: `a\u001b[2J` + "\x1b[1mb\n",
 	} {
 		var out, errs bytes.Buffer
 		p := Program{Commands: []func(*App) []*cobra.Command{func(a *App) []*cobra.Command {

@@ -12,9 +12,9 @@ import (
 // leastPage is the minimum page size of a query.
 const leastPage = 100
 
-// List returns the newest runs, at most limit, that match a query and for which keep, if set, is
+// list returns the newest runs, at most limit, that match a query and for which keep, if set, is
 // true.
-func List(ctx context.Context, c client.Client, namespace, query string, limit int,
+func list(ctx context.Context, c client.Client, namespace, query string, limit int,
 	keep func(Run) bool) ([]Run, error) {
 	found := newest{limit: limit, keep: keep}
 	// Queries cannot specify an order. Servers list open runs by start time and closed runs by

@@ -8,10 +8,9 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/switchyard/switchyard/audit/history"
-
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	commonpb "go.temporal.io/api/common/v1"
@@ -78,9 +77,9 @@ var runTypes = map[string]history.RunKind{
 	api.SessionWorkflow: history.RunSession,
 }
 
-// Condition returns the query for runs that match a condition and belong to a conversation, either
-// of which may be empty. all includes sub-agents' runs.
-func Condition(query, conversation string, all bool) string {
+// conditionFor returns the query for runs that match a condition and belong to a conversation,
+// either of which may be empty. all includes sub-agents' runs.
+func conditionFor(query, conversation string, all bool) string {
 	condition := history.TopRuns()
 	if all {
 		condition = history.AllRuns()

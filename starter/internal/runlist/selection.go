@@ -37,9 +37,9 @@ type Selection struct {
 
 // runStatuses and outcomes list the valid values of the flags.
 var (
-	RunStatuses = []history.RunStatus{history.RunRunning, history.RunPaused, history.RunCompleted,
+	runStatuses = []history.RunStatus{history.RunRunning, history.RunPaused, history.RunCompleted,
 		history.RunFailed, history.RunCancelled, history.RunTerminated, history.RunTimedOut}
-	Outcomes = []api.Outcome{api.OutcomeAnswered, api.OutcomeCompleted, api.OutcomeLimit,
+	outcomes = []api.Outcome{api.OutcomeAnswered, api.OutcomeCompleted, api.OutcomeLimit,
 		api.OutcomeFailed, api.OutcomeCancelled}
 )
 
@@ -49,8 +49,8 @@ func (s *Selection) Add(f *pflag.FlagSet, limit int) {
 	f.StringVar(&s.Conversation, "conversation", "", "`ID` of the conversation")
 	f.StringVar(&s.agent, "agent", "", "`name` of the agent")
 	f.StringVar(&s.Tool, "tool", "", "`name` of a tool that the runs or their sub-agents called")
-	f.StringVar(&s.status, "status", "", "`status` of the runs: "+joined(RunStatuses))
-	f.StringVar(&s.outcome, "outcome", "", "`outcome` of the runs: "+joined(Outcomes))
+	f.StringVar(&s.status, "status", "", "`status` of the runs: "+joined(runStatuses))
+	f.StringVar(&s.outcome, "outcome", "", "`outcome` of the runs: "+joined(outcomes))
 	f.StringVar(&s.caller, "caller", "", "`name` of the caller that started the runs")
 	f.BoolVar(&s.waiting, "waiting", false,
 		"only runs that wait for a person, or whose sub-agents do")
@@ -73,11 +73,11 @@ func (s *Selection) Check(cmd *cobra.Command) error {
 	if s.Limit < 1 {
 		return cli.UsageError(cmd, "--limit %d is below 1", s.Limit)
 	}
-	if s.status != "" && !slices.Contains(RunStatuses, history.RunStatus(s.status)) {
-		return cli.UsageError(cmd, "--status %q is not one of %s", s.status, joined(RunStatuses))
+	if s.status != "" && !slices.Contains(runStatuses, history.RunStatus(s.status)) {
+		return cli.UsageError(cmd, "--status %q is not one of %s", s.status, joined(runStatuses))
 	}
-	if s.outcome != "" && !slices.Contains(Outcomes, api.Outcome(s.outcome)) {
-		return cli.UsageError(cmd, "--outcome %q is not one of %s", s.outcome, joined(Outcomes))
+	if s.outcome != "" && !slices.Contains(outcomes, api.Outcome(s.outcome)) {
+		return cli.UsageError(cmd, "--outcome %q is not one of %s", s.outcome, joined(outcomes))
 	}
 	return s.checkTimes(cmd, time.Now())
 }
@@ -109,7 +109,7 @@ func (s *Selection) checkTimes(cmd *cobra.Command, now time.Time) error {
 // condition returns the query of a checked selection, as far as visibility supports it. roots are
 // runs whose sub-agents wait for people. More runs meet it than keeps admits.
 func (s *Selection) condition(roots []string) string {
-	conditions := []string{Condition(s.query, s.Conversation, s.All)}
+	conditions := []string{conditionFor(s.query, s.Conversation, s.All)}
 	for _, one := range []struct{ attribute, value string }{
 		{api.AttributeAgent, s.agent}, {api.AttributeCaller, s.caller},
 	} {
@@ -143,7 +143,7 @@ func (s *Selection) outcomeCondition() string {
 	}
 	told := api.AttributeOutcome + " = " + visibility.Quote(s.outcome)
 	var ends []string
-	for _, status := range RunStatuses {
+	for _, status := range runStatuses {
 		if untold[status] == api.Outcome(s.outcome) {
 			ends = append(ends, visibility.Quote(statusNames[status]))
 		}
@@ -255,7 +255,7 @@ func findSelected(ctx context.Context, a *cli.App, c client.Client, s *Selection
 			return nil, err
 		}
 	}
-	return List(ctx, c, namespace, s.condition(roots), s.Limit,
+	return list(ctx, c, namespace, s.condition(roots), s.Limit,
 		func(r Run) bool { return s.keeps(r, roots) })
 }
 

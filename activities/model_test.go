@@ -113,7 +113,7 @@ type principalLedger struct {
 
 func (p *principalLedger) SignalWithStartWorkflow(_ context.Context, _, _ string, used any,
 	_ client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
-	news, _ := used.(api.LedgerNews)
+	news, _ := used.(ledgerrules.News)
 	for _, step := range news.Used {
 		p.tokens += step.Tokens
 	}
@@ -122,9 +122,10 @@ func (p *principalLedger) SignalWithStartWorkflow(_ context.Context, _, _ string
 
 func (p *principalLedger) QueryWorkflow(context.Context, string, string, string,
 	...any) (converter.EncodedValue, error) {
-	start, _ := ledgerrules.PeriodBounds(api.PeriodMonth, time.Now())
-	payloads, err := converter.GetDefaultDataConverter().ToPayloads(api.PrincipalUsage{
-		Periods: []api.PeriodUsage{{Period: api.PeriodMonth, Start: start, Tokens: p.tokens}}})
+	start, _ := ledgerrules.PeriodBounds(ledgerrules.Month, time.Now())
+	payloads, err := converter.GetDefaultDataConverter().ToPayloads(ledgerrules.PrincipalUsage{
+		Periods: []ledgerrules.PeriodUsage{{Period: ledgerrules.Month, Start: start,
+			Tokens: p.tokens}}})
 	return client.NewValue(payloads), cmp.Or(p.failure, err)
 }
 

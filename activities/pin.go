@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/admission"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/toolfacts"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -87,7 +88,7 @@ type pinning struct {
 	// seen are the names of the pinned tools.
 	seen map[string]bool
 	// facts are those of the tools that an agent's list selects from; nil until they are needed.
-	facts []api.ToolFacts
+	facts []toolfacts.Facts
 }
 
 // tools pins the tools that the run names, and recursively those of agents and plans among them.

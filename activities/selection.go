@@ -73,7 +73,7 @@ func (p *pinning) expand(entries []string) (names, missing []string) {
 }
 
 // selectable returns the facts of the tools that entries select from, sorted by name.
-func (p *pinning) selectable() []api.ToolFacts {
+func (p *pinning) selectable() []toolfacts.Facts {
 	if p.facts != nil {
 		return p.facts
 	}
@@ -81,14 +81,14 @@ func (p *pinning) selectable() []api.ToolFacts {
 	if len(p.parentTools) > 0 {
 		all = p.ofParent()
 	}
-	p.facts = []api.ToolFacts{}
+	p.facts = []toolfacts.Facts{}
 	for _, c := range all {
 		if s := c.Spec; s.Status != api.StatusDisabled {
 			p.facts = append(p.facts, s.Facts())
 		}
 	}
 	slices.SortFunc(p.facts,
-		func(a, b api.ToolFacts) int { return strings.Compare(a.Name, b.Name) })
+		func(a, b toolfacts.Facts) int { return strings.Compare(a.Name, b.Name) })
 	return p.facts
 }
 

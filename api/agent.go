@@ -223,11 +223,3 @@ func (p Provider) MaxOffered() int {
 	}
 	return 0
 }
-
-// ToolFacts are the facts by which an agent's list selects a tool.
-type ToolFacts struct {
-	Name, Category, Server string
-	// Instance is the name of the instance that serves the tool; empty if none does.
-	Instance string
-	Tags     []string
-}

@@ -35,19 +35,6 @@ func (f Fork) Shown() Fork {
 // ForkPrefix is the beginning of the IDs of all forks of a run.
 func ForkPrefix(source string) string { return source + "-fork-" }
 
-// ForkState is what a forked run takes over of its source.
-type ForkState struct {
-	// Messages are the conversation without system messages.
-	Messages []Message `json:"messages"`
-	// Labels, Calls and DescendantCalls are what policies know of the run.
-	Labels          []string    `json:"labels,omitempty"`
-	Calls           []PastCalls `json:"calls,omitempty"`
-	DescendantCalls []PastCalls `json:"descendant_calls,omitempty"`
-	// Instances are those with a recorded snapshot.
-	Instances []InstanceState `json:"instances,omitempty"`
-	Recorded  []RecordedCall  `json:"recorded,omitempty"`
-}
-
 // RecordedCall is a call with effect once that the source of a forked run made after the point of
 // the fork. An equal call of the forked run gets its outcome and is not executed.
 type RecordedCall struct {
@@ -60,11 +47,4 @@ type RecordedCall struct {
 	// Output is its result, Error why there is none.
 	Output json.RawMessage `json:"output,omitempty"`
 	Error  *Error          `json:"error,omitempty"`
-}
-
-// ForkPart is one part of an encoded ForkState.
-type ForkPart struct {
-	// Index counts from 1; part 0 is the second input of the run.
-	Index int    `json:"index"`
-	Data  []byte `json:"data"`
 }

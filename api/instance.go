@@ -11,16 +11,6 @@ import (
 // has given up the old one.
 const AdoptWithin = Duration(20 * time.Second)
 
-// maxIdleLease bounds IdleLease of tools with a shorter heartbeat.
-const maxIdleLease = 2 * time.Minute
-
-// IdleLease returns the heartbeat timeout of an instance's host while no call uses the instance:
-// eight times the tool's heartbeat, at most 2 min unless the heartbeat is longer. It is the longest
-// time for which a lost worker can still have had the instance.
-func IdleLease(heartbeat Duration) Duration {
-	return max(heartbeat, min(8*heartbeat, Duration(maxIdleLease)))
-}
-
 // HostInstanceRequest is the input of HostInstanceActivity. It asks a worker to host an instance
 // until the run ends, the instance idles out or loses its state, or the worker cannot prove its
 // lease.
@@ -83,73 +73,6 @@ type InstanceProgress struct {
 func (p InstanceProgress) AfterClose(why string) InstanceProgress {
 	return InstanceProgress{Generation: p.Generation, Used: p.Used && why != "", Ended: why,
 		Closed: true}
-}
-
-// CloseInstanceRequest is the input of CloseInstanceActivity.
-type CloseInstanceRequest struct {
-	// OnDemand says that the run goes on and reads what the host of the instance reports.
-	OnDemand bool `json:"on_demand,omitempty"`
-	// Why is who closes the instance and for which reason; empty if a call does.
-	Why string `json:"why,omitempty"`
-}
-
-// JoinInstanceRequest is the input of JoinInstanceActivity: a run uses an instance of its
-// conversation from now on.
-type JoinInstanceRequest struct {
-	// HostInstanceRequest says how to host the instance if no worker does yet.
-	HostInstanceRequest
-	// Keeper is the ID of the InstanceWorkflow.
-	Keeper       string       `json:"keeper"`
-	Conversation string       `json:"conversation"`
-	User         InstanceUser `json:"user"`
-}
-
-// InstanceUser is a run that uses an instance of its conversation.
-type InstanceUser struct {
-	WorkflowID string `json:"workflow_id"`
-	// Ticket identifies this use of the instance, for the answer to the run.
-	Ticket string `json:"ticket"`
-}
-
-// InstanceInput is the input of InstanceWorkflow.
-type InstanceInput struct {
-	// Host is the request for the next host. Its origin is that of the run that needed the instance
-	// first, with the workflow in place of the run.
-	Host HostInstanceRequest `json:"host"`
-	// Tool is one of the tools that share the instance.
-	Tool         Tool           `json:"tool"`
-	Conversation string         `json:"conversation"`
-	Variables    map[string]any `json:"variables,omitempty"`
-	// Lost is why the last instance was lost if no run knows it yet.
-	Lost string `json:"lost,omitempty"`
-	// NotBefore is until when a worker that lost contact can still host the last instance.
-	NotBefore time.Time `json:"not_before,omitzero"`
-	// Users are the runs that have joined and not left, including those that were terminated.
-	Users []InstanceUser `json:"users,omitempty"`
-}
-
-// InstanceLeft is the result of InstanceWorkflow: what the next one of the same ID starts with.
-type InstanceLeft struct {
-	Last InstanceProgress `json:"last,omitzero"`
-	// Vanished says that the last instance was lost, Lost why if no run knows it yet.
-	Vanished bool   `json:"vanished,omitempty"`
-	Lost     string `json:"lost,omitempty"`
-	// Before are hosts that may have more of the last instance than Last, oldest first.
-	Before []InstanceHost `json:"before,omitempty"`
-	// NotBefore is as in InstanceInput.
-	NotBefore time.Time `json:"not_before,omitzero"`
-}
-
-// InstanceEnded tells a run that no worker hosts an instance of its conversation any more.
-type InstanceEnded struct {
-	Ticket string `json:"ticket"`
-	// Instance is the name of the instance.
-	Instance string `json:"instance"`
-	// Last is without a snapshot.
-	Last InstanceProgress `json:"last,omitzero"`
-	// Error is ErrWorkerLost if the instance was lost and is not recreated, another one if it could
-	// not be created, and nil if it was idle or closed.
-	Error *Error `json:"error,omitempty"`
 }
 
 // InstanceState is what a run that continues as new passes on about an instance.

@@ -41,7 +41,7 @@ const (
 	// BacklogWorkflow has one worker count the namespace's open runs. It is not a run.
 	BacklogWorkflow = "switchyard/backlog_reader"
 	// LedgerWorkflow counts the calls of a principal or a conversation for policies, as a
-	// LedgerState. It is not a run.
+	// ledgerrules.State. It is not a run.
 	LedgerWorkflow = "switchyard/call_ledger"
 
 	// PinActivity, a local activity, fixes the tools of a run.
@@ -53,15 +53,15 @@ const (
 	// HostInstanceActivity hosts the instance of a stateful tool on one worker for as long as its
 	// run needs it.
 	HostInstanceActivity = "switchyard/host_instance"
-	// CloseInstanceActivity takes a CloseInstanceRequest to the worker that hosts an instance: the
-	// run is ending, or closes the instance on demand. Without it the worker would learn of the end
-	// of a run from its next heartbeat only.
+	// CloseInstanceActivity takes a request to close an instance to the worker that hosts an
+	// instance: the run is ending, or closes the instance on demand. Without it the worker would
+	// learn of the end of a run from its next heartbeat only.
 	CloseInstanceActivity = "switchyard/close_instance"
-	// JoinInstanceActivity takes a JoinInstanceRequest of a run to the InstanceWorkflow of its
+	// JoinInstanceActivity takes the request to join of a run to the InstanceWorkflow of its
 	// conversation, and starts that if it does not run.
 	JoinInstanceActivity = "switchyard/join_instance"
-	// FindEndedUsersActivity takes the []InstanceUser of an InstanceWorkflow and returns those
-	// whose runs have ended.
+	// FindEndedUsersActivity takes the []instancerules.User of an InstanceWorkflow and returns
+	// those whose runs have ended.
 	FindEndedUsersActivity = "switchyard/find_ended_users"
 	// ServeSlotsActivity serves one group of a lane's slots for as long as the worker can prove its
 	// lease.
@@ -111,20 +111,21 @@ const (
 	// ConfigureLaneSignal sends LaneSlotsWorkflow the lane's present configuration, a Lane.
 	ConfigureLaneSignal = "switchyard/configure_lane"
 	// JoinInstanceSignal and LeaveInstanceSignal tell an InstanceWorkflow which run, an
-	// InstanceUser, begins or ends to use its instance.
+	// instancerules.User, begins or ends to use its instance.
 	JoinInstanceSignal  = "switchyard/join_instance"
 	LeaveInstanceSignal = "switchyard/leave_instance"
-	// InstanceEndedSignal tells a run, by an InstanceEnded, what became of an instance that its
-	// conversation has.
+	// InstanceEndedSignal tells a run, by an instancerules.Ended, what became of an instance that
+	// its conversation has.
 	InstanceEndedSignal = "switchyard/instance_ended"
 
-	// TellLedgerSignal takes LedgerNews to a LedgerWorkflow: which calls have ended, and what model
-	// steps of a principal used. PrincipalUsageQuery returns the sums of these, a PrincipalUsage.
+	// TellLedgerSignal takes ledgerrules.News to a LedgerWorkflow: which calls have ended, and what
+	// model steps of a principal used. PrincipalUsageQuery returns the sums of these, a
+	// PrincipalUsage.
 	TellLedgerSignal    = "switchyard/tell_ledger"
 	PrincipalUsageQuery = "switchyard/principal_usage"
 
-	// ReserveCallsUpdate takes a []LedgerRequest to a LedgerWorkflow and returns a []LedgerAnswer,
-	// which answers the first of them.
+	// ReserveCallsUpdate takes a []ledgerrules.Request to a LedgerWorkflow and returns a
+	// []ledgerrules.Answer, which answers the first of them.
 	ReserveCallsUpdate = "switchyard/reserve_calls"
 	// AskQuestionUpdate takes a Question of a running call and returns the Reply once a person has
 	// given it.

@@ -233,11 +233,3 @@ const (
 	TransportHTTP  = "tcp"
 	TransportStdio = "pipe"
 )
-
-// SpanContext is the place of a request in a trace.
-type SpanContext struct {
-	// Trace and Span are IDs of 16 and 8 bytes.
-	Trace, Span []byte
-	// Flags are two hexadecimal digits, such as 01 for a trace that is recorded.
-	Flags string
-}

@@ -50,12 +50,6 @@ type Checker struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 }
 
-// CheckedRun is what a checker evaluates.
-type CheckedRun struct {
-	Prompt string `json:"prompt"`
-	Answer string `json:"answer"`
-}
-
 // Checked is the evaluation by a checker.
 type Checked struct {
 	Tool   string `json:"tool"`

@@ -83,7 +83,7 @@ func (h *laneNames) start(w worker.Worker) {
 // releases them when stop is called.
 func (h *laneNames) hostInstance(
 	lane, identity string,
-	state func(group int) api.SlotsState,
+	state func(group int) lanerules.SlotsState,
 ) (stop func()) {
 	h.Helper()
 	released, release := context.WithCancel(context.Background())
@@ -94,7 +94,7 @@ func (h *laneNames) hostInstance(
 		worker.Options{Identity: identity, DisableWorkflowWorker: true},
 	)
 	w.RegisterActivityWithOptions(
-		func(ctx context.Context, r api.SlotsRequest) (api.SlotsState, error) {
+		func(ctx context.Context, r lanerules.SlotsRequest) (lanerules.SlotsState, error) {
 			tick := time.NewTicker(500 * time.Millisecond)
 			defer tick.Stop()
 			for {
@@ -102,9 +102,9 @@ func (h *laneNames) hostInstance(
 				select {
 				case <-tick.C:
 				case <-ctx.Done():
-					return api.SlotsState{}, ctx.Err()
+					return lanerules.SlotsState{}, ctx.Err()
 				case <-released.Done():
-					return api.SlotsState{}, errors.New("given up")
+					return lanerules.SlotsState{}, errors.New("given up")
 				}
 			}
 		},
@@ -133,7 +133,7 @@ func (h *laneNames) keep(lane api.Lane) {
 	h.execute(
 		api.LaneWorkflowID(laneBase, lane.Name),
 		api.LaneSlotsWorkflow,
-		api.KeeperInput{Lane: lane, Base: laneBase},
+		lanerules.KeeperInput{Lane: lane, Base: laneBase},
 	)
 }
 
@@ -183,11 +183,11 @@ func TestLaneWithLimit_SumsItsGroups(t *testing.T) {
 			return s.Served && len(s.Holders) == 2 && s.ServedGroups() == 0
 		},
 	)
-	stop := h.hostInstance("http", "holder", func(group int) api.SlotsState {
-		return api.SlotsState{
+	stop := h.hostInstance("http", "holder", func(group int) lanerules.SlotsState {
+		return lanerules.SlotsState{
 			Fence: int64(group) + 7,
 			Slots: lanerules.Share(lane, group, 2),
-			LaneCounts: api.LaneCounts{
+			Counts: lanerules.Counts{
 				Running:         2 - group,
 				Waiting:         group,
 				Acquired:        10,
@@ -201,7 +201,7 @@ func TestLaneWithLimit_SumsItsGroups(t *testing.T) {
 	s := h.until(given, "held", func(s lanestate.State) bool {
 		return s.ServedGroups() == 2 && s.Counts.Acquired == 20 && s.Queued == 5
 	})
-	want := api.LaneCounts{Running: 3, Waiting: 1, Acquired: 20, Ended: 10, WaitMicros: 200,
+	want := lanerules.Counts{Running: 3, Waiting: 1, Acquired: 20, Ended: 10, WaitMicros: 200,
 		ExecutionMicros: 400}
 	if s.Counts != want {
 		t.Errorf("counts %+v, want %+v", s.Counts, want)
@@ -239,8 +239,8 @@ func TestKeyedLane_CountsTheCallsOfItsKeys(t *testing.T) {
 	lane := lanes.WithDefaults(api.Lane{Name: "android", Key: "{{args.device}}"})
 	h.keep(lane)
 	h.until(lane, "kept", func(s lanestate.State) bool { return s.Served && s.Queued == 0 })
-	stop := h.hostInstance("android", "holder", func(int) api.SlotsState {
-		return api.SlotsState{Slots: 1, LaneCounts: api.LaneCounts{Keys: 2, Running: 1}}
+	stop := h.hostInstance("android", "holder", func(int) lanerules.SlotsState {
+		return lanerules.SlotsState{Slots: 1, Counts: lanerules.Counts{Keys: 2, Running: 1}}
 	})
 	defer stop()
 	sum := int64(0)
@@ -267,7 +267,7 @@ func TestLanesWithKeepers_AreFound(t *testing.T) {
 	h.execute(
 		api.LaneWorkflowID(laneBase+"/other", "db"),
 		api.LaneSlotsWorkflow,
-		api.KeeperInput{
+		lanerules.KeeperInput{
 			Lane: lanes.WithDefaults(api.Lane{Name: "db", Limit: 1}),
 			Base: laneBase + "/other",
 		},

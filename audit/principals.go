@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -16,14 +17,14 @@ import (
 // Principals yields what principals have used of their budgets in the periods that have not ended,
 // as far as their ledgers know. It needs workers, which answer the queries. Errors are those of the
 // server.
-func Principals(ctx context.Context, c client.Client) iter.Seq2[api.PrincipalUsage, error] {
+func Principals(ctx context.Context, c client.Client) iter.Seq2[ledgerrules.PrincipalUsage, error] {
 	request := &workflowservice.ListWorkflowExecutionsRequest{Query: fmt.Sprintf(
 		"WorkflowType = '%s' AND ExecutionStatus = 'Running'", api.LedgerWorkflow)}
-	return func(yield func(api.PrincipalUsage, error) bool) {
+	return func(yield func(ledgerrules.PrincipalUsage, error) bool) {
 		for {
 			page, err := c.ListWorkflow(ctx, request)
 			if err != nil {
-				yield(api.PrincipalUsage{}, fmt.Errorf("list the ledgers of principals: %w", err))
+				yield(ledgerrules.PrincipalUsage{}, fmt.Errorf("list the ledgers of principals: %w", err))
 				return
 			}
 			for _, e := range page.GetExecutions() {
@@ -44,7 +45,8 @@ func Principals(ctx context.Context, c client.Client) iter.Seq2[api.PrincipalUsa
 }
 
 // usageOf asks a ledger; one that has ended meanwhile has nothing left.
-func usageOf(ctx context.Context, c client.Client, id string) (used api.PrincipalUsage, err error) {
+func usageOf(ctx context.Context, c client.Client, id string) (used ledgerrules.PrincipalUsage,
+	err error) {
 	value, err := c.QueryWorkflow(ctx, id, "", api.PrincipalUsageQuery)
 	if err == nil {
 		err = value.Get(&used)

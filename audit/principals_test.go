@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/internal/value/display"
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/serviceerror"
@@ -22,7 +23,7 @@ import (
 type ledgerServer struct {
 	client.Client
 	ids   []string
-	used  map[string]api.PrincipalUsage
+	used  map[string]ledgerrules.PrincipalUsage
 	fails int
 }
 
@@ -64,11 +65,11 @@ func ledgerOf(scope api.LedgerScope, who string) string {
 // Principals without sums, ledgers of conversations and ledgers that have ended are left out.
 func TestPrincipals_YieldsWhatTheirLedgersKnow(t *testing.T) {
 	const principals, conversations = api.ScopePrincipalCalls, api.ScopeConversationCalls
-	sums := []api.PeriodUsage{{Period: api.PeriodDay, Tokens: 5}}
+	sums := []ledgerrules.PeriodUsage{{Period: ledgerrules.Day, Tokens: 5}}
 	s := &ledgerServer{fails: -1, ids: []string{ledgerOf(principals, "ada"),
 		ledgerOf(conversations, "ada"), ledgerOf(principals, "gone"), ledgerOf(principals, "bob"),
 		ledgerOf(principals, "eve"), ledgerOf(principals, "max")}}
-	s.used = map[string]api.PrincipalUsage{
+	s.used = map[string]ledgerrules.PrincipalUsage{
 		s.ids[0]: {Principal: "ada", Periods: sums}, s.ids[1]: {Principal: "ada", Periods: sums},
 		s.ids[3]: {Principal: "bob"}, s.ids[4]: {}, s.ids[5]: {Principal: "max", Periods: sums}}
 	got := listed(t, s)

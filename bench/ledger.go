@@ -13,6 +13,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/ledgers"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"go.temporal.io/sdk/client"
 )
 
@@ -123,12 +124,12 @@ type filler struct {
 	to     ledgers.Ledger
 }
 
-func (f filler) request(n int) api.LedgerRequest {
+func (f filler) request(n int) ledgerrules.Request {
 	call := fmt.Sprint("1.", n)
-	r := api.LedgerRequest{Run: "full", Call: call, Tool: "pay", Holder: call, Record: true,
+	r := ledgerrules.Request{Run: "full", Call: call, Tool: "pay", Holder: call, Record: true,
 		Keep: api.Duration(24 * time.Hour), Args: map[string]json.RawMessage{"amount": []byte("12.34")}}
 	for hours := range 4 {
-		r.Queries = append(r.Queries, api.LedgerQuery{Kind: api.LedgerSum, Fields: []string{"amount"},
+		r.Queries = append(r.Queries, ledgerrules.Query{Kind: ledgerrules.SumArguments, Fields: []string{"amount"},
 			Within: api.Duration(time.Duration(hours+1) * time.Hour)})
 	}
 	return r
@@ -138,17 +139,17 @@ func (f filler) request(n int) api.LedgerRequest {
 func (f filler) fill(ctx context.Context) error {
 	const atOnce = 100
 	for first := 1; ; first += atOnce {
-		var requests []api.LedgerRequest
-		var ends []api.ReservationEnd
+		var requests []ledgerrules.Request
+		var ends []ledgerrules.End
 		for n := first; n < first+atOnce; n++ {
 			r := f.request(n)
 			requests = append(requests, r)
-			ends = append(ends, api.ReservationEnd{Run: r.Run, Call: r.Call, Holder: r.Holder,
+			ends = append(ends, ledgerrules.End{Run: r.Run, Call: r.Call, Holder: r.Holder,
 				Made: true})
 		}
 		answers, err := f.client.Reserve(ctx, f.to, requests...)
 		if err == nil {
-			err = f.client.Close(ctx, api.ReservationEnds{Ledgers: []api.LedgerCalls{
+			err = f.client.Close(ctx, ledgerrules.Ends{Ledgers: []ledgerrules.Calls{
 				{WorkflowID: f.to.ID, Calls: ends}}})
 		}
 		if err != nil || answers[atOnce-1].Full != "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/toolfacts"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/strictyaml"
@@ -57,14 +58,14 @@ func (c *checker) notShown(s Spec, message, hint string) {
 }
 
 // Facts returns the facts by which agents select the tool.
-func (s Spec) Facts() api.ToolFacts {
-	return api.ToolFacts{Name: s.Name, Category: s.Category, Server: s.Entry.Server,
+func (s Spec) Facts() toolfacts.Facts {
+	return toolfacts.Facts{Name: s.Name, Category: s.Category, Server: s.Entry.Server,
 		Instance: s.InstanceName(), Tags: s.Tags}
 }
 
 // Known returns the tools as the agents' lists see them. Disabled ones can be named, not selected.
 func Known(specs []Spec) agents.Known {
-	known := agents.Known{Names: []string{}, Selectable: []api.ToolFacts{}}
+	known := agents.Known{Names: []string{}, Selectable: []toolfacts.Facts{}}
 	for _, s := range specs {
 		known.Names = append(known.Names, s.Name)
 		if s.Status != api.StatusDisabled {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/callcontext"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 )
@@ -154,7 +155,7 @@ func TestBatch_ThatNeverStartsReleasesItsReservations(t *testing.T) {
 		}
 	}
 	var told []string
-	l.RegisterActivityWithOptions(func(_ context.Context, ends api.ReservationEnds) error {
+	l.RegisterActivityWithOptions(func(_ context.Context, ends ledgerrules.Ends) error {
 		for _, ledger := range ends.Ledgers {
 			for _, c := range ledger.Calls {
 				told = append(told, c.Call)

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/internal/core/queues"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -19,15 +21,15 @@ import (
 )
 
 // reportOf runs a catalog report of workers with the given answers, by their number.
-func reportOf(t *testing.T, answers ...func() (api.CatalogAnswer, error)) (api.CatalogReport,
+func reportOf(t *testing.T, answers ...func() (workerreport.Answer, error)) (workerreport.Report,
 	error) {
 	t.Helper()
-	return ask(t, api.CatalogRequest{}, api.ReportCatalogActivity, answers...)
+	return ask(t, workerreport.Request{}, api.ReportCatalogActivity, answers...)
 }
 
 // ask runs a report of workers that answer a question, by their number.
-func ask[T any](t *testing.T, request api.CatalogRequest, question string,
-	answers ...func() (T, error)) (api.CatalogReport, error) {
+func ask[T any](t *testing.T, request workerreport.Request, question string,
+	answers ...func() (T, error)) (workerreport.Report, error) {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(discard)
@@ -45,7 +47,7 @@ func ask[T any](t *testing.T, request api.CatalogRequest, question string,
 		return byQueue[activity.GetInfo(ctx).TaskQueue]()
 	}, activity.RegisterOptions{Name: question})
 	env.ExecuteWorkflow(api.CatalogWorkflow, request)
-	var report api.CatalogReport
+	var report workerreport.Report
 	err := env.GetWorkflowError()
 	if err == nil {
 		err = env.GetWorkflowResult(&report)
@@ -53,25 +55,25 @@ func ask[T any](t *testing.T, request api.CatalogRequest, question string,
 	return report, err
 }
 
-func hosts(digest string, tools ...api.ToolVersion) func() (api.CatalogAnswer, error) {
-	return func() (api.CatalogAnswer, error) {
+func hosts(digest string, tools ...workerreport.ToolVersion) func() (workerreport.Answer, error) {
+	return func() (workerreport.Answer, error) {
 		hosted, err := json.Marshal(api.Pack(tools))
-		return api.CatalogAnswer{WorkerCatalog: api.WorkerCatalog{Digest: digest,
+		return workerreport.Answer{Catalog: workerreport.Catalog{Digest: digest,
 			Tools: len(tools)}, ToolVersions: hosted}, err
 	}
 }
 
 // It has each catalog once, and a reason for each worker without an answer.
 func TestCatalogReport_HasEveryWorker(t *testing.T) {
-	one := api.ToolVersion{Name: "echo", Version: "1.0.0", Digest: "x"}
+	one := workerreport.ToolVersion{Name: "echo", Version: "1.0.0", Digest: "x"}
 	report, err := reportOf(t,
 		hosts("a", one),
-		func() (api.CatalogAnswer, error) {
-			return api.CatalogAnswer{}, errors.New("it is broken")
+		func() (workerreport.Answer, error) {
+			return workerreport.Answer{}, errors.New("it is broken")
 		},
 		hosts("b"),
-		func() (api.CatalogAnswer, error) {
-			return api.CatalogAnswer{}, temporal.NewTimeoutError(1, nil)
+		func() (workerreport.Answer, error) {
+			return workerreport.Answer{}, temporal.NewTimeoutError(1, nil)
 		},
 		hosts("a", one),
 	)
@@ -102,11 +104,11 @@ func TestCatalogReport_HasEveryWorker(t *testing.T) {
 
 // Workers are never omitted.
 func TestCatalogReport_OmitsToolsToFitHistory(t *testing.T) {
-	var many []func() (api.CatalogAnswer, error)
+	var many []func() (workerreport.Answer, error)
 	for i := range 8 {
-		var tools []api.ToolVersion
+		var tools []workerreport.ToolVersion
 		for n := range 20_000 {
-			tools = append(tools, api.ToolVersion{Name: fmt.Sprintf("tool_%d", n), Version: "1.0.0",
+			tools = append(tools, workerreport.ToolVersion{Name: fmt.Sprintf("tool_%d", n), Version: "1.0.0",
 				Digest: api.Digest([]byte(fmt.Sprint(i, n)))})
 		}
 		many = append(many, hosts(fmt.Sprint("catalog", i), tools...))
@@ -126,13 +128,13 @@ func TestCatalogReport_OmitsToolsToFitHistory(t *testing.T) {
 // It has a reason for each worker without an answer, and no tools.
 func TestLanesReport_HasTheCountsOfEveryWorker(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	report, err := ask(t, api.CatalogRequest{Lanes: true}, api.ReportLanesActivity,
-		func() (api.WorkerLanes, error) {
-			return api.WorkerLanes{Worker: "of another name", Since: began,
-				Lanes: map[string]api.LaneCounts{"http": {Running: 2, Acquired: 5}}}, nil
+	report, err := ask(t, workerreport.Request{Lanes: true}, api.ReportLanesActivity,
+		func() (workerreport.Lanes, error) {
+			return workerreport.Lanes{Worker: "of another name", Since: began,
+				Lanes: map[string]lanerules.Counts{"http": {Running: 2, Acquired: 5}}}, nil
 		},
-		func() (api.WorkerLanes, error) {
-			return api.WorkerLanes{}, errors.New("of an earlier version")
+		func() (workerreport.Lanes, error) {
+			return workerreport.Lanes{}, errors.New("of an earlier version")
 		},
 	)
 	if err != nil || len(report.Workers)+len(report.Catalogs) > 0 || len(report.Lanes) != 2 {
@@ -160,7 +162,7 @@ func TestCatalogReport_CanBeCancelled(t *testing.T) {
 		}, activity.RegisterOptions{Name: question})
 		env.RegisterDelayedCallback(env.CancelWorkflow, time.Millisecond)
 		env.ExecuteWorkflow(workflows.All()[api.CatalogWorkflow],
-			api.CatalogRequest{Workers: []string{"a"}, Lanes: lanes})
+			workerreport.Request{Workers: []string{"a"}, Lanes: lanes})
 		if err := env.GetWorkflowError(); !temporal.IsCanceledError(err) {
 			t.Errorf("%s: got %v", question, err)
 		}

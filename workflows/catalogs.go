@@ -6,6 +6,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/queues"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/workflows/failure"
 	"go.temporal.io/sdk/temporal"
@@ -41,22 +42,22 @@ const maxCatalogs = api.MaxPayload / 2
 // catalogReport is the workflow that asks workers, concurrently and each on its own queue, which
 // tools they hold or what happened on their lanes. For a worker that does not answer, the report
 // has the reason.
-func catalogReport(ctx workflow.Context, in api.CatalogRequest) (api.CatalogReport, error) {
+func catalogReport(ctx workflow.Context, in workerreport.Request) (workerreport.Report, error) {
 	if in.Lanes {
 		return lanesReport(ctx, in.Workers)
 	}
 	answers := ask(ctx, in.Workers, api.ReportCatalogActivity)
-	report := api.CatalogReport{Catalogs: map[string]json.RawMessage{}}
+	report := workerreport.Report{Catalogs: map[string]json.RawMessage{}}
 	size := 0
 	for i, answer := range answers {
-		var a api.CatalogAnswer
+		var a workerreport.Answer
 		err := answer.Get(ctx, &a)
 		if ctx.Err() != nil {
-			return api.CatalogReport{}, ctx.Err()
+			return workerreport.Report{}, ctx.Err()
 		}
-		w := a.WorkerCatalog
+		w := a.Catalog
 		if err != nil {
-			w = api.WorkerCatalog{Failure: whySilent(err)}
+			w = workerreport.Catalog{Failure: whySilent(err)}
 		} else if _, known := report.Catalogs[w.Digest]; !known && size+
 			len(a.ToolVersions) <= maxCatalogs {
 			report.Catalogs[w.Digest] = a.ToolVersions
@@ -86,16 +87,16 @@ func ask(ctx workflow.Context, workers []string, question string) []workflow.Fut
 }
 
 // lanesReport asks the workers what happened on their lanes.
-func lanesReport(ctx workflow.Context, workers []string) (api.CatalogReport, error) {
-	var report api.CatalogReport
+func lanesReport(ctx workflow.Context, workers []string) (workerreport.Report, error) {
+	var report workerreport.Report
 	for i, answer := range ask(ctx, workers, api.ReportLanesActivity) {
-		var w api.WorkerLanes
+		var w workerreport.Lanes
 		err := answer.Get(ctx, &w)
 		if ctx.Err() != nil {
-			return api.CatalogReport{}, ctx.Err()
+			return workerreport.Report{}, ctx.Err()
 		}
 		if err != nil {
-			w = api.WorkerLanes{Failure: whySilent(err)}
+			w = workerreport.Lanes{Failure: whySilent(err)}
 		}
 		w.Worker = workers[i]
 		report.Lanes = append(report.Lanes, w)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/workflows/fork"
 	"go.temporal.io/sdk/temporal"
@@ -68,7 +69,7 @@ func (i *instance) announceEnd(ctx workflow.Context) {
 		StartToCloseTimeout:    closeWithin,
 		Summary:                "close the run's instance of " + i.tool.InstanceName(),
 		RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
-	}), api.CloseInstanceActivity, api.CloseInstanceRequest{})
+	}), api.CloseInstanceActivity, instancerules.CloseRequest{})
 }
 
 // closing is that an instance is being closed while its run goes on. Calls that were sent to the
@@ -158,7 +159,7 @@ func (i *instance) tellHost(ctx workflow.Context) {
 				MaximumInterval: closeWithin},
 		}))
 	workflow.ExecuteActivity(ctx, api.CloseInstanceActivity,
-		api.CloseInstanceRequest{OnDemand: true, Why: i.closing.Why})
+		instancerules.CloseRequest{OnDemand: true, Why: i.closing.Why})
 }
 
 // closed ends the closing of an instance that no worker hosts any more. It was asked for, so

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 	"github.com/switchyard/switchyard/toolspecs"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
@@ -21,7 +22,7 @@ func closers(t *testing.T, change func(*toolspecs.Spec), hosts ...hostInstance) 
 		}
 	})
 	w := newWorkers(t, []toolspecs.Spec{tool}, hosts...)
-	w.RegisterActivityWithOptions(func(_ context.Context, r api.CloseInstanceRequest) error {
+	w.RegisterActivityWithOptions(func(_ context.Context, r instancerules.CloseRequest) error {
 		if r.OnDemand {
 			w.say("told to close")
 		}

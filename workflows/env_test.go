@@ -22,6 +22,7 @@ import (
 	"github.com/switchyard/switchyard/activities/models/scripted"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/callcontext"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -76,7 +77,7 @@ type lab struct {
 	rules []api.PolicyRule
 	// budgets, if set, are the policies of the workers instead; spent is what their ledger counted.
 	budgets *policies.Set
-	spent   api.PeriodUsage
+	spent   ledgerrules.PeriodUsage
 	// people is set in labs with tools that ask people.
 	people *answerers
 	// hooks are the registered hooks.

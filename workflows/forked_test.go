@@ -18,7 +18,7 @@ func (l *lab) runFork(f api.Fork, parts [][]byte, sent bool) {
 		l.RegisterDelayedCallback(func() {
 			for i := len(parts) - 1; i > 0; i-- {
 				for range 2 {
-					l.SignalWorkflow(api.ForkSignal, api.ForkPart{Index: i, Data: parts[i]})
+					l.SignalWorkflow(api.ForkSignal, codec.ForkPart{Index: i, Data: parts[i]})
 				}
 			}
 		}, time.Second)
@@ -27,14 +27,14 @@ func (l *lab) runFork(f api.Fork, parts [][]byte, sent bool) {
 }
 
 // taken returns what a forked run takes over that begins with a call of the first turn.
-func taken(t *testing.T) (api.Fork, api.ForkState) {
+func taken(t *testing.T) (api.Fork, codec.ForkState) {
 	t.Helper()
 	pending := api.Call{ID: "1.2", Tool: "store", Arguments: `{"text":"b"}`}
 	answer := api.Message{Role: api.RoleAssistant, Calls: []api.Call{
 		{ID: "1.1", Tool: "store", Arguments: `{"text":"a"}`}, pending}}
 	made := api.CallOutcome{ID: "1.1", Tool: "store", Result: &api.Result{Output: []byte("1")}}
 	return api.Fork{WorkflowID: "source", At: "1.2", Turn: 1, Pending: []api.Call{pending}},
-		api.ForkState{Labels: []string{"untrusted"}, Messages: []api.Message{
+		codec.ForkState{Labels: []string{"untrusted"}, Messages: []api.Message{
 			{Role: api.RoleUser, Text: "Go."}, answer, made.Message()}}
 }
 

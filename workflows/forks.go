@@ -23,7 +23,7 @@ type forks struct {
 	observer *fork.Observer
 	// taken is what a forked run takes over until it has started, pending its calls that it makes
 	// first.
-	taken   *api.ForkState
+	taken   *codec.ForkState
 	pending []api.Call
 	// unused are calls of the turn that did not get the outcome that the source has for them.
 	unused []*callRun
@@ -50,7 +50,7 @@ func (f *forks) open(ctx workflow.Context, first []byte) ([]api.Message, bool, e
 	parts[0] = first
 	channel := workflow.GetSignalChannel(ctx, api.ForkSignal)
 	for missing := len(parts) - 1; missing > 0; {
-		var p api.ForkPart
+		var p codec.ForkPart
 		if ok, _ := channel.ReceiveWithTimeout(ctx, forkWithin, &p); !ok {
 			return nil, true, cmp.Or(ctx.Err(), refused(fmt.Sprintf("%d of %d parts did not arrive "+
 				"within %s: whoever forked the run was interrupted; fork it again", missing,

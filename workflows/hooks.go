@@ -200,7 +200,7 @@ func (r *agentRun) check(ctx workflow.Context, result *api.RunResult) *api.RunRe
 func (r *agentRun) askChecker(ctx workflow.Context, checker api.Checker,
 	answer string) api.CallOutcome {
 	p := r.pipeline
-	c, err := checkers.Call(checker, api.CheckedRun{Prompt: r.hookPrompt(), Answer: answer})
+	c, err := checkers.Call(checker, checkers.Run{Prompt: r.hookPrompt(), Answer: answer})
 	if err == nil {
 		var out api.CallOutcome
 		if out, err = p.makeOne(ctx, c); err == nil {

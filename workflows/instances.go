@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 	"github.com/switchyard/switchyard/internal/core/queues"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/failure"
@@ -219,8 +220,8 @@ func (i *instance) watch(ctx workflow.Context, hostInstance workflow.Future, can
 // notice processes instance hosts that ended in the current workflow task, so that no decision
 // relies on an instance that is already gone.
 func (s *instances) notice(ctx workflow.Context) {
-	var e api.InstanceEnded
-	for ; s.ends != nil && s.ends.ReceiveAsync(&e); e = (api.InstanceEnded{}) {
+	var e instancerules.Ended
+	for ; s.ends != nil && s.ends.ReceiveAsync(&e); e = (instancerules.Ended{}) {
 		s.told(e)
 	}
 	for _, i := range s.list {
@@ -253,7 +254,7 @@ func (i *instance) ended(ctx workflow.Context) {
 }
 
 // failed handles the failure of an instance host.
-func (i *instance) failed(ctx workflow.Context, f api.ActivityFailure, adopted bool) {
+func (i *instance) failed(ctx workflow.Context, f failures.ActivityFailure, adopted bool) {
 	if !adopted && failures.HostNeverStarted(f) {
 		i.again(ctx)
 		return
@@ -282,7 +283,7 @@ func (i *instance) again(ctx workflow.Context) {
 }
 
 // fail ends the calls that wait for the instance, whose host ended with that failure.
-func (i *instance) fail(f api.ActivityFailure, adopted bool) {
+func (i *instance) fail(f failures.ActivityFailure, adopted bool) {
 	for _, c := range i.calls {
 		c.fault, _ = failures.InstanceHostError(f, c.tool, adopted)
 		c.cancel()
@@ -350,7 +351,7 @@ func (i *instance) join(ctx workflow.Context, ticket string) {
 		i.member = keeper.Resume(ctx, id, ticket)
 	} else {
 		i.hosts++
-		r := api.JoinInstanceRequest{Keeper: id, Conversation: i.run.conversation}
+		r := instancerules.JoinRequest{Keeper: id, Conversation: i.run.conversation}
 		i.describe(&r.HostInstanceRequest)
 		i.member = keeper.Join(ctx, i.tool, r, fmt.Sprint(i.tool.InstanceName(), "/", i.hosts))
 	}
@@ -366,7 +367,7 @@ func (s *instances) listen(ctx workflow.Context) {
 	s.ends = workflow.GetSignalChannel(ctx, api.InstanceEndedSignal)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		for {
-			var e api.InstanceEnded
+			var e instancerules.Ended
 			s.ends.Receive(ctx, &e)
 			s.told(e)
 		}
@@ -376,7 +377,7 @@ func (s *instances) listen(ctx workflow.Context) {
 // told handles the end of an instance of the conversation. The runs of an agent's conversation have
 // one workflow ID, so a loss can reach another run than the one with its ticket. The run that is
 // told of it has lost the instance.
-func (s *instances) told(e api.InstanceEnded) {
+func (s *instances) told(e instancerules.Ended) {
 	for _, i := range s.list {
 		if i.member.Holds(e.Ticket) {
 			i.member.End(e)
@@ -392,7 +393,7 @@ func (s *instances) told(e api.InstanceEnded) {
 }
 
 // lost handles the loss of the conversation's instance of which another run was to be told.
-func (i *instance) lost(e api.InstanceEnded) {
+func (i *instance) lost(e instancerules.Ended) {
 	switch {
 	case !i.kept():
 	case i.member != nil:

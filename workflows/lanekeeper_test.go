@@ -24,8 +24,8 @@ type keeperLab struct {
 	*testsuite.TestWorkflowEnvironment
 
 	mu     sync.Mutex
-	taken  []api.SlotsRequest
-	holder func(ctx context.Context, r api.SlotsRequest, n int) (api.SlotsState, error)
+	taken  []lanerules.SlotsRequest
+	holder func(ctx context.Context, r lanerules.SlotsRequest, n int) (lanerules.SlotsState, error)
 }
 
 func newKeeperLab() *keeperLab {
@@ -34,7 +34,8 @@ func newKeeperLab() *keeperLab {
 	l := &keeperLab{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
 	l.RegisterWorkflowWithOptions(lanes.LaneKeeper,
 		workflow.RegisterOptions{Name: api.LaneSlotsWorkflow})
-	l.RegisterActivityWithOptions(func(ctx context.Context, r api.SlotsRequest) (api.SlotsState,
+	l.RegisterActivityWithOptions(func(ctx context.Context,
+		r lanerules.SlotsRequest) (lanerules.SlotsState,
 		error) {
 		l.mu.Lock()
 		l.taken = append(l.taken, r)
@@ -47,7 +48,7 @@ func newKeeperLab() *keeperLab {
 		}
 		// The environment does not wait for cancelled activities, and lets no time pass while an
 		// activity runs.
-		return api.SlotsState{}, activity.ErrResultPending
+		return lanerules.SlotsState{}, activity.ErrResultPending
 	}, activity.RegisterOptions{Name: api.ServeSlotsActivity})
 	l.SetTestTimeout(20 * time.Second)
 	return l
@@ -63,7 +64,7 @@ func (l *keeperLab) groups() (groups []int) {
 }
 
 // next returns the input with which the keeper continued as new.
-func (l *keeperLab) next(t *testing.T) (in api.KeeperInput) {
+func (l *keeperLab) next(t *testing.T) (in lanerules.KeeperInput) {
 	t.Helper()
 	next, ok := errors.AsType[*workflow.ContinueAsNewError](l.GetWorkflowError())
 	if !ok {
@@ -80,7 +81,7 @@ func (l *keeperLab) next(t *testing.T) (in api.KeeperInput) {
 // The keeper ends when the lane has no limit.
 func TestKeeper_OffersEveryGroup(t *testing.T) {
 	lane := api.Lane{Name: "gpu", Limit: 4, Holders: 2}
-	in := api.KeeperInput{Lane: lane, Base: "q"}
+	in := lanerules.KeeperInput{Lane: lane, Base: "q"}
 	var fence int64
 	for _, holders := range []int{3, 2} {
 		l := newKeeperLab()
@@ -134,7 +135,7 @@ func TestKeeper_KeepsItsGroupsWhenItsHistoryIsLong(t *testing.T) {
 		}
 		l.CancelWorkflow()
 	}, time.Hour)
-	l.ExecuteWorkflow(api.LaneSlotsWorkflow, api.KeeperInput{Lane: lane, Base: "q"})
+	l.ExecuteWorkflow(api.LaneSlotsWorkflow, lanerules.KeeperInput{Lane: lane, Base: "q"})
 	if err := l.GetWorkflowError(); !temporal.IsCanceledError(err) {
 		t.Errorf("the keeper ended with %v", err)
 	}
@@ -158,7 +159,7 @@ func TestKeeper_ReportsANewDivisionBeforeItReleasesTheGroups(t *testing.T) {
 		l.RegisterDelayedCallback(func() { l.SignalWorkflow(api.ConfigureLaneSignal, to) },
 			time.Duration(n+1)*time.Second)
 	}
-	l.ExecuteWorkflow(api.LaneSlotsWorkflow, api.KeeperInput{Lane: lane, Base: "q"})
+	l.ExecuteWorkflow(api.LaneSlotsWorkflow, lanerules.KeeperInput{Lane: lane, Base: "q"})
 	if l.next(t); released != 2 {
 		t.Errorf("released %d groups", released)
 	}
@@ -168,20 +169,21 @@ func TestKeeper_ReportsANewDivisionBeforeItReleasesTheGroups(t *testing.T) {
 // time, so it is larger than those of an earlier keeper of the lane.
 func TestKeeper_OffersEndedGroupsAgain(t *testing.T) {
 	l := newKeeperLab()
-	l.holder = func(_ context.Context, r api.SlotsRequest, n int) (api.SlotsState, error) {
+	l.holder = func(_ context.Context, r lanerules.SlotsRequest, n int) (lanerules.SlotsState,
+		error) {
 		switch n {
 		case 1:
-			return api.SlotsState{Fence: r.Fence + 7}, nil
+			return lanerules.SlotsState{Fence: r.Fence + 7}, nil
 		case 2:
-			return api.SlotsState{},
+			return lanerules.SlotsState{},
 				temporal.NewNonRetryableApplicationError("ended by an operator", "operator", nil)
 		}
-		return api.SlotsState{}, nil
+		return lanerules.SlotsState{}, nil
 	}
 	l.RegisterDelayedCallback(l.CancelWorkflow, time.Hour)
 	began := time.Now()
 	l.SetStartTime(began)
-	l.ExecuteWorkflow(api.LaneSlotsWorkflow, api.KeeperInput{Lane: api.Lane{Name: "serial",
+	l.ExecuteWorkflow(api.LaneSlotsWorkflow, lanerules.KeeperInput{Lane: api.Lane{Name: "serial",
 		Limit: 1, Holders: 1}, Base: "q"})
 	if err := l.GetWorkflowError(); !temporal.IsCanceledError(err) {
 		t.Errorf("a cancelled keeper ends with %v", err)

@@ -28,10 +28,10 @@ func (c queryClient) spent() (converter.EncodedValue, error) {
 	c.lab.mu.Lock()
 	defer c.lab.mu.Unlock()
 	used := c.lab.spent
-	used.Period = api.PeriodMonth
-	used.Start, _ = ledgerrules.PeriodBounds(api.PeriodMonth, time.Now())
+	used.Period = ledgerrules.Month
+	used.Start, _ = ledgerrules.PeriodBounds(ledgerrules.Month, time.Now())
 	payloads, err := converter.GetDefaultDataConverter().ToPayloads(
-		api.PrincipalUsage{Periods: []api.PeriodUsage{used}})
+		ledgerrules.PrincipalUsage{Periods: []ledgerrules.PeriodUsage{used}})
 	return client.NewValue(payloads), err
 }
 
@@ -40,7 +40,7 @@ func (c queryClient) SignalWithStartWorkflow(_ context.Context, _, _ string, use
 	_ client.StartWorkflowOptions, _ any, _ ...any) (client.WorkflowRun, error) {
 	c.lab.mu.Lock()
 	defer c.lab.mu.Unlock()
-	news, ok := used.(api.LedgerNews)
+	news, ok := used.(ledgerrules.News)
 	if !ok {
 		c.lab.t.Errorf("the ledger was told %+v", used)
 	}

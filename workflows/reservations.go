@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/workflows/ledger"
 	"go.temporal.io/sdk/workflow"
 )
@@ -47,7 +48,7 @@ const endsSize = 1 << 10
 
 // tell tells ledgers what became of calls, in one recorded step. Calls that they are not told of
 // count as running, until their window has passed.
-func (r *reservations) tell(ctx workflow.Context, ends api.ReservationEnds) {
+func (r *reservations) tell(ctx workflow.Context, ends ledgerrules.Ends) {
 	_ = r.p.sizes.Task.Record(ctx, endsSize, func() int {
 		err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, nil),
 			"ledgers of rules about time"), api.CloseReservationsActivity, ends).Get(ctx, nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/activities/ledgers"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 	"go.temporal.io/sdk/activity"
 )
@@ -18,9 +19,9 @@ type Ledgers interface {
 	// Reserve enters calls into a ledger, one after the other, and returns what rules ask about
 	// the calls before each. It tries until ctx ends.
 	Reserve(ctx context.Context, to ledgers.Ledger,
-		all ...api.LedgerRequest) ([]api.LedgerAnswer, error)
+		all ...ledgerrules.Request) ([]ledgerrules.Answer, error)
 	// Close tells ledgers what became of calls.
-	Close(ctx context.Context, s api.ReservationEnds) error
+	Close(ctx context.Context, s ledgerrules.Ends) error
 }
 
 const (
@@ -55,8 +56,8 @@ type reservations struct {
 type question struct {
 	reserved
 	index    int
-	requests map[api.LedgerScope]api.LedgerRequest
-	results  map[string]api.LedgerResult
+	requests map[api.LedgerScope]ledgerrules.Request
+	results  map[string]ledgerrules.Result
 	answered bool
 	fault    *api.Error
 }
@@ -93,7 +94,7 @@ func ledgerOf(r api.AdmissionRequest, scope api.LedgerScope) ledgers.Ledger {
 func (s *reservations) prepare(index int, tool api.Tool, f *policies.Facts,
 	sets ...*policies.Set) {
 	asks := policies.AsksOf(f, sets...)
-	q := &question{index: index, requests: map[api.LedgerScope]api.LedgerRequest{}}
+	q := &question{index: index, requests: map[api.LedgerScope]ledgerrules.Request{}}
 	q.call, q.Holder = s.request.Calls[index].ID, rand.Text()
 	for _, scope := range asks.Scopes() {
 		record, recorded := asks.Record[scope]
@@ -103,7 +104,7 @@ func (s *reservations) prepare(index int, tool api.Tool, f *policies.Facts,
 			q.requests, q.answered = nil, true
 			break
 		}
-		q.requests[scope] = api.LedgerRequest{Run: s.request.Run, Call: q.call, Tool: tool.Name,
+		q.requests[scope] = ledgerrules.Request{Run: s.request.Run, Call: q.call, Tool: tool.Name,
 			Holder: q.Holder, Record: recorded, Keep: record.Keep, Args: arguments,
 			Queries: asks.Queries[scope]}
 	}
@@ -139,7 +140,7 @@ func (s *reservations) reserve(index int, f *policies.Facts) (*api.Reservation, 
 	case !q.answered:
 		return nil, s.away
 	}
-	f.Past = func(scope api.LedgerScope, query api.LedgerQuery) api.LedgerResult {
+	f.Past = func(scope api.LedgerScope, query ledgerrules.Query) ledgerrules.Result {
 		answer, ok := q.results[string(scope)+query.Key()]
 		if !ok {
 			answer.Fault = "the question was not asked before the rule was evaluated"
@@ -156,7 +157,7 @@ func (s *reservations) reserve(index int, f *policies.Facts) (*api.Reservation, 
 func (s *reservations) ask(ctx context.Context, all []*question) {
 	all = slices.DeleteFunc(slices.Clone(all), func(q *question) bool { return q.answered })
 	for _, q := range all {
-		q.results, q.fault = map[string]api.LedgerResult{}, nil
+		q.results, q.fault = map[string]ledgerrules.Result{}, nil
 	}
 	for _, scope := range scopes {
 		if s.away == nil {
@@ -179,7 +180,7 @@ func (s *reservations) askIn(ctx context.Context, scope api.LedgerScope, all []*
 	if len(all) == 0 {
 		return
 	}
-	requests := make([]api.LedgerRequest, len(all))
+	requests := make([]ledgerrules.Request, len(all))
 	for i, q := range all {
 		requests[i] = q.requests[scope]
 	}
@@ -215,7 +216,7 @@ func (q *question) enter(scope api.LedgerScope) {
 }
 
 // take takes the answer of the ledger of a scope.
-func (q *question) take(scope api.LedgerScope, answer api.LedgerAnswer) {
+func (q *question) take(scope api.LedgerScope, answer ledgerrules.Answer) {
 	if answer.Full != "" {
 		q.fault = refusal(api.ErrPreconditionFailed, "a policy asks about earlier calls of the %s, "+
 			"and the ledger that counts them is full: %s", scope, answer.Full)
@@ -258,10 +259,10 @@ func (s *reservations) use(decisions []api.AdmissionDecision) {
 }
 
 // toTell returns the reservations that are dropped and that the ledger of a scope has.
-func (s *reservations) toTell(scope api.LedgerScope) (calls []api.ReservationEnd) {
+func (s *reservations) toTell(scope api.LedgerScope) (calls []ledgerrules.End) {
 	for _, m := range s.made {
 		if m.dropped && slices.Contains(m.Scopes, scope) && !slices.Contains(m.told, scope) {
-			calls = append(calls, api.ReservationEnd{Run: s.request.Run, Call: m.call,
+			calls = append(calls, ledgerrules.End{Run: s.request.Run, Call: m.call,
 				Holder: m.Holder, Dropped: true})
 		}
 	}
@@ -291,10 +292,10 @@ func (s *reservations) close(ctx context.Context, decisions []api.AdmissionDecis
 	}
 	s.questions = nil
 	s.use(decisions)
-	var all api.ReservationEnds
+	var all ledgerrules.Ends
 	for _, scope := range scopes {
 		if calls := s.toTell(scope); len(calls) > 0 {
-			all.Ledgers = append(all.Ledgers, api.LedgerCalls{
+			all.Ledgers = append(all.Ledgers, ledgerrules.Calls{
 				WorkflowID: ledgerOf(s.request, scope).ID, Calls: calls})
 		}
 	}

@@ -11,20 +11,21 @@ import (
 
 	"github.com/switchyard/switchyard/activities/ledgers"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
 // books is a scripted ledger.
 type books struct {
 	away    error
-	answer  func(api.LedgerRequest) api.LedgerAnswer
-	asked   []api.LedgerRequest
+	answer  func(ledgerrules.Request) ledgerrules.Answer
+	asked   []ledgerrules.Request
 	ledgers []ledgers.Ledger
-	ends    []api.ReservationEnds
+	ends    []ledgerrules.Ends
 }
 
 func (b *books) Reserve(_ context.Context, to ledgers.Ledger,
-	all ...api.LedgerRequest) (answers []api.LedgerAnswer, err error) {
+	all ...ledgerrules.Request) (answers []ledgerrules.Answer, err error) {
 	b.asked, b.ledgers = append(b.asked, all...), append(b.ledgers, to)
 	for _, r := range all {
 		answers = append(answers, b.answer(r))
@@ -32,16 +33,16 @@ func (b *books) Reserve(_ context.Context, to ledgers.Ledger,
 	return answers, b.away
 }
 
-func (b *books) Close(_ context.Context, e api.ReservationEnds) error {
+func (b *books) Close(_ context.Context, e ledgerrules.Ends) error {
 	b.ends = append(b.ends, e)
 	return nil
 }
 
 // counting answers that there were n calls.
-func counting(n int) func(api.LedgerRequest) api.LedgerAnswer {
-	return func(r api.LedgerRequest) (a api.LedgerAnswer) {
+func counting(n int) func(ledgerrules.Request) ledgerrules.Answer {
+	return func(r ledgerrules.Request) (a ledgerrules.Answer) {
 		for range r.Queries {
-			a.Results = append(a.Results, api.LedgerResult{Count: n})
+			a.Results = append(a.Results, ledgerrules.Result{Count: n})
 		}
 		return a
 	}
@@ -78,7 +79,7 @@ func TestOverTime_CallsAreReservedBeforeTheyAreChecked(t *testing.T) {
 		c.ID = fmt.Sprint("2.", i+1)
 		r.Calls = append(r.Calls, c)
 	}
-	kept.answer = func(q api.LedgerRequest) api.LedgerAnswer {
+	kept.answer = func(q ledgerrules.Request) ledgerrules.Answer {
 		return counting(map[string]int{"2.2": 1}[q.Call])(q)
 	}
 	decisions := b.admit(t, r)
@@ -195,7 +196,7 @@ func TestOverTime_DeniesWithoutALedger(t *testing.T) {
 		t.Errorf("got %+v, asked %d, ended %+v", decisions[2], len(kept.asked), kept.ends)
 	}
 	kept.away, r.Final, kept.ends = nil, false, nil
-	kept.answer = func(api.LedgerRequest) api.LedgerAnswer { return api.LedgerAnswer{Full: "it is"} }
+	kept.answer = func(ledgerrules.Request) ledgerrules.Answer { return ledgerrules.Answer{Full: "it is"} }
 	if v := b.admitAll(t, r)[0]; v.Error == nil || !strings.Contains(v.Error.Message,
 		"is full: it is") || !v.Error.Retryable || len(kept.ends) != 0 {
 		t.Errorf("got %+v, ended %+v", v, kept.ends)

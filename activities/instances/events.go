@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -172,7 +173,7 @@ func (h *hosting) adopt(ctx context.Context, _ api.HostInstanceRequest) (api.Ins
 }
 
 // endOnRequest handles the CloseInstance activity of a run that is ending or closes the instance.
-func (h *hosting) endOnRequest(_ context.Context, r api.CloseInstanceRequest) error {
+func (h *hosting) endOnRequest(_ context.Context, r instancerules.CloseRequest) error {
 	end := &ending{kind: endOver}
 	if r.OnDemand {
 		end.kind, end.why = endClosed, r.Why

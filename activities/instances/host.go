@@ -17,6 +17,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor/command"
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 	"github.com/switchyard/switchyard/internal/panics"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -34,7 +35,7 @@ type Served struct {
 	// api.CloseInstanceActivity of a run that is ending or closes the instance on demand.
 	Tool         func(context.Context, converter.EncodedValues) (api.Result, error)
 	HostInstance func(context.Context, api.HostInstanceRequest) (api.InstanceProgress, error)
-	Close        func(context.Context, api.CloseInstanceRequest) error
+	Close        func(context.Context, instancerules.CloseRequest) error
 	// Failed receives the error that stops the worker. It does not block.
 	Failed func(error)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 	"github.com/switchyard/switchyard/internal/test/activitytest"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/tool"
@@ -96,7 +97,7 @@ func TestHostInstance_IsClosedOnDemand(t *testing.T) {
 	running := h.start(h.request())
 	s := expect.Receive(t, "the instance", h.served)
 	h.add(s, 1)
-	err := s.Close(t.Context(), api.CloseInstanceRequest{OnDemand: true, Why: "closed by ada"})
+	err := s.Close(t.Context(), instancerules.CloseRequest{OnDemand: true, Why: "closed by ada"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/activities/lease"
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 )
 
 const (
@@ -32,7 +32,7 @@ func (*leaseSize) wanted(h *hosting) time.Duration {
 	heartbeat := h.spec.Execution.Heartbeat
 	after := min(4*heartbeat.Std(), maxIdleAfter)
 	if i := h.instance.Load(); i != nil && i.idle() >= after {
-		return api.IdleLease(heartbeat).Std()
+		return instancerules.IdleLease(heartbeat).Std()
 	}
 	return heartbeat.Std()
 }

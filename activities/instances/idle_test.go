@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/lease"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 	"github.com/switchyard/switchyard/internal/test/activitytest"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -108,7 +109,7 @@ func TestHostInstance_ClosesWhenTheRunAnnouncesItsEnd(t *testing.T) {
 		activity.RegisterOptions{Name: api.CloseInstanceActivity})
 	for range 2 {
 		if _, err := env.ExecuteActivity(api.CloseInstanceActivity,
-			api.CloseInstanceRequest{}); err != nil {
+			instancerules.CloseRequest{}); err != nil {
 			t.Fatal(err)
 		}
 	}

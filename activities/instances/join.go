@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/activity"
@@ -21,7 +22,7 @@ import (
 // instance of a conversation that a run uses it. If there is none, Join starts one with what the
 // last one has left. Errors are those of the server. It is not retried if the toolspec cannot be
 // fetched or the server refuses the request.
-func (host *Host) Join(ctx context.Context, r api.JoinInstanceRequest) error {
+func (host *Host) Join(ctx context.Context, r instancerules.JoinRequest) error {
 	err := host.join(ctx, r)
 	_, invalid := errors.AsType[*serviceerror.InvalidArgument](err)
 	_, denied := errors.AsType[*serviceerror.PermissionDenied](err)
@@ -31,7 +32,7 @@ func (host *Host) Join(ctx context.Context, r api.JoinInstanceRequest) error {
 	return err
 }
 
-func (host *Host) join(ctx context.Context, r api.JoinInstanceRequest) error {
+func (host *Host) join(ctx context.Context, r instancerules.JoinRequest) error {
 	id := r.Keeper
 	for ctx.Err() == nil {
 		err := host.config.Client.SignalWorkflow(ctx, id, "", api.JoinInstanceSignal, r.User)
@@ -50,7 +51,7 @@ func (host *Host) join(ctx context.Context, r api.JoinInstanceRequest) error {
 // instance whose runs have ended. Most runs leave an instance at their end; those that were
 // terminated or timed out cannot. Errors are those of the server.
 func (host *Host) FindEndedUsers(ctx context.Context,
-	users []api.InstanceUser) (ended []api.InstanceUser, err error) {
+	users []instancerules.User) (ended []instancerules.User, err error) {
 	for _, user := range users {
 		described, err := host.config.Client.DescribeWorkflowExecution(ctx, user.WorkflowID, "")
 		_, none := errors.AsType[*serviceerror.NotFound](err)
@@ -68,7 +69,7 @@ func (host *Host) FindEndedUsers(ctx context.Context,
 // does not know, only the least generation is left: numbers of generations never decrease, and each
 // second has a larger one.
 func (host *Host) left(ctx context.Context, id string,
-	r api.JoinInstanceRequest, heartbeat api.Duration) (left api.InstanceLeft, err error) {
+	r instancerules.JoinRequest, heartbeat api.Duration) (left instancerules.Left, err error) {
 	described, err := host.config.Client.DescribeWorkflowExecution(ctx, id, "")
 	if _, none := errors.AsType[*serviceerror.NotFound](err); none {
 		left.Last.Generation = int(time.Now().Unix())
@@ -86,7 +87,7 @@ func (host *Host) left(ctx context.Context, id string,
 			"operator", r.Name())
 		left.Vanished = true
 		// Its worker can still host the instance until its lease has expired.
-		lease := api.IdleLease(max(r.Heartbeat, heartbeat))
+		lease := instancerules.IdleLease(max(r.Heartbeat, heartbeat))
 		left.NotBefore = info.GetCloseTime().AsTime().Add(lease.Std())
 		left.Last = api.InstanceProgress{Used: true, Ended: left.Lost,
 			Generation: int(time.Now().Unix())}
@@ -95,7 +96,7 @@ func (host *Host) left(ctx context.Context, id string,
 }
 
 // keep starts the workflow that keeps an instance.
-func (host *Host) keep(ctx context.Context, id string, r api.JoinInstanceRequest) error {
+func (host *Host) keep(ctx context.Context, id string, r instancerules.JoinRequest) error {
 	compiled, err := host.config.Spec(ctx, r.Tool, api.Execution{Digest: r.Digest,
 		Origin: r.Origin})
 	if err != nil {
@@ -106,8 +107,8 @@ func (host *Host) keep(ctx context.Context, id string, r api.JoinInstanceRequest
 	if err != nil {
 		return err
 	}
-	in := api.InstanceInput{Host: r.HostInstanceRequest, Tool: compiled.Tool(),
-		Conversation: r.Conversation, Lost: left.Lost, Users: []api.InstanceUser{r.User}}
+	in := instancerules.KeeperInput{Host: r.HostInstanceRequest, Tool: compiled.Tool(),
+		Conversation: r.Conversation, Lost: left.Lost, Users: []instancerules.User{r.User}}
 	in.Host.Last, in.Host.Lost, in.Host.Before = left.Last, left.Vanished, left.Before
 	in.NotBefore = left.NotBefore
 	in.Tool.Instance = cmp.Or(r.Instance, in.Tool.Instance)

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -38,7 +38,7 @@ func (r runs) DescribeWorkflowExecution(_ context.Context, id,
 }
 
 func TestFindEndedUsers_NamesRunsThatCannotLeave(t *testing.T) {
-	users := []api.InstanceUser{{WorkflowID: "open", Ticket: "1"}, {WorkflowID: "ended", Ticket: "2"},
+	users := []instancerules.User{{WorkflowID: "open", Ticket: "1"}, {WorkflowID: "ended", Ticket: "2"},
 		{WorkflowID: "deleted", Ticket: "3"}}
 	server := runs{ended: map[string]bool{"open": false, "ended": true}}
 	got, err := New(Config{Client: server}).FindEndedUsers(t.Context(), users)

@@ -21,11 +21,11 @@ const countWithin = 30 * time.Second
 type Budgets struct {
 	client *Client
 	ledger Ledger
-	all    []api.PrincipalBudget
+	all    []ledgerrules.Budget
 }
 
 // BudgetsOf returns those of all budgets that are for the principal of a run.
-func (c *Client) BudgetsOf(run *api.Setup, all []api.PrincipalBudget) Budgets {
+func (c *Client) BudgetsOf(run *api.Setup, all []ledgerrules.Budget) Budgets {
 	who := run.Caller.Identity()
 	b := Budgets{client: c, ledger: Ledger{Queue: run.Queue, Scope: api.ScopePrincipalCalls,
 		Of: who, Auth: run.Caller.Auth,
@@ -62,8 +62,9 @@ func (b Budgets) Exhausted(ctx context.Context) (string, error) {
 }
 
 // used asks a ledger once for n that wait. A ledger that does not exist has added up nothing.
-func (c *Client) used(ctx context.Context, ledger string, n int) ([]api.PrincipalUsage, error) {
-	var used api.PrincipalUsage
+func (c *Client) used(ctx context.Context, ledger string, n int) ([]ledgerrules.PrincipalUsage,
+	error) {
+	var used ledgerrules.PrincipalUsage
 	value, err := c.client.QueryWorkflow(ctx, ledger, "", api.PrincipalUsageQuery)
 	if err == nil {
 		err = value.Get(&used)
@@ -71,7 +72,7 @@ func (c *Client) used(ctx context.Context, ledger string, n int) ([]api.Principa
 	if _, none := errors.AsType[*serviceerror.NotFound](err); none {
 		err = nil
 	}
-	return slices.Repeat([]api.PrincipalUsage{used}, n), err
+	return slices.Repeat([]ledgerrules.PrincipalUsage{used}, n), err
 }
 
 // Count tells the ledger what a model step used. It tries again for half a minute.
@@ -79,7 +80,7 @@ func (b Budgets) Count(ctx context.Context, used api.Usage) {
 	if len(b.all) == 0 {
 		return
 	}
-	step := api.StepUsage{Tokens: used.InputTokens + used.OutputTokens,
+	step := ledgerrules.StepUsage{Tokens: used.InputTokens + used.OutputTokens,
 		Cost: used.Cost}
 	for _, one := range b.all {
 		step.Periods = append(step.Periods, one.Period)
@@ -90,7 +91,7 @@ func (b Budgets) Count(ctx context.Context, used api.Usage) {
 	defer cancel()
 	l, release := b.client.with(b.ledger.ID)
 	defer release()
-	_, err := l.news.do(ctx, news{api.LedgerNews{Used: []api.StepUsage{step}}, &b.ledger})
+	_, err := l.news.do(ctx, news{ledgerrules.News{Used: []ledgerrules.StepUsage{step}}, &b.ledger})
 	if err != nil && activity.IsActivity(ctx) {
 		activity.GetLogger(ctx).Error("a model step is missing in the budgets of its principal",
 			"principal", b.ledger.Of, "tokens", step.Tokens, "cost", step.Cost, "error", err)

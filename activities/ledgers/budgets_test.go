@@ -28,11 +28,11 @@ func (s *server) SignalWithStartWorkflow(_ context.Context, id, _ string, told a
 }
 
 // usage is the answer to a query.
-type usage []api.PeriodUsage
+type usage []ledgerrules.PeriodUsage
 
 func (u usage) HasValue() bool { return true }
 func (u usage) Get(value any) error {
-	used, ok := value.(*api.PrincipalUsage)
+	used, ok := value.(*ledgerrules.PrincipalUsage)
 	if !ok {
 		return errors.New("the answer has another type")
 	}
@@ -43,19 +43,19 @@ func (u usage) Get(value any) error {
 var (
 	run = &api.Setup{Queue: "q", Caller: api.Caller{Type: api.CallerAgent, ID: "clerk",
 		Principal: "ada"}}
-	daily = api.PrincipalBudget{Name: "daily", Period: api.PeriodDay, Tokens: 100}
+	daily = ledgerrules.Budget{Name: "daily", Period: ledgerrules.Day, Tokens: 100}
 )
 
-func today(tokens int) []api.PeriodUsage {
-	start, _ := ledgerrules.PeriodBounds(api.PeriodDay, time.Now())
-	return []api.PeriodUsage{{Period: api.PeriodDay, Start: start, Tokens: tokens}}
+func today(tokens int) []ledgerrules.PeriodUsage {
+	start, _ := ledgerrules.PeriodBounds(ledgerrules.Day, time.Now())
+	return []ledgerrules.PeriodUsage{{Period: ledgerrules.Day, Start: start, Tokens: tokens}}
 }
 
 func TestBudgets_AreExhaustedAtTheirLimit(t *testing.T) {
-	monthly := api.PrincipalBudget{Name: "monthly", Period: api.PeriodMonth, Cost: 3}
+	monthly := ledgerrules.Budget{Name: "monthly", Period: ledgerrules.Month, Cost: 3}
 	for _, test := range []struct {
 		name    string
-		used    []api.PeriodUsage
+		used    []ledgerrules.PeriodUsage
 		refusal error
 		want    string
 	}{
@@ -68,7 +68,7 @@ func TestBudgets_AreExhaustedAtTheirLimit(t *testing.T) {
 		if test.refusal != nil {
 			s.refusals = []error{test.refusal}
 		}
-		b := ledgers.New(s).BudgetsOf(run, []api.PrincipalBudget{monthly, daily})
+		b := ledgers.New(s).BudgetsOf(run, []ledgerrules.Budget{monthly, daily})
 		got, err := b.Exhausted(t.Context())
 		if err != nil || !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
 			t.Errorf("%s: %q, %v, want %q", test.name, got, err, test.want)
@@ -79,7 +79,7 @@ func TestBudgets_AreExhaustedAtTheirLimit(t *testing.T) {
 // A step is not made while nobody can tell whether it may be made.
 func TestBudgets_FailIfTheirLedgerDoesNotAnswer(t *testing.T) {
 	s := &server{refusals: []error{errUnavailable}}
-	_, err := ledgers.New(s).BudgetsOf(run, []api.PrincipalBudget{daily}).Exhausted(t.Context())
+	_, err := ledgers.New(s).BudgetsOf(run, []ledgerrules.Budget{daily}).Exhausted(t.Context())
 	if !errors.Is(err, errUnavailable) {
 		t.Errorf("got %v", err)
 	}
@@ -89,17 +89,18 @@ func TestBudgets_FailIfTheirLedgerDoesNotAnswer(t *testing.T) {
 // also if the step's context has ended.
 func TestBudgets_CountUsage(t *testing.T) {
 	s := &server{refusals: []error{errUnavailable, errUnavailable}}
-	hourly := api.PrincipalBudget{Name: "hourly", Period: api.PeriodHour, Cost: 3}
-	weekly := api.PrincipalBudget{Name: "weekly", Period: api.PeriodWeek, Cost: 3,
+	hourly := ledgerrules.Budget{Name: "hourly", Period: ledgerrules.Hour, Cost: 3}
+	weekly := ledgerrules.Budget{Name: "weekly", Period: ledgerrules.Week, Cost: 3,
 		Principals: []string{"bob"}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	ledgers.New(s).BudgetsOf(run, []api.PrincipalBudget{hourly, daily, daily, weekly}).Count(ctx,
+	ledgers.New(s).BudgetsOf(run, []ledgerrules.Budget{hourly, daily, daily, weekly}).Count(ctx,
 		api.Usage{InputTokens: 7, OutputTokens: 5, CachedTokens: 3, Cost: 0.5})
 	if len(s.told) != 1 || s.told[0].ID == "" {
 		t.Fatalf("told %+v", s.told)
 	}
-	want := []api.StepUsage{{Periods: []api.Period{api.PeriodDay, api.PeriodHour}, Tokens: 12,
+	want := []ledgerrules.StepUsage{{Periods: []ledgerrules.Period{ledgerrules.Day,
+		ledgerrules.Hour}, Tokens: 12,
 		Cost: 0.5}}
 	if !reflect.DeepEqual(s.told[0].Used, want) || len(s.signals) != 3 {
 		t.Errorf("told %+v in %d attempts, want %+v", s.told, len(s.signals), want)
@@ -111,7 +112,7 @@ func TestBudgets_CostNothingWithoutOne(t *testing.T) {
 	s := &server{}
 	other := daily
 	other.Except = []string{"ada"}
-	b := ledgers.New(s).BudgetsOf(run, []api.PrincipalBudget{other})
+	b := ledgers.New(s).BudgetsOf(run, []ledgerrules.Budget{other})
 	got, err := b.Exhausted(t.Context())
 	b.Count(t.Context(), api.Usage{InputTokens: 7})
 	if got != "" || err != nil || len(s.signals) != 0 {

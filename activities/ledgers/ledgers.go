@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/internal/value/display"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -35,19 +36,19 @@ func New(c client.Client) *Client { return &Client{client: c, lines: map[string]
 type lines struct {
 	// users counts who uses them. Lines without users are dropped: each conversation has a ledger.
 	users int
-	asks  line[ask, api.LedgerAnswer]
+	asks  line[ask, ledgerrules.Answer]
 	news  line[news, struct{}]
-	usage line[struct{}, api.PrincipalUsage]
+	usage line[struct{}, ledgerrules.PrincipalUsage]
 }
 
 // ask is a request to enter a call, news a report to a ledger.
 type (
 	ask struct {
-		api.LedgerRequest
+		ledgerrules.Request
 		to Ledger
 	}
 	news struct {
-		api.LedgerNews
+		ledgerrules.News
 		// to is set if the ledger is started if there is none.
 		to *Ledger
 	}
@@ -67,7 +68,7 @@ func (c *Client) with(id string) (*lines, func()) {
 		}
 		l.usage.size, l.usage.once = func(struct{}) int { return 0 }, true
 		l.usage.send = func(ctx context.Context, _ string,
-			all []struct{}) ([]api.PrincipalUsage, error) {
+			all []struct{}) ([]ledgerrules.PrincipalUsage, error) {
 			return c.used(ctx, id, len(all))
 		}
 		c.lines[id] = l
@@ -103,15 +104,15 @@ func (l Ledger) options() client.StartWorkflowOptions {
 }
 
 // state returns the state of a new ledger.
-func (l Ledger) state() api.Packed[api.LedgerState] {
-	return api.Pack(api.LedgerState{Scope: l.Scope, Of: l.Of, Auth: l.Auth})
+func (l Ledger) state() api.Packed[ledgerrules.State] {
+	return api.Pack(ledgerrules.State{Scope: l.Scope, Of: l.Of, Auth: l.Auth})
 }
 
 // Reserve enters calls into a ledger, which it starts if there is none, one after the other. It
 // tries again until ctx ends. The error is that of the last attempt. A call that was entered by an
 // attempt whose answer was lost is not entered again.
 func (c *Client) Reserve(ctx context.Context, to Ledger,
-	all ...api.LedgerRequest) ([]api.LedgerAnswer, error) {
+	all ...ledgerrules.Request) ([]ledgerrules.Answer, error) {
 	asks := make([]ask, len(all))
 	for i, r := range all {
 		asks[i] = ask{r, to}
@@ -135,10 +136,10 @@ func askSize(a ask) int {
 
 // reserve sends an update. A repeated one with the same ID gets the answer of the first one.
 func (c *Client) reserve(ctx context.Context, id string,
-	all []ask) (answers []api.LedgerAnswer, err error) {
-	requests := make([]api.LedgerRequest, len(all))
+	all []ask) (answers []ledgerrules.Answer, err error) {
+	requests := make([]ledgerrules.Request, len(all))
 	for i, a := range all {
-		requests[i] = a.LedgerRequest
+		requests[i] = a.Request
 	}
 	to := all[0].to
 	handle, err := c.client.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
@@ -163,7 +164,7 @@ func newsSize(n news) int { return 200 * (1 + len(n.Ends) + len(n.Used)) }
 // that has ended has forgotten its calls; it is started again only to add up what model steps
 // used.
 func (c *Client) tell(ctx context.Context, ledger, id string, all []news) (err error) {
-	told := api.LedgerNews{ID: id}
+	told := ledgerrules.News{ID: id}
 	var to *Ledger
 	for _, n := range all {
 		told.Ends, told.Used = append(told.Ends, n.Ends...), append(told.Used, n.Used...)
@@ -185,7 +186,7 @@ func (c *Client) tell(ctx context.Context, ledger, id string, all []news) (err e
 
 // Close implements the activity api.CloseReservationsActivity: it tells ledgers what became of
 // calls. Errors are those of the server.
-func (c *Client) Close(ctx context.Context, s api.ReservationEnds) error {
+func (c *Client) Close(ctx context.Context, s ledgerrules.Ends) error {
 	bounded, cancel := context.WithTimeout(ctx, closeWithin)
 	defer cancel()
 	errs := make([]error, len(s.Ledgers))
@@ -194,7 +195,7 @@ func (c *Client) Close(ctx context.Context, s api.ReservationEnds) error {
 		all.Go(func() {
 			l, release := c.with(ends.WorkflowID)
 			defer release()
-			_, errs[i] = l.news.do(bounded, news{LedgerNews: api.LedgerNews{Ends: ends.Calls}})
+			_, errs[i] = l.news.do(bounded, news{News: ledgerrules.News{Ends: ends.Calls}})
 		})
 	}
 	all.Wait()

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/activities/ledgers"
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/testsuite"
@@ -29,9 +29,9 @@ type server struct {
 	// atOnce is how many requests one update answers; zero for all.
 	atOnce int
 	// usage answers queries.
-	usage []api.PeriodUsage
+	usage []ledgerrules.PeriodUsage
 	// told is what ledgers were told.
-	told     []api.LedgerNews
+	told     []ledgerrules.News
 	onUpdate func()
 }
 
@@ -56,7 +56,7 @@ func (s *server) NewWithStartWorkflowOperation(client.StartWorkflowOptions, any,
 
 func (s *server) UpdateWithStartWorkflow(_ context.Context,
 	o client.UpdateWithStartWorkflowOptions) (client.WorkflowUpdateHandle, error) {
-	requests, _ := o.UpdateOptions.Args[0].([]api.LedgerRequest)
+	requests, _ := o.UpdateOptions.Args[0].([]ledgerrules.Request)
 	var calls []string
 	for _, r := range requests {
 		calls = append(calls, r.Call)
@@ -85,7 +85,7 @@ func (s *server) tell(id string, told any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.signals = append(s.signals, id)
-	news, ok := told.(api.LedgerNews)
+	news, ok := told.(ledgerrules.News)
 	if !ok {
 		return errors.New("the signal has another type")
 	}
@@ -102,9 +102,9 @@ type handle struct {
 }
 
 func (h handle) Get(_ context.Context, value any) error {
-	answers, _ := value.(*[]api.LedgerAnswer)
+	answers, _ := value.(*[]ledgerrules.Answer)
 	for _, call := range h.calls {
-		*answers = append(*answers, api.LedgerAnswer{Full: call + h.full})
+		*answers = append(*answers, ledgerrules.Answer{Full: call + h.full})
 	}
 	return nil
 }
@@ -114,8 +114,8 @@ var ada = ledgers.Ledger{ID: "ada", Scope: "principal"}
 // An attempt whose answer was lost is repeated as it was, so the ledger answers it once.
 func TestReserve_RepeatsTheSameRequestUntilItIsAnswered(t *testing.T) {
 	s := &server{refusals: []error{errUnavailable, errUnavailable}, full: " is one too many"}
-	answers, err := ledgers.New(s).Reserve(t.Context(), ada, api.LedgerRequest{Call: "1.1"},
-		api.LedgerRequest{Call: "1.2"})
+	answers, err := ledgers.New(s).Reserve(t.Context(), ada, ledgerrules.Request{Call: "1.1"},
+		ledgerrules.Request{Call: "1.2"})
 	if err != nil || len(answers) != 2 || answers[1].Full != "1.2 is one too many" {
 		t.Errorf("the answers are %+v, %v", answers, err)
 	}
@@ -142,7 +142,7 @@ func TestReserve_AsksOnceForAllThatWait(t *testing.T) {
 	for i := range calls {
 		all.Go(func() {
 			call := fmt.Sprint(i)
-			answers, err := c.Reserve(t.Context(), ada, api.LedgerRequest{Call: call})
+			answers, err := c.Reserve(t.Context(), ada, ledgerrules.Request{Call: call})
 			if err != nil || len(answers) != 1 || answers[0].Full != call {
 				t.Errorf("call %s: %+v, %v", call, answers, err)
 			}
@@ -173,7 +173,7 @@ func TestReserve_LeavesOutCallsWithoutACaller(t *testing.T) {
 	c := ledgers.New(s)
 	var all sync.WaitGroup
 	reserve := func(ctx context.Context, call string) {
-		if _, err := c.Reserve(ctx, ada, api.LedgerRequest{Call: call}); (err != nil) !=
+		if _, err := c.Reserve(ctx, ada, ledgerrules.Request{Call: call}); (err != nil) !=
 			(call == "gives up") {
 			t.Errorf("%s: %v", call, err)
 		}
@@ -198,7 +198,7 @@ func TestReserve_ReturnsTheLastErrorWhenItsTimeEnds(t *testing.T) {
 			cancel()
 		}
 	}
-	_, err := ledgers.New(s).Reserve(ctx, ada, api.LedgerRequest{})
+	_, err := ledgers.New(s).Reserve(ctx, ada, ledgerrules.Request{})
 	if !errors.Is(err, errUnavailable) || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v after %d updates", err, len(s.updates))
 	}
@@ -207,10 +207,10 @@ func TestReserve_ReturnsTheLastErrorWhenItsTimeEnds(t *testing.T) {
 // A ledger that has ended gets no report. One that cannot be reached does not delay those to the
 // others, and gets its report later.
 func TestClose_TellsAllLedgers(t *testing.T) {
-	ends := api.ReservationEnds{}
+	ends := ledgerrules.Ends{}
 	for _, id := range []string{"one", "other"} {
-		ends.Ledgers = append(ends.Ledgers, api.LedgerCalls{WorkflowID: id,
-			Calls: []api.ReservationEnd{{Call: "1.1", Holder: id}}})
+		ends.Ledgers = append(ends.Ledgers, ledgerrules.Calls{WorkflowID: id,
+			Calls: []ledgerrules.End{{Call: "1.1", Holder: id}}})
 	}
 	for name, c := range map[string]struct {
 		refusals []error
@@ -241,7 +241,7 @@ func TestClose_FailsIfALedgerCannotBeTold(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := &server{refusals: slices.Repeat([]error{errUnavailable}, 100)}
-	err := ledgers.New(s).Close(ctx, api.ReservationEnds{Ledgers: []api.LedgerCalls{{WorkflowID: "a"}}})
+	err := ledgers.New(s).Close(ctx, ledgerrules.Ends{Ledgers: []ledgerrules.Calls{{WorkflowID: "a"}}})
 	if err == nil {
 		t.Error("the ledger was told")
 	}

@@ -97,7 +97,7 @@ func through[T any](ctx context.Context, q *slotQueue, in converter.EncodedValue
 		return result, executor.Refusal(ctx, q.refusal(err, in, 0), in != nil)
 	}
 	began := time.Now()
-	q.count(func(c *api.LaneCounts) { c.Acquired++; c.Running++ })
+	q.count(func(c *lanerules.Counts) { c.Acquired++; c.Running++ })
 	told := callLease{lane: q.lane(turn.key), fence: q.holder.fence}
 	if turn.waits {
 		told.waited = began.Sub(received)
@@ -123,16 +123,16 @@ func RecordWait(ctx context.Context, result *api.Result, failure *api.Error) {
 }
 
 // countRefusal returns how to count a task that did not run.
-func countRefusal(err error) func(*api.LaneCounts) {
+func countRefusal(err error) func(*lanerules.Counts) {
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok {
 		return nil
 	}
 	switch api.ErrorType(app.Type()) {
 	case api.ErrQueueFull:
-		return func(c *api.LaneCounts) { c.Rejected++ }
+		return func(c *lanerules.Counts) { c.Rejected++ }
 	case api.ErrQueueTimeout:
-		return func(c *api.LaneCounts) { c.TimedOut++ }
+		return func(c *lanerules.Counts) { c.TimedOut++ }
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func countRefusal(err error) func(*api.LaneCounts) {
 // ran ends a task that ran.
 func (q *slotQueue) ran(info activity.Info, began time.Time) {
 	now := time.Now()
-	q.end(func(c *api.LaneCounts) {
+	q.end(func(c *lanerules.Counts) {
 		c.Running--
 		c.Ended++
 		c.ExecutionMicros += now.Sub(began).Microseconds()

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/activities/lease"
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 )
 
 // lookInterval is the time between two periodic checks of a group. They send nothing unless
@@ -23,7 +23,7 @@ func (h *slotGroup) pause() time.Duration {
 	switch now := h.state(); {
 	case unanswered:
 		return h.lease.RetryInterval()
-	case now.Running > 0 || now.Waiting > 0 || now.LaneCounts != told.LaneCounts:
+	case now.Running > 0 || now.Waiting > 0 || now.Counts != told.Counts:
 		return h.lease.Interval()
 	default:
 		return h.lease.IdleInterval()
@@ -59,7 +59,7 @@ func (h *slotGroup) beat(ctx context.Context) error {
 }
 
 // tell returns the details of a heartbeat and remembers them.
-func (h *slotGroup) tell() api.SlotsState {
+func (h *slotGroup) tell() lanerules.SlotsState {
 	s := h.state()
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 )
 
 // ownedSlots are the groups that this process owns.
@@ -72,12 +72,12 @@ func (s *ownedSlots) drop(queue string, group int) {
 }
 
 // States returns the states of this process's slot groups, by lane.
-func (a *Server) States() map[string][]api.SlotsState {
+func (a *Server) States() map[string][]lanerules.SlotsState {
 	a.owned.mu.Lock()
 	holders := slices.Collect(maps.Keys(a.owned.all))
 	// a group takes its own lock before this one when it starts to serve a queue
 	a.owned.mu.Unlock()
-	states := map[string][]api.SlotsState{}
+	states := map[string][]lanerules.SlotsState{}
 	for _, h := range holders {
 		name := h.request.Lane.Name
 		states[name] = append(states[name], h.state())

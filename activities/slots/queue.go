@@ -29,7 +29,7 @@ type slotQueue struct {
 	// when one ends.
 	tasks  int
 	ended  chan struct{}
-	counts api.LaneCounts
+	counts lanerules.Counts
 }
 
 // service is one SDK worker on the queue.
@@ -215,7 +215,7 @@ func (q *slotQueue) take() {
 	q.tasks++
 }
 
-func (q *slotQueue) end(count func(*api.LaneCounts)) {
+func (q *slotQueue) end(count func(*lanerules.Counts)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if count != nil {
@@ -226,14 +226,14 @@ func (q *slotQueue) end(count func(*api.LaneCounts)) {
 	q.ended = make(chan struct{})
 }
 
-func (q *slotQueue) count(count func(*api.LaneCounts)) {
+func (q *slotQueue) count(count func(*lanerules.Counts)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	count(&q.counts)
 }
 
 // addTo adds the queue's counts to c.
-func (q *slotQueue) addTo(c *api.LaneCounts) {
+func (q *slotQueue) addTo(c *lanerules.Counts) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	c.Add(q.counts)

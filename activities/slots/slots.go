@@ -73,16 +73,17 @@ const (
 //
 // It completes with its SlotsState when the group is no longer needed. Every failure leads to
 // another attempt, on any worker.
-func (a *Server) Serve(ctx context.Context, r api.SlotsRequest) (api.SlotsState, error) {
+func (a *Server) Serve(ctx context.Context, r lanerules.SlotsRequest) (lanerules.SlotsState,
+	error) {
 	info := activity.GetInfo(ctx)
 	h := &slotGroup{Server: a, request: r, log: activity.GetLogger(ctx), since: time.Now(),
 		namespace: info.Namespace, queue: info.TaskQueue,
 		failed: make(chan error, 1)}
 	if a.config.ServeQueue == nil {
-		return api.SlotsState{}, errors.New("this worker serves no lanes with a limit")
+		return lanerules.SlotsState{}, errors.New("this worker serves no lanes with a limit")
 	}
 	if a.owned.declines(h.queue, r.Group, h.since) {
-		return api.SlotsState{}, released(releaseShared, declinedWait)
+		return lanerules.SlotsState{}, released(releaseShared, declinedWait)
 	}
 	h.restore(ctx, int64(info.Attempt))
 	h.configure()
@@ -92,7 +93,7 @@ func (a *Server) Serve(ctx context.Context, r api.SlotsRequest) (api.SlotsState,
 		if errors.Is(err, lease.ErrHostCancelled) {
 			return h.state(), nil
 		}
-		return api.SlotsState{}, fmt.Errorf("the first heartbeat did not arrive: %w", err)
+		return lanerules.SlotsState{}, fmt.Errorf("the first heartbeat did not arrive: %w", err)
 	}
 	a.owned.add(h)
 	defer a.owned.remove(h)
@@ -104,7 +105,7 @@ func (a *Server) Serve(ctx context.Context, r api.SlotsRequest) (api.SlotsState,
 // slotGroup is one execution of Serve.
 type slotGroup struct {
 	*Server
-	request api.SlotsRequest
+	request lanerules.SlotsRequest
 	log     lease.Logger
 	lease   *lease.Lease
 	since   time.Time
@@ -125,14 +126,14 @@ type slotGroup struct {
 	// queues are the served task queues.
 	queues []*slotQueue
 	// counts are those of earlier holders.
-	counts api.LaneCounts
+	counts lanerules.Counts
 	// told is the state in the last heartbeat.
-	told api.SlotsState
+	told lanerules.SlotsState
 }
 
 // restore takes over the state that the previous holder recorded.
 func (h *slotGroup) restore(ctx context.Context, attempt int64) {
-	var last api.SlotsState
+	var last lanerules.SlotsState
 	if activity.HasHeartbeatDetails(ctx) {
 		if err := activity.GetHeartbeatDetails(ctx, &last); err != nil {
 			h.log.Warn("what the holder before counted cannot be read", append(h.fields(), "error",
@@ -141,7 +142,7 @@ func (h *slotGroup) restore(ctx context.Context, attempt int64) {
 	}
 	// An operator's reset restarts the attempt count; only the heartbeats keep the fencing number.
 	h.fence = max(h.request.Fence+attempt, last.Fence+1)
-	h.counts = last.LaneCounts
+	h.counts = last.Counts
 	h.counts.Running, h.counts.Waiting, h.counts.Keys = 0, 0, 0
 }
 
@@ -174,13 +175,13 @@ func (h *slotGroup) share(lane api.Lane) int {
 }
 
 // state returns the details of heartbeats.
-func (h *slotGroup) state() api.SlotsState {
+func (h *slotGroup) state() lanerules.SlotsState {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := api.SlotsState{Fence: h.fence, Since: h.since.UnixMilli(), Slots: h.share(h.lane),
-		LaneCounts: h.counts}
+	s := lanerules.SlotsState{Fence: h.fence, Since: h.since.UnixMilli(), Slots: h.share(h.lane),
+		Counts: h.counts}
 	for _, q := range h.queues {
-		q.addTo(&s.LaneCounts)
+		q.addTo(&s.Counts)
 	}
 	return s
 }
@@ -240,7 +241,7 @@ func (h *slotGroup) serve() {
 }
 
 // finish stops serving the lane, and reports when no call runs that another holder's could overlap.
-func (h *slotGroup) finish(ctx context.Context, why release) (api.SlotsState, error) {
+func (h *slotGroup) finish(ctx context.Context, why release) (lanerules.SlotsState, error) {
 	if why == releaseLost {
 		h.lease.GiveUp(lease.ErrOver)
 	}

@@ -86,7 +86,7 @@ func newSlotsProcess(t *testing.T) *slotsProcess {
 func (p *slotsProcess) hostInstance(t *testing.T, lane api.Lane, timeout time.Duration) *slotGroup {
 	t.Helper()
 	lane.Name, lane.Holders = "lane", 1
-	h := &slotGroup{Server: p.Server, request: api.SlotsRequest{Lane: lane, Base: "q"},
+	h := &slotGroup{Server: p.Server, request: lanerules.SlotsRequest{Lane: lane, Base: "q"},
 		log: quietLog{}, since: time.Now(),
 		failed: make(chan error, 1)}
 	h.configure()
@@ -159,7 +159,7 @@ func TestSlots_LostDuringACallEndTheProcess(t *testing.T) {
 	h := p.hostInstance(t, api.Lane{Limit: 1}, 2*time.Second)
 	q := p.served(t, h)
 	q.take()
-	q.count(func(c *api.LaneCounts) { c.Running++ })
+	q.count(func(c *lanerules.Counts) { c.Running++ })
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)

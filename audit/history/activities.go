@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/internal/core/queues"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -21,7 +22,7 @@ type activityKind interface {
 	scheduled(*historypb.HistoryEvent, *activity) (*activity, error)
 	completed(*historypb.HistoryEvent, *activity, *commonpb.Payloads) error
 	// failed reads an activity that failed, timed out or was cancelled.
-	failed(*historypb.HistoryEvent, *activity, api.ActivityFailure)
+	failed(*historypb.HistoryEvent, *activity, failures.ActivityFailure)
 }
 
 // activity is a call, a model step or a hook of the run that is scheduled and not over.
@@ -168,7 +169,7 @@ func (as *activities) completed(e *historypb.HistoryEvent) error {
 }
 
 // end ends an activity that gave no result.
-func (as *activities) end(e *historypb.HistoryEvent, scheduled int64, f api.ActivityFailure) {
+func (as *activities) end(e *historypb.HistoryEvent, scheduled int64, f failures.ActivityFailure) {
 	if a := as.take(scheduled, pb.TimeOf(e.GetEventTime())); a != nil {
 		a.kind.failed(e, a, f)
 	}
@@ -180,7 +181,7 @@ func (as *activities) cancelRequested(e *historypb.HistoryEvent) error {
 	scheduled := e.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()
 	if a := as.open[scheduled]; a != nil &&
 		as.run.tools[a.record.Tool].Dispatch == api.DispatchQuestion {
-		as.end(e, scheduled, api.ActivityFailure{Cancelled: true})
+		as.end(e, scheduled, failures.ActivityFailure{Cancelled: true})
 	}
 	return nil
 }
@@ -241,7 +242,7 @@ func (loadedConversation) scheduled(_ *historypb.HistoryEvent, a *activity) (*ac
 	return a, nil
 }
 
-func (loadedConversation) failed(*historypb.HistoryEvent, *activity, api.ActivityFailure) {}
+func (loadedConversation) failed(*historypb.HistoryEvent, *activity, failures.ActivityFailure) {}
 
 // completed reads which run the current one continues. The messages are large and not needed.
 func (lc loadedConversation) completed(

@@ -66,7 +66,7 @@ func (c *calls) completed(e *historypb.HistoryEvent, a *activity, result *common
 	return nil
 }
 
-func (c *calls) failed(e *historypb.HistoryEvent, a *activity, f api.ActivityFailure) {
+func (c *calls) failed(e *historypb.HistoryEvent, a *activity, f failures.ActivityFailure) {
 	fault := c.callError(a.record.Tool, a.route, f)
 	a.task = failures.RemoteTask(f, fault, a.task)
 	a.acted = a.acted || failures.MayActBefore(c.run.tools[a.record.Tool], fault, a.task)
@@ -171,7 +171,7 @@ func (c *calls) endOne(e *historypb.HistoryEvent, r api.Record) {
 
 // callError returns why a call failed. A call that was cancelled because its instance failed has
 // the error of the instance.
-func (c *calls) callError(tool string, route api.Route, f api.ActivityFailure) *api.Error {
+func (c *calls) callError(tool string, route api.Route, f failures.ActivityFailure) *api.Error {
 	if fault := c.run.hosts.fault(tool); fault != nil && f.Cancelled {
 		return fault
 	}

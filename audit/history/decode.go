@@ -1,21 +1,22 @@
 package history
 
 import (
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	commonpb "go.temporal.io/api/common/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 )
 
 // activityFailure returns the failure of an activity as workflows read it from the error of the
 // SDK.
-func activityFailure(f *failurepb.Failure) api.ActivityFailure {
+func activityFailure(f *failurepb.Failure) failures.ActivityFailure {
 	cause := pb.FindCause(f, func(f *failurepb.Failure) bool {
 		return f.GetTimeoutFailureInfo() != nil
 	})
 	if cause != nil {
 		info := cause.GetTimeoutFailureInfo()
-		failure := api.ActivityFailure{Timeout: api.TimeoutKind(info.GetTimeoutType().String())}
+		kind := failures.TimeoutKind(info.GetTimeoutType().String())
+		failure := failures.ActivityFailure{Timeout: kind}
 		if details := info.GetLastHeartbeatDetails(); details != nil {
 			failure.LastHeartbeat = func(v any) error { return pb.Decode(details, v) }
 		}
@@ -29,17 +30,17 @@ func activityFailure(f *failurepb.Failure) api.ActivityFailure {
 	}
 	app := pb.FindCause(f, pb.IsApplication)
 	if app == nil {
-		return api.ActivityFailure{Message: f.GetMessage()}
+		return failures.ActivityFailure{Message: f.GetMessage()}
 	}
 	info := app.GetApplicationFailureInfo()
-	return api.ActivityFailure{Type: info.GetType(), Message: app.GetMessage(),
+	return failures.ActivityFailure{Type: info.GetType(), Message: app.GetMessage(),
 		Details: func(v any) error { return pb.Decode(info.GetDetails(), v) },
 		Left:    func(v any) error { return pb.DecodeAt(info.GetDetails(), 1, v) }}
 }
 
 // cancelledBy returns the failure of a cancelled activity with the details that its worker
 // reported.
-func cancelledBy(details *commonpb.Payloads) api.ActivityFailure {
-	return api.ActivityFailure{Cancelled: true,
+func cancelledBy(details *commonpb.Payloads) failures.ActivityFailure {
+	return failures.ActivityFailure{Cancelled: true,
 		Details: func(v any) error { return pb.Decode(details, v) }}
 }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -33,7 +34,7 @@ func (h *hooks) completed(e *historypb.HistoryEvent, a *activity, result *common
 	return nil
 }
 
-func (h *hooks) failed(e *historypb.HistoryEvent, a *activity, f api.ActivityFailure) {
+func (h *hooks) failed(e *historypb.HistoryEvent, a *activity, f failures.ActivityFailure) {
 	a.hook.Outcome, a.hook.Reason = api.HookFailed, f.Message
 	switch {
 	case f.Timeout != "":

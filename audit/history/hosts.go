@@ -5,6 +5,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -21,7 +22,7 @@ type hosts struct {
 
 // hostEnd is how an instance ended.
 type hostEnd struct {
-	failure api.ActivityFailure
+	failure failures.ActivityFailure
 	// lost is why the instance was lost; empty if it could not be created.
 	lost string
 	// fixed is why an instance of the conversation could not be created; nil for other instances.
@@ -66,7 +67,7 @@ func (h *hosts) scheduled(e *historypb.HistoryEvent, a *activity) (*activity, er
 func (*hosts) completed(*historypb.HistoryEvent, *activity, *commonpb.Payloads) error { return nil }
 
 // failed keeps why an instance failed. Calls of an instance that is recreated keep waiting.
-func (h *hosts) failed(_ *historypb.HistoryEvent, a *activity, f api.ActivityFailure) {
+func (h *hosts) failed(_ *historypb.HistoryEvent, a *activity, f failures.ActivityFailure) {
 	t := h.run.tools[a.host]
 	if failures.HostNeverStarted(f) && !a.adopts {
 		return
@@ -82,7 +83,7 @@ type joins struct{ *hosts }
 
 // scheduled reads that the run asks for the use of an instance.
 func (j joins) scheduled(e *historypb.HistoryEvent, a *activity) (*activity, error) {
-	var request api.JoinInstanceRequest
+	var request instancerules.JoinRequest
 	input := e.GetActivityTaskScheduledEventAttributes().GetInput()
 	if err := j.run.decodeEvent(e, "instance request", input, &request); err != nil {
 		return nil, err
@@ -94,7 +95,7 @@ func (j joins) scheduled(e *historypb.HistoryEvent, a *activity) (*activity, err
 }
 
 // failed keeps why the run could not use the instance.
-func (j joins) failed(_ *historypb.HistoryEvent, a *activity, f api.ActivityFailure) {
+func (j joins) failed(_ *historypb.HistoryEvent, a *activity, f failures.ActivityFailure) {
 	if t := j.run.tools[a.host]; !f.Cancelled {
 		name := cmp.Or(t.Instance, a.host)
 		j.ends[name] = hostEnd{fixed: failures.JoinError(f, t, name)}
@@ -103,7 +104,7 @@ func (j joins) failed(_ *historypb.HistoryEvent, a *activity, f api.ActivityFail
 
 // ended reads what the run was told of an instance of its conversation.
 func (h *hosts) ended(e *historypb.HistoryEvent) error {
-	var ended api.InstanceEnded
+	var ended instancerules.Ended
 	input := e.GetWorkflowExecutionSignaledEventAttributes().GetInput()
 	if err := h.run.decodeEvent(e, "end of an instance", input, &ended); err != nil {
 		return err
@@ -120,7 +121,7 @@ func (h *hosts) ended(e *historypb.HistoryEvent) error {
 }
 
 // loses reports whether the run lost an instance of whose loss another run was to be told.
-func (h *hosts) loses(ended api.InstanceEnded) bool {
+func (h *hosts) loses(ended instancerules.Ended) bool {
 	for _, t := range h.run.tools {
 		if failures.EndsTool(ended, t) {
 			return true

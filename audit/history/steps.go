@@ -6,6 +6,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -78,7 +79,7 @@ func (s *steps) completed(e *historypb.HistoryEvent, a *activity, result *common
 func (s *steps) failed(
 	_ *historypb.HistoryEvent,
 	a *activity,
-	f api.ActivityFailure,
+	f failures.ActivityFailure,
 ) {
 	s.fail(a, f)
 }
@@ -110,7 +111,7 @@ func (s *steps) complete(e *historypb.HistoryEvent, a *activity, response api.Mo
 }
 
 // fail keeps a model step that failed for good, for the next step or the end of the run.
-func (s *steps) fail(a *activity, f api.ActivityFailure) {
+func (s *steps) fail(a *activity, f failures.ActivityFailure) {
 	kind := f.Type
 	if f.Timeout != "" {
 		kind = string(api.ErrTimeout)

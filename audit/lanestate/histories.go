@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/internal/pb"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -47,7 +48,7 @@ func (k *keeperHistory) read(
 	k.groups = map[string]int{}
 	err := events(ctx, c, info.GetExecution(), func(e *historypb.HistoryEvent) error {
 		if a := e.GetWorkflowExecutionStartedEventAttributes(); a != nil {
-			var in api.KeeperInput
+			var in lanerules.KeeperInput
 			err := pb.Decode(a.GetInput(), &in)
 			k.lane = in.Lane
 			return err
@@ -62,7 +63,7 @@ func (k *keeperHistory) read(
 		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().
 			GetName() ==
 			api.ServeSlotsActivity {
-			var request api.SlotsRequest
+			var request lanerules.SlotsRequest
 			err := pb.Decode(a.GetInput(), &request)
 			k.groups[a.GetActivityId()] = request.Group
 			return err

@@ -28,7 +28,7 @@ type State struct {
 	// Holders are the groups of the slots or keys.
 	Holders []Holder
 	// Counts are the sums over the holders.
-	Counts api.LaneCounts
+	Counts lanerules.Counts
 	// Queued is the approximate number of calls that wait at the server. Cancelled calls count
 	// until a worker would receive them.
 	Queued int64
@@ -61,7 +61,7 @@ type Holder struct {
 	Seen time.Time `json:"seen,omitzero"`
 	// Failure is why the previous worker lost or returned the group.
 	Failure string `json:"failure,omitempty"`
-	api.SlotsState
+	lanerules.SlotsState
 }
 
 // Reader reads the states of lanes repeatedly. It caches what cannot have changed. It is not safe
@@ -196,7 +196,7 @@ func (r *Reader) readKeeper(ctx context.Context, known *knownLane, s *State) err
 		h := holder(a)
 		h.Group = known.keeper.groups[a.GetActivityId()]
 		s.Holders = append(s.Holders, h)
-		s.Counts.Add(h.LaneCounts)
+		s.Counts.Add(h.Counts)
 	}
 	slices.SortFunc(s.Holders, func(a, b Holder) int { return a.Group - b.Group })
 	return nil
@@ -226,7 +226,7 @@ func holder(a *workflowpb.PendingActivityInfo) Holder {
 	h.Served = a.GetState() != enumspb.PENDING_ACTIVITY_STATE_SCHEDULED &&
 		a.GetState() != enumspb.PENDING_ACTIVITY_STATE_PAUSED
 	if pb.Decode(a.GetHeartbeatDetails(), &h.SlotsState) != nil {
-		h.SlotsState = api.SlotsState{} // no heartbeat yet
+		h.SlotsState = lanerules.SlotsState{} // no heartbeat yet
 	}
 	if !h.Served {
 		h.Running, h.Waiting, h.Keys, h.Slots = 0, 0, 0, 0

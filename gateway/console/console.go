@@ -16,6 +16,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/routes"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -58,7 +59,7 @@ type Config struct {
 	// request pass: it bounds forms, reads them and checks their token.
 	Principal func(*http.Request) Principal
 	// Workers asks the workers for their tools; default none are shown.
-	Workers func(context.Context) (api.CatalogReport, error)
+	Workers func(context.Context) (workerreport.Report, error)
 	// TaskQueue is that of the workers whose lanes are shown; default api.DefaultTaskQueue.
 	TaskQueue string
 	// TemporalUI is the address of the Temporal UI; empty for no links to it.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 )
 
 const (
@@ -19,16 +19,16 @@ const (
 
 // workersView is what the workers have, as they last said.
 type workersView struct {
-	Workers []api.WorkerCatalog
+	Workers []workerreport.Catalog
 	// Asked is when they answered. Failed says that they could not be asked since.
 	Asked  time.Time
 	Failed bool
-	report api.CatalogReport
+	report workerreport.Report
 }
 
 // workerTools asks the workers for their tools, once for all browsers, while anybody looks.
 type workerTools struct {
-	ask    func(context.Context) (api.CatalogReport, error)
+	ask    func(context.Context) (workerreport.Report, error)
 	mu     sync.Mutex
 	last   workersView
 	tried  time.Time
@@ -65,7 +65,7 @@ func (w *workerTools) current(ctx context.Context) workersView {
 func (w *workerTools) refresh(done chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
 	defer cancel()
-	report, err := contained(ctx, func() (api.CatalogReport, error) { return w.ask(ctx) })
+	report, err := contained(ctx, func() (workerreport.Report, error) { return w.ask(ctx) })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asking, w.tried = nil, time.Now()
@@ -92,7 +92,7 @@ func (v workersView) of(name, digest string) (found []foundTool) {
 			continue // it did not answer, or has too many tools to list
 		}
 		one := foundTool{Missing: true}
-		if i, has := slices.BinarySearchFunc(tools, name, func(t api.ToolVersion,
+		if i, has := slices.BinarySearchFunc(tools, name, func(t workerreport.ToolVersion,
 			name string) int {
 			return strings.Compare(t.Name, name)
 		}); has {

@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 )
 
 // askedConsole returns a console that asks workers for their tools by a function.
-func askedConsole(t *testing.T, ask func(context.Context) (api.CatalogReport, error)) *Console {
+func askedConsole(t *testing.T, ask func(context.Context) (workerreport.Report, error)) *Console {
 	t.Helper()
 	catalog := consoleOf(t, waitingRun(), approver).config.Catalog
 	c := newConsole(Config{Catalog: catalog, Workers: ask,
@@ -24,24 +25,24 @@ func askedConsole(t *testing.T, ask func(context.Context) (api.CatalogReport, er
 }
 
 // reported returns a report of workers by their name and the version of refund; empty for none.
-func reported(t *testing.T, digest string, workers ...[2]string) api.CatalogReport {
+func reported(t *testing.T, digest string, workers ...[2]string) workerreport.Report {
 	t.Helper()
-	r := api.CatalogReport{Catalogs: map[string]json.RawMessage{}}
+	r := workerreport.Report{Catalogs: map[string]json.RawMessage{}}
 	for _, w := range workers {
-		tools := []api.ToolVersion{{Name: "lookup", Version: "1.0.0", Digest: "l"}}
+		tools := []workerreport.ToolVersion{{Name: "lookup", Version: "1.0.0", Digest: "l"}}
 		if w[1] != "" {
 			d := "another"
 			if w[1] == "1.0.0" {
 				d = digest
 			}
-			tools = append(tools, api.ToolVersion{Name: "refund", Version: w[1], Digest: d})
+			tools = append(tools, workerreport.ToolVersion{Name: "refund", Version: w[1], Digest: d})
 		}
 		data, err := json.Marshal(api.Pack(tools))
 		if err != nil {
 			t.Fatal(err)
 		}
 		r.Catalogs["of "+w[0]] = data
-		r.Workers = append(r.Workers, api.WorkerCatalog{Worker: w[0], Digest: "of " + w[0],
+		r.Workers = append(r.Workers, workerreport.Catalog{Worker: w[0], Digest: "of " + w[0],
 			Tools: len(tools), Lanes: []string{"general"}, Loaded: asked})
 	}
 	return r
@@ -53,14 +54,14 @@ func TestTools_ShowVersionsOnWorkers(t *testing.T) {
 	var asks atomic.Int32
 	var away atomic.Bool
 	digest := ""
-	c := askedConsole(t, func(context.Context) (api.CatalogReport, error) {
+	c := askedConsole(t, func(context.Context) (workerreport.Report, error) {
 		asks.Add(1)
 		if away.Load() {
-			return api.CatalogReport{}, errors.New("no worker answers")
+			return workerreport.Report{}, errors.New("no worker answers")
 		}
 		r := reported(t, digest, [2]string{"1@a", "1.0.0"}, [2]string{"2@b", "1.0.0"},
 			[2]string{"3@<c>", "2.0.0"}, [2]string{"4@d", ""})
-		r.Workers = append(r.Workers, api.WorkerCatalog{Worker: "5@e", Failure: "timed out"})
+		r.Workers = append(r.Workers, workerreport.Catalog{Worker: "5@e", Failure: "timed out"})
 		return r, nil
 	})
 	refund, _ := c.config.Catalog().Get("refund")
@@ -86,8 +87,8 @@ func TestTools_ShowVersionsOnWorkers(t *testing.T) {
 		"They do not answer now.") || !strings.Contains(page, "same on 2 workers") {
 		t.Errorf("without an answer: %s", page)
 	}
-	nobody := askedConsole(t, func(context.Context) (api.CatalogReport, error) {
-		return api.CatalogReport{}, errors.New("no worker answers")
+	nobody := askedConsole(t, func(context.Context) (workerreport.Report, error) {
+		return workerreport.Report{}, errors.New("no worker answers")
 	})
 	if page := get(nobody, "/console/tools").Body.String(); !strings.Contains(page,
 		"No worker has answered.") || strings.Contains(page, "on workers") {

@@ -18,7 +18,7 @@ func ForkID(source string) string { return api.ForkPrefix(source) + RandomHex(4)
 // cancelled.
 //
 // Errors: those of Start, and *api.Error of type validation_error if the state is too large.
-func (n *Namespace) StartFork(ctx context.Context, r *Request, state api.ForkState) (Started,
+func (n *Namespace) StartFork(ctx context.Context, r *Request, state codec.ForkState) (Started,
 	error) {
 	parts, err := codec.EncodeFork(state)
 	if err != nil {
@@ -28,7 +28,7 @@ func (n *Namespace) StartFork(ctx context.Context, r *Request, state api.ForkSta
 	started, err := n.Start(ctx, r, nil)
 	for i := 1; i < len(parts) && err == nil; i++ {
 		err = n.Client.SignalWorkflow(ctx, r.ID, started.RunID, api.ForkSignal,
-			api.ForkPart{Index: i, Data: parts[i]})
+			codec.ForkPart{Index: i, Data: parts[i]})
 		if err != nil {
 			ctx := context.WithoutCancel(ctx)
 			err = errors.Join(fmt.Errorf("send part %d of %d of the conversation: %w", i+1,

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
@@ -30,7 +31,7 @@ type workerTools struct {
 
 // listedWorker describes the tools of one worker.
 type listedWorker struct {
-	api.WorkerCatalog
+	workerreport.Catalog
 	// Uncompared is set if the worker's individual tools are unknown.
 	Uncompared bool `json:"uncompared,omitempty"`
 }
@@ -68,7 +69,7 @@ func listWorkerTools(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, que
 		if err != nil {
 			return err
 		}
-		report, err := cli.AskWorkers(ctx, c, queue, api.CatalogRequest{Workers: workers})
+		report, err := cli.AskWorkers(ctx, c, queue, workerreport.Request{Workers: workers})
 		if silent, ok := errors.AsType[*cli.NoAnswerError](err); ok {
 			return cli.Errorf(cli.ExitFailed, "%w\nStart one: %s", silent,
 				a.Connection.Invocation().WorkerCommand(queue, api.LaneGeneral))
@@ -92,7 +93,7 @@ const maxFolderError = 300
 
 // compareTools finds the tools that differ between workers, and from the folder if it has no
 // faults.
-func compareTools(c *specfiles.Flags, report api.CatalogReport,
+func compareTools(c *specfiles.Flags, report workerreport.Report,
 	wrong toolspecs.Faults) (workerTools, error) {
 	found := workerTools{Workers: []listedWorker{}, Differences: []toolDifference{}}
 	owners, err := found.take(report)
@@ -118,7 +119,7 @@ func compareTools(c *specfiles.Flags, report api.CatalogReport,
 }
 
 // take adds the workers of a report and returns those whose tools are known.
-func (h *workerTools) take(report api.CatalogReport) ([]owner, error) {
+func (h *workerTools) take(report workerreport.Report) ([]owner, error) {
 	var owners []owner
 	for _, w := range report.Workers {
 		tools, err := report.ToolVersions(w.Digest)
@@ -126,7 +127,7 @@ func (h *workerTools) take(report api.CatalogReport) ([]owner, error) {
 			return nil, err
 		}
 		known := len(tools) == w.Tools
-		h.Workers = append(h.Workers, listedWorker{WorkerCatalog: w, Uncompared: !known})
+		h.Workers = append(h.Workers, listedWorker{Catalog: w, Uncompared: !known})
 		if w.Failure == "" && known {
 			owners = append(owners, ownerOf(w.Worker, tools))
 		}
@@ -135,7 +136,7 @@ func (h *workerTools) take(report api.CatalogReport) ([]owner, error) {
 }
 
 // modeOf returns the workers' mode. Workers in different modes differ in all tools anyway.
-func modeOf(report api.CatalogReport) (mode api.Mode) {
+func modeOf(report workerreport.Report) (mode api.Mode) {
 	for _, w := range report.Workers {
 		mode = cmp.Or(mode, w.Mode)
 	}
@@ -145,11 +146,11 @@ func modeOf(report api.CatalogReport) (mode api.Mode) {
 // owner is a worker, or the folder if the name is empty, with its tools by name.
 type owner struct {
 	worker string
-	tools  map[string]api.ToolVersion
+	tools  map[string]workerreport.ToolVersion
 }
 
-func ownerOf(worker string, tools []api.ToolVersion) owner {
-	o := owner{worker: worker, tools: map[string]api.ToolVersion{}}
+func ownerOf(worker string, tools []workerreport.ToolVersion) owner {
+	o := owner{worker: worker, tools: map[string]workerreport.ToolVersion{}}
 	for _, t := range tools {
 		o.tools[t.Name] = t
 	}
@@ -166,10 +167,10 @@ func namesOf(owners []owner) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-func versionsOf(catalog *toolspecs.Catalog) []api.ToolVersion {
-	var tools []api.ToolVersion
+func versionsOf(catalog *toolspecs.Catalog) []workerreport.ToolVersion {
+	var tools []workerreport.ToolVersion
 	for _, t := range catalog.All() {
-		tools = append(tools, api.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version,
+		tools = append(tools, workerreport.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version,
 			Digest: t.Digest})
 	}
 	return tools

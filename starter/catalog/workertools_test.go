@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -19,20 +20,20 @@ const greetSpec = "name: greet\nversion: 2.0.0\ndescription: Greets.\nentry: {ty
 
 // reportOf returns a report of workers with tools, given as name@version. A worker without tools
 // did not answer.
-func reportOf(t *testing.T, workers map[string]string, order ...string) api.CatalogReport {
+func reportOf(t *testing.T, workers map[string]string, order ...string) workerreport.Report {
 	t.Helper()
-	r := api.CatalogReport{Catalogs: map[string]json.RawMessage{}}
+	r := workerreport.Report{Catalogs: map[string]json.RawMessage{}}
 	for _, worker := range order {
-		w := api.WorkerCatalog{Worker: worker, Digest: workers[worker]}
+		w := workerreport.Catalog{Worker: worker, Digest: workers[worker]}
 		if w.Digest == "" {
 			w.Failure = "it did not answer"
 			r.Workers = append(r.Workers, w)
 			continue
 		}
-		var tools []api.ToolVersion
+		var tools []workerreport.ToolVersion
 		for tool := range strings.FieldsSeq(workers[worker]) {
 			name, version, _ := strings.Cut(tool, "@")
-			tools = append(tools, api.ToolVersion{Name: name, Version: version,
+			tools = append(tools, workerreport.ToolVersion{Name: name, Version: version,
 				Digest: "digest of " + tool})
 		}
 		data, err := json.Marshal(tools)
@@ -62,7 +63,7 @@ func TestToolsOfWorkers_DifferencesAreFound(t *testing.T) {
 		"1@a", "2@b", "3@c", "4@d")
 	report.Workers[1].Error = "wrong.yaml:1:1: it is wrong"
 	report.Workers[1].Mode = api.ModeLenient
-	report.Workers = append(report.Workers, api.WorkerCatalog{Worker: "5@e", Digest: "left out",
+	report.Workers = append(report.Workers, workerreport.Catalog{Worker: "5@e", Digest: "left out",
 		Tools: 9})
 	found, err := compareTools((&specfiles.Flags{}), report, nil)
 	if err != nil {
@@ -115,7 +116,7 @@ func TestToolsOfWorkers_DifferencesAreFound(t *testing.T) {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
 	if _, err := compareTools((&specfiles.Flags{}),
-		api.CatalogReport{Workers: []api.WorkerCatalog{{Digest: "x"}},
+		workerreport.Report{Workers: []workerreport.Catalog{{Digest: "x"}},
 			Catalogs: map[string]json.RawMessage{"x": []byte("{")}}, nil); err == nil {
 		t.Error("a catalog that cannot be read was read")
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard/gateway/console/static"
 	"github.com/switchyard/switchyard/gateway/login"
 	"github.com/switchyard/switchyard/internal/buildinfo"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"go.temporal.io/sdk/client"
 )
@@ -67,15 +68,15 @@ func (o *options) people(a *cli.App, s served, guard *access.Access) (*pages, er
 }
 
 // workers returns a function that asks the workers for their tools.
-func (o *options) workers(a *cli.App, c client.Client) func(context.Context) (api.CatalogReport,
+func (o *options) workers(a *cli.App, c client.Client) func(context.Context) (workerreport.Report,
 	error) {
-	return func(ctx context.Context) (api.CatalogReport, error) {
+	return func(ctx context.Context) (workerreport.Report, error) {
 		names, err := cli.WorkersOf(ctx, c, a.Connection.Invocation(),
 			a.Connection.ResolvedNamespace, o.queue, []string{api.LaneGeneral})
 		if err != nil {
-			return api.CatalogReport{}, err
+			return workerreport.Report{}, err
 		}
-		return cli.AskWorkers(ctx, c, o.queue, api.CatalogRequest{Workers: names})
+		return cli.AskWorkers(ctx, c, o.queue, workerreport.Request{Workers: names})
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/starter/internal/cli"
@@ -28,7 +27,7 @@ that file. Workers have to run, because their ledgers answer.`,
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
-				var all []api.PrincipalUsage
+				var all []ledgerrules.PrincipalUsage
 				for used, err := range audit.Principals(ctx, c) {
 					if err != nil {
 						return err
@@ -41,13 +40,14 @@ that file. Workers have to run, because their ledgers answer.`,
 	}
 }
 
-func printBudgets(a *cli.App, all []api.PrincipalUsage, now time.Time) error {
+func printBudgets(a *cli.App, all []ledgerrules.PrincipalUsage, now time.Time) error {
 	for i := range all {
 		all[i].Periods = slices.DeleteFunc(all[i].Periods,
-			func(u api.PeriodUsage) bool { return ledgerrules.Exceeds(u, now) })
+			func(u ledgerrules.PeriodUsage) bool { return ledgerrules.Exceeds(u, now) })
 	}
-	all = slices.DeleteFunc(all, func(p api.PrincipalUsage) bool { return len(p.Periods) == 0 })
-	slices.SortFunc(all, func(p, q api.PrincipalUsage) int {
+	all = slices.DeleteFunc(all,
+		func(p ledgerrules.PrincipalUsage) bool { return len(p.Periods) == 0 })
+	slices.SortFunc(all, func(p, q ledgerrules.PrincipalUsage) int {
 		return cmp.Or(cmp.Compare(p.Principal, q.Principal), cmp.Compare(p.Auth, q.Auth))
 	})
 	if a.Format.JSON() {

@@ -13,18 +13,18 @@ import (
 // Sums of periods that have ended are not shown: a ledger notices the end at its next event.
 func TestPrintBudgets(t *testing.T) {
 	now := time.Date(2026, 11, 26, 9, 30, 0, 0, time.UTC)
-	hour, _ := ledgerrules.PeriodBounds(api.PeriodHour, now)
-	month, _ := ledgerrules.PeriodBounds(api.PeriodMonth, now)
-	all := func() []api.PrincipalUsage {
-		return []api.PrincipalUsage{
-			{Principal: "bob", Auth: api.AuthToken, Periods: []api.PeriodUsage{
-				{Period: api.PeriodHour, Start: hour, Tokens: 1200, Cost: 0.25},
-				{Period: api.PeriodMonth, Start: month, Tokens: 12000, Cost: 2.5}}},
-			{Principal: "ada\x1b[2J", Periods: []api.PeriodUsage{
-				{Period: api.PeriodHour, Start: hour.Add(-time.Hour), Tokens: 5},
-				{Period: api.PeriodMonth, Start: month, Tokens: 7}}},
-			{Principal: "eve", Periods: []api.PeriodUsage{
-				{Period: api.PeriodHour, Start: hour.Add(-time.Hour), Tokens: 5}}},
+	hour, _ := ledgerrules.PeriodBounds(ledgerrules.Hour, now)
+	month, _ := ledgerrules.PeriodBounds(ledgerrules.Month, now)
+	all := func() []ledgerrules.PrincipalUsage {
+		return []ledgerrules.PrincipalUsage{
+			{Principal: "bob", Auth: api.AuthToken, Periods: []ledgerrules.PeriodUsage{
+				{Period: ledgerrules.Hour, Start: hour, Tokens: 1200, Cost: 0.25},
+				{Period: ledgerrules.Month, Start: month, Tokens: 12000, Cost: 2.5}}},
+			{Principal: "ada\x1b[2J", Periods: []ledgerrules.PeriodUsage{
+				{Period: ledgerrules.Hour, Start: hour.Add(-time.Hour), Tokens: 5},
+				{Period: ledgerrules.Month, Start: month, Tokens: 7}}},
+			{Principal: "eve", Periods: []ledgerrules.PeriodUsage{
+				{Period: ledgerrules.Hour, Start: hour.Add(-time.Hour), Tokens: 5}}},
 		}
 	}
 	const table = `principal  auth  period  since                 tokens    cost

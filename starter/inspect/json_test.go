@@ -5,10 +5,11 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/starter/internal/clitest"
 )
 
 func TestJSONFields_AreDocumented(t *testing.T) {
 	clitest.CheckDocumented(t, "../..", shownRun{}, api.Record{}, audit.Running{},
-		audit.StreamEntry{}, api.PrincipalUsage{})
+		audit.StreamEntry{}, ledgerrules.PrincipalUsage{})
 }

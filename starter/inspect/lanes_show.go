@@ -11,6 +11,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/internal/core/lanerules"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -189,9 +190,9 @@ func (v *lanesView) lanes() []api.Lane {
 }
 
 // counted returns the workers' counts of a lane and whether they are known.
-func (v *lanesView) counted(lane string) (api.LaneCounts, bool) {
+func (v *lanesView) counted(lane string) (lanerules.Counts, bool) {
 	if v.counts == nil {
-		return api.LaneCounts{}, false
+		return lanerules.Counts{}, false
 	}
 	counts, ok := v.counts.lanes[lane]
 	return counts, ok
@@ -215,7 +216,7 @@ func (v *lanesView) inline(states []lanestate.State) []lanestate.State {
 
 // workerCounts are the workers' counts of lanes without a limit.
 type workerCounts struct {
-	lanes map[string]api.LaneCounts
+	lanes map[string]lanerules.Counts
 	notes []string
 }
 
@@ -276,7 +277,7 @@ func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (co
 	workers = append(workers, decide...)
 	slices.Sort(workers)
 	report, err := cli.AskWorkers(ctx, v.client, v.queue,
-		api.CatalogRequest{Workers: slices.Compact(workers), Lanes: true})
+		workerreport.Request{Workers: slices.Compact(workers), Lanes: true})
 	if silent, ok := errors.AsType[*cli.NoAnswerError](err); ok {
 		counts.notes = []string{fmt.Sprintf(
 			"the counters of lanes without a limit are unknown: %v\n  start one: %s", silent,
@@ -290,8 +291,8 @@ func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (co
 }
 
 // countsOf sums the workers' counts.
-func countsOf(report api.CatalogReport) workerCounts {
-	counts := workerCounts{lanes: map[string]api.LaneCounts{}}
+func countsOf(report workerreport.Report) workerCounts {
+	counts := workerCounts{lanes: map[string]lanerules.Counts{}}
 	for _, w := range report.Lanes {
 		if w.Failure != "" {
 			counts.notes = append(counts.notes, w.Worker+": "+w.Failure)

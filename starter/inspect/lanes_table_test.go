@@ -12,6 +12,8 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/clitest"
 	"go.temporal.io/api/serviceerror"
@@ -21,28 +23,28 @@ import (
 func someLanes() (*lanesView, []lanestate.State) {
 	v := &lanesView{app: &cli.App{Format: cli.Format{Output: cli.OutputText,
 		Color: cli.ColorNever}}, queue: api.DefaultTaskQueue, counts: &workerCounts{
-		lanes: map[string]api.LaneCounts{
+		lanes: map[string]lanerules.Counts{
 			"general": {Running: 3, Acquired: 40, Ended: 37, WaitMicros: 37_000,
 				ExecutionMicros: 370_000},
 			"inline": {Acquired: 8, Ended: 8, ExecutionMicros: 800},
 		}, notes: []string{"3@host: it did not answer"}}}
-	hosted := func(group int, worker string, counts api.LaneCounts) lanestate.Holder {
+	hosted := func(group int, worker string, counts lanerules.Counts) lanestate.Holder {
 		return lanestate.Holder{Group: group, Served: true, Worker: worker,
-			SlotsState: api.SlotsState{Fence: 1, Slots: 2, LaneCounts: counts}}
+			SlotsState: lanerules.SlotsState{Fence: 1, Slots: 2, Counts: counts}}
 	}
 	return v, []lanestate.State{
 		{Lane: api.Lane{Name: "android", Limit: 1, Holders: 4, Key: "{{args.device}}"},
 			Served: true, Queued: 5,
 			Workers: []string{"1@host"}, Holders: []lanestate.Holder{hosted(0, "1@host",
-				api.LaneCounts{}), hosted(1, "1@host", api.LaneCounts{}), {Group: 2},
-				hosted(3, "2@host", api.LaneCounts{})},
-			Counts: api.LaneCounts{Running: 12, Keys: 7, Acquired: 1000}},
+				lanerules.Counts{}), hosted(1, "1@host", lanerules.Counts{}), {Group: 2},
+				hosted(3, "2@host", lanerules.Counts{})},
+			Counts: lanerules.Counts{Running: 12, Keys: 7, Acquired: 1000}},
 		{Lane: api.Lane{Name: "general"}, Workers: []string{"1@host", "2@host"}, Queued: 2},
 		{Lane: api.Lane{Name: "gpu"}},
 		{Lane: api.Lane{Name: "printer", Limit: 1, Holders: 1}, Served: true,
 			Workers: []string{"2@host"}, Holders: []lanestate.Holder{hosted(0, "2@host",
-				api.LaneCounts{})},
-			Queued: 1, Counts: api.LaneCounts{Running: 1, Waiting: 20, Acquired: 7, Rejected: 4,
+				lanerules.Counts{})},
+			Queued: 1, Counts: lanerules.Counts{Running: 1, Waiting: 20, Acquired: 7, Rejected: 4,
 				TimedOut: 2, Ended: 6, WaitMicros: 9_000_000, ExecutionMicros: 12_000_000}},
 		{Lane: api.Lane{Name: "serial", Limit: 1, Holders: 1}},
 	}
@@ -121,11 +123,11 @@ func TestLanesJSON_OmitsUnknownValues(t *testing.T) {
 
 // A worker that did not answer is named.
 func TestCounts_AddWorkersUp(t *testing.T) {
-	counts := countsOf(api.CatalogReport{Lanes: []api.WorkerLanes{
-		{Worker: "a", Lanes: map[string]api.LaneCounts{"http": {Running: 1, Acquired: 2},
+	counts := countsOf(workerreport.Report{Lanes: []workerreport.Lanes{
+		{Worker: "a", Lanes: map[string]lanerules.Counts{"http": {Running: 1, Acquired: 2},
 			"general": {Acquired: 1}}},
 		{Worker: "b", Failure: "it did not answer"},
-		{Worker: "c", Lanes: map[string]api.LaneCounts{"http": {Running: 2, Acquired: 3}}},
+		{Worker: "c", Lanes: map[string]lanerules.Counts{"http": {Running: 2, Acquired: 3}}},
 	}})
 	if got := counts.lanes["http"]; got.Running != 3 || got.Acquired != 5 ||
 		len(counts.notes) != 1 || !strings.Contains(counts.notes[0], "b: it did not answer") {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/lanestate"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
@@ -34,7 +35,7 @@ func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
 	if err != nil || len(workers) == 0 {
 		return nil, nil // other checks report missing workers
 	}
-	report, err := cli.AskWorkers(ctx, d.client, d.queue, api.CatalogRequest{Workers: workers})
+	report, err := cli.AskWorkers(ctx, d.client, d.queue, workerreport.Request{Workers: workers})
 	if silent, ok := errors.AsType[*cli.NoAnswerError](err); ok {
 		v, err := lanestate.VersionsOf(ctx, d.client, d.namespace, d.queue)
 		return d.unanswered(silent, v), err
@@ -58,7 +59,7 @@ func (d *doctor) unanswered(silent *cli.NoAnswerError, v lanestate.Versions) []f
 }
 
 // faultsOf reports faulty files of a worker, which keeps what it loaded before.
-func (d *doctor) faultsOf(w api.WorkerCatalog) (findings []finding) {
+func (d *doctor) faultsOf(w workerreport.Catalog) (findings []finding) {
 	if w.Error != "" {
 		findings = append(findings, finding{markBad, fmt.Sprintf(
 			"the worker %s keeps its earlier tools because its folder has faults:%s", w.Worker,
@@ -75,7 +76,7 @@ func (d *doctor) faultsOf(w api.WorkerCatalog) (findings []finding) {
 }
 
 // evaluateHosted reports findings about the workers' catalogs.
-func (d *doctor) evaluateHosted(workers []api.WorkerCatalog) []finding {
+func (d *doctor) evaluateHosted(workers []workerreport.Catalog) []finding {
 	var findings []finding
 	tools, rules := map[string]bool{}, map[string]bool{}
 	text := ""
@@ -110,7 +111,7 @@ func (d *doctor) evaluateHosted(workers []api.WorkerCatalog) []finding {
 	return findings
 }
 
-func policiesDigest(p *api.PoliciesInForce) string {
+func policiesDigest(p *workerreport.Policies) string {
 	if p == nil {
 		return ""
 	}
@@ -118,7 +119,7 @@ func policiesDigest(p *api.PoliciesInForce) string {
 }
 
 // policiesByWorker lists the policies of the workers that answered, one worker a line.
-func policiesByWorker(workers []api.WorkerCatalog) string {
+func policiesByWorker(workers []workerreport.Catalog) string {
 	var lines []string
 	for _, w := range workers {
 		switch {
@@ -134,7 +135,7 @@ func policiesByWorker(workers []api.WorkerCatalog) string {
 }
 
 // policiesText describes the policies that check calls.
-func policiesText(p *api.PoliciesInForce) string {
+func policiesText(p *workerreport.Policies) string {
 	if p == nil {
 		return "no policies are in force except those that agents name"
 	}

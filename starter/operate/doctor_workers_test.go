@@ -5,42 +5,42 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 )
 
 // It reports faults in folders and policy files, differences, workers without an answer, and the
 // rules in force.
 func TestDoctor_ComparesWorkers(t *testing.T) {
-	rules := func(n int, fault string) *api.PoliciesInForce {
-		return &api.PoliciesInForce{File: "rules.yaml", Rules: n, Error: fault,
+	rules := func(n int, fault string) *workerreport.Policies {
+		return &workerreport.Policies{File: "rules.yaml", Rules: n, Error: fault,
 			Digest: fmt.Sprint("digest", n)}
 	}
 	for _, c := range []struct {
 		name    string
-		workers []api.WorkerCatalog
+		workers []workerreport.Catalog
 		want    []string
 	}{
 		{"nobody", nil, nil},
-		{"no rules", []api.WorkerCatalog{{Worker: "a", Digest: "1"}},
+		{"no rules", []workerreport.Catalog{{Worker: "a", Digest: "1"}},
 			[]string{"ok: no policies are in force"}},
-		{"rules", []api.WorkerCatalog{{Worker: "a", Policies: rules(2, "")},
+		{"rules", []workerreport.Catalog{{Worker: "a", Policies: rules(2, "")},
 			{Worker: "b", Policies: rules(2, "")}},
 			[]string{"ok: policies in force: 2 rules of rules.yaml"}},
-		{"a faulty file", []api.WorkerCatalog{{Worker: "a",
+		{"a faulty file", []workerreport.Catalog{{Worker: "a",
 			Policies: rules(1, "rules.yaml:1:1: no")}},
 			[]string{"problem: the worker a keeps its earlier policies because its file rules.yaml has faults:\n    rules.yaml:1:1: no",
 				"ok: policies in force: 1 rule of"}},
-		{"a faulty folder", []api.WorkerCatalog{{Worker: "a", Error: "x.yaml:1:1: no"}},
+		{"a faulty folder", []workerreport.Catalog{{Worker: "a", Error: "x.yaml:1:1: no"}},
 			[]string{"problem: the worker a keeps its earlier tools because its folder has faults:\n    x.yaml:1:1: no",
 				"ok: no policies"}},
-		{"differences", []api.WorkerCatalog{{Worker: "a", Digest: "1"}, {Worker: "b", Digest: "2",
+		{"differences", []workerreport.Catalog{{Worker: "a", Digest: "1"}, {Worker: "b", Digest: "2",
 			Policies: rules(1, "")}, {Worker: "c", Failure: "gone"}},
 			[]string{"warning: the worker c does not answer: gone",
 				"warning: workers have different tools",
 				"problem: workers have different policies, and a run is pinned to those of the " +
 					"worker that starts it:\n    a: none\n    b: 1 rule of rules.yaml, digest digest1"}},
-		{"a rollout", []api.WorkerCatalog{{Worker: "a", Policies: rules(1, "")},
+		{"a rollout", []workerreport.Catalog{{Worker: "a", Policies: rules(1, "")},
 			{Worker: "b", Policies: rules(2, "")}},
 			[]string{"warning: workers have different policies"}},
 	} {

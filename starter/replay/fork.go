@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/core/codec"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/workflows"
@@ -34,7 +35,7 @@ type Forked struct {
 	Input api.RunInput
 	// Queue is the task queue of the source.
 	Queue string
-	State api.ForkState
+	State codec.ForkState
 }
 
 // maxForkPrompt bounds the prompt in api.Fork, in bytes.

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/toolfacts"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
@@ -20,7 +19,7 @@ type Known struct {
 	Names []string
 	// Selectable are the tools that entries may select. If it is nil, only names are known, and
 	// tags, categories, servers and instances are accepted unchecked.
-	Selectable []api.ToolFacts
+	Selectable []toolfacts.Facts
 }
 
 // Selects reports whether an entry of an agent's list names or selects a tool. It is true if that
@@ -36,7 +35,7 @@ func (k Known) Selects(entry string) bool {
 			func(tool string) bool { return toolfacts.MaySelect(entry, tool) })
 	}
 	return slices.ContainsFunc(k.Selectable,
-		func(f api.ToolFacts) bool { return toolfacts.Selects(f, entry) })
+		func(f toolfacts.Facts) bool { return toolfacts.Selects(f, entry) })
 }
 
 // Hint returns what was probably meant by an entry that names or selects no tool, or what there is

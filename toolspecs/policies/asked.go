@@ -15,7 +15,7 @@ import (
 // asked is a question of an expression about earlier calls, known before it is evaluated.
 type asked struct {
 	scope api.LedgerScope
-	query api.LedgerQuery
+	query ledgerrules.Query
 	// ofRule says that it is about the tools of its rule, ofCall that it is about the tool of the
 	// call that is checked.
 	ofRule, ofCall bool
@@ -55,7 +55,7 @@ func askedIn(checked *ast.AST) (asks []asked, fields []string, fault *Fault) {
 func withFields(asks []asked, fields []string) []asked {
 	asks = slices.Clone(asks)
 	for i := range asks {
-		if asks[i].query.Kind == api.LedgerPast {
+		if asks[i].query.Kind == ledgerrules.ListCalls {
 			asks[i].query.Fields = fields
 		}
 	}
@@ -85,7 +85,7 @@ func askedBy(call ast.CallExpr) (a asked, message, hint string) {
 		return a, err.Error(), ""
 	}
 	rest := args[:last]
-	if a.query.Kind == api.LedgerSum {
+	if a.query.Kind == ledgerrules.SumArguments {
 		field, ok := literal(rest[len(rest)-1])
 		if !ok || field == "" {
 			return a, "the argument that " + name + " adds up is not a literal",
@@ -166,7 +166,7 @@ func pastField(e ast.Expr) string {
 // Asks are the questions about earlier calls that rules ask for one call.
 type Asks struct {
 	// Queries are those that are answered before the rules are evaluated, by scope.
-	Queries map[api.LedgerScope][]api.LedgerQuery
+	Queries map[api.LedgerScope][]ledgerrules.Query
 	// Record is how the call is entered into the ledgers of scopes, for rules that ask about calls
 	// of its tool: for how long, and with which arguments.
 	Record map[api.LedgerScope]Recording
@@ -197,7 +197,7 @@ func AskPast(sets ...*Set) bool {
 
 // AsksOf returns the questions of the sets' rules that concern a call with these facts.
 func AsksOf(f *Facts, sets ...*Set) Asks {
-	asks := Asks{Queries: map[api.LedgerScope][]api.LedgerQuery{},
+	asks := Asks{Queries: map[api.LedgerScope][]ledgerrules.Query{},
 		Record: map[api.LedgerScope]Recording{}}
 	for _, s := range sets {
 		for i := range s.list() {
@@ -236,7 +236,7 @@ func (a Asks) add(one asked, r *rule, f *Facts) {
 	if asksAbout {
 		a.Record[one.scope] = a.Record[one.scope].with(q)
 	}
-	known := slices.ContainsFunc(a.Queries[one.scope], func(other api.LedgerQuery) bool {
+	known := slices.ContainsFunc(a.Queries[one.scope], func(other ledgerrules.Query) bool {
 		return other.Key() == q.Key()
 	})
 	if concerns && !known {
@@ -245,13 +245,13 @@ func (a Asks) add(one asked, r *rule, f *Facts) {
 }
 
 // with returns the recording that also serves a query.
-func (r Recording) with(q api.LedgerQuery) Recording {
+func (r Recording) with(q ledgerrules.Query) Recording {
 	r.Keep = max(r.Keep, q.Within)
 	for _, field := range q.Fields {
 		if !slices.Contains(r.Fields, field) {
 			r.Fields = append(r.Fields, field)
 		}
-		if q.Kind == api.LedgerSum && !slices.Contains(r.Numbers, field) {
+		if q.Kind == ledgerrules.SumArguments && !slices.Contains(r.Numbers, field) {
 			r.Numbers = append(r.Numbers, field)
 		}
 	}
@@ -275,9 +275,9 @@ func (r Recording) Arguments(f *Facts, sensitive []string) (map[string]json.RawM
 			return nil, err
 		case value == nil || string(value) == "null":
 			continue
-		case len(value) > api.MaxLedgerValue:
+		case len(value) > ledgerrules.MaxValue:
 			return nil, fmt.Errorf("a rule asks about the argument %s of earlier calls, and this "+
-				"one has %d bytes; %d are kept", field, len(value), api.MaxLedgerValue)
+				"one has %d bytes; %d are kept", field, len(value), ledgerrules.MaxValue)
 		}
 		if _, number := ledgerrules.Decimal(value); !number && slices.Contains(r.Numbers, field) {
 			return nil, fmt.Errorf("a rule adds up the argument %s, which is not a number of at "+

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 )
 
 const budgeted = `budgets:
@@ -14,9 +14,9 @@ const budgeted = `budgets:
 `
 
 func TestDecode_ReadsBudgets(t *testing.T) {
-	want := []api.PrincipalBudget{
-		{Name: "daily", Period: api.PeriodDay, Tokens: 1000, Cost: 2.5},
-		{Name: "interns", Period: api.PeriodHour, Cost: 0.5, Principals: []string{"ada", "bob"},
+	want := []ledgerrules.Budget{
+		{Name: "daily", Period: ledgerrules.Day, Tokens: 1000, Cost: 2.5},
+		{Name: "interns", Period: ledgerrules.Hour, Cost: 0.5, Principals: []string{"ada", "bob"},
 			Except: []string{"eve"}}}
 	set := decoded(t, budgeted)
 	if got := set.Budgets(); !reflect.DeepEqual(got, want) || set.Len() != 0 {

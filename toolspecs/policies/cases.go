@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/toolfacts"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
@@ -191,7 +192,7 @@ func LoadCases(path string) (*Cases, error) {
 func (c *Cases) label(cases []caseFile) {
 	for i := range cases {
 		t := &cases[i].Tool
-		facts := api.ToolFacts{Name: t.Name, Category: t.Category, Tags: t.Tags}
+		facts := toolfacts.Facts{Name: t.Name, Category: t.Category, Tags: t.Tags}
 		for _, set := range c.sets {
 			l := set.LabelsOf(facts)
 			for _, list := range []struct {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/jsonpath"
@@ -234,17 +235,17 @@ const budgetsPath = jsonpath.Root + ".budgets"
 
 // periodFile is api.PrincipalBudget as written.
 type periodFile struct {
-	Name   string     `yaml:"name" rule:"required"`
-	Period api.Period `yaml:"period" rule:"required,enum=hour|day|week|month"`
-	Tokens int        `yaml:"tokens" rule:"min=1"`
-	Cost   float64    `yaml:"cost" rule:"above=0"`
+	Name   string             `yaml:"name" rule:"required"`
+	Period ledgerrules.Period `yaml:"period" rule:"required,enum=hour|day|week|month"`
+	Tokens int                `yaml:"tokens" rule:"min=1"`
+	Cost   float64            `yaml:"cost" rule:"above=0"`
 
 	Principals []string `yaml:"principals" rule:"min=1" hint:"omit principals for a budget that is for everyone"`
 	Except     []string `yaml:"except" rule:"min=1" hint:"omit except for a budget that is for everyone"`
 }
 
 // budgetsOf returns the budgets of a file, and reports their faults beyond types and bounds.
-func budgetsOf(doc *strictyaml.Document, files []periodFile) (all []api.PrincipalBudget) {
+func budgetsOf(doc *strictyaml.Document, files []periodFile) (all []ledgerrules.Budget) {
 	if len(files) > maxBudgets {
 		doc.Report(budgetsPath, fmt.Sprintf("there are %d budgets; a file may have %d", len(files),
 			maxBudgets), "one budget can be for several principals")
@@ -264,7 +265,7 @@ func budgetsOf(doc *strictyaml.Document, files []periodFile) (all []api.Principa
 		if !doc.Has(at+".tokens") && !doc.Has(at+".cost") {
 			doc.Report(at, "it limits nothing", "add tokens or cost, such as tokens: 1000000")
 		}
-		all = append(all, api.PrincipalBudget(f))
+		all = append(all, ledgerrules.Budget(f))
 	}
 	return all
 }
@@ -282,7 +283,7 @@ func (s *Set) FileDigest() string {
 }
 
 // Budgets returns the budgets of principals.
-func (s *Set) Budgets() []api.PrincipalBudget {
+func (s *Set) Budgets() []ledgerrules.Budget {
 	if s == nil {
 		return nil
 	}

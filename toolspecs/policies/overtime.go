@@ -43,7 +43,7 @@ type pastCall struct {
 }
 
 // Earlier answers what rules ask about earlier calls.
-type Earlier func(api.LedgerScope, api.LedgerQuery) api.LedgerResult
+type Earlier func(api.LedgerScope, ledgerrules.Query) ledgerrules.Result
 
 // Functions of principal and conversation. total is sum with the call that is checked.
 const (
@@ -53,8 +53,9 @@ const (
 	funcPast  = "past"
 )
 
-var kinds = map[string]api.LedgerKind{funcCount: api.LedgerCount, funcSum: api.LedgerSum,
-	funcTotal: api.LedgerSum, funcPast: api.LedgerPast}
+var kinds = map[string]ledgerrules.Kind{funcCount: ledgerrules.CountCalls,
+	funcSum:   ledgerrules.SumArguments,
+	funcTotal: ledgerrules.SumArguments, funcPast: ledgerrules.ListCalls}
 
 // scopes has the name of each scope in expressions, with the type of its values.
 var scopes = map[string]string{string(api.ScopePrincipalCalls): "policies.Principal",
@@ -71,7 +72,7 @@ func overTime() []cel.EnvOption {
 		funcTotal: cel.DoubleType, funcPast: cel.ListType(cel.ObjectType("policies.pastCall"))}
 	for name, result := range results {
 		last := []*cel.Type{cel.StringType}
-		if kinds[name] == api.LedgerSum {
+		if kinds[name] == ledgerrules.SumArguments {
 			last = append(last, cel.StringType)
 		}
 		var overloads []cel.FunctionOpt
@@ -129,8 +130,8 @@ func askPast(name, scope string, args []ref.Val) ref.Val {
 }
 
 // query returns the query of a call of a function.
-func (p *pastReader) query(name string, args []ref.Val) (q api.LedgerQuery, err error) {
-	q = api.LedgerQuery{Kind: kinds[name], Tools: p.tools}
+func (p *pastReader) query(name string, args []ref.Val) (q ledgerrules.Query, err error) {
+	q = ledgerrules.Query{Kind: kinds[name], Tools: p.tools}
 	texts, last := make([]string, len(args)), len(args)-1
 	for i, a := range args {
 		if list, ok := a.(traits.Lister); ok {
@@ -144,13 +145,13 @@ func (p *pastReader) query(name string, args []ref.Val) (q api.LedgerQuery, err 
 		texts[i], _ = a.Value().(string)
 	}
 	named := 1
-	if q.Kind == api.LedgerSum {
+	if q.Kind == ledgerrules.SumArguments {
 		q.Fields, named = []string{texts[last-1]}, 2
 	}
 	if len(args) > named && texts[0] != "" {
 		q.Tools = []string{texts[0]}
 	}
-	if q.Kind == api.LedgerPast {
+	if q.Kind == ledgerrules.ListCalls {
 		q.Fields = p.fields
 	}
 	q.Within, err = parseWindow(texts[last])
@@ -158,8 +159,8 @@ func (p *pastReader) query(name string, args []ref.Val) (q api.LedgerQuery, err 
 }
 
 // answer returns the result of a query as the function's value, and notes it.
-func (p *pastReader) answer(name, scope string, q api.LedgerQuery,
-	result api.LedgerResult) ref.Val {
+func (p *pastReader) answer(name, scope string, q ledgerrules.Query,
+	result ledgerrules.Result) ref.Val {
 	what := fmt.Sprintf("%s.%s(%s)", scope, name, strings.Join(slices.Concat(q.Tools,
 		q.Fields, []string{q.Within.String()}), ", "))
 	switch name {
@@ -198,7 +199,7 @@ func (p *pastReader) note(format string, args ...any) {
 	}
 }
 
-func pastOf(calls []api.LedgerCall) []pastCall {
+func pastOf(calls []ledgerrules.Call) []pastCall {
 	list := make([]pastCall, len(calls))
 	for i, c := range calls {
 		list[i] = pastCall{Tool: c.Tool, At: c.At, Run: c.Run, Running: c.Running,
@@ -225,7 +226,7 @@ func parseWindow(text string) (api.Duration, error) {
 		text = fmt.Sprintf("%dh", 24*n)
 	}
 	if err := d.UnmarshalText([]byte(text)); err != nil || d < api.Duration(time.Second) ||
-		d > api.MaxLedgerWindow {
+		d > ledgerrules.MaxWindow {
 		return 0, fmt.Errorf("%.40q is not a window from 1s to 31d; write 30m, 24h or 7d", written)
 	}
 	return d, nil

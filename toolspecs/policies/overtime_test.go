@@ -16,7 +16,7 @@ import (
 var today = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // paid is a ledger of three payments, of which the last one is in flight.
-var paid = []api.LedgerEntry{
+var paid = []ledgerrules.Entry{
 	{Run: "1", Call: "1.1", Tool: "pay", Reserved: today.Add(-50 * time.Hour),
 		Ended: today.Add(-49 * time.Hour), Args: args(`{"amount":500,"to":"ann"}`)},
 	{Run: "1", Call: "2.1", Tool: "pay", Reserved: today.Add(-2 * time.Hour),
@@ -38,11 +38,11 @@ func asking(f policies.Facts, rules *policies.Set) *policies.Facts {
 	f.Now = today
 	f.Tool.Name = "pay"
 	asks := policies.AsksOf(&f, rules)
-	f.Past = func(scope api.LedgerScope, q api.LedgerQuery) api.LedgerResult {
-		if !slices.ContainsFunc(asks.Queries[scope], func(known api.LedgerQuery) bool {
+	f.Past = func(scope api.LedgerScope, q ledgerrules.Query) ledgerrules.Result {
+		if !slices.ContainsFunc(asks.Queries[scope], func(known ledgerrules.Query) bool {
 			return known.Key() == q.Key()
 		}) {
-			return api.LedgerResult{Fault: "not known: " + q.Key()}
+			return ledgerrules.Result{Fault: "not known: " + q.Key()}
 		}
 		return ledgerrules.Ask(paid, q, today)
 	}

@@ -29,13 +29,13 @@ type pastFile struct {
 
 // earlier answers questions about the earlier calls of a case.
 func (f caseFile) earlier() Earlier {
-	return func(scope api.LedgerScope, q api.LedgerQuery) api.LedgerResult {
-		var entries []api.LedgerEntry
+	return func(scope api.LedgerScope, q ledgerrules.Query) ledgerrules.Result {
+		var entries []ledgerrules.Entry
 		for _, p := range f.Past {
 			if p.Of != "" && p.Of != string(scope) {
 				continue
 			}
-			e := api.LedgerEntry{Tool: p.Tool, Args: argumentsAt(p.Args, q.Fields),
+			e := ledgerrules.Entry{Tool: p.Tool, Args: argumentsAt(p.Args, q.Fields),
 				Reserved: noon.Add(-p.Ago.Std())}
 			if !p.Running {
 				e.Ended = e.Reserved
@@ -126,8 +126,8 @@ func endOf(c *api.Record) time.Time {
 // before answers what rules ask about the calls before one.
 func (p pastRecords) before(c *api.Record) Earlier {
 	at := timeOf(c)
-	return func(scope api.LedgerScope, q api.LedgerQuery) api.LedgerResult {
-		var entries []api.LedgerEntry
+	return func(scope api.LedgerScope, q ledgerrules.Query) ledgerrules.Result {
+		var entries []ledgerrules.Entry
 		past := p[pastKeys(c)[scope]]
 		if past == nil {
 			return ledgerrules.Ask(nil, q, at)
@@ -140,7 +140,7 @@ func (p pastRecords) before(c *api.Record) Earlier {
 		}
 		for i--; i >= 0 && at.Sub(past.latest[i]) < q.Within.Std(); i-- {
 			one := past.calls[i]
-			e := api.LedgerEntry{Run: one.Run, Call: one.CallID, Tool: one.Tool,
+			e := ledgerrules.Entry{Run: one.Run, Call: one.CallID, Tool: one.Tool,
 				Reserved: timeOf(one), Args: argumentsAt(one.Arguments, q.Fields)}
 			if !endOf(one).After(at) {
 				e.Ended = endOf(one)

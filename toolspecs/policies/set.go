@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/internal/value/display"
 )
 
@@ -23,7 +24,7 @@ type Set struct {
 	asks bool
 	// labels is the table of labels.
 	labels  []labelFile
-	budgets []api.PrincipalBudget
+	budgets []ledgerrules.Budget
 }
 
 type rule struct {

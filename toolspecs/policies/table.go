@@ -31,7 +31,7 @@ type labelFile struct {
 const labelsPath = jsonpath.Root + ".labels"
 
 // LabelsOf returns what the table of labels gives a tool.
-func (s *Set) LabelsOf(tool api.ToolFacts) (l Labels) {
+func (s *Set) LabelsOf(tool toolfacts.Facts) (l Labels) {
 	if s == nil {
 		return l
 	}

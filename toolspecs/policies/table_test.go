@@ -7,6 +7,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/policyrules"
+	"github.com/switchyard/switchyard/internal/core/toolfacts"
 )
 
 const labelTable = `
@@ -30,19 +31,19 @@ func TestTable_GivesLabelsToSelectedTools(t *testing.T) {
 	}
 	untrusted := Emission{Label: "untrusted"}
 	for _, c := range []struct {
-		tool api.ToolFacts
+		tool toolfacts.Facts
 		want Labels
 	}{
-		{api.ToolFacts{Name: "read_mail"}, Labels{Emits: []Emission{untrusted}}},
-		{api.ToolFacts{Name: "web_search"}, Labels{Emits: []Emission{untrusted}}},
-		{api.ToolFacts{Name: "a", Tags: []string{"inbox"}}, Labels{Emits: []Emission{untrusted}}},
-		{api.ToolFacts{Name: "a", Category: "http"}, Labels{Emits: []Emission{untrusted}}},
-		{api.ToolFacts{Name: "a", Server: "github", Category: "http"}, Labels{
+		{toolfacts.Facts{Name: "read_mail"}, Labels{Emits: []Emission{untrusted}}},
+		{toolfacts.Facts{Name: "web_search"}, Labels{Emits: []Emission{untrusted}}},
+		{toolfacts.Facts{Name: "a", Tags: []string{"inbox"}}, Labels{Emits: []Emission{untrusted}}},
+		{toolfacts.Facts{Name: "a", Category: "http"}, Labels{Emits: []Emission{untrusted}}},
+		{toolfacts.Facts{Name: "a", Server: "github", Category: "http"}, Labels{
 			Emits: []Emission{untrusted, {Label: "internal",
 				When: "result.visibility == 'private'"}}, Effects: []string{"external_write"}}},
-		{api.ToolFacts{Name: "review"}, Labels{Clears: []api.Clearing{{Label: "untrusted"},
+		{toolfacts.Facts{Name: "review"}, Labels{Clears: []api.Clearing{{Label: "untrusted"},
 			{Label: "secret", To: "internal"}}}},
-		{api.ToolFacts{Name: "other"}, Labels{}},
+		{toolfacts.Facts{Name: "other"}, Labels{}},
 	} {
 		if got := set.LabelsOf(c.tool); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v: got %+v, want %+v", c.tool, got, c.want)
@@ -52,7 +53,7 @@ func TestTable_GivesLabelsToSelectedTools(t *testing.T) {
 		Clears: []api.Clearing{{Label: "secret"}}}
 	want := Labels{Emits: []Emission{untrusted}, Effects: []string{"pays"},
 		Clears: []api.Clearing{{Label: "secret"}, {Label: "untrusted"}}}
-	if got := own.With(set.LabelsOf(api.ToolFacts{Name: "review"})); !reflect.DeepEqual(got, want) {
+	if got := own.With(set.LabelsOf(toolfacts.Facts{Name: "review"})); !reflect.DeepEqual(got, want) {
 		t.Errorf("with its own: got %+v, want %+v", got, want)
 	}
 	other, err := Decode("f.yaml", []byte(strings.ReplaceAll(labelTable, "web_*", "page_*")))
@@ -74,7 +75,7 @@ labels:
     effects: ["#"]
     clears: [{label: a, to: a}, {label: b, to: "#"}, b]
 `
-	_, err := DecodeFor("f.yaml", []byte(file), Tools{"send": {Facts: api.ToolFacts{
+	_, err := DecodeFor("f.yaml", []byte(file), Tools{"send": {Facts: toolfacts.Facts{
 		Tags: []string{"inbox"}}}})
 	const want = `f.yaml:2:61: only a rule with then: ask clears labels: an approval does (remove clears)
 f.yaml:4:13: there is no tool "sned" (did you mean "send"?)

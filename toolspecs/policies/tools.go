@@ -8,7 +8,6 @@ import (
 
 	"cel.dev/cel-go/common/ast"
 	"cel.dev/cel-go/common/operators"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/toolfacts"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/spelling"
@@ -26,7 +25,7 @@ type Takes struct {
 	// Sensitive are those of Names that are or contain sensitive values.
 	Sensitive []string
 	// Facts select the tool.
-	Facts api.ToolFacts
+	Facts toolfacts.Facts
 }
 
 // selectsNone reports whether a name or a selection selects no tool, with a hint. It is false for

@@ -122,7 +122,7 @@ func TestCatalog_ReloadsValidEditsAndRejectsInvalidOnes(t *testing.T) {
 	}
 	a, err := c.catalogAnswer(tools.Status(), []string{"general"})
 	if err != nil || a.Worker != c.Connection.Identity || a.Digest != tools.Catalog().Digest() ||
-		a.WorkerCatalog.Tools != 2 || a.Loaded.IsZero() ||
+		a.Catalog.Tools != 2 || a.Loaded.IsZero() ||
 		!contains(a.Error, "probe.yaml", "file") || !contains(string(a.ToolVersions),
 		`{"name":"probe","version":"2.0.0","digest":"`+hosted.Digest) {
 		t.Errorf("it answers %+v, %v", a, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/queues"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/toolspecs/folder"
 	"go.temporal.io/sdk/activity"
@@ -29,34 +30,34 @@ func (f *fleet) answerFor(c Config, conn client.Client, tools *folder.Watcher,
 			f.fail(fmt.Errorf("the worker that answers questions about this process: %w", err))
 		},
 	})
-	w.RegisterActivityWithOptions(func(context.Context) (api.CatalogAnswer, error) {
+	w.RegisterActivityWithOptions(func(context.Context) (workerreport.Answer, error) {
 		status := tools.Status()
 		status.Catalog = own.labels.current()
 		answer, err := c.catalogAnswer(status, f.lanes.names())
 		answer.Policies = own.rules.inForce()
 		return answer, err
 	}, activity.RegisterOptions{Name: api.ReportCatalogActivity})
-	w.RegisterActivityWithOptions(func(context.Context) (api.WorkerLanes, error) {
+	w.RegisterActivityWithOptions(func(context.Context) (workerreport.Lanes, error) {
 		return f.lanes.observer.counts.answer(c.Connection.Identity), nil
 	}, activity.RegisterOptions{Name: api.ReportLanesActivity})
 	f.workers = append(f.workers, w)
 }
 
 // catalogAnswer describes the tools of this process.
-func (c Config) catalogAnswer(s folder.Status, lanes []string) (api.CatalogAnswer, error) {
-	var hosted []api.ToolVersion
+func (c Config) catalogAnswer(s folder.Status, lanes []string) (workerreport.Answer, error) {
+	var hosted []workerreport.ToolVersion
 	for _, t := range s.Catalog.All() {
-		hosted = append(hosted, api.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version,
+		hosted = append(hosted, workerreport.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version,
 			Digest: t.Digest})
 	}
 	data, err := json.Marshal(api.Pack(hosted))
 	if err != nil {
-		return api.CatalogAnswer{}, err
+		return workerreport.Answer{}, err
 	}
 	if len(data) > api.MaxPayload/2 {
 		data = nil
 	}
-	a := api.CatalogAnswer{ToolVersions: data, WorkerCatalog: api.WorkerCatalog{
+	a := workerreport.Answer{ToolVersions: data, Catalog: workerreport.Catalog{
 		Worker: c.Connection.Identity, Lanes: lanes, Mode: c.Mode, Digest: s.Catalog.Digest(),
 		Tools: len(hosted), Loaded: s.Loaded.UTC(),
 	}}

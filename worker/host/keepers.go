@@ -151,7 +151,7 @@ func (k *keepers) look(ctx context.Context, lane api.Lane, pending bool) error {
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		StaticSummary:            "assigns the slots of the lane " + lane.Name + " with workers",
 		Memo:                     map[string]any{api.HoldersMemo: lanerules.DescribeGroups(lane)},
-	}, api.LaneSlotsWorkflow, api.KeeperInput{Lane: lane, Base: k.config.TaskQueue})
+	}, api.LaneSlotsWorkflow, lanerules.KeeperInput{Lane: lane, Base: k.config.TaskQueue})
 	return err
 }
 

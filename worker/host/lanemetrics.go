@@ -5,9 +5,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"go.temporal.io/sdk/activity"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
+	"go.temporal.io/sdk/activity"
 )
 
 // laneSample is the share of this process in a lane with a limit. A group of slots carries the
@@ -16,7 +17,7 @@ type laneSample struct {
 	// Limit is the lane's limit; for a keyed lane the limit per key. Slots is the number of calls
 	// that may run on this process.
 	Limit, Slots int
-	api.LaneCounts
+	lanerules.Counts
 }
 
 // laneMetrics collects the samples. The only label is the lane's name, without keys.
@@ -75,7 +76,7 @@ func (m *laneMetrics) Collect(metrics chan<- prometheus.Metric) {
 }
 
 // laneSamples returns the sample function of observeLanes. lane looks up a lane's configuration.
-func laneSamples(states func() map[string][]api.SlotsState, lane func(string) (api.Lane,
+func laneSamples(states func() map[string][]lanerules.SlotsState, lane func(string) (api.Lane,
 	bool)) func() map[string]laneSample {
 	return func() map[string]laneSample {
 		samples := map[string]laneSample{}
@@ -87,7 +88,7 @@ func laneSamples(states func() map[string][]api.SlotsState, lane func(string) (a
 					state.Slots *= state.Keys
 				}
 				s.Slots += state.Slots
-				s.Add(state.LaneCounts)
+				s.Add(state.Counts)
 			}
 			samples[name] = s
 		}
@@ -101,11 +102,11 @@ type laneCounts struct {
 	since time.Time
 
 	mu    sync.Mutex
-	lanes map[string]*api.LaneCounts
+	lanes map[string]*lanerules.Counts
 }
 
 func newLaneCounts() *laneCounts {
-	return &laneCounts{since: time.Now(), lanes: map[string]*api.LaneCounts{}}
+	return &laneCounts{since: time.Now(), lanes: map[string]*lanerules.Counts{}}
 }
 
 // count counts the start of a call and returns a function that counts its end. Other activities are
@@ -122,12 +123,12 @@ func (c *laneCounts) count(lane string, info activity.Info) (ended func()) {
 		waited = max(info.StartedTime.Sub(info.ScheduledTime), 0)
 	}
 	began := time.Now()
-	c.change(lane, func(l *api.LaneCounts) {
+	c.change(lane, func(l *lanerules.Counts) {
 		l.Running++
 		l.Acquired++
 	})
 	return func() {
-		c.change(lane, func(l *api.LaneCounts) {
+		c.change(lane, func(l *lanerules.Counts) {
 			l.Running--
 			l.Ended++
 			l.WaitMicros += waited.Microseconds()
@@ -136,18 +137,19 @@ func (c *laneCounts) count(lane string, info activity.Info) (ended func()) {
 	}
 }
 
-func (c *laneCounts) change(lane string, change func(*api.LaneCounts)) {
+func (c *laneCounts) change(lane string, change func(*lanerules.Counts)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lanes[lane] == nil {
-		c.lanes[lane] = &api.LaneCounts{}
+		c.lanes[lane] = &lanerules.Counts{}
 	}
 	change(c.lanes[lane])
 }
 
 // answer returns the result of ReportLanesActivity.
-func (c *laneCounts) answer(worker string) api.WorkerLanes {
-	a := api.WorkerLanes{Worker: worker, Since: c.since.UTC(), Lanes: map[string]api.LaneCounts{}}
+func (c *laneCounts) answer(worker string) workerreport.Lanes {
+	a := workerreport.Lanes{Worker: worker, Since: c.since.UTC(),
+		Lanes: map[string]lanerules.Counts{}}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, counts := range c.lanes {

@@ -6,24 +6,24 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 )
 
 func TestLaneMetrics_SumOverKeysAndSurviveRemoval(t *testing.T) {
-	states := map[string][]api.SlotsState{
+	states := map[string][]lanerules.SlotsState{
 		"http": {
-			{Slots: 3, LaneCounts: api.LaneCounts{Running: 2, Waiting: 4, Acquired: 10, Rejected: 1,
+			{Slots: 3, Counts: lanerules.Counts{Running: 2, Waiting: 4, Acquired: 10, Rejected: 1,
 				TimedOut: 6}},
-			{Slots: 2, LaneCounts: api.LaneCounts{Running: 1, Acquired: 5}},
+			{Slots: 2, Counts: lanerules.Counts{Running: 1, Acquired: 5}},
 		},
-		"android": {{Slots: 2, LaneCounts: api.LaneCounts{Keys: 3, Running: 5}}},
-		"gone":    {{Slots: 1, LaneCounts: api.LaneCounts{Acquired: 7}}},
+		"android": {{Slots: 2, Counts: lanerules.Counts{Keys: 3, Running: 5}}},
+		"gone":    {{Slots: 1, Counts: lanerules.Counts{Acquired: 7}}},
 	}
 	lanes := map[string]api.Lane{"http": {Name: "http", Limit: 5}, "android": {Name: "android",
 		Limit: 2, Key: "{{args.device}}"}}
 	registry := prometheus.NewRegistry()
-	observeLanes(laneSamples(func() map[string][]api.SlotsState {
+	observeLanes(laneSamples(func() map[string][]lanerules.SlotsState {
 		return states
 	}, func(name string) (api.Lane, bool) {
 		lane, known := lanes[name]

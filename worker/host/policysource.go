@@ -3,7 +3,7 @@ package host
 import (
 	"sync/atomic"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
@@ -18,13 +18,13 @@ type policySource struct {
 }
 
 // inForce describes the policies in force; nil without a file.
-func (p *policySource) inForce() *api.PoliciesInForce {
+func (p *policySource) inForce() *workerreport.Policies {
 	if p == nil || p.file == "" {
 		return nil
 	}
 	fault, _ := p.fault.Load().(string)
 	set := p.current()
-	return &api.PoliciesInForce{File: p.file, Rules: set.Len(), Digest: set.FileDigest(),
+	return &workerreport.Policies{File: p.file, Rules: set.Len(), Digest: set.FileDigest(),
 		Error: display.ShortenLines(fault, maxReported)}
 }
 

@@ -6,27 +6,28 @@ import (
 	"errors"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	"go.temporal.io/sdk/temporal"
 )
 
 // Of returns the failure that the error of an activity reports.
-func Of(err error) api.ActivityFailure {
+func Of(err error) failures.ActivityFailure {
 	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
-		f := api.ActivityFailure{Timeout: api.TimeoutKind(timeout.TimeoutType().String())}
+		f := failures.ActivityFailure{Timeout: failures.TimeoutKind(timeout.TimeoutType().String())}
 		if timeout.HasLastHeartbeatDetails() {
 			f.LastHeartbeat = func(v any) error { return timeout.LastHeartbeatDetails(v) }
 		}
 		return f
 	}
 	if cancelled, ok := errors.AsType[*temporal.CanceledError](err); ok {
-		return api.ActivityFailure{Cancelled: true, Message: err.Error(),
+		return failures.ActivityFailure{Cancelled: true, Message: err.Error(),
 			Details: func(v any) error { return cancelled.Details(v) }}
 	}
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok {
-		return api.ActivityFailure{Message: err.Error()}
+		return failures.ActivityFailure{Message: err.Error()}
 	}
-	return api.ActivityFailure{Type: app.Type(), Message: app.Message(),
+	return failures.ActivityFailure{Type: app.Type(), Message: app.Message(),
 		Details: func(v any) error { return app.Details(v) },
 		Left:    func(v any) error { return app.Details(&api.Error{}, v) }}
 }

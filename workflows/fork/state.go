@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/codec"
 	"github.com/switchyard/switchyard/internal/value/display"
 )
 
@@ -29,7 +30,7 @@ type Edits struct {
 
 // Taken is what a forked run takes over, and where it begins.
 type Taken struct {
-	State api.ForkState
+	State codec.ForkState
 	// Turn, Before, Calls and Pending are as in api.Fork.
 	Turn, Before, Calls int
 	Pending             []api.Call
@@ -43,7 +44,7 @@ func (o *Observer) State(s Source, at string, edits Edits) (Taken, error) {
 		return Taken{}, err
 	}
 	p := o.points[turn]
-	t := Taken{Turn: turn - 1, Before: p.Before, State: api.ForkState{
+	t := Taken{Turn: turn - 1, Before: p.Before, State: codec.ForkState{
 		Messages: slices.DeleteFunc(slices.Clone(p.Messages),
 			func(m api.Message) bool { return m.Role == api.RoleSystem }),
 		Labels: p.Labels, Calls: p.Calls, DescendantCalls: p.DescendantCalls}}
@@ -100,7 +101,7 @@ func (o *Observer) turns() string {
 
 // beginTurn adds the answer of the model and the outcomes of the calls before one call of it. It
 // returns those calls.
-func (o *Observer) beginTurn(s *api.ForkState, turn int, call string) ([]api.Call, error) {
+func (o *Observer) beginTurn(s *codec.ForkState, turn int, call string) ([]api.Call, error) {
 	answer := o.answers[turn]
 	n := slices.IndexFunc(answer.Calls, func(c api.Call) bool { return c.ID == call })
 	if n < 0 {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 	"github.com/switchyard/switchyard/internal/core/queues"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -37,7 +38,8 @@ func HostOptions(tool api.Tool, base string) workflow.ActivityOptions {
 func AdoptOptions(tool api.Tool, queue string) workflow.ActivityOptions {
 	options := onceHosted(tool)
 	options.TaskQueue = queue
-	options.ScheduleToStartTimeout = api.AdoptWithin.Std() + api.IdleLease(tool.Heartbeat).Std()
+	options.ScheduleToStartTimeout = api.AdoptWithin.Std() +
+		instancerules.IdleLease(tool.Heartbeat).Std()
 	return options
 }
 

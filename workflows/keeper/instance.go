@@ -10,6 +10,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/core/queues"
 	"github.com/switchyard/switchyard/workflows/failure"
@@ -36,19 +37,19 @@ const (
 // instance was idle for its timeout, was closed or lost, or could not be created, and tells the
 // runs that use it. Its result is what the next workflow of the same ID starts with, so that no
 // loss goes unnoticed between two runs.
-func Instance(ctx workflow.Context, in api.InstanceInput) (api.InstanceLeft, error) {
+func Instance(ctx workflow.Context, in instancerules.KeeperInput) (instancerules.Left, error) {
 	info := workflow.GetInfo(ctx)
 	in.Host.Origin.Run = cmp.Or(info.FirstRunID, info.WorkflowExecution.RunID)
 	in.Host.Origin.Conversation = in.Conversation
 	k := &instance{in: in, joins: workflow.GetSignalChannel(ctx, api.JoinInstanceSignal),
 		leaves: workflow.GetSignalChannel(ctx, api.LeaveInstanceSignal)}
 	if err := k.answer(ctx); err != nil {
-		return api.InstanceLeft{}, err
+		return instancerules.Left{}, err
 	}
 	for {
 		fault, err := k.host(ctx)
 		if err != nil {
-			return api.InstanceLeft{}, err
+			return instancerules.Left{}, err
 		}
 		k.tell(ctx, fault)
 		k.learn(ctx)
@@ -59,15 +60,15 @@ func Instance(ctx workflow.Context, in api.InstanceInput) (api.InstanceLeft, err
 }
 
 // left is what the next workflow of the ID starts with.
-func (k *instance) left() api.InstanceLeft {
-	return api.InstanceLeft{Last: k.in.Host.Last, Vanished: k.in.Host.Lost, Lost: k.in.Lost,
+func (k *instance) left() instancerules.Left {
+	return instancerules.Left{Last: k.in.Host.Last, Vanished: k.in.Host.Lost, Lost: k.in.Lost,
 		Before: k.in.Host.Before, NotBefore: k.in.NotBefore}
 }
 
 // instance is one execution of Instance.
 type instance struct {
 	// in is what continue-as-new carries.
-	in            api.InstanceInput
+	in            instancerules.KeeperInput
 	joins, leaves workflow.ReceiveChannel
 	// hosted is the future of the activity with the ID hostID, which ends with the instance. hosts
 	// counts these activities.
@@ -182,14 +183,14 @@ func (k *instance) continueAsNew(ctx workflow.Context) error {
 // learn reads which runs use the instance. Runs with one workflow ID follow each other. If there
 // are too many, even without those that have ended, the last ones cannot use it.
 func (k *instance) learn(ctx workflow.Context) {
-	var join, leave api.InstanceUser
-	for ; k.joins.ReceiveAsync(&join); join = (api.InstanceUser{}) {
-		k.in.Users = append(slices.DeleteFunc(k.in.Users, func(u api.InstanceUser) bool {
+	var join, leave instancerules.User
+	for ; k.joins.ReceiveAsync(&join); join = (instancerules.User{}) {
+		k.in.Users = append(slices.DeleteFunc(k.in.Users, func(u instancerules.User) bool {
 			return u.WorkflowID == join.WorkflowID
 		}), join)
 	}
-	for ; k.leaves.ReceiveAsync(&leave); leave = (api.InstanceUser{}) {
-		k.in.Users = slices.DeleteFunc(k.in.Users, func(u api.InstanceUser) bool {
+	for ; k.leaves.ReceiveAsync(&leave); leave = (instancerules.User{}) {
+		k.in.Users = slices.DeleteFunc(k.in.Users, func(u instancerules.User) bool {
 			return u.Ticket == leave.Ticket
 		})
 	}
@@ -209,7 +210,7 @@ func (k *instance) learn(ctx workflow.Context) {
 func (k *instance) removeEnded(ctx workflow.Context) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
-	var ended []api.InstanceUser
+	var ended []instancerules.User
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		ScheduleToCloseTimeout: findWithin,
 		StartToCloseTimeout:    findTimeout,
@@ -218,7 +219,7 @@ func (k *instance) removeEnded(ctx workflow.Context) {
 	if err != nil {
 		return
 	}
-	k.in.Users = slices.DeleteFunc(k.in.Users, func(u api.InstanceUser) bool {
+	k.in.Users = slices.DeleteFunc(k.in.Users, func(u instancerules.User) bool {
 		return slices.Contains(ended, u)
 	})
 }
@@ -253,7 +254,7 @@ func (k *instance) ended(ctx workflow.Context) (fault *api.Error, again bool) {
 }
 
 // failed is ended for a host that failed. Another host follows only for runs that wait for it.
-func (k *instance) failed(ctx workflow.Context, f api.ActivityFailure, adopted bool) (
+func (k *instance) failed(ctx workflow.Context, f failures.ActivityFailure, adopted bool) (
 	fault *api.Error, again bool) {
 	if !adopted && k.notHosted(f) {
 		if len(k.in.Users) > 0 {
@@ -275,11 +276,11 @@ func (k *instance) failed(ctx workflow.Context, f api.ActivityFailure, adopted b
 }
 
 // notHosted reports whether no worker has taken the host that failed.
-func (k *instance) notHosted(f api.ActivityFailure) bool {
+func (k *instance) notHosted(f failures.ActivityFailure) bool {
 	if failures.HostNeverStarted(f) {
 		return true
 	}
-	waited := f.Timeout == api.TimeoutScheduleToStart && k.in.Tool.HostWithin == 0
+	waited := f.Timeout == failures.TimeoutScheduleToStart && k.in.Tool.HostWithin == 0
 	if waited && f.LastHeartbeat != nil {
 		k.in.Host.Lost = true
 	}
@@ -299,14 +300,14 @@ func (k *instance) tell(ctx workflow.Context, fault *api.Error) {
 
 // inform tells users that they can no longer use the instance, and why. It reports whether one of
 // their runs knows; the others have ended.
-func (k *instance) inform(ctx workflow.Context, users []api.InstanceUser,
+func (k *instance) inform(ctx workflow.Context, users []instancerules.User,
 	last api.InstanceProgress, fault *api.Error) (known bool) {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	var sent []workflow.Future
 	for _, user := range users {
 		sent = append(sent, workflow.SignalExternalWorkflow(ctx, user.WorkflowID, "",
-			api.InstanceEndedSignal, api.InstanceEnded{Ticket: user.Ticket,
+			api.InstanceEndedSignal, instancerules.Ended{Ticket: user.Ticket,
 				Instance: k.in.Host.Name(), Last: last, Error: fault}))
 	}
 	for _, told := range sent {
@@ -337,6 +338,6 @@ func (k *instance) close(ctx workflow.Context, r api.CloseInstance) error {
 				MaximumInterval: closeWithin},
 		}))
 	workflow.ExecuteActivity(ctx, api.CloseInstanceActivity,
-		api.CloseInstanceRequest{OnDemand: true, Why: k.closing.Why})
+		instancerules.CloseRequest{OnDemand: true, Why: k.closing.Why})
 	return nil
 }

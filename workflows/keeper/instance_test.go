@@ -11,6 +11,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 	"github.com/switchyard/switchyard/workflows/keeper"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
@@ -27,7 +28,7 @@ type lab struct {
 	hosts []func(context.Context) (api.InstanceProgress, error)
 	asked []api.HostInstanceRequest
 	// closed are the requests to close the instance.
-	closed []api.CloseInstanceRequest
+	closed []instancerules.CloseRequest
 	// ended are the workflow IDs of runs that have ended; searches counts the questions for them.
 	ended    map[string]bool
 	searches int
@@ -43,14 +44,14 @@ func newLab(hosts ...func(context.Context) (api.InstanceProgress, error)) *lab {
 		l.asked = append(l.asked, r)
 		return l.hosts[len(l.asked)-1](ctx)
 	}, activity.RegisterOptions{Name: api.HostInstanceActivity})
-	l.RegisterActivityWithOptions(func(_ context.Context, r api.CloseInstanceRequest) error {
+	l.RegisterActivityWithOptions(func(_ context.Context, r instancerules.CloseRequest) error {
 		l.closed = append(l.closed, r)
 		return nil
 	}, activity.RegisterOptions{Name: api.CloseInstanceActivity})
 	l.RegisterActivityWithOptions(func(_ context.Context,
-		users []api.InstanceUser) ([]api.InstanceUser, error) {
+		users []instancerules.User) ([]instancerules.User, error) {
 		l.searches++
-		return slices.DeleteFunc(users, func(u api.InstanceUser) bool {
+		return slices.DeleteFunc(users, func(u instancerules.User) bool {
 			return !l.ended[u.WorkflowID]
 		}), nil
 	}, activity.RegisterOptions{Name: api.FindEndedUsersActivity})
@@ -59,12 +60,12 @@ func newLab(hosts ...func(context.Context) (api.InstanceProgress, error)) *lab {
 }
 
 // tells expects a signal to the run of the workflow ID, and answers it with err.
-func (l *lab) tells(id string, ended api.InstanceEnded, err error) {
+func (l *lab) tells(id string, ended instancerules.Ended, err error) {
 	l.OnSignalExternalWorkflow("default-test-namespace", id, "", api.InstanceEndedSignal,
 		ended).Return(err).Once()
 }
 
-func (l *lab) left(t *testing.T, in api.InstanceInput) (left api.InstanceLeft) {
+func (l *lab) left(t *testing.T, in instancerules.KeeperInput) (left instancerules.Left) {
 	t.Helper()
 	l.ExecuteWorkflow(api.InstanceWorkflow, in)
 	if err := l.GetWorkflowResult(&left); err != nil {
@@ -75,7 +76,7 @@ func (l *lab) left(t *testing.T, in api.InstanceInput) (left api.InstanceLeft) {
 }
 
 // next runs the workflow and returns the input with which it continues as new.
-func (l *lab) next(t *testing.T, in api.InstanceInput) (next api.InstanceInput) {
+func (l *lab) next(t *testing.T, in instancerules.KeeperInput) (next instancerules.KeeperInput) {
 	t.Helper()
 	l.ExecuteWorkflow(api.InstanceWorkflow, in)
 	again, ok := errors.AsType[*workflow.ContinueAsNewError](l.GetWorkflowError())
@@ -89,14 +90,14 @@ func (l *lab) next(t *testing.T, in api.InstanceInput) (next api.InstanceInput) 
 }
 
 var (
-	talk = api.InstanceUser{WorkflowID: "talk", Ticket: "1"}
+	talk = instancerules.User{WorkflowID: "talk", Ticket: "1"}
 	used = api.InstanceProgress{Generation: 3, Used: true, State: []byte("state")}
 	// told is what runs are told of used.
 	told = api.InstanceProgress{Generation: 3, Used: true}
 )
 
-func input(onLoss api.OnLoss, users ...api.InstanceUser) api.InstanceInput {
-	return api.InstanceInput{Host: api.HostInstanceRequest{Tool: "counter", Queue: "q"},
+func input(onLoss api.OnLoss, users ...instancerules.User) instancerules.KeeperInput {
+	return instancerules.KeeperInput{Host: api.HostInstanceRequest{Tool: "counter", Queue: "q"},
 		Tool: api.Tool{Name: "counter", OnLoss: onLoss, Heartbeat: api.Duration(time.Second),
 			Scope: api.ScopeConversation},
 		Conversation: "talk", Users: users}
@@ -120,8 +121,8 @@ func expect(t *testing.T, what string, got, want any) {
 // The snapshot is for the next workflow of the ID, not for the runs.
 func TestInstance_TellsItsRunsThatItWasIdle(t *testing.T) {
 	l := newLab(ends(used, nil))
-	l.tells("talk", api.InstanceEnded{Ticket: "1", Instance: "counter", Last: told}, nil)
-	expect(t, "left", l.left(t, input(api.OnLossFail, talk)), api.InstanceLeft{Last: used})
+	l.tells("talk", instancerules.Ended{Ticket: "1", Instance: "counter", Last: told}, nil)
+	expect(t, "left", l.left(t, input(api.OnLossFail, talk)), instancerules.Left{Last: used})
 	asked := l.asked[0]
 	if asked.Origin.Run == "" || asked.Origin.Conversation != "talk" || asked.Queue != "q" {
 		t.Errorf("asked for %+v", asked)
@@ -131,14 +132,14 @@ func TestInstance_TellsItsRunsThatItWasIdle(t *testing.T) {
 // A loss that no run knows is left to the next run.
 func TestInstance_LeavesALossThatNoRunKnows(t *testing.T) {
 	const why = "its worker was lost or could not reach Temporal"
-	lost := api.InstanceEnded{Ticket: "1", Instance: "counter", Last: told,
+	lost := instancerules.Ended{Ticket: "1", Instance: "counter", Last: told,
 		Error: &api.Error{Type: api.ErrWorkerLost, Phase: api.PhaseExecution, Message: why}}
 	for name, test := range map[string]struct {
 		told error
-		want api.InstanceLeft
+		want instancerules.Left
 	}{
-		"told":     {nil, api.InstanceLeft{Last: told, Vanished: true}},
-		"not told": {errors.New("it has ended"), api.InstanceLeft{Last: told, Vanished: true, Lost: why}},
+		"told":     {nil, instancerules.Left{Last: told, Vanished: true}},
+		"not told": {errors.New("it has ended"), instancerules.Left{Last: told, Vanished: true, Lost: why}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(ends(used, temporal.NewHeartbeatTimeoutError(used)))
@@ -151,7 +152,7 @@ func TestInstance_LeavesALossThatNoRunKnows(t *testing.T) {
 		in := input(api.OnLossFail, talk)
 		in.Host.Last, in.Host.Lost, in.Lost = told, true, why
 		l.tells("talk", lost, nil)
-		expect(t, "left", l.left(t, in), api.InstanceLeft{Last: told, Vanished: true})
+		expect(t, "left", l.left(t, in), instancerules.Left{Last: told, Vanished: true})
 		expect(t, "hosts", len(l.asked), 0)
 	})
 }
@@ -159,8 +160,8 @@ func TestInstance_LeavesALossThatNoRunKnows(t *testing.T) {
 // A run that joins replaces an earlier one with its workflow ID. One that left is not told.
 func TestInstance_KnowsTheRunsThatUseIt(t *testing.T) {
 	l := newLab(serves)
-	other := api.InstanceUser{WorkflowID: "plan", Ticket: "2"}
-	again := api.InstanceUser{WorkflowID: "talk", Ticket: "3"}
+	other := instancerules.User{WorkflowID: "plan", Ticket: "2"}
+	again := instancerules.User{WorkflowID: "talk", Ticket: "3"}
 	for n, send := range []func(){
 		func() { l.SignalWorkflow(api.JoinInstanceSignal, other) },
 		func() { l.SignalWorkflow(api.JoinInstanceSignal, again) },
@@ -169,16 +170,16 @@ func TestInstance_KnowsTheRunsThatUseIt(t *testing.T) {
 	} {
 		l.RegisterDelayedCallback(send, time.Duration(n+1)*time.Minute)
 	}
-	l.tells("talk", api.InstanceEnded{Ticket: "3", Instance: "counter"}, nil)
+	l.tells("talk", instancerules.Ended{Ticket: "3", Instance: "counter"}, nil)
 	l.left(t, input(api.OnLossRecreate, talk))
 }
 
 // A run that was terminated cannot leave, so its entry is dropped when there are too many. Those
 // that still are too many are told that they cannot use the instance.
 func TestInstance_DropsRunsThatHaveEnded(t *testing.T) {
-	users := make([]api.InstanceUser, 502)
+	users := make([]instancerules.User, 502)
 	for n := range users {
-		users[n] = api.InstanceUser{WorkflowID: fmt.Sprint("run-", n), Ticket: fmt.Sprint(n)}
+		users[n] = instancerules.User{WorkflowID: fmt.Sprint("run-", n), Ticket: fmt.Sprint(n)}
 	}
 	full := failures.NotJoined(0, "counter", "500 runs use it; call it again when one of them has ended")
 	for name, test := range map[string]struct {
@@ -201,12 +202,12 @@ func TestInstance_DropsRunsThatHaveEnded(t *testing.T) {
 			l.RegisterDelayedCallback(func() { l.SignalWorkflow(api.LeaveInstanceSignal, talk) },
 				2*time.Hour)
 			for _, n := range test.refused {
-				l.tells(users[n].WorkflowID, api.InstanceEnded{Ticket: users[n].Ticket,
+				l.tells(users[n].WorkflowID, instancerules.Ended{Ticket: users[n].Ticket,
 					Instance: "counter", Error: full}, nil)
 			}
 			in := l.next(t, input(api.OnLossFail, users[:500]...))
 			l.AssertExpectations(t)
-			want := slices.DeleteFunc(slices.Clone(users), func(u api.InstanceUser) bool {
+			want := slices.DeleteFunc(slices.Clone(users), func(u instancerules.User) bool {
 				n := slices.Index(users, u)
 				return test.ended[u.WorkflowID] || slices.Contains(test.refused, n)
 			})
@@ -231,10 +232,10 @@ func TestInstance_TellsWhyItWasNotCreated(t *testing.T) {
 	l := newLab(ends(used, temporal.NewApplicationErrorWithOptions(fault.Message,
 		string(fault.Type), temporal.ApplicationErrorOptions{NonRetryable: true,
 			Details: []any{fault, api.InstanceProgress{Generation: 1}}})))
-	l.tells("talk", api.InstanceEnded{Ticket: "1", Instance: "counter",
+	l.tells("talk", instancerules.Ended{Ticket: "1", Instance: "counter",
 		Last: api.InstanceProgress{Generation: 1}, Error: &fault}, nil)
 	expect(t, "left", l.left(t, input(api.OnLossFail, talk)),
-		api.InstanceLeft{Last: api.InstanceProgress{Generation: 1}})
+		instancerules.Left{Last: api.InstanceProgress{Generation: 1}})
 }
 
 // Its next result says who closed it. A closed instance cannot be closed again.
@@ -252,8 +253,8 @@ func TestInstance_IsClosedByAPerson(t *testing.T) {
 	l.RegisterDelayedCallback(l.CancelWorkflow, time.Hour)
 	left := l.left(t, input(api.OnLossFail))
 	const why = "the last one was closed by ada: it hangs"
-	expect(t, "told to close", l.closed, []api.CloseInstanceRequest{{OnDemand: true, Why: why}})
-	expect(t, "left", left, api.InstanceLeft{Last: api.InstanceProgress{Ended: why, Closed: true}})
+	expect(t, "told to close", l.closed, []instancerules.CloseRequest{{OnDemand: true, Why: why}})
+	expect(t, "left", left, instancerules.Left{Last: api.InstanceProgress{Ended: why, Closed: true}})
 	if refused == nil {
 		t.Error("the second request was accepted")
 	}
@@ -266,13 +267,13 @@ func TestInstance_GoesOnAfterContinueAsNew(t *testing.T) {
 		time.Minute)
 	l.RegisterDelayedCallback(func() { l.SetContinueAsNewSuggested(true) }, 2*time.Minute)
 	in := l.next(t, input(api.OnLossRecreate))
-	expect(t, "users", in.Users, []api.InstanceUser{talk})
+	expect(t, "users", in.Users, []instancerules.User{talk})
 	if before := in.Host.Before; !in.Host.Adopt || len(before) != 1 ||
 		before[0].ActivityID != "host_instance/counter" {
 		t.Errorf("continued with %+v", in.Host)
 	}
 	again := newLab(ends(used, nil))
-	again.tells("talk", api.InstanceEnded{Ticket: "1", Instance: "counter", Last: told}, nil)
+	again.tells("talk", instancerules.Ended{Ticket: "1", Instance: "counter", Last: told}, nil)
 	again.left(t, in)
 	if r := again.asked[0]; !r.Adopt || r.Before != nil {
 		t.Errorf("asked for %+v", r)
@@ -290,9 +291,9 @@ func TestInstance_EndsIfNoWorkerHostsItAndNoRunNeedsIt(t *testing.T) {
 			l := newLab(ends(api.InstanceProgress{}, fault), ends(used, nil))
 			in := input(api.OnLossFail)
 			in.Host.Before = before
-			expect(t, "left", l.left(t, in), api.InstanceLeft{Before: before})
+			expect(t, "left", l.left(t, in), instancerules.Left{Before: before})
 			l = newLab(ends(api.InstanceProgress{}, fault), ends(used, nil))
-			l.tells("talk", api.InstanceEnded{Ticket: "1", Instance: "counter", Last: told}, nil)
+			l.tells("talk", instancerules.Ended{Ticket: "1", Instance: "counter", Last: told}, nil)
 			l.left(t, input(api.OnLossFail, talk))
 			expect(t, "hosts", len(l.asked), 2)
 		})

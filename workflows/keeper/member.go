@@ -5,6 +5,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 	"github.com/switchyard/switchyard/workflows/failure"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -26,7 +27,7 @@ type Member struct {
 	end workflow.Settable
 	// id is that of the workflow Instance.
 	id   string
-	user api.InstanceUser
+	user instancerules.User
 	over bool
 	// joined is the future of the activity that takes the run to the workflow; nil if an earlier
 	// execution of the run joined it.
@@ -36,10 +37,10 @@ type Member struct {
 
 // Join has a run use the instance of tool that r describes. name identifies the activity in the
 // run. If the tool has HostWithin, joining fails after that time.
-func Join(ctx workflow.Context, tool api.Tool, r api.JoinInstanceRequest, name string) *Member {
+func Join(ctx workflow.Context, tool api.Tool, r instancerules.JoinRequest, name string) *Member {
 	info := workflow.GetInfo(ctx)
 	// A reset run has the original run ID of the run before, and the instance knows its ticket.
-	r.User = api.InstanceUser{WorkflowID: info.WorkflowExecution.ID,
+	r.User = instancerules.User{WorkflowID: info.WorkflowExecution.ID,
 		Ticket: info.OriginalRunID + "/" + name}
 	m := resume(ctx, r.Keeper, r.User)
 	ctx, m.cancel = workflow.WithCancel(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
@@ -62,11 +63,11 @@ func Join(ctx workflow.Context, tool api.Tool, r api.JoinInstanceRequest, name s
 // Resume has the execution that continues a run use the instance that the previous one has joined
 // with that ticket. id is that of the workflow that keeps the instance.
 func Resume(ctx workflow.Context, id, ticket string) *Member {
-	return resume(ctx, id, api.InstanceUser{
+	return resume(ctx, id, instancerules.User{
 		WorkflowID: workflow.GetInfo(ctx).WorkflowExecution.ID, Ticket: ticket})
 }
 
-func resume(ctx workflow.Context, id string, user api.InstanceUser) *Member {
+func resume(ctx workflow.Context, id string, user instancerules.User) *Member {
 	m := &Member{user: user, cancel: func() {}, id: id}
 	m.Hosted, m.end = workflow.NewFuture(ctx)
 	return m
@@ -85,7 +86,7 @@ func (m *Member) Ticket() string {
 func (m *Member) Holds(ticket string) bool { return m != nil && m.user.Ticket == ticket }
 
 // End handles that the instance ended.
-func (m *Member) End(e api.InstanceEnded) {
+func (m *Member) End(e instancerules.Ended) {
 	switch {
 	case m.over:
 	case e.Error == nil:

@@ -40,7 +40,7 @@ const (
 // until its running calls have ended. Workers read api.HoldersMemo and send no division that the
 // workflow has, so each signal begins a new execution. Whatever others send, the server accepts
 // 10,000 signals for an execution, about 40,000 events of the 51,200 that it allows.
-func LaneKeeper(ctx workflow.Context, in api.KeeperInput) error {
+func LaneKeeper(ctx workflow.Context, in lanerules.KeeperInput) error {
 	k := &keeper{in: in}
 	k.offerGroups(ctx)
 	if err := k.await(ctx); err != nil {
@@ -53,7 +53,7 @@ func LaneKeeper(ctx workflow.Context, in api.KeeperInput) error {
 }
 
 type keeper struct {
-	in api.KeeperInput
+	in lanerules.KeeperInput
 	// release ends the activities of the current groups; running counts them.
 	release func()
 	running int
@@ -99,9 +99,9 @@ func (k *keeper) offerGroup(ctx workflow.Context, lane api.Lane, group int) {
 		Summary: fmt.Sprintf("slots of the lane %s, group %d of %d", lane.Name, group+1,
 			lane.Holders),
 	}
-	request := api.SlotsRequest{Lane: lane, Base: k.in.Base, Group: group,
+	request := lanerules.SlotsRequest{Lane: lane, Base: k.in.Base, Group: group,
 		Fence: k.in.Fences[group]}
-	var state api.SlotsState
+	var state lanerules.SlotsState
 	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options),
 		api.ServeSlotsActivity, request).Get(ctx, &state)
 	if err == nil {

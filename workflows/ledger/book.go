@@ -32,7 +32,7 @@ type callID struct{ run, call string }
 
 // call is an entry.
 type call struct {
-	api.LedgerEntry
+	ledgerrules.Entry
 	// nth is its place in the order of reservations.
 	nth     int
 	group   *group
@@ -98,7 +98,7 @@ const (
 )
 
 // newBook returns a book with the entries of an earlier execution.
-func newBook(entries []api.LedgerEntry) *book {
+func newBook(entries []ledgerrules.Entry) *book {
 	b := &book{byID: map[callID][]*call{}}
 	for _, e := range entries {
 		b.add(e)
@@ -113,10 +113,10 @@ func newBook(entries []api.LedgerEntry) *book {
 }
 
 // entries returns all entries in the order of their reservations.
-func (b *book) entries() (all []api.LedgerEntry) {
+func (b *book) entries() (all []ledgerrules.Entry) {
 	for _, c := range b.calls {
 		if !c.gone {
-			all = append(all, c.LedgerEntry)
+			all = append(all, c.Entry)
 		}
 	}
 	return all
@@ -126,8 +126,8 @@ func (b *book) entries() (all []api.LedgerEntry) {
 func (b *book) size() int { return len(b.calls) - b.gone }
 
 // add appends a call, as one that is in flight.
-func (b *book) add(e api.LedgerEntry) *call {
-	c := &call{LedgerEntry: e}
+func (b *book) add(e ledgerrules.Entry) *call {
+	c := &call{Entry: e}
 	if n := len(b.calls); n > 0 {
 		c.nth = b.calls[n-1].nth + 1
 	}
@@ -233,7 +233,7 @@ func (b *book) remove(c *call) {
 // lose removes a call that its group has lost.
 func (b *book) lose(c *call) {
 	c.gone, c.group = true, nil
-	b.bytes -= size(c.LedgerEntry)
+	b.bytes -= size(c.Entry)
 	id := callID{c.Run, c.Call}
 	if b.byID[id] = slices.DeleteFunc(b.byID[id],
 		func(other *call) bool { return other == c }); len(b.byID[id]) == 0 {
@@ -248,7 +248,7 @@ func (b *book) lose(c *call) {
 // expire removes the calls that no rule can ask about any more.
 func (b *book) expire(now time.Time) {
 	for _, g := range b.groups {
-		for len(g.ended) > 0 && ledgerrules.IsExpired(g.ended[0].LedgerEntry, now) {
+		for len(g.ended) > 0 && ledgerrules.IsExpired(g.ended[0].Entry, now) {
 			c := g.ended[0]
 			g.expired, g.ended = c.upTo, g.ended[1:]
 			b.lose(c)
@@ -267,11 +267,11 @@ func (b *book) expire(now time.Time) {
 // overdue returns the calls whose end is not reported any more.
 func (b *book) overdue(now time.Time) (all []*call) {
 	for _, c := range b.calls {
-		if now.Sub(c.Reserved) < api.MaxLedgerWindow.Std() {
+		if now.Sub(c.Reserved) < ledgerrules.MaxWindow.Std() {
 			break
 		}
 		b.work++
-		if !c.gone && ledgerrules.IsExpired(c.LedgerEntry, now) {
+		if !c.gone && ledgerrules.IsExpired(c.Entry, now) {
 			all = append(all, c)
 		}
 	}
@@ -294,7 +294,7 @@ func (b *book) retention(now time.Time) (left time.Duration) {
 // close notes what became of a call, and reports whether the attempt at its admission has entered
 // it. A call can have several entries, if several attempts had other arguments. The one whose
 // decision was used counts.
-func (b *book) close(end api.ReservationEnd, now time.Time) (entered bool) {
+func (b *book) close(end ledgerrules.End, now time.Time) (entered bool) {
 	b.work += endCost
 	for _, c := range slices.Clone(b.byID[callID{end.Run, end.Call}]) {
 		holds := slices.Contains(c.Holders, end.Holder)
@@ -318,9 +318,9 @@ func (b *book) close(end api.ReservationEnd, now time.Time) (entered bool) {
 
 // setHolders sets the attempts that have entered a call.
 func (b *book) setHolders(c *call, holders []string) {
-	b.bytes -= size(c.LedgerEntry)
+	b.bytes -= size(c.Entry)
 	c.Holders = holders
-	b.bytes += size(c.LedgerEntry)
+	b.bytes += size(c.Entry)
 }
 
 // maxHolders bounds the attempts that an entry names. A run uses the decision of the last one,
@@ -330,7 +330,7 @@ const maxHolders = 8
 // enter returns the entry of a call. A repeated request finds the entry of the first one. A
 // request with other arguments, of an approval that changed them or of a model that was asked
 // again, makes another entry. full is why the call is not entered.
-func (b *book) enter(r api.LedgerRequest, now time.Time) (c *call, full string) {
+func (b *book) enter(r ledgerrules.Request, now time.Time) (c *call, full string) {
 	for _, c := range b.byID[callID{r.Run, r.Call}] {
 		if c.Tool != r.Tool || !c.Ended.IsZero() || !equalArgs(c.Args, r.Args) {
 			continue
@@ -346,19 +346,19 @@ func (b *book) enter(r api.LedgerRequest, now time.Time) (c *call, full string) 
 		}
 		return c, ""
 	}
-	entry := api.LedgerEntry{Run: r.Run, Call: r.Call, Tool: r.Tool, Reserved: now, Keep: r.Keep,
+	entry := ledgerrules.Entry{Run: r.Run, Call: r.Call, Tool: r.Tool, Reserved: now, Keep: r.Keep,
 		Args: r.Args, Holders: []string{r.Holder}}
-	if n := b.size(); n >= api.MaxLedgerEntries || b.bytes+size(entry) > api.MaxLedgerBytes {
+	if n := b.size(); n >= ledgerrules.MaxEntries || b.bytes+size(entry) > ledgerrules.MaxBytes {
 		return nil, fmt.Sprintf("it counts %d calls in %d KiB and takes no more; it may count %d "+
 			"in %d KiB. Give the rules a shorter window, or fewer tools and arguments to ask about",
-			n, b.bytes>>10, api.MaxLedgerEntries, api.MaxLedgerBytes>>10)
+			n, b.bytes>>10, ledgerrules.MaxEntries, ledgerrules.MaxBytes>>10)
 	}
 	return b.add(entry), ""
 }
 
 // excluded returns the calls that do not count for a request: those of the call itself, whatever
 // arguments it was entered with, and those that were entered after it, if it is not the last.
-func (b *book) excluded(r api.LedgerRequest, entered *call) []*call {
+func (b *book) excluded(r ledgerrules.Request, entered *call) []*call {
 	others := slices.Clone(b.byID[callID{r.Run, r.Call}])
 	if entered == nil {
 		return others
@@ -373,9 +373,9 @@ func (b *book) excluded(r api.LedgerRequest, entered *call) []*call {
 }
 
 // ask answers a question about all calls except some.
-func (b *book) ask(q api.LedgerQuery, now time.Time, besides []*call) (r api.LedgerResult) {
+func (b *book) ask(q ledgerrules.Query, now time.Time, besides []*call) (r ledgerrules.Result) {
 	besides = slices.DeleteFunc(slices.Clone(besides),
-		func(c *call) bool { return !ledgerrules.Counts(c.LedgerEntry, q, now) })
+		func(c *call) bool { return !ledgerrules.Counts(c.Entry, q, now) })
 	b.work += questionCost + len(b.groups) + len(besides)
 	r.Count = -len(besides)
 	sum := new(big.Rat)
@@ -385,19 +385,19 @@ func (b *book) ask(q api.LedgerQuery, now time.Time, besides []*call) (r api.Led
 		}
 		from := g.since(q.Within, now)
 		r.Count += len(g.running) + len(g.ended) - from
-		if q.Kind == api.LedgerSum {
+		if q.Kind == ledgerrules.SumArguments {
 			sum.Add(sum, g.sum(q.Fields[0], from))
 		}
 	}
 	switch q.Kind {
-	case api.LedgerSum:
+	case ledgerrules.SumArguments:
 		r.Sum = subtract(sum, q.Fields[0], besides).RatString()
-	case api.LedgerPast:
-		if r.Count > api.MaxLedgerCalls {
+	case ledgerrules.ListCalls:
+		if r.Count > ledgerrules.MaxCalls {
 			return ledgerrules.TooManyCalls(r.Count)
 		}
 		r.Calls = b.past(q, now, besides)
-	case api.LedgerCount:
+	case ledgerrules.CountCalls:
 	}
 	return r
 }
@@ -415,7 +415,7 @@ func subtract(sum *big.Rat, name string, calls []*call) *big.Rat {
 }
 
 // past lists the calls that count for a question, except some, in the order of their reservations.
-func (b *book) past(q api.LedgerQuery, now time.Time, besides []*call) (list []api.LedgerCall) {
+func (b *book) past(q ledgerrules.Query, now time.Time, besides []*call) (list []ledgerrules.Call) {
 	var calls []*call
 	for _, g := range b.groups {
 		if ledgerrules.Concerns(q, g.tool) {
@@ -428,7 +428,7 @@ func (b *book) past(q api.LedgerQuery, now time.Time, besides []*call) (list []a
 	slices.SortFunc(besides, func(x, y *call) int { return x.nth - y.nth })
 	for _, c := range calls {
 		if i := place(besides, c); i == len(besides) || besides[i] != c {
-			list = append(list, ledgerrules.List(c.LedgerEntry, q))
+			list = append(list, ledgerrules.List(c.Entry, q))
 		}
 	}
 	return list
@@ -454,7 +454,7 @@ const (
 )
 
 // size is about the size of an entry as JSON.
-func size(e api.LedgerEntry) int {
+func size(e ledgerrules.Entry) int {
 	return overhead + len(e.Tool) + len(e.Call) + holderSize*len(e.Holders) + argsSize(e.Args)
 }
 

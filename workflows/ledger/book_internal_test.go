@@ -14,10 +14,10 @@ import (
 )
 
 // plainBook counts calls by looking at each of them.
-type plainBook []api.LedgerEntry
+type plainBook []ledgerrules.Entry
 
-func (b plainBook) answer(r api.LedgerRequest, now time.Time) (all []api.LedgerResult) {
-	before := slices.IndexFunc(b, func(e api.LedgerEntry) bool {
+func (b plainBook) answer(r ledgerrules.Request, now time.Time) (all []ledgerrules.Result) {
+	before := slices.IndexFunc(b, func(e ledgerrules.Entry) bool {
 		return e.Run == r.Run && e.Call == r.Call && e.Tool == r.Tool && e.Ended.IsZero() &&
 			equalArgs(e.Args, r.Args)
 	})
@@ -25,7 +25,7 @@ func (b plainBook) answer(r api.LedgerRequest, now time.Time) (all []api.LedgerR
 		before = len(b)
 	}
 	others := slices.DeleteFunc(slices.Clone(b[:before]),
-		func(e api.LedgerEntry) bool { return e.Run == r.Run && e.Call == r.Call })
+		func(e ledgerrules.Entry) bool { return e.Run == r.Run && e.Call == r.Call })
 	for _, q := range r.Queries {
 		all = append(all, ledgerrules.Ask(others, q, now))
 	}
@@ -46,7 +46,7 @@ func TestBook_AnswersAsALookAtEachCallDoes(t *testing.T) {
 			plain := plainBook(l.book.entries())
 			if random.IntN(2) == 0 && len(plain) > 0 {
 				e := plain[random.IntN(len(plain))]
-				l.close([]api.ReservationEnd{{Run: e.Run, Call: e.Call, Holder: e.Holders[0],
+				l.close([]ledgerrules.End{{Run: e.Run, Call: e.Call, Holder: e.Holders[0],
 					Made: random.IntN(3) > 0, Dropped: random.IntN(4) == 0}}, now)
 				plain = l.book.entries()
 			}
@@ -62,9 +62,9 @@ func TestBook_AnswersAsALookAtEachCallDoes(t *testing.T) {
 	}
 }
 
-func randomRequest(random *rand.Rand, step int) api.LedgerRequest {
+func randomRequest(random *rand.Rand, step int) ledgerrules.Request {
 	tools := []string{"pay", "give", "lend"}
-	r := api.LedgerRequest{Run: fmt.Sprint("run-", random.IntN(20)),
+	r := ledgerrules.Request{Run: fmt.Sprint("run-", random.IntN(20)),
 		Call: fmt.Sprint("1.", random.IntN(3)), Tool: tools[random.IntN(3)],
 		Holder: fmt.Sprint("h", step), Record: random.IntN(6) > 0,
 		Keep: api.Duration([]time.Duration{time.Hour, 3 * time.Hour}[random.IntN(2)]),
@@ -74,8 +74,9 @@ func randomRequest(random *rand.Rand, step int) api.LedgerRequest {
 			r.Args[name] = json.RawMessage(fmt.Sprintf("%d.%d", random.IntN(3), random.IntN(3)))
 		}
 	}
-	for _, kind := range []api.LedgerKind{api.LedgerCount, api.LedgerSum, api.LedgerPast} {
-		q := api.LedgerQuery{Kind: kind, Tools: tools[:random.IntN(3)], Fields: []string{"amount"},
+	for _, kind := range []ledgerrules.Kind{ledgerrules.CountCalls, ledgerrules.SumArguments,
+		ledgerrules.ListCalls} {
+		q := ledgerrules.Query{Kind: kind, Tools: tools[:random.IntN(3)], Fields: []string{"amount"},
 			Within: api.Duration(time.Duration(random.IntN(5)*30) * time.Minute)}
 		r.Queries = append(r.Queries, q)
 	}
@@ -89,7 +90,7 @@ func TestBook_KnowsItsSize(t *testing.T) {
 	for step := range 500 {
 		r := randomRequest(random, step)
 		l.answer(r, now)
-		l.close([]api.ReservationEnd{{Run: r.Run, Call: r.Call, Holder: r.Holder,
+		l.close([]ledgerrules.End{{Run: r.Run, Call: r.Call, Holder: r.Holder,
 			Dropped: step%3 == 0, Made: step%2 == 0}}, now)
 	}
 	want := 0
@@ -108,13 +109,14 @@ func TestBook_CostsTheSameWithManyCalls(t *testing.T) {
 		l, now := &ledger{book: newBook(nil)}, time.Unix(0, 0)
 		for i := range calls {
 			run := fmt.Sprint("run-", i)
-			l.answer(api.LedgerRequest{Run: run, Call: "1", Tool: "pay", Holder: "h", Record: true,
+			l.answer(ledgerrules.Request{Run: run, Call: "1", Tool: "pay", Holder: "h", Record: true,
 				Keep: api.Duration(time.Hour)}, now)
-			l.close([]api.ReservationEnd{{Run: run, Call: "1", Holder: "h", Made: true}}, now)
+			l.close([]ledgerrules.End{{Run: run, Call: "1", Holder: "h", Made: true}}, now)
 		}
 		l.book.work = 0
-		l.answer(api.LedgerRequest{Run: "new", Call: "1", Tool: "pay", Holder: "h", Record: true,
-			Keep: api.Duration(time.Hour), Queries: []api.LedgerQuery{{Kind: api.LedgerSum,
+		l.answer(ledgerrules.Request{Run: "new", Call: "1", Tool: "pay", Holder: "h", Record: true,
+			Keep: api.Duration(time.Hour),
+			Queries: []ledgerrules.Query{{Kind: ledgerrules.SumArguments,
 				Within: api.Duration(time.Hour), Fields: []string{"amount"}}}}, now)
 		return l.book.work
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -12,7 +13,7 @@ type Calls struct {
 	ctx  workflow.Context
 	run  string
 	id   func(scope api.LedgerScope, callID string) string
-	tell func(workflow.Context, api.ReservationEnds)
+	tell func(workflow.Context, ledgerrules.Ends)
 	open map[string]*api.Reservation
 	// ended are calls that ledgers do not know about yet; telling is set while they are told.
 	ended   []ended
@@ -23,14 +24,14 @@ type Calls struct {
 // returns the workflow ID of the ledger of a scope for a call, and tell tells ledgers what
 // became of calls.
 func NewCalls(ctx workflow.Context, run string, id func(api.LedgerScope, string) string,
-	tell func(workflow.Context, api.ReservationEnds)) *Calls {
+	tell func(workflow.Context, ledgerrules.Ends)) *Calls {
 	// Ledgers are told also if the run is cancelled.
 	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	return &Calls{ctx: ctx, run: run, id: id, tell: tell, open: map[string]*api.Reservation{}}
 }
 
 type ended struct {
-	api.ReservationEnd
+	ledgerrules.End
 	scopes []api.LedgerScope
 }
 
@@ -50,7 +51,7 @@ func (c *Calls) End(callID string, made bool) {
 		return
 	}
 	delete(c.open, callID)
-	c.ended = append(c.ended, ended{ReservationEnd: api.ReservationEnd{Run: c.run, Call: callID,
+	c.ended = append(c.ended, ended{End: ledgerrules.End{Run: c.run, Call: callID,
 		Holder: r.Holder, Made: made}, scopes: r.Scopes})
 	if c.telling {
 		return
@@ -65,19 +66,19 @@ func (c *Calls) End(callID string, made bool) {
 }
 
 // take returns the settlement of the calls that ledgers do not know about.
-func (c *Calls) take() (s api.ReservationEnds) {
+func (c *Calls) take() (s ledgerrules.Ends) {
 	calls := c.ended
 	c.ended = nil
 	for _, call := range calls {
 		for _, scope := range call.scopes {
 			id := c.id(scope, call.Call)
-			i := slices.IndexFunc(s.Ledgers, func(l api.LedgerCalls) bool {
+			i := slices.IndexFunc(s.Ledgers, func(l ledgerrules.Calls) bool {
 				return l.WorkflowID == id
 			})
 			if i < 0 {
-				i, s.Ledgers = len(s.Ledgers), append(s.Ledgers, api.LedgerCalls{WorkflowID: id})
+				i, s.Ledgers = len(s.Ledgers), append(s.Ledgers, ledgerrules.Calls{WorkflowID: id})
 			}
-			s.Ledgers[i].Calls = append(s.Ledgers[i].Calls, call.ReservationEnd)
+			s.Ledgers[i].Calls = append(s.Ledgers[i].Calls, call.End)
 		}
 	}
 	return s

@@ -33,14 +33,14 @@ const (
 // calls before each. All calls are entered one after the other, so that of two concurrent runs the
 // later one sees the call of the earlier one. The workflow evaluates no rule. It ends when it has
 // no entries left. The ledger of a principal also adds up what model steps use.
-func Ledger(ctx workflow.Context, in api.Packed[api.LedgerState]) error {
+func Ledger(ctx workflow.Context, in api.Packed[ledgerrules.State]) error {
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // a cancelled ledger would forget calls
 	l := &ledger{state: in.Value, book: newBook(in.Value.Entries),
 		news: workflow.GetSignalChannel(ctx, api.TellLedgerSignal)}
 	l.state.Entries = nil
 	err := workflow.SetQueryHandler(ctx, api.PrincipalUsageQuery,
-		func() (api.PrincipalUsage, error) {
-			return api.PrincipalUsage{Principal: l.state.Of, Auth: l.state.Auth,
+		func() (ledgerrules.PrincipalUsage, error) {
+			return ledgerrules.PrincipalUsage{Principal: l.state.Of, Auth: l.state.Auth,
 				Periods: l.state.Spent}, nil
 		})
 	if err == nil {
@@ -65,7 +65,7 @@ func Ledger(ctx workflow.Context, in api.Packed[api.LedgerState]) error {
 
 type ledger struct {
 	// state has no entries while the book has them.
-	state api.LedgerState
+	state ledgerrules.State
 	book  *book
 	// news is what the ledger is told: which calls ended, and what model steps used.
 	news workflow.ReceiveChannel
@@ -122,34 +122,34 @@ func (l *ledger) retention(now time.Time) time.Duration {
 
 // learn reads which calls have ended and what model steps used, and forgets what has expired.
 func (l *ledger) learn(now time.Time) {
-	old := func(n api.LedgerNote) bool { return now.Sub(n.At) >= remembered }
+	old := func(n ledgerrules.Note) bool { return now.Sub(n.At) >= remembered }
 	l.state.Dropped = slices.DeleteFunc(l.state.Dropped, old)
 	l.state.Counted = slices.DeleteFunc(l.state.Counted, old)
-	var news api.LedgerNews
-	for ; l.news.ReceiveAsync(&news); news = (api.LedgerNews{}) {
+	var news ledgerrules.News
+	for ; l.news.ReceiveAsync(&news); news = (ledgerrules.News{}) {
 		l.book.work += taskCost
 		l.close(news.Ends, now)
 		l.spend(news, now)
 	}
 	l.book.expire(now)
 	l.state.Spent = slices.DeleteFunc(l.state.Spent,
-		func(u api.PeriodUsage) bool { return ledgerrules.Exceeds(u, now) })
+		func(u ledgerrules.PeriodUsage) bool { return ledgerrules.Exceeds(u, now) })
 }
 
 // note remembers an ID.
-func note(notes []api.LedgerNote, id string, now time.Time) []api.LedgerNote {
-	notes = append(notes, api.LedgerNote{ID: id, At: now})
+func note(notes []ledgerrules.Note, id string, now time.Time) []ledgerrules.Note {
+	notes = append(notes, ledgerrules.Note{ID: id, At: now})
 	return notes[max(0, len(notes)-maxNotes):]
 }
 
 // hasNote reports whether an ID is remembered.
-func hasNote(notes []api.LedgerNote, id string) bool {
-	return slices.ContainsFunc(notes, func(n api.LedgerNote) bool { return n.ID == id })
+func hasNote(notes []ledgerrules.Note, id string) bool {
+	return slices.ContainsFunc(notes, func(n ledgerrules.Note) bool { return n.ID == id })
 }
 
 // close notes what became of calls. An attempt at admission that is given up is remembered, so that
 // its request does not enter a call that no run makes: it may arrive later, or once more.
-func (l *ledger) close(ends []api.ReservationEnd, now time.Time) {
+func (l *ledger) close(ends []ledgerrules.End, now time.Time) {
 	for _, end := range ends {
 		if entered := l.book.close(end, now); end.Dropped || !entered && !end.Made {
 			l.state.Dropped = note(l.state.Dropped, end.Holder, now)
@@ -158,7 +158,7 @@ func (l *ledger) close(ends []api.ReservationEnd, now time.Time) {
 }
 
 // spend adds what model steps used to their periods, once.
-func (l *ledger) spend(news api.LedgerNews, now time.Time) {
+func (l *ledger) spend(news ledgerrules.News, now time.Time) {
 	if len(news.Used) == 0 || hasNote(l.state.Counted, news.ID) {
 		return
 	}
@@ -171,14 +171,14 @@ func (l *ledger) spend(news api.LedgerNews, now time.Time) {
 }
 
 // add adds what a model step used to the present period.
-func (l *ledger) add(period api.Period, used api.StepUsage, now time.Time) {
+func (l *ledger) add(period ledgerrules.Period, used ledgerrules.StepUsage, now time.Time) {
 	start, _ := ledgerrules.PeriodBounds(period, now)
-	i := slices.IndexFunc(l.state.Spent, func(u api.PeriodUsage) bool {
+	i := slices.IndexFunc(l.state.Spent, func(u ledgerrules.PeriodUsage) bool {
 		return u.Period == period && u.Start.Equal(start)
 	})
 	if i < 0 {
 		i = len(l.state.Spent)
-		l.state.Spent = append(l.state.Spent, api.PeriodUsage{Period: period, Start: start})
+		l.state.Spent = append(l.state.Spent, ledgerrules.PeriodUsage{Period: period, Start: start})
 	}
 	l.state.Spent[i].Tokens += used.Tokens
 	l.state.Spent[i].Cost += used.Cost
@@ -188,7 +188,7 @@ func (l *ledger) add(period api.Period, used api.StepUsage, now time.Time) {
 // calls before it. It answers only the first of them, at least one, if all are too much work for
 // one workflow task.
 func (l *ledger) reserve(ctx workflow.Context,
-	requests []api.LedgerRequest) (answers []api.LedgerAnswer, err error) {
+	requests []ledgerrules.Request) (answers []ledgerrules.Answer, err error) {
 	now := workflow.Now(ctx)
 	l.learn(now)
 	l.book.work += taskCost
@@ -204,7 +204,7 @@ func (l *ledger) reserve(ctx workflow.Context,
 }
 
 // answer enters a call and answers its queries.
-func (l *ledger) answer(r api.LedgerRequest, now time.Time) (answer api.LedgerAnswer) {
+func (l *ledger) answer(r ledgerrules.Request, now time.Time) (answer ledgerrules.Answer) {
 	l.book.work += requestCost
 	l.close(r.Ends, now)
 	var entered *call
@@ -224,7 +224,7 @@ func (l *ledger) answer(r api.LedgerRequest, now time.Time) (answer api.LedgerAn
 const callSize = 150
 
 // answerSize is about the size of an answer as JSON.
-func answerSize(a api.LedgerAnswer) int {
+func answerSize(a ledgerrules.Answer) int {
 	n := callSize
 	for _, r := range a.Results {
 		for _, c := range r.Calls {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/workflows/ledger"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/testsuite"
@@ -24,7 +25,7 @@ type lab struct {
 	counts []string
 	n      int
 	// begin is the state that the ledger begins with.
-	begin api.LedgerState
+	begin ledgerrules.State
 }
 
 func newLab(t *testing.T) *lab {
@@ -36,21 +37,22 @@ func newLab(t *testing.T) *lab {
 }
 
 // request returns a request for a payment that is kept for an hour.
-func request(run, call, holder, amount string, ends ...api.ReservationEnd) api.LedgerRequest {
-	return api.LedgerRequest{Run: run, Call: call, Tool: "pay", Holder: holder, Record: true,
+func request(run, call, holder, amount string, ends ...ledgerrules.End) ledgerrules.Request {
+	return ledgerrules.Request{Run: run, Call: call, Tool: "pay", Holder: holder, Record: true,
 		Keep: api.Duration(time.Hour), Args: map[string]json.RawMessage{"amount": []byte(amount)},
-		Queries: []api.LedgerQuery{{Kind: api.LedgerSum, Within: api.Duration(time.Hour),
+		Queries: []ledgerrules.Query{{Kind: ledgerrules.SumArguments,
+			Within: api.Duration(time.Hour),
 			Fields: []string{"amount"}}}, Ends: ends}
 }
 
 // ask sends requests after a time.
-func (l *lab) ask(after time.Duration, all ...api.LedgerRequest) {
+func (l *lab) ask(after time.Duration, all ...ledgerrules.Request) {
 	l.RegisterDelayedCallback(func() {
 		l.n++
 		l.UpdateWorkflow(api.ReserveCallsUpdate, fmt.Sprint(l.n), &testsuite.TestUpdateCallback{
 			OnAccept: func() {}, OnReject: func(err error) { l.t.Error(err) },
 			OnComplete: func(got any, err error) {
-				answers, ok := got.([]api.LedgerAnswer)
+				answers, ok := got.([]ledgerrules.Answer)
 				if err != nil || !ok {
 					l.t.Errorf("%T, %v", got, err)
 				}
@@ -66,9 +68,9 @@ func (l *lab) ask(after time.Duration, all ...api.LedgerRequest) {
 }
 
 // end sends the ends of reservations after a time.
-func (l *lab) end(after time.Duration, ends ...api.ReservationEnd) {
+func (l *lab) end(after time.Duration, ends ...ledgerrules.End) {
 	l.RegisterDelayedCallback(func() {
-		l.SignalWorkflow(api.TellLedgerSignal, api.LedgerNews{Ends: ends})
+		l.SignalWorkflow(api.TellLedgerSignal, ledgerrules.News{Ends: ends})
 	}, after)
 }
 
@@ -85,26 +87,26 @@ func (l *lab) run(want ...string) {
 }
 
 // continues runs the ledger until it continues as new, and returns its state.
-func (l *lab) continues() api.LedgerState {
+func (l *lab) continues() ledgerrules.State {
 	l.t.Helper()
 	l.ExecuteWorkflow(api.LedgerWorkflow, api.Pack(l.begin))
 	next, ok := errors.AsType[*workflow.ContinueAsNewError](l.GetWorkflowError())
 	if !ok {
 		l.t.Fatal(l.GetWorkflowError())
 	}
-	var state api.Packed[api.LedgerState]
+	var state api.Packed[ledgerrules.State]
 	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &state); err != nil {
 		l.t.Fatal(err)
 	}
 	return state.Value
 }
 
-func made(run, call, holder string) api.ReservationEnd {
-	return api.ReservationEnd{Run: run, Call: call, Holder: holder, Made: true}
+func made(run, call, holder string) ledgerrules.End {
+	return ledgerrules.End{Run: run, Call: call, Holder: holder, Made: true}
 }
 
-func dropped(run, call, holder string) api.ReservationEnd {
-	return api.ReservationEnd{Run: run, Call: call, Holder: holder, Dropped: true}
+func dropped(run, call, holder string) ledgerrules.End {
+	return ledgerrules.End{Run: run, Call: call, Holder: holder, Dropped: true}
 }
 
 // A call counts from its reservation until its window has passed after its end. The ledger ends
@@ -116,9 +118,9 @@ func TestLedger_CountsCallsInFlightAndEnded(t *testing.T) {
 	l.end(30*time.Hour, made("a", "1.1", "h1"))
 	l.ask(30*time.Hour+time.Minute, request("b", "1.2", "h3", "1"))
 	l.end(30*time.Hour+2*time.Minute, made("b", "1.1", "h2"),
-		api.ReservationEnd{Run: "b", Call: "1.2", Holder: "h3"}, made("c", "1.1", "unknown"))
+		ledgerrules.End{Run: "b", Call: "1.2", Holder: "h3"}, made("c", "1.1", "unknown"))
 	l.ask(31*time.Hour+time.Second, request("b", "1.3", "h4", "0"))
-	l.end(31*time.Hour+time.Minute, api.ReservationEnd{Run: "b", Call: "1.3", Holder: "h4"})
+	l.end(31*time.Hour+time.Minute, ledgerrules.End{Run: "b", Call: "1.3", Holder: "h4"})
 	l.run("0", "10", "15", "5")
 }
 
@@ -142,7 +144,7 @@ func TestLedger_CountsACallOnce(t *testing.T) {
 // it. The whole request can be repeated.
 func TestLedger_AnswersCallsInTheirOrder(t *testing.T) {
 	l := newLab(t)
-	all := []api.LedgerRequest{request("a", "1.1", "h1", "10"), request("b", "1.1", "h2", "5"),
+	all := []ledgerrules.Request{request("a", "1.1", "h1", "10"), request("b", "1.1", "h2", "5"),
 		request("a", "1.2", "h3", "1", dropped("b", "1.1", "h2")), request("c", "1.1", "h4", "2")}
 	l.ask(time.Second, all[:2]...)
 	l.ask(2*time.Second, all...)
@@ -182,11 +184,11 @@ func TestLedger_AGiveUpWinsOverARepeatedRequest(t *testing.T) {
 // again.
 func TestLedger_AnswersOnlyWhatOneTaskCanDo(t *testing.T) {
 	l := newLab(t)
-	l.begin = manyCalls(l.Now(), api.MaxLedgerCalls-100)
-	var all []api.LedgerRequest
+	l.begin = manyCalls(l.Now(), ledgerrules.MaxCalls-100)
+	var all []ledgerrules.Request
 	for i := range 100 {
 		r := request("new", fmt.Sprint("1.", i), fmt.Sprint("h", i), "1")
-		r.Queries = append(r.Queries, api.LedgerQuery{Kind: api.LedgerPast,
+		r.Queries = append(r.Queries, ledgerrules.Query{Kind: ledgerrules.ListCalls,
 			Within: api.Duration(time.Hour), Fields: []string{"amount"}})
 		all = append(all, r)
 	}
@@ -206,7 +208,7 @@ func TestLedger_ContinuesAsNewAfterABoundOfWork(t *testing.T) {
 	asks.Record = false
 	const updates, atOnce = 200, 100
 	for i := range updates {
-		l.ask(time.Duration(i+1)*time.Millisecond, slices.Repeat([]api.LedgerRequest{asks},
+		l.ask(time.Duration(i+1)*time.Millisecond, slices.Repeat([]ledgerrules.Request{asks},
 			atOnce)...)
 	}
 	if state := l.continues(); len(state.Entries) != 4000 || len(l.counts) >= updates*atOnce/2 {
@@ -216,9 +218,9 @@ func TestLedger_ContinuesAsNewAfterABoundOfWork(t *testing.T) {
 }
 
 // manyCalls is the state of a ledger with calls that have ended.
-func manyCalls(now time.Time, n int) (s api.LedgerState) {
+func manyCalls(now time.Time, n int) (s ledgerrules.State) {
 	for i := range n {
-		s.Entries = append(s.Entries, api.LedgerEntry{Run: "many", Call: fmt.Sprint("1.", i),
+		s.Entries = append(s.Entries, ledgerrules.Entry{Run: "many", Call: fmt.Sprint("1.", i),
 			Tool: "pay", Reserved: now, Ended: now, Keep: api.Duration(time.Hour),
 			Args: map[string]json.RawMessage{"amount": []byte("1")}, Holders: []string{"h"}})
 	}
@@ -253,10 +255,10 @@ func TestLedger_EntersOnlyWhatRulesCount(t *testing.T) {
 // A full ledger takes no more calls, and forgets none.
 func TestLedger_TakesNoMoreThanItsBounds(t *testing.T) {
 	l := newLab(t)
-	state := api.LedgerState{}
+	state := ledgerrules.State{}
 	now := l.Now()
-	for i := range api.MaxLedgerEntries {
-		state.Entries = append(state.Entries, api.LedgerEntry{Run: "a", Call: fmt.Sprint(i),
+	for i := range ledgerrules.MaxEntries {
+		state.Entries = append(state.Entries, ledgerrules.Entry{Run: "a", Call: fmt.Sprint(i),
 			Tool: "pay", Reserved: now, Ended: now, Keep: api.Duration(time.Hour)})
 	}
 	l.ask(time.Second, request("b", "1.1", "h", "5"))
@@ -285,10 +287,10 @@ func TestLedger_ContinuesAsNew(t *testing.T) {
 // counts.
 func TestCalls_TellLedgersWhatBecameOfThem(t *testing.T) {
 	l := newLab(t)
-	var told []api.ReservationEnds
+	var told []ledgerrules.Ends
 	l.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
 		c := ledger.NewCalls(ctx, "run", func(s api.LedgerScope, _ string) string { return "of " + string(s) },
-			func(ctx workflow.Context, ends api.ReservationEnds) {
+			func(ctx workflow.Context, ends ledgerrules.Ends) {
 				told = append(told, ends)
 				_ = workflow.Sleep(ctx, time.Second)
 			})
@@ -319,22 +321,23 @@ func TestCalls_TellLedgersWhatBecameOfThem(t *testing.T) {
 }
 
 // use tells the ledger after a time what a model step used.
-func (l *lab) use(after time.Duration, tokens int, periods ...api.Period) {
+func (l *lab) use(after time.Duration, tokens int, periods ...ledgerrules.Period) {
 	l.useAs(fmt.Sprint(after), after, tokens, periods...)
 }
 
 // useAs is use for a message with an ID.
-func (l *lab) useAs(id string, after time.Duration, tokens int, periods ...api.Period) {
+func (l *lab) useAs(id string, after time.Duration, tokens int, periods ...ledgerrules.Period) {
 	l.RegisterDelayedCallback(func() {
-		l.SignalWorkflow(api.TellLedgerSignal, api.LedgerNews{ID: id, Used: []api.StepUsage{
-			{Periods: periods, Tokens: tokens, Cost: float64(tokens) / 4}}})
+		l.SignalWorkflow(api.TellLedgerSignal, ledgerrules.News{ID: id,
+			Used: []ledgerrules.StepUsage{
+				{Periods: periods, Tokens: tokens, Cost: float64(tokens) / 4}}})
 	}, after)
 }
 
 // spent asks the ledger after a time for its sums, as period:tokens:cost.
 func (l *lab) spent(after time.Duration) {
 	l.RegisterDelayedCallback(func() {
-		var all api.PrincipalUsage
+		var all ledgerrules.PrincipalUsage
 		value, err := l.QueryWorkflow(api.PrincipalUsageQuery)
 		if err == nil {
 			err = value.Get(&all)
@@ -355,10 +358,10 @@ func TestLedger_AddsUpModelStepsByPeriod(t *testing.T) {
 	l := newLab(t)
 	l.SetStartTime(time.Date(2026, 11, 30, 22, 30, 0, 0, time.UTC))
 	l.spent(time.Second)
-	l.use(2*time.Second, 8, api.PeriodHour, api.PeriodDay)
-	l.use(3*time.Second, 4, api.PeriodHour)
+	l.use(2*time.Second, 8, ledgerrules.Hour, ledgerrules.Day)
+	l.use(3*time.Second, 4, ledgerrules.Hour)
 	l.spent(4 * time.Second)
-	l.use(31*time.Minute, 2, api.PeriodDay, api.PeriodHour)
+	l.use(31*time.Minute, 2, ledgerrules.Day, ledgerrules.Hour)
 	l.spent(32 * time.Minute)
 	l.ask(33*time.Minute, request("a", "1.1", "h", "5"))
 	l.end(34*time.Minute, dropped("a", "1.1", "h"))
@@ -371,20 +374,20 @@ func TestLedger_AddsUpModelStepsByPeriod(t *testing.T) {
 // A worker repeats a message whose answer was lost, although the server had taken it.
 func TestLedger_AddsARepeatedMessageOnce(t *testing.T) {
 	l := newLab(t)
-	l.useAs("a", time.Second, 8, api.PeriodDay)
-	l.useAs("b", 2*time.Second, 1, api.PeriodDay)
-	l.useAs("a", 31*time.Second, 8, api.PeriodDay)
+	l.useAs("a", time.Second, 8, ledgerrules.Day)
+	l.useAs("b", 2*time.Second, 1, ledgerrules.Day)
+	l.useAs("a", 31*time.Second, 8, ledgerrules.Day)
 	l.spent(32 * time.Second)
 	l.run("day:9:2.25")
 }
 
 func TestLedger_ContinuesAsNewWithItsSums(t *testing.T) {
 	l := newLab(t)
-	l.use(time.Second, 8, api.PeriodMonth)
-	l.use(2*time.Second, 1, api.PeriodMonth)
+	l.use(time.Second, 8, ledgerrules.Month)
+	l.use(2*time.Second, 1, ledgerrules.Month)
 	l.RegisterDelayedCallback(func() { l.SetContinueAsNewSuggested(true) }, 3*time.Second)
 	state := l.continues()
-	if s := state.Spent; len(s) != 1 || s[0].Tokens != 9 || s[0].Period != api.PeriodMonth ||
+	if s := state.Spent; len(s) != 1 || s[0].Tokens != 9 || s[0].Period != ledgerrules.Month ||
 		len(state.Counted) != 2 {
 		t.Errorf("continued with %+v", state)
 	}

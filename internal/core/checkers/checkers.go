@@ -29,7 +29,7 @@ func arguments(c api.Checker) api.Undo {
 }
 
 // Call returns the checking call. It fails if the arguments are malformed or too long.
-func Call(c api.Checker, run api.CheckedRun) (api.Call, error) {
+func Call(c api.Checker, run Run) (api.Call, error) {
 	of, err := jsonvalue.Encode(map[string]any{"prompt": run.Prompt, "answer": run.Answer})
 	if err != nil {
 		return api.Call{}, err
@@ -106,4 +106,10 @@ func evaluate(out api.CallOutcome) (solved bool, reason string, err error) {
 		return false, "", fmt.Errorf("the answer of %s has no text at \"reason\"", out.Tool)
 	}
 	return solved, reason, nil
+}
+
+// Run is what a checker evaluates.
+type Run struct {
+	Prompt string `json:"prompt"`
+	Answer string `json:"answer"`
 }

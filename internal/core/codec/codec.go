@@ -16,7 +16,7 @@ const forkPartBytes = 1 << 20
 
 // EncodeFork returns what a forked run takes over as gzipped JSON in parts of at most 1 MiB. It
 // fails with validation_error if the JSON has more than 32 MiB, because DecodeFork does.
-func EncodeFork(s api.ForkState) ([][]byte, error) {
+func EncodeFork(s ForkState) ([][]byte, error) {
 	plain, err := jsonvalue.Encode(s)
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func EncodeFork(s api.ForkState) ([][]byte, error) {
 }
 
 // DecodeFork is the inverse of EncodeFork.
-func DecodeFork(parts [][]byte) (s api.ForkState, err error) {
+func DecodeFork(parts [][]byte) (s ForkState, err error) {
 	plain, err := compression.Gunzip(slices.Concat(parts...), compression.MaxPlain)
 	if err == nil {
 		err = json.Unmarshal(plain, &s)
@@ -68,4 +68,24 @@ func DecodeMessages(data []byte) ([]api.Message, error) {
 	var messages []api.Message
 	err = json.Unmarshal(plain, &messages)
 	return messages, err
+}
+
+// ForkState is what a forked run takes over of its source.
+type ForkState struct {
+	// Messages are the conversation without system messages.
+	Messages []api.Message `json:"messages"`
+	// Labels, Calls and DescendantCalls are what policies know of the run.
+	Labels          []string        `json:"labels,omitempty"`
+	Calls           []api.PastCalls `json:"calls,omitempty"`
+	DescendantCalls []api.PastCalls `json:"descendant_calls,omitempty"`
+	// Instances are those with a recorded snapshot.
+	Instances []api.InstanceState `json:"instances,omitempty"`
+	Recorded  []api.RecordedCall  `json:"recorded,omitempty"`
+}
+
+// ForkPart is one part of an encoded ForkState.
+type ForkPart struct {
+	// Index counts from 1; part 0 is the second input of the run.
+	Index int    `json:"index"`
+	Data  []byte `json:"data"`
 }

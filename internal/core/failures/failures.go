@@ -11,7 +11,7 @@ import (
 
 // CallError maps a failure of tool's activity to the closed set of errors. route is the call's
 // route.
-func CallError(f api.ActivityFailure, tool api.Tool, route api.Route) *api.Error {
+func CallError(f ActivityFailure, tool api.Tool, route api.Route) *api.Error {
 	e := callError(f, OnRoute(tool, route), route)
 	// An inline call or a child workflow is not requeued by scheduling an activity.
 	e.Requeue = e.Requeue && isActivity(tool)
@@ -22,7 +22,7 @@ func CallError(f api.ActivityFailure, tool api.Tool, route api.Route) *api.Error
 // again.
 func isActivity(t api.Tool) bool { return t.Dispatch.Schedules() && t.Lane != api.LaneInline }
 
-func callError(f api.ActivityFailure, tool api.Tool, route api.Route) *api.Error {
+func callError(f ActivityFailure, tool api.Tool, route api.Route) *api.Error {
 	switch {
 	case f.Timeout != "":
 		e, last := timeoutError(f.Timeout, tool), lastHeartbeat(f)
@@ -46,7 +46,7 @@ func callError(f api.ActivityFailure, tool api.Tool, route api.Route) *api.Error
 }
 
 // lastHeartbeat returns what the last heartbeat before a timeout carried.
-func lastHeartbeat(f api.ActivityFailure) (last api.Heartbeat) {
+func lastHeartbeat(f ActivityFailure) (last api.Heartbeat) {
 	if f.LastHeartbeat == nil || f.LastHeartbeat(&last) != nil {
 		return api.Heartbeat{}
 	}
@@ -54,7 +54,7 @@ func lastHeartbeat(f api.ActivityFailure) (last api.Heartbeat) {
 }
 
 // detail returns the error that a worker put into the failure's details; nil if there is none.
-func detail(f api.ActivityFailure) *api.Error {
+func detail(f ActivityFailure) *api.Error {
 	var e api.Error
 	if f.Details == nil || f.Details(&e) != nil || !e.Type.Known() {
 		return nil
@@ -65,7 +65,7 @@ func detail(f api.ActivityFailure) *api.Error {
 // cancelled returns the error of a call whose activity ended as cancelled. The worker that stopped
 // the call says in its details whether it had started. The server ends an activity itself only
 // while no worker has it: before its first attempt, or between two attempts.
-func cancelled(f api.ActivityFailure, tool api.Tool) *api.Error {
+func cancelled(f ActivityFailure, tool api.Tool) *api.Error {
 	if e := detail(f); e != nil {
 		return limit(e, tool)
 	}
@@ -121,25 +121,25 @@ func AfterEffect(e *api.Error) *api.Error {
 	return &marked
 }
 
-func timeoutError(kind api.TimeoutKind, tool api.Tool) *api.Error {
+func timeoutError(kind TimeoutKind, tool api.Tool) *api.Error {
 	if tool.Dispatch == api.DispatchQuestion &&
-		(kind != api.TimeoutScheduleToStart || tool.QueueTimeout == 0) {
+		(kind != TimeoutScheduleToStart || tool.QueueTimeout == 0) {
 		return NotAnswered(tool.Name, tool.AnswerWithin)
 	}
 	e := &api.Error{Phase: api.PhaseExecution}
 	switch {
-	case kind == api.TimeoutScheduleToStart:
+	case kind == TimeoutScheduleToStart:
 		e.Type, e.Phase = api.ErrQueueTimeout, api.PhasePreExecution
 		e.Message = "no worker of lane " + tool.Lane + " took the call within " +
 			tool.QueueTimeout.String()
-	case kind == api.TimeoutHeartbeat:
+	case kind == TimeoutHeartbeat:
 		e.Type, e.Message = api.ErrWorkerLost, noHeartbeat(tool)+" at each attempt"
 	default:
 		e.Type, e.Message = api.ErrTimeout, tool.Name+" did not answer within "+tool.Timeout.String()
 	}
-	if tool.Effect == api.EffectOnce && kind != api.TimeoutScheduleToStart {
+	if tool.Effect == api.EffectOnce && kind != TimeoutScheduleToStart {
 		e.Type = api.ErrOutcomeUnknown
-		if kind == api.TimeoutHeartbeat {
+		if kind == TimeoutHeartbeat {
 			e.Message = noHeartbeat(tool)
 		}
 	}
@@ -154,8 +154,8 @@ func noHeartbeat(tool api.Tool) string {
 
 // wasRequeued reports whether the activity ended before the tool started, without an error that
 // says so.
-func wasRequeued(f api.ActivityFailure, route api.Route) bool {
-	return route.Holds && f.Timeout == api.TimeoutHeartbeat && lastHeartbeat(f).Waiting
+func wasRequeued(f ActivityFailure, route api.Route) bool {
+	return route.Holds && f.Timeout == TimeoutHeartbeat && lastHeartbeat(f).Waiting
 }
 
 // lostWaiting is the error of a call whose worker was lost while the call waited.

@@ -26,41 +26,41 @@ func TestActivityFailure_BecomesTheErrorOfTheCall(t *testing.T) {
 	}
 	tests := []struct {
 		name    string
-		failure api.ActivityFailure
+		failure ActivityFailure
 		tool    api.Tool
 		want    api.ErrorType
 		phase   api.Phase
 		words   string
 	}{
-		{"no worker took it", api.ActivityFailure{Timeout: api.TimeoutScheduleToStart}, once, api.ErrQueueTimeout,
+		{"no worker took it", ActivityFailure{Timeout: TimeoutScheduleToStart}, once, api.ErrQueueTimeout,
 			api.PhasePreExecution, "no worker of lane files took the call within 1m0s"},
-		{"too slow", api.ActivityFailure{Timeout: "StartToClose"}, read, api.ErrTimeout, api.PhaseExecution,
+		{"too slow", ActivityFailure{Timeout: "StartToClose"}, read, api.ErrTimeout, api.PhaseExecution,
 			"read did not answer within 3s"},
-		{"lost", api.ActivityFailure{Timeout: api.TimeoutHeartbeat}, read, api.ErrWorkerLost, api.PhaseExecution,
+		{"lost", ActivityFailure{Timeout: TimeoutHeartbeat}, read, api.ErrWorkerLost, api.PhaseExecution,
 			"no heartbeat of read arrived for 3s: its worker was lost or could not reach Temporal at each attempt"},
-		{"lost, and must not run twice", api.ActivityFailure{Timeout: api.TimeoutHeartbeat}, once,
+		{"lost, and must not run twice", ActivityFailure{Timeout: TimeoutHeartbeat}, once,
 			api.ErrOutcomeUnknown, api.PhaseExecution, "no heartbeat of read arrived for 1m0s: its worker was lost or could not reach Temporal"},
-		{"cancelled by the server", api.ActivityFailure{Cancelled: true, Message: "canceled"}, again,
+		{"cancelled by the server", ActivityFailure{Cancelled: true, Message: "canceled"}, again,
 			api.ErrCancelled, api.PhaseExecution,
 			"the call was cancelled before it started, or between two attempts"},
-		{"cancelled by the server, one attempt", api.ActivityFailure{Cancelled: true,
+		{"cancelled by the server, one attempt", ActivityFailure{Cancelled: true,
 			Details: details(`"ACTIVITY_ID_NOT_STARTED"`)}, once, api.ErrCancelled, api.PhaseExecution,
 			"the call was cancelled before a worker started it"},
-		{"cancelled on a worker", api.ActivityFailure{Cancelled: true, Details: details(
+		{"cancelled on a worker", ActivityFailure{Cancelled: true, Details: details(
 			`{"type":"cancelled","message":"in the queue","phase":"pre_execution","not_started":true}`)},
 			once, api.ErrCancelled, api.PhasePreExecution, "in the queue"},
-		{"typed", api.ActivityFailure{Type: string(api.ErrInvalidOutput), Message: "m",
+		{"typed", ActivityFailure{Type: string(api.ErrInvalidOutput), Message: "m",
 			Details: details(`{"type":"invalid_output","message":"no number","phase":"post_execution"}`)},
 			read, api.ErrInvalidOutput, api.PhasePostExecution, "no number"},
-		{"typed, with broken details", api.ActivityFailure{Type: string(api.ErrTimeout), Message: "m",
+		{"typed, with broken details", ActivityFailure{Type: string(api.ErrTimeout), Message: "m",
 			Details: details(`[`)}, read, api.ErrExecution, api.PhaseExecution, "m"},
-		{"typed, with empty details", api.ActivityFailure{Type: string(api.ErrTimeout), Message: "m",
+		{"typed, with empty details", ActivityFailure{Type: string(api.ErrTimeout), Message: "m",
 			Details: details(`{}`)}, read, api.ErrExecution, api.PhaseExecution, "m"},
-		{"typed, without details", api.ActivityFailure{Type: string(api.ErrTimeout), Message: "m"}, read,
+		{"typed, without details", ActivityFailure{Type: string(api.ErrTimeout), Message: "m"}, read,
 			api.ErrExecution, api.PhaseExecution, "m"},
-		{"of a type that is not ours", api.ActivityFailure{Type: "PanicError", Message: "nil map",
+		{"of a type that is not ours", ActivityFailure{Type: "PanicError", Message: "nil map",
 			Details: details(`{"type":"timeout"}`)}, read, api.ErrExecution, api.PhaseExecution, "nil map"},
-		{"a panic of a worker, once", api.ActivityFailure{Type: "PanicError", Message: "nil map"}, once,
+		{"a panic of a worker, once", ActivityFailure{Type: "PanicError", Message: "nil map"}, once,
 			api.ErrOutcomeUnknown, api.PhaseExecution, "nil map"},
 	}
 	for _, tt := range tests {
@@ -82,7 +82,7 @@ func TestActivityFailure_KeepsThatAnAttemptMayHaveActed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := api.ActivityFailure{Timeout: api.TimeoutScheduleToStart,
+		f := ActivityFailure{Timeout: TimeoutScheduleToStart,
 			LastHeartbeat: func(v any) error { return json.Unmarshal(beat, v) }}
 		e := CallError(f, api.Tool{Name: "t", Lane: "general", Effect: api.EffectIdempotent}, api.Route{})
 		if e.Type != api.ErrQueueTimeout || e.MayHaveActed() != acted || e.BeforeStart() == acted {
@@ -99,7 +99,7 @@ func TestActivityFailure_OfAReadHasNoEffect(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := api.ActivityFailure{Type: string(marked.Type),
+		f := ActivityFailure{Type: string(marked.Type),
 			Details: func(v any) error { return json.Unmarshal(detail, v) }}
 		e := CallError(f, api.Tool{Name: "t", Lane: "general", Effect: effect}, api.Route{})
 		if acted := effect != api.EffectRead; e.MayHaveActed() != acted ||
@@ -115,7 +115,7 @@ func TestActivityFailure_KeepsTheNotesOfTheLastHeartbeat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := api.ActivityFailure{Timeout: api.TimeoutHeartbeat,
+	f := ActivityFailure{Timeout: TimeoutHeartbeat,
 		LastHeartbeat: func(v any) error { return json.Unmarshal(beat, v) }}
 	for _, effect := range []api.Effect{api.EffectOnce, api.EffectRead} {
 		if e := CallError(f, api.Tool{Name: "t", Effect: effect}, api.Route{}); len(e.Notes) != 1 ||

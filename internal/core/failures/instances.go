@@ -5,11 +5,12 @@ import (
 	"fmt"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 )
 
 // EndsTool reports whether the instance of tool is lost for a run that receives e although it is
 // addressed to another run of the conversation.
-func EndsTool(e api.InstanceEnded, tool api.Tool) bool {
+func EndsTool(e instancerules.Ended, tool api.Tool) bool {
 	return e.Error != nil && e.Error.Type == api.ErrWorkerLost &&
 		tool.Scope == api.ScopeConversation &&
 		tool.InstanceName() == e.Instance && tool.OnLoss != api.OnLossRecreate
@@ -18,12 +19,12 @@ func EndsTool(e api.InstanceEnded, tool api.Tool) bool {
 // InstanceHostError maps a failure of HostInstanceActivity to the error of the calls of tool that
 // wait for the instance: it could not be made, or it was lost, and why. adopts says that the
 // activity was to adopt a living instance. A cancelled activity has no error.
-func InstanceHostError(f api.ActivityFailure, tool api.Tool, adopts bool) (e *api.Error,
+func InstanceHostError(f ActivityFailure, tool api.Tool, adopts bool) (e *api.Error,
 	lost string) {
 	if f.Cancelled {
 		return nil, ""
 	}
-	if f.Timeout == api.TimeoutScheduleToStart && !adopts {
+	if f.Timeout == TimeoutScheduleToStart && !adopts {
 		e = api.Errorf(api.ErrQueueTimeout, "no worker of lane %s took the session of %s within %s; a worker "+
 			"hosts sessions on this lane while it has a toolspec of an MCP tool with the lane",
 			tool.Lane, tool.Name, tool.HostWithin)
@@ -42,7 +43,7 @@ func InstanceHostError(f api.ActivityFailure, tool api.Tool, adopts bool) (e *ap
 
 // JoinError maps a failure of JoinInstanceActivity to the error of the calls of tool that wait for
 // the instance with that name.
-func JoinError(f api.ActivityFailure, tool api.Tool, instance string) *api.Error {
+func JoinError(f ActivityFailure, tool api.Tool, instance string) *api.Error {
 	var e api.Error
 	if f.Details != nil && f.Details(&e) == nil && e.Type.Known() {
 		return &e
@@ -71,10 +72,10 @@ func NotJoined(within api.Duration, instance, why string) *api.Error {
 // instance: the worker's first heartbeat did not arrive, for example because the task got lost
 // between the server and the worker, or the worker was lost or stopped while it created the
 // instance. It is not so for a request to adopt an instance.
-func HostNeverStarted(f api.ActivityFailure) bool {
+func HostNeverStarted(f ActivityFailure) bool {
 	var left api.InstanceProgress
 	switch {
-	case f.Timeout == api.TimeoutHeartbeat:
+	case f.Timeout == TimeoutHeartbeat:
 		return f.LastHeartbeat == nil || f.LastHeartbeat(&left) == nil && left.Creating
 	case f.Timeout == "" && f.Left != nil:
 		return f.Left(&left) == nil && left.Creating

@@ -36,8 +36,8 @@ const maxLost = 3
 
 // RequeuesStep reports whether a run schedules a model step again that failed with f because its
 // workers were lost, and was scheduled again for that reason n times before.
-func RequeuesStep(f api.ActivityFailure, n int) bool {
-	return f.Timeout == api.TimeoutHeartbeat && n < maxLost
+func RequeuesStep(f ActivityFailure, n int) bool {
+	return f.Timeout == TimeoutHeartbeat && n < maxLost
 }
 
 // RequeuesLost reports whether a run schedules a call of the tool again that failed with e because

@@ -21,14 +21,14 @@ func TestNotStarted_IsReportedByWorkerOrHeartbeat(t *testing.T) {
 				[]byte(text), v)
 		}
 	}
-	reported := api.ActivityFailure{Type: string(api.ErrWorkerLost),
+	reported := ActivityFailure{Type: string(api.ErrWorkerLost),
 		Details: reads(`{"type":"worker_lost","message":"m","not_started":true,"requeue":true}`)}
-	lost := func(beat func(any) error) api.ActivityFailure {
-		return api.ActivityFailure{Timeout: api.TimeoutHeartbeat, LastHeartbeat: beat}
+	lost := func(beat func(any) error) ActivityFailure {
+		return ActivityFailure{Timeout: TimeoutHeartbeat, LastHeartbeat: beat}
 	}
 	for _, test := range []struct {
 		name       string
-		failure    api.ActivityFailure
+		failure    ActivityFailure
 		tool       api.Tool
 		route      api.Route
 		notStarted bool
@@ -43,7 +43,7 @@ func TestNotStarted_IsReportedByWorkerOrHeartbeat(t *testing.T) {
 		{"it reported nothing", lost(nil), once, holds, false, api.ErrOutcomeUnknown},
 		{"no call waits with workers of this lane", lost(reads(`{"waiting":true}`)), once, api.Route{},
 			false, api.ErrOutcomeUnknown},
-		{"another timeout", api.ActivityFailure{Timeout: "StartToClose",
+		{"another timeout", ActivityFailure{Timeout: "StartToClose",
 			LastHeartbeat: reads(`{"waiting":true}`)}, once, holds, false, api.ErrOutcomeUnknown},
 	} {
 		if e := CallError(test.failure, test.tool, test.route); e.Requeue != test.notStarted ||
@@ -51,7 +51,7 @@ func TestNotStarted_IsReportedByWorkerOrHeartbeat(t *testing.T) {
 			t.Errorf("%s: got %+v, want %s, not started %t", test.name, e, test.want, test.notStarted)
 		}
 	}
-	if e := CallError((api.ActivityFailure{Timeout: api.TimeoutHeartbeat,
+	if e := CallError((ActivityFailure{Timeout: TimeoutHeartbeat,
 		LastHeartbeat: reads(`{"waiting":true}`)}), once,
 		holds); e.Message != "the worker where the call waited for a slot of the lane android was lost; nothing ran" {
 		t.Errorf("the message is %q", e.Message)
@@ -101,7 +101,7 @@ func TestQueueTimeout_IsThatOfToolOrLane(t *testing.T) {
 	for own, want := range map[api.Duration]string{0: "no worker of lane http took the call within 1m0s",
 		api.Duration(time.Second): "no worker of lane http took the call within 1s"} {
 		tool := api.Tool{Name: "t", Lane: "http", QueueTimeout: own}
-		if e := CallError((api.ActivityFailure{Timeout: api.TimeoutScheduleToStart}), tool,
+		if e := CallError((ActivityFailure{Timeout: TimeoutScheduleToStart}), tool,
 			route); e.Type != api.ErrQueueTimeout || e.Message != want {
 			t.Errorf("with %s of its own: %+v", own, e)
 		}

@@ -8,7 +8,7 @@ const MaxFollows = 20
 // RemoteTask returns the remote task that a failed attempt of a call leaves to the next one; nil if
 // there is none. e is the error of the attempt, earlier the task that the attempt got. An attempt
 // that never reported leaves the task as it was.
-func RemoteTask(f api.ActivityFailure, e *api.Error, earlier *api.RemoteTask) *api.RemoteTask {
+func RemoteTask(f ActivityFailure, e *api.Error, earlier *api.RemoteTask) *api.RemoteTask {
 	var left api.RemoteTask
 	switch {
 	case f.Timeout != "":
@@ -22,7 +22,7 @@ func RemoteTask(f api.ActivityFailure, e *api.Error, earlier *api.RemoteTask) *a
 }
 
 // reportedTask returns the task that the last heartbeat reported; earlier if none did.
-func reportedTask(f api.ActivityFailure, earlier *api.RemoteTask) *api.RemoteTask {
+func reportedTask(f ActivityFailure, earlier *api.RemoteTask) *api.RemoteTask {
 	var last api.Heartbeat
 	if f.LastHeartbeat != nil && f.LastHeartbeat(&last) == nil &&
 		(last.Task != nil || last.TaskOver) {

@@ -229,11 +229,11 @@ func TestFairnessKey_IsValidAndDistinct(t *testing.T) {
 }
 
 func TestLaneCounts_AddUp(t *testing.T) {
-	c := api.LaneCounts{Running: 1, Waiting: 2, Keys: 3, Acquired: 4, Rejected: 5, TimedOut: 6,
+	c := lanerules.Counts{Running: 1, Waiting: 2, Keys: 3, Acquired: 4, Rejected: 5, TimedOut: 6,
 		Ended: 7, WaitMicros: 8, ExecutionMicros: 9}
 	sum := c
 	sum.Add(c)
-	if want := (api.LaneCounts{Running: 2, Waiting: 4, Keys: 6, Acquired: 8, Rejected: 10,
+	if want := (lanerules.Counts{Running: 2, Waiting: 4, Keys: 6, Acquired: 8, Rejected: 10,
 		TimedOut: 12, Ended: 14, WaitMicros: 16, ExecutionMicros: 18}); sum != want {
 		t.Errorf("got %+v", sum)
 	}

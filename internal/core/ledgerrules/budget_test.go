@@ -3,24 +3,22 @@ package ledgerrules
 import (
 	"testing"
 	"time"
-
-	"github.com/switchyard/switchyard/api"
 )
 
 func TestPeriod_Bounds(t *testing.T) {
 	for _, test := range []struct {
-		period         api.Period
+		period         Period
 		at, from, next string
 	}{
-		{api.PeriodHour, "2026-11-26T03:59:59.9Z", "2026-11-26T03:00:00Z", "2026-11-26T04:00:00Z"},
-		{api.PeriodHour, "2026-11-26T09:00:00+05:30", "2026-11-26T03:00:00Z", "2026-11-26T04:00:00Z"},
-		{api.PeriodDay, "2026-11-26T00:00:00Z", "2026-11-26T00:00:00Z", "2026-11-27T00:00:00Z"},
-		{api.PeriodDay, "2026-11-26T23:30:00-01:00", "2026-11-27T00:00:00Z", "2026-11-28T00:00:00Z"},
-		{api.PeriodWeek, "2026-11-26T10:00:00Z", "2026-11-23T00:00:00Z", "2026-11-30T00:00:00Z"},
-		{api.PeriodWeek, "2026-11-29T23:59:59Z", "2026-11-23T00:00:00Z", "2026-11-30T00:00:00Z"},
-		{api.PeriodWeek, "2026-11-30T00:00:00Z", "2026-11-30T00:00:00Z", "2026-12-07T00:00:00Z"},
-		{api.PeriodMonth, "2028-02-29T12:00:00Z", "2028-02-01T00:00:00Z", "2028-03-01T00:00:00Z"},
-		{api.PeriodMonth, "2026-12-31T23:59:59Z", "2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z"},
+		{Hour, "2026-11-26T03:59:59.9Z", "2026-11-26T03:00:00Z", "2026-11-26T04:00:00Z"},
+		{Hour, "2026-11-26T09:00:00+05:30", "2026-11-26T03:00:00Z", "2026-11-26T04:00:00Z"},
+		{Day, "2026-11-26T00:00:00Z", "2026-11-26T00:00:00Z", "2026-11-27T00:00:00Z"},
+		{Day, "2026-11-26T23:30:00-01:00", "2026-11-27T00:00:00Z", "2026-11-28T00:00:00Z"},
+		{Week, "2026-11-26T10:00:00Z", "2026-11-23T00:00:00Z", "2026-11-30T00:00:00Z"},
+		{Week, "2026-11-29T23:59:59Z", "2026-11-23T00:00:00Z", "2026-11-30T00:00:00Z"},
+		{Week, "2026-11-30T00:00:00Z", "2026-11-30T00:00:00Z", "2026-12-07T00:00:00Z"},
+		{Month, "2028-02-29T12:00:00Z", "2028-02-01T00:00:00Z", "2028-03-01T00:00:00Z"},
+		{Month, "2026-12-31T23:59:59Z", "2026-12-01T00:00:00Z", "2027-01-01T00:00:00Z"},
 	} {
 		at, err := time.Parse(time.RFC3339Nano, test.at)
 		if err != nil {
@@ -45,7 +43,7 @@ func TestPrincipalBudget_IsFor(t *testing.T) {
 		{nil, []string{"bob"}, true},
 		{[]string{"ada"}, []string{"ada"}, false},
 	} {
-		b := api.PrincipalBudget{Principals: test.principals, Except: test.except}
+		b := Budget{Principals: test.principals, Except: test.except}
 		if AppliesTo(b, "ada") != test.want {
 			t.Errorf("%+v: %v", b, !test.want)
 		}
@@ -56,19 +54,19 @@ func TestPrincipalBudget_IsSpentAtItsLimit(t *testing.T) {
 	now := time.Date(2026, 11, 26, 3, 0, 0, 0, time.UTC)
 	for _, test := range []struct {
 		name   string
-		budget api.PrincipalBudget
+		budget Budget
 		start  time.Time
 		want   string
 	}{
-		{"tokens", api.PrincipalBudget{Period: api.PeriodHour, Tokens: 100}, now, "100 of 100 tokens"},
-		{"cost", api.PrincipalBudget{Period: api.PeriodHour, Cost: 0.5}, now, "a cost of 0.5 of 0.5"},
-		{"both", api.PrincipalBudget{Period: api.PeriodHour, Cost: 0.5, Tokens: 101}, now,
+		{"tokens", Budget{Period: Hour, Tokens: 100}, now, "100 of 100 tokens"},
+		{"cost", Budget{Period: Hour, Cost: 0.5}, now, "a cost of 0.5 of 0.5"},
+		{"both", Budget{Period: Hour, Cost: 0.5, Tokens: 101}, now,
 			"a cost of 0.5 of 0.5"},
-		{"more", api.PrincipalBudget{Period: api.PeriodHour, Cost: 0.6, Tokens: 101}, now, ""},
-		{"earlier hour", api.PrincipalBudget{Period: api.PeriodHour, Tokens: 1}, now.Add(-time.Hour), ""},
-		{"other period", api.PrincipalBudget{Period: api.PeriodDay, Tokens: 1}, now, ""},
+		{"more", Budget{Period: Hour, Cost: 0.6, Tokens: 101}, now, ""},
+		{"earlier hour", Budget{Period: Hour, Tokens: 1}, now.Add(-time.Hour), ""},
+		{"other period", Budget{Period: Day, Tokens: 1}, now, ""},
 	} {
-		used := []api.PeriodUsage{{Period: api.PeriodHour, Start: test.start, Tokens: 100,
+		used := []PeriodUsage{{Period: Hour, Start: test.start, Tokens: 100,
 			Cost: 0.5}}
 		if got := IsSpent(test.budget, used, now); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)

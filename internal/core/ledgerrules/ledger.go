@@ -9,37 +9,35 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/switchyard/switchyard/api"
 )
 
 // Concerns reports whether the query is about calls of a tool.
-func Concerns(q api.LedgerQuery, tool string) bool {
+func Concerns(q Query, tool string) bool {
 	return len(q.Tools) == 0 || slices.Contains(q.Tools, tool)
 }
 
 // Counts reports whether the entry counts for a query: calls in flight always do.
-func Counts(e api.LedgerEntry, q api.LedgerQuery, now time.Time) bool {
+func Counts(e Entry, q Query, now time.Time) bool {
 	return Concerns(q, e.Tool) && (e.Ended.IsZero() || now.Sub(e.Ended) < q.Within.Std())
 }
 
 // List returns the entry as one of the calls in an answer.
-func List(e api.LedgerEntry, q api.LedgerQuery) api.LedgerCall {
-	return api.LedgerCall{Run: e.Run, Tool: e.Tool, At: e.Reserved, Args: pick(e.Args, q.Fields),
+func List(e Entry, q Query) Call {
+	return Call{Run: e.Run, Tool: e.Tool, At: e.Reserved, Args: pick(e.Args, q.Fields),
 		Running: e.Ended.IsZero()}
 }
 
 // IsExpired reports whether no rule that the call was entered for can ask about it any more. A call
-// that does not end within MaxLedgerWindow counts as lost.
-func IsExpired(e api.LedgerEntry, now time.Time) bool {
+// that does not end within MaxWindow counts as lost.
+func IsExpired(e Entry, now time.Time) bool {
 	if e.Ended.IsZero() {
-		return now.Sub(e.Reserved) >= api.MaxLedgerWindow.Std()
+		return now.Sub(e.Reserved) >= MaxWindow.Std()
 	}
 	return now.Sub(e.Ended) >= e.Keep.Std()
 }
 
 // AskLedger answers a query from a list of entries. The ledger itself answers from running sums.
-func Ask(entries []api.LedgerEntry, q api.LedgerQuery, now time.Time) (r api.LedgerResult) {
+func Ask(entries []Entry, q Query, now time.Time) (r Result) {
 	sum := new(big.Rat)
 	for _, e := range entries {
 		if !Counts(e, q, now) {
@@ -47,28 +45,28 @@ func Ask(entries []api.LedgerEntry, q api.LedgerQuery, now time.Time) (r api.Led
 		}
 		r.Count++
 		switch q.Kind {
-		case api.LedgerSum:
+		case SumArguments:
 			if n, ok := Decimal(e.Args[q.Fields[0]]); ok {
 				sum.Add(sum, n)
 			}
-		case api.LedgerPast:
+		case ListCalls:
 			r.Calls = append(r.Calls, List(e, q))
-		case api.LedgerCount:
+		case CountCalls:
 		}
 	}
-	if q.Kind == api.LedgerSum {
+	if q.Kind == SumArguments {
 		r.Sum = sum.RatString()
 	}
-	if len(r.Calls) > api.MaxLedgerCalls {
+	if len(r.Calls) > MaxCalls {
 		return TooManyCalls(len(r.Calls))
 	}
 	return r
 }
 
 // TooManyCalls is the answer to a query for more calls than one answer lists.
-func TooManyCalls(n int) api.LedgerResult {
-	return api.LedgerResult{Fault: "there are " + strconv.Itoa(n) + " earlier calls, and a rule can " +
-		"look at " + strconv.Itoa(api.MaxLedgerCalls) + "; use count or sum, or a shorter window"}
+func TooManyCalls(n int) Result {
+	return Result{Fault: "there are " + strconv.Itoa(n) + " earlier calls, and a rule can " +
+		"look at " + strconv.Itoa(MaxCalls) + "; use count or sum, or a shorter window"}
 }
 
 func pick(args map[string]json.RawMessage, fields []string) map[string]json.RawMessage {

@@ -62,16 +62,17 @@ func TestHumanTimeouts_AreOneError(t *testing.T) {
 	queued := human
 	queued.QueueTimeout = api.Duration(time.Minute)
 	for _, test := range []struct {
-		kind api.TimeoutKind
+		kind failures.TimeoutKind
 		tool api.Tool
 		want api.ErrorType
 	}{
 		{"ScheduleToClose", human, api.ErrApprovalTimeout}, {"StartToClose", human, api.ErrApprovalTimeout},
-		{api.TimeoutScheduleToStart, human, api.ErrApprovalTimeout},
-		{"ScheduleToClose", queued, api.ErrApprovalTimeout}, {api.TimeoutScheduleToStart, queued,
+		{failures.TimeoutScheduleToStart, human, api.ErrApprovalTimeout},
+		{"ScheduleToClose", queued, api.ErrApprovalTimeout}, {failures.TimeoutScheduleToStart, queued,
 			api.ErrQueueTimeout},
 	} {
-		e := failures.CallError(api.ActivityFailure{Timeout: test.kind}, test.tool, api.Route{})
+		e := failures.CallError(failures.ActivityFailure{Timeout: test.kind}, test.tool,
+			api.Route{})
 		if e.Type != test.want || test.want == api.ErrApprovalTimeout && e.Message != "the question of ask was not answered within 1h0m0s" {
 			t.Errorf("%s with a queue timeout of %s: %+v", test.kind, test.tool.QueueTimeout, e)
 		}

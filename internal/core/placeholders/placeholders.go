@@ -13,7 +13,7 @@ import (
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
-// UndoSource has the values of the placeholders of an Undo.
+// Source has the values of the placeholders of an Undo.
 type Source struct {
 	// Arguments are the validated arguments of the call to undo.
 	Arguments json.RawMessage
@@ -27,14 +27,14 @@ type Source struct {
 
 var pattern = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
 
-// The sources of an UndoPlaceholder: the arguments, the result, and the call itself.
+// The sources of an Placeholder: the arguments, the result, and the call itself.
 const (
 	Arguments = "args"
 	Result    = "result"
 	call      = "call"
 )
 
-// UndoPlaceholder is one placeholder: {{result.items.0}} has the Source result and the Path items,
+// Placeholder is one placeholder: {{result.items.0}} has the Source result and the Path items,
 // 0.
 type Placeholder struct {
 	// Text is the placeholder as written.

@@ -41,7 +41,7 @@ func CheckEntry(entry string) error {
 }
 
 // Selects reports whether an entry in an agent's list of tools selects the tool or names it.
-func Selects(f api.ToolFacts, entry string) bool {
+func Selects(f Facts, entry string) bool {
 	if value, ok := strings.CutPrefix(entry, tag); ok {
 		return slices.Contains(f.Tags, value)
 	}
@@ -59,7 +59,7 @@ func Selects(f api.ToolFacts, entry string) bool {
 
 // Values returns the values with which an entry of the prefix tag:, category:, server: or instance:
 // selects the tool.
-func Values(f api.ToolFacts, prefix string) []string {
+func Values(f Facts, prefix string) []string {
 	switch prefix {
 	case tag:
 		return f.Tags
@@ -102,5 +102,13 @@ func matches(pattern, name string) bool {
 
 // MaySelect reports whether an entry selects a tool of that name, as far as the name tells.
 func MaySelect(entry, name string) bool {
-	return strings.Contains(entry, ":") || Selects(api.ToolFacts{Name: name}, entry)
+	return strings.Contains(entry, ":") || Selects(Facts{Name: name}, entry)
+}
+
+// Facts are the facts by which an agent's list selects a tool.
+type Facts struct {
+	Name, Category, Server string
+	// Instance is the name of the instance that serves the tool; empty if none does.
+	Instance string
+	Tags     []string
 }

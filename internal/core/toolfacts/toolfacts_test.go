@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard/api"
 	"pgregory.net/rapid"
 )
 
@@ -16,7 +15,7 @@ func TestToolPatterns_MatchAnyTextForStars(t *testing.T) {
 		name := rapid.StringMatching(`[ab]{0,12}`).Draw(t, "name")
 		want := regexp.MustCompile("^" + strings.ReplaceAll(pattern, "*", ".*") + "$").
 			MatchString(name)
-		if got := Selects((api.ToolFacts{Name: name}), pattern); got != want {
+		if got := Selects((Facts{Name: name}), pattern); got != want {
 			t.Errorf("%q matches %q: %v", pattern, name, got)
 		}
 	})
@@ -24,7 +23,7 @@ func TestToolPatterns_MatchAnyTextForStars(t *testing.T) {
 
 // Workflow code matches patterns, so that a pattern must not delay a workflow task.
 func TestToolPatterns_WithManyStarsTakeLinearTime(t *testing.T) {
-	tool := api.ToolFacts{Name: strings.Repeat("a", 64)}
+	tool := Facts{Name: strings.Repeat("a", 64)}
 	if Selects(tool, strings.Repeat("*a", 30)+"*b") {
 		t.Error("the pattern matches a name without b")
 	}

@@ -14,12 +14,12 @@ import (
 var pattern = regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$`)
 
 // Parse reads a W3C traceparent; false if it is none, or has an ID of zeros.
-func Parse(text string) (api.SpanContext, bool) {
+func Parse(text string) (SpanContext, bool) {
 	m := pattern.FindStringSubmatch(text)
 	if m == nil || strings.Trim(m[1], "0") == "" || strings.Trim(m[2], "0") == "" {
-		return api.SpanContext{}, false
+		return SpanContext{}, false
 	}
-	c := api.SpanContext{Flags: m[3]}
+	c := SpanContext{Flags: m[3]}
 	_, errTrace := fmt.Sscanf(m[1], "%x", &c.Trace)
 	_, errSpan := fmt.Sscanf(m[2], "%x", &c.Span)
 	return c, errTrace == nil && errSpan == nil
@@ -51,7 +51,15 @@ func spanDigest(parts ...string) []byte {
 func Format(o api.Origin, callID string) string {
 	c, ok := Parse(o.Trace)
 	if !ok {
-		c = api.SpanContext{Trace: TraceID(o.Run), Flags: "01"}
+		c = SpanContext{Trace: TraceID(o.Run), Flags: "01"}
 	}
 	return fmt.Sprintf("00-%x-%x-%s", c.Trace, SpanID(o.Run, CallSpan(callID)), c.Flags)
+}
+
+// SpanContext is the place of a request in a trace.
+type SpanContext struct {
+	// Trace and Span are IDs of 16 and 8 bytes.
+	Trace, Span []byte
+	// Flags are two hexadecimal digits, such as 01 for a trace that is recorded.
+	Flags string
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/internal/test/histories"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
@@ -399,7 +400,7 @@ var behaviours = []behaviour{
 	{name: "catalog_report", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.run(api.CatalogWorkflow, "catalog_report",
-			api.CatalogRequest{Workers: []string{"1@nowhere", "2@nowhere"}})
+			workerreport.Request{Workers: []string{"1@nowhere", "2@nowhere"}})
 	}},
 	{name: "human", run: func(l *lab) client.WorkflowRun {
 		l.worker()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -171,8 +172,8 @@ func TestInstanceKeeper_AnswersSoonAfterAKilledWorkerWhenItIsFull(t *testing.T) 
 	first := l.workerIn(nil, "--tools", tools)
 	l.result(l.kept("talk"))
 	id := keeperOf("talk")
-	user := func(n int) api.InstanceUser {
-		return api.InstanceUser{WorkflowID: fmt.Sprint("run-", n), Ticket: fmt.Sprint(n)}
+	user := func(n int) instancerules.User {
+		return instancerules.User{WorkflowID: fmt.Sprint("run-", n), Ticket: fmt.Sprint(n)}
 	}
 	l.signals(id, users, func(n int) (string, any) { return api.JoinInstanceSignal, user(n) })
 	for l.length(id) < events {
@@ -195,7 +196,7 @@ func TestInstanceKeeper_ForgetsRunsThatWereTerminated(t *testing.T) {
 	l.result(l.kept("talk"))
 	id := keeperOf("talk")
 	l.signals(id, 500, func(n int) (string, any) {
-		return api.JoinInstanceSignal, api.InstanceUser{WorkflowID: fmt.Sprint("gone-", n),
+		return api.JoinInstanceSignal, instancerules.User{WorkflowID: fmt.Sprint("gone-", n),
 			Ticket: fmt.Sprint(n)}
 	})
 	for range 2 {

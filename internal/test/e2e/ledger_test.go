@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/activities/ledgers"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 )
 
 // generous is a rule that counts all calls and denies none.
@@ -67,8 +68,8 @@ func TestOverTime_CallsAtOnceAreNotRefused(t *testing.T) {
 		t.Errorf("%d of %d calls charged", sum, calls)
 	}
 	answer := l.askLedger(ledgers.Ledger{ID: api.LedgerWorkflowID(api.DefaultTaskQueue,
-		api.ScopePrincipalCalls, api.Caller{ID: "ada"}, "", "")}, api.LedgerRequest{Run: "me",
-		Call: "1.1", Queries: []api.LedgerQuery{{Kind: api.LedgerCount,
+		api.ScopePrincipalCalls, api.Caller{ID: "ada"}, "", "")}, ledgerrules.Request{Run: "me",
+		Call: "1.1", Queries: []ledgerrules.Query{{Kind: ledgerrules.CountCalls,
 			Within: api.Duration(time.Hour)}}})
 	if n := answer.Results[0].Count; n != calls {
 		t.Errorf("the ledger counts %d of %d calls", n, calls)
@@ -76,7 +77,7 @@ func TestOverTime_CallsAtOnceAreNotRefused(t *testing.T) {
 }
 
 // askLedger asks a ledger, which need not exist, about one call.
-func (l *lab) askLedger(to ledgers.Ledger, r api.LedgerRequest) api.LedgerAnswer {
+func (l *lab) askLedger(to ledgers.Ledger, r ledgerrules.Request) ledgerrules.Answer {
 	l.t.Helper()
 	to.Queue, to.Scope = api.DefaultTaskQueue, api.ScopePrincipalCalls
 	answers, err := ledgers.New(l.Client).Reserve(l.ctx, to, r)
@@ -101,12 +102,12 @@ func TestLedger_AnswersSoonAfterItsWorkerIsKilledWhenFull(t *testing.T) {
 			t.Fatal(err)
 		}
 		full = answers[len(answers)-1].Full != ""
-		ends := api.LedgerCalls{WorkflowID: to.ID}
+		ends := ledgerrules.Calls{WorkflowID: to.ID}
 		for _, r := range requests {
-			ends.Calls = append(ends.Calls, api.ReservationEnd{Run: r.Run, Call: r.Call,
+			ends.Calls = append(ends.Calls, ledgerrules.End{Run: r.Run, Call: r.Call,
 				Holder: r.Holder, Made: true})
 		}
-		l.must(c.Close(l.ctx, api.ReservationEnds{Ledgers: []api.LedgerCalls{ends}}))
+		l.must(c.Close(l.ctx, ledgerrules.Ends{Ledgers: []ledgerrules.Calls{ends}}))
 	}
 	// As many questions as the work of one execution allows, which a replay answers again.
 	question := ledgerRequests(0, 1)[0]
@@ -124,14 +125,14 @@ func TestLedger_AnswersSoonAfterItsWorkerIsKilledWhenFull(t *testing.T) {
 }
 
 // ledgerRequests are requests to enter calls that rules with four windows ask about.
-func ledgerRequests(first, n int) (all []api.LedgerRequest) {
+func ledgerRequests(first, n int) (all []ledgerrules.Request) {
 	for i := range n {
 		call := fmt.Sprint("1.", first+i)
-		r := api.LedgerRequest{Run: "payer", Call: call, Tool: "pay", Holder: call, Record: true,
+		r := ledgerrules.Request{Run: "payer", Call: call, Tool: "pay", Holder: call, Record: true,
 			Keep: api.Duration(24 * time.Hour),
 			Args: map[string]json.RawMessage{"amount": []byte("12.34")}}
 		for hours := range 4 {
-			r.Queries = append(r.Queries, api.LedgerQuery{Kind: api.LedgerSum,
+			r.Queries = append(r.Queries, ledgerrules.Query{Kind: ledgerrules.SumArguments,
 				Within: api.Duration(time.Duration(hours+1) * time.Hour),
 				Fields: []string{"amount"}})
 		}

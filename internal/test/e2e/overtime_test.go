@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/internal/test/testserver"
 	"go.temporal.io/sdk/client"
 )
@@ -144,7 +145,7 @@ func TestBudgets_EndTheRunsOfAPrincipal(t *testing.T) {
 // counted returns the tokens that the ledger of a principal has counted.
 func (l *lab) counted(principal string) int {
 	l.t.Helper()
-	var all api.PrincipalUsage
+	var all ledgerrules.PrincipalUsage
 	id := api.LedgerWorkflowID(api.DefaultTaskQueue, api.ScopePrincipalCalls,
 		api.Caller{ID: principal}, "", "")
 	value, err := l.Client.QueryWorkflow(l.ctx, id, "", api.PrincipalUsageQuery)

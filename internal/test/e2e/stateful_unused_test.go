@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/instancerules"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -38,7 +39,7 @@ func TestUnusedInstance_IsTakenOverWithinItsLease(t *testing.T) {
 	id := run.GetRunID()
 	l.await("for the call in between", func() bool { return len(l.written(id, "hold_read")) == 1 })
 	const heartbeat = api.Duration(time.Second)
-	lease := api.IdleLease(heartbeat).Std()
+	lease := instancerules.IdleLease(heartbeat).Std()
 	l.awaitHeartbeatTimeout(run, lease)
 	earlier := len(l.texts(id, tool))
 	killed := l.killHost(id, tool, first, second)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/internal/core/queues"
 	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/internal/test/witness"
@@ -296,7 +297,7 @@ func (l *lab) until(what string, condition func() bool) {
 
 // slots returns what the holders of a lane's groups report with their heartbeats; groups without a
 // holder are missing.
-func (l *lab) slots(lane string) []api.SlotsState {
+func (l *lab) slots(lane string) []lanerules.SlotsState {
 	l.t.Helper()
 	described, err := l.Client.DescribeWorkflowExecution(l.ctx, api.LaneWorkflowID(base, lane), "")
 	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
@@ -308,9 +309,9 @@ func (l *lab) slots(lane string) []api.SlotsState {
 	if err != nil {
 		l.t.Fatalf("ask for the holders of %s: %v", lane, err)
 	}
-	var states []api.SlotsState
+	var states []lanerules.SlotsState
 	for _, pending := range described.GetPendingActivities() {
-		var state api.SlotsState
+		var state lanerules.SlotsState
 		details := pending.GetHeartbeatDetails()
 		if details != nil && converter.GetDefaultDataConverter().FromPayloads(details,
 			&state) == nil {
@@ -321,10 +322,10 @@ func (l *lab) slots(lane string) []api.SlotsState {
 }
 
 // total adds up the counts of a lane's holders.
-func (l *lab) total(lane string) api.LaneCounts {
-	var all api.LaneCounts
+func (l *lab) total(lane string) lanerules.Counts {
+	var all lanerules.Counts
 	for _, s := range l.slots(lane) {
-		all.Add(s.LaneCounts)
+		all.Add(s.Counts)
 	}
 	return all
 }

@@ -64,7 +64,7 @@ func drawString(t *rapid.T) string {
 
 // A result has the same text in the process that created it and in the workflow that reads it from
 // history: digests of the conversation depend on it.
-func TestPlainText_SurvivesEncoding(t *testing.T) {
+func TestPlain_SurvivesEncoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := jsonValues().Draw(t, "value")
 		encoded, err := json.Marshal(value)
@@ -78,7 +78,7 @@ func TestPlainText_SurvivesEncoding(t *testing.T) {
 }
 
 // A string is its content, other values are compact, and escapes of the encoder are removed.
-func TestPlainText_IsReadableByModels(t *testing.T) {
+func TestPlain_IsReadableByModels(t *testing.T) {
 	tests := []struct{ value, want string }{
 		{`"a \"quoted\" <word>"`, `a "quoted" <word>`},
 		{" \n\"blanks around\" ", "blanks around"},
@@ -94,13 +94,13 @@ func TestPlainText_IsReadableByModels(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := Plain(json.RawMessage(tt.value)); got != tt.want {
-			t.Errorf("PlainText(%s) = %q, want %q", tt.value, got, tt.want)
+			t.Errorf("Plain(%s) = %q, want %q", tt.value, got, tt.want)
 		}
 	}
 }
 
 // Numbers keep every digit.
-func TestDecodeJSON_ReadsExactlyOneValue(t *testing.T) {
+func TestDecode_ReadsExactlyOneValue(t *testing.T) {
 	got, err := Decode([]byte(` {"n": 12345678901234567890.5} `))
 	if want := map[string]any{"n": json.Number("12345678901234567890.5")}; err != nil ||
 		!reflect.DeepEqual(got, want) {
@@ -119,16 +119,16 @@ func TestDecodeJSON_ReadsExactlyOneValue(t *testing.T) {
 		strings.Repeat("[", 20000): "it is nested more than 10000 levels deep",
 	} {
 		if v, err := Decode([]byte(text)); err == nil || err.Error() != says {
-			t.Errorf("DecodeJSON(%.20q) = %v, %v, want %s", text, v, err, says)
+			t.Errorf("Decode(%.20q) = %v, %v, want %s", text, v, err, says)
 		}
 	}
 }
 
-func TestTextOf_FormatsValuesThatJSONCannotEncode(t *testing.T) {
+func TestText_FormatsValuesThatJSONCannotEncode(t *testing.T) {
 	for want, value := range map[string]any{"a<b": "a<b", `["<&>"]`: []any{"<&>"},
 		"1.50": json.Number("1.50"), "+Inf": math.Inf(1)} {
 		if got := Text(value); got != want {
-			t.Errorf("TextOf(%v) = %q, want %q", value, got, want)
+			t.Errorf("Text(%v) = %q, want %q", value, got, want)
 		}
 	}
 }

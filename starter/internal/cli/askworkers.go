@@ -10,6 +10,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/internal/core/queues"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/internal/runstart"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -39,8 +40,8 @@ func (e *NoAnswerError) Error() string {
 // AskWorkers runs a report workflow in which a worker queries all workers. Errors: NoAnswerError,
 // those of ctx and of the server.
 func AskWorkers(ctx context.Context, c client.Client, queue string,
-	request api.CatalogRequest) (api.CatalogReport, error) {
-	var report api.CatalogReport
+	request workerreport.Request) (workerreport.Report, error) {
+	var report workerreport.Report
 	if len(request.Workers) == 0 {
 		return report, nil
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
@@ -55,7 +55,7 @@ func TestAskWorkers_SaysThatNoWorkerAnswers(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			_, err := AskWorkers(c.ctx, &deserted{away: c.away}, "q",
-				api.CatalogRequest{Workers: []string{"killed"}})
+				workerreport.Request{Workers: []string{"killed"}})
 			if err == nil || err.Error() != c.want {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/console/arguments"
+	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/value/display"
 )
 
@@ -24,6 +25,7 @@ const maxShown = 4 << 10
 var funcs = template.FuncMap{"visible": arguments.Visible, "json": arguments.Readable, "line": inLine, "when": when,
 	"iso": iso, "left": left, "took": took, "plural": display.Plural, "number": display.Thousands,
 	"cost": cost, "link": link, "tone": tone, "callTone": callTone, "refuses": refuses, "tab": tabOf, "asked": askedOf, "decided": decidedOf, "group": groupOf, "id": entryID,
+	"decidedNote": people.DecidedNote, "pauseNote": people.PauseNote,
 	"add": func(a, b int) int { return a + b },
 	"int": func(n int64) int { return int(n) },
 	"limits": func(l *api.Limits) api.Limits {

@@ -186,7 +186,7 @@ func TestAgentHooks_KeepOrderAndDefaults(t *testing.T) {
 	var got []string
 	for _, p := range hookrules.Points(agent.Hooks) {
 		for _, h := range p.Hooks {
-			line := string(p.Point) + " " + h.Name + " " + hookrules.Within(h).String() + " " +
+			line := string(p.Point) + " " + h.Name + " " + hookrules.Timeout(h).String() + " " +
 				strings.Join(h.Tools, ",")
 			if hookrules.Blocks(h, p.Point) {
 				line += " blocks"

@@ -184,7 +184,7 @@ func (c *checker) stringByRun(s Spec, call callByRun, path, text string) {
 		}
 		c.placeholderByRun(s, path, p)
 	}
-	if placeholders.Stray(text) {
+	if placeholders.HasStray(text) {
 		c.Add(path, hint, "%s has {{ without }}, or }} without {{", jsontext.Shorten(text))
 	}
 }

@@ -133,7 +133,7 @@ func (r *agentRun) runHook(ctx workflow.Context, point api.HookPoint, n int, h a
 			Seen: c.Seen, New: c.Fresh}}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue: p.queue, ActivityID: fmt.Sprintf("%s-%d", point, n+1),
-		StartToCloseTimeout: hookrules.Within(h) + graceAfterTimeout,
+		StartToCloseTimeout: hookrules.Timeout(h) + graceAfterTimeout,
 		HeartbeatTimeout:    hookHeartbeat, WaitForCancellation: true, Summary: "hook " + h.Name,
 		Priority: p.priority.Step(api.Route{}),
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: hookAttempts,
@@ -169,7 +169,7 @@ func hookFailure(err error, h api.Hook) string {
 	f := failure.Of(err)
 	if f.Timeout != "" {
 		return fmt.Sprintf("its worker was lost, or it did not end within %s, at every attempt",
-			hookrules.Within(h))
+			hookrules.Timeout(h))
 	}
 	return cutText(f.Message)
 }

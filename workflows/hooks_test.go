@@ -297,7 +297,7 @@ func TestHooks_ExtendTimeouts(t *testing.T) {
 	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
 	l.result()
 	for _, s := range l.scheduled {
-		if s.tool == "echo" && (len(s.call.Hooks) != 1 || hookrules.Within(s.call.Hooks[0]) != time.Minute) {
+		if s.tool == "echo" && (len(s.call.Hooks) != 1 || hookrules.Timeout(s.call.Hooks[0]) != time.Minute) {
 			t.Errorf("the call's hooks are %+v", s.call.Hooks)
 		}
 	}

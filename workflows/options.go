@@ -43,7 +43,7 @@ const longestWait = 365 * 24 * time.Hour
 // callOptions returns the options of a call's activity, without its priority.
 func callOptions(base, id string, t api.Tool, r api.Route,
 	summary string) workflow.ActivityOptions {
-	t = failures.OnRoute(t, r)
+	t = failures.ApplyRoute(t, r)
 	o := workflow.ActivityOptions{
 		TaskQueue:              cmp.Or(r.Queue, queues.Lane(base, t.Lane)),
 		ActivityID:             id,
@@ -108,7 +108,7 @@ func modelOptions(base, id string, m api.Model, r api.Route,
 // of several calls run concurrently.
 func withAdmitOptions(ctx workflow.Context, hooks []api.Hook) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx,
-		localOptions(localTimeout+hookrules.AllWithin(hooks),
+		localOptions(localTimeout+hookrules.TotalTimeout(hooks),
 			&temporal.RetryPolicy{MaximumAttempts: 20, InitialInterval: 100 * time.Millisecond,
 				BackoffCoefficient: 2, MaximumInterval: 5 * time.Second}, ""))
 }
@@ -117,7 +117,7 @@ func withAdmitOptions(ctx workflow.Context, hooks []api.Hook) workflow.Context {
 // within them.
 func withLocalOptions(ctx workflow.Context, hooks ...api.Hook) workflow.Context {
 	return workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-		StartToCloseTimeout: localTimeout + hookrules.AllWithin(hooks),
+		StartToCloseTimeout: localTimeout + hookrules.TotalTimeout(hooks),
 		RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 3,
 			InitialInterval: 100 * time.Millisecond},
 	})

@@ -151,9 +151,9 @@ func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
 		execution.Parts = append(execution.Parts, part.Part)
 	}
 	p.questions.scheduled(ctx, c)
-	options.StartToCloseTimeout += hookrules.AllWithin(execution.Hooks)
+	options.StartToCloseTimeout += hookrules.TotalTimeout(execution.Hooks)
 	if route.Holds {
-		execution.QueueTimeout = failures.OnRoute(t, route).QueueTimeout
+		execution.QueueTimeout = failures.ApplyRoute(t, route).QueueTimeout
 	}
 	if route.Key != "" {
 		execution.Key, execution.Fairness = route.Key, p.priority.Fairness(route)
@@ -227,7 +227,7 @@ func inlineOptions(t api.Tool, hooks []api.Hook, summary string) workflow.LocalA
 	retry := retryPolicy(t)
 	retry.InitialInterval = shorter(retry.InitialInterval, maxInlineBackoff)
 	retry.MaximumInterval = shorter(retry.MaximumInterval, maxInlineBackoff)
-	return localOptions(t.Timeout.Std()+inlineGrace+hookrules.AllWithin(hooks), retry, summary)
+	return localOptions(t.Timeout.Std()+inlineGrace+hookrules.TotalTimeout(hooks), retry, summary)
 }
 
 // shorter returns the shorter of two durations; zero means none.

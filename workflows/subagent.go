@@ -97,7 +97,7 @@ func (c *callRun) takeEntry(ctx workflow.Context, tool api.Tool,
 		return childKind{}, err
 	}
 	if agent := entry.Agent; agent != nil {
-		agent.Limits = policyrules.Bound(bounds, p.Lend(ctx, agent.Limits, limitsOf(c.share)))
+		agent.Limits = policyrules.LimitRun(bounds, p.Lend(ctx, agent.Limits, limitsOf(c.share)))
 		input.Agent, input.Prompt = agent, c.decision.Prompt
 		return childKind{api.CallerAgent, api.AgentWorkflow, agent.Name}, nil
 	}
@@ -110,7 +110,7 @@ func (c *callRun) takeEntry(ctx workflow.Context, tool api.Tool,
 	input.Plan = &packed
 	share := limitsOf(c.share)
 	share.Calls *= c.decision.Claim // the share of one claimed call
-	limits := policyrules.Bound(bounds, p.Lend(ctx, api.Limits{}, share))
+	limits := policyrules.LimitRun(bounds, p.Lend(ctx, api.Limits{}, share))
 	if limits.Turns = 0; limits != (api.Limits{}) {
 		input.Limits = &limits
 	}

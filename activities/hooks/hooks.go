@@ -91,7 +91,7 @@ var errTimeout = errors.New("the hook's timeout has passed")
 // Call runs a hook within its timeout. Its error contains no sensitive values of the call. A hook
 // that does not end with its context is abandoned; a hook that panics fails.
 func Call[T any](ctx context.Context, h api.Hook, f func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, hookrules.Within(h), errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, hookrules.Timeout(h), errTimeout)
 	defer cancel()
 	type ended struct {
 		out T
@@ -117,7 +117,7 @@ func Call[T any](ctx context.Context, h api.Hook, f func(context.Context) (T, er
 		e.err = context.Cause(ctx)
 	}
 	if e.err != nil && errors.Is(context.Cause(ctx), errTimeout) {
-		e.err = fmt.Errorf("it did not end within %s", hookrules.Within(h))
+		e.err = fmt.Errorf("it did not end within %s", hookrules.Timeout(h))
 	}
 	return e.out, executor.RedactorOf(ctx).Plain(e.err)
 }

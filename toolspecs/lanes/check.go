@@ -91,7 +91,8 @@ func (c *checker) key(l api.Lane) {
 	const remedy = "write {{args.name}} with the name of an argument"
 	switch {
 	case !c.given(l, "key"):
-	case placeholders.Stray(l.Key) || len(placeholders.Find(l.Key)) > len(templates.Names(l.Key)):
+	case placeholders.HasStray(l.Key) ||
+		len(placeholders.Find(l.Key)) > len(templates.Names(l.Key)):
 		c.value(l, "key", remedy, "the key has double braces that are not {{args.name}}")
 	case len(templates.Names(l.Key)) == 0:
 		c.value(l, "key", remedy,

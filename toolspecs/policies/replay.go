@@ -157,7 +157,7 @@ func (r *Replay) childOf(c *api.Record) *recordedRun {
 
 func (r *Replay) emits(c *api.Record) []string {
 	tool, _ := r.find(c.Tool)
-	return slices.Clone(policyrules.Emitted(api.CallOutcome{Error: c.Error, Result: c.Result},
+	return slices.Clone(policyrules.EmittedLabels(api.CallOutcome{Error: c.Error, Result: c.Result},
 		tool.Emits))
 }
 

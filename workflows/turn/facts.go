@@ -198,7 +198,7 @@ func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
 		p.Failed++
 	}
 	s.calls.Set(out.Tool, p)
-	emitted := policyrules.Emitted(out, t.Emits)
+	emitted := policyrules.EmittedLabels(out, t.Emits)
 	s.Label(emitted)
 	s.Log.end(out, emitted, s.Labels)
 }

@@ -32,6 +32,6 @@ func (t *Tools) Under(name string, plan *api.ExecutionPlan) *api.Tool {
 	if tool := t.Get(name); tool != nil && plan == nil {
 		return tool
 	}
-	bounded := policyrules.UnderPlan(t.Of(name), plan)
+	bounded := policyrules.LimitTool(t.Of(name), plan)
 	return &bounded
 }

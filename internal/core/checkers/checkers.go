@@ -55,7 +55,7 @@ func Call(c api.Checker, run Run) (api.Call, error) {
 // invalid placeholder.
 func Problems(c api.Checker, path string, report func(path, fault string)) {
 	err := undorules.VisitStrings(arguments(c), path, func(at, text string) {
-		if placeholders.Stray(text) {
+		if placeholders.HasStray(text) {
 			report(at, "has double braces outside of a placeholder")
 		}
 		for _, p := range placeholders.Find(text) {

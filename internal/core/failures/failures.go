@@ -12,7 +12,7 @@ import (
 // CallError maps a failure of tool's activity to the closed set of errors. route is the call's
 // route.
 func CallError(f ActivityFailure, tool api.Tool, route api.Route) *api.Error {
-	e := callError(f, OnRoute(tool, route), route)
+	e := callError(f, ApplyRoute(tool, route), route)
 	// An inline call or a child workflow is not requeued by scheduling an activity.
 	e.Requeue = e.Requeue && isActivity(tool)
 	return e
@@ -173,8 +173,8 @@ func CancelledBeforeStart() *api.Error {
 		Message: "the run was cancelled or reached a limit before this call started"}
 }
 
-// On returns the tool with the timeouts that its lane sets where the tool sets none.
-func OnRoute(t api.Tool, r api.Route) api.Tool {
+// ApplyRoute returns the tool with the timeouts that its lane sets where the tool sets none.
+func ApplyRoute(t api.Tool, r api.Route) api.Tool {
 	t.QueueTimeout = cmp.Or(t.QueueTimeout, r.QueueTimeout)
 	t.Heartbeat = max(t.Heartbeat, r.Lease)
 	return t

@@ -8,7 +8,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// defaultHookTimeout bounds one hook by default.
+// defaultTimeout bounds one hook by default.
 const defaultTimeout = api.Duration(10 * time.Second)
 
 // Blocks reports whether a failure of the hook at a point blocks.
@@ -22,18 +22,18 @@ func Blocks(h api.Hook, at api.HookPoint) bool {
 	return at == api.HookBeforeRun || at == api.HookMemoryRetrieve || at == api.HookBeforeCall
 }
 
-// Within returns the timeout of the hook.
-func Within(h api.Hook) time.Duration {
+// Timeout returns the timeout of the hook.
+func Timeout(h api.Hook) time.Duration {
 	if h.Timeout > 0 {
 		return h.Timeout.Std()
 	}
 	return defaultTimeout.Std()
 }
 
-// AllWithin returns the time bound of hooks that run one after the other.
-func AllWithin(hooks []api.Hook) (total time.Duration) {
+// TotalTimeout returns the time bound of hooks that run one after the other.
+func TotalTimeout(hooks []api.Hook) (total time.Duration) {
 	for _, h := range hooks {
-		total += Within(h)
+		total += Timeout(h)
 	}
 	return total
 }

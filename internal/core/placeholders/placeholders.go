@@ -67,8 +67,8 @@ func (p Placeholder) Legal() bool {
 	return p.Source == Result || p.Source == Arguments && len(p.Path) > 0
 }
 
-// Stray reports whether a string has double braces that belong to no placeholder.
-func Stray(s string) bool {
+// HasStray reports whether a string has double braces that belong to no placeholder.
+func HasStray(s string) bool {
 	rest := pattern.ReplaceAllString(s, "…")
 	return strings.Contains(rest, "{{") || strings.Contains(rest, "}}")
 }

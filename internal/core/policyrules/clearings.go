@@ -27,9 +27,9 @@ func ClearedLabels(r api.Record) (all []api.Clearing) {
 	return all
 }
 
-// Emitted returns the labels that an executed call gives its run, of those of its tool: all of
-// them, without those whose conditions are known to be false.
-func Emitted(o api.CallOutcome, labels []string) []string {
+// EmittedLabels returns the labels that an executed call gives its run, of those of its tool: all
+// of them, without those whose conditions are known to be false.
+func EmittedLabels(o api.CallOutcome, labels []string) []string {
 	if o.Error != nil || o.Result == nil {
 		return labels
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// UnderPlan returns the tool with the lower of its own bounds and those of the plan. A nil plan
+// LimitTool returns the tool with the lower of its own bounds and those of the plan. A nil plan
 // changes nothing.
-func UnderPlan(t api.Tool, p *api.ExecutionPlan) api.Tool {
+func LimitTool(t api.Tool, p *api.ExecutionPlan) api.Tool {
 	if p == nil {
 		return t
 	}
@@ -24,9 +24,9 @@ func UnderPlan(t api.Tool, p *api.ExecutionPlan) api.Tool {
 	return t
 }
 
-// Bound returns the limits of a sub-agent's run with the plan's bounds applied. A nil plan changes
-// nothing.
-func Bound(p *api.ExecutionPlan, l api.Limits) api.Limits {
+// LimitRun returns the limits of a sub-agent's run with the plan's bounds applied. A nil plan
+// changes nothing.
+func LimitRun(p *api.ExecutionPlan, l api.Limits) api.Limits {
 	if p == nil {
 		return l
 	}

@@ -11,31 +11,31 @@ import (
 func TestUnder_TakesTheLowerBound(t *testing.T) {
 	tool := api.Tool{Timeout: api.Duration(time.Minute), AnswerWithin: api.Duration(time.Hour),
 		Retry: api.Retry{MaxAttempts: 3}}
-	if got := UnderPlan(tool, nil); got.Timeout != tool.Timeout || got.Retry != tool.Retry {
+	if got := LimitTool(tool, nil); got.Timeout != tool.Timeout || got.Retry != tool.Retry {
 		t.Errorf("without a plan: %+v", got)
 	}
 	lower := &api.ExecutionPlan{Limits: api.PlanLimits{Timeout: api.Duration(time.Second),
 		MaxAttempts: 1,
 		MaxTurns:    2, MaxCalls: 3, MaxTokens: 4, MaxCost: 0.5}}
-	if got := UnderPlan(tool, lower); got.Timeout.Std() != time.Second ||
+	if got := LimitTool(tool, lower); got.Timeout.Std() != time.Second ||
 		got.AnswerWithin != tool.AnswerWithin || got.Retry.MaxAttempts != 1 {
 		t.Errorf("a lower plan: %+v", got)
 	}
 	asks := tool
 	asks.Dispatch = api.DispatchQuestion
-	if got := UnderPlan(asks, lower); got.AnswerWithin.Std() != time.Second {
+	if got := LimitTool(asks, lower); got.AnswerWithin.Std() != time.Second {
 		t.Errorf("a person has %s", got.AnswerWithin)
 	}
 	higher := &api.ExecutionPlan{Limits: api.PlanLimits{Timeout: api.Duration(time.Hour),
 		MaxAttempts: 9}}
-	if got := UnderPlan(tool, higher); got.Timeout != tool.Timeout || got.Retry != tool.Retry {
+	if got := LimitTool(tool, higher); got.Timeout != tool.Timeout || got.Retry != tool.Retry {
 		t.Errorf("a higher plan: %+v", got)
 	}
 	want := api.Limits{Turns: 2, Calls: 3, Tokens: 4, Cost: 0.5}
-	if got := Bound(lower, api.Limits{Calls: 10, Cost: 1}); got != want {
+	if got := LimitRun(lower, api.Limits{Calls: 10, Cost: 1}); got != want {
 		t.Errorf("a sub-agent has %+v", got)
 	}
-	if got := Bound((*api.ExecutionPlan)(nil), want); got != want {
+	if got := LimitRun((*api.ExecutionPlan)(nil), want); got != want {
 		t.Errorf("without a plan a sub-agent has %+v", got)
 	}
 	if ShortestTimeout(lower).Std() != time.Second ||

@@ -10,9 +10,9 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// PoliciesSaid returns the messages of the rules with some effects, one after the other; empty if
-// there are none.
-func PoliciesSaid(met []api.PolicyAction, effects ...api.PolicyEffect) string {
+// DescribeActions returns the messages of the rules with some effects, one after the other; empty
+// if there are none.
+func DescribeActions(met []api.PolicyAction, effects ...api.PolicyEffect) string {
 	var texts []string
 	for _, p := range met {
 		if !slices.Contains(effects, p.Effect) || p.AllowedBy != "" {

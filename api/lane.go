@@ -117,8 +117,8 @@ type Route struct {
 	Lease Duration `json:"lease,omitzero"`
 }
 
-// HoldersMemo is the memo field of LaneSlotsWorkflow with the Groups of its lane: those that it has
-// or, while the calls of the old ones end, goes over to.
+// HoldersMemo is the memo field of LaneSlotsWorkflow that says how its lane is divided into groups:
+// as it is or, while the calls of the old groups end, as it will be.
 const HoldersMemo = "switchyard_groups"
 
 // Priority says which of the waiting calls runs first.

@@ -2,7 +2,7 @@
 // events, call records, the closed set of errors, and every name that ends up in a workflow
 // history.
 //
-// It imports none of our packages and nothing outside the standard library, so that workflow code
+// It imports internal/value alone and nothing outside the standard library, so that workflow code
 // can rely on it without depending on anything whose upgrade could change a decision.
 package api
 
@@ -79,17 +79,18 @@ const (
 	// DescribeLimitActivity, a local activity, returns the question to a person when a run reaches
 	// a limit.
 	DescribeLimitActivity = "switchyard/describe_limit"
-	// CloseReservationsActivity, a local activity, takes ReservationEnds to ledgers: what became
-	// of the calls that they count.
+	// CloseReservationsActivity, a local activity, tells ledgers what became of the calls that they
+	// count.
 	CloseReservationsActivity = "switchyard/close_reservations"
 	// NotifyApprovalActivity sends a Notice of a call that waits for approval to the workers'
 	// webhook.
 	NotifyApprovalActivity = "switchyard/notify_approval"
 	// LoadConversationActivity loads the messages of a conversation's earlier runs.
 	LoadConversationActivity = "switchyard/load_conversation"
-	// ReportCatalogActivity returns the CatalogAnswer of the worker whose queue it is scheduled on.
+	// ReportCatalogActivity returns the catalog of the worker whose queue it is scheduled on.
 	ReportCatalogActivity = "switchyard/report_catalog"
-	// ReportLanesActivity returns the WorkerLanes of the worker whose queue it is scheduled on.
+	// ReportLanesActivity returns the counts of the lanes of the worker whose queue it is scheduled
+	// on.
 	ReportLanesActivity = "switchyard/report_lanes"
 	// ReadBacklogActivity counts the namespace's open runs for the metrics of one worker, until
 	// that worker stops.

@@ -18,11 +18,8 @@ type Session struct {
 // DefaultSessionIdleTimeout is the default of Session.IdleTimeout.
 const DefaultSessionIdleTimeout = Duration(30 * time.Minute)
 
-// Bounds of a session.
-const (
-	// MaxSessionInFlight bounds the calls of a session that have not ended.
-	MaxSessionInFlight = 500
-)
+// MaxSessionInFlight bounds the calls of a session that have not ended.
+const MaxSessionInFlight = 500
 
 // SessionCall is one of the calls of a SubmitCallsUpdate.
 type SessionCall struct {

@@ -40,11 +40,8 @@ type Undone struct {
 	Error *Error `json:"error,omitempty"`
 }
 
-// maxUndoArguments bounds the arguments of one undoing call and MaxUndo those of all undoing calls
-// of a run, both in bytes.
-const (
-	MaxUndo = 512 << 10
-)
+// MaxUndo bounds the arguments of all undoing calls of a run, in bytes.
+const MaxUndo = 512 << 10
 
 // Verify declares how to resolve an unknown outcome: a tool that reads, its arguments with the
 // placeholders of an Undo except the result, and where its answer says whether the call took

@@ -74,7 +74,7 @@ func Instances(ctx context.Context, c client.Client, workflowID, runID string) (
 func hosted(a *workflowpb.PendingActivityInfo, base string) Instance {
 	queue := a.GetActivityOptions().GetTaskQueue().GetName()
 	i := Instance{Name: queues.HostedInstance(a.GetActivityId()),
-		Lane: queues.LaneOfHostQueue(base, queue), Worker: a.GetLastWorkerIdentity()}
+		Lane: queues.HostLane(base, queue), Worker: a.GetLastWorkerIdentity()}
 	i.State, i.Since = activityState(a)
 	return i
 }

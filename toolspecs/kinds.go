@@ -12,6 +12,26 @@ import (
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
+// The kinds of tools.
+const (
+	// KindFunction is a stateless Go function that the worker registers.
+	KindFunction = "function"
+	// KindStateful is a Go type with one instance per run.
+	KindStateful = "stateful"
+	// KindCommand is a program.
+	KindCommand = "command"
+	// KindREST is an HTTP API, by configuration only.
+	KindREST = "rest"
+	// KindMCP is a tool of an MCP server, by configuration only.
+	KindMCP = "mcp"
+	// KindAgent is another agent, a sub-agent with a run of its own.
+	KindAgent = "agent"
+	// KindHuman is a question to a person.
+	KindHuman = "human"
+	// KindPlan is a plan, whose calls run in a run of their own.
+	KindPlan = "plan"
+)
+
 // kind is a kind of tool: one value of entry.type. A new kind is a file with a type that implements
 // kind, one entry of kinds and, for its fields, the tag kinds in Entry. Its executor is a package
 // below activities/executor and one entry of the executors of worker/host. Nothing else depends on
@@ -184,29 +204,3 @@ func (s Spec) placeOf(path string) string {
 	}
 	return ""
 }
-
-// KindAgent is another agent, a sub-agent with a run of its own.
-const KindAgent = "agent"
-
-// KindCommand is a program.
-const KindCommand = "command"
-
-// The kinds of tools that are written in Go.
-const (
-	// KindFunction is a stateless Go function that the worker registers.
-	KindFunction = "function"
-	// KindStateful is a Go type with one instance per run.
-	KindStateful = "stateful"
-)
-
-// KindHuman is a question to a person.
-const KindHuman = "human"
-
-// KindMCP is a tool of an MCP server, by configuration only.
-const KindMCP = "mcp"
-
-// KindPlan is a plan, whose calls run in a run of their own.
-const KindPlan = "plan"
-
-// KindREST is an HTTP API, by configuration only.
-const KindREST = "rest"

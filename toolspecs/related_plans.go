@@ -97,7 +97,7 @@ func (c *checker) planCall(s, with Spec, i int) {
 	}
 	given, err := templates.Values(call.Arguments)
 	if err != nil {
-		return // reported by Plan.Check
+		return // reported by planrules.Check
 	}
 	for _, name := range with.requiredArguments() {
 		if _, ok := given[name]; !ok {

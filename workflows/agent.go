@@ -23,7 +23,7 @@ const pinMessages = 64 << 10
 
 // agentWorkflow is the workflow of an agent run. It repeats a model step, its tool calls and their
 // results until the model answers or a limit is reached. earlier is the conversation so far,
-// encoded by api.EncodeMessages; nil for a new one. The error of a run has a
+// encoded by codec.EncodeMessages; nil for a new one. The error of a run has a
 // api.RunErrorType as its type, unless the pin or admission step itself failed. A cancelled
 // run ends as cancelled after its calls have ended.
 func agentWorkflow(ctx workflow.Context, in *api.RunInput, earlier []byte) (*api.RunResult, error) {
@@ -422,7 +422,7 @@ func (r *agentRun) hookPrompt() string {
 	switch {
 	case r.in.State != nil:
 		return r.in.State.Prompt
-	case hookrules.NoneOfRun(r.agent.Hooks) && r.agent.Checker == nil:
+	case hookrules.LacksRunHooks(r.agent.Hooks) && r.agent.Checker == nil:
 		return ""
 	case r.in.Fork != nil:
 		return r.in.Fork.Prompt

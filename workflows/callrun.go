@@ -167,7 +167,7 @@ func (c *callRun) next(ctx workflow.Context, failure *api.Error) callStep {
 	if failure == nil {
 		return stepFinish
 	}
-	c.acted = c.acted || failures.MayActBefore(*c.tool, failure, c.task)
+	c.acted = c.acted || failures.LeavesOpen(*c.tool, failure, c.task)
 	step := c.after(ctx, failure)
 	events, bytes := c.pipeline.written(ctx)
 	if step != stepFinish &&
@@ -352,6 +352,6 @@ func (c *callRun) execution() api.Execution {
 	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: c.passed(),
 		Notes: c.decision.Notes, Parent: p.parent.Call,
 		Hooks:   hookrules.For(p.hooks.AfterCall, c.tool.Name),
-		Timeout: policyrules.ShortestTimeout(c.decision.Plan), Task: c.task,
+		Timeout: policyrules.AttemptTimeout(c.decision.Plan), Task: c.task,
 		HasErrors: p.usage.Failed > 0, Own: c.call.OfRun()}
 }

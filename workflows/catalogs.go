@@ -58,8 +58,8 @@ func catalogReport(ctx workflow.Context, in workerreport.Request) (workerreport.
 		w := a.Catalog
 		if err != nil {
 			w = workerreport.Catalog{Failure: whySilent(err)}
-		} else if _, known := report.Catalogs[w.Digest]; !known && size+
-			len(a.ToolVersions) <= maxCatalogs {
+		} else if _, known := report.Catalogs[w.Digest]; !known &&
+			size+len(a.ToolVersions) <= maxCatalogs {
 			report.Catalogs[w.Digest] = a.ToolVersions
 			size += len(a.ToolVersions)
 		}

@@ -195,7 +195,7 @@ func (r *agentRun) granted(ctx workflow.Context, limit string) (bool, error) {
 	case o.grant == nil:
 		return false, nil
 	}
-	r.limits = people.Extend(r.limits, *o.grant, r.pipeline.usage, r.turn-r.before,
+	r.limits = people.ExtendLimits(r.limits, *o.grant, r.pipeline.usage, r.turn-r.before,
 		workflow.Now(ctx).Sub(r.started))
 	r.pipeline.Limits = r.limits
 	r.timeOver = r.timeOver && limit != budget.LimitWallTime

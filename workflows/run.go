@@ -122,7 +122,8 @@ func (p *pipeline) end(ctx workflow.Context, err error) error {
 }
 
 // The types of the workflows of runs: those of plans, direct calls and sessions, and that of
-// agents, which takes the earlier messages of its conversation as api.EncodeMessages returns them.
+// agents, which takes the earlier messages of its conversation as codec.EncodeMessages returns
+// them.
 type (
 	Run      = func(workflow.Context, *api.RunInput) (*api.RunResult, error)
 	AgentRun = func(workflow.Context, *api.RunInput, []byte) (*api.RunResult, error)

@@ -164,7 +164,7 @@ func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
 	case c.task == nil:
 		return p.instances.call(ctx, t, options, execution)
 	default: // the task does not need the instance, which may be lost
-		options.TaskQueue = queues.InstanceHostQueue(p.queue, t.Lane)
+		options.TaskQueue = queues.InstanceHost(p.queue, t.Lane)
 	}
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, options), c.call.Tool,
 		execution)

@@ -208,7 +208,7 @@ func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, in
 	if met[0].Effect == api.PolicyAsk && met[0].AllowedBy == "" {
 		v.Approval = a.needApproval(r, c, v, tool, compiled, policyrules.DescribeActions(v.Policies,
 			api.PolicyAsk), met[0].Rule, policies.Approvers(met, sets...)...)
-		policyrules.Clear(v.Approval, policies.Clearings(met, all...))
+		policyrules.AddClearings(v.Approval, policies.Clearings(met, all...))
 	}
 	return warned(v), decided.Allowed
 }
@@ -226,8 +226,7 @@ func warned(v api.AdmissionDecision) api.AdmissionDecision {
 	for _, p := range v.Policies {
 		if p.Effect == api.PolicyWarn {
 			v.Notes = append(slices.Clip(v.Notes),
-				policyrules.DescribeActions([]api.PolicyAction{p},
-					api.PolicyWarn))
+				policyrules.DescribeActions([]api.PolicyAction{p}, api.PolicyWarn))
 		}
 	}
 	return v
@@ -235,8 +234,8 @@ func warned(v api.AdmissionDecision) api.AdmissionDecision {
 
 // denied is the decision on a call that rules deny; it lists all of them.
 func denied(v api.AdmissionDecision) api.AdmissionDecision {
-	v.Error = api.Errorf(api.ErrPolicyViolation, "%s", policyrules.DescribeActions(v.Policies, api.PolicyDeny,
-		api.PolicyAsk, api.PolicyWarn))
+	v.Error = api.Errorf(api.ErrPolicyViolation, "%s", policyrules.DescribeActions(v.Policies,
+		api.PolicyDeny, api.PolicyAsk, api.PolicyWarn))
 	v.Error.Phase = api.PhasePreExecution
 	return stopped(v)
 }

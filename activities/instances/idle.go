@@ -16,8 +16,8 @@ const (
 )
 
 // leaseSize is the heartbeat timeout of an instance's host, which the host changes on the server:
-// an instance that no call uses has api.IdleLease, so that it sends few heartbeats, and one that is
-// used has the tool's heartbeat, so that the loss of its worker is noticed soon.
+// an instance that no call uses has instancerules.IdleLease, so that it sends few heartbeats, and
+// one that is used has the tool's heartbeat, so that the loss of its worker is noticed soon.
 type leaseSize struct {
 	// confirmed is the timeout that the server is known to have; zero while that is unknown.
 	confirmed time.Duration

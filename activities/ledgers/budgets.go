@@ -51,7 +51,7 @@ func (b Budgets) Exhausted(ctx context.Context) (string, error) {
 	}
 	now := time.Now()
 	for _, one := range b.all {
-		if spent := ledgerrules.IsSpent(one, answers[0].Periods, now); spent != "" {
+		if spent := ledgerrules.DescribeSpent(one, answers[0].Periods, now); spent != "" {
 			_, next := ledgerrules.PeriodBounds(one.Period, now)
 			return fmt.Sprintf("The budget %s of %s is used up: %s in this %s. The next one begins "+
 				"at %s.", one.Name, display.Shorten(b.ledger.Of, 100), spent, one.Period,

@@ -69,7 +69,7 @@ func (c *calls) completed(e *historypb.HistoryEvent, a *activity, result *common
 func (c *calls) failed(e *historypb.HistoryEvent, a *activity, f failures.ActivityFailure) {
 	fault := c.callError(a.record.Tool, a.route, f)
 	a.task = failures.RemoteTask(f, fault, a.task)
-	a.acted = a.acted || failures.MayActBefore(c.run.tools[a.record.Tool], fault, a.task)
+	a.acted = a.acted || failures.LeavesOpen(c.run.tools[a.record.Tool], fault, a.task)
 	if c.requeue(a, fault) || c.verify(a, fault) {
 		return
 	}

@@ -178,7 +178,7 @@ func (r *run) granted(g *api.Grant, at time.Time) {
 	if g == nil || s.Limits == nil {
 		return
 	}
-	limits := people.Extend(*s.Limits, *g, s.Usage, s.Usage.Turns, at.Sub(s.Started))
+	limits := people.ExtendLimits(*s.Limits, *g, s.Usage, s.Usage.Turns, at.Sub(s.Started))
 	s.Limits = &limits
 }
 

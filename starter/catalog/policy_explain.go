@@ -124,7 +124,7 @@ func printExplained(a *cli.App, e explained) error {
 		field("source", cli.PlainText(sourcesLine(v)))
 	}
 	if len(e.Cleared) > 0 {
-		field("cleared", policyrules.Clearings(e.Cleared))
+		field("cleared", policyrules.DescribeClearings(e.Cleared))
 	}
 	if len(e.Policies) == 0 {
 		field("policies", "no rule matched the call")

@@ -43,7 +43,7 @@ that file. Workers have to run, because their ledgers answer.`,
 func printBudgets(a *cli.App, all []ledgerrules.PrincipalUsage, now time.Time) error {
 	for i := range all {
 		all[i].Periods = slices.DeleteFunc(all[i].Periods,
-			func(u ledgerrules.PeriodUsage) bool { return ledgerrules.Exceeds(u, now) })
+			func(u ledgerrules.PeriodUsage) bool { return ledgerrules.HasEnded(u, now) })
 	}
 	all = slices.DeleteFunc(all,
 		func(p ledgerrules.PrincipalUsage) bool { return len(p.Periods) == 0 })

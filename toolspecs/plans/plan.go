@@ -35,8 +35,8 @@ type planCallFile struct {
 
 // Decode reads a plan file, YAML or JSON: a list of calls, or a mapping that holds one. A call
 // without an id gets "call-N", N its place from 1. known are the names of the tools there are; nil
-// leaves them unchecked. The error is Faults and holds every problem of Plan.Check at its place in
-// the file.
+// leaves them unchecked. The error is Faults and holds every problem of planrules.Check at its
+// place in the file.
 func Decode(file string, data []byte, known []string) (*api.Plan, error) {
 	doc, faults := strictyaml.ParseOne(file, data, maxPlanBytes)
 	if err := faults.Err(); err != nil {

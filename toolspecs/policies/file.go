@@ -233,7 +233,7 @@ const maxBudgets = 100
 // budgetsPath is where a file's budgets are.
 const budgetsPath = jsonpath.Root + ".budgets"
 
-// periodFile is api.PrincipalBudget as written.
+// periodFile is ledgerrules.Budget as written.
 type periodFile struct {
 	Name   string             `yaml:"name" rule:"required"`
 	Period ledgerrules.Period `yaml:"period" rule:"required,enum=hour|day|week|month"`

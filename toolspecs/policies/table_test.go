@@ -115,7 +115,7 @@ func TestClearings_NeedAllRulesOfTheName(t *testing.T) {
 		{[]*Set{ask("c", untrusted)}, ""},
 	} {
 		got := Clearings(met, c.sets...)
-		if policyrules.Clearings(got) != c.want || len(got) > 0 && got[0].Rule == "" {
+		if policyrules.DescribeClearings(got) != c.want || len(got) > 0 && got[0].Rule == "" {
 			t.Errorf("got %+v, want %s", got, c.want)
 		}
 	}

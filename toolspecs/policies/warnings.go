@@ -118,7 +118,7 @@ func (s *Set) openClearings() (warnings []Warning) {
 		if len(r.Clears) > 0 && len(r.Approvers) == 0 {
 			warnings = append(warnings, Warning{
 				Message: fmt.Sprintf("an approval by rule %s clears %s, and everyone but the "+
-					"caller may give it", r.Name, policyrules.Clearings(r.Clears)),
+					"caller may give it", r.Name, policyrules.DescribeClearings(r.Clears)),
 				Hint: "name approvers, such as approvers: [{role: approver}]"})
 		}
 	}

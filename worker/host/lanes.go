@@ -234,7 +234,7 @@ func (f *laneFleet) slotsWorker(lane api.Lane) worker.Worker {
 func (f *laneFleet) instancesWorker(lane api.Lane) worker.Worker {
 	o := f.options(lane.Name, f.failedLane(lane))
 	o.MaxConcurrentActivityExecutionSize, o.MaxConcurrentActivityTaskPollers = f.config.Instances, 1
-	w := worker.New(f.conn, queues.InstanceHostQueue(f.config.TaskQueue, lane.Name), o)
+	w := worker.New(f.conn, queues.InstanceHost(f.config.TaskQueue, lane.Name), o)
 	w.RegisterActivityWithOptions(f.actions.Instances.HostInstance,
 		activity.RegisterOptions{Name: api.HostInstanceActivity})
 	w.RegisterDynamicActivity(f.actions.Tool, activity.DynamicRegisterOptions{})

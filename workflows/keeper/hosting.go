@@ -24,7 +24,7 @@ const (
 // workers of the tool's lane. The caller sets the activity's ID and summary.
 func HostOptions(tool api.Tool, base string) workflow.ActivityOptions {
 	options := onceHosted(tool)
-	options.TaskQueue = queues.InstanceHostQueue(base, tool.Lane)
+	options.TaskQueue = queues.InstanceHost(base, tool.Lane)
 	options.ScheduleToStartTimeout = tool.HostWithin.Std()
 	if tool.OnLoss == api.OnLossRecreate {
 		options.RetryPolicy = &temporal.RetryPolicy{InitialInterval: 100 * time.Millisecond,

@@ -428,7 +428,7 @@ func (b *book) past(q ledgerrules.Query, now time.Time, besides []*call) (list [
 	slices.SortFunc(besides, func(x, y *call) int { return x.nth - y.nth })
 	for _, c := range calls {
 		if i := place(besides, c); i == len(besides) || besides[i] != c {
-			list = append(list, ledgerrules.List(c.Entry, q))
+			list = append(list, ledgerrules.ListedCall(c.Entry, q))
 		}
 	}
 	return list

@@ -133,7 +133,7 @@ func (l *ledger) learn(now time.Time) {
 	}
 	l.book.expire(now)
 	l.state.Spent = slices.DeleteFunc(l.state.Spent,
-		func(u ledgerrules.PeriodUsage) bool { return ledgerrules.Exceeds(u, now) })
+		func(u ledgerrules.PeriodUsage) bool { return ledgerrules.HasEnded(u, now) })
 }
 
 // note remembers an ID.

@@ -15,7 +15,7 @@ import (
 //go:embed arguments.html
 var Templates embed.FS
 
-// Visible replaces hidden characters, as api.ReplaceHidden has them, except line ends and tabs.
+// Visible replaces hidden characters, as display.ReplaceHidden has them, except line ends and tabs.
 func Visible(text string) string {
 	return display.ReplaceHidden(strings.ToValidUTF8(text, "\uFFFD"), "\n\t",
 		func(rune) string { return "\uFFFD" })

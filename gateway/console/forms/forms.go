@@ -39,7 +39,7 @@ type Form struct {
 const idInput = "form"
 
 // Edit returns a form to change members of an object; ok is false if the schema names no members.
-// value is the present object, with sensitive parts replaced by api.Redacted.
+// value is the present object, with sensitive parts replaced by redaction.Word.
 func Edit(schema, value json.RawMessage) (f Form, ok bool) {
 	f.ID = idOf(schema)
 	o, valid := read(schema)
@@ -81,7 +81,7 @@ func idOf(schema json.RawMessage) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Hide marks the fields of sensitive values. redact replaces those of an object by api.Redacted.
+// Hide marks the fields of sensitive values. redact replaces those of an object by redaction.Word.
 func (f *Form) Hide(redact func(json.RawMessage) json.RawMessage) {
 	for i := range f.Fields {
 		one := &f.Fields[i]

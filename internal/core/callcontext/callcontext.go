@@ -10,7 +10,7 @@ import (
 
 type callContextKey struct{}
 
-// With returns a context from which ContextOf reads c.
+// With returns a context from which From reads c.
 func With(ctx context.Context, c api.CallContext) context.Context {
 	return context.WithValue(ctx, callContextKey{}, c)
 }
@@ -23,7 +23,7 @@ func From(ctx context.Context) (api.CallContext, bool) {
 
 type logKey struct{}
 
-// WithLog returns a context of a call whose LogMessage goes to log.
+// WithLog returns a context of a call whose Log goes to log.
 func WithLog(ctx context.Context, log func(api.LogLine)) context.Context {
 	return context.WithValue(ctx, logKey{}, log)
 }

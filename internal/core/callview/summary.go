@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
-// summaryValue and summaryLine bound one value and the whole line of a Summary, in characters.
+// maxValue and maxLine bound one value and the whole line of a Line, in characters.
 const (
 	maxValue = 40
 	maxLine  = 160
@@ -31,7 +31,7 @@ func Line(tool string, arguments json.RawMessage, sensitive []string) string {
 	return display.Shorten(strings.Join(parts, " "), maxLine)
 }
 
-// runLine bounds the line about a run, in characters.
+// maxRunLine bounds the line about a run, in characters.
 const maxRunLine = 90
 
 // RunLine describes a run in one line, such as `agent librarian: which document …`: its kind,

@@ -13,10 +13,10 @@ import (
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
-// maxCheckArguments bounds the arguments of the checking call, in bytes: history has them twice.
+// maxArguments bounds the arguments of the checking call, in bytes: history has them twice.
 const maxArguments = 256 << 10
 
-// checkCallID is the id of the checking call.
+// callID is the id of the checking call.
 const callID = "check"
 
 // arguments returns tool and arguments as an Undo.
@@ -71,7 +71,7 @@ func Problems(c api.Checker, path string, report func(path, fault string)) {
 	}
 }
 
-// maxCheckedText bounds the texts of a Checked, in characters.
+// maxText bounds the texts of a Checked, in characters.
 const maxText = 1000
 
 // Evaluate reads the answer of the checker.

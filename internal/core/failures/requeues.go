@@ -51,9 +51,9 @@ func RequeuesLost(t api.Tool, e *api.Error, n int) bool {
 		isActivity(t) && n < maxLost
 }
 
-// MayActBefore reports whether an attempt that failed with e, waiting for task, leaves open what a
+// LeavesOpen reports whether an attempt that failed with e, waiting for task, leaves open what a
 // later attempt that says that it failed did not do. A later attempt that waits for the same task
 // says what became of it.
-func MayActBefore(t api.Tool, e *api.Error, task *api.RemoteTask) bool {
+func LeavesOpen(t api.Tool, e *api.Error, task *api.RemoteTask) bool {
 	return t.Effect == api.EffectIdempotent && task == nil && e.MayHaveActed()
 }

@@ -49,8 +49,8 @@ func For(hooks []api.Hook, tool string) []api.Hook {
 	return list
 }
 
-// NoneOfRun reports whether there are no hooks of the whole run; hooks of calls do not count.
-func NoneOfRun(h api.Hooks) bool {
+// LacksRunHooks reports whether there are no hooks of the whole run; hooks of calls do not count.
+func LacksRunHooks(h api.Hooks) bool {
 	return len(h.BeforeRun)+len(h.MemoryRetrieve)+len(h.MemoryWrite)+len(h.AfterRun) == 0
 }
 
@@ -62,9 +62,9 @@ type PointHooks struct {
 
 // Points returns the hooks point by point, in the order of a run.
 func Points(h api.Hooks) []PointHooks {
-	return []PointHooks{{api.HookBeforeRun, h.BeforeRun}, {api.HookMemoryRetrieve,
-		h.MemoryRetrieve},
-		{api.HookBeforeCall, h.BeforeCall},
-		{api.HookAfterCall, h.AfterCall}, {api.HookMemoryWrite, h.MemoryWrite}, {api.HookAfterRun,
-			h.AfterRun}}
+	return []PointHooks{
+		{api.HookBeforeRun, h.BeforeRun}, {api.HookMemoryRetrieve, h.MemoryRetrieve},
+		{api.HookBeforeCall, h.BeforeCall}, {api.HookAfterCall, h.AfterCall},
+		{api.HookMemoryWrite, h.MemoryWrite}, {api.HookAfterRun, h.AfterRun},
+	}
 }

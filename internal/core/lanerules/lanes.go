@@ -146,7 +146,7 @@ func KeyPart(key string) string {
 	return keyMark + string(plain) + keyMark + base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// reservedLanes are names of Switchyard's task queues that are not lanes.
+// reserved are names of Switchyard's task queues that are not lanes.
 var reserved = []string{"bypass", "host_instance", "instance", "slots", "worker"}
 
 // CheckName returns why name is not a valid name of a lane: letters, digits, _ and -, at most

@@ -28,7 +28,7 @@ func FairnessKey(text string) string {
 	return api.Digest([]byte(text))
 }
 
-// PriorityAt is the inverse of Priority.Level. Levels that Switchyard does not use are low; zero is
+// PriorityAt is the inverse of PriorityLevel. Levels that Switchyard does not use are low; zero is
 // normal, as in Temporal.
 func PriorityAt(level int) api.Priority {
 	switch {

@@ -14,12 +14,12 @@ func AppliesTo(b Budget, identity string) bool {
 		!slices.Contains(b.Except, identity)
 }
 
-// IsSpent returns what of the budget is used up at a time, such as "1203 of 1000 tokens"; empty while
-// something is left.
-func IsSpent(b Budget, all []PeriodUsage, now time.Time) string {
+// DescribeSpent returns what of the budget is used up at a time, such as "1203 of 1000 tokens";
+// empty while something is left.
+func DescribeSpent(b Budget, all []PeriodUsage, now time.Time) string {
 	for _, u := range all {
 		switch {
-		case u.Period != b.Period || Exceeds(u, now):
+		case u.Period != b.Period || HasEnded(u, now):
 		case b.Tokens > 0 && u.Tokens >= b.Tokens:
 			return fmt.Sprintf("%d of %d tokens", u.Tokens, b.Tokens)
 		case b.Cost > 0 && u.Cost >= b.Cost:
@@ -48,8 +48,8 @@ func PeriodBounds(p Period, t time.Time) (start, next time.Time) {
 	return day, day.AddDate(0, 0, 1)
 }
 
-// Exceeds reports whether the period has ended.
-func Exceeds(u PeriodUsage, now time.Time) bool {
+// HasEnded reports whether the period has ended.
+func HasEnded(u PeriodUsage, now time.Time) bool {
 	_, next := PeriodBounds(u.Period, u.Start)
 	return !now.Before(next)
 }

@@ -68,7 +68,7 @@ func TestPrincipalBudget_IsSpentAtItsLimit(t *testing.T) {
 	} {
 		used := []PeriodUsage{{Period: Hour, Start: test.start, Tokens: 100,
 			Cost: 0.5}}
-		if got := IsSpent(test.budget, used, now); got != test.want {
+		if got := DescribeSpent(test.budget, used, now); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}

@@ -21,8 +21,8 @@ func Counts(e Entry, q Query, now time.Time) bool {
 	return Concerns(q, e.Tool) && (e.Ended.IsZero() || now.Sub(e.Ended) < q.Within.Std())
 }
 
-// List returns the entry as one of the calls in an answer.
-func List(e Entry, q Query) Call {
+// ListedCall returns the entry as one of the calls in an answer.
+func ListedCall(e Entry, q Query) Call {
 	return Call{Run: e.Run, Tool: e.Tool, At: e.Reserved, Args: pick(e.Args, q.Fields),
 		Running: e.Ended.IsZero()}
 }
@@ -36,7 +36,7 @@ func IsExpired(e Entry, now time.Time) bool {
 	return now.Sub(e.Ended) >= e.Keep.Std()
 }
 
-// AskLedger answers a query from a list of entries. The ledger itself answers from running sums.
+// Ask answers a query from a list of entries. A ledger itself answers from running sums.
 func Ask(entries []Entry, q Query, now time.Time) (r Result) {
 	sum := new(big.Rat)
 	for _, e := range entries {
@@ -50,7 +50,7 @@ func Ask(entries []Entry, q Query, now time.Time) (r Result) {
 				sum.Add(sum, n)
 			}
 		case ListCalls:
-			r.Calls = append(r.Calls, List(e, q))
+			r.Calls = append(r.Calls, ListedCall(e, q))
 		case CountCalls:
 		}
 	}

@@ -62,7 +62,7 @@ func actionNote(action, by, reason string) string {
 	return note
 }
 
-// CheckClose returns why the request is invalid for any run; nil if it is valid.
+// CheckClose returns why the closing is invalid for any run; nil if it is valid.
 func CheckClose(c api.CloseInstance) *api.ControlError {
 	switch {
 	case strings.TrimSpace(c.Instance) == "":

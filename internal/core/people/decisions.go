@@ -104,7 +104,7 @@ func encodeClaims(claims map[string]any) []byte {
 // IsNamed reports whether the decision has an identity.
 func IsNamed(d api.Decision) bool { return strings.TrimSpace(d.By) != "" }
 
-// decisionText has the verb for each decision.
+// decisionTexts has the verb for each decision.
 var decisionTexts = map[api.DecisionKind]string{api.DecisionApprove: "approved", api.DecisionDeny: "denied",
 	api.DecisionEdit:    "approved with changed arguments",
 	api.DecisionTimeout: "not decided in time", api.DecisionWithdrawn: "withdrawn",

@@ -37,9 +37,11 @@ func isNegative(g *api.Grant) bool {
 	return g != nil && (g.Turns < 0 || g.Calls < 0 || g.Tokens < 0 || g.Cost < 0 || g.WallTime < 0)
 }
 
-// Extend returns the limits with a grant on top of what has been used, or of the limit if that is
-// more. Unset limits stay unset. turns and took are what the run has used of turns and wall time.
-func Extend(l api.Limits, g api.Grant, u api.Usage, turns int, took time.Duration) api.Limits {
+// ExtendLimits returns the limits with a grant on top of what has been used, or of the limit if
+// that is more. Unset limits stay unset. turns and took are what the run has used of turns and wall
+// time.
+func ExtendLimits(l api.Limits, g api.Grant, u api.Usage, turns int,
+	took time.Duration) api.Limits {
 	l.Turns = extend(cmp.Or(l.Turns, api.DefaultTurns), turns, g.Turns)
 	l.Calls = extend(l.Calls, u.Calls, g.Calls)
 	l.Tokens = extend(l.Tokens, u.InputTokens+u.OutputTokens, g.Tokens)
@@ -55,7 +57,7 @@ func extend[T int | float64 | api.Duration](limit, used, more T) T {
 	return max(limit, used) + more
 }
 
-// LimitNeed is the answer to the request.
+// LimitNeed returns the approval that a run at a limit needs.
 func LimitNeed(r api.LimitRequest) api.ApprovalNeed {
 	l, u := r.Limits, r.Usage
 	lines := []string{fmt.Sprintf("The agent %s has reached its limit of %s. May it use more?",

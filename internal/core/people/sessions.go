@@ -16,7 +16,7 @@ const maxSessionKey = 256
 // maxSessionWait bounds SessionCall.Wait.
 const maxSessionWait = api.Duration(10 * time.Minute)
 
-// sessionCallID is what the IDs of session calls match. IDs of activities of the run itself have a
+// sessionCallIDs is what the IDs of session calls match. IDs of activities of the run itself have a
 // slash, a dot, or are those of steps.
 var sessionCallIDs = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
@@ -48,7 +48,7 @@ func CheckSessionCall(c api.SessionCall) *api.ControlError {
 	return nil
 }
 
-// CheckCancel returns why the request is invalid; nil if it is valid.
+// CheckCancel returns why the cancellation is invalid; nil if it is valid.
 func CheckCancel(c api.CancelCall) *api.ControlError {
 	return CheckPause(api.Pause{By: c.By, Reason: c.Reason})
 }
@@ -56,7 +56,7 @@ func CheckCancel(c api.CancelCall) *api.ControlError {
 // CancelNote returns who cancelled the call, and why, in a few words.
 func CancelNote(c api.CancelCall) string { return actionNote("cancelled", c.By, c.Reason) }
 
-// CheckEnd returns why the request is invalid; nil if it is valid.
+// CheckEnd returns why the end of the session is invalid; nil if it is valid.
 func CheckEnd(e api.EndSession) *api.ControlError {
 	if e.Grace < 0 {
 		return malformed("the grace is negative")

@@ -13,9 +13,9 @@ import (
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
-// Source has the values of the placeholders of an Undo.
+// Source has the values of placeholders.
 type Source struct {
-	// Arguments are the validated arguments of the call to undo.
+	// Arguments are the validated arguments of the call that placeholders speak of.
 	Arguments json.RawMessage
 	// Result is nil if it is unknown: the call may have acted without returning.
 	Result *api.Result
@@ -27,7 +27,7 @@ type Source struct {
 
 var pattern = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
 
-// The sources of an Placeholder: the arguments, the result, and the call itself.
+// The sources of a Placeholder: the arguments, the result, and the call itself.
 const (
 	Arguments = "args"
 	Result    = "result"

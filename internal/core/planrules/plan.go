@@ -118,7 +118,7 @@ func Needs(c api.PlanCall) []string {
 }
 
 // References returns the well-formed references in the call's arguments; none if those are not JSON
-// (see Plan.Check).
+// (see Check).
 func References(c api.PlanCall) []Reference {
 	if len(c.Arguments) == 0 {
 		return nil
@@ -178,7 +178,7 @@ func checkCycles(p api.Plan) []api.Problem {
 	return problems
 }
 
-// planGraph has, for each call by index, the indices of the calls it depends on. Dependencies on
+// graph has, for each call by index, the indices of the calls it depends on. Dependencies on
 // unknown calls are left out.
 type graph struct {
 	needs [][]int
@@ -270,7 +270,7 @@ func (g *graph) cycle(component []int) []int {
 	return slices.Concat(trail[first:], trail[:first])
 }
 
-// maxFilledPlan bounds a plan with the arguments of a call filled in, in bytes as JSON.
+// maxFilled bounds a plan with the arguments of a call filled in, in bytes as JSON.
 const maxFilled = 1 << 20
 
 // Fill returns the plan with the placeholders {{args.name}} replaced by the validated arguments
@@ -298,7 +298,7 @@ func Fill(p api.Plan, arguments json.RawMessage) (api.Plan, error) {
 	return filled, err
 }
 
-// planFiller fills the placeholders of one call. values have their references escaped, asWritten
+// filler fills the placeholders of one call. values have their references escaped, asWritten
 // has them as the caller wrote them. left is how many bytes the plan may still have.
 type filler struct {
 	values, asWritten placeholders.Source

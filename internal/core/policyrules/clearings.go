@@ -7,8 +7,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Clearings describes clearings in a list.
-func Clearings(list []api.Clearing) string {
+// DescribeClearings describes clearings in a list.
+func DescribeClearings(list []api.Clearing) string {
 	texts := make([]string, len(list))
 	for i, c := range list {
 		texts[i] = c.String()
@@ -45,9 +45,9 @@ func EmittedLabels(o api.CallOutcome, labels []string) []string {
 	})
 }
 
-// Clear has the approval clear labels, and tells the people who decide.
-func Clear(n *api.ApprovalNeed, labels []api.Clearing) {
+// AddClearings has the approval clear labels, and tells the people who decide.
+func AddClearings(n *api.ApprovalNeed, labels []api.Clearing) {
 	if n.Clears = labels; len(labels) > 0 {
-		n.Text += "\napproving the call clears labels of the run: " + Clearings(labels)
+		n.Text += "\napproving the call clears labels of the run: " + DescribeClearings(labels)
 	}
 }

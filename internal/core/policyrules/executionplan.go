@@ -45,9 +45,9 @@ func LowerLimit[T int | float64 | api.Duration](a, b T) T {
 	return a
 }
 
-// ShortestTimeout returns the timeout of one attempt that the plan sets; zero if it sets none. The
+// AttemptTimeout returns the timeout of one attempt that the plan sets; zero if it sets none. The
 // plan may be nil.
-func ShortestTimeout(p *api.ExecutionPlan) api.Duration {
+func AttemptTimeout(p *api.ExecutionPlan) api.Duration {
 	if p == nil {
 		return 0
 	}

@@ -38,8 +38,8 @@ func TestUnder_TakesTheLowerBound(t *testing.T) {
 	if got := LimitRun((*api.ExecutionPlan)(nil), want); got != want {
 		t.Errorf("without a plan a sub-agent has %+v", got)
 	}
-	if ShortestTimeout(lower).Std() != time.Second ||
-		ShortestTimeout((*api.ExecutionPlan)(nil)) != 0 {
+	if AttemptTimeout(lower).Std() != time.Second ||
+		AttemptTimeout((*api.ExecutionPlan)(nil)) != 0 {
 		t.Error("the timeout of an attempt")
 	}
 }

@@ -18,16 +18,16 @@ func Lane(base, lane string) string {
 	return base + "/" + lane
 }
 
-// InstanceHostQueue returns the task queue on which workers of a lane are asked to host instances
+// InstanceHost returns the task queue on which workers of a lane are asked to host instances
 // of stateful tools. It is separate from the lane's queue, because hosting lasts as long as the run
 // and would occupy a slot of the lane.
-func InstanceHostQueue(base, lane string) string {
+func InstanceHost(base, lane string) string {
 	return base + "/" + hostPart + cmp.Or(lane, api.LaneGeneral)
 }
 
-// LaneOfHostQueue returns the lane of an InstanceHostQueue, or of the queue of an instance that a
+// HostLane returns the lane of an InstanceHost, or of the queue of an instance that a
 // continued run adopts.
-func LaneOfHostQueue(base, queue string) string {
+func HostLane(base, queue string) string {
 	if lane, ok := strings.CutPrefix(queue, base+"/"+hostPart); ok {
 		return lane
 	}
@@ -70,7 +70,7 @@ func Instance(base, lane, run, tool string) string {
 	return Lane(base, lane) + instancePart + run + "/" + tool
 }
 
-// ConversationInstance returns the task queue of a conversation's instance, as InstanceQueue.
+// ConversationInstance returns the task queue of a conversation's instance, as Instance.
 func ConversationInstance(base, lane, conversation, tool string) string {
 	return Instance(base, lane, "conversation-"+api.Digest([]byte(conversation)), tool)
 }
@@ -84,7 +84,7 @@ func Worker(base, identity string) string { return base + "/worker/" + identity 
 // Backlog returns the task queue on which workers with metrics are asked to read the backlog.
 func Backlog(base string) string { return base + "/backlog" }
 
-// LaneName is the inverse of Queue: the lane of a task queue, for workflows on the task queue base.
+// LaneName is the inverse of Lane: the lane of a task queue, for workflows on the task queue base.
 // The queue of an instance belongs to its tool's lane. A queue that does not derive from base is
 // returned unchanged.
 func LaneName(base, queue string) string {

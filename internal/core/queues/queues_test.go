@@ -46,7 +46,7 @@ func TestInstanceQueues_BelongToTheirLane(t *testing.T) {
 				t.Errorf("%s is of the lane %q, want %q", queue, got, lane)
 			}
 		}
-		if IsInstance(Lane("my/app", lane)) || InstanceHostQueue("my/app",
+		if IsInstance(Lane("my/app", lane)) || InstanceHost("my/app",
 			"general") == Lane("my/app", lane) {
 			t.Errorf("the queue of lane %q is taken for another", lane)
 		}
@@ -55,7 +55,7 @@ func TestInstanceQueues_BelongToTheirLane(t *testing.T) {
 		"counter"); a == b || a != "q/instance/run-1/counter" {
 		t.Errorf("the queues of two runs are %q and %q", a, b)
 	}
-	if got := InstanceHostQueue("q", ""); got != "q/host_instance/general" {
+	if got := InstanceHost("q", ""); got != "q/host_instance/general" {
 		t.Errorf("holds of the general lane are asked for on %q", got)
 	}
 }

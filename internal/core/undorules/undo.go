@@ -21,6 +21,7 @@ func Applies(w api.UndoWhen, cancelled bool) bool {
 	return w != api.UndoNever
 }
 
+// maxArguments bounds the arguments of one undoing call, in bytes.
 const maxArguments = 32 << 10
 
 // CallID returns the id of the call that undoes the call of that id.

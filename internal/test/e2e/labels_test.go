@@ -44,7 +44,7 @@ policies:
 	for _, r := range l.records(run) {
 		line := r.CallID + " " + strings.Join(r.Result.NotEmitted, ",")
 		if cleared := policyrules.ClearedLabels(r); len(cleared) > 0 {
-			line += "cleared " + policyrules.Clearings(cleared) + " by " + cleared[0].Rule
+			line += "cleared " + policyrules.DescribeClearings(cleared) + " by " + cleared[0].Rule
 		}
 		got = append(got, line)
 	}

@@ -8,10 +8,11 @@ import (
 	"io"
 )
 
-// maxUnpacked bounds the decompressed size of a value, in bytes. A workflow task decodes and checks
+// MaxPlain bounds the decompressed size of a value, in bytes. A workflow task decodes and checks
 // so much in time.
 const MaxPlain = 32 << 20
 
+// Gzip compresses data.
 func Gzip(plain []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -27,6 +28,7 @@ func Gzip(plain []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// Gunzip decompresses data; it fails if the result has more than limit bytes.
 func Gunzip(data []byte, limit int) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {

@@ -77,7 +77,7 @@ func KeyPath(path, key string) string {
 // array.
 func IndexPath(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// walkStrings visits the strings of a value with their paths, object members in the order of their
+// WalkStrings visits the strings of a value with their paths, object members in the order of their
 // keys.
 func WalkStrings(value any, path string, visit func(path, s string)) {
 	switch v := value.(type) {
@@ -94,9 +94,10 @@ func WalkStrings(value any, path string, visit func(path, s string)) {
 	}
 }
 
+// SortedKeys returns the keys of an object, sorted.
 func SortedKeys(object map[string]any) []string { return slices.Sorted(maps.Keys(object)) }
 
-// walk follows a path into a value. If it does not exist, depth is the index of the first missing
+// Lookup follows a path into a value. If it does not exist, depth is the index of the first missing
 // key.
 func Lookup(value any, path []string) (found any, depth int, ok bool) {
 	for i, key := range path {
@@ -165,7 +166,7 @@ func Decode(data []byte) (any, error) {
 	return v, nil
 }
 
-// maxJSONDepth is the depth limit of encoding/json.
+// maxDepth is the depth limit of encoding/json.
 const maxDepth = 10000
 
 // unreadable describes the position where data is not valid JSON; err is the decoder's error.
@@ -179,8 +180,7 @@ func unreadable(data []byte, err error) error {
 	}
 	if before := data[:wrong.Offset]; bytes.Count(before, []byte("["))+
 		bytes.Count(before, []byte("{")) > maxDepth {
-		return fmt.Errorf("it is nested more than %d levels deep",
-			maxDepth)
+		return fmt.Errorf("it is nested more than %d levels deep", maxDepth)
 	}
 	found, _ := utf8.DecodeRune(data[wrong.Offset-1:])
 	hint := ""

@@ -18,7 +18,7 @@ type Mask struct {
 	Items *Mask            `json:"items,omitempty"`
 }
 
-// Redact returns the value with Redacted in place of its sensitive parts, and of their values where
+// Redact returns the value with Word in place of its sensitive parts, and of their values where
 // other parts repeat them. A value whose shape does not fit the mask is redacted as a whole, except
 // null, and so is invalid JSON.
 func (m *Mask) Redact(value json.RawMessage) json.RawMessage {
@@ -133,5 +133,5 @@ func (m *Mask) IsDeep() bool {
 		func(k string) bool { return !m.Keys[k].All })
 }
 
-// Redacted replaces a sensitive value wherever values are shown.
+// Word replaces a sensitive value wherever values are shown.
 const Word = "***"

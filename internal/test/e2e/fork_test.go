@@ -13,6 +13,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -29,7 +30,7 @@ func (l *lab) forkOf(run string, args ...string) client.WorkflowRun {
 		err = json.Unmarshal(out, &forked)
 	}
 	if err != nil {
-		l.t.Fatalf("fork %s %q: %v, %s", run, args, err, failureText(err))
+		l.t.Fatalf("fork %s %q: %v, %s%s", run, args, err, out, failureText(err))
 	}
 	l.t.Cleanup(func() { l.replay(forked.WorkflowID, forked.RunID) })
 	return l.Client.GetWorkflow(l.ctx, forked.WorkflowID, forked.RunID)
@@ -317,6 +318,19 @@ func (v *vault) expectNothingPlain(id, text string) {
 	}
 }
 
+// awaitNoHost waits until the history of a run has the ends of its instances, which follow their
+// closing.
+func (l *lab) awaitNoHost(run client.WorkflowRun) {
+	l.t.Helper()
+	l.await("for the end of the instance in the history", func() bool {
+		described, err := l.Client.DescribeWorkflowExecution(l.ctx, run.GetID(), run.GetRunID())
+		return err == nil && !slices.ContainsFunc(described.GetPendingActivities(),
+			func(a *workflowpb.PendingActivityInfo) bool {
+				return a.GetActivityType().GetName() == api.HostInstanceActivity
+			})
+	})
+}
+
 // Instances are restored from the snapshot in the history. Where a worker had one, the run is not
 // forked, unless with a new instance.
 func TestFork_RestoresInstancesOrSaysWhyNot(t *testing.T) {
@@ -328,6 +342,7 @@ func TestFork_RestoresInstancesOrSaysWhyNot(t *testing.T) {
 	limited.Limits.Turns = 2
 	source := l.runAgent("source", limited)
 	l.awaitText(source.GetRunID(), rebuilt, wroteClosed, 1)
+	l.awaitNoHost(source)
 	l.openGate()
 	l.result(source)
 	restored := l.forkOf("source", "--at", "3", "--max-turns", "9")

@@ -23,9 +23,9 @@ const pinMessages = 64 << 10
 
 // agentWorkflow is the workflow of an agent run. It repeats a model step, its tool calls and their
 // results until the model answers or a limit is reached. earlier is the conversation so far,
-// encoded by codec.EncodeMessages; nil for a new one. The error of a run has a
-// api.RunErrorType as its type, unless the pin or admission step itself failed. A cancelled
-// run ends as cancelled after its calls have ended.
+// encoded by codec.EncodeMessages; nil for a new one. The error of a run has an api.RunErrorType as
+// its type, unless the pin or admission step itself failed. A cancelled run ends as cancelled after
+// its calls have ended.
 func agentWorkflow(ctx workflow.Context, in *api.RunInput, earlier []byte) (*api.RunResult, error) {
 	if in.Agent == nil {
 		return nil, invalid([]api.Problem{{Path: "$.agent", Rule: api.RuleRequired, Message: "the input has no agent"}})

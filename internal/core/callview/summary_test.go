@@ -4,12 +4,28 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/switchyard/switchyard/internal/test/cases"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/internal/value/redaction"
 )
+
+// checkLine fails unless text is valid, fits one line of a terminal, and has at most limit
+// characters.
+func checkLine(t *testing.T, text string, limit int) {
+	t.Helper()
+	if n := utf8.RuneCountInString(text); n > limit || !utf8.ValidString(text) {
+		t.Errorf("%q has %d characters, at most %d are allowed, or is not valid UTF-8", text, n, limit)
+	}
+	for _, r := range text {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control) {
+			t.Errorf("%q holds %U", text, r)
+		}
+	}
+}
 
 // No string breaks a summary, defeats redaction, or changes between a tool and the model.
 func TestNaughtyStrings_StayIntact(t *testing.T) {
@@ -18,9 +34,8 @@ func TestNaughtyStrings_StayIntact(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if line := Line("tool", arguments, []string{"secret"}); display.Shorten(line, maxLine) != line {
-			t.Errorf("%q is not one line", line)
-		}
+		checkLine(t, Line("tool", arguments, []string{"secret"}), maxLine)
+		checkLine(t, display.Shorten(s, 20), 20)
 		var redacted map[string]string
 		if err := json.Unmarshal(redact(arguments, []string{"secret"}), &redacted); err != nil {
 			t.Fatal(err)

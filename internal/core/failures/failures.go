@@ -34,7 +34,7 @@ func callError(f ActivityFailure, tool api.Tool, route api.Route) *api.Error {
 		}
 		return limit(e, tool)
 	case f.Cancelled:
-		return cancelled(f, tool)
+		return cancelledError(f, tool)
 	}
 	if e := detail(f); e != nil && api.ErrorType(f.Type).Known() {
 		return limit(e, tool)
@@ -62,10 +62,10 @@ func detail(f ActivityFailure) *api.Error {
 	return &e
 }
 
-// cancelled returns the error of a call whose activity ended as cancelled. The worker that stopped
-// the call says in its details whether it had started. The server ends an activity itself only
-// while no worker has it: before its first attempt, or between two attempts.
-func cancelled(f ActivityFailure, tool api.Tool) *api.Error {
+// cancelledError returns the error of a call whose activity ended as cancelled. The worker that
+// stopped the call says in its details whether it had started. The server ends an activity itself
+// only while no worker has it: before its first attempt, or between two attempts.
+func cancelledError(f ActivityFailure, tool api.Tool) *api.Error {
 	if e := detail(f); e != nil {
 		return limit(e, tool)
 	}

@@ -11,9 +11,9 @@ import (
 func CheckMessage(s api.Sent) *api.ControlError {
 	switch {
 	case strings.TrimSpace(s.Text) == "":
-		return malformed("the message is empty")
+		return malformedError("the message is empty")
 	case len(s.Text) > api.MaxSentText:
-		return malformed("the message is too long: the maximum is 256 KiB")
+		return malformedError("the message is too long: the maximum is 256 KiB")
 	}
 	return checkBy(s.By)
 }
@@ -26,7 +26,7 @@ func PauseNote(p api.Pause) string {
 // CheckPause returns why the pause is invalid; nil if it is valid.
 func CheckPause(p api.Pause) *api.ControlError {
 	if len(p.Reason) > maxPauseReason {
-		return malformed("the reason is too long")
+		return malformedError("the reason is too long")
 	}
 	return checkBy(p.By)
 }
@@ -37,14 +37,14 @@ const maxPauseReason = 1000
 func checkBy(by string) *api.ControlError {
 	switch {
 	case strings.TrimSpace(by) == "":
-		return malformed("the name of the caller is missing")
+		return malformedError("the name of the caller is missing")
 	case len(by) > maxBy:
-		return malformed("the name of the caller is too long")
+		return malformedError("the name of the caller is too long")
 	}
 	return nil
 }
 
-func malformed(message string) *api.ControlError {
+func malformedError(message string) *api.ControlError {
 	return &api.ControlError{Type: api.ControlMalformed, Message: message}
 }
 
@@ -66,9 +66,9 @@ func actionNote(action, by, reason string) string {
 func CheckClose(c api.CloseInstance) *api.ControlError {
 	switch {
 	case strings.TrimSpace(c.Instance) == "":
-		return malformed("the name of the instance is missing")
+		return malformedError("the name of the instance is missing")
 	case len(c.Reason) > maxPauseReason:
-		return malformed("the reason is too long")
+		return malformedError("the reason is too long")
 	}
 	return checkBy(c.By)
 }

@@ -29,20 +29,20 @@ func isSessionCallID(id string) bool {
 func CheckSessionCall(c api.SessionCall) *api.ControlError {
 	switch {
 	case !isSessionCallID(c.ID):
-		return malformed(fmt.Sprintf("the call id %q is invalid: use 1 to 64 letters, digits, "+
+		return malformedError(fmt.Sprintf("the call id %q is invalid: use 1 to 64 letters, digits, "+
 			"- and _, and none of summary, limit and turn-N", display.Shorten(c.ID, 100)))
 	case strings.TrimSpace(c.Tool) == "":
-		return malformed("the tool of the call is missing")
+		return malformedError("the tool of the call is missing")
 	case c.Caller.ID == "":
-		return malformed("the caller of the call is missing")
+		return malformedError("the caller of the call is missing")
 	case len(c.Arguments) > api.MaxArguments:
-		return malformed(fmt.Sprintf("the arguments have %d bytes; the maximum is %d",
+		return malformedError(fmt.Sprintf("the arguments have %d bytes; the maximum is %d",
 			len(c.Arguments), api.MaxArguments))
 	case len(c.Key) > maxSessionKey:
-		return malformed(fmt.Sprintf("the key has %d bytes; the maximum is %d", len(c.Key),
+		return malformedError(fmt.Sprintf("the key has %d bytes; the maximum is %d", len(c.Key),
 			maxSessionKey))
 	case c.Wait < 0 || c.Wait > maxSessionWait:
-		return malformed(fmt.Sprintf("the wait of %s is not between 0s and %s", c.Wait,
+		return malformedError(fmt.Sprintf("the wait of %s is not between 0s and %s", c.Wait,
 			maxSessionWait))
 	}
 	return nil
@@ -59,7 +59,7 @@ func CancelNote(c api.CancelCall) string { return actionNote("cancelled", c.By, 
 // CheckEnd returns why the end of the session is invalid; nil if it is valid.
 func CheckEnd(e api.EndSession) *api.ControlError {
 	if e.Grace < 0 {
-		return malformed("the grace is negative")
+		return malformedError("the grace is negative")
 	}
 	return CheckPause(api.Pause{By: e.By, Reason: e.Reason})
 }

@@ -39,7 +39,7 @@ func (h *Hider) With(word string, values ...string) *Hider {
 		}
 	}
 	for _, v := range values {
-		for _, form := range formsOf(v) {
+		for _, form := range encodings(v) {
 			words[form] = cmp.Or(words[form], word)
 		}
 	}
@@ -57,7 +57,7 @@ func (h *Hider) With(word string, values ...string) *Hider {
 	return more
 }
 
-func formsOf(value string) []string {
+func encodings(value string) []string {
 	if len(value) < leastHidden {
 		return nil
 	}

@@ -22,6 +22,9 @@ var thresholds = []threshold{
 	{pkg: module + "/workflows", least: 90, nested: true},
 	{pkg: module + "/activities", least: 90, nested: true},
 	{pkg: module + "/audit", least: 90, nested: true},
+	// Many of these packages are small, and what api had before they were divided counts as one.
+	{pkg: module + "/internal/core", least: 90, aggregate: true},
+	{pkg: module + "/internal/value", least: 90, aggregate: true},
 }
 
 func main() {

@@ -74,3 +74,19 @@ func TestEvaluate_RejectsMissingFile(t *testing.T) {
 		t.Errorf("code %d, want 2: %s", code, out.String())
 	}
 }
+
+func TestEvaluate_AddsUpPackagesOfAnAggregate(t *testing.T) {
+	group := []threshold{{pkg: "m/group", least: 50, aggregate: true}}
+	const small = "mode: set\nm/group/a/a.go:1.1,2.2 1 0\nm/group/b/b.go:1.1,2.2 3 1\nm/c.go:1.1,2.2 9 0\n"
+	var out strings.Builder
+	if code := evaluate(&out, &out, profiles(t, small), group); code != 0 ||
+		out.String() != "  75.0 %  m/group\n" {
+		t.Errorf("exit code %d with %q", code, &out)
+	}
+	out.Reset()
+	more := "mode: set\nm/group/c/c.go:1.1,2.2 9 0\n"
+	if code := evaluate(&out, &out, profiles(t, small, more), group); code != 1 ||
+		!strings.Contains(out.String(), "m/group has 23.1 %, 10 of its 13 statements") {
+		t.Errorf("exit code %d with %q", code, &out)
+	}
+}

@@ -12,11 +12,13 @@ import (
 	"strings"
 )
 
-// threshold is the least coverage of a package, and where nested is set, of each package below it.
+// threshold is the least coverage of a package, and where nested is set, of each package below it,
+// or, where aggregate is set, of all packages below it as if they were one.
 type threshold struct {
-	pkg    string
-	least  float64
-	nested bool
+	pkg       string
+	least     float64
+	nested    bool
+	aggregate bool
 }
 
 func (t threshold) holds(name string) bool {
@@ -36,7 +38,7 @@ type count struct {
 	covered    bool
 }
 
-// profile is any number of coverage profiles put together: a block is covered where one of them
+// profile is any number of coverage profiles put aggregate: a block is covered where one of them
 // covers it.
 type profile map[block]count
 
@@ -105,6 +107,9 @@ func (p profile) results(thresholds []threshold) []result {
 	}
 	var results []result
 	for _, t := range thresholds {
+		if t.aggregate {
+			total[t.pkg], covered[t.pkg] = sumBelow(total, t.pkg), sumBelow(covered, t.pkg)
+		}
 		if total[t.pkg] == 0 {
 			results = append(results, result{name: t.pkg, fault: t.pkg +
 				" is in none of the profiles"})
@@ -126,4 +131,14 @@ func (t threshold) evaluate(pkg string, covered, total int) result {
 			pkg, v.percent, total-covered, total, t.least)
 	}
 	return v
+}
+
+// sumBelow returns the sum of the counts of all packages below a folder.
+func sumBelow(counts map[string]int, folder string) (sum int) {
+	for pkg, n := range counts {
+		if strings.HasPrefix(pkg, folder+"/") {
+			sum += n
+		}
+	}
+	return sum
 }

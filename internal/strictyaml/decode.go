@@ -322,7 +322,7 @@ func (d *Document) scalar(n *yaml.Node, v reflect.Value) {
 		v.SetString(n.Value)
 	case kind == reflect.Bool && tag == tagBool:
 		v.SetBool(strings.EqualFold(n.Value, "true"))
-	case kind == reflect.Int || kind == reflect.Float64:
+	case v.CanInt() || kind == reflect.Float64:
 		d.number(n, v)
 	default:
 		d.wrongType(n, v.Type())
@@ -343,7 +343,7 @@ func numberTag(n *yaml.Node, text string) string {
 
 func (d *Document) number(n *yaml.Node, v reflect.Value) {
 	text, hint := numberText(n.Value)
-	if tag := numberTag(n, text); tag != tagInt && (tag != tagFloat || v.Kind() == reflect.Int) {
+	if tag := numberTag(n, text); tag != tagInt && (tag != tagFloat || v.CanInt()) {
 		d.wrongType(n, v.Type())
 		return
 	}
@@ -355,7 +355,7 @@ func (d *Document) number(n *yaml.Node, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(text)
-	case reflect.Int:
+	case reflect.Int, reflect.Int64:
 		var i int64
 		i, err = strconv.ParseInt(text, 10, 64)
 		v.SetInt(i)

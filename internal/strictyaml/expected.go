@@ -39,7 +39,7 @@ func wanted(t reflect.Type) string {
 var wantedWords = map[reflect.Kind]string{
 	reflect.Struct: "a mapping", reflect.Map: "a mapping", reflect.Slice: "a list",
 	reflect.Bool: "true or false", reflect.Int: "a whole number",
-	reflect.Float64: "a number",
+	reflect.Int64: "a whole number", reflect.Float64: "a number",
 }
 
 var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"time"
 
@@ -40,14 +41,14 @@ type casesFile struct {
 }
 
 type caseFile struct {
-	Name   string               `yaml:"name" rule:"required"`
-	Tool   toolFile             `yaml:"tool" rule:"required,short=name"`
-	Args   json.RawMessage      `yaml:"args"`
-	Plan   *planFile            `yaml:"plan" rule:"short=intent"`
-	Caller callerFile           `yaml:"caller"`
-	Run    runFile              `yaml:"run"`
-	Labels []string             `yaml:"labels"`
-	Calls  map[string]callsFile `yaml:"calls"`
+	Name   string           `yaml:"name" rule:"required"`
+	Tool   Tool             `yaml:"tool" rule:"required,short=name"`
+	Args   json.RawMessage  `yaml:"args"`
+	Plan   *Plan            `yaml:"plan" rule:"short=intent"`
+	Caller callerFile       `yaml:"caller"`
+	Run    runFile          `yaml:"run"`
+	Labels []string         `yaml:"labels"`
+	Calls  map[string]Calls `yaml:"calls"`
 	// Earlier are earlier calls with arguments and results.
 	Earlier []earlierFile    `yaml:"earlier"`
 	Past    []pastFile       `yaml:"past"`
@@ -57,68 +58,31 @@ type caseFile struct {
 	Rule    string           `yaml:"rule"`
 }
 
-type toolFile struct {
-	Name     string   `yaml:"name" rule:"required"`
-	Version  string   `yaml:"version"`
-	Category string   `yaml:"category"`
-	Tags     []string `yaml:"tags"`
-	Lane     string   `yaml:"lane"`
-	Effect   string   `yaml:"effect" rule:"enum=read|idempotent|once"`
-	Effects  []string `yaml:"effects"`
-	Emits    []string `yaml:"emits"`
-}
-
-// planFile is an execution plan.
-type planFile struct {
-	Intent           string   `yaml:"intent" rule:"required"`
-	DryRun           bool     `yaml:"dry_run"`
-	Rollback         string   `yaml:"rollback"`
-	Preconditions    []string `yaml:"preconditions"`
-	ExpectedOutcomes []string `yaml:"expected_outcomes"`
-}
-
-func (f *planFile) plan() Plan {
-	if f == nil {
-		return Plan{}
-	}
-	return Plan{Given: true, Intent: f.Intent, DryRun: f.DryRun, Rollback: f.Rollback,
-		Preconditions: f.Preconditions, ExpectedOutcomes: f.ExpectedOutcomes}
-}
-
 type callerFile struct {
-	Type string `yaml:"type" rule:"enum=agent|plan|session|direct"`
-	ID   string `yaml:"id"`
-	Auth string `yaml:"auth" rule:"enum=jwt|api_key|loopback"`
+	Caller
 	// Claims is a mapping.
 	Claims json.RawMessage `yaml:"claims"`
 }
 
 // caller returns the caller. Claims that are no mapping count as none; read reports them.
 func (f callerFile) caller() Caller {
-	c := Caller{Type: f.Type, ID: f.ID, Auth: f.Auth}
+	c := f.Caller
 	_ = json.Unmarshal(f.Claims, &c.Claims)
 	return c
 }
 
 type runFile struct {
-	ID           string   `yaml:"id"`
-	Agent        string   `yaml:"agent"`
-	Conversation string   `yaml:"conversation"`
-	Depth        int      `yaml:"depth" rule:"min=0"`
-	Turn         int      `yaml:"turn" rule:"min=0"`
-	Variables    []string `yaml:"variables"`
-	Prompt       string   `yaml:"prompt"`
-	Messages     []string `yaml:"messages"`
-	Instructions string   `yaml:"instructions"`
+	Run
+	Instructions string `yaml:"instructions"`
 	// Values is a mapping.
 	Values json.RawMessage `yaml:"values"`
 }
 
-type callsFile struct {
-	Completed int `yaml:"completed" rule:"min=0"`
-	Failed    int `yaml:"failed" rule:"min=0"`
-	Refused   int `yaml:"refused" rule:"min=0"`
-	Running   int `yaml:"running" rule:"min=0"`
+// run returns the run without its texts, which are statements of the facts.
+func (f runFile) run() Run {
+	r := f.Run
+	r.Prompt, r.Messages = "", nil
+	return r
 }
 
 // budgetFile sets what is used, and what remains if there is a limit.
@@ -252,8 +216,11 @@ func reportUnlessMapping(doc *strictyaml.Document, path, what string, value json
 }
 
 func (f caseFile) facts() Facts {
-	facts := Facts{Tool: Tool(f.Tool), Caller: f.Caller.caller(), Run: f.Run.run(),
-		Arguments: f.Args, Plan: f.Plan.plan(), Labels: f.Labels, Now: noon}
+	facts := Facts{Tool: f.Tool, Caller: f.Caller.caller(), Run: f.Run.run(),
+		Arguments: f.Args, Labels: f.Labels, Now: noon}
+	if f.Plan != nil {
+		facts.Plan, facts.Plan.Given = *f.Plan, true
+	}
 	facts.Caller.Type = cmp.Or(facts.Caller.Type, string(api.CallerAgent))
 	if facts.Caller.Type == string(api.CallerAgent) {
 		facts.Run.Agent = cmp.Or(facts.Run.Agent, facts.Caller.ID)
@@ -262,8 +229,9 @@ func (f caseFile) facts() Facts {
 	facts.Principal = Principal{ID: f.Caller.ID, Auth: f.Caller.Auth}
 	facts.Past = f.earlier()
 	for tool, n := range f.Calls {
-		facts.Calls = append(facts.Calls, api.PastCalls{Tool: tool, Completed: n.Completed,
-			Failed: n.Failed, Refused: n.Refused, Running: n.Running})
+		facts.Calls = append(facts.Calls, api.PastCalls{Tool: tool,
+			Completed: int(n.Completed), Failed: int(n.Failed), Refused: int(n.Refused),
+			Running: int(n.Running)})
 	}
 	b := BudgetOf(api.Limits{}, api.Usage{}, f.Budget.WallTime.Used.Std())
 	b.Calls, b.Tokens = f.Budget.Calls.count(), f.Budget.Tokens.count()
@@ -277,11 +245,6 @@ func (f caseFile) facts() Facts {
 	facts.Budget = b
 	f.contents(&facts)
 	return facts
-}
-
-func (f runFile) run() Run {
-	return Run{ID: f.ID, Agent: f.Agent, Conversation: f.Conversation, Depth: int64(f.Depth),
-		Turn: int64(f.Turn), Variables: f.Variables}
 }
 
 func (f countFile) count() Count {
@@ -303,15 +266,10 @@ func (c *Cases) Know(find func(name string) (Tool, bool)) (unknown []string) {
 			}
 			continue
 		}
-		t.Version, t.Category, t.Lane, t.Effect = cmp.Or(t.Version, known.Version),
-			cmp.Or(t.Category, known.Category), cmp.Or(t.Lane, known.Lane),
-			cmp.Or(t.Effect, known.Effect)
-		for _, list := range []struct {
-			own   *[]string
-			known []string
-		}{{&t.Tags, known.Tags}, {&t.Effects, known.Effects}, {&t.Emits, known.Emits}} {
-			if *list.own == nil {
-				*list.own = list.known
+		own, from := reflect.ValueOf(t).Elem(), reflect.ValueOf(known)
+		for n := range own.NumField() {
+			if own.Field(n).IsZero() {
+				own.Field(n).Set(from.Field(n))
 			}
 		}
 	}

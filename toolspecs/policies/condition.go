@@ -263,8 +263,8 @@ func firstFault(expression string, found []*cel.Error) *Fault {
 		f.Message, f.Hint = unparsed(expression, line, column)
 		return f
 	}
-	if field := fieldAt(expression, line, column); field != "" && !slices.Contains(fields, field) {
-		f.Hint = spelling.Hint(field, fields)
+	if field := fieldAt(expression, line, column); field != "" && !slices.Contains(fields(), field) {
+		f.Hint = spelling.Hint(field, fields())
 	}
 	f.name = nameAt(expression, line, column)
 	return f
@@ -315,12 +315,12 @@ func (c *Condition) hidden(err error) error {
 	return plainError(where + "the reason may quote contents of the run and is left out")
 }
 
-// contentNames are what makes an expression read contents of the run, and statementNames those that
-// people wrote.
+// contentNames are what makes an expression read contents of the run, unrecordedNames what records
+// do not have, and statementNames what people wrote.
 var (
-	contentNames = append([]string{nameEarlier, nameFacts, nameRun + ".values"},
-		statementNames...)
-	statementNames = []string{nameRun + ".prompt", nameRun + ".messages"}
+	contentNames    = append([]string{nameEarlier, nameFacts}, markedNames("contents")...)
+	unrecordedNames = markedNames("unrecorded")
+	statementNames  = []string{nameRun + ".prompt", nameRun + ".messages"}
 )
 
 // readsContents reports whether there is an expression that reads contents of the run.

@@ -3,6 +3,7 @@ package policies
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -49,7 +50,6 @@ const (
 // environment is CEL's standard library, which is deterministic and always ends, with optional
 // values and the names above.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
-	tags := types.ParseStructTags(true)
 	options := append(sourceDeclarations(), cel.Macros(macros()...),
 		cel.Variable(nameEarlier, cel.ListType(cel.ObjectType("policies.earlierCall"))),
 		cel.Variable(nameFacts, cel.OpaqueType("policies.facts")),
@@ -60,14 +60,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 	options = append(options, overTime()...)
 	options = append(options,
 		cel.OptionalTypes(),
-		cel.Types(cel.NativeTypeFor[Tool](tags), cel.NativeTypeFor[Caller](tags),
-			cel.NativeTypeFor[Run](tags), cel.NativeTypeFor[Calls](tags),
-			cel.NativeTypeFor[Budget](tags), cel.NativeTypeFor[Count](tags),
-			cel.NativeTypeFor[Money](tags), cel.NativeTypeFor[Clock](tags),
-			cel.NativeTypeFor[Plan](tags), cel.NativeTypeFor[earlierCall](tags),
-			cel.NativeTypeFor[source](tags),
-			cel.NativeTypeFor[Principal](tags),
-			cel.NativeTypeFor[Conversation](tags), cel.NativeTypeFor[pastCall](tags)),
+		cel.Types(structs...),
 		cel.Variable(nameTool, cel.ObjectType("policies.Tool")),
 		cel.Variable(nameArgs, cel.MapType(cel.StringType, cel.DynType)),
 		cel.Variable(nameCaller, cel.ObjectType("policies.Caller")),
@@ -315,15 +308,51 @@ func (p pastCalls) Get(key ref.Val) ref.Val {
 	return found
 }
 
-// fields lists all field names, so that error messages can suggest similar ones. A new field is
-// added here.
-var fields = []string{"name", "version", "category", "tags", "lane", "effect", "effects", "emits",
-	"type", "id", "auth", "claims", "agent", "conversation", "depth", "turn", "variables",
-	"prompt", "messages", "values", "omitted", "tool", "args", "result", "status", "time", "labels",
-	"kind", "call", "match", "calls", "tokens", "cost", "wall_time", "used", "left", "completed", "failed", "refused",
-	"running", "made",
-	"tool", "args", "at", "run",
-	"given", "intent", "dry_run", "rollback", "preconditions", "expected_outcomes"}
+// structs are the types of which expressions read fields.
+var structs = []any{structType[Tool](), structType[Caller](), structType[Run](),
+	structType[Calls](),
+	structType[Budget](), structType[Count](), structType[Money](), structType[Clock](),
+	structType[Plan](), structType[earlierCall](), structType[source](), structType[Principal](),
+	structType[Conversation](), structType[pastCall]()}
+
+// structType describes a type whose fields are named by their tags.
+func structType[T any]() *cel.NativeTypeDesc {
+	return cel.NativeTypeFor[T](types.ParseStructTags(true))
+}
+
+// fields has all field names, so that error messages can suggest similar ones.
+var fields = sync.OnceValue(func() (names []string) {
+	for _, one := range structs {
+		names = append(names, fieldNames(one.(*cel.NativeTypeDesc).ReflectType())...)
+	}
+	return names
+})
+
+// fieldNames returns the names that expressions use for the fields of a struct.
+func fieldNames(of reflect.Type) (names []string) {
+	for _, f := range reflect.VisibleFields(of) {
+		if name := f.Tag.Get("cel"); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// markedNames returns the names of the fields of facts that have a mark in the tag facts, such as
+// run.prompt.
+func markedNames(mark string) (names []string) {
+	for _, fact := range reflect.VisibleFields(reflect.TypeFor[Facts]()) {
+		if fact.Type.Kind() != reflect.Struct {
+			continue
+		}
+		for _, f := range reflect.VisibleFields(fact.Type) {
+			if slices.Contains(strings.Split(f.Tag.Get("facts"), ","), mark) {
+				names = append(names, strings.ToLower(fact.Name)+"."+f.Tag.Get("cel"))
+			}
+		}
+	}
+	return names
+}
 
 // fieldAt returns the field whose dot is at the position of a fault; empty if there is none.
 func fieldAt(text string, line, column int) string {

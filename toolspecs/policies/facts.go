@@ -8,8 +8,12 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Facts are what an expression can name. docs/policy-language.md has them in a table; a test holds
-// it against these types.
+// Facts are what an expression can name. The tag cel of a field below them is its name in
+// expressions, the tag yaml its name in the cases of starter policy test. The tag facts has
+// unrecorded if records do not have the value, so that starter policy replay does not judge by it,
+// and contents if it may quote what people or tools wrote: failures then do not quote it, and runs
+// keep contents for rules that read it. docs/policy-language.md has all names in a table; a test
+// holds it against these types.
 type Facts struct {
 	Tool   Tool
 	Caller Caller
@@ -40,16 +44,16 @@ type Facts struct {
 
 // Tool is the call's tool.
 type Tool struct {
-	Name     string   `cel:"name"`
-	Version  string   `cel:"version"`
-	Category string   `cel:"category"`
-	Tags     []string `cel:"tags"`
-	Lane     string   `cel:"lane"`
+	Name     string   `cel:"name" yaml:"name" rule:"required"`
+	Version  string   `cel:"version" yaml:"version"`
+	Category string   `cel:"category" yaml:"category"`
+	Tags     []string `cel:"tags" yaml:"tags"`
+	Lane     string   `cel:"lane" yaml:"lane"`
 	// Effect is read, idempotent or once.
-	Effect string `cel:"effect"`
+	Effect string `cel:"effect" yaml:"effect" rule:"enum=read|idempotent|once"`
 	// Effects are the tool's capabilities, Emits the labels of its results.
-	Effects []string `cel:"effects"`
-	Emits   []string `cel:"emits"`
+	Effects []string `cel:"effects" yaml:"effects"`
+	Emits   []string `cel:"emits" yaml:"emits"`
 }
 
 // Plan is the execution plan that a call carries; all of it but Given is empty where it carries
@@ -57,11 +61,11 @@ type Tool struct {
 type Plan struct {
 	// Given is set if the call carries an execution plan.
 	Given            bool     `cel:"given"`
-	Intent           string   `cel:"intent"`
-	DryRun           bool     `cel:"dry_run"`
-	Rollback         string   `cel:"rollback"`
-	Preconditions    []string `cel:"preconditions"`
-	ExpectedOutcomes []string `cel:"expected_outcomes"`
+	Intent           string   `cel:"intent" yaml:"intent" rule:"required"`
+	DryRun           bool     `cel:"dry_run" yaml:"dry_run"`
+	Rollback         string   `cel:"rollback" yaml:"rollback"`
+	Preconditions    []string `cel:"preconditions" yaml:"preconditions"`
+	ExpectedOutcomes []string `cel:"expected_outcomes" yaml:"expected_outcomes"`
 }
 
 // PlanOf returns the facts about an execution plan; nil means none.
@@ -76,32 +80,32 @@ func PlanOf(p *api.ExecutionPlan) Plan {
 // Caller is who makes the call.
 type Caller struct {
 	// Type is agent, plan, session or direct.
-	Type string `cel:"type"`
-	ID   string `cel:"id"`
+	Type string `cel:"type" yaml:"type" rule:"enum=agent|plan|session|direct"`
+	ID   string `cel:"id" yaml:"id"`
 	// Auth is how the caller of the run was authenticated; empty if a program named itself. Claims
 	// are the claims of that identity.
-	Auth   string         `cel:"auth"`
+	Auth   string         `cel:"auth" yaml:"auth" rule:"enum=jwt|api_key|loopback"`
 	Claims map[string]any `cel:"claims"`
 }
 
 // Run is the run that makes the call.
 type Run struct {
-	ID string `cel:"id"`
+	ID string `cel:"id" yaml:"id"`
 	// Agent is the agent's name; empty in runs of another kind.
-	Agent        string `cel:"agent"`
-	Conversation string `cel:"conversation"`
+	Agent        string `cel:"agent" yaml:"agent"`
+	Conversation string `cel:"conversation" yaml:"conversation"`
 	// Depth is the number of runs above this one.
-	Depth int64 `cel:"depth"`
+	Depth int64 `cel:"depth" yaml:"depth" rule:"min=0"`
 	// Turn counts from 1; zero in runs that have no turns.
-	Turn int64 `cel:"turn"`
+	Turn int64 `cel:"turn" yaml:"turn" rule:"min=0"`
 	// Variables are the names of the run's variables.
-	Variables []string `cel:"variables"`
+	Variables []string `cel:"variables" yaml:"variables" facts:"unrecorded"`
 	// Values are their values.
-	Values map[string]any `cel:"values"`
+	Values map[string]any `cel:"values" facts:"unrecorded,contents"`
 	// Prompt is what the run, or the one at the top, was started with, and Messages the prompt and
 	// the messages that people sent since. Both are computed from Facts.Statements.
-	Prompt   string   `cel:"prompt"`
-	Messages []string `cel:"messages"`
+	Prompt   string   `cel:"prompt" yaml:"prompt" facts:"unrecorded,contents"`
+	Messages []string `cel:"messages" yaml:"messages" facts:"unrecorded,contents"`
 	// Omitted is the number of earlier calls whose arguments and results are not kept.
 	Omitted int64 `cel:"omitted"`
 }
@@ -136,10 +140,10 @@ type Clock struct {
 // Calls counts the run's calls of one tool. Made counts those that completed, failed or are
 // running.
 type Calls struct {
-	Completed int64 `cel:"completed"`
-	Failed    int64 `cel:"failed"`
-	Refused   int64 `cel:"refused"`
-	Running   int64 `cel:"running"`
+	Completed int64 `cel:"completed" yaml:"completed" rule:"min=0"`
+	Failed    int64 `cel:"failed" yaml:"failed" rule:"min=0"`
+	Refused   int64 `cel:"refused" yaml:"refused" rule:"min=0"`
+	Running   int64 `cel:"running" yaml:"running" rule:"min=0"`
 	Made      int64 `cel:"made"`
 }
 

@@ -2,6 +2,7 @@ package policies
 
 import (
 	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -259,19 +260,28 @@ func actionOf(met []api.PolicyAction) api.PolicyEffect {
 	return api.PolicyAllow
 }
 
+// unknownToolNames are those of a tool of which only the record is known, which has its name and
+// version.
+var unknownToolNames = func() (names []string) {
+	for _, field := range fieldNames(reflect.TypeFor[Tool]()) {
+		if field != "name" && field != "version" {
+			names = append(names, nameTool+"."+field)
+		}
+	}
+	return names
+}()
+
 // decidable divides the rules by whether they read facts that are unknown.
 func (r *Replay) decidable(unknown missing) decidable {
 	if known, ok := r.sets[unknown]; ok {
 		return known
 	}
-	names := append([]string{nameRun + ".variables", nameRun + ".values"}, statementNames...)
+	names := slices.Clone(unrecordedNames)
 	if unknown.earlier {
 		names = append(names, nameEarlier)
 	}
 	if unknown.tool {
-		for _, field := range []string{"category", "tags", "lane", "effect", "effects", "emits"} {
-			names = append(names, nameTool+"."+field)
-		}
+		names = append(names, unknownToolNames...)
 	}
 	if unknown.arguments {
 		names = append(names, nameArgs)

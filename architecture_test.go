@@ -90,7 +90,7 @@ var packageRules = []packageRule{
 		"tool", "api", "internal/core", "internal/value", "toolspecs", "workflows", "activities", "payloads", "payloads/s3", "internal",
 		"internal/connection",
 	}, std: anything, others: []string{"cel.dev/cel-go", "go.temporal.io",
-		"github.com/prometheus/client_golang", "google.golang.org/grpc",
+		"github.com/expr-lang/expr", "github.com/prometheus/client_golang", "google.golang.org/grpc",
 		"google.golang.org/protobuf"}},
 	{folder: "gateway", ours: []string{
 		".", "api", "internal/core", "internal/value", "toolspecs", "audit", "audit/html", "payloads", "internal",

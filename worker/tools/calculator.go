@@ -2,10 +2,13 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
+	"math"
 
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/tool"
 )
 
@@ -14,59 +17,75 @@ type calculatorInput struct {
 }
 
 type calculatorOutput struct {
-	// Value is absent if it exceeds the range of a double: many JSON readers fail on such numbers.
-	Value json.Number `json:"value,omitempty"`
-	Text  string      `json:"text"`
-	// Exact says whether Text is the result to its last digit.
-	Exact bool `json:"exact"`
+	Value float64 `json:"value"`
 }
 
+// maxNodes bounds the numbers, operators and calls of an expression.
+const maxNodes = 1000
+
 // calculator returns the tool that computes arithmetic expressions with + - * / % ^, parentheses,
-// functions, pi and e. Numbers are exact fractions until they grow too long or a function leaves
-// the rational numbers. An unreadable expression fails with validation_error, one without a result
-// (division by zero) with execution_error; both name the column.
-//
-// cel-go, which evaluates policies, is no replacement: in CEL 7/2 is 3, 2*3.5 is a type error,
-// 0.1+0.2 is 0.30000000000000004, integers have 64 bits, and there is no power operator.
+// functions, pi and e in doubles. An unreadable expression fails with validation_error, one without
+// a finite result, such as a division by zero, with execution_error.
 func calculator() tool.Function {
 	return tool.NewFunction("calculator", func(_ context.Context,
 		in calculatorInput) (calculatorOutput, error) {
-		n, err := calculate(in.Expression)
-		if e, ok := errors.AsType[*expressionError](err); ok && !e.sound {
-			return calculatorOutput{}, invalid("expression", "%v", e)
+		program, err := expr.Compile(in.Expression, arithmetic...)
+		if e, ok := errors.AsType[*file.Error](err); ok {
+			return calculatorOutput{}, invalid("expression", "line %d, column %d: %s", e.Line,
+				e.Column+1, e.Message)
 		}
 		if err != nil {
-			return calculatorOutput{}, err
+			return calculatorOutput{}, invalid("expression", "%v", err)
 		}
-		text, exact := n.text()
-		out := calculatorOutput{Text: text, Exact: exact}
-		if n.finite() {
-			out.Value = json.Number(text)
+		result, err := expr.Run(program, constants)
+		value, ok := result.(float64)
+		switch {
+		case err != nil:
+			return calculatorOutput{}, api.Errorf(api.ErrExecution, "%v", err)
+		case !ok || math.IsNaN(value) || math.IsInf(value, 0):
+			return calculatorOutput{}, api.Errorf(api.ErrExecution, "the expression has no finite "+
+				"result: it divides by zero, is too large or is undefined")
 		}
-		return out, nil
+		return calculatorOutput{Value: value}, nil
 	})
 }
 
-// expressionError is a fault of an expression at a character, counted from 1.
-type expressionError struct {
-	column  int
-	message string
-	// sound says that the expression is readable but has no result.
-	sound bool
+var constants = map[string]any{"pi": math.Pi, "e": math.E}
+
+// arithmetic is what is left of the expression language: numbers, operators and these functions.
+var arithmetic = []expr.Option{expr.Env(constants), expr.DisableAllBuiltins(), expr.AsFloat64(),
+	expr.MaxNodes(maxNodes), expr.Patch(doubles{}),
+	mathFunction("sqrt", math.Sqrt), mathFunction("abs", math.Abs), mathFunction("round", math.Round),
+	mathFunction("floor", math.Floor), mathFunction("ceil", math.Ceil), mathFunction("ln", math.Log),
+	mathFunction("log10", math.Log10), mathFunction("exp", math.Exp), mathFunction("sin", math.Sin),
+	mathFunction("cos", math.Cos), mathFunction("tan", math.Tan), mathFunction2("min", math.Min),
+	mathFunction2("max", math.Max), mathFunction2("mod", math.Mod)}
+
+func mathFunction(name string, f func(float64) float64) expr.Option {
+	return expr.Function(name, func(args ...any) (any, error) {
+		return f(args[0].(float64)), nil
+	}, f)
 }
 
-func (e *expressionError) Error() string {
-	return fmt.Sprintf("column %d: %s", e.column, e.message)
+func mathFunction2(name string, f func(x, y float64) float64) expr.Option {
+	return expr.Function(name, func(args ...any) (any, error) {
+		return f(args[0].(float64), args[1].(float64)), nil
+	}, f)
 }
 
-func unreadable(column int, format string, args ...any) error {
-	return &expressionError{column: column, message: fmt.Sprintf(format, args...)}
-}
+// doubles makes all numbers doubles: integers of the language overflow without an error. Its
+// operator % is for integers only.
+type doubles struct{}
 
-// at adds the column of an operation to its error.
-func at(column int, n number, err error) (number, error) {
-	if err != nil {
-		return number{}, &expressionError{column: column, message: err.Error(), sound: true}
+// Visit implements ast.Visitor.
+func (doubles) Visit(node *ast.Node) {
+	switch n := (*node).(type) {
+	case *ast.IntegerNode:
+		ast.Patch(node, &ast.FloatNode{Value: float64(n.Value)})
+	case *ast.BinaryNode:
+		if n.Operator == "%" {
+			ast.Patch(node, &ast.CallNode{Callee: &ast.IdentifierNode{Value: "mod"},
+				Arguments: []ast.Node{n.Left, n.Right}})
+		}
 	}
-	return n, nil
 }

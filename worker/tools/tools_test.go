@@ -76,7 +76,7 @@ func TestShippedSpecs_DeclareTheOutputs(t *testing.T) {
 		"echo":       `{"text":"x"}`,
 		"calculator": `{"expression":"1/3"}`,
 		"datetime":   `{"operation":"difference","other":"2030-01-01"}`,
-		"string":     `{"operation":"count","text":"x"}`,
+		"string":     `{"operation":"length","text":"x"}`,
 	}
 	r, err := function.New(All(Config{})...)
 	if err != nil {

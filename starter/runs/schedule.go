@@ -1,16 +1,15 @@
 package runs
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/runstart"
 	"github.com/switchyard/switchyard/internal/runstart/attributes"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
@@ -32,13 +31,7 @@ of a schedule is an ordinary run; its ID is the schedule's name with the schedul
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(scheduleCreateCommand(a), scheduleListCommand(a), scheduleShowCommand(a),
-		scheduleTriggerCommand(a),
-		schedulePauseCommand(a, "pause", "Pause a schedule",
-			"Pauses a schedule: it starts no runs until it is resumed. An active run continues. Starts missed meanwhile are not made up for.",
-			true),
-		schedulePauseCommand(a, "resume", "Resume a paused schedule",
-			"Resumes a paused schedule. It starts runs again from its next time on.", false),
-		scheduleDeleteCommand(a))
+		scheduleTriggerCommand(a), scheduleDeleteCommand(a))
 	return cmd
 }
 
@@ -73,8 +66,8 @@ func (s *scheduleFlags) add(cmd *cobra.Command) {
 	s.addAgent(cmd)
 }
 
-// overlaps maps --overlap values to the policies for a run that is due while an earlier one is
-// open.
+// overlaps maps --overlap-policy values to the policies for a run that is due while an earlier one
+// is open.
 var overlaps = map[string]enumspb.ScheduleOverlapPolicy{
 	"skip":            enumspb.SCHEDULE_OVERLAP_POLICY_SKIP,
 	"buffer_one":      enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE,
@@ -85,13 +78,11 @@ var overlaps = map[string]enumspb.ScheduleOverlapPolicy{
 }
 
 func addOverlap(cmd *cobra.Command, overlap *string) {
-	cmd.Flags().StringVar(overlap, "overlap", "",
-		"overlap `policy` while the previous run is active: skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all (default skip)")
 	cmd.Flags().StringVar(overlap, "overlap-policy", "",
-		"alias of --overlap with the `policy`, as in the Temporal CLI")
+		"`policy` while the previous run is active: skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all (default skip)")
 }
 
-// overlapOf parses --overlap, also in the Temporal CLI's spelling (BufferOne). Empty is
+// overlapOf parses --overlap-policy, also in the Temporal CLI's spelling (BufferOne). Empty is
 // UNSPECIFIED.
 func overlapOf(cmd *cobra.Command, text string) (enumspb.ScheduleOverlapPolicy, error) {
 	if text == "" {
@@ -107,7 +98,7 @@ func overlapOf(cmd *cobra.Command, text string) (enumspb.ScheduleOverlapPolicy, 
 		}
 	}
 	return 0, cli.UsageError(cmd,
-		"--overlap %q is not one of skip, buffer_one, buffer_all, cancel_other, terminate_other, allow_all",
+		"--overlap-policy %q is not one of skip, buffer_one, buffer_all, cancel_other, terminate_other, allow_all",
 		text)
 }
 
@@ -123,11 +114,14 @@ it again. Tools are those of the workers at each run's start.
 
 With --conversation each run of an agent continues the conversation of the previous one. If
 another run of the conversation is active when a run is due, that run is not started and the
-schedule's run of that time fails.`,
+schedule's run of that time fails.
+
+The command prints the next starts. A cron expression has exactly five fields. If it limits the
+day of the month and the day of the week, both have to match; crontab starts on either.`,
 		Example: `  starter schedule create nightly --agent librarian.yaml --prompt "What is new?" --cron "0 3 * * *" --time-zone Europe/Berlin
-  starter schedule create pulse --call http_get url=https://example.com/health --every 5m --pause-on-failure
-  starter schedule create totals --plan totals.yaml --calendar '{"dayOfWeek":"Fri","hour":"18"}' --overlap buffer_one
-  starter schedule create diary --agent diary.yaml --prompt "Go on." --every 24h --conversation diary`,
+  starter schedule create pulse --call http_get url=https://example.com/health --interval 5m --pause-on-failure
+  starter schedule create totals --plan totals.yaml --cron "0 18 * * fri" --overlap-policy buffer_one
+  starter schedule create diary --agent diary.yaml --prompt "Go on." --interval 24h --conversation diary`,
 		Args: cli.Arguments(1, "NAME", "ARGUMENTS…"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := scheduleOptions(a, cmd, &flags, args)
@@ -240,7 +234,7 @@ func createSchedule(ctx context.Context, a *cli.App, c client.Client, n *newSche
 		WorkflowTaskTimeout:   api.WorkflowTaskTimeout,
 		TypedSearchAttributes: set, StaticSummary: request.Summary(),
 		Priority: request.Priority()}
-	_, err = c.ScheduleClient().Create(ctx, n.options)
+	created, err := c.ScheduleClient().Create(ctx, n.options)
 	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
 		return cli.Errorf(cli.ExitUsage,
 			"the schedule %q already exists; nothing was created\nShow it: %s; delete it: %s", s.id,
@@ -248,14 +242,37 @@ func createSchedule(ctx context.Context, a *cli.App, c client.Client, n *newSche
 	}
 	if refused, ok := errors.AsType[*serviceerror.InvalidArgument](err); ok {
 		return cli.Errorf(cli.ExitUsage,
-			"the server rejects this schedule (%s): %s\nCorrect --cron, --every, --calendar or --time-zone.",
+			"the server rejects this schedule (%s): %s\nCorrect --cron, --interval or --time-zone.",
 			n.about.When, refused.Message)
 	}
 	if err != nil {
 		return err
 	}
-	return tellSchedule(a, s.id, "created", "is created; see when it starts runs: "+
-		r.Command("schedule", "show", s.id))
+	if slices.ContainsFunc(n.options.Spec.CronExpressions, bothDays) {
+		fmt.Fprintln(a.Err, "note: day of month and day of week both have to match")
+	}
+	return tellSchedule(a, s.id, "created", "is created; "+nextStarts(ctx, created))
+}
+
+// shownStarts is how many of its next starts a new schedule shows.
+const shownStarts = 3
+
+// nextStarts says when a new schedule starts runs.
+func nextStarts(ctx context.Context, h client.ScheduleHandle) string {
+	d, err := h.Describe(ctx)
+	switch {
+	case err != nil:
+		return "its next starts cannot be read: " + err.Error()
+	case d.Schedule.State != nil && d.Schedule.State.Paused:
+		return "it is paused"
+	case len(d.Info.NextActionTimes) == 0:
+		return "it never starts a run: no time matches"
+	}
+	var times []string
+	for _, at := range d.Info.NextActionTimes[:min(shownStarts, len(d.Info.NextActionTimes))] {
+		times = append(times, at.Local().Format(time.RFC3339))
+	}
+	return "next starts: " + strings.Join(times, ", ")
 }
 
 // tellSchedule prints what was done to a schedule.
@@ -284,10 +301,10 @@ func scheduleTriggerCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "trigger NAME", Short: "Start a run of a schedule now",
 		Long: `Starts a run of a schedule now, in addition to the scheduled ones, also if the schedule is
-paused. --overlap sets what happens if the previous run is still active (default: as set at
+paused. --overlap-policy sets what happens if the previous run is still active (default: as set at
 creation).`,
 		Example: `  starter schedule trigger nightly
-  starter schedule trigger nightly --overlap allow_all`,
+  starter schedule trigger nightly --overlap-policy allow_all`,
 		Args: cli.Arguments(1, "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			policy, err := overlapOf(cmd, overlap)
@@ -309,52 +326,13 @@ creation).`,
 	return cmd
 }
 
-func schedulePauseCommand(a *cli.App, name, short, long string, pause bool) *cobra.Command {
-	var reason string
-	done := name + "d"
-	cmd := &cobra.Command{
-		Use: name + " NAME", Short: short, Long: long, Example: "  starter schedule " + name +
-			` nightly --reason "as agreed with Ada"`,
-		Args: cli.Arguments(1, "NAME"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle,
-				_ client.Client) error {
-				note := cmp.Or(reason, done+" by "+runstart.CurrentUser())
-				change := func() error {
-					return h.Unpause(ctx,
-						client.ScheduleUnpauseOptions{Note: note})
-				}
-				if pause {
-					change = func() error {
-						return h.Pause(ctx,
-							client.SchedulePauseOptions{Note: note})
-					}
-				}
-				if err := change(); err != nil {
-					return err
-				}
-				return tellSchedule(a, args[0], done, "is "+done)
-			})
-		},
-	}
-	cmd.Flags().StringVar(&reason, "reason", "", "`text` recorded with the schedule")
-	return cmd
-}
-
 func scheduleDeleteCommand(a *cli.App) *cobra.Command {
-	yes := false
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use: "delete NAME", Short: "Delete a schedule",
-		Long: `Deletes a schedule. Runs that it started are not affected. On a terminal the command asks for
-confirmation, unless --yes is passed.`,
-		Example: `  starter schedule delete nightly
-  starter schedule delete nightly --yes`,
-		Args: cli.Arguments(1, "NAME"),
+		Long:    `Deletes a schedule. Runs that it started are not affected.`,
+		Example: `  starter schedule delete nightly`,
+		Args:    cli.Arguments(1, "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !yes && cli.IsTerminal(a.In) &&
-				!a.Confirmed(fmt.Sprintf("Delete the schedule %q?", args[0])) {
-				return cli.Errorf(cli.ExitCancelled, "nothing was deleted")
-			}
 			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle,
 				_ client.Client) error {
 				if err := h.Delete(ctx); err != nil {
@@ -364,6 +342,4 @@ confirmation, unless --yes is passed.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "delete without asking")
-	return cmd
 }

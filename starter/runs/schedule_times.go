@@ -1,8 +1,6 @@
 package runs
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,9 +15,7 @@ import (
 
 // timeFlags define when a schedule starts runs. The names match the Temporal CLI's.
 type timeFlags struct {
-	crons, intervals, calendars []string
-	// named holds intervals given by the flag's other name.
-	named             []string
+	crons, intervals  []string
 	zone, from, until string
 	jitter            time.Duration
 }
@@ -28,14 +24,10 @@ func (t *timeFlags) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&t.crons, "cron", nil,
 		"cron `expression`: minute, hour, day of month, month, day of week; repeatable")
-	f.StringArrayVar(&t.intervals, "every", nil,
+	f.StringArrayVar(&t.intervals, "interval", nil,
 		"interval as a `duration`, such as 45m, or 6h/30m with an offset of 30m; repeatable")
-	f.StringArrayVar(&t.named, "interval", nil,
-		"alias of --every with a `duration`, as in the Temporal CLI")
-	f.StringArrayVar(&t.calendars, "calendar", nil,
-		"times as `JSON`, such as {\"dayOfWeek\":\"Fri\",\"hour\":\"3\",\"minute\":\"30\"}; omitted second, minute and hour mean 0, other omitted fields mean any; repeatable")
 	f.StringVar(&t.zone, "time-zone", "",
-		"`name` of the time zone of --cron and --calendar, such as Europe/Berlin (default UTC)")
+		"`name` of the time zone of --cron, such as Europe/Berlin (default UTC)")
 	f.StringVar(&t.from, "start-time", "",
 		"`time` of the earliest start, such as 2026-12-01T00:00:00Z")
 	f.StringVar(&t.until, "end-time", "", "`time` of the latest start")
@@ -44,10 +36,9 @@ func (t *timeFlags) add(cmd *cobra.Command) {
 
 // spec returns the checked schedule specification.
 func (t *timeFlags) spec(cmd *cobra.Command) (client.ScheduleSpec, error) {
-	t.intervals, t.named = append(t.intervals, t.named...), nil
 	s := client.ScheduleSpec{Jitter: t.jitter, TimeZoneName: t.zone}
-	if len(t.crons)+len(t.intervals)+len(t.calendars) == 0 {
-		return s, cli.UsageError(cmd, "no times: pass --cron, --every or --calendar")
+	if len(t.crons)+len(t.intervals) == 0 {
+		return s, cli.UsageError(cmd, "no times: pass --cron or --interval")
 	}
 	for _, text := range t.crons {
 		if err := checkCron(text); err != nil {
@@ -58,16 +49,9 @@ func (t *timeFlags) spec(cmd *cobra.Command) (client.ScheduleSpec, error) {
 	for _, text := range t.intervals {
 		interval, err := parseInterval(text)
 		if err != nil {
-			return s, cli.UsageError(cmd, "--every %q: %v", text, err)
+			return s, cli.UsageError(cmd, "--interval %q: %v", text, err)
 		}
 		s.Intervals = append(s.Intervals, interval)
-	}
-	for _, text := range t.calendars {
-		cron, err := calendarCron(text)
-		if err != nil {
-			return s, cli.UsageError(cmd, "--calendar %s: %v", text, err)
-		}
-		s.CronExpressions = append(s.CronExpressions, cron)
 	}
 	return s, t.bounds(cmd, &s)
 }
@@ -103,7 +87,7 @@ func (t *timeFlags) words() string {
 	for _, kind := range []struct {
 		word  string
 		texts []string
-	}{{"cron ", t.crons}, {"every ", t.intervals}, {"calendar ", t.calendars}} {
+	}{{"cron ", t.crons}, {"every ", t.intervals}} {
 		for _, text := range kind.texts {
 			parts = append(parts, kind.word+text)
 		}
@@ -134,64 +118,44 @@ func parseInterval(text string) (client.ScheduleIntervalSpec, error) {
 	return client.ScheduleIntervalSpec{Every: interval, Offset: after}, nil
 }
 
-// cronField describes a field of a cron expression: its name in messages and in a calendar, its
-// bounds, and its value names.
+// cronField is a field of a cron expression: its name in messages, its bounds, and the names of its
+// values from from on.
 type cronField struct {
-	name, key  string
-	start      string
-	from, to   int
-	valueNames []string
+	name     string
+	from, to int
+	names    []string
 }
 
-// cronFields lists the fields of the longest form. Shorter forms omit the seconds and the year.
 var cronFields = []cronField{
-	{name: "second", key: "second", start: "0", to: 59},
-	{name: "minute", key: "minute", start: "0", to: 59},
-	{name: "hour", key: "hour", start: "0", to: 23},
-	{name: "day of month", key: "dayOfMonth", start: "*", from: 1, to: 31},
-	{name: "month", key: "month", start: "*", from: 1, to: 12, valueNames: []string{"", "january",
-		"february", "march", "april", "may", "june", "july", "august", "september", "october",
-		"november", "december"}},
-	{name: "day of week", key: "dayOfWeek", start: "*", to: 7, valueNames: []string{"sunday",
-		"monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}},
-	{name: "year", key: "year", start: "*", from: 2000, to: 2100},
+	{name: "minute", to: 59},
+	{name: "hour", to: 23},
+	{name: "day of month", from: 1, to: 31},
+	{name: "month", from: 1, to: 12, names: []string{"jan", "feb", "mar", "apr", "may", "jun", "jul",
+		"aug", "sep", "oct", "nov", "dec"}},
+	{name: "day of week", to: 7, names: []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}},
 }
 
-// checkCron reports which field of a cron expression is invalid and why. The server parses words
-// such as @daily.
+// checkCron reports which field of a cron expression is invalid and why. The server reads more
+// forms, some of them otherwise than crontab: it takes # for the beginning of a comment and a sixth
+// field for the year.
 func checkCron(text string) error {
-	fields, words := fieldsOf(text)
-	if words {
-		return nil
-	}
-	if len(fields) < 5 || len(fields) > 7 {
-		return fmt.Errorf("it has %s; there are five (minute, hour, day of month, month, day of week), six with a year, seven with a second before them",
+	fields := strings.Fields(text)
+	if len(fields) != len(cronFields) {
+		return fmt.Errorf("it has %s, not five: minute, hour, day of month, month, day of week",
 			display.Plural(len(fields), "field"))
 	}
-	kinds := cronFields[1:]
-	if len(fields) == 7 {
-		kinds = cronFields
-	}
 	for i, field := range fields {
-		if err := kinds[i].check(field); err != nil {
+		if err := cronFields[i].check(field); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fieldsOf splits a cron expression without time zone and comment. words is set for one such as
-// @daily.
-func fieldsOf(text string) (fields []string, words bool) {
-	line, _, _ := strings.Cut(text, "#")
-	fields = strings.Fields(line)
-	if len(fields) == 0 {
-		return nil, false
-	}
-	if strings.HasPrefix(fields[0], "TZ=") || strings.HasPrefix(fields[0], "CRON_TZ=") {
-		fields = fields[1:]
-	}
-	return fields, len(fields) > 0 && strings.HasPrefix(fields[0], "@")
+// bothDays reports whether a cron expression limits the day of the month and the day of the week.
+func bothDays(cron string) bool {
+	fields := strings.Fields(cron)
+	return fields[2] != "*" && fields[4] != "*"
 }
 
 func (f cronField) check(text string) error {
@@ -225,48 +189,18 @@ func (f cronField) checkSpan(span string) error {
 	return err
 }
 
-// value parses one value of the field: a number or the prefix of a name.
+// value parses one value of the field: a number or a name.
 func (f cronField) value(text string) (int, error) {
-	if len(text) >= 2 {
-		i := slices.IndexFunc(f.valueNames, func(name string) bool {
-			return strings.HasPrefix(name,
-				strings.ToLower(text))
-		})
-		if i >= 0 {
-			return i, nil
-		}
+	if i := slices.Index(f.names, strings.ToLower(text)); i >= 0 {
+		return f.from + i, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < f.from || n > f.to {
-		return 0, fmt.Errorf("the %s is %q; it must be from %d to %d", f.name, text, f.from, f.to)
+	if err == nil && n >= f.from && n <= f.to {
+		return n, nil
 	}
-	return n, nil
-}
-
-// calendarCron converts a calendar to a cron expression of seven fields.
-func calendarCron(text string) (string, error) {
-	values := map[string]json.RawMessage{}
-	d := json.NewDecoder(bytes.NewReader([]byte(text)))
-	if err := d.Decode(&values); err != nil || d.More() {
-		return "", fmt.Errorf(`it is not a JSON object such as {"dayOfWeek":"Fri","hour":"3"}`)
+	named := ""
+	if len(f.names) > 0 {
+		named = fmt.Sprintf(", or from %s to %s", f.names[0], f.names[len(f.names)-1])
 	}
-	var line []string
-	for _, f := range cronFields {
-		value := strings.ReplaceAll(strings.Trim(string(values[f.key]), `"`), " ", "")
-		if value == "" {
-			value = f.start
-		}
-		if err := f.check(value); err != nil {
-			return "", err
-		}
-		line = append(line, value)
-		delete(values, f.key)
-	}
-	delete(values, "comment")
-	for key := range values {
-		return "", fmt.Errorf(
-			"there is no %q; there are second, minute, hour, dayOfMonth, month, dayOfWeek, year and comment",
-			key)
-	}
-	return strings.Join(line, " "), nil
+	return 0, fmt.Errorf("the %s is %q; it must be from %d to %d%s", f.name, text, f.from, f.to, named)
 }

@@ -60,14 +60,3 @@ func Resize(t *testing.T, terminal *os.File, width, height int) {
 		t.Fatal(err)
 	}
 }
-
-// Typed returns a terminal on which a text was typed.
-func Typed(t *testing.T, text string) *os.File {
-	t.Helper()
-	main, terminal := open(t)
-	t.Cleanup(func() { terminal.Close() })
-	if _, err := io.WriteString(main, text); err != nil {
-		t.Fatal(err)
-	}
-	return terminal
-}

@@ -85,7 +85,7 @@ func (r *request) parseHandle(handle string) (*openCall, bool) {
 
 // call serves tools/call.
 func (r *request) call(p *mcp.CallToolParamsRaw) (mcp.Result, error) {
-	name, args := p.Name, p.Arguments
+	name, args := p.Name, objectOf(p.Arguments)
 	switch {
 	case p.RequestState != "":
 		return r.replied(p)
@@ -102,6 +102,15 @@ func (r *request) call(p *mcp.CallToolParamsRaw) (mcp.Result, error) {
 	return r.submit(p, name, args)
 }
 
+// objectOf returns the arguments of a call. Some clients send null or [] for none.
+func objectOf(args json.RawMessage) json.RawMessage {
+	switch strings.TrimSpace(string(args)) {
+	case "", "null", "[]":
+		return json.RawMessage(`{}`)
+	}
+	return args
+}
+
 // submit makes a call of a tool and returns its result.
 func (r *request) submit(p *mcp.CallToolParamsRaw, name string, args json.RawMessage) (mcp.Result,
 	error) {
@@ -109,10 +118,7 @@ func (r *request) submit(p *mcp.CallToolParamsRaw, name string, args json.RawMes
 	if err != nil {
 		return nil, err
 	}
-	if len(args) == 0 {
-		args = json.RawMessage(`{}`)
-	}
-	c, refusal, err := r.start(tool, args, requestDigest(p))
+	c, refusal, err := r.start(tool, objectOf(args), requestDigest(p))
 	if refusal != nil || err != nil {
 		return refusal, err
 	}

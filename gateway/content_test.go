@@ -10,16 +10,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/gateway/content"
 )
 
-// offering has a gateway offer prompts and resources, and returns the file of one of them.
-func offering(t *testing.T) (c func(*Config), set *atomic.Pointer[content.Set], file string) {
+// offering has a gateway offer prompts and resources.
+func offering(t *testing.T) (c func(*Config), set *atomic.Pointer[content.Set]) {
 	dir := t.TempDir()
-	file = filepath.Join(dir, "guide.md")
 	for name, text := range map[string]string{"guide.md": "Be {style}.",
 		"dot.png": "\x89PNG\r\n\x1a\n", "beep.wav": "RIFF"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -37,14 +35,9 @@ func offering(t *testing.T) (c func(*Config), set *atomic.Pointer[content.Set], 
 			Messages: []content.Message{{Text: "x"}}}},
 		[]content.Resource{{URI: "docs://strict", Text: "Rules"}, {URI: "docs://guide",
 			Name: "guide", File: "guide.md"}, {URI: "docs://dot", File: "dot.png"},
-			{URI: "echo://{a}", Tool: "echo"}, {URI: "fail://x", Tool: "fail"},
-			{URI: "once://x", Tool: "once"}, {URI: "slow://x", Tool: "slow"},
-			{URI: "gone://x", Tool: "gone"}},
+			{URI: "echo://{a}", Text: "{a}"}},
 		func(name string) string { return filepath.Join(dir, name) }))
-	return func(c *Config) {
-		c.Content = set.Load
-		c.Watch = 5 * time.Millisecond
-	}, set, file
+	return func(c *Config) { c.Content = set.Load }, set
 }
 
 // asText returns what a client got as one text.
@@ -54,7 +47,7 @@ func asText(v any) string {
 }
 
 func TestPrompts_AreListedFilledAndCompleted(t *testing.T) {
-	change, _, _ := offering(t)
+	change, _ := offering(t)
 	l := newLab(t, change)
 	s := l.connect(l.url+Path, nil)
 	list, err := s.ListPrompts(t.Context(), nil)
@@ -95,7 +88,7 @@ func TestPrompts_AreListedFilledAndCompleted(t *testing.T) {
 
 // A client that can ask its user is asked for arguments that are missing.
 func TestPrompts_AskForMissingArguments(t *testing.T) {
-	change, _, _ := offering(t)
+	change, _ := offering(t)
 	l := newLab(t, change)
 	s := l.connect(l.url+Path, &mcp.ClientOptions{ElicitationHandler: func(context.Context,
 		*mcp.ElicitRequest) (*mcp.ElicitResult, error) {
@@ -124,7 +117,7 @@ func TestPrompts_AskForMissingArguments(t *testing.T) {
 }
 
 func TestResources_AreListedAndRead(t *testing.T) {
-	change, _, _ := offering(t)
+	change, _ := offering(t)
 	l := newLab(t, change)
 	s := l.connect(l.url+Path, nil)
 	list, err := s.ListResources(t.Context(), nil)
@@ -135,8 +128,7 @@ func TestResources_AreListedAndRead(t *testing.T) {
 	for _, r := range list.Resources {
 		uris = append(uris, r.URI)
 	}
-	if want := strings.Fields("docs://strict docs://guide docs://dot fail://x once://x slow://x " +
-		"gone://x"); !slices.Equal(uris, want) {
+	if want := strings.Fields("docs://strict docs://guide docs://dot"); !slices.Equal(uris, want) {
 		t.Errorf("listed %v, want %v", uris, want)
 	}
 	if all, err := s.ListResourceTemplates(t.Context(), nil); err != nil ||
@@ -144,11 +136,10 @@ func TestResources_AreListedAndRead(t *testing.T) {
 		t.Errorf("%s %v", asText(all), err)
 	}
 	for uri, want := range map[string]string{
-		"docs://guide": `[{"uri":"docs://guide","mimeType":"text/markdown","text":"Be {style}."}]`,
-		"docs://dot":   `[{"uri":"docs://dot","mimeType":"image/png","blob":"iVBORw0KGgo="}]`,
-		"echo://1": `[{"uri":"echo://1","mimeType":"application/json",` +
-			`"text":"{\"a\":\"1\"}"}]`,
-		"fail://x": "", "once://x": "", "gone://x": "", "docs://nothing": "",
+		"docs://guide":   `[{"uri":"docs://guide","mimeType":"text/markdown","text":"Be {style}."}]`,
+		"docs://dot":     `[{"uri":"docs://dot","mimeType":"image/png","blob":"iVBORw0KGgo="}]`,
+		"echo://1":       `[{"uri":"echo://1","mimeType":"text/plain","text":"1"}]`,
+		"docs://nothing": "",
 	} {
 		got, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
 		if err == nil && asText(got.Contents) != want || (err != nil) != (want == "") {
@@ -163,32 +154,13 @@ func TestResources_AreListedAndRead(t *testing.T) {
 	}
 }
 
-// A resource whose tool takes long is an error that says how to get the result.
-func TestResource_OfASlowToolIsPending(t *testing.T) {
-	change, _, _ := offering(t)
-	l := newLab(t, func(c *Config) {
-		change(c)
-		c.Wait = c.Direct
-	})
-	s := l.connect(l.url+Path, nil)
-	_, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "slow://x"})
-	if err == nil || !strings.Contains(err.Error(), `the call of slow is pending; the tool `+
-		`get_result returns its result with {"call_id"`) {
-		t.Errorf("got %v", err)
-	}
-}
-
-// Clients of both kinds of revisions hear that a resource, and the lists, have changed.
+// Clients of both kinds of revisions can subscribe, and hear that the lists have changed.
 func TestSubscription_HearsOfChanges(t *testing.T) {
-	change, set, file := offering(t)
+	change, set := offering(t)
 	l := newLab(t, change)
 	for _, version := range []string{"2025-11-25", ""} {
-		updated, lists := make(chan string, 100), make(chan string, 100)
+		lists := make(chan string, 100)
 		c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
-			ResourceUpdatedHandler: func(_ context.Context,
-				r *mcp.ResourceUpdatedNotificationRequest) {
-				updated <- r.Params.URI
-			},
 			PromptListChangedHandler: func(context.Context, *mcp.PromptListChangedRequest) {
 				lists <- "prompts"
 			}})
@@ -200,25 +172,9 @@ func TestSubscription_HearsOfChanges(t *testing.T) {
 		if err := s.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "docs://guide"}); err != nil {
 			t.Fatal(err)
 		}
-		err = s.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "echo://1"})
+		err = s.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "docs://nothing"})
 		if version != "" && err == nil {
-			t.Error("a resource of a tool was subscribed to")
-		}
-		for n := 0; ; n++ { // until the subscription is in effect
-			text := strings.Repeat("x", n%7)
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			var uri string
-			select {
-			case uri = <-updated:
-			case <-time.After(20 * time.Millisecond):
-				continue
-			}
-			if uri != "docs://guide" {
-				t.Errorf("%s: %s was updated", version, uri)
-			}
-			break
+			t.Error("a resource that is not there was subscribed to")
 		}
 		l.gateway.ContentChanged()
 		if got := <-lists; got != "prompts" {

@@ -45,8 +45,6 @@ type Config struct {
 	// Content returns the prompts and resources to offer, which may change over time; nil offers
 	// none.
 	Content func() *content.Set
-	// Watch is how often resources are looked at that clients have subscribed to; default 2s.
-	Watch time.Duration
 	// Caller returns who sent a request; required.
 	Caller func(*http.Request) api.Caller
 	// Roles returns the roles of the sender of a request; nil for none. Whoever may use
@@ -82,7 +80,6 @@ type Gateway struct {
 	// http are the requests in progress; mcp and operator the endpoints that serve them.
 	requests      requests
 	mcp, operator *endpoint
-	watches       watches
 	// withHeaders are the tools whose calls have headers for arguments; headers guards it.
 	headers     sync.Mutex
 	withHeaders []string
@@ -100,7 +97,6 @@ func New(c Config) (*Gateway, error) {
 	c.Direct = cmp.Or(c.Direct, DefaultDirect)
 	c.Wait = max(cmp.Or(c.Wait, DefaultWait), c.Direct)
 	c.MaxListed = cmp.Or(c.MaxListed, DefaultMaxListed)
-	c.Watch = cmp.Or(c.Watch, defaultWatch)
 	c.Version = cmp.Or(c.Version, "dev")
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

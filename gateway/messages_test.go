@@ -232,3 +232,34 @@ func TestHeaders_OfArgumentsAreComparedWithThem(t *testing.T) {
 		t.Error("an object became a header")
 	}
 }
+
+// A client that accepts no stream of events has the response as JSON, and arguments that are null
+// or an empty list count as none.
+func TestMessages_AreServedAsJSONToClientsWithoutStreams(t *testing.T) {
+	l := newLab(t, nil)
+	for _, accept := range []string{"application/json", "application/json;q=0.9", ""} {
+		session := l.begin(l.url, "Accept", accept)
+		for _, arguments := range []string{"{}", "null", "[]"} {
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":`+
+				`"echo","arguments":%s}}`, arguments)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, l.url+Path,
+				strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {accept},
+				sessionHeader: {session}}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got reply
+			err = json.NewDecoder(res.Body).Decode(&got)
+			_ = res.Body.Close()
+			if err != nil || res.Header.Get("Content-Type") != "application/json" ||
+				got.Error != nil || strings.Contains(string(got.Result), "isError") {
+				t.Errorf("%q, arguments %s: %d %v %+v", accept, arguments, res.StatusCode, err, got)
+			}
+		}
+	}
+}

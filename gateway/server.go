@@ -42,10 +42,8 @@ func (g *Gateway) newServer(session string) *mcp.Server {
 		Logger: wire.Quiet(g.config.Logger), Capabilities: caps, GetSessionID: constant(session)}
 	if g.config.Content != nil {
 		options.CompletionHandler = g.complete
-		options.SubscribeHandler = func(_ context.Context, req *mcp.SubscribeRequest) error {
-			g.subscribed(req.Params.URI)
-			return nil
-		}
+		// The SDK offers subscriptions if there are handlers, and keeps them itself.
+		options.SubscribeHandler = func(context.Context, *mcp.SubscribeRequest) error { return nil }
 		options.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error {
 			return nil
 		}

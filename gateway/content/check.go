@@ -88,11 +88,11 @@ func (c *checker) arguments(at string, arguments []Argument) {
 func (c *checker) resource(at string, r *Resource) {
 	c.once(at+".uri", r.URI)
 	t := c.address(at+".uri", r.URI)
-	switch set := count(r.Text, r.File, r.Dir, r.Tool); {
+	switch set := count(r.Text, r.File); {
 	case set != 1:
-		c.Add(at, "set exactly one of text, file, dir and tool", "%d of them are set", set)
-	case t != nil && r.Text == "" && r.Tool == "":
-		c.Add(at+".uri", "use text or tool, or remove the variables",
+		c.Add(at, "set exactly one of text and file", "%d of them are set", set)
+	case t != nil && r.Text == "":
+		c.Add(at+".uri", "use text, or remove the variables",
 			"a file does not depend on the variables of the address")
 	}
 	if err := c.readable(r); err != nil {
@@ -125,23 +125,16 @@ func (c *checker) variables(at string, r *Resource, t *template) {
 	}
 }
 
-// readable returns why the file or folder of a resource cannot be read.
+// readable returns why the file of a resource cannot be read.
 func (c *checker) readable(r *Resource) error {
-	switch {
-	case r.File != "":
-		info, err := os.Stat(c.set.beside(r.File))
-		if err == nil && !info.Mode().IsRegular() {
-			err = fmt.Errorf("%s is not a file", r.File)
-		}
-		return err
-	case r.Dir != "":
-		info, err := os.Stat(c.set.beside(r.Dir))
-		if err == nil && !info.IsDir() {
-			err = fmt.Errorf("%s is not a folder", r.Dir)
-		}
-		return err
+	if r.File == "" {
+		return nil
 	}
-	return nil
+	info, err := os.Stat(c.set.beside(r.File))
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a file", r.File)
+	}
+	return err
 }
 
 // count returns how many texts are not empty.

@@ -1,5 +1,4 @@
-// Package content has the prompts and resources that gateway.yaml declares: texts and files, and
-// resources that a tool of the catalog returns.
+// Package content has the prompts and resources that gateway.yaml declares: texts and files.
 package content
 
 import (
@@ -59,8 +58,8 @@ type Message struct {
 	Resource string `yaml:"resource"`
 }
 
-// Resource is a resource, a folder of resources, or a template of resources, as gateway.yaml has
-// it. Exactly one of Text, File, Dir and Tool is set.
+// Resource is a resource, or a template of resources, as gateway.yaml has it. Exactly one of Text
+// and File is set.
 type Resource struct {
 	// URI is the address. {NAME} makes it a template.
 	URI         string `yaml:"uri" rule:"required"`
@@ -71,10 +70,7 @@ type Resource struct {
 	// Text is the content. The variables of a template are replaced in it.
 	Text string `yaml:"text"`
 	File string `yaml:"file"`
-	// Dir is a folder. The addresses of its files are URI and their path below it.
-	Dir string `yaml:"dir"`
-	// Tool is a tool with the effect read. The variables are its arguments.
-	Tool      string              `yaml:"tool"`
+	// Arguments describe the variables of the address.
 	Arguments []Argument          `yaml:"arguments" rule:"short=name"`
 	Servers   []string            `yaml:"servers"`
 	Claims    map[string][]string `yaml:"claims"`
@@ -136,14 +132,6 @@ func (s *Set) For(server string, claims map[string]any) *View {
 		}
 	}
 	return v
-}
-
-// Stamp is View.Stamp for whomever.
-func (s *Set) Stamp(uri string) (string, error) {
-	if s == nil {
-		return "", ErrNotFound
-	}
-	return (&View{resources: s.resources, beside: s.beside}).Stamp(uri)
 }
 
 // View is what one caller gets.

@@ -12,9 +12,9 @@ import (
 )
 
 // folder writes files, by name, and returns how a set finds them.
-func folder(t *testing.T, files map[string]string) (dir string, beside func(string) string) {
+func folder(t *testing.T, files map[string]string) (beside func(string) string) {
 	t.Helper()
-	dir = t.TempDir()
+	dir := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -24,40 +24,28 @@ func folder(t *testing.T, files map[string]string) (dir string, beside func(stri
 			t.Fatal(err)
 		}
 	}
-	return dir, func(name string) string { return filepath.Join(dir, name) }
+	return func(name string) string { return filepath.Join(dir, name) }
 }
 
 const png = "\x89PNG\r\n\x1a\n"
 
-func TestRead_ReturnsTextsFilesFoldersAndTools(t *testing.T) {
-	dir, beside := folder(t, map[string]string{"a.txt": "A", "p.png": png, "docs/a b.md": "# B",
-		"docs/sub/c": "plain", "docs/.hidden": "x", "large.txt": strings.Repeat("x", maxFile+1)})
-	if err := os.Symlink(filepath.Join(dir, "a.txt"), filepath.Join(dir, "docs/link")); err != nil {
-		t.Fatal(err)
-	}
+func TestRead_ReturnsTextsAndFiles(t *testing.T) {
+	beside := folder(t, map[string]string{"a.txt": "A", "p.png": png, "b.md": "# B",
+		"large.txt": strings.Repeat("x", maxFile+1)})
 	v := New(nil, []Resource{{URI: "t://text", Text: "hello {id}"},
 		{URI: "t://file", File: "a.txt"}, {URI: "t://image", File: "p.png"},
-		{URI: "t://large", File: "large.txt"}, {URI: "docs://", Dir: "docs"},
+		{URI: "t://large", File: "large.txt"}, {URI: "t://b", File: "b.md"},
 		{URI: "t://gone", File: "gone"},
-		{URI: "t://o/{id}/x/{n}", Text: `{"id":"{id}","n":{n},"o":{o}}`},
-		{URI: "t://u/{user}", Tool: "get_user", MIMEType: "text/csv"}}, beside).For("default", nil)
+		{URI: "t://o/{id}/x/{n}", Text: `{"id":"{id}","n":{n},"o":{o}}`}}, beside).For("default", nil)
 	for _, tt := range []struct{ uri, mime, want string }{
 		{"t://text", "text/plain", "hello {id}"},
 		{"t://file", "text/plain", "A"},
 		{"t://image", "image/png", "binary"},
 		{"t://large", "", "error"},
 		{"t://gone", "", "not found"},
-		{"docs://a%20b.md", "text/markdown", "# B"},
-		{"docs://sub/c", "text/plain", "plain"},
-		{"docs://sub", "", "not found"},
-		{"docs://.hidden", "", "not found"},
-		{"docs://link", "", "not found"},
-		{"docs://../a.txt", "", "not found"},
-		{"docs://%2e%2e/a.txt", "", "not found"},
-		{"docs:///a.txt", "", "not found"},
+		{"t://b", "text/markdown", "# B"},
 		{"t://o/a%2Fb/x/3", "text/plain", `{"id":"a/b","n":3,"o":{o}}`},
 		{"t://o/a/b/x/3", "", "not found"},
-		{"t://u/ada", "text/csv", "get_user ada"},
 		{"t://nothing", "", "not found"},
 	} {
 		c, err := v.Read(tt.uri)
@@ -67,8 +55,6 @@ func TestRead_ReturnsTextsFilesFoldersAndTools(t *testing.T) {
 			got = "not found"
 		case err != nil:
 			got = "error"
-		case c.Tool != "":
-			got = c.Tool + " " + c.Arguments["user"]
 		case !c.Text:
 			got = "binary"
 		}
@@ -80,11 +66,10 @@ func TestRead_ReturnsTextsFilesFoldersAndTools(t *testing.T) {
 	for _, l := range v.Resources() {
 		listed = append(listed, l.URI)
 	}
-	if want := []string{"t://text", "t://file", "t://image", "t://large", "docs://a%20b.md",
-		"docs://sub/c", "t://gone"}; !slices.Equal(listed, want) {
+	if want := []string{"t://text", "t://file", "t://image", "t://large", "t://b", "t://gone"}; !slices.Equal(listed, want) {
 		t.Errorf("listed %v, want %v", listed, want)
 	}
-	if n := len(v.Templates()); n != 2 {
+	if n := len(v.Templates()); n != 1 {
 		t.Errorf("%d templates", n)
 	}
 }
@@ -151,41 +136,8 @@ func TestComplete_ReturnsValuesThatBeginAlike(t *testing.T) {
 	}
 }
 
-func TestStamp_ChangesWithTheContent(t *testing.T) {
-	_, beside := folder(t, map[string]string{"a.txt": "A", "docs/b": "B"})
-	stamp := func(text, uri string) string {
-		t.Helper()
-		s, err := New(nil, []Resource{{URI: "t://text", Text: text}, {URI: "t://file",
-			File: "a.txt"}, {URI: "docs://", Dir: "docs"}, {URI: "t://tool",
-			Tool: "x"}}, beside).Stamp(uri)
-		if err != nil {
-			return err.Error()
-		}
-		return s
-	}
-	first := stamp("a", "t://text")
-	if first == stamp("b", "t://text") || first != stamp("a", "t://text") {
-		t.Error("the stamp of a text does not follow it")
-	}
-	for uri, file := range map[string]string{"t://file": "a.txt", "docs://b": "docs/b"} {
-		before := stamp("", uri)
-		if err := os.WriteFile(beside(file), []byte("longer"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if stamp("", uri) == before {
-			t.Errorf("%s: the stamp has not changed", uri)
-		}
-		if err := os.Remove(beside(file)); err != nil || stamp("", uri) != "missing" {
-			t.Errorf("%s: %v", uri, err)
-		}
-	}
-	if got := stamp("", "t://tool"); got != ErrNotFound.Error() {
-		t.Errorf("a tool has the stamp %s", got)
-	}
-}
-
 func TestCheck_ReportsEveryFault(t *testing.T) {
-	_, beside := folder(t, map[string]string{"a.txt": "A", "x.bin": "\x00\xff"})
+	beside := folder(t, map[string]string{"a.txt": "A", "x.bin": "\x00\xff"})
 	found := &strictyaml.Findings{}
 	text := Message{Text: "x"}
 	Check([]Prompt{{Name: "ok", Messages: []Message{text, {File: "a.txt"}}},
@@ -194,9 +146,9 @@ func TestCheck_ReportsEveryFault(t *testing.T) {
 			Messages: []Message{{}, {File: "gone"}, {File: "x.bin"}, {Text: "x", File: "a.txt"}}}},
 		[]Resource{{URI: "t://ok", Text: "x"}, {URI: "t://ok", Text: "x"},
 			{URI: "relative", Text: "x"}, {URI: "t://{a}/{a}", Text: "x"},
-			{URI: "t://{a-b}", Text: "x"}, {URI: "t://two", Text: "x", Tool: "y"},
+			{URI: "t://{a-b}", Text: "x"}, {URI: "t://two", Text: "x", File: "a.txt"},
 			{URI: "t://file/{a}", File: "a.txt"}, {URI: "t://gone", File: "gone"},
-			{URI: "t://dir", Dir: "a.txt"}, {URI: "t://nofile", File: "."},
+			{URI: "t://nofile", File: "."},
 			{URI: "t://arg/{a}", Text: "x", Arguments: []Argument{{Name: "b"}}}}, beside, found)
 	var got []string
 	for _, f := range found.All {
@@ -207,7 +159,7 @@ func TestCheck_ReportsEveryFault(t *testing.T) {
 		"$.prompts[2].messages[1].file", "$.prompts[2].messages[2].file",
 		"$.prompts[2].messages[3]", "$.resources[1].uri", "$.resources[2].uri",
 		"$.resources[3].uri", "$.resources[4].uri", "$.resources[5]", "$.resources[6].uri",
-		"$.resources[7]", "$.resources[8]", "$.resources[9]", "$.resources[10].arguments[0].name"}
+		"$.resources[7]", "$.resources[8]", "$.resources[9].arguments[0].name"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

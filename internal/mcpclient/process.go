@@ -152,7 +152,7 @@ func (p *serverProcess) read() (jsonrpc.Message, error) {
 		if err != nil {
 			return nil, p.readError(err)
 		}
-		line = p.hidden(withoutDeepTools(line))
+		line = p.hidden(withoutDeepTools(bytes.TrimPrefix(line, byteOrderMark)))
 		message, err := jsonrpc.DecodeMessage(line)
 		switch {
 		case err == nil:
@@ -177,7 +177,7 @@ func checkedResult(message jsonrpc.Message, line []byte) jsonrpc.Message {
 		if fault := resultFault(line); fault != nil && r.Error == nil {
 			r.Result, r.Error = nil, fault
 		}
-		r.Result = forwardResult(r.Result)
+		r.ID, r.Result = numberID(r.ID), forwardResult(r.Result)
 	}
 	return message
 }

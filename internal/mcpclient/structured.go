@@ -19,7 +19,8 @@ const textPrefix = "switchyard/json:"
 const structuredContent = "structuredContent"
 
 // forwardedFields are parts of the names of members that forwardResult changes.
-var forwardedFields = [][]byte{[]byte(structuredContent), []byte(`"task`)}
+var forwardedFields = [][]byte{[]byte(structuredContent), []byte(`"task`), []byte(`"content"`),
+	[]byte(`"capabilities"`), []byte(`"tools"`)}
 
 // forwards reports whether forwardResult may change a message.
 func forwards(message []byte) bool {
@@ -29,21 +30,22 @@ func forwards(message []byte) bool {
 }
 
 // forwardResult returns a result in a form that passes through the SDK without loss: structured
-// content is encoded as text, and so is what the SDK does not know about tasks.
+// content is encoded as text, and so is what the SDK does not know about tasks. What the SDK cannot
+// read is normalized.
 func forwardResult(result json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if !forwards(result) || json.Unmarshal(result, &members) != nil {
 		return result
 	}
-	structured := members[structuredContent]
-	if structured != nil {
+	changed := normalizeResult(members)
+	if structured := members[structuredContent]; structured != nil {
 		text, err := jsonvalue.Encode(textPrefix + string(structured))
 		if err != nil {
 			return result
 		}
-		members[structuredContent] = text
+		members[structuredContent], changed = text, true
 	}
-	if !forwardTask(result, members) && structured == nil {
+	if !forwardTask(result, members) && !changed {
 		return result
 	}
 	if again, err := jsonvalue.Encode(members); err == nil {

@@ -3,43 +3,104 @@ module github.com/switchyard/switchyard
 go 1.26.0
 
 require (
+	// The expressions of policies: the reference implementation (formerly github.com/google/cel-go);
+	// typed, always terminates, errors have positions; adds 10 s to a build with an empty cache.
 	cel.dev/cel-go v0.33.2
+	// The live view of a run on a terminal: redraws only what changed, restores the terminal after a
+	// panic or a signal.
 	charm.land/bubbletea/v2 v2.0.9
+	// Colours, if the terminal supports them: bubbletea's companion.
 	charm.land/lipgloss/v2 v2.0.6
+	// Anthropic's messages: Anthropic's own SDK, generated from its API description.
 	github.com/anthropics/anthropic-sdk-go v1.84.0
+	// The width of text with colours and wide characters: bubbletea measures with it, so lines are
+	// cut at the same column.
 	github.com/charmbracelet/x/ansi v0.11.8
+	// Whether an output is a terminal, and its width: comes with bubbletea.
 	github.com/charmbracelet/x/term v0.2.2
+	// Switches off the echo of keys during the live view: comes with bubbletea.
 	github.com/charmbracelet/x/termios v0.1.1
+	// Checks of signed tokens in the gateway: issuer, expiry and algorithms as OpenID Connect
+	// requires; widely used, with one dependency.
 	github.com/coreos/go-oidc/v3 v3.21.0
+	// Notifications of the file system when toolspecs and lanes.yaml change: the common choice;
+	// polling finds what it misses.
 	github.com/fsnotify/fsnotify v1.10.1
+	// Keys of issuers and signatures of tokens: comes with go-oidc, whose own set of keys never
+	// forgets a withdrawn key and asks the issuer for each forged token.
 	github.com/go-jose/go-jose/v4 v4.1.9
+	// A JSON Schema from the Go types of a function tool: supports the tags of encoding/json; the
+	// MCP SDK uses it too.
 	github.com/google/jsonschema-go v0.4.3
+	// The stream of records in PostgreSQL: maintained, with a reading of PG* variables and
+	// connection strings as libpq; `lib/pq` recommends it; through database/sql a batch would take a
+	// round trip for each row.
 	github.com/jackc/pgx/v5 v5.10.0
+	// Extraction of a part of a REST tool's response: maintained by the JMESPath community, the
+	// newer of two in Go; Switchyard recovers from its panics on unusual expressions.
 	github.com/jmespath-community/go-jmespath v1.1.1
+	// Zstd compression of payloads: the standard library has no zstd; pure Go, no dependencies.
 	github.com/klauspost/compress v1.20.3
+	// An HTTP server with every status, redirect, encoding and delay, in tests: runs inside the
+	// test; the API of httpbin.org.
 	github.com/mccutchen/go-httpbin/v2 v2.26.0
+	// Payloads in S3 buckets: supports profiles, web identity and IAM roles; adds 3 MB to a program,
+	// AWS's own SDK 6 MB; Temporal's S3 driver is experimental and requires AWS's SDK and its own
+	// key scheme.
 	github.com/minio/minio-go/v7 v7.4.1
+	// Client of MCP servers, server of the gateway; its conformance server has the tools that the
+	// suite calls: the official SDK; client and server pass the conformance suite.
 	github.com/modelcontextprotocol/go-sdk v1.8.0
+	// OpenAI-compatible chat completions: OpenAI's own SDK, generated from its API description.
 	github.com/openai/openai-go/v3 v3.95.0
+	// Registries in TOML: reports line and column of unknown keys; no dependencies.
 	github.com/pelletier/go-toml/v2 v2.4.3
+	// Metrics on /metrics: the format's reference implementation.
 	github.com/prometheus/client_golang v1.25.0
+	// An S3 server in tests: runs inside the test and checks signatures independently of our code.
 	github.com/rclone/gofakes3 v0.0.12
+	// Testscript: tests of the command line as script files: the Go command's own tests use it.
 	github.com/rogpeppe/go-internal v1.16.0
+	// Validation of arguments and outputs against JSON Schema: passes every required test of drafts
+	// 2020-12 and 07; reports every fault with its path.
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
+	// Starter's commands, help and completion: the Temporal CLI uses it: names, help and flags
+	// behave alike.
 	github.com/spf13/cobra v1.10.2
+	// Flags of starter and devserver: part of cobra; long and short forms as in the Temporal CLI.
 	github.com/spf13/pflag v1.0.10
+	// Counting tokens: vocabularies are compiled in; no download at run time.
 	github.com/tiktoken-go/tokenizer v0.10.0
+	// The wire format of traces: OpenTelemetry's own, without gRPC; its SDK creates spans of running
+	// code, while ours are derived from histories and have ids made from those of runs and calls.
 	go.opentelemetry.io/proto/slim/otlp v1.11.1
+	// Types of histories and of server responses: comes with the SDK; `audit` reads histories with
+	// it.
 	go.temporal.io/api v1.63.5
+	// Workflows, activities, client, worker: Switchyard is built on it.
 	go.temporal.io/sdk v1.50.0
+	// Profiles, TLS and API keys from files and TEMPORAL_* variables: compatible with the
+	// configuration of the Temporal CLI.
 	go.temporal.io/sdk/contrib/envconfig v1.0.2
+	// Tokens of MCP servers that require a login, and their refresh; the login to the console: the
+	// MCP SDK's logins are built on it.
 	golang.org/x/oauth2 v0.37.0
+	// Process groups, memory limits and file locks: the syscall package of the standard library is
+	// frozen and lacks them.
 	golang.org/x/sys v0.49.0
+	// Unicode forms, for finding where a value of an argument came from: the Go project's tables.
 	golang.org/x/text v0.42.0
+	// The rate of requests of a principal: the Go project's token bucket.
 	golang.org/x/time v0.15.0
+	// Status codes that distinguish an unreachable server from a denied request; reports that are
+	// repeated during an outage: the SDK's own transport.
 	google.golang.org/grpc v1.83.2
+	// Timestamps in histories, options of activities, answers to updates: comes with the API.
 	google.golang.org/protobuf v1.36.12
+	// YAML into nodes with line and column: strict decoding needs positions; rejects alias bombs and
+	// deep nesting within milliseconds.
 	gopkg.in/yaml.v3 v3.0.1
+	// Property tests: shrinks failing cases automatically; no dependencies.
 	pgregory.net/rapid v1.3.0
 )
 
@@ -59,6 +120,9 @@ require (
 	github.com/coder/websocket v1.8.15 // indirect
 	github.com/dlclark/regexp2/v2 v2.5.1 // indirect
 	github.com/dustin/go-humanize v1.0.1 // indirect
+	// The shipped tool calculator: arithmetic with a bounded cost and typed errors with positions; CEL
+	// has neither a power operator nor arithmetic over integers and fractions.
+	github.com/expr-lang/expr v1.17.8
 	github.com/facebookgo/clock v0.0.0-20150410010913-600d898af40a // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect

@@ -3,15 +3,29 @@ module github.com/switchyard/switchyard/devserver
 go 1.26.8
 
 require (
+	// Ids for the server's cluster: comes with the server.
 	github.com/google/uuid v1.6.0
+	// The handler of the Web UI, behind a check of the Host header: the Web UI is built on it, and
+	// does not export its handler.
 	github.com/labstack/echo/v4 v4.15.4
+	// Flags of starter and devserver: part of cobra; long and short forms as in the Temporal CLI.
 	github.com/spf13/pflag v1.0.10
+	// Temporal's Web UI: the real UI; its pages are compiled in.
 	github.com/temporalio/ui-server/v2 v2.54.1
+	// Types of histories and of server responses: comes with the SDK; `audit` reads histories with
+	// it.
 	go.temporal.io/api v1.63.5
+	// The Temporal server: the real server, not an imitation.
 	go.temporal.io/server v1.32.1
+	// The server's log level and format: the server logs with it.
 	go.uber.org/zap v1.27.1
+	// Process groups, memory limits and file locks: the syscall package of the standard library is
+	// frozen and lacks them.
 	golang.org/x/sys v0.47.0
+	// Status codes that distinguish an unreachable server from a denied request; reports that are
+	// repeated during an outage: the SDK's own transport.
 	google.golang.org/grpc v1.83.2
+	// Timestamps in histories, options of activities, answers to updates: comes with the API.
 	google.golang.org/protobuf v1.36.11
 )
 

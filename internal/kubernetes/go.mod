@@ -3,9 +3,14 @@ module github.com/switchyard/switchyard/internal/kubernetes
 go 1.26.0
 
 require (
+	// The types into which manifests are decoded strictly: Kubernetes' own; KEDA's and the Worker
+	// Controller's would add hundreds of modules, so their few fields are declared in the test.
 	k8s.io/api v0.35.4
+	// Builds the manifests as `kubectl apply --kustomize` does: kustomize's own library.
 	sigs.k8s.io/kustomize/api v0.21.2
+	// The file system that kustomize reads: comes with kustomize.
 	sigs.k8s.io/kustomize/kyaml v0.21.2
+	// Strict decoding of YAML by JSON tags: Kubernetes decodes with it.
 	sigs.k8s.io/yaml v1.6.0
 )
 

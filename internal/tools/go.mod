@@ -3,13 +3,22 @@ module github.com/switchyard/switchyard/internal/tools
 go 1.26.0
 
 tool (
+	// Network failures between workers and server in tests: a proxy for any client and server that
+	// can drop data without closing the connection.
 	github.com/Shopify/toxiproxy/v2/cmd/server
+	// Common misspellings in code and prose: no false positives on names.
 	github.com/client9/misspell/cmd/misspell
+	// Cyclomatic complexity under 10: counts complexity and nothing else.
 	github.com/fzipp/gocyclo/cmd/gocyclo
+	// Ineffectual assignments: takes a second.
 	github.com/gordonklaus/ineffassign
+	// Unchecked errors: go vet and staticcheck do not report them.
 	github.com/kisielk/errcheck
+	// Non-determinism in workflows: clocks, goroutines, map order: the SDK's own.
 	go.temporal.io/sdk/contrib/tools/workflowcheck
+	// Goimports: formatting and order of imports: the Go team's own.
 	golang.org/x/tools/cmd/goimports
+	// Staticcheck: bugs, dead code, style: the deepest checks, without configuration.
 	honnef.co/go/tools/cmd/staticcheck
 )
 

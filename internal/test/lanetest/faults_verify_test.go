@@ -298,21 +298,17 @@ func (v *comparison) journals(records []api.Record) {
 func (v *comparison) conversations() {
 	v.t.Helper()
 	for i := range talks {
-		talk := &faultRun{id: fmt.Sprint("talk-", i)}
-		var want []string
-		var got []string
-		if slices.ContainsFunc(v.runs, func(r *faultRun) bool { return r.id == talk.id }) {
-			got = v.prompts(talk)
-		}
+		id := fmt.Sprint("talk-", i)
+		var want, got []string
 		for _, run := range v.runs {
-			missing := !slices.Contains(got, run.prompt)
-			if run.id == talk.id && !(missing && v.neverBegan(run)) {
-				want = append(want, run.prompt)
+			if run.id != id || v.neverBegan(run) {
+				continue
 			}
+			want, got = append(want, run.prompt), v.prompts(run)
 		}
 		if !slices.Equal(got, want) {
 			v.accounts = append(v.accounts,
-				fmt.Sprintf("%s has the prompts %q, want %q", talk.id, got, want))
+				fmt.Sprintf("%s has the prompts %q, want %q", id, got, want))
 		}
 	}
 }

@@ -104,47 +104,26 @@ func malformed(id string, err error) error {
 // model step finish, and nothing new starts. by names who pauses it; reason may be empty. Errors
 // are those of Send, and a *ControlError of the type paused_already for a run that is paused.
 func (r *Run) Pause(ctx context.Context, by, reason string) error {
-	return r.pause(ctx, api.Pause{By: by, Reason: reason}, false)
+	return r.pause(ctx, api.Pause{By: by, Reason: reason})
 }
 
-// PauseOnServer has the server pause the run and the sub-agents below it. The run then needs no
-// worker, but accepts no answers until it is resumed. A server that cannot pause workflows is the
-// error server_refused.
-func (r *Run) PauseOnServer(ctx context.Context, by, reason string) error {
-	return r.pause(ctx, api.Pause{By: by, Reason: reason}, true)
-}
-
-func (r *Run) pause(ctx context.Context, p api.Pause, onServer bool) error {
+// pause pauses the run and its sub-agents.
+func (r *Run) pause(ctx context.Context, p api.Pause) error {
 	if e := people.CheckPause(p); e != nil {
 		return malformed(r.id, e)
 	}
-	if err := r.pauseOne(ctx, p, onServer); err != nil {
+	err := r.update(ctx, runstart.RandomHex(16), api.PauseUpdate, p, refusedControl)
+	if err != nil {
 		return err
 	}
 	// The run starts no further sub-agents now.
 	return r.eachChild(ctx, func(child *Run) error {
-		err := child.pause(ctx, p, onServer)
+		err := child.pause(ctx, p)
 		if refusedAs(err, api.PauseAlready) {
 			return nil
 		}
 		return err
 	})
-}
-
-// pauseOne pauses the run without its sub-agents.
-func (r *Run) pauseOne(ctx context.Context, p api.Pause, onServer bool) error {
-	if !onServer {
-		return r.update(ctx, runstart.RandomHex(16), api.PauseUpdate, p, refusedControl)
-	}
-	o, err := audit.Outline(ctx, r.client.temporal, r.id, r.runID)
-	if err != nil || o.PausedOnServer != nil {
-		return requestError(ctx, r.id, err)
-	}
-	_, err = r.client.temporal.WorkflowService().PauseWorkflowExecution(ctx,
-		&workflowservice.PauseWorkflowExecutionRequest{Namespace: r.client.namespace.Name,
-			WorkflowId: r.id, RunId: o.Parts[0].RunID, Identity: p.By, Reason: p.Reason,
-			RequestId: runstart.RandomHex(16)})
-	return r.ended(ctx, err)
 }
 
 // refusedAs reports whether a run refused an update for that reason.
@@ -172,7 +151,7 @@ func (r *Run) eachChild(ctx context.Context, f func(*Run) error) error {
 	return nil
 }
 
-// Resume ends every pause of the run and of the sub-agents below it. If nothing was paused, the
+// Resume ends the pause of the run and of the sub-agents below it. If nothing was paused, the
 // error is request_refused with a *ControlError of type api.NotPaused. The other errors are those
 // of Send.
 func (r *Run) Resume(ctx context.Context, by, reason string) error {
@@ -180,7 +159,7 @@ func (r *Run) Resume(ctx context.Context, by, reason string) error {
 	if e := people.CheckPause(p); e != nil {
 		return malformed(r.id, e)
 	}
-	resumed, err := r.resume(ctx, p, true)
+	resumed, err := r.resume(ctx, p)
 	if err != nil || resumed {
 		return err
 	}
@@ -188,33 +167,22 @@ func (r *Run) Resume(ctx context.Context, by, reason string) error {
 	return &RequestError{Type: RequestRefused, WorkflowID: r.id, Message: e.Message, err: e}
 }
 
-// resume ends the server-side pauses of the run and its sub-agents' runs, and if own is set also
-// the pauses of the runs themselves. It reports whether there was a pause.
-func (r *Run) resume(ctx context.Context, p api.Pause, own bool) (resumed bool, err error) {
+// resume resumes the run and its sub-agents, and reports whether one of them was paused.
+func (r *Run) resume(ctx context.Context, p api.Pause) (resumed bool, err error) {
 	o, err := audit.Outline(ctx, r.client.temporal, r.id, r.runID)
 	if err != nil {
 		return false, requestError(ctx, r.id, err)
 	}
-	if o.PausedOnServer != nil {
-		_, err = r.client.temporal.WorkflowService().UnpauseWorkflowExecution(ctx,
-			&workflowservice.UnpauseWorkflowExecutionRequest{Namespace: r.client.namespace.Name,
-				WorkflowId: r.id, RunId: o.Parts[0].RunID, Identity: p.By, Reason: p.Reason,
-				RequestId: runstart.RandomHex(16)})
-		if err != nil {
-			return false, r.ended(ctx, err)
-		}
-		resumed = true
-	}
-	if own && o.Paused != nil {
+	if o.Paused != nil {
 		switch err := r.update(ctx, runstart.RandomHex(16), api.ResumeUpdate, p, refusedControl); {
 		case err == nil:
 			resumed = true
 		case !refusedAs(err, api.NotPaused):
-			return resumed, err
+			return false, err
 		}
 	}
 	return resumed, r.eachChild(ctx, func(child *Run) error {
-		also, err := child.resume(ctx, p, own)
+		also, err := child.resume(ctx, p)
 		resumed = resumed || also
 		return err
 	})
@@ -231,9 +199,8 @@ func (r *Run) CloseInstance(ctx context.Context, c api.CloseInstance) error {
 
 // Cancel asks the run to stop: running calls are cancelled, nothing new starts, and completed
 // calls whose tools declare undo are undone. It does not wait; Result then returns a *RunError with
-// the status cancelled. It also ends pauses on the server, because a run paused there sees no
-// request. by names who cancels it; reason may be empty. To cancel again changes nothing. Errors
-// are those of Send.
+// the status cancelled. by names who cancels it; reason may be empty. To cancel again changes
+// nothing. Errors are those of Send.
 func (r *Run) Cancel(ctx context.Context, by, reason string) error {
 	p := api.Pause{By: by, Reason: reason}
 	if e := people.CheckPause(p); e != nil {
@@ -250,11 +217,7 @@ func (r *Run) Cancel(ctx context.Context, by, reason string) error {
 			Identity:          by, Reason: reason, RequestId: runstart.RandomHex(16),
 			FirstExecutionRunId: first,
 		})
-	if err != nil {
-		return r.ended(ctx, err)
-	}
-	_, err = r.resume(ctx, api.Pause{By: by, Reason: "the run is cancelled"}, false)
-	return err
+	return r.ended(ctx, err)
 }
 
 // Evaluate marks a run that has ended as solved or failed, in place of an earlier evaluation. Time

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"unicode"
 )
 
 // rootFiles are the files that the root of the repository may hold, folders aside.
@@ -26,7 +25,6 @@ var rootFiles = []string{
 	"architecture_test.go", "dependencies_test.go", "layout_test.go", "links_test.go",
 	"operations_test.go", "repository_test.go",
 	"requirements_test.go", "structure_test.go",
-	"vocabulary_test.go",
 }
 
 // receiver returns the name of a method's type; empty for a function.
@@ -314,29 +312,4 @@ var Spare = 1`),
 		want) {
 		t.Errorf("unused names are %q, want %q", got, want)
 	}
-}
-
-// words splits an identifier at its capitals and underscores, in lower case: "HTTPServer" is http
-// and server.
-func words(name string) (list []string) {
-	runes := []rune(name)
-	start := 0
-	cut := func(end int) {
-		if end > start {
-			list = append(list, strings.ToLower(string(runes[start:end])))
-		}
-		start = end
-	}
-	for i, r := range runes {
-		switch {
-		case r == '_':
-			cut(i)
-			start = i + 1
-		case i > 0 && unicode.IsUpper(r) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) &&
-			unicode.IsLower(runes[i+1])):
-			cut(i)
-		}
-	}
-	cut(len(runes))
-	return list
 }

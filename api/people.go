@@ -144,8 +144,6 @@ type Pause struct {
 	Reason string `json:"reason,omitempty"`
 	// Since is when the pause started; the run sets it.
 	Since time.Time `json:"since,omitzero"`
-	// OnServer is set by the audit if the server, and not the run, holds the run paused.
-	OnServer bool `json:"on_server,omitempty"`
 }
 
 // CloseInstance asks a run to close one of its instances. Running calls on it may end first, and

@@ -7,7 +7,6 @@ type (
 	startedAttributes         = historypb.WorkflowExecutionStartedEventAttributes
 	failedAttributes          = historypb.WorkflowExecutionFailedEventAttributes
 	terminatedAttributes      = historypb.WorkflowExecutionTerminatedEventAttributes
-	unpausedAttributes        = historypb.WorkflowExecutionUnpausedEventAttributes
 	signaledAttributes        = historypb.WorkflowExecutionSignaledEventAttributes
 	cancelRequestedAttributes = historypb.WorkflowExecutionCancelRequestedEventAttributes
 	updateAdmittedAttributes  = historypb.WorkflowExecutionUpdateAdmittedEventAttributes

@@ -37,34 +37,11 @@ func signalled(t *testing.T, name string, arg any) *historypb.HistoryEvent {
 	return e
 }
 
-func onServer() (paused, resumed *historypb.HistoryEvent) {
-	paused, resumed = event(
-		12,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_PAUSED,
-		nil,
-	), event(
-		13,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UNPAUSED,
-		nil,
-	)
-	paused.Attributes = &historypb.HistoryEvent_WorkflowExecutionPausedEventAttributes{
-		WorkflowExecutionPausedEventAttributes: &historypb.WorkflowExecutionPausedEventAttributes{
-			Identity: "bob",
-			Reason:   "a look",
-		}}
-	resumed.Attributes = &historypb.HistoryEvent_WorkflowExecutionUnpausedEventAttributes{
-		WorkflowExecutionUnpausedEventAttributes: &unpausedAttributes{
-			Identity: "bob",
-		}}
-	return paused, resumed
-}
-
-// Messages by update and by signal are events, each once. Pauses of the run and of the server are
-// independent: the run is paused until both are over, or until it has ended.
+// Messages by update and by signal are events, each once. A run is paused until it is resumed or
+// has ended.
 func TestControlEvents_ShowMessagesAndPauses(t *testing.T) {
 	start := started(t, api.AgentWorkflow, payloads(t, agent(api.Limits{})))
 	message, pause := api.Sent{Text: "x", By: "ada", ID: "one"}, api.Pause{By: "ada"}
-	paused, resumed := onServer()
 	for _, test := range []struct {
 		name     string
 		recorded []*historypb.HistoryEvent
@@ -76,11 +53,10 @@ func TestControlEvents_ShowMessagesAndPauses(t *testing.T) {
 			signalled(t, api.SendMessageSignal, api.Sent{}), signalled(t, api.SendMessageSignal,
 				api.Sent{Text: "y", By: "ada", ID: "two"})},
 			[]api.EventType{api.EventMessageSent, api.EventMessageSent}, history.RunRunning},
-		{"both pauses", []*historypb.HistoryEvent{accepted(t, "p", api.PauseUpdate, pause), paused,
+		{"a pause", []*historypb.HistoryEvent{accepted(t, "p", api.PauseUpdate, pause)},
+			[]api.EventType{api.EventRunPaused}, history.RunPaused},
+		{"a pause that is over", []*historypb.HistoryEvent{accepted(t, "p", api.PauseUpdate, pause),
 			accepted(t, "r", api.ResumeUpdate, pause)},
-			[]api.EventType{api.EventRunPaused, api.EventRunPaused, api.EventRunResumed},
-			history.RunPaused},
-		{"a pause that is over", []*historypb.HistoryEvent{paused, resumed},
 			[]api.EventType{api.EventRunPaused, api.EventRunResumed}, history.RunRunning},
 		{"a paused run that ends", []*historypb.HistoryEvent{accepted(t, "p", api.PauseUpdate,
 			pause), runFailed(application("x", "y", nil))},
@@ -94,14 +70,13 @@ func TestControlEvents_ShowMessagesAndPauses(t *testing.T) {
 		}
 		s := d.Summary()
 		if !slices.Equal(types, test.events) || s.Status != test.status ||
-			(s.Paused != nil || s.PausedOnServer != nil) != (test.status == history.RunPaused) {
+			(s.Paused != nil) != (test.status == history.RunPaused) {
 			t.Errorf(
-				"%s: %v; the run is %s, paused %v, on the server %v",
+				"%s: %v; the run is %s, paused %v",
 				test.name,
 				types,
 				s.Status,
 				s.Paused,
-				s.PausedOnServer,
 			)
 		}
 	}

@@ -40,9 +40,6 @@ func Outline(
 			},
 		},
 	}
-	if s.Status == history.RunPaused {
-		s.PausedOnServer = &api.Pause{OnServer: true}
-	}
 	if memo := info.GetMemo().GetFields()[api.PausedMemo]; memo != nil {
 		var p api.Pause
 		if pb.DataConverter.FromPayload(memo, &p) != nil || p.By != "" {

@@ -115,7 +115,6 @@ func TestTuning(t *testing.T) {
 			2), 1},
 		{"worker commands", dynamicconfig.WorkerCommandsEnabled.Get(ours)("ns"), true},
 		{"pushed cancel", dynamicconfig.EnableCancelActivityWorkerCommand.Get(ours)("ns"), true},
-		{"pause", dynamicconfig.WorkflowPauseEnabled.Get(ours)("ns"), true},
 		{"polls", dynamicconfig.FrontendMaxConcurrentLongRunningRequestsPerInstance.Get(ours)("ns"),
 			50_000},
 		{"version check", dynamicconfig.EnableServerVersionCheck.Get(ours)(), false},

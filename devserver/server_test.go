@@ -119,12 +119,12 @@ func TestSearchAttributesWork(t *testing.T) {
 func TestTuningReachesTheServer(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name      string
-		flags     []string
-		wantPause bool
+		name         string
+		flags        []string
+		wantCommands bool
 	}{
 		{"ours", nil, true},
-		{"override", []string{"--dynamic-config-value", "frontend.workflowpauseenabled=false"},
+		{"override", []string{"--dynamic-config-value", "frontend.workercommandsenabled=false"},
 			false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -136,8 +136,8 @@ func TestTuningReachesTheServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			can := response.GetNamespaceInfo().GetCapabilities()
-			if can.GetWorkflowPause() != test.wantPause || !can.GetWorkerCommands() {
-				t.Errorf("capabilities %v, want pause %t and worker commands", can, test.wantPause)
+			if can.GetWorkerCommands() != test.wantCommands {
+				t.Errorf("capabilities %v, want worker commands %t", can, test.wantCommands)
 			}
 			got := response.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
 			if got != retention {

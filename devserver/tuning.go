@@ -50,8 +50,6 @@ func tunedValues() []tunedValue {
 		{name: "frontend.WorkerCommandsEnabled", value: true, why: cancels},
 		{name: "system.enableCancelActivityWorkerCommand", value: true,
 			why: "The second half of pushed cancellation."},
-		{name: "frontend.WorkflowPauseEnabled", value: true,
-			why: "Off by default. A pause then has no identity and no reason in the history."},
 		{name: "frontend.persistenceMaxQPS", value: 10_000, why: rates},
 		{name: "history.persistenceMaxQPS", value: 45_000},
 		{name: "matching.persistenceMaxQPS", value: 10_000},

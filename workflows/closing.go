@@ -9,7 +9,6 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/instancerules"
 	"github.com/switchyard/switchyard/internal/value/display"
-	"github.com/switchyard/switchyard/workflows/fork"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
@@ -184,21 +183,4 @@ func (s *instances) missing(name string) *api.ControlError {
 	return &api.ControlError{Type: api.NoInstance, Message: fmt.Sprintf(
 		"the run has no open instance %s; it has %s", display.Shorten(name, api.MaxAttribute),
 		s.openNames())}
-}
-
-// observed returns the instances of the run for the observer of a replay. It changes nothing, so
-// that the replay makes the recorded decisions.
-func (s *instances) observed(ctx workflow.Context) []fork.Instance {
-	list := make([]fork.Instance, len(s.list))
-	for n, i := range s.list {
-		state := api.InstanceState{Instance: i.tool.Instance, Tool: i.tool.Name, Last: i.last,
-			Vanished: i.vanished, Lost: i.gone}
-		live := i.hostInstance != nil || i.member != nil
-		if i.hostInstance != nil && i.member == nil && i.hostInstance.IsReady() {
-			live = i.hostInstance.Get(ctx, &state.Last) != nil
-		}
-		list[n] = fork.Instance{Name: i.tool.InstanceName(), State: state,
-			Live: live || len(i.before) > 0}
-	}
-	return list
 }

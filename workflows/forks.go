@@ -160,3 +160,20 @@ func (f *forks) answer(m api.Message) { f.observer.Asked(f.run.turn, m) }
 func (f *forks) tell(outcomes []api.CallOutcome, messages []api.Message) {
 	f.observer.Told(outcomes, messages, f.run.labels())
 }
+
+// observed returns the instances of the run for the observer of a replay. It changes nothing, so
+// that the replay makes the recorded decisions.
+func (s *instances) observed(ctx workflow.Context) []fork.Instance {
+	list := make([]fork.Instance, len(s.list))
+	for n, i := range s.list {
+		state := api.InstanceState{Instance: i.tool.Instance, Tool: i.tool.Name, Last: i.last,
+			Vanished: i.vanished, Lost: i.gone}
+		live := i.hostInstance != nil || i.member != nil
+		if i.hostInstance != nil && i.member == nil && i.hostInstance.IsReady() {
+			live = i.hostInstance.Get(ctx, &state.Last) != nil
+		}
+		list[n] = fork.Instance{Name: i.tool.InstanceName(), State: state,
+			Live: live || len(i.before) > 0}
+	}
+	return list
+}

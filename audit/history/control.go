@@ -48,7 +48,13 @@ func (c *control) pauseUpdate(e *historypb.HistoryEvent, input *updatepb.Input, 
 		return err
 	}
 	p.Since = pb.TimeOf(e.GetEventTime())
-	c.pause(e, &c.run.summary.Paused, p, begins)
+	event := api.Event{Type: api.EventRunResumed, Turn: c.run.turn, Pause: &p}
+	c.run.summary.Paused = nil
+	if begins {
+		event.Type, c.run.summary.Paused = api.EventRunPaused, &p
+	}
+	c.run.stand()
+	c.run.emit(e, event)
 	return nil
 }
 
@@ -75,33 +81,4 @@ func (c *control) messageSent(e *historypb.HistoryEvent, id string, s api.Sent) 
 	}
 	c.sent[id], s.ID = true, id
 	c.run.emit(e, api.Event{Type: api.EventMessageSent, Turn: c.run.turn, Sent: &s})
-}
-
-// pausedOnServer reads that the server pauses the run.
-func (c *control) pausedOnServer(e *historypb.HistoryEvent) error {
-	a := e.GetWorkflowExecutionPausedEventAttributes()
-	return c.pauseOnServer(e, a.GetIdentity(), a.GetReason(), true)
-}
-
-// resumedOnServer reads that the server resumes the run.
-func (c *control) resumedOnServer(e *historypb.HistoryEvent) error {
-	a := e.GetWorkflowExecutionUnpausedEventAttributes()
-	return c.pauseOnServer(e, a.GetIdentity(), a.GetReason(), false)
-}
-
-func (c *control) pauseOnServer(e *historypb.HistoryEvent, by, reason string, begins bool) error {
-	c.pause(e, &c.run.summary.PausedOnServer, api.Pause{By: by, Reason: reason,
-		Since: pb.TimeOf(e.GetEventTime()), OnServer: true}, begins)
-	return nil
-}
-
-// pause starts or ends a pause. current points to the pause while it lasts.
-func (c *control) pause(e *historypb.HistoryEvent, current **api.Pause, p api.Pause, begins bool) {
-	event := api.Event{Type: api.EventRunResumed, Turn: c.run.turn, Pause: &p}
-	*current = nil
-	if begins {
-		event.Type, *current = api.EventRunPaused, &p
-	}
-	c.run.stand()
-	c.run.emit(e, event)
 }

@@ -41,8 +41,6 @@ func NewDeriver(workflowID, runID string) *Deriver {
 		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED: r.updates.completed,
 
 		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED: r.control.signalled,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_PAUSED:   r.control.pausedOnServer,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UNPAUSED: r.control.resumedOnServer,
 
 		enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED: r.children.initiated,
 		enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:         r.children.started,

@@ -26,7 +26,7 @@ func (x *ending) close(e *historypb.HistoryEvent, status RunStatus, event api.Ev
 	event.Result, event.StepFailures = x.run.output(event.Result), x.run.steps.takeFailures()
 	s := &x.run.summary
 	event.Continues = s.Continues
-	s.Status, s.Closed, s.Paused, s.PausedOnServer = status, pb.TimeOf(e.GetEventTime()), nil, nil
+	s.Status, s.Closed, s.Paused = status, pb.TimeOf(e.GetEventTime()), nil
 	s.Result, s.Failure = event.Result, event.Failure
 	s.FailureType, s.Problems = event.FailureType, event.Problems
 	if r := event.Result; r != nil {

@@ -228,7 +228,7 @@ func (r *run) decodeEvent(
 // stand sets the status to running or paused.
 func (r *run) stand() {
 	r.summary.Status = RunRunning
-	if r.summary.Paused != nil || r.summary.PausedOnServer != nil {
+	if r.summary.Paused != nil {
 		r.summary.Status = RunPaused
 	}
 }

@@ -75,9 +75,8 @@ type Summary struct {
 	// DescendantTools are pinned too: the tools of its sub-agents, and those that undo or verify
 	// calls.
 	DescendantTools []PinnedTool `json:"descendant_tools,omitempty"`
-	// Paused says who paused the run, PausedOnServer who paused it on the server. Both may be set.
-	Paused         *api.Pause `json:"paused,omitempty"`
-	PausedOnServer *api.Pause `json:"paused_on_server,omitempty"`
+	// Paused says who paused the run.
+	Paused *api.Pause `json:"paused,omitempty"`
 	// Questions are the open questions, oldest first.
 	Questions []api.Question `json:"questions,omitempty"`
 	// Approvals are the calls that wait for approval, oldest first.

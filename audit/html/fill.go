@@ -210,7 +210,7 @@ var markReaders = map[api.EventType]func(*Run, api.Event){
 	},
 	api.EventRunPaused: func(b *Run, e api.Event) {
 		b.begin(
-			pauseKey(e),
+			pauseKey,
 			runMark{
 				from: e.Time,
 				mark: mark{
@@ -222,7 +222,7 @@ var markReaders = map[api.EventType]func(*Run, api.Event){
 		)
 	},
 	api.EventRunResumed: func(b *Run, e api.Event) {
-		b.finish(pauseKey(e), e.Time, "resumed by "+e.Pause.By)
+		b.finish(pauseKey, e.Time, "resumed by "+e.Pause.By)
 	},
 	api.EventMessageSent: func(b *Run, e api.Event) {
 		b.point(
@@ -290,8 +290,8 @@ var endText = map[api.EventType]string{
 	api.EventRunCancelled: "the run was cancelled",
 }
 
-// pauseKey tells the run's own pause from that of the server. A run may have both.
-func pauseKey(e api.Event) string { return fmt.Sprint("pause ", e.Pause.OnServer) }
+// pauseKey is the key of the mark of a pause.
+const pauseKey = "pause"
 
 // begin opens a mark that lasts. A mark that is open stays.
 func (b *Run) begin(key string, m runMark) {

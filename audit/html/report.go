@@ -3,6 +3,7 @@ package html
 import (
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -156,4 +157,32 @@ func ratio(part, whole int) string {
 		return "–"
 	}
 	return figure(unitPercent, 100*float64(part)/float64(whole))
+}
+
+// numbered returns the groups without empty charts, and the charts in the order of their indices.
+func numbered(all ...chartGroup) (groups []chartGroup, charts []chart) {
+	charts = []chart{}
+	for _, g := range all {
+		g.Charts = slices.DeleteFunc(g.Charts, chart.empty)
+		for i := range g.Charts {
+			g.Charts[i].Index = len(charts)
+			charts = append(charts, g.Charts[i])
+		}
+		if len(g.Charts) > 0 {
+			groups = append(groups, g)
+		}
+	}
+	return groups, charts
+}
+
+// sentences say what was selected, and the notes.
+func sentences(of string, notes []string) []string {
+	words := []string{}
+	if of != "" {
+		words = append(words, "Selected: "+of+".")
+	}
+	for _, note := range nonEmpty(notes) {
+		words = append(words, strings.ToUpper(note[:1])+note[1:]+".")
+	}
+	return words
 }

@@ -66,7 +66,7 @@ func (c *Console) showRunWith(p *page, problem string, status int) {
 	}
 	body := runBody{runView: view, RunID: run.RunID, Problem: problem, Newest: before == 0,
 		Open: view.Run.Closed.IsZero(), Temporal: c.temporalUI(run.ID),
-		Paused:  view.Run.Paused != nil || view.Run.PausedOnServer != nil,
+		Paused:  view.Run.Paused != nil,
 		Message: p.r.PostForm.Get("text"), Caller: view.Run.Caller.ID,
 		Bars: chartOf(view.Calls)}
 	events := ""

@@ -148,7 +148,7 @@ func (w *watches) state(ctx context.Context, run runRef) (state string, ended bo
 	}
 	var b strings.Builder
 	for _, part := range s.Parts {
-		fmt.Fprint(&b, part.RunID, part.HistoryEvents, s.PausedOnServer != nil, s.Status)
+		fmt.Fprint(&b, part.RunID, part.HistoryEvents, s.Status)
 	}
 	for _, r := range pending {
 		fmt.Fprint(&b, "\n", r.ID, r.State, r.Attempt, progressOf(r))

@@ -9,15 +9,12 @@ import (
 	"iter"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/export"
-	"github.com/switchyard/switchyard/audit/html"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/runlist"
@@ -40,19 +37,14 @@ The labels of a run, its earlier calls and the time are reconstructed from the r
 labels and tags of tools are those of --tools now. Rules that depend on the budget, on what people
 wrote, on variables or on sensitive arguments cannot be decided and are counted as undecided.
 
-With --html the result is a page with tables and charts that needs no network. With --exit-code
-the exit code is 1 if a call is decided otherwise, for use in CI.`
+With --exit-code the exit code is 1 if a call is decided otherwise, for use in CI.`
 
 // policyReplay is the flags of the command.
 type policyReplay struct {
 	runs     runlist.Selection
 	catalog  specfiles.Flags
 	from     string
-	html     string
 	exitCode bool
-	// of describes the selection for the page, notes what is missing in it.
-	of    string
-	notes []string
 }
 
 func policyReplayCommand(a *cli.App) *cobra.Command {
@@ -63,17 +55,15 @@ func policyReplayCommand(a *cli.App) *cobra.Command {
 		Example: `  starter policy replay policies.yaml --tools ./tools --since 720h
   starter policy replay policies.yaml --tools ./tools --agent clerk --limit 10000
   starter policy replay policies.yaml --tools ./tools --from january.jsonl --exit-code
-  starter policy replay policies.yaml --tools ./tools --since 720h --html replay.html
   starter policy replay policies.yaml --tools ./tools --output json | jq .changes`,
 		Args: cli.Arguments(1, "FILE…"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := p.catalog.Check(cmd); err != nil {
 				return err
 			}
-			if err := cmp.Or(p.runs.Check(cmd), cli.CheckPage(cmd, "--html", p.html)); err != nil {
+			if err := p.runs.Check(cmd); err != nil {
 				return err
 			}
-			p.of = strings.TrimSpace(strings.Join(args, " ") + " " + cli.ChangedFlags(cmd, "html"))
 			replay, err := p.replay(args)
 			if err != nil {
 				return err
@@ -90,7 +80,6 @@ func policyReplayCommand(a *cli.App) *cobra.Command {
 	p.runs.Add(cmd.Flags(), 1000)
 	p.catalog.Add(cmd.Flags(), "that were called")
 	cmd.Flags().StringVar(&p.from, "from", "", "read the calls from an export `file` in JSON Lines")
-	cmd.Flags().StringVar(&p.html, "html", "", "write an HTML page to `file`; - is standard output")
 	cmd.Flags().BoolVar(&p.exitCode, "exit-code", false,
 		"exit with 1 if a call is decided otherwise")
 	return cmd
@@ -148,7 +137,6 @@ func (p *policyReplay) ofServer(ctx context.Context, a *cli.App, c client.Client
 		return err
 	}
 	if len(list) == p.runs.Limit {
-		p.notes = append(p.notes, runlist.NewestOnly(p.runs.Limit))
 		fmt.Fprintln(a.Err, runlist.NewestOnly(p.runs.Limit))
 	}
 	var missing cli.Unread
@@ -231,9 +219,7 @@ type replayedRuns struct {
 func (p *policyReplay) report(a *cli.App, replay *policies.Replay, missing cli.Unread) error {
 	report := replay.Report()
 	var err error
-	if p.html != "" {
-		err = cli.WritePage(a, "--html", p.html, p.page(report, missing).Write, missing)
-	} else if a.Format.JSON() {
+	if a.Format.JSON() {
 		err = cli.WriteJSON(a.Out, replayedRuns{report, missing}, true)
 	} else {
 		writeReplay(a.Out, a.PaletteFor(a.Out), report)
@@ -242,29 +228,7 @@ func (p *policyReplay) report(a *cli.App, replay *policies.Replay, missing cli.U
 		err = cli.Errorf(cli.ExitFailed, "%s would be decided otherwise",
 			display.Plural(report.Changed, "call"))
 	}
-	if err == nil && p.html == "" {
-		err = missing.Err()
-	}
-	return err
-}
-
-// page returns the page about a report.
-func (p *policyReplay) page(r *policies.ReplayReport, missing cli.Unread) *html.PolicyReplay {
-	page := &html.PolicyReplay{Calls: r.Calls, Runs: r.Runs, Same: r.Same, Changed: r.Changed,
-		Undecided: r.Undecided, Of: p.of, Notes: p.notes, Now: time.Now()}
-	if len(missing) > 0 {
-		page.Notes = append(page.Notes, display.Plural(len(missing), "run")+" could not be read")
-	}
-	for _, c := range r.Changes {
-		page.Changes = append(page.Changes, html.PolicyChange{Was: string(c.Was),
-			Would: string(c.Would), Tool: c.Tool, Rule: c.Rule, Calls: c.Calls, Runs: c.Runs,
-			First: c.WorkflowID + " " + c.Call})
-	}
-	for _, rule := range r.Rules {
-		page.Rules = append(page.Rules, html.PolicyRule{Rule: rule.Rule, Then: string(rule.Then),
-			Matched: rule.Matched, Failed: rule.Failed, Undecided: rule.Undecided})
-	}
-	return page
+	return cmp.Or(err, missing.Err())
 }
 
 func writeReplay(w io.Writer, p cli.Palette, r *policies.ReplayReport) {

@@ -18,7 +18,6 @@ import (
 	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/starter/internal/cli"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 )
 
@@ -211,11 +210,6 @@ func replyError(a *cli.App, id string, r api.Reply, err error) error {
 		return cli.Errorf(cli.ExitFailed,
 			"the run %q has ended and accepts no answers\nSee its outcome: %s", id,
 			a.Connection.Invocation().Command("show", id))
-	}
-	if _, hosted := errors.AsType[*serviceerror.FailedPrecondition](err); hosted {
-		return cli.Errorf(cli.ExitFailed,
-			"the run %q is paused by the server and accepts no answers\nResume it: %s", id,
-			a.Connection.Invocation().Command("resume", id))
 	}
 	refused, ok := refusal(err)
 	if !ok {

@@ -111,26 +111,6 @@ func readShownRun(ctx context.Context, a *cli.App, c client.Client, run *cli.Run
 	return shown, evaluateShown(ctx, a, c, &shown)
 }
 
-// lineage shows the source of a forked run, and the forks of a run.
-func (s shownRun) lineage(field func(name, value string)) {
-	if s.Fork != nil {
-		field("forked from", forkText(s.invocation, *s.Fork))
-	}
-	for _, f := range s.Forks {
-		field("fork", "at "+f.At+": "+s.invocation.Command("show", f.WorkflowID))
-	}
-}
-
-// forkText describes the source of a forked run.
-func forkText(i cli.Invocation, from api.Fork) string {
-	text := fmt.Sprintf("%s at %s; %s taken over", from.WorkflowID, from.At,
-		display.Plural(from.Calls, "result"))
-	if len(from.Edited) > 0 {
-		text += "; edited: " + strings.Join(from.Edited, ", ")
-	}
-	return cli.OneLine(text) + ": " + i.Command("show", from.WorkflowID)
-}
-
 // takePresent queries pending work of the run and its sub-agents.
 func (s *shownRun) takePresent(ctx context.Context, c client.Client, run *cli.RunRef) (err error) {
 	if s.Running, err = audit.Pending(ctx, c, run.WorkflowID, run.RunID); err != nil {
@@ -163,10 +143,8 @@ func (s shownRun) write(w io.Writer, p cli.Palette, f *cli.Format, now time.Time
 	}
 	field("status", runlist.RunTextOf(p, s.Status, s.WaitsFor)+s.outcome())
 	field("evaluation", evaluationText(s.Summary, s.Person))
-	for _, pause := range []*api.Pause{s.Paused, s.PausedOnServer} {
-		if pause != nil {
-			field("paused", terminal.PauseText(f, *pause, now))
-		}
+	if s.Paused != nil {
+		field("paused", terminal.PauseText(f, *s.Paused, now))
 	}
 	field("prompt", cli.Visible(s.Prompt))
 	field("started", s.times(f, now))

@@ -38,8 +38,8 @@ for generative AI. They are sent by OTLP over HTTP to --endpoint or OTEL_EXPORTE
 with the headers of OTEL_EXPORTER_OTLP_HEADERS. With --file they are written as lines of OTLP
 JSON.
 
-Trace and span IDs are derived from run and call IDs. Exporting a run again, or after a worker
-exported it (worker --otlp-endpoint), produces the same spans.
+Trace and span IDs are derived from run and call IDs. Exporting a run again, also by 'starter
+records --follow --otlp-endpoint', produces the same spans.
 
 Spans contain no arguments, results or texts unless --content is set; sensitive values are then
 redacted.`,

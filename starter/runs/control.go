@@ -1,7 +1,6 @@
 package runs
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,26 +38,20 @@ func (f *pauseFlags) pause(cmd *cobra.Command) (api.Pause, error) {
 func pauseCommand(a *cli.App) *cobra.Command {
 	var ref cli.RunRef
 	var flags pauseFlags
-	var onServer bool
 	cmd := &cobra.Command{
 		Use: "pause RUN", GroupID: cli.GroupRuns, Short: "Pause a run until it is resumed",
 		Long: `Pauses a run and the sub-agents below it: running calls and the current model step finish, and
 nothing new starts until 'starter resume'. A paused run accepts messages and answers and can be
-cancelled. Its wall time continues.
-
-With --on-server the Temporal server pauses the workflow, if the server supports it. The run
-then needs no worker, but accepts no answers until it is resumed.`,
-		Example: `  starter pause demo-1a2b3c4d --reason "the API is down"
-  starter pause demo-1a2b3c4d --on-server`,
-		Args: cli.Arguments(0, "RUN"),
+cancelled. Its wall time continues.`,
+		Example: `  starter pause demo-1a2b3c4d --reason "the API is down"`,
+		Args:    cli.Arguments(0, "RUN"),
 		RunE: onPause(a, &ref, &flags, func(ctx context.Context, c client.Client, run *cli.RunRef,
 			p api.Pause) error {
-			return pauseRun(ctx, a, c, run, p, onServer)
+			return pauseRun(ctx, a, c, run, p)
 		}),
 	}
 	ref.Add(cmd.Flags())
 	flags.add(cmd)
-	cmd.Flags().BoolVar(&onServer, "on-server", false, "let the Temporal server pause the workflow")
 	return cmd
 }
 
@@ -67,7 +60,7 @@ func resumeCommand(a *cli.App) *cobra.Command {
 	var flags pauseFlags
 	cmd := &cobra.Command{
 		Use: "resume RUN", GroupID: cli.GroupRuns, Short: "Resume a paused run",
-		Long: `Resumes a paused run and the sub-agents below it, however they were paused.`,
+		Long: `Resumes a paused run and the sub-agents below it.`,
 		Example: `  starter resume demo-1a2b3c4d
   starter resume demo-1a2b3c4d --reason "the API is back"`,
 		Args: cli.Arguments(0, "RUN"),
@@ -96,36 +89,21 @@ func onPause(a *cli.App, ref *cli.RunRef, flags *pauseFlags, f func(context.Cont
 	}
 }
 
-func pauseRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, p api.Pause,
-	onServer bool) error {
+func pauseRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
+	p api.Pause) error {
 	summary, err := a.Open(ctx, c, run, statusOf)
 	if err != nil {
 		return err
 	}
-	if before := currentPause(summary, onServer); before != nil {
+	// By is empty if the history cannot be read. Then the run says whether it is paused.
+	if before := summary.Paused; before != nil && before.By != "" {
 		return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is already paused, "+
 			people.PauseNote(*before))
 	}
-	pause := a.Handle(c, run).Pause
-	if onServer {
-		pause = a.Handle(c, run).PauseOnServer
-	}
-	if err := pause(ctx, p.By, p.Reason); err != nil {
+	if err := a.Handle(c, run).Pause(ctx, p.By, p.Reason); err != nil {
 		return a.ControlError(run, err)
 	}
 	return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is "+people.PauseNote(p))
-}
-
-// currentPause returns the pause in effect, or nil. The server can also pause a run that has paused
-// itself.
-func currentPause(s history.Summary, onServer bool) *api.Pause {
-	if onServer {
-		return s.PausedOnServer
-	}
-	if s.Paused != nil && s.Paused.By == "" {
-		return s.PausedOnServer // whether it pauses itself cannot be read: the run knows
-	}
-	return cmp.Or(s.Paused, s.PausedOnServer)
 }
 
 // statusOf returns a run's summary. If its history cannot be read, it returns the server's

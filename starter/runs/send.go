@@ -86,7 +86,7 @@ func send(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, s a
 	case summary.Kind != history.RunAgent:
 		return cli.Errorf(cli.ExitFailed, "the run %q has no agent; only agents accept messages",
 			run.WorkflowID)
-	case summary.PausedOnServer != nil || summary.Paused != nil:
+	case summary.Paused != nil:
 		what = "the agent reads it after the run is resumed"
 	}
 	if err := a.Handle(c, run).Send(ctx, s); err != nil {

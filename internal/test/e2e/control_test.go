@@ -1,15 +1,11 @@
 package e2e
 
 import (
-	"errors"
-	"slices"
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
-	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 )
@@ -138,54 +134,4 @@ func TestPause_SurvivesContinueAsNew(t *testing.T) {
 	}
 	expect(t, "events", lines, []string{"sent before", "run_paused ada", "sent later",
 		"run_resumed ada"})
-}
-
-// While the server pauses a run, running calls end, with their heartbeats and their places on
-// lanes, and none is executed twice. A call that waits for a retry or for its lane keeps waiting.
-// Updates are refused. A message by signal is read when the run continues.
-func TestPause_ByTheServer(t *testing.T) {
-	l := newLab(t)
-	l.worker()
-	run := l.runAgent("run", agent(step(call("hold_read", `{}`), call("tick", `{"ms":4000}`),
-		call("tick_serial", `{"ms":500}`), call("tick_serial", `{"ms":500}`)),
-		step(call("append", `{"text":"a"}`)), answer("done")))
-	l.awaitEntries(1)
-	service := l.Client.WorkflowService()
-	_, err := service.PauseWorkflowExecution(l.ctx,
-		&workflowservice.PauseWorkflowExecutionRequest{Namespace: "default", WorkflowId: "run",
-			Identity: "ada", Reason: "a look", RequestId: "p"})
-	l.must(err)
-	err = l.updateRun("run", api.SendMessageUpdate, message("by update"))
-	if _, ok := errors.AsType[*serviceerror.FailedPrecondition](err); !ok {
-		t.Errorf("an update of a run that the server holds ends with %v", err)
-	}
-	l.must(l.Client.SignalWorkflow(l.ctx, "run", "", api.SendMessageSignal,
-		api.Sent{Text: "by signal", By: "ada", ID: "s"}))
-	l.openGate()
-	l.await("for the calls that run to end", func() bool {
-		return l.ended(run, "1.1") &&
-			l.ended(run, "1.2")
-	})
-	summary, err := audit.Describe(l.ctx, l.Client, "run", "")
-	if err != nil || summary.Status != history.RunPaused || summary.PausedOnServer == nil ||
-		summary.PausedOnServer.By != "ada" || summary.PausedOnServer.Reason != "a look" {
-		t.Errorf("the run is %s, paused by %+v, error %v", summary.Status, summary.PausedOnServer,
-			err)
-	}
-	_, err = service.UnpauseWorkflowExecution(l.ctx,
-		&workflowservice.UnpauseWorkflowExecutionRequest{Namespace: "default", WorkflowId: "run",
-			Identity: "ada", RequestId: "u"})
-	l.must(err)
-	if r := l.result(run); r.Answer != "done" || r.Usage.Failed != 0 {
-		t.Errorf("result: %+v", r)
-	}
-	for what, n := range l.executions() {
-		if n != 1 {
-			t.Errorf("%s was executed %d times", what, n)
-		}
-	}
-	if messages := l.conversation(run); !slices.ContainsFunc(messages,
-		func(m api.Message) bool { return m.Role == api.RoleUser && m.Text == "by signal" }) {
-		t.Errorf("the message is not in the conversation: %+v", messages)
-	}
 }

@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"maps"
 	"strings"
 	"time"
 
@@ -25,9 +24,6 @@ func (p *pairs) controlled(e api.Event) {
 	if e.Pause != nil {
 		p.add("by", e.Pause.By)
 		p.add("reason", display.Shorten(e.Pause.Reason, 300))
-		if e.Pause.OnServer {
-			p.add("on_server", "true")
-		}
 	}
 }
 
@@ -45,43 +41,26 @@ func (t *Tracker) controlled(e api.Event) []string {
 	if e.Pause == nil {
 		return nil
 	}
-	paused := maps.Clone(t.paused) // a copy of the tracker is being drawn
 	if e.Type == api.EventRunResumed {
-		delete(paused, e.Pause.OnServer)
-		t.paused = paused
+		t.paused = ""
 		return []string{t.Palette.Bold("resumed") + " by " +
 			cli.PlainText(strings.TrimSuffix(e.Pause.By+": "+e.Pause.Reason, ": "))}
 	}
-	if paused == nil {
-		paused = map[bool]string{}
-	}
-	paused[e.Pause.OnServer] = pausedBy(*e.Pause)
-	t.paused = paused
+	t.paused = people.PauseNote(*e.Pause)
 	return nil
 }
 
-// pauseLines describe the run's pauses and who requested them.
+// pauseLines describe the pause of the run and who requested it.
 func (t *Tracker) pauseLines() []string {
-	var lines []string
-	for _, onServer := range []bool{false, true} {
-		if text := t.paused[onServer]; text != "" {
-			lines = append(lines, t.Palette.Warn("‖ ")+cli.PlainText(text))
-		}
+	if t.paused == "" {
+		return nil
 	}
-	return lines
-}
-
-// pausedBy describes who paused a run and why.
-func pausedBy(p api.Pause) string {
-	if p.OnServer {
-		return people.PauseNote(p) + " (on the server)"
-	}
-	return people.PauseNote(p)
+	return []string{t.Palette.Warn("‖ ") + cli.PlainText(t.paused)}
 }
 
 // PauseText describes who paused a run, why, and since when.
 func PauseText(f *cli.Format, p api.Pause, now time.Time) string {
-	text := strings.TrimPrefix(pausedBy(p), "paused ")
+	text := strings.TrimPrefix(people.PauseNote(p), "paused ")
 	if p.Since.IsZero() {
 		return cli.PlainText(text)
 	}

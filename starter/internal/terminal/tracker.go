@@ -27,8 +27,8 @@ type Tracker struct {
 	// modelStream is the streamed text of the current step. width is the line width.
 	modelStream modelStream
 	width       int
-	// paused maps whether the server pauses the run to the line that describes the pause.
-	paused map[bool]string
+	// paused describes the pause of the run; empty while it is not paused.
+	paused string
 	// questions are the run's open questions, childQuestions those of sub-agents.
 	questions, childQuestions []audit.RunQuestion
 	// approvals are the run's pending approvals, childApprovals those of sub-agents.
@@ -246,7 +246,7 @@ func (t *Tracker) live(now time.Time, spinner string, limit int) []string {
 	hidden := 0
 	asked := t.questionLines(limit / 2)
 	asked = append(asked, t.approvalLines(limit/2-len(asked))...)
-	free := limit - len(lines) - len(t.others) - len(t.paused) - len(asked) - 1
+	free := limit - len(lines) - len(t.others) - len(t.pauseLines()) - len(asked) - 1
 	text := t.modelStreamLines(min(limit/2, free))
 	free -= len(text)
 	for _, r := range t.visible(free) {

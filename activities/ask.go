@@ -50,7 +50,7 @@ type asker struct {
 // the call's lane, if it has one. If the tool may ask people, the context contains what Ask needs.
 func (a *Activities) withTimeout(ctx context.Context, t attempt,
 	spec *toolspecs.Spec) (context.Context, context.CancelFunc) {
-	within := spec.Entry.AnswerWithin.Std()
+	within := spec.Entry.Common().AnswerWithin.Std()
 	if within <= 0 || t.inline != nil {
 		ctx, cancel := context.WithTimeoutCause(ctx, spec.Execution.Timeout.Std(),
 			executor.ErrTimeout)

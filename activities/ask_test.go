@@ -111,8 +111,8 @@ func askingBench(t *testing.T, ask func(context.Context) (executor.Answer, error
 	change func(*toolspecs.Spec)) (*bench, *askedRun, *toolspecs.Compiled) {
 	t.Helper()
 	catalog := catalogOf(t, spec("probe", func(s *toolspecs.Spec) {
-		s.Entry.AnswerWithin, s.Execution.Timeout = api.Duration(time.Minute),
-			api.Duration(time.Second)
+		s.Entry.Kind = toolspecs.FunctionEntry{AnswerWithin: api.Duration(time.Minute)}
+		s.Execution.Timeout = api.Duration(time.Second)
 		if change != nil {
 			change(s)
 		}
@@ -213,8 +213,8 @@ func TestAsk_FailsWithoutAValidReply(t *testing.T) {
 		{name: "away until the end", text: "?", reply: serviceerror.NewUnavailable("away"),
 			want: api.ErrApprovalTimeout, words: "the question of probe was not answered within 20ms",
 			change: func(s *toolspecs.Spec) {
-				s.Entry.AnswerWithin = api.Duration(
-					20 * time.Millisecond)
+				s.Entry.Kind = toolspecs.FunctionEntry{
+					AnswerWithin: api.Duration(20 * time.Millisecond)}
 			}},
 		{name: "nothing", text: " \n", want: api.ErrExecution, words: "probe asks a person nothing: the text is empty"},
 		{name: "too long", text: strings.Repeat("?", api.MaxQuestionText+1), want: api.ErrExecution,
@@ -226,7 +226,7 @@ func TestAsk_FailsWithoutAValidReply(t *testing.T) {
 			words: "probe asks a person with a schema that is none: this is not a usable JSON Schema: \"toolspec:///schema#\" is not valid against metaschema: jsonschema validation failed with 'https://json-schema.org/draft/2020-12/schema#'\n- at '': 'allOf' failed\n  - at '/type': 'anyOf' failed\n    - at '/type': value must be one of 'array', 'boolean', 'integer', 'null', 'number', 'object', 'string'\n    - at '/type': got number, want array"},
 		{name: "not declared", text: "?", want: api.ErrPreconditionFailed,
 			words:  `tool "probe" asks a person, but its toolspec has no entry.answer_within; add one`,
-			change: func(s *toolspecs.Spec) { s.Entry.AnswerWithin = 0 }},
+			change: func(s *toolspecs.Spec) { s.Entry.Kind = toolspecs.FunctionEntry{} }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b, run, compiled := askingBench(t, asks(test.text, test.schema), test.change)

@@ -21,7 +21,7 @@ func executorOf(a *Activities, compiled *toolspecs.Compiled) (executor.Executor,
 	if compiled.Spec.Name == api.FindTools && toolsearch.Is(compiled.Tool()) {
 		return toolFinder{a}, true
 	}
-	kind, ok := a.config.Executors[compiled.Spec.Entry.Type]
+	kind, ok := a.config.Executors[compiled.Spec.Entry.Type()]
 	return kind, ok
 }
 

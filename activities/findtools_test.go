@@ -80,7 +80,7 @@ func TestPin_SelectsTheToolsOfAnInstance(t *testing.T) {
 	for _, e := range []struct{ name, instance string }{{"shell_run", "shell"},
 		{"shell_cd", "shell"}, {"other_run", "other"}, {"browser", ""}} {
 		specs = append(specs, spec(e.name, func(s *toolspecs.Spec) {
-			s.Entry = toolspecs.Entry{Type: toolspecs.KindStateful, Instance: e.instance}
+			s.Entry = toolspecs.Entry{Kind: toolspecs.StatefulEntry{Instance: e.instance}}
 		}))
 	}
 	b := setUp(t, catalogOf(t, specs...), func(c *Config) { c.Models["stub"] = modelStub{} })

@@ -16,7 +16,7 @@ import (
 )
 
 func asHuman(s *toolspecs.Spec) {
-	s.Entry, s.Execution.Timeout = toolspecs.Entry{Type: toolspecs.KindHuman}, 0
+	s.Entry, s.Execution.Timeout = toolspecs.Entry{Kind: toolspecs.HumanEntry{}}, 0
 	s.Output = &toolspecs.Parameter{Type: "object",
 		Validation: &toolspecs.Validation{Properties: []toolspecs.Parameter{{Name: "n",
 			Type: "integer", Required: true}}}}
@@ -178,7 +178,7 @@ func TestAdmit_RendersQuestions(t *testing.T) {
 		asHuman(s)
 		s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: "pin", Type: "string",
 			Sensitive: true})
-		s.Entry.Question = "{{args.text}} {{args.pin}}"
+		s.Entry.Kind = toolspecs.HumanEntry{Question: "{{args.text}} {{args.pin}}"}
 	})
 	request := api.AdmissionRequest{Tools: []api.Tool{compiled.Tool()}}
 	long, _ := json.Marshal(strings.Repeat("<", api.MaxQuestionText))

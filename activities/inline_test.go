@@ -94,7 +94,9 @@ func TestInline_AsksNothing(t *testing.T) {
 		t.Errorf("a step without its conversation: %v, %d queries", err, b.run.Queries.Load())
 	}
 	b, compiled := toolBench(t,
-		func(s *toolspecs.Spec) { s.Entry.AnswerWithin = api.Duration(time.Hour) },
+		func(s *toolspecs.Spec) {
+			s.Entry.Kind = toolspecs.FunctionEntry{AnswerWithin: api.Duration(time.Hour)}
+		},
 		func(ctx context.Context, _ *toolspecs.Spec, _ json.RawMessage) (executor.Answer, error) {
 			_, err := tool.Ask(ctx, "May I?", nil)
 			return executor.Answer{}, err

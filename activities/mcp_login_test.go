@@ -26,7 +26,7 @@ func guardedBench(t *testing.T) (*mcpserver.Guarded, *mcp.Executor, *toolspecs.S
 	g := mcpserver.NewGuarded(mcpserver.Good)
 	t.Cleanup(g.Close)
 	t.Cleanup(g.CloseClientConnections)
-	entry := toolspecs.Entry{Type: toolspecs.KindMCP, URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"},
+	entry := toolspecs.MCPEntry{URL: g.URL + "/mcp", Allow: []string{"127.0.0.1"},
 		Tool: "echo",
 		Auth: &outbound.Auth{Type: outbound.OAuth}, AnswerWithin: api.Duration(time.Minute),
 		Session: toolspecs.SessionShared}
@@ -43,7 +43,7 @@ func guardedBench(t *testing.T) (*mcpserver.Guarded, *mcp.Executor, *toolspecs.S
 	entry.Pin = remote.Digest()
 	m := mcp.New(mcp.Options{Files: t.TempDir(), Logins: filepath.Join(t.TempDir(), "logins")})
 	t.Cleanup(m.Close)
-	return g, m, &toolspecs.Spec{Name: "echo", Version: "1.0.0", Entry: entry,
+	return g, m, &toolspecs.Spec{Name: "echo", Version: "1.0.0", Entry: toolspecs.Entry{Kind: entry},
 		Execution: toolspecs.ExecutionSpec{Effect: api.EffectOnce, MaxResult: 1000}}
 }
 
@@ -107,8 +107,8 @@ func TestMCPLogin_AsksOnce(t *testing.T) {
 // The error of a tool without answer_within says what to do, and nothing is called.
 func TestMCPLogin_NeedsAnswerWithin(t *testing.T) {
 	_, m, spec := guardedBench(t)
-	spec.Entry.AnswerWithin = 0
-	want := "the MCP server " + spec.Entry.URL + " requires a login, and nothing was called; log in with starter tools accept FILE, as the worker's user, or set entry.answer_within in the toolspec so that calls ask for it"
+	toolspecs.EditEntry(spec, func(e *toolspecs.MCPEntry) { e.AnswerWithin = 0 })
+	want := "the MCP server " + spec.Entry.Common().Address + " requires a login, and nothing was called; log in with starter tools accept FILE, as the worker's user, or set entry.answer_within in the toolspec so that calls ask for it"
 	_, err := m.Execute(t.Context(), spec, json.RawMessage(`{}`))
 	if e := api.AsError(err); e == nil || e.Type != api.ErrPreconditionFailed || e.Retryable ||
 		e.Message != want {
@@ -119,7 +119,7 @@ func TestMCPLogin_NeedsAnswerWithin(t *testing.T) {
 // Other calls of the run make their own login.
 func TestMCPLogin_EndsWithItsCall(t *testing.T) {
 	_, m, spec := guardedBench(t)
-	spec.Entry.Session = toolspecs.SessionRun
+	toolspecs.EditEntry(spec, func(e *toolspecs.MCPEntry) { e.Session = toolspecs.SessionRun })
 	session, err := m.StartInstance(t.Context(), spec, executor.InstanceInfo{Asks: true})
 	if err != nil {
 		t.Fatal(err)

@@ -150,7 +150,7 @@ type descendant struct {
 }
 
 func runsIn(c *toolspecs.Compiled, places []string) []descendant {
-	e := c.Spec.Entry
+	e := c.Spec.Entry.Common()
 	if e.Agent == nil && e.Plan == nil {
 		return nil
 	}

@@ -58,11 +58,11 @@ func TestCommandSecrets_AreHidden(t *testing.T) {
 	path, key := keyFile(t)
 	spec := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
 		Parameters: []toolspecs.Parameter{{Name: "card", Type: "string", Sensitive: true}},
-		Entry: toolspecs.Entry{Type: toolspecs.KindCommand, Argv: []string{"sh", "-c",
+		Entry: toolspecs.Entry{Kind: toolspecs.CommandEntry{Argv: []string{"sh", "-c",
 			`printf '%s|%s|%s|%s' "$PGPASSWORD" "$API_TOKEN" "$KEY" "$1" | tee /dev/stderr; exit "$2"`,
 			"sh", "{{args.card}}", "0"},
 			Env:     []string{"API_TOKEN"},
-			Secrets: map[string]string{"PGPASSWORD": "env:BASE_PASSWORD", "KEY": "file:" + path}}}
+			Secrets: map[string]string{"PGPASSWORD": "env:BASE_PASSWORD", "KEY": "file:" + path}}}}
 	const args = `{"card":"4111-1111-1111"}`
 	answer, failure := hidingCall(t, spec, args, command.Executor{}.Execute)
 	if failure != nil || jsonvalue.Plain(
@@ -70,7 +70,8 @@ func TestCommandSecrets_AreHidden(t *testing.T) {
 		answer.Notes[0] != executor.NoteHidden {
 		t.Errorf("got %s, %q, %v", answer.Output, answer.Notes, failure)
 	}
-	spec.Entry.Argv[len(spec.Entry.Argv)-1] = "3"
+	entry := spec.Entry.Kind.(toolspecs.CommandEntry)
+	entry.Argv[len(entry.Argv)-1] = "3"
 	_, failure = hidingCall(t, spec, args, command.Executor{}.Execute)
 	if failure == nil || failure.Message != "the program ended with exit code 3: [secret]|[secret]|[secret]|***" || strings.Contains(failure.Message, "MIIB") {
 		t.Errorf("got %v", failure)
@@ -78,7 +79,7 @@ func TestCommandSecrets_AreHidden(t *testing.T) {
 	if lines := strings.Split(key, "\n"); strings.Contains(failure.Error(), lines[1]) {
 		t.Errorf("a line of the key is in %v", failure)
 	}
-	spec.Entry.Secrets["PGPASSWORD"] = "env:NOT_SET_ANYWHERE"
+	entry.Secrets["PGPASSWORD"] = "env:NOT_SET_ANYWHERE"
 	if _, failure = hidingCall(t, spec, args, command.Executor{}.Execute); failure == nil ||
 		failure.Type != api.ErrPreconditionFailed || failure.Message != "the secret env:NOT_SET_ANYWHERE is not set on this worker" {
 		t.Errorf("got %v", failure)
@@ -92,8 +93,8 @@ func TestFunctionSecrets_AreHidden(t *testing.T) {
 	spec := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
 		Parameters: []toolspecs.Parameter{{Name: "how", Type: "string"},
 			{Name: "card", Type: "string", Sensitive: true}},
-		Entry: toolspecs.Entry{Type: toolspecs.KindFunction,
-			Secrets: map[string]string{"password": "env:BASE_PASSWORD"}}}
+		Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{
+			Secrets: map[string]string{"password": "env:BASE_PASSWORD"}}}}
 	var reports []string
 	f := tool.NewFunction("probe", func(ctx context.Context,
 		in struct{ How, Card string }) (map[string]string, error) {

@@ -112,7 +112,7 @@ func remaining(ctx context.Context, spec *toolspecs.Spec) *toolspecs.Spec {
 	task := executor.TaskOf(ctx).Current()
 	if task == nil {
 		executor.TaskOf(ctx).SetUntil(time.Now().Add(spec.Execution.Timeout.Std() +
-			spec.Entry.AnswerWithin.Std()))
+			spec.Entry.Common().AnswerWithin.Std()))
 		return spec
 	}
 	within := *spec

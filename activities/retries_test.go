@@ -54,8 +54,8 @@ func TestRetryWait_IsThatOfThePolicyWithJitter(t *testing.T) {
 // as one that restarts.
 func TestTimeouts_OfReadsEndAfterThreeAttempts(t *testing.T) {
 	spread, err := toolspecs.Spec{Name: "read", Version: "1.0.0", Description: "Reads.",
-		Entry: toolspecs.Entry{Type: toolspecs.KindREST, BaseURL: "https://example.com",
-			Path: "/"}}.Compile()
+		Entry: toolspecs.Entry{Kind: toolspecs.RESTEntry{BaseURL: "https://example.com",
+			Path: "/"}}}.Compile()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,9 +18,9 @@ import (
 func agentSpec(name, tools string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: "done"}}})
 	return spec(name, func(s *toolspecs.Spec) {
-		s.Entry = toolspecs.Entry{Type: toolspecs.KindAgent, Agent: &api.Agent{Name: name,
+		s.Entry = toolspecs.Entry{Kind: toolspecs.AgentEntry{Agent: &api.Agent{Name: name,
 			Tools: strings.Fields(tools),
-			Model: api.Model{Provider: api.ProviderScripted, Script: &script}}}
+			Model: api.Model{Provider: api.ProviderScripted, Script: &script}}}}
 		if change != nil {
 			change(s)
 		}

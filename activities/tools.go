@@ -136,7 +136,7 @@ func (a *Activities) call(ctx context.Context, t attempt, at *stage) (api.Result
 	kind, ok := executorOf(a, compiled)
 	if !ok {
 		e := api.Errorf(api.ErrExecutorNotFound,
-			"this worker does not execute tools of the kind %q", spec.Entry.Type)
+			"this worker does not execute tools of the kind %q", spec.Entry.Type())
 		e.Phase, e.NotStarted = api.PhaseExecution, true
 		return api.Result{}, e
 	}

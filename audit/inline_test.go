@@ -29,7 +29,7 @@ func inlineSpecs() []toolspecs.Spec {
 			Version:     "1.0.0",
 			Description: "A tool of a test.",
 			Parameters:  parameters,
-			Entry:       toolspecs.Entry{Type: toolspecs.KindFunction, Handler: name},
+			Entry:       toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: name}},
 		}
 		s.Execution.Lane, s.Execution.Effect, s.Execution.Timeout = api.LaneInline, api.EffectRead,
 			api.Duration(

@@ -120,9 +120,7 @@ func specs() []toolspecs.Spec {
 			Version:     "1.0.0",
 			Description: "A tool of a test.",
 			Status:      api.StatusActive,
-			Entry: toolspecs.Entry{
-				Type: toolspecs.KindFunction,
-			},
+			Entry:       toolspecs.Entry{Kind: toolspecs.FunctionEntry{}},
 			Execution: toolspecs.ExecutionSpec{Lane: api.LaneGeneral,
 				Access: api.AccessShared, Effect: api.EffectRead,
 				Timeout:   api.Duration(20 * time.Second),
@@ -192,7 +190,7 @@ func subAgent(name string, steps []api.ScriptStep, change func(*toolspecs.Spec))
 		Version:     "1.0.0",
 		Description: "An agent of a test.",
 		Parameters:  []toolspecs.Parameter{{Name: "task", Type: "string"}},
-		Entry:       toolspecs.Entry{Type: toolspecs.KindAgent, Agent: a},
+		Entry:       toolspecs.Entry{Kind: toolspecs.AgentEntry{Agent: a}},
 	}
 	if change != nil {
 		change(&s)

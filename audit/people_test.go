@@ -32,24 +32,24 @@ func questionSpecs() []toolspecs.Spec {
 		Version:     "1.0.0",
 		Description: "Asks.",
 		Parameters:  question,
-		Entry:       toolspecs.Entry{Type: toolspecs.KindHuman},
+		Entry:       toolspecs.Entry{Kind: toolspecs.HumanEntry{}},
 		Output:      &toolspecs.Parameter{Type: "string"},
 	}
 	hurry := human
-	hurry.Name, hurry.Entry.AnswerWithin = "hurry", api.Duration(300*time.Millisecond)
+	hurry.Name = "hurry"
+	hurry.Entry.Kind = toolspecs.HumanEntry{AnswerWithin: api.Duration(300 * time.Millisecond)}
 	inquire := toolspecs.Spec{
 		Name:        "inquire",
 		Version:     "1.0.0",
 		Description: "Asks.",
 		Parameters:  question,
 		Entry: toolspecs.Entry{
-			Type:         toolspecs.KindFunction,
-			AnswerWithin: api.Duration(time.Minute),
-		},
+			Kind: toolspecs.FunctionEntry{AnswerWithin: api.Duration(time.Minute)}},
 	}
 	inquireInHurry := inquire
-	inquireInHurry.Name, inquireInHurry.Entry.Handler,
-		inquireInHurry.Entry.AnswerWithin = "inquire_in_hurry", "inquire", hurry.Entry.AnswerWithin
+	inquireInHurry.Name = "inquire_in_hurry"
+	inquireInHurry.Entry.Kind = toolspecs.FunctionEntry{Handler: "inquire",
+		AnswerWithin: hurry.Entry.Common().AnswerWithin}
 	return []toolspecs.Spec{human, hurry, inquire, inquireInHurry}
 }
 

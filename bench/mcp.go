@@ -41,11 +41,11 @@ func pingSpec(ctx context.Context) (toolspecs.Spec, error) {
 	if err != nil {
 		return toolspecs.Spec{}, err
 	}
+	entry := toolspecs.MCPEntry{Argv: []string{program, serveMCP},
+		Session: toolspecs.SessionShared}
 	spec := toolspecs.Spec{Name: "ping", Version: "1.0.0", Description: "Returns its text.",
-		Entry: toolspecs.Entry{Type: toolspecs.KindMCP, Argv: []string{program, serveMCP},
-			Session: toolspecs.SessionShared},
 		Execution: toolspecs.ExecutionSpec{Effect: api.EffectRead}}
-	server, err := mcpclient.Connect(ctx, spec.Entry.MCPServer(), mcpclient.Options{})
+	server, err := mcpclient.Connect(ctx, entry.MCPServer(), mcpclient.Options{})
 	if err != nil {
 		return spec, err
 	}
@@ -54,7 +54,8 @@ func pingSpec(ctx context.Context) (toolspecs.Spec, error) {
 	if err == nil && !found {
 		err = errors.New("the MCP server does not list its tool")
 	}
-	spec.InputSchema, spec.Entry.Pin = tool.InputSchema, tool.Digest()
+	entry.Pin = tool.Digest()
+	spec.InputSchema, spec.Entry = tool.InputSchema, toolspecs.Entry{Kind: entry}
 	return spec, err
 }
 

@@ -33,7 +33,7 @@ func measurePolicies(ctx context.Context, l *lab) (map[string]float64, error) {
 		Description: "Sends a text.", Effects: []string{"external_write"},
 		Parameters: []toolspecs.Parameter{{Name: "to", Type: "string", Required: true},
 			{Name: "size", Type: "integer", Required: true}},
-		Entry: toolspecs.Entry{Type: toolspecs.KindFunction, Handler: "payload"}}})
+		Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: "payload"}}}})
 	if err != nil {
 		return nil, err
 	}

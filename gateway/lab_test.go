@@ -220,7 +220,7 @@ func catalogOf(t *testing.T) *toolspecs.Catalog {
 	for _, name := range []string{"slow", "echo", "fail", "ask", "mine", "theirs", "once",
 		"region"} {
 		s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Does " + name + ".",
-			Entry: toolspecs.Entry{Type: toolspecs.KindFunction, Handler: name}}
+			Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: name}}}
 		s.Execution.Effect = api.EffectRead
 		switch name {
 		case "once":

@@ -187,8 +187,8 @@ func TestOperatorTools_SurvivePanics(t *testing.T) {
 func TestNames_OfTheGatewayAreNotOffered(t *testing.T) {
 	log := &logs{}
 	catalog, err := toolspecs.NewCatalog([]toolspecs.Spec{{Name: getResult, Version: "1.0.0",
-		Description: "Takes a name.", Entry: toolspecs.Entry{Type: toolspecs.KindFunction,
-			Handler: "x"}}})
+		Description: "Takes a name.",
+		Entry:       toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: "x"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,8 @@ func agentSpec(name, answer string, tools ...string) Spec {
 	script := api.Pack(api.Script{Steps: []api.ScriptStep{{Answer: answer}}})
 	return Spec{Name: name, Version: "1.0.0", Description: "An agent.",
 		Parameters: []Parameter{{Name: "task", Type: "string"}},
-		Entry: Entry{Type: KindAgent, Agent: &api.Agent{Name: "one", Tools: tools,
-			Model: api.Model{Provider: api.ProviderScripted, Script: &script}}}}
+		Entry: Entry{Kind: AgentEntry{Agent: &api.Agent{Name: "one", Tools: tools,
+			Model: api.Model{Provider: api.ProviderScripted, Script: &script}}}}}
 }
 
 // A pinned agent tool contains its agent, gets its own defaults and survives decoding. Every letter
@@ -35,7 +35,7 @@ func TestAgentSpec_PinsTheWholeAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		tool := c.Tool()
-		if tool.Dispatch != api.DispatchChildWorkflow || tool.Timeout != defaultAgentTimeout ||
+		if tool.Dispatch != api.DispatchChildWorkflow || tool.Timeout != defaultChildTimeout ||
 			tool.Retry.MaxAttempts != 1 || tool.Effect != api.EffectOnce {
 			t.Errorf("facts: %+v", tool)
 		}
@@ -52,7 +52,7 @@ func TestAgentSpec_PinsTheWholeAgent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a := again.Spec.Entry.Agent; a.Model.Script.Value.Steps[0].Answer != answer ||
+		if a := again.Spec.Entry.Common().Agent; a.Model.Script.Value.Steps[0].Answer != answer ||
 			a.Tools[0] != "read" {
 			t.Errorf("read back: %+v", a)
 		}
@@ -66,11 +66,11 @@ func TestAgentSpec_PinsTheWholeAgent(t *testing.T) {
 		}
 	}
 	if _, err := (Spec{Name: "a", Version: "1.0.0", Description: "A.",
-		Entry: Entry{Type: KindAgent, AgentFile: "a.yaml"}}).Compile(); err == nil {
+		Entry: Entry{Kind: AgentEntry{AgentFile: "a.yaml"}}}).Compile(); err == nil {
 		t.Error("an agent tool without an agent compiles")
 	}
 	unnamed := agentSpec("a", "x")
-	unnamed.Entry.Agent.Name = "two words"
+	unnamed.Entry.Common().Agent.Name = "two words"
 	if _, err := unnamed.Compile(); err == nil || err.Error() != `toolspec "a": $.entry.agent: the agent's name "two words" contains ' '; models accept only letters, digits, _ and - (github.search becomes github_search)` {
 		t.Errorf("an agent with a bad name: %v", err)
 	}
@@ -83,7 +83,7 @@ func TestAgentDigest_DoesNotDependOnCompression(t *testing.T) {
 		t.Fatal(err)
 	}
 	tool := c.Tool()
-	script, err := jsonvalue.Encode(c.Spec.Entry.Agent.Model.Script.Value)
+	script, err := jsonvalue.Encode(c.Spec.Entry.Common().Agent.Model.Script.Value)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,8 +151,8 @@ tools:
 		"entry: {type: agent, agent: lead.yaml}\n")
 	specs, _ := decodeFileOf(t, filepath.Join(dir, "a.yaml"))
 	all := append([]Spec{{Name: "github_pay", Tags: []string{"payments"}, Category: "http",
-		Entry: Entry{Type: KindMCP, Server: "github", Session: SessionShared}},
-		{Name: "browser", Entry: Entry{Type: KindStateful}},
+		Entry: Entry{Kind: MCPEntry{Server: "github", Session: SessionShared}}},
+		{Name: "browser", Entry: Entry{Kind: StatefulEntry{}}},
 		{Name: "off_one", Tags: []string{"off"}, Status: api.StatusDisabled}}, specs...)
 	err := CheckAgents(specs, Known(all))
 	var got []string

@@ -96,24 +96,13 @@ func (c *Catalog) PolicySubjects() []policies.Subject {
 // outside says why calls of the tool have effects outside, and why its results may have been
 // written by others; empty if nothing shows that.
 func outside(s Spec) (writes, reads string) {
-	read := s.Execution.Effect == api.EffectRead
-	switch s.Entry.Type {
-	case KindREST:
-		if slices.Contains([]string{"", "GET", "HEAD", "OPTIONS"}, s.Entry.Method) {
-			return "", "from a REST API"
-		}
-		return s.Entry.Method + " to a REST API", ""
-	case KindMCP:
-		if read {
-			return "", "from an MCP server"
-		}
-		return "an MCP server, and not declared to only read", ""
-	case KindCommand:
-		if s.Execution.Effect == api.EffectOnce {
-			return "a command with the effect once", ""
-		}
+	if k, ok := s.Entry.Kind.(outsideDescriber); ok {
+		writes, reads = k.describeOutside(s)
 	}
-	return overHTTP(s.Category, read)
+	if writes != "" || reads != "" {
+		return writes, reads
+	}
+	return overHTTP(s.Category, s.Execution.Effect == api.EffectRead)
 }
 
 // overHTTP is outside for tools of the category http.

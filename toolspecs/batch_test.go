@@ -12,7 +12,7 @@ import (
 func TestCheckBatch_ReportsWhatPreventsBatching(t *testing.T) {
 	spec := func(change func(*Spec)) error {
 		s := Spec{Name: "stat", Version: "1.0.0", Description: "Stats.",
-			Entry: Entry{Type: KindFunction},
+			Entry: Entry{Kind: FunctionEntry{}},
 			Parameters: []Parameter{{Name: "paths", Type: schemas.TypeArray},
 				{Name: "unit", Type: schemas.TypeString}}, Batch: &api.Batch{Argument: "paths"}}
 		change(&s)
@@ -37,14 +37,14 @@ func TestCheckBatch_ReportsWhatPreventsBatching(t *testing.T) {
 		},
 		`toolspec "stat": $.batch: calls of the kind stateful cannot be batched; batch is for command, function, mcp, rest (remove it)`: func(
 			s *Spec) {
-			s.Entry.Type = KindStateful
+			s.Entry.Kind = StatefulEntry{}
 		},
 		`toolspec "stat": $.batch: calls on the lane inline cannot be batched (remove it, or name another lane)`: func(s *Spec) {
 			s.Execution.Lane, s.Execution.Effect = api.LaneInline, api.EffectRead
 		},
 		`toolspec "stat": $.batch: calls that can ask a person cannot be batched (remove it, or answer_within)`: func(
 			s *Spec) {
-			s.Entry.AnswerWithin = defaultAnswerWithin
+			s.Entry.Kind = FunctionEntry{AnswerWithin: defaultAnswerWithin}
 		},
 		`toolspec "stat": $.batch: the outcome of one call of a batch cannot be verified (remove it, or verify)`: func(
 			s *Spec) {

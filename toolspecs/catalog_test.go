@@ -126,7 +126,7 @@ func TestCompile_ChecksSpecsMadeInGo(t *testing.T) {
 		Name: "bad", Version: "1", Category: "htpp",
 		Parameters: []Parameter{{Name: "a", Type: "text"}, {Name: "b", Type: schemas.TypeString,
 			Validation: &Validation{MinLength: &negative}}},
-		Entry: Entry{Type: KindFunction, Handler: "x"},
+		Entry: Entry{Kind: FunctionEntry{Handler: "x"}},
 		Execution: ExecutionSpec{Timeout: api.Duration(48 * time.Hour),
 			Retry: api.Retry{MaxAttempts: -1}},
 		Requires: Requires{Dependencies: []Dependency{{Name: "db"}}},

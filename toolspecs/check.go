@@ -151,14 +151,14 @@ func (c *checker) batch(s Spec) {
 // batchedCalls checks that calls of the tool can be batched.
 func (c *checker) batchedCalls(s Spec) {
 	switch {
-	case s.Entry.Type != "" && !takesSlots(s.Entry):
+	case s.Entry.Type() != "" && !s.Entry.takesSlots():
 		what, hint := withoutSlots(s.Entry, "remove it")
 		c.AddKey(batchPath, hint, "calls of %s cannot be batched; batch is for %s", what,
 			strings.Join(slotKinds(), ", "))
 	case s.Execution.Lane == api.LaneInline:
 		c.AddKey(batchPath, "remove it, or name another lane",
 			"calls on the lane inline cannot be batched")
-	case s.Entry.AnswerWithin > 0:
+	case s.Entry.Common().AnswerWithin > 0:
 		c.AddKey(batchPath, "remove it, or answer_within",
 			"calls that can ask a person cannot be batched")
 	case s.Verify != nil:
@@ -183,5 +183,12 @@ func (c *checker) batchArgument(s Spec) {
 			"the tool has no parameter %q", name)
 	case argument != nil && !argument.Only(schemas.TypeArray):
 		c.Add(batchPath+".argument", "name a parameter of the type array", "%s is no list", name)
+	}
+}
+
+// handler checks that the worker registers what the entry names.
+func (c *checker) handler(e Entry, o Options) {
+	if k, ok := e.Kind.(handled); ok {
+		k.registered(c, o)
 	}
 }

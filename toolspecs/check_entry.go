@@ -1,10 +1,8 @@
 package toolspecs
 
 import (
-	"cmp"
 	"maps"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,31 +20,11 @@ var (
 )
 
 func (c *checker) entry(s Spec) {
-	k, known := kinds[s.Entry.Type]
-	switch name := s.Entry.Type; {
-	case name == "":
-	case !known:
-		c.Add("$.entry.type", spelling.Hint(name, slices.Sorted(maps.Keys(kinds))),
-			"there is no kind %q", name)
-	default:
-		c.onlyFor(s.Entry)
-		c.secrets(s.Entry)
-		k.check(c, s)
-	}
-}
-
-// onlyFor reports fields that are set but belong to other kinds, according to the fields' tags.
-func (c *checker) onlyFor(e Entry) {
-	v := reflect.ValueOf(e)
-	for i, f := range reflect.VisibleFields(v.Type()) {
-		of := f.Tag.Get("kinds")
-		if of == "" || v.Field(i).IsZero() || slices.Contains(strings.Split(of, ","), e.Type) {
-			continue
-		}
-		name := cmp.Or(strings.Trim(f.Tag.Get("yaml"), "-"), strings.Split(f.Tag.Get("json"),
-			",")[0])
-		c.AddKey("$.entry."+name, "remove it, or change the type",
-			"%s is for the kind %s, not for %s", name, strings.ReplaceAll(of, ",", " or "), e.Type)
+	switch name := s.Entry.Type(); {
+	case s.Entry.Kind != nil:
+		s.Entry.Kind.check(c, s)
+	case name != "":
+		c.Add("$.entry.type", spelling.Hint(name, kindNames()), "there is no kind %q", name)
 	}
 }
 
@@ -76,42 +54,44 @@ func (c *checker) dir(dir string) {
 // ownVariables are the environment variables that every program gets.
 var ownVariables = []string{"PATH", "HOME", "LANG", "TMPDIR"}
 
-func (c *checker) secrets(e Entry) {
-	c.setEnv(e)
-	for _, name := range slices.Sorted(maps.Keys(e.Secrets)) {
-		path := jsonpath.Key("$.entry.secrets", name)
-		switch {
-		case !envName.MatchString(name):
-			c.AddKey(path, "use letters, digits and _", "%s cannot name an environment variable",
-				jsontext.Shorten(name))
-		case slices.Contains(ownVariables, name) || strings.HasPrefix(name, "SWITCHYARD_"):
-			c.AddKey(path, "name another", "every program gets the variable %s from the worker",
-				name)
-		case slices.Contains(e.Env, name):
-			c.AddKey(path, "keep one of them", "env and secrets both give %s", name)
-		}
-		if err := outbound.CheckSecret(e.Secrets[name]); err != nil {
-			c.Add(path, outbound.HintSecret, "%v", err)
-		}
-	}
-}
-
-// setEnv checks the variables whose values are written in the toolspec.
-func (c *checker) setEnv(e Entry) {
-	for _, name := range slices.Sorted(maps.Keys(e.SetEnv)) {
+// environment checks what the tool's programs or functions get: env lists variables of the worker,
+// setEnv maps variables to their values, and secrets maps names to references.
+func (c *checker) environment(env []string, setEnv, secrets map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(setEnv)) {
 		path := jsonpath.Key("$.entry.set_env", name)
-		_, secret := e.Secrets[name]
+		_, secret := secrets[name]
 		switch {
 		case !envName.MatchString(name):
 			c.AddKey(path, "use letters, digits and _", "%s cannot name an environment variable",
 				jsontext.Shorten(name))
 		case strings.HasPrefix(name, "SWITCHYARD_"):
 			c.AddKey(path, "name another", "the variable %s is set for each call", name)
-		case secret || slices.Contains(e.Env, name):
+		case secret || slices.Contains(env, name):
 			c.AddKey(path, "keep one of them", "set_env and env or secrets give %s", name)
 		default:
-			c.setEnvValue(path, name, e.SetEnv[name])
+			c.setEnvValue(path, name, setEnv[name])
 		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(secrets)) {
+		c.secret(name, secrets[name], slices.Contains(env, name))
+	}
+}
+
+// secret checks one secret. listed says that env lists a variable of its name.
+func (c *checker) secret(name, reference string, listed bool) {
+	path := jsonpath.Key("$.entry.secrets", name)
+	switch {
+	case !envName.MatchString(name):
+		c.AddKey(path, "use letters, digits and _", "%s cannot name an environment variable",
+			jsontext.Shorten(name))
+	case slices.Contains(ownVariables, name) || strings.HasPrefix(name, "SWITCHYARD_"):
+		c.AddKey(path, "name another", "every program gets the variable %s from the worker",
+			name)
+	case listed:
+		c.AddKey(path, "keep one of them", "env and secrets both give %s", name)
+	}
+	if err := outbound.CheckSecret(reference); err != nil {
+		c.Add(path, outbound.HintSecret, "%v", err)
 	}
 }
 
@@ -161,4 +141,11 @@ func (s Spec) argumentNames() []string {
 		return names
 	}
 	return append(names, jsontext.Member[*jsontext.Object](tree, "properties").Names()...)
+}
+
+// named checks that a name at path is registered. what says what it names.
+func (c *checker) named(path, what, name string, known []string) {
+	if !slices.Contains(known, name) {
+		c.Add(path, spelling.Hint(name, known), "no %s is registered as %q", what, name)
+	}
 }

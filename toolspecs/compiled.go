@@ -115,8 +115,8 @@ func (c *Compiled) compileInput(checked *schemas.Form) error {
 		return err
 	}
 	c.inputShape = c.input.Shape()
-	if c.Spec.Entry.Type == KindMCP && c.Spec.InputSchema != nil {
-		// They are the server's: it fills them in, and models read them in the schema.
+	if c.Spec.Entry.Common().ServerDefaults && c.Spec.InputSchema != nil {
+		// The server fills them in, and models read them in the schema.
 		c.inputShape.DropDefaults()
 	}
 	for _, name := range c.inputShape.Declared() {
@@ -155,7 +155,7 @@ func (c *Compiled) OutputSchema() json.RawMessage { return bytes.Clone(c.outputJ
 
 // Tool returns the facts that a run pins.
 func (c *Compiled) Tool() api.Tool {
-	e := c.Spec.Execution
+	e, entry := c.Spec.Execution, c.Spec.Entry.Common()
 	t := api.Tool{
 		Name:         c.Spec.Name,
 		Version:      c.Spec.Version,
@@ -170,10 +170,10 @@ func (c *Compiled) Tool() api.Tool {
 		QueueTimeout: e.QueueTimeout,
 		Heartbeat:    e.Heartbeat,
 		Retry:        e.Retry,
-		AnswerWithin: c.Spec.Entry.AnswerWithin,
-		OnLoss:       c.Spec.Entry.OnLoss,
-		IdleTimeout:  c.Spec.Entry.IdleTimeout,
-		Closes:       c.Spec.Entry.Closes,
+		AnswerWithin: entry.AnswerWithin,
+		OnLoss:       entry.Instance.OnLoss,
+		IdleTimeout:  entry.Instance.IdleTimeout,
+		Closes:       entry.Instance.Closes,
 		Undo:         c.Spec.Undo,
 		Verify:       c.Spec.Verify,
 		Batch:        c.Spec.Batch,
@@ -183,8 +183,8 @@ func (c *Compiled) Tool() api.Tool {
 		Spec:         bytes.Clone(c.json),
 	}
 	if k := c.Spec.instanced(); k != nil {
-		t.Instance, t.HostWithin = k.instance(&c.Spec), k.hostWithin(e.Lane)
-		if c.Spec.Entry.Scope == api.ScopeConversation {
+		t.Instance, t.HostWithin = k.instance(), k.hostWithin(e.Lane)
+		if entry.Instance.Scope == api.ScopeConversation {
 			t.Scope = api.ScopeConversation
 		}
 	}
@@ -198,7 +198,7 @@ func (c *Compiled) Tool() api.Tool {
 }
 
 // Dispatch returns how runs execute calls of the tool.
-func (c *Compiled) Dispatch() api.Dispatch { return c.Spec.dispatch() }
+func (c *Compiled) Dispatch() api.Dispatch { return c.Spec.Entry.Kind.dispatch() }
 
 // FromTool compiles the tool that a run has pinned. It returns an error if the pinned spec cannot
 // be decoded or does not match its digest: it was altered, or written by a version with more
@@ -242,25 +242,27 @@ func canonicalSpec(s Spec) (json.RawMessage, error) {
 	return jsontext.Compact(data)
 }
 
-// digestOfSpec returns the digest of a spec whose JSON is data. A long script is digested
-// uncompressed, because compression differs between versions of Go.
+// digestOfSpec returns the digest of a spec whose JSON is data.
 func digestOfSpec(s Spec, data json.RawMessage) (string, error) {
-	if s.Entry.Agent == nil || s.Entry.Agent.Model.Script == nil {
+	k, ok := s.Entry.Kind.(digestSplitter)
+	if !ok {
 		return api.Digest(data), nil
 	}
-	agent := *s.Entry.Agent
-	script := agent.Model.Script.Value
-	agent.Model.Script, s.Entry.Agent = nil, &agent
+	rest, part := k.splitForDigest()
+	if part == nil {
+		return api.Digest(data), nil
+	}
+	s.Entry.Kind = rest
 	plain, err := canonicalSpec(s)
 	if err != nil {
 		return "", err
 	}
-	played, err := jsonvalue.Encode(script)
+	apart, err := jsonvalue.Encode(part)
 	if err != nil {
 		return "", err
 	}
-	played, err = jsontext.Compact(played)
-	return api.Digest(append(plain, played...)), err
+	apart, err = jsontext.Compact(apart)
+	return api.Digest(append(plain, apart...)), err
 }
 
 // Arguments validates the arguments of a call and returns them as compact JSON: declared arguments

@@ -120,8 +120,8 @@ func complete(s Spec) Spec {
 	if s.Description == "" {
 		s.Description = "A tool."
 	}
-	if s.Entry.Type == "" {
-		s.Entry.Type = KindFunction
+	if s.Entry.Kind == nil {
+		s.Entry.Kind = FunctionEntry{}
 	}
 	return s
 }

@@ -112,8 +112,8 @@ func (l *Located) decode(doc *strictyaml.Document, o Options) Faults {
 	f.takeServer(doc, l.File, o)
 	s := f.Spec
 	var faults Faults
-	if k, ok := kinds[s.Entry.Type].(fileReader); ok {
-		faults = k.readFiles(&s.Entry, doc, l.File, o)
+	if k, ok := s.Entry.Kind.(fileReader); ok {
+		s.Entry.Kind, faults = k.readFiles(doc, l.File, o)
 	}
 	s.Execution = f.Execution.ExecutionSpec
 	s.Execution.Retry = api.Retry(f.Execution.Retry)

@@ -8,10 +8,6 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// olderKinds maps old names of kinds, which are still accepted, to the present ones.
-var olderKinds = map[string]string{"builtin": KindFunction, "external": KindCommand,
-	"custom": KindStateful}
-
 // Defaults of a spec's execution facts.
 const (
 	defaultTimeout = api.Duration(30 * time.Second)
@@ -24,28 +20,13 @@ const (
 	// DefaultMaxResult bounds a result in bytes: what a model sees and what goes into history.
 	DefaultMaxResult = 32 << 10
 	DefaultSlowAfter = api.Duration(5 * time.Second)
-	// defaultAnswerWithin bounds the wait for a person's answer to a human tool.
-	defaultAnswerWithin = api.Duration(7 * 24 * time.Hour)
-	// defaultStatefulHeartbeat is that of stateful tools whose calls are safe to repeat. A false
-	// alarm loses the instance, and a late one blocks the run.
-	defaultStatefulHeartbeat = api.Duration(15 * time.Second)
-	defaultIdleTimeout       = api.Duration(10 * time.Minute)
-	// defaultAgentTimeout is the timeout of a sub-agent, whose run takes many turns.
-	defaultAgentTimeout = api.Duration(time.Hour)
 	// defaultInlineTimeout and maxInlineTimeout are shorter, because an inline call blocks its
 	// run's workflow task.
-	defaultInlineTimeout  = api.Duration(2 * time.Second)
-	maxInlineTimeout      = api.MaxInlineTimeout
-	defaultAgentSlowAfter = api.Duration(10 * time.Minute)
-)
-
-// Defaults of commands, dependencies and retries.
-const (
-	defaultMaxOutput = 1 << 20
-	defaultWithin    = api.Duration(10 * time.Second)
-	stdinJSON        = "json"
-	stdoutText       = "text"
-	onInvalidFail    = "fail"
+	defaultInlineTimeout = api.Duration(2 * time.Second)
+	maxInlineTimeout     = api.MaxInlineTimeout
+	// defaultWithin is that of dependencies.
+	defaultWithin = api.Duration(10 * time.Second)
+	onInvalidFail = "fail"
 )
 
 // defaultRetry is the retry policy of tools that do not declare one, except for those of
@@ -97,11 +78,8 @@ const DefaultAttempts = 3
 func (s Spec) withDefaults() Spec {
 	s.Status = cmp.Or(s.Status, api.StatusActive)
 	s.Approval = s.Approval.withDefaults()
-	if kind, older := olderKinds[s.Entry.Type]; older {
-		s.Entry.Type = kind
-	}
-	if k, known := kinds[s.Entry.Type]; known {
-		k.setDefaults(&s)
+	if s.Entry.Kind != nil {
+		s.Entry.Kind = s.Entry.Kind.withDefaults(&s)
 	}
 	s.Execution = s.Execution.withDefaults(s.Entry)
 	if s.Batch != nil {
@@ -120,9 +98,9 @@ func (e ExecutionSpec) withDefaults(entry Entry) ExecutionSpec {
 	e.Access = cmp.Or(e.Access, api.AccessShared)
 	e.Effect = cmp.Or(e.Effect, api.EffectOnce)
 	if e.Lane == "" {
-		e.Lane, e.laneless = e.usualLane(entry), takesSlots(entry) || entry.Type == KindMCP
+		e.Lane, e.laneless = e.usualLane(entry), entry.movesWithCategory()
 	}
-	if e.Lane == api.LaneInline && takesSlots(entry) {
+	if e.Lane == api.LaneInline && entry.takesSlots() {
 		e.Timeout = cmp.Or(e.Timeout, defaultInlineTimeout)
 	}
 	e.Timeout = cmp.Or(e.Timeout, defaultTimeout)

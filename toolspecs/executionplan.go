@@ -84,7 +84,7 @@ func planParameter() Parameter {
 // planForm is a compiled tool whose only argument is an execution plan; it validates plans.
 var planForm = sync.OnceValue(func() *Compiled {
 	s := Spec{Name: api.PlanArgument, Version: "1.0.0", Description: "Takes an execution plan.",
-		Entry: Entry{Type: KindFunction}, Parameters: []Parameter{planParameter()}}
+		Entry: Entry{Kind: FunctionEntry{}}, Parameters: []Parameter{planParameter()}}
 	compiled, err := s.Compile()
 	if err != nil {
 		panic("the form of execution plans: " + err.Error()) // a test compiles it
@@ -167,7 +167,7 @@ func readPlan(given any) (*api.ExecutionPlan, []api.Problem) {
 // limitsFor returns problems for the bounds in a plan that do not apply to a call of the tool: a
 // bound that cannot be enforced is rejected.
 func (c *Compiled) limitsFor(plan *api.ExecutionPlan) (problems []api.Problem) {
-	isRun, agent := c.Dispatch() == api.DispatchChildWorkflow, c.Spec.Entry.Agent != nil
+	isRun, agent := c.Dispatch() == api.DispatchChildWorkflow, c.Spec.Entry.Common().Agent != nil
 	l := plan.Limits
 	for _, bound := range []struct {
 		name   string
@@ -185,7 +185,7 @@ func (c *Compiled) limitsFor(plan *api.ExecutionPlan) (problems []api.Problem) {
 				c.Spec.Name)
 			if isRun {
 				message = fmt.Sprintf("%s does not bound %ss, and %s is one; remove it", bound.name,
-					c.Spec.Entry.Type, c.Spec.Name)
+					c.Spec.Entry.Type(), c.Spec.Name)
 			}
 			problems = append(problems, api.Problem{Path: planPath + ".limits." + bound.name,
 				Rule: "limit", Message: message})

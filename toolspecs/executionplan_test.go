@@ -14,7 +14,7 @@ import (
 func planned(t *testing.T, change func(*Spec)) *Compiled {
 	t.Helper()
 	s := Spec{Name: "book", Version: "1.0.0", Description: "Books.",
-		Entry:      Entry{Type: KindFunction},
+		Entry:      Entry{Kind: FunctionEntry{}},
 		Parameters: []Parameter{{Name: "room", Type: schemas.TypeString, Required: true}}}
 	if change != nil {
 		change(&s)
@@ -68,8 +68,8 @@ func TestTakePlan_SeparatesThePlanFromTheArguments(t *testing.T) {
 func TestTakePlan_ReportsEveryFaultWithItsPath(t *testing.T) {
 	tool := planned(t, nil)
 	agent := planned(t, func(s *Spec) {
-		s.Entry = Entry{Type: KindAgent, Agent: &api.Agent{Name: "a",
-			Model: api.Model{Provider: api.ProviderOpenAI, Name: "m"}}}
+		s.Entry = Entry{Kind: AgentEntry{Agent: &api.Agent{Name: "a",
+			Model: api.Model{Provider: api.ProviderOpenAI, Name: "m"}}}}
 	})
 	for _, test := range []struct {
 		tool *Compiled

@@ -1,11 +1,9 @@
 package toolspecs
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,7 +87,7 @@ func compareFaults(t *testing.T, file string, decode func(string, []byte) error)
 // text.
 func withoutKinds(messages string) string {
 	return strings.NewReplacer(
-		"known: "+strings.Join(slices.Sorted(maps.Keys(kinds)), ", "), "known: KINDS",
+		"known: "+strings.Join(kindNames(), ", "), "known: KINDS",
 		strings.Join(scheduledKinds(), ", "), "SCHEDULED_KINDS",
 		strings.Join(slotKinds(), ", "), "LANE_KINDS").Replace(messages)
 }
@@ -174,7 +172,7 @@ func TestOptions_SetLanesAndHandlers(t *testing.T) {
 
 // An instance serves only its run, so its calls run one at a time. The heartbeat is short, so that
 // the loss of its worker is noticed early, and lost state is not replaced silently.
-func TestStatefulTools_HaveTheirOwnDefaults(t *testing.T) {
+func TestStatefulTools_HaveTheirServerDefaults(t *testing.T) {
 	const spec = "name: counter\nversion: 1.0.0\ndescription: Counts.\nentry: {type: custom}\n"
 	specs, err := Decode("a.yaml", []byte(spec), Options{Stateful: map[string][]string{"counter": {"add"}}})
 	if err != nil {
@@ -188,7 +186,7 @@ func TestStatefulTools_HaveTheirOwnDefaults(t *testing.T) {
 	if tool.Dispatch != api.DispatchInstance || tool.Lane != api.LaneGeneral ||
 		tool.Access != api.AccessExclusive ||
 		tool.Heartbeat != defaultOnceHeartbeat || tool.OnLoss != api.OnLossFail ||
-		tool.IdleTimeout != defaultIdleTimeout || specs[0].Entry.Handler != "counter" {
+		tool.IdleTimeout != defaultIdleTimeout || specs[0].Entry.Common().Handler != "counter" {
 		t.Errorf("the run pins %+v", tool)
 	}
 	explicit, err := Decode("a.yaml",

@@ -15,7 +15,7 @@ import (
 func human(t *testing.T, change func(*toolspecs.Spec)) *toolspecs.Compiled {
 	t.Helper()
 	s := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Says what to do.",
-		Entry: toolspecs.Entry{Type: toolspecs.KindHuman},
+		Entry: toolspecs.Entry{Kind: toolspecs.HumanEntry{}},
 		Parameters: []toolspecs.Parameter{{Name: "question", Type: "string"},
 			{Name: "b", Type: "integer"}, {Name: "a", Type: "object"},
 			{Name: "pin", Type: "string", Sensitive: true}}}
@@ -32,7 +32,7 @@ func human(t *testing.T, change func(*toolspecs.Spec)) *toolspecs.Compiled {
 // A question is the template, the argument question, or description and arguments.
 func TestQuestion_IsNeverEmptyAndHidesSensitiveValues(t *testing.T) {
 	template := func(text string) func(*toolspecs.Spec) {
-		return func(s *toolspecs.Spec) { s.Entry.Question = text }
+		return func(s *toolspecs.Spec) { s.Entry.Kind = toolspecs.HumanEntry{Question: text} }
 	}
 	for _, test := range []struct {
 		name, args, want string
@@ -106,15 +106,15 @@ func TestHumanTool_PinsTheFactsOfItsQuestion(t *testing.T) {
 		t.Errorf("compiled again: %v", err)
 	}
 	c = human(t, func(s *toolspecs.Spec) {
-		s.OutputSchema, s.Entry.AnswerWithin = json.RawMessage(`{"enum":[1,2]}`),
-			api.Duration(time.Hour)
+		s.OutputSchema = json.RawMessage(`{"enum":[1,2]}`)
+		s.Entry.Kind = toolspecs.HumanEntry{AnswerWithin: api.Duration(time.Hour)}
 	})
 	if tool := c.Tool(); tool.AnswerWithin != api.Duration(time.Hour) ||
 		string(tool.OutputSchema) != `{"enum":[1,2]}` {
 		t.Errorf("got %+v", tool)
 	}
 	large := toolspecs.Spec{Name: "ask", Version: "1.0.0", Description: "Asks.",
-		Entry: toolspecs.Entry{Type: toolspecs.KindHuman},
+		Entry: toolspecs.Entry{Kind: toolspecs.HumanEntry{}},
 		OutputSchema: json.RawMessage(`{"const":"` + strings.Repeat("x", api.MaxQuestionSchema) +
 			`"}`)}
 	if _, err := large.Compile(); err == nil || err.Error() != `toolspec "ask": $.output: the schema of the answer has 65548 bytes; at most 65536 are shown to people (ask for less)` {

@@ -19,25 +19,58 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// agentKind is the kind of tools that run another agent.
-type agentKind struct{}
+// KindAgent is another agent, a sub-agent with a run of its own.
+const KindAgent = "agent"
 
-func (agentKind) setDefaults(s *Spec) { setChildDefaults(s) }
+// AgentEntry is the entry of tools that run another agent.
+type AgentEntry struct {
+	// Agent is the agent that runs. In YAML, agent: is the path of its file, relative to the
+	// toolspec's.
+	Agent *api.Agent `json:"agent,omitempty" yaml:"-"`
+	// AgentFile is the path of the file that Agent was read from.
+	AgentFile string `json:"-" yaml:"agent"`
+	// Prompt is the template of the agent's prompt; default the argument prompt or task if there is
+	// one, else all arguments as JSON.
+	Prompt string `json:"prompt,omitempty" yaml:"prompt"`
+}
 
-func (agentKind) dispatch(Entry) api.Dispatch { return api.DispatchChildWorkflow }
+// Name implements Kind.
+func (AgentEntry) Name() string { return KindAgent }
 
-// check implements kind. No activity executes such a call, so retries, queue timeouts and
+// Common implements Kind.
+func (e AgentEntry) Common() Common { return Common{Agent: e.Agent} }
+
+func (e AgentEntry) withDefaults(s *Spec) Kind {
+	setChildDefaults(s)
+	return e
+}
+
+func (AgentEntry) dispatch() api.Dispatch { return api.DispatchChildWorkflow }
+
+// splitForDigest implements digestSplitter: a long script is digested uncompressed, because
+// compression differs between versions of Go.
+func (e AgentEntry) splitForDigest() (rest Kind, part any) {
+	if e.Agent == nil || e.Agent.Model.Script == nil {
+		return e, nil
+	}
+	agent := *e.Agent
+	part = agent.Model.Script.Value
+	agent.Model.Script, e.Agent = nil, &agent
+	return e, part
+}
+
+// check implements Kind. No activity executes such a call, so retries, queue timeouts and
 // dependencies, which need one, are rejected. Sensitive arguments are rejected because the run
 // shows its prompt.
-func (agentKind) check(c *checker, s Spec) {
-	a := s.Entry.Agent
+func (e AgentEntry) check(c *checker, s Spec) {
+	a := e.Agent
 	if a == nil {
 		c.Add("$.entry.agent", "write agent: and the path of an agent file",
 			"an agent tool needs an agent")
 	} else if err := api.CheckToolName(a.Name); err != nil {
 		c.Add("$.entry.agent", "", "the agent's %v", err)
 	}
-	c.placeholders("$.entry.prompt", s.Entry.Prompt, s.argumentNames(), false)
+	c.placeholders("$.entry.prompt", e.Prompt, s.argumentNames(), false)
 	c.childRun(s, "a sub-agent's run", "the tools that the agent calls",
 		"its model steps and calls are tried again by their own policies")
 	c.notShown(s, "arguments of an agent tool cannot be sensitive: they are shown as its run's prompt",
@@ -59,7 +92,7 @@ func (c *checker) notShown(s Spec, message, hint string) {
 
 // Facts returns the facts by which agents select the tool.
 func (s Spec) Facts() toolfacts.Facts {
-	return toolfacts.Facts{Name: s.Name, Category: s.Category, Server: s.Entry.Server,
+	return toolfacts.Facts{Name: s.Name, Category: s.Category, Server: s.Entry.Common().Server,
 		Instance: s.InstanceName(), Tags: s.Tags}
 }
 
@@ -81,8 +114,8 @@ func Known(specs []Spec) agents.Known {
 func CheckAgents(specs []Spec, known agents.Known) error {
 	var faults Faults
 	for _, s := range specs {
-		if s.Entry.Agent != nil {
-			faults = append(faults, missingTools(s, known)...)
+		if e, ok := s.Entry.Kind.(AgentEntry); ok && e.Agent != nil {
+			faults = append(faults, e.missingTools(s.Name, known)...)
 		}
 	}
 	slices.SortStableFunc(faults, func(a, b Fault) int {
@@ -101,20 +134,22 @@ func toolsOf(a *api.Agent) []string {
 	return append(a.Tools[:len(a.Tools):len(a.Tools)], a.Checker.Tool)
 }
 
-func missingTools(s Spec, known agents.Known) Faults {
+// missingTools returns faults for entries of the agent's list that name no tool. tool is the name
+// of the agent tool.
+func (e AgentEntry) missingTools(tool string, known agents.Known) Faults {
 	var faults Faults
-	for _, name := range toolsOf(s.Entry.Agent) {
+	for _, name := range toolsOf(e.Agent) {
 		if !known.Selects(name) {
-			faults = append(faults, Fault{File: fmt.Sprintf("toolspec %q", s.Name),
+			faults = append(faults, Fault{File: fmt.Sprintf("toolspec %q", tool),
 				Message: fmt.Sprintf("its agent %s names the tool %q, and there is none",
-					s.Entry.Agent.Name, name), Hint: known.Hint(name)})
+					e.Agent.Name, name), Hint: known.Hint(name)})
 		}
 	}
-	if len(faults) == 0 || s.Entry.AgentFile == "" {
+	if len(faults) == 0 || e.AgentFile == "" {
 		return faults
 	}
-	if _, err := agents.Load(s.Entry.AgentFile, known); err != nil {
-		return strictyaml.AsFaults(fmt.Sprintf("toolspec %q", s.Name), err)
+	if _, err := agents.Load(e.AgentFile, known); err != nil {
+		return strictyaml.AsFaults(fmt.Sprintf("toolspec %q", tool), err)
 	}
 	return faults
 }
@@ -124,20 +159,20 @@ var fileEndings = []string{".yaml", ".yml", ".json"}
 
 // readFiles implements fileReader: it reads the agent file that an entry names, relative to the
 // toolspec's file. The returned faults are those of the agent file.
-func (agentKind) readFiles(e *Entry, doc *strictyaml.Document, file string, o Options) Faults {
+func (e AgentEntry) readFiles(doc *strictyaml.Document, file string, o Options) (Kind, Faults) {
 	if e.AgentFile == "" {
-		return nil
+		return e, nil
 	}
 	data, ok := o.beside(&e.AgentFile, doc, "$.entry.agent", "an agent", file)
 	if !ok {
-		return nil
+		return e, nil
 	}
 	var err error
 	if e.Agent, err = agents.DecodeWith(e.AgentFile, data, agents.Known{}, o.read); err != nil {
 		doc.Report("$.entry.agent", "the agent file has faults", "correct them there")
-		return strictyaml.AsFaults(e.AgentFile, err)
+		return e, strictyaml.AsFaults(e.AgentFile, err)
 	}
-	return nil
+	return e, nil
 }
 
 // beside reads the file that an entry names at path, relative to the toolspec's file, and completes
@@ -170,10 +205,11 @@ func (c *Compiled) AgentPrompt(args json.RawMessage) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	prompt := c.ownPrompt(values, args)
+	entry := c.Spec.Entry.Kind.(AgentEntry)
+	prompt := c.ownPrompt(entry.Prompt, values, args)
 	if strings.TrimSpace(prompt) == "" {
 		return "", api.Errorf(api.ErrValidation, "the prompt of the agent %s is empty",
-			c.Spec.Entry.Agent.Name)
+			entry.Agent.Name)
 	}
 	if c.outputJSON != nil {
 		prompt += "\n\nAnswer with nothing but one JSON value that fits this JSON Schema:\n" +
@@ -182,8 +218,8 @@ func (c *Compiled) AgentPrompt(args json.RawMessage) (string, error) {
 	return prompt, nil
 }
 
-func (c *Compiled) ownPrompt(values map[string]any, args json.RawMessage) string {
-	if template := c.Spec.Entry.Prompt; template != "" {
+func (c *Compiled) ownPrompt(template string, values map[string]any, args json.RawMessage) string {
+	if template != "" {
 		text, _ := templates.Text(template, values)
 		return text
 	}

@@ -11,29 +11,80 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// commandKind is the kind of tools that start a program for each call.
-type commandKind struct{}
+// KindCommand is a program.
+const KindCommand = "command"
 
-func (commandKind) setDefaults(s *Spec) {
-	e := &s.Entry
+// Defaults of a CommandEntry.
+const (
+	defaultMaxOutput = 1 << 20
+	stdinJSON        = "json"
+	stdoutText       = "text"
+)
+
+// CommandEntry is the entry of tools that start a program for each call.
+type CommandEntry struct {
+	// Argv is the program and its arguments, without a shell. Its elements may contain
+	// {{args.name}}; an element that is only the placeholder of an absent optional argument is
+	// omitted.
+	Argv []string `json:"argv,omitempty" yaml:"argv" rule:"min=1"`
+	// Dir is the working folder; a relative one is under the worker's folder for tool files.
+	Dir string `json:"dir,omitempty" yaml:"dir"`
+	// Env lists the environment variables that the program gets besides PATH, HOME, LANG and
+	// TMPDIR.
+	Env []string `json:"env,omitempty" yaml:"env"`
+	// SetEnv maps further environment variables of the program to values that are not secret.
+	SetEnv map[string]string `json:"set_env,omitempty" yaml:"set_env"`
+	// Secrets maps environment variables of the program to references, env:NAME or file:/path.
+	// Their values are redacted in the tool's results and errors.
+	Secrets map[string]string `json:"secrets,omitempty" yaml:"secrets" rule:"secret"`
+	// Stdin is json (the arguments; the default) or none.
+	Stdin string `json:"stdin,omitempty" yaml:"stdin" rule:"enum=json|none"`
+	// Stdout is text (the default) or json.
+	Stdout string `json:"stdout,omitempty" yaml:"stdout" rule:"enum=text|json"`
+	// OKExitCodes are the exit codes of success; default only 0.
+	OKExitCodes []int `json:"ok_exit_codes,omitempty" yaml:"ok_exit_codes" rule:"min=1"`
+	// TransientExitCodes are the exit codes of failures that may be retried.
+	TransientExitCodes []int `json:"transient_exit_codes,omitempty" yaml:"transient_exit_codes"`
+	// MaxOutput bounds standard output and standard error, in bytes, each; default 1 MiB. A program
+	// that exceeds it is killed.
+	MaxOutput int `json:"max_output,omitempty" yaml:"max_output" rule:"size,min=1,max=1GiB"`
+	// MaxMemory bounds the program's address space in bytes, where the system supports it; zero
+	// means no bound.
+	MaxMemory int `json:"max_memory,omitempty" yaml:"max_memory" rule:"size,min=1MiB"`
+}
+
+// Name implements Kind.
+func (CommandEntry) Name() string { return KindCommand }
+
+// Common implements Kind.
+func (e CommandEntry) Common() Common { return Common{Env: e.Env, Secrets: e.Secrets} }
+
+func (e CommandEntry) withDefaults(*Spec) Kind {
 	e.Stdin = cmp.Or(e.Stdin, stdinJSON)
 	e.Stdout = cmp.Or(e.Stdout, stdoutText)
 	e.MaxOutput = cmp.Or(e.MaxOutput, defaultMaxOutput)
 	if len(e.OKExitCodes) == 0 {
 		e.OKExitCodes = []int{0}
 	}
+	return e
 }
 
-func (commandKind) check(c *checker, s Spec) { c.command(s) }
+func (CommandEntry) dispatch() api.Dispatch { return api.DispatchLane }
 
-func (commandKind) dispatch(Entry) api.Dispatch { return api.DispatchLane }
+// describeOutside implements outsideDescriber.
+func (CommandEntry) describeOutside(s Spec) (writes, reads string) {
+	if s.Execution.Effect == api.EffectOnce {
+		return "a command with the effect once", ""
+	}
+	return "", ""
+}
 
-func (c *checker) command(s Spec) {
-	e := s.Entry
+func (e CommandEntry) check(c *checker, s Spec) {
+	c.environment(e.Env, e.SetEnv, e.Secrets)
 	if len(e.Argv) == 0 {
 		c.Add("$.entry.argv", "write argv: [program, argument, …]", "a command needs argv")
 	}
-	c.argv(s)
+	c.argv(e.Argv, s.argumentNames())
 	c.env(e.Env)
 	c.dir(e.Dir)
 	c.exitCodes(e)
@@ -45,21 +96,20 @@ func (c *checker) command(s Spec) {
 	}
 }
 
-func (c *checker) argv(s Spec) {
-	declared := s.argumentNames()
-	for i, element := range s.Entry.Argv {
+func (c *checker) argv(argv, declared []string) {
+	for i, element := range argv {
 		path := jsonpath.Index("$.entry.argv", i)
 		if strings.ContainsRune(element, 0) || i == 0 && element == "" {
 			c.Add(path, "", "argv contains a NUL character or an empty program")
 		}
 		c.placeholders(path, element, declared, i == 0)
 	}
-	c.programs(s.Entry.Argv)
+	c.programs(argv)
 }
 
 const maxExitCode = 255
 
-func (c *checker) exitCodes(e Entry) {
+func (c *checker) exitCodes(e CommandEntry) {
 	for i, code := range e.OKExitCodes {
 		c.exitCode(jsonpath.Index("$.entry.ok_exit_codes", i), code)
 	}

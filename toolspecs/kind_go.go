@@ -5,43 +5,112 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
-// functionKind is the kind of tools that are Go functions registered by the worker.
-type functionKind struct{}
+// The kinds of tools that programs register.
+const (
+	// KindFunction is a stateless Go function.
+	KindFunction = "function"
+	// KindStateful is a Go type with one instance per run.
+	KindStateful = "stateful"
+)
 
-func (functionKind) setDefaults(s *Spec) { s.Entry.Handler = cmp.Or(s.Entry.Handler, s.Name) }
+const (
+	// defaultStatefulHeartbeat is that of stateful tools whose calls are safe to repeat. A false
+	// alarm loses the instance, and a late one blocks the run.
+	defaultStatefulHeartbeat = api.Duration(15 * time.Second)
+	defaultIdleTimeout       = api.Duration(10 * time.Minute)
+)
 
-func (functionKind) check(*checker, Spec) {}
+// FunctionEntry is the entry of tools that are Go functions registered by the worker.
+type FunctionEntry struct {
+	// Handler names the function; default the tool's name.
+	Handler string `json:"handler,omitempty" yaml:"handler"`
+	// Secrets maps names to references, env:NAME or file:/path. The function calls tool.Secret.
+	// Their values are redacted in the tool's results and errors.
+	Secrets map[string]string `json:"secrets,omitempty" yaml:"secrets" rule:"secret"`
+	// AnswerWithin allows tool.Ask, and bounds the wait for a person's answer.
+	AnswerWithin api.Duration `json:"answer_within,omitzero" yaml:"answer_within" rule:"above=0s,max=8760h"`
+}
 
-func (functionKind) dispatch(Entry) api.Dispatch { return api.DispatchLane }
+// Name implements Kind.
+func (FunctionEntry) Name() string { return KindFunction }
 
-func (functionKind) registered(c *checker, e Entry, o Options) {
+// Common implements Kind.
+func (e FunctionEntry) Common() Common {
+	return Common{Handler: e.Handler, Secrets: e.Secrets, AnswerWithin: e.AnswerWithin}
+}
+
+func (e FunctionEntry) withDefaults(s *Spec) Kind {
+	e.Handler = cmp.Or(e.Handler, s.Name)
+	return e
+}
+
+func (e FunctionEntry) check(c *checker, _ Spec) { c.environment(nil, nil, e.Secrets) }
+
+func (FunctionEntry) dispatch() api.Dispatch { return api.DispatchLane }
+
+// registered implements handled.
+func (e FunctionEntry) registered(c *checker, o Options) {
 	if o.Handlers != nil && e.Handler != "" {
 		c.named("$.entry.handler", "function", e.Handler, o.Handlers)
 	}
 }
 
-// statefulKind is the kind of tools that are methods of Go objects with state for a run.
-type statefulKind struct{}
-
-func (statefulKind) setDefaults(s *Spec) {
-	s.Entry.Handler = cmp.Or(s.Entry.Handler, s.Entry.Instance, s.Name)
-	// Calls of an instance run on its own queue and never delay other calls, whatever their access.
-	s.Execution.Lane = cmp.Or(s.Execution.Lane, api.LaneGeneral)
-	s.instanceDefaults()
+// StatefulEntry is the entry of tools that are methods of Go objects with state for a run.
+type StatefulEntry struct {
+	// Handler names the stateful type; default Instance, or else the tool's name.
+	Handler string `json:"handler,omitempty" yaml:"handler"`
+	// Secrets are those of a FunctionEntry.
+	Secrets map[string]string `json:"secrets,omitempty" yaml:"secrets" rule:"secret"`
+	// Instance is the name of the instance that tools of a run share; empty for the tool's own
+	// instance.
+	Instance string `json:"instance,omitempty" yaml:"instance"`
+	// OnLoss is fail (the default) or recreate: what happens if the instance is lost.
+	OnLoss api.OnLoss `json:"on_loss,omitempty" yaml:"on_loss" rule:"enum=fail|recreate"`
+	// IdleTimeout is the time without calls after which an instance is closed; default 10m.
+	IdleTimeout api.Duration `json:"idle_timeout,omitzero" yaml:"idle_timeout" rule:"min=1s,max=24h"`
+	// Scope is run (the default) or conversation: whether each run has its own instance, or the
+	// runs of a conversation use one after the other.
+	Scope api.Scope `json:"scope,omitempty" yaml:"scope" rule:"enum=run|conversation"`
+	// Closes says that a successful call closes the instance.
+	Closes bool `json:"closes,omitempty" yaml:"closes"`
+	// Method is the method of the type; default the only one.
+	Method string `json:"method,omitempty" yaml:"method"`
+	// AnswerWithin is that of a FunctionEntry.
+	AnswerWithin api.Duration `json:"answer_within,omitzero" yaml:"answer_within" rule:"above=0s,max=8760h"`
 }
 
-// instanceDefaults fills in the defaults of tools whose calls run on instances.
-func (s *Spec) instanceDefaults() {
-	e, x := &s.Entry, &s.Execution
+// Name implements Kind.
+func (StatefulEntry) Name() string { return KindStateful }
+
+// Common implements Kind.
+func (e StatefulEntry) Common() Common {
+	return Common{Handler: e.Handler, Secrets: e.Secrets, AnswerWithin: e.AnswerWithin,
+		Instance: InstanceFields{OnLoss: e.OnLoss, IdleTimeout: e.IdleTimeout, Scope: e.Scope,
+			Closes: e.Closes}}
+}
+
+func (e StatefulEntry) withDefaults(s *Spec) Kind {
+	e.Handler = cmp.Or(e.Handler, e.Instance, s.Name)
 	e.OnLoss = cmp.Or(e.OnLoss, api.OnLossFail)
 	e.IdleTimeout = cmp.Or(e.IdleTimeout, defaultIdleTimeout)
-	if x.Effect == api.EffectRead && !e.Closes {
+	// Calls of an instance run on its own queue and never delay other calls, whatever their access.
+	s.Execution.Lane = cmp.Or(s.Execution.Lane, api.LaneGeneral)
+	s.instanceDefaults(e.Closes)
+	return e
+}
+
+// instanceDefaults fills in how calls on instances are executed by default. closes says that a call
+// closes its instance.
+func (s *Spec) instanceDefaults(closes bool) {
+	x := &s.Execution
+	if x.Effect == api.EffectRead && !closes {
 		x.Access = cmp.Or(x.Access, api.AccessShared)
 	}
 	x.Access = cmp.Or(x.Access, api.AccessExclusive)
@@ -50,29 +119,31 @@ func (s *Spec) instanceDefaults() {
 	}
 }
 
-func (statefulKind) check(c *checker, s Spec) {
-	if name := s.Entry.Instance; name != "" && api.CheckToolName(name) != nil {
+func (e StatefulEntry) check(c *checker, s Spec) {
+	c.environment(nil, nil, e.Secrets)
+	if name := e.Instance; name != "" && api.CheckToolName(name) != nil {
 		c.Add("$.entry.instance", "use at most 64 letters, digits, _ and -",
 			"%q cannot name an instance", name)
 	}
-	c.closes(s)
+	c.closes(e.Closes, s)
 }
 
-// closes checks a tool whose calls close their instance.
-func (c *checker) closes(s Spec) {
-	if s.Entry.Closes && s.Execution.Access == api.AccessShared {
+// closes checks a tool whose calls close their instance, if closes is set.
+func (c *checker) closes(closes bool, s Spec) {
+	if closes && s.Execution.Access == api.AccessShared {
 		c.Add("$.execution.access", "remove it",
 			"a call that closes its instance overlaps no other call of the instance")
 	}
 }
 
-func (statefulKind) dispatch(Entry) api.Dispatch { return api.DispatchInstance }
+func (StatefulEntry) dispatch() api.Dispatch { return api.DispatchInstance }
 
-func (statefulKind) instance(s *Spec) string { return s.Entry.Instance }
+func (e StatefulEntry) instance() string { return e.Instance }
 
-func (statefulKind) hostWithin(string) api.Duration { return 0 }
+func (StatefulEntry) hostWithin(string) api.Duration { return 0 }
 
-func (statefulKind) registered(c *checker, e Entry, o Options) {
+// registered implements handled.
+func (e StatefulEntry) registered(c *checker, o Options) {
 	if o.Stateful == nil || e.Handler == "" {
 		return
 	}
@@ -83,14 +154,14 @@ func (statefulKind) registered(c *checker, e Entry, o Options) {
 	methods, known := o.Stateful[e.Handler]
 	if !known {
 		c.named(path, "stateful type", e.Handler, slices.Sorted(maps.Keys(o.Stateful)))
-	} else if _, fault := e.StatefulMethod(methods); fault != nil {
+	} else if _, fault := e.SelectMethod(methods); fault != nil {
 		c.All = append(c.All, *fault)
 	}
 }
 
-// StatefulMethod returns which of the methods of the registered type executes the calls of a
-// stateful tool, or why there is none.
-func (e Entry) StatefulMethod(methods []string) (string, *strictyaml.Finding) {
+// SelectMethod returns which of the methods of the registered type executes the tool's calls, or
+// why there is none.
+func (e StatefulEntry) SelectMethod(methods []string) (string, *strictyaml.Finding) {
 	var c strictyaml.Findings
 	switch {
 	case slices.Contains(methods, e.Method):

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/switchyard/switchyard/api"
@@ -12,29 +13,48 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// humanKind is the kind of tools that ask a person a question.
-type humanKind struct{}
+// KindHuman is a question to a person.
+const KindHuman = "human"
 
-func (humanKind) setDefaults(s *Spec) {
-	s.Entry.AnswerWithin = cmp.Or(s.Entry.AnswerWithin, defaultAnswerWithin)
-	s.Execution.Effect = cmp.Or(s.Execution.Effect, api.EffectRead)
+// defaultAnswerWithin bounds the wait for a person's answer.
+const defaultAnswerWithin = api.Duration(7 * 24 * time.Hour)
+
+// HumanEntry is the entry of tools that ask a person a question.
+type HumanEntry struct {
+	// Question is the template of the question to the person; default the argument question if
+	// there is one, else the tool's description and all arguments.
+	Question string `json:"question,omitempty" yaml:"question"`
+	// AnswerWithin bounds the wait for the answer; default 168h.
+	AnswerWithin api.Duration `json:"answer_within,omitzero" yaml:"answer_within" rule:"above=0s,max=8760h"`
 }
 
-func (humanKind) dispatch(Entry) api.Dispatch { return api.DispatchQuestion }
+// Name implements Kind.
+func (HumanEntry) Name() string { return KindHuman }
 
-// check implements kind. A call occupies no worker while a person answers, so many options of other
+// Common implements Kind.
+func (e HumanEntry) Common() Common { return Common{AnswerWithin: e.AnswerWithin} }
+
+func (e HumanEntry) withDefaults(s *Spec) Kind {
+	e.AnswerWithin = cmp.Or(e.AnswerWithin, defaultAnswerWithin)
+	s.Execution.Effect = cmp.Or(s.Execution.Effect, api.EffectRead)
+	return e
+}
+
+func (HumanEntry) dispatch() api.Dispatch { return api.DispatchQuestion }
+
+// check implements Kind. A call occupies no worker while a person answers, so many options of other
 // kinds do not apply.
-func (humanKind) check(c *checker, s Spec) {
-	c.placeholders("$.entry.question", s.Entry.Question, s.argumentNames(), false)
-	e := s.Execution
-	if e.Effect != api.EffectRead {
+func (e HumanEntry) check(c *checker, s Spec) {
+	c.placeholders("$.entry.question", e.Question, s.argumentNames(), false)
+	x := s.Execution
+	if x.Effect != api.EffectRead {
 		c.Add("$.execution.effect", "remove it",
-			"a human tool changes nothing, so its effect is read, not %s", e.Effect)
+			"a human tool changes nothing, so its effect is read, not %s", x.Effect)
 	}
-	if e.Timeout != defaultTimeout {
+	if x.Timeout != defaultTimeout {
 		c.AddKey("$.execution.timeout", "write entry.answer_within", "a human tool has no timeout")
 	}
-	if e.OnInvalidOutput != onInvalidFail {
+	if x.OnInvalidOutput != onInvalidFail {
 		c.Add("$.execution.on_invalid_output", "remove it",
 			"a human tool always returns invalid answers to the person")
 	}
@@ -62,8 +82,9 @@ const questionName = "question"
 // cut and marked as cut.
 func (c *Compiled) Question(args json.RawMessage) string {
 	values := c.shown(args)
-	text, _ := templates.Text(c.Spec.Entry.Question, values)
-	if c.Spec.Entry.Question == "" {
+	entry, _ := c.Spec.Entry.Kind.(HumanEntry)
+	text, _ := templates.Text(entry.Question, values)
+	if entry.Question == "" {
 		if value, given := values[questionName]; given {
 			text = jsonvalue.Text(value)
 		}

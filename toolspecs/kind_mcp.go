@@ -18,6 +18,7 @@ import (
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/mcpclient"
+	"github.com/switchyard/switchyard/internal/outbound"
 )
 
 var pinForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
@@ -27,38 +28,113 @@ func IsPin(text string) bool { return pinForm.MatchString(text) }
 
 const hintPin = "run starter tools accept FILE: it shows the server's tool and writes its pin"
 
-// mcpKind is the kind of tools of an MCP server.
-type mcpKind struct{}
+// KindMCP is a tool of an MCP server, by configuration only.
+const KindMCP = "mcp"
 
-func (mcpKind) setDefaults(s *Spec) {
-	e := &s.Entry
+// Values of MCPEntry.Session.
+const (
+	// SessionRun is one session for each run that calls tools of the server. It is the default.
+	SessionRun = "run"
+	// SessionShared declares a server that keeps no state: the calls of all runs share connections.
+	SessionShared = "shared"
+)
+
+// MCPEntry is the entry of tools of an MCP server.
+type MCPEntry struct {
+	// Argv is the server's program and its arguments, without a shell. It communicates over
+	// standard input and output.
+	Argv []string `json:"argv,omitempty" yaml:"argv" rule:"min=1"`
+	// Dir, Env, SetEnv and Secrets are those of a CommandEntry, for the server's program.
+	Dir     string            `json:"dir,omitempty" yaml:"dir"`
+	Env     []string          `json:"env,omitempty" yaml:"env"`
+	SetEnv  map[string]string `json:"set_env,omitempty" yaml:"set_env"`
+	Secrets map[string]string `json:"secrets,omitempty" yaml:"secrets" rule:"secret"`
+	// OnLoss, IdleTimeout, Scope and Closes are those of a StatefulEntry, for the session.
+	OnLoss      api.OnLoss   `json:"on_loss,omitempty" yaml:"on_loss" rule:"enum=fail|recreate"`
+	IdleTimeout api.Duration `json:"idle_timeout,omitzero" yaml:"idle_timeout" rule:"min=1s,max=24h"`
+	Scope       api.Scope    `json:"scope,omitempty" yaml:"scope" rule:"enum=run|conversation"`
+	Closes      bool         `json:"closes,omitempty" yaml:"closes"`
+	// Headers maps names to values that are sent to a server with a URL.
+	Headers json.RawMessage `json:"headers,omitempty" yaml:"headers"`
+	// Auth declares which secret is sent and where, or how the worker logs in.
+	Auth *outbound.Auth `json:"auth,omitempty" yaml:"auth" rule:"secret"`
+	// Allow lists host names, addresses and ranges that may be reached besides the host of url, and
+	// those allowed although they are loopback, private or otherwise not public.
+	Allow []string `json:"allow,omitempty" yaml:"allow"`
+	// Server names a server of the servers file, which declares how to reach it and defaults of its
+	// tools. Decoding fills them in.
+	Server string `json:"server,omitempty" yaml:"server"`
+	// unresolved is set if Server could not be looked up.
+	unresolved bool
+	// URL is the server's streamable-HTTP endpoint, or env:NAME; it is set if Argv is not.
+	URL string `json:"url,omitempty" yaml:"url"`
+	// Tool is the tool's name on the server; default the tool's name.
+	Tool string `json:"tool,omitempty" yaml:"tool"`
+	// Session is run (a session of each run; the default) or shared (for servers without state).
+	Session string `json:"session,omitempty" yaml:"session" rule:"enum=run|shared"`
+	// Pin is the digest of the remote tool's name, description and schema when it was accepted.
+	Pin string `json:"pin,omitempty" yaml:"pin"`
+	// AnswerWithin allows the server to ask a person during a call, and bounds the wait for the
+	// answer; without it, the default, such questions are declined.
+	AnswerWithin api.Duration `json:"answer_within,omitzero" yaml:"answer_within" rule:"above=0s,max=8760h"`
+}
+
+// Name implements Kind.
+func (MCPEntry) Name() string { return KindMCP }
+
+// Common implements Kind. A server does not say which call its question belongs to.
+func (e MCPEntry) Common() Common {
+	return Common{Env: e.Env, Secrets: e.Secrets, Auth: e.Auth, Address: e.URL, Allow: e.Allow,
+		Server: e.Server, ServerDefaults: true, AnswerWithin: e.AnswerWithin,
+		Instance: InstanceFields{OnLoss: e.OnLoss, IdleTimeout: e.IdleTimeout, Scope: e.Scope,
+			Closes: e.Closes, AsksAlone: e.AnswerWithin > 0}}
+}
+
+func (e MCPEntry) withDefaults(s *Spec) Kind {
 	e.Session = cmp.Or(e.Session, SessionRun)
 	e.Tool = cmp.Or(e.Tool, s.Name)
 	s.spreadReads()
 	if e.Session != SessionShared {
-		s.instanceDefaults()
+		e.OnLoss = cmp.Or(e.OnLoss, api.OnLossFail)
+		e.IdleTimeout = cmp.Or(e.IdleTimeout, defaultIdleTimeout)
+		s.instanceDefaults(e.Closes)
 	}
+	return e
 }
 
-func (mcpKind) check(c *checker, s Spec) { mcpChecker{requestChecker{c, true}}.mcp(s) }
+func (e MCPEntry) check(c *checker, s Spec) { mcpChecker{requestChecker{c, true}}.mcp(e, s) }
 
-func (mcpKind) dispatch(e Entry) api.Dispatch {
+func (e MCPEntry) dispatch() api.Dispatch {
 	if e.Session == SessionShared {
 		return api.DispatchLane
 	}
 	return api.DispatchInstance
 }
 
+// withoutSlots implements slotChooser.
+func (MCPEntry) withoutSlots() (what, remedy string) {
+	return "MCP tools with a session of the run",
+		"write session: shared if the server keeps no state"
+}
+
+// describeOutside implements outsideDescriber.
+func (MCPEntry) describeOutside(s Spec) (writes, reads string) {
+	if s.Execution.Effect == api.EffectRead {
+		return "", "from an MCP server"
+	}
+	return "an MCP server, and not declared to only read", ""
+}
+
 // instance returns the name of the session that tools of one server share. It begins with the
 // program or host, for people.
-func (mcpKind) instance(s *Spec) string {
+func (e MCPEntry) instance() string {
 	name := "server"
-	if u, err := url.Parse(s.Entry.URL); err == nil && u.Hostname() != "" {
+	if u, err := url.Parse(e.URL); err == nil && u.Hostname() != "" {
 		name = u.Hostname()
-	} else if len(s.Entry.Argv) > 0 {
-		name = path.Base(filepath.ToSlash(s.Entry.Argv[0]))
+	} else if len(e.Argv) > 0 {
+		name = path.Base(filepath.ToSlash(e.Argv[0]))
 	}
-	return "mcp-" + name + "-" + s.Entry.ServerDigest()[:8]
+	return "mcp-" + name + "-" + e.ServerDigest()[:8]
 }
 
 // sessionHostWithin bounds how long calls wait for a worker that hosts their session.
@@ -66,7 +142,7 @@ const sessionHostWithin = api.Duration(time.Hour)
 
 // hostWithin has a bound because workers host sessions on lanes other than general only while they
 // have a toolspec of the lane, so that a run can outlive all its possible hosts.
-func (mcpKind) hostWithin(lane string) api.Duration {
+func (MCPEntry) hostWithin(lane string) api.Duration {
 	if lane == api.LaneGeneral {
 		return 0
 	}
@@ -75,8 +151,8 @@ func (mcpKind) hostWithin(lane string) api.Duration {
 
 type mcpChecker struct{ requestChecker }
 
-func (c mcpChecker) mcp(s Spec) {
-	e := s.Entry
+func (c mcpChecker) mcp(e MCPEntry, s Spec) {
+	c.environment(e.Env, e.SetEnv, e.Secrets)
 	switch {
 	case e.unresolved:
 	case len(e.Argv) == 0 && e.URL == "":
@@ -88,7 +164,7 @@ func (c mcpChecker) mcp(s Spec) {
 	default:
 		c.mcpProgram(e)
 	}
-	c.session(s)
+	c.session(e, s)
 	switch {
 	case e.Pin == "":
 		c.Add("$.entry", hintPin, "the server's tool is not accepted: pin is missing")
@@ -98,7 +174,7 @@ func (c mcpChecker) mcp(s Spec) {
 }
 
 // noServer reports a tool without argv and url.
-func (c mcpChecker) noServer(e Entry) {
+func (c mcpChecker) noServer(e MCPEntry) {
 	if e.Server != "" {
 		c.Add("$.entry.server", "load the toolspec from its file, or write argv or url",
 			"the server %q is not looked up", e.Server)
@@ -109,11 +185,10 @@ func (c mcpChecker) noServer(e Entry) {
 }
 
 // session checks that a shared session has no fields of sessions of runs.
-func (c mcpChecker) session(s Spec) {
-	e := s.Entry
+func (c mcpChecker) session(e MCPEntry, s Spec) {
 	const hint = "remove it, or write session: run"
 	if e.Session != SessionShared {
-		c.closes(s)
+		c.closes(e.Closes, s)
 		return
 	}
 	if e.Closes {
@@ -130,7 +205,7 @@ func (c mcpChecker) session(s Spec) {
 	}
 }
 
-func (c mcpChecker) mcpProgram(e Entry) {
+func (c mcpChecker) mcpProgram(e MCPEntry) {
 	for i, element := range e.Argv {
 		path := jsonpath.Index("$.entry.argv", i)
 		if strings.ContainsRune(element, 0) || i == 0 && element == "" {
@@ -145,9 +220,9 @@ func (c mcpChecker) mcpProgram(e Entry) {
 	c.notWith(e.Allow != nil, "allow", "url", "remove it")
 }
 
-func (c mcpChecker) mcpOverHTTP(e Entry) {
+func (c mcpChecker) mcpOverHTTP(e MCPEntry) {
 	c.address("$.entry.url", e.URL)
-	c.outbound(e, nil)
+	c.outbound(request{e.Headers, e.Auth, e.Allow}, nil)
 	if headers, err := jsontext.ParseOrdered(e.Headers); err == nil {
 		c.mcpHeaders(headers)
 	}
@@ -182,17 +257,16 @@ func (c mcpChecker) noPlaceholder(path, text string) {
 	}
 }
 
-// MCPServer returns the server of a tool of the kind mcp.
-func (e *Entry) MCPServer() *mcpclient.Server {
+// MCPServer returns the tool's server.
+func (e MCPEntry) MCPServer() *mcpclient.Server {
 	return &mcpclient.Server{Argv: e.Argv, Dir: e.Dir, Env: e.Env, SetEnv: e.SetEnv,
 		Secrets: e.Secrets, URL: e.URL,
 		Headers: e.Headers,
 		Auth:    e.Auth, Allow: e.Allow}
 }
 
-// ServerDigest identifies the server of a tool of the kind mcp and how it is reached, in
-// hexadecimal.
-func (e *Entry) ServerDigest() string {
+// ServerDigest identifies the tool's server and how it is reached, in hexadecimal.
+func (e MCPEntry) ServerDigest() string {
 	data, err := json.Marshal(e.MCPServer())
 	if err != nil { // headers that are not JSON, which the checker rejects
 		data = fmt.Append(nil, *e.MCPServer())

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/planrules"
@@ -12,29 +13,54 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/plans"
 )
 
-// planKind is the kind of tools that run a plan.
-type planKind struct{}
+// KindPlan is a plan, whose calls run in a run of their own.
+const KindPlan = "plan"
 
-func (planKind) setDefaults(s *Spec) { setChildDefaults(s) }
+// PlanEntry is the entry of tools that run a plan.
+type PlanEntry struct {
+	// Plan is the plan that runs. Strings in the arguments of its calls and in its output can have
+	// placeholders {{args.name}}. In YAML, plan: is the path of its file, relative to the
+	// toolspec's.
+	Plan *api.Plan `json:"plan,omitempty" yaml:"-"`
+	// PlanFile is the path of the file that Plan was read from.
+	PlanFile string `json:"-" yaml:"plan"`
+}
+
+// Name implements Kind.
+func (PlanEntry) Name() string { return KindPlan }
+
+// Common implements Kind.
+func (e PlanEntry) Common() Common { return Common{Plan: e.Plan} }
+
+func (e PlanEntry) withDefaults(s *Spec) Kind {
+	setChildDefaults(s)
+	return e
+}
+
+const (
+	// defaultChildTimeout is the timeout of a call that is a run, which takes many turns.
+	defaultChildTimeout   = api.Duration(time.Hour)
+	defaultChildSlowAfter = api.Duration(10 * time.Minute)
+)
 
 // setChildDefaults fills in the defaults of kinds whose calls are runs.
 func setChildDefaults(s *Spec) {
 	e := &s.Execution
-	e.Timeout = cmp.Or(e.Timeout, defaultAgentTimeout)
-	e.SlowAfter = cmp.Or(e.SlowAfter, defaultAgentSlowAfter)
+	e.Timeout = cmp.Or(e.Timeout, defaultChildTimeout)
+	e.SlowAfter = cmp.Or(e.SlowAfter, defaultChildSlowAfter)
 	e.Retry.MaxAttempts = cmp.Or(e.Retry.MaxAttempts, 1)
 }
 
-func (planKind) dispatch(Entry) api.Dispatch { return api.DispatchChildWorkflow }
+func (PlanEntry) dispatch() api.Dispatch { return api.DispatchChildWorkflow }
 
-// check implements kind. Sensitive arguments are rejected because the run shows its plan.
-func (planKind) check(c *checker, s Spec) {
-	p := s.Entry.Plan
+// check implements Kind. Sensitive arguments are rejected because the run shows its plan.
+func (e PlanEntry) check(c *checker, s Spec) {
+	p := e.Plan
 	if p == nil {
 		c.Add("$.entry.plan", "write plan: and the path of a plan file", "a plan tool needs a plan")
 		return
 	}
-	if s.Entry.PlanFile == "" { // else reported in the file
+	if e.PlanFile == "" { // else reported in the file
 		for _, problem := range planrules.Check(*p) {
 			c.Add("$.entry.plan", "", "%s: %s", problem.Path, problem.Message)
 		}
@@ -73,26 +99,26 @@ func (c *checker) childRun(s Spec, run, tools, again string) {
 
 // readFiles implements fileReader: it reads the plan file that an entry names, relative to the
 // toolspec's file. The returned faults are those of the plan file.
-func (planKind) readFiles(e *Entry, doc *strictyaml.Document, file string, o Options) Faults {
+func (e PlanEntry) readFiles(doc *strictyaml.Document, file string, o Options) (Kind, Faults) {
 	if e.PlanFile == "" {
-		return nil
+		return e, nil
 	}
 	data, ok := o.beside(&e.PlanFile, doc, "$.entry.plan", "a plan", file)
 	if !ok {
-		return nil
+		return e, nil
 	}
 	var err error
 	if e.Plan, err = plans.Decode(e.PlanFile, data, nil); err != nil {
 		doc.Report("$.entry.plan", "the plan file has faults", "correct them there")
-		return strictyaml.AsFaults(e.PlanFile, err)
+		return e, strictyaml.AsFaults(e.PlanFile, err)
 	}
-	return nil
+	return e, nil
 }
 
 // PlanOf returns the plan of a call of a plan tool with these validated arguments. An error is a
 // validation_error.
 func (c *Compiled) PlanOf(args json.RawMessage) (api.Plan, error) {
-	return planrules.Fill(*c.Spec.Entry.Plan, args)
+	return planrules.Fill(*c.Spec.plan(), args)
 }
 
 // planTools returns the names of the tools that a plan calls, each once, in order.

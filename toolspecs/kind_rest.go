@@ -2,6 +2,7 @@ package toolspecs
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -17,7 +18,10 @@ import (
 	"github.com/switchyard/switchyard/internal/templates"
 )
 
-// Values of Entry.Encoding.
+// KindREST is an HTTP API, by configuration only.
+const KindREST = "rest"
+
+// Values of RESTEntry.Encoding.
 const (
 	encodingJSON = "json"
 	EncodingForm = "form"
@@ -34,11 +38,58 @@ const (
 // defaultMaxResponse bounds the part of a response that is read, in bytes.
 const defaultMaxResponse = 1 << 20
 
-// restKind is the kind of tools that send a request to an HTTP API.
-type restKind struct{}
+// RESTEntry is the entry of tools that send a request to an HTTP API.
+type RESTEntry struct {
+	// BaseURL is the API's http or https URL without placeholders, or env:NAME for an environment
+	// variable of the worker that holds the URL.
+	BaseURL string `json:"base_url,omitempty" yaml:"base_url"`
+	// Method is GET (the default), HEAD, POST, PUT, PATCH, DELETE or OPTIONS.
+	Method string `json:"method,omitempty" yaml:"method"`
+	// Path follows the base URL; each {{args.name}} in it is a path segment or a part of one.
+	Path string `json:"path,omitempty" yaml:"path"`
+	// Query and Headers map names to templates. An entry that is only the placeholder of an absent
+	// optional argument is omitted; a list repeats a query parameter.
+	Query   json.RawMessage `json:"query,omitempty" yaml:"query"`
+	Headers json.RawMessage `json:"headers,omitempty" yaml:"headers"`
+	// Body is any JSON value with placeholders in its strings; a string that is only a placeholder
+	// becomes the argument with its type.
+	Body json.RawMessage `json:"body,omitempty" yaml:"body"`
+	// Encoding is the encoding of Body: json (the default), form, or text.
+	Encoding string `json:"encoding,omitempty" yaml:"encoding" rule:"enum=json|form|text"`
+	// Auth declares which secret is sent and where.
+	Auth *outbound.Auth `json:"auth,omitempty" yaml:"auth" rule:"secret"`
+	// Extract selects a part of a JSON response: a JSON pointer if it begins with /, else a
+	// JMESPath expression.
+	Extract string `json:"extract,omitempty" yaml:"extract"`
+	// Statuses override the meaning of response statuses. By default 2xx is an answer, 429, 503 and
+	// other 5xx are retried, and every other status is a failure.
+	Statuses []StatusRule `json:"statuses,omitempty" yaml:"statuses"`
+	// MaxResponse bounds the part of a response that is read, in bytes; default 1 MiB.
+	MaxResponse int `json:"max_response,omitempty" yaml:"max_response" rule:"size,min=1,max=64MiB"`
+	// Allow lists host names, addresses and ranges that may be reached besides the host of
+	// base_url, and those allowed although they are loopback, private or otherwise not public.
+	Allow []string `json:"allow,omitempty" yaml:"allow"`
+}
 
-func (restKind) setDefaults(s *Spec) {
-	e := &s.Entry
+// StatusRule sets the meaning of responses with some statuses.
+type StatusRule struct {
+	// Status is a number such as 404, or 4xx.
+	Status string `json:"status" yaml:"status" rule:"required"`
+	// Means is answer, retry or fail.
+	Means string `json:"means" yaml:"means" rule:"required,enum=answer|retry|fail"`
+	// Message is the first text that the model gets about a failure.
+	Message string `json:"message,omitempty" yaml:"message"`
+}
+
+// Name implements Kind.
+func (RESTEntry) Name() string { return KindREST }
+
+// Common implements Kind.
+func (e RESTEntry) Common() Common {
+	return Common{Auth: e.Auth, Address: e.BaseURL, Allow: e.Allow}
+}
+
+func (e RESTEntry) withDefaults(s *Spec) Kind {
 	e.Method = cmp.Or(e.Method, http.MethodGet)
 	e.MaxResponse = cmp.Or(e.MaxResponse, defaultMaxResponse)
 	if e.Body != nil {
@@ -48,19 +99,29 @@ func (restKind) setDefaults(s *Spec) {
 		s.Execution.Effect = cmp.Or(s.Execution.Effect, api.EffectRead)
 	}
 	s.spreadReads()
+	return e
 }
 
-func (restKind) check(c *checker, s Spec) { restChecker{requestChecker{c, false}}.rest(s) }
+func (e RESTEntry) check(c *checker, s Spec) { restChecker{requestChecker{c, false}}.rest(e, s) }
 
-func (restKind) dispatch(Entry) api.Dispatch { return api.DispatchLane }
+func (RESTEntry) dispatch() api.Dispatch { return api.DispatchLane }
+
+// describeOutside implements outsideDescriber.
+func (e RESTEntry) describeOutside(Spec) (writes, reads string) {
+	if slices.Contains([]string{"", http.MethodGet, http.MethodHead, http.MethodOptions},
+		e.Method) {
+		return "", "from a REST API"
+	}
+	return e.Method + " to a REST API", ""
+}
 
 type restChecker struct{ requestChecker }
 
-func (c restChecker) rest(s Spec) {
-	e, declared := s.Entry, s.argumentNames()
+func (c restChecker) rest(e RESTEntry, s Spec) {
+	declared := s.argumentNames()
 	c.method(e.Method)
 	c.baseURL(e.BaseURL)
-	c.path(s, declared)
+	c.path(e.Path, s, declared)
 	for _, q := range c.templates("$.entry.query", e.Query, declared) {
 		switch {
 		case e.Auth != nil && e.Auth.Type == outbound.Query && e.Auth.Name == q.name:
@@ -69,7 +130,7 @@ func (c restChecker) rest(s Spec) {
 			c.writtenSecret(q.path, "the query parameter "+q.name)
 		}
 	}
-	c.outbound(e, declared)
+	c.outbound(request{e.Headers, e.Auth, e.Allow}, declared)
 	c.body(e, declared)
 	c.extract(e)
 	c.statuses(e.Statuses)
@@ -102,9 +163,8 @@ func (c restChecker) baseURL(text string) {
 // pathText matches the text allowed in a URL's path.
 var pathText = regexp.MustCompile(`^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/]|%[0-9A-Fa-f]{2})*$`)
 
-func (c restChecker) path(s Spec, declared []string) {
+func (c restChecker) path(text string, s Spec, declared []string) {
 	const path = "$.entry.path"
-	text := s.Entry.Path
 	c.placeholders(path, text, declared, false)
 	for _, name := range templates.Names(text) {
 		kind, always := s.argument(name)
@@ -153,7 +213,7 @@ func (s Spec) argument(name string) (kind string, always bool) {
 		slices.Contains(jsontext.Member[[]any](tree, "required"), any(name))
 }
 
-func (c restChecker) body(e Entry, declared []string) {
+func (c restChecker) body(e RESTEntry, declared []string) {
 	const path = "$.entry.body"
 	if e.Body == nil {
 		if e.Encoding != "" {
@@ -211,7 +271,7 @@ func (c restChecker) bodyTemplates(path string, tree any, declared []string) {
 	}
 }
 
-func (c restChecker) extract(e Entry) {
+func (c restChecker) extract(e RESTEntry) {
 	if e.Extract == "" {
 		return
 	}

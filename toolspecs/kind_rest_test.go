@@ -30,8 +30,9 @@ func TestRESTDefaults_AreStable(t *testing.T) {
 		"text":         {"PATCH", "text", "once", "1048576"},
 	}
 	for _, s := range specs {
-		got := [4]string{s.Entry.Method, s.Entry.Encoding, string(s.Execution.Effect),
-			jsonvalue.Text(s.Entry.MaxResponse)}
+		e := s.Entry.Kind.(RESTEntry)
+		got := [4]string{e.Method, e.Encoding, string(s.Execution.Effect),
+			jsonvalue.Text(e.MaxResponse)}
 		if got != want[s.Name] {
 			t.Errorf("%s: got %v, want %v", s.Name, got, want[s.Name])
 		}
@@ -53,10 +54,10 @@ func TestRESTDefaults_AreStable(t *testing.T) {
 
 // A spec that is made in Go follows the same rules as a file, and no fault repeats a secret.
 func TestRESTSecrets_AreNotInFaults(t *testing.T) {
-	s := Spec{Name: "a", Version: "1.0.0", Description: "A.", Entry: Entry{Type: KindREST,
+	s := Spec{Name: "a", Version: "1.0.0", Description: "A.", Entry: Entry{Kind: RESTEntry{
 		BaseURL: "https://u:planted@api.example.com",
 		Headers: []byte(`{"Authorization":"planted"}`), Auth: &outbound.Auth{Type: "bearer",
-			Secret: "planted"}, Query: []byte(`{"a":`), Body: []byte(`{`)}}
+			Secret: "planted"}, Query: []byte(`{"a":`), Body: []byte(`{`)}}}
 	_, err := s.Compile()
 	if err == nil || strings.Contains(err.Error(), "planted") || strings.Count(err.Error(),
 		"\n") < 4 {

@@ -13,7 +13,7 @@ import (
 // usualLane returns the default lane of a tool that names none and whose category has none. The
 // calls of an instance order themselves.
 func (e ExecutionSpec) usualLane(entry Entry) string {
-	if e.Access == api.AccessExclusive && takesSlots(entry) {
+	if e.Access == api.AccessExclusive && entry.takesSlots() {
 		return api.LaneSerial
 	}
 	return api.LaneGeneral
@@ -50,7 +50,7 @@ func (c *checker) lane(s Spec, known *lanes.Set) {
 
 // keyOf checks that calls of a tool can form the key of its lane.
 func (c *checker) keyOf(s Spec, lane api.Lane) {
-	if !takesSlots(s.Entry) {
+	if !s.Entry.takesSlots() {
 		return
 	}
 	for _, argument := range templates.Names(lane.Key) {
@@ -92,7 +92,7 @@ func (c *checker) inline(s Spec) {
 	if e.Lane != api.LaneInline {
 		return
 	}
-	if !takesSlots(s.Entry) {
+	if !s.Entry.takesSlots() {
 		what, hint := withoutSlots(s.Entry, "choose another lane")
 		c.Add("$.execution.lane", hint, "the lane inline does not run calls of %s; it runs %s",
 			what, strings.Join(slotKinds(), ", "))
@@ -112,7 +112,7 @@ func (c *checker) inline(s Spec) {
 			"timeout is %s; the maximum on the lane inline is %s, because a call blocks its run",
 			e.Timeout, maxInlineTimeout)
 	}
-	if s.Entry.AnswerWithin > 0 {
+	if s.Entry.Common().AnswerWithin > 0 {
 		c.Add("$.entry.answer_within", "remove it, "+another,
 			"a call on the lane inline cannot ask a person, because it blocks its run")
 	}

@@ -13,7 +13,7 @@ import (
 func planSpec(name string, effect api.Effect, calls ...api.PlanCall) Spec {
 	return Spec{Name: name, Version: "1.0.0", Description: "A plan.",
 		Parameters: []Parameter{{Name: "item", Type: "string", Required: true}},
-		Entry:      Entry{Type: KindPlan, Plan: &api.Plan{Name: name, Calls: calls}},
+		Entry:      Entry{Kind: PlanEntry{Plan: &api.Plan{Name: name, Calls: calls}}},
 		Execution:  ExecutionSpec{Effect: effect}}.withDefaults()
 }
 
@@ -28,14 +28,14 @@ func TestPlanSpec_PinsTheWholePlan(t *testing.T) {
 	}
 	tool := c.Tool()
 	if tool.Dispatch != api.DispatchChildWorkflow || tool.Effect != api.EffectOnce ||
-		tool.Timeout != defaultAgentTimeout {
+		tool.Timeout != defaultChildTimeout {
 		t.Errorf("facts: %+v", tool)
 	}
 	again, err := FromTool(tool)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := string(again.Spec.Entry.Plan.Calls[0].Arguments); got != `{"item":"{{args.item}}"}` {
+	if got := string(again.Spec.plan().Calls[0].Arguments); got != `{"item":"{{args.item}}"}` {
 		t.Errorf("read back: %s", got)
 	}
 	other, err := planSpec("order", "", planCall("a", "look", `{"item":"x"}`)).Compile()
@@ -49,12 +49,12 @@ func TestPlanSpec_IsRejectedIfItCannotRun(t *testing.T) {
 		change func(*Spec)
 		want   string
 	}{
-		"no plan": {func(s *Spec) { s.Entry.Plan = nil },
+		"no plan": {func(s *Spec) { s.Entry.Kind = PlanEntry{} },
 			"$.entry.plan: a plan tool needs a plan (write plan: and the path of a plan file)"},
 		"undeclared parameter": {func(s *Spec) {
-			s.Entry.Plan.Calls[0].Arguments = json.RawMessage(`{"n":["{{args.itm}}"]}`)
+			s.plan().Calls[0].Arguments = json.RawMessage(`{"n":["{{args.itm}}"]}`)
 		}, `$.entry.plan: calls[0].arguments.n[0] of the plan: {{args.itm}} names no parameter of this tool (did you mean "item"?)`},
-		"plan with a fault": {func(s *Spec) { s.Entry.Plan.Calls[0].DependsOn = []string{"b"} },
+		"plan with a fault": {func(s *Spec) { s.plan().Calls[0].DependsOn = []string{"b"} },
 			`$.entry.plan: $.calls[0].depends_on[0]: there is no call "b" in the plan`},
 		"sensitive argument": {func(s *Spec) { s.Parameters[0].Sensitive = true },
 			"$.parameters[0].sensitive: arguments of a plan tool cannot be sensitive: they are shown in its run's plan (give the secret to a tool that the plan calls)"},
@@ -74,7 +74,7 @@ func TestPlanSpec_IsRejectedIfItCannotRun(t *testing.T) {
 
 func TestCheckPlans_ComparesPlansWithTheToolsThatTheyCall(t *testing.T) {
 	look := Spec{Name: "look", Parameters: []Parameter{{Name: "item", Type: "string",
-		Required: true}}, Entry: Entry{Type: KindFunction},
+		Required: true}}, Entry: Entry{Kind: FunctionEntry{}},
 		Execution: ExecutionSpec{Effect: api.EffectRead}}.withDefaults()
 	book := look
 	book.Name, book.Execution.Effect = "book", api.EffectOnce

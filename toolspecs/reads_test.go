@@ -11,7 +11,7 @@ import (
 // time.
 func TestReads_AreRetriedWhileAServiceRestarts(t *testing.T) {
 	second := api.Duration(time.Second)
-	rest := Entry{Type: KindREST, BaseURL: "https://example.com", Path: "/"}
+	rest := Entry{Kind: RESTEntry{BaseURL: "https://example.com", Path: "/"}}
 	for _, c := range []struct {
 		name      string
 		spec      Spec
@@ -32,7 +32,7 @@ func TestReads_AreRetriedWhileAServiceRestarts(t *testing.T) {
 			time.Second, false},
 		{"idempotent", Spec{Entry: rest, Execution: ExecutionSpec{
 			Effect: api.EffectIdempotent}}, 3, time.Second, false},
-		{"a function", Spec{Entry: Entry{Type: KindFunction}, Execution: ExecutionSpec{
+		{"a function", Spec{Entry: Entry{Kind: FunctionEntry{}}, Execution: ExecutionSpec{
 			Effect: api.EffectRead}}, 3, time.Second, false},
 	} {
 		s := compile(t, c.spec).Spec

@@ -69,7 +69,7 @@ func (s *Spec) keepPlaces(doc *strictyaml.Document, file string) {
 	for _, fact := range s.instanceFacts() {
 		keep(fact.path)
 	}
-	if s.Entry.Plan != nil {
+	if s.plan() != nil {
 		keep("$.entry.plan")
 		keep("$.execution.effect")
 	}
@@ -104,15 +104,15 @@ func (c *checker) verify(s Spec) {
 		c.AddKey(verifyPath, "remove it, or write effect: once",
 			"the effect is %s, so calls with an unknown outcome are repeated, not verified",
 			s.Execution.Effect)
-	} else if s.Entry.Type != "" && !scheduled(s.Entry) {
+	} else if s.Entry.Type() != "" && !s.Entry.scheduled() {
 		c.AddKey(verifyPath, "remove it", "calls of the kind %s are not repeated; verify is for %s",
-			s.Entry.Type, strings.Join(scheduledKinds(), ", "))
+			s.Entry.Type(), strings.Join(scheduledKinds(), ", "))
 	}
 	if v.Done == "" {
 		c.Add(verifyPath, "write done: and the field of the answer that is true where the call has taken effect",
 			"verify has no done")
 	}
-	c.absence(*v, s.Execution.Timeout+s.Entry.AnswerWithin+api.AttemptGrace)
+	c.absence(*v, s.Execution.Timeout+s.Entry.Common().AnswerWithin+api.AttemptGrace)
 }
 
 // absence checks when a verified call counts as absent, and what follows. attempt is the longest
@@ -283,10 +283,10 @@ func (s Spec) placed(f strictyaml.Finding) Fault {
 func (c *checker) callWith(s, with Spec, call callByRun) {
 	reads := with.Execution.Effect == api.EffectRead
 	switch {
-	case !scheduled(with.Entry):
+	case !with.Entry.scheduled():
 		c.Add(call.toolPath(), "name a tool of the kind "+strings.Join(scheduledKinds(), ", "),
 			"%s is of the kind %s, which a run cannot call to undo or verify", with.Name,
-			with.Entry.Type)
+			with.Entry.Type())
 	case call.path == undoPath && reads:
 		c.Add(call.toolPath(), "name a tool that changes something",
 			"the effect of %s is read, so it cannot undo anything", with.Name)

@@ -30,7 +30,7 @@ func CheckPlans(specs, all []Spec, known []string) error {
 	}
 	var faults Faults
 	for _, s := range specs {
-		if s.Entry.Plan != nil {
+		if s.plan() != nil {
 			faults = append(faults, c.faults(s)...)
 		}
 	}
@@ -40,6 +40,9 @@ func CheckPlans(specs, all []Spec, known []string) error {
 	})
 	return slices.Compact(faults).Err() // several tools may use the same plan
 }
+
+// plan returns the plan that the tool runs; nil for tools of other kinds.
+func (s Spec) plan() *api.Plan { return s.Entry.Common().Plan }
 
 // planChecker compares plan tools with the tools that they call.
 type planChecker struct {
@@ -52,7 +55,7 @@ func (c planChecker) faults(s Spec) Faults {
 		return faults
 	}
 	found := checker{}
-	for i, call := range s.Entry.Plan.Calls {
+	for i, call := range s.plan().Calls {
 		if with, ok := c.byName[call.Tool]; ok {
 			found.planCall(s, with, i)
 		}
@@ -70,18 +73,19 @@ func (c planChecker) faults(s Spec) Faults {
 
 // unknown returns a fault for each call of a tool that there is not.
 func (c planChecker) unknown(s Spec) (faults Faults) {
-	for _, name := range planTools(s.Entry.Plan) {
+	for _, name := range planTools(s.plan()) {
 		if !slices.Contains(c.known, name) {
 			faults = append(faults, Fault{File: fmt.Sprintf("toolspec %q", s.Name),
 				Message: fmt.Sprintf("its plan calls the tool %q, and there is none", name),
 				Hint:    spelling.Hint(name, c.known)})
 		}
 	}
-	if len(faults) == 0 || s.Entry.PlanFile == "" {
+	entry, _ := s.Entry.Kind.(PlanEntry)
+	if len(faults) == 0 || entry.PlanFile == "" {
 		return faults
 	}
-	if _, err := plans.Load(s.Entry.PlanFile, c.known); err != nil {
-		return strictyaml.AsFaults(s.Entry.PlanFile, err)
+	if _, err := plans.Load(entry.PlanFile, c.known); err != nil {
+		return strictyaml.AsFaults(entry.PlanFile, err)
 	}
 	return faults
 }
@@ -89,7 +93,7 @@ func (c planChecker) unknown(s Spec) (faults Faults) {
 // planCall checks the ith call of a plan tool against the tool that it calls.
 func (c *checker) planCall(s, with Spec, i int) {
 	const path = "$.entry.plan"
-	call := s.Entry.Plan.Calls[i]
+	call := s.plan().Calls[i]
 	if effectRank[with.Execution.Effect] > effectRank[s.Execution.Effect] {
 		c.Add("$.execution.effect", "write effect: "+string(with.Execution.Effect),
 			"the effect is %s, but call %s of the plan uses %s, whose effect is %s",
@@ -121,12 +125,12 @@ func (c planChecker) circle(s Spec) []string {
 	var search func(at Spec, path []string) []string
 	search = func(at Spec, path []string) []string {
 		path = append(slices.Clip(path), at.Name)
-		for _, name := range planTools(at.Entry.Plan) {
+		for _, name := range planTools(at.plan()) {
 			if name == s.Name {
 				return append(path, name)
 			}
 			next, ok := c.byName[name]
-			if !ok || next.Entry.Plan == nil || visited[name] {
+			if !ok || next.plan() == nil || visited[name] {
 				continue
 			}
 			visited[name] = true

@@ -1,7 +1,6 @@
 package toolspecs
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -32,12 +31,19 @@ type requestChecker struct {
 	logsIn bool
 }
 
+// request has the fields that kinds that send requests have in common.
+type request struct {
+	headers json.RawMessage
+	auth    *outbound.Auth
+	allow   []string
+}
+
 // outbound makes the checks that are common to kinds that send requests. declared has the arguments
 // that templates may use.
-func (c requestChecker) outbound(e Entry, declared []string) {
-	c.auth(e)
-	c.headers(e, declared)
-	for i, entry := range e.Allow {
+func (c requestChecker) outbound(r request, declared []string) {
+	c.auth(r.auth)
+	c.headers(r, declared)
+	for i, entry := range r.allow {
 		if err := outbound.CheckAllow(entry); err != nil {
 			c.Add(jsonpath.Index("$.entry.allow", i), "", "%v", err)
 		}
@@ -70,8 +76,7 @@ func (c requestChecker) address(path, text string) {
 	}
 }
 
-func (c requestChecker) auth(e Entry) {
-	a := e.Auth
+func (c requestChecker) auth(a *outbound.Auth) {
 	if a == nil {
 		return
 	}
@@ -84,7 +89,7 @@ func (c requestChecker) auth(e Entry) {
 		c.AddKey("$.entry.auth.name", "remove it", "name is for the types header and query")
 	}
 	if a.Type == outbound.OAuth {
-		c.oauth(e)
+		c.oauth(a)
 		return
 	}
 	if a.Secret == "" {
@@ -115,9 +120,9 @@ func headerFault(name string) string {
 	return ""
 }
 
-func (c requestChecker) headers(e Entry, declared []string) {
+func (c requestChecker) headers(r request, declared []string) {
 	seen := map[string]bool{}
-	for _, h := range c.templates("$.entry.headers", e.Headers, declared) {
+	for _, h := range c.templates("$.entry.headers", r.headers, declared) {
 		key := http.CanonicalHeaderKey(h.name)
 		fault := headerFault(h.name)
 		switch {
@@ -125,7 +130,7 @@ func (c requestChecker) headers(e Entry, declared []string) {
 			c.AddKey(h.path, "remove it", "%s", fault)
 		case seen[key]:
 			c.AddKey(h.path, "keep one of them", "the header %s is given twice", key)
-		case authHeader(e.Auth) == key:
+		case authHeader(r.auth) == key:
 			c.AddKey(h.path, "remove it", "auth already sets the header %s", key)
 		case h.secret():
 			c.writtenSecret(h.path, "the header "+key)
@@ -200,17 +205,18 @@ func (c requestChecker) templates(path string, raw json.RawMessage, declared []s
 	return list
 }
 
-// CheckReach returns why a worker refuses to connect to the server of a tool of the kinds rest and
-// mcp, as far as its address tells. inside lists the non-public hosts that the worker lets tools
-// reach. It returns nil for other kinds, and for addresses from the worker's environment.
+// CheckReach returns why a worker refuses to connect to the server of a tool, as far as its address
+// tells. inside lists the non-public hosts that the worker lets tools reach. It returns nil for
+// tools without an address, and for addresses from the worker's environment.
 func (s Spec) CheckReach(inside []string) error {
-	address := cmp.Or(s.Entry.BaseURL, s.Entry.URL)
+	entry := s.Entry.Common()
+	address := entry.Address
 	u, err := url.Parse(address)
 	if err != nil || address == "" || outbound.IsReference(address) || u.Hostname() == "" {
 		return nil
 	}
 	guard, err := outbound.NewGuard(outbound.Policy{Hosts: []string{u.Hostname()},
-		Allow: s.Entry.Allow, Inside: inside})
+		Allow: entry.Allow, Inside: inside})
 	if err != nil {
 		return nil
 	}
@@ -218,8 +224,7 @@ func (s Spec) CheckReach(inside []string) error {
 }
 
 // oauth checks the fields of an OAuth login.
-func (c requestChecker) oauth(e Entry) {
-	a := e.Auth
+func (c requestChecker) oauth(a *outbound.Auth) {
 	if !c.logsIn {
 		c.Add("$.entry.auth.type", "give a token that you have: type: bearer",
 			"oauth is for MCP servers with url")

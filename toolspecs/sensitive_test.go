@@ -14,7 +14,7 @@ import (
 // however deep it is.
 func TestProblems_RepeatNoSensitiveValue(t *testing.T) {
 	compiled, err := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
-		Entry: toolspecs.Entry{Type: toolspecs.KindFunction},
+		Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{}},
 		InputSchema: json.RawMessage(`{"type":"object","properties":{
 			"when":{"type":"string","format":"date-time","writeOnly":true},
 			"kind":{"enum":["planted-b","planted-c"],"writeOnly":true},

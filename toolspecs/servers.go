@@ -36,8 +36,8 @@ type serversFile struct {
 // server declares an MCP server by the fields of a toolspec's entry, and what its tools have by
 // default.
 type server struct {
-	Entry
-	// Type hides the field of Entry, which is required there.
+	MCPEntry
+	// Type may be written as in a toolspec.
 	Type  string      `yaml:"type" rule:"enum=mcp"`
 	Tools serverTools `yaml:"tools"`
 }
@@ -96,11 +96,10 @@ func CheckServers(file string, data []byte) ([]string, error) {
 }
 
 // ServerEntry returns the entry of a server in a file, as its tools have it. The error is Faults.
-func ServerEntry(file string, data []byte, name string) (Entry, bool, error) {
+func ServerEntry(file string, data []byte, name string) (MCPEntry, bool, error) {
 	list, faults := decodeServers(file, data)
 	s, found := list[name]
-	s.Entry.Type = KindMCP
-	return s.Entry, found, faults.Err()
+	return s.MCPEntry, found, faults.Err()
 }
 
 func decodeServers(file string, data []byte) (map[string]server, Faults) {
@@ -109,6 +108,7 @@ func decodeServers(file string, data []byte) (map[string]server, Faults) {
 		return nil, faults
 	}
 	var f serversFile
+	reportOtherKinds(doc)
 	doc.Decode(&f)
 	for _, name := range slices.Sorted(maps.Keys(f.Servers)) {
 		at := jsonpath.Key("$.servers", name)
@@ -127,11 +127,26 @@ func decodeServers(file string, data []byte) (map[string]server, Faults) {
 	return f.Servers, doc.Faults()
 }
 
+// reportOtherKinds reports the fields of servers that only other kinds have.
+func reportOtherKinds(doc *strictyaml.Document) {
+	known := strictyaml.FieldNames(server{})
+	for _, name := range doc.Keys("$.servers") {
+		at := jsonpath.Key("$.servers", name)
+		for _, field := range doc.Keys(at) {
+			others := kindsWith(field)
+			if len(others) > 0 && !slices.Contains(known, field) {
+				message, hint := foreignFault(field, others, KindMCP)
+				doc.ReportKey(at+"."+field, message, hint)
+			}
+		}
+	}
+}
+
 // check returns the faults of a server whose declaration is at a path.
 func (s server) check(at string) []strictyaml.Finding {
-	trial := Spec{Name: "server", Entry: s.Entry}
-	trial.Entry.Type, trial.Entry.Pin = KindMCP, "sha256:"+strings.Repeat("0", 64)
-	trial.Entry.Server = ""
+	entry := s.MCPEntry
+	entry.Server, entry.Pin = "", "sha256:"+strings.Repeat("0", 64)
+	trial := Spec{Name: "server", Entry: Entry{Kind: entry}}
 	c := checker{}
 	c.entry(trial.withDefaults())
 	for i, f := range c.All {
@@ -147,8 +162,9 @@ var connectionFields = []string{"argv", "dir", "env", "set_env", "secrets", "url
 // takeServer fills in what the server that the entry names declares. It reads the servers file
 // beside the toolspec's file.
 func (f *specFile) takeServer(doc *strictyaml.Document, file string, o Options) {
-	name := f.Entry.Server
-	if name == "" {
+	entry, ok := f.Entry.Kind.(MCPEntry)
+	name := entry.Server
+	if !ok || name == "" {
 		return
 	}
 	const at = "$.entry.server"
@@ -158,7 +174,7 @@ func (f *specFile) takeServer(doc *strictyaml.Document, file string, o Options) 
 				"remove it here, or remove server")
 		}
 	}
-	f.Entry.unresolved = true
+	EditEntry(&f.Spec, func(e *MCPEntry) { e.unresolved = true })
 	path, data, err := findServers(file, o)
 	if err != nil {
 		doc.Report(at, err.Error(), "declare the server there: servers: {"+name+": {argv: […]}}")
@@ -177,8 +193,8 @@ func (f *specFile) takeServer(doc *strictyaml.Document, file string, o Options) 
 			spelling.Hint(name, known))
 		return
 	}
-	f.Entry.unresolved = false
-	fillZero(reflect.ValueOf(&f.Entry).Elem(), reflect.ValueOf(s.Entry))
+	fillZero(reflect.ValueOf(&entry).Elem(), reflect.ValueOf(s.MCPEntry))
+	f.Entry.Kind = entry
 	f.takeDefaults(s.Tools)
 }
 
@@ -276,8 +292,8 @@ func unapprovedUndo(tools []Located) (warnings Faults) {
 func sharedState(tools []Located) (warnings Faults) {
 	seen := map[string]bool{}
 	for _, l := range tools {
-		e := l.Spec.Entry
-		if e.Type != KindMCP || e.Session != SessionShared || l.Spec.Execution.Effect == "read" ||
+		e, ok := l.Spec.Entry.Kind.(MCPEntry)
+		if !ok || e.Session != SessionShared || l.Spec.Execution.Effect == "read" ||
 			!changes(e.Tool) {
 			continue
 		}

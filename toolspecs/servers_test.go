@@ -72,7 +72,7 @@ execution: {effect: read, timeout: 9s, retry: {max_attempts: 2}}
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, x := s.Entry, s.Execution
+		e, x := s.Entry.Kind.(MCPEntry), s.Execution
 		if e.Server != "files" || strings.Join(e.Argv, " ") != "npx -y server-files notes" ||
 			e.Tool != "read_file" || e.SetEnv["MODE"] != "quiet" ||
 			e.Secrets["FILES_TOKEN"] != "env:FILES_TOKEN" || e.AnswerWithin.String() != "1h0m0s" {
@@ -170,8 +170,8 @@ servers.yaml:8:67: unknown field "effct" (did you mean "effect"?)`
 func TestWarnings_NamesSharedServersThatSeemToKeepState(t *testing.T) {
 	tool := func(remote, session, program string, effect api.Effect) Located {
 		return Located{File: "tools/" + remote + ".yaml", Line: 1, Column: 7, Spec: Spec{
-			Name: remote, Entry: Entry{Type: KindMCP, Tool: remote, Session: session,
-				Argv: []string{program}}, Execution: ExecutionSpec{Effect: effect}}}
+			Name: remote, Entry: Entry{Kind: MCPEntry{Tool: remote, Session: session,
+				Argv: []string{program}}}, Execution: ExecutionSpec{Effect: effect}}}
 	}
 	warnings := Warnings([]Located{
 		tool("read_graph", "shared", "memory", api.EffectOnce),

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
@@ -109,140 +108,6 @@ type Dependency struct {
 	Within api.Duration `json:"within,omitzero" yaml:"within" rule:"above=0s,max=1h"`
 }
 
-// Entry declares how the tool is executed. The tag kinds names the kinds that a field is for; a
-// test and the checker enforce it.
-type Entry struct {
-	Type string `json:"type" yaml:"type" rule:"required"`
-	// Handler names the Go function or the stateful type; default Instance, or else the tool's
-	// name.
-	Handler string `json:"handler,omitempty" yaml:"handler" kinds:"function,stateful"`
-
-	// Argv is the program and its arguments, without a shell. For a command its elements may
-	// contain {{args.name}}; an element that is only the placeholder of an absent optional argument
-	// is omitted. For mcp it is the server, which communicates over standard input and output.
-	Argv []string `json:"argv,omitempty" yaml:"argv" rule:"min=1" kinds:"command,mcp"`
-	// Dir is the working folder; a relative one is under the worker's folder for tool files.
-	Dir string `json:"dir,omitempty" yaml:"dir" kinds:"command,mcp"`
-	// Env lists the environment variables that the program gets besides PATH, HOME, LANG and
-	// TMPDIR.
-	Env []string `json:"env,omitempty" yaml:"env" kinds:"command,mcp"`
-	// SetEnv maps further environment variables of the program to values that are not secret.
-	SetEnv map[string]string `json:"set_env,omitempty" yaml:"set_env" kinds:"command,mcp"`
-	// Secrets maps names to references, env:NAME or file:/path. A program gets them as environment
-	// variables, a Go function calls tool.Secret. Their values are redacted in the tool's
-	// results and errors.
-	Secrets map[string]string `json:"secrets,omitempty" yaml:"secrets" rule:"secret" kinds:"command,mcp,function,stateful"`
-	// Stdin is json (the arguments; the default) or none.
-	Stdin string `json:"stdin,omitempty" yaml:"stdin" rule:"enum=json|none" kinds:"command"`
-	// Stdout is text (the default) or json.
-	Stdout string `json:"stdout,omitempty" yaml:"stdout" rule:"enum=text|json" kinds:"command"`
-	// OKExitCodes are the exit codes of success; default only 0.
-	OKExitCodes []int `json:"ok_exit_codes,omitempty" yaml:"ok_exit_codes" rule:"min=1" kinds:"command"`
-	// TransientExitCodes are the exit codes of failures that may be retried.
-	TransientExitCodes []int `json:"transient_exit_codes,omitempty" yaml:"transient_exit_codes" kinds:"command"`
-	// MaxOutput bounds standard output and standard error, in bytes, each; default 1 MiB. A program
-	// that exceeds it is killed.
-	MaxOutput int `json:"max_output,omitempty" yaml:"max_output" rule:"size,min=1,max=1GiB" kinds:"command"`
-	// MaxMemory bounds the program's address space in bytes, where the system supports it; zero
-	// means no bound.
-	MaxMemory int `json:"max_memory,omitempty" yaml:"max_memory" rule:"size,min=1MiB" kinds:"command"`
-
-	// Instance is the name of the instance that tools of a run share; empty for the tool's own
-	// instance.
-	Instance string `json:"instance,omitempty" yaml:"instance" kinds:"stateful"`
-	// OnLoss is fail (the default) or recreate: what happens if the instance, or the session with
-	// an MCP server, is lost.
-	OnLoss api.OnLoss `json:"on_loss,omitempty" yaml:"on_loss" rule:"enum=fail|recreate" kinds:"stateful,mcp"`
-	// IdleTimeout is the time without calls after which an instance or session is closed; default
-	// 10m.
-	IdleTimeout api.Duration `json:"idle_timeout,omitzero" yaml:"idle_timeout" rule:"min=1s,max=24h" kinds:"stateful,mcp"`
-
-	// Scope is run (the default) or conversation: whether each run has its own instance or session,
-	// or the runs of a conversation use one after the other.
-	Scope api.Scope `json:"scope,omitempty" yaml:"scope" rule:"enum=run|conversation" kinds:"stateful,mcp"`
-	// Closes says that a successful call closes the instance or session.
-	Closes bool `json:"closes,omitempty" yaml:"closes" kinds:"stateful,mcp"`
-
-	// BaseURL is the API's http or https URL without placeholders, or env:NAME for an environment
-	// variable of the worker that holds the URL.
-	BaseURL string `json:"base_url,omitempty" yaml:"base_url" kinds:"rest"`
-	// Method of a rest tool is GET (the default), HEAD, POST, PUT, PATCH, DELETE or OPTIONS. For
-	// stateful it is the method of the type; default the only one.
-	Method string `json:"method,omitempty" yaml:"method" kinds:"rest,stateful"`
-	// Path follows the base URL; each {{args.name}} in it is a path segment or a part of one.
-	Path string `json:"path,omitempty" yaml:"path" kinds:"rest"`
-	// Query and Headers map names to templates. An entry that is only the placeholder of an absent
-	// optional argument is omitted; a list repeats a query parameter.
-	Query   json.RawMessage `json:"query,omitempty" yaml:"query" kinds:"rest"`
-	Headers json.RawMessage `json:"headers,omitempty" yaml:"headers" kinds:"rest,mcp"`
-	// Body is any JSON value with placeholders in its strings; a string that is only a placeholder
-	// becomes the argument with its type.
-	Body json.RawMessage `json:"body,omitempty" yaml:"body" kinds:"rest"`
-	// Encoding is the encoding of Body: json (the default), form, or text.
-	Encoding string `json:"encoding,omitempty" yaml:"encoding" rule:"enum=json|form|text" kinds:"rest"`
-	// Auth declares which secret is sent and where.
-	Auth *outbound.Auth `json:"auth,omitempty" yaml:"auth" rule:"secret" kinds:"rest,mcp"`
-	// Extract selects a part of a JSON response: a JSON pointer if it begins with /, else a
-	// JMESPath expression.
-	Extract string `json:"extract,omitempty" yaml:"extract" kinds:"rest"`
-	// Statuses override the meaning of response statuses. By default 2xx is an answer, 429, 503 and
-	// other 5xx are retried, and every other status is a failure.
-	Statuses []StatusRule `json:"statuses,omitempty" yaml:"statuses" kinds:"rest"`
-	// MaxResponse bounds the part of a response that is read, in bytes; default 1 MiB.
-	MaxResponse int `json:"max_response,omitempty" yaml:"max_response" rule:"size,min=1,max=64MiB" kinds:"rest"`
-	// Allow lists host names, addresses and ranges that may be reached besides the host of base_url
-	// or url, and those allowed although they are loopback, private or otherwise not public.
-	Allow []string `json:"allow,omitempty" yaml:"allow" kinds:"rest,mcp"`
-
-	// Server names a server of the servers file, which declares how to reach it and defaults of its
-	// tools. Decoding fills them in.
-	Server string `json:"server,omitempty" yaml:"server" kinds:"mcp"`
-	// URL is the MCP server's streamable-HTTP endpoint, or env:NAME; it is set if Argv is not.
-	URL string `json:"url,omitempty" yaml:"url" kinds:"mcp"`
-	// Tool is the tool's name on the MCP server; default the tool's name.
-	Tool string `json:"tool,omitempty" yaml:"tool" kinds:"mcp"`
-	// unresolved is set if Server could not be looked up.
-	unresolved bool
-	// Session is run (a session of each run; the default) or shared (for servers without state).
-	Session string `json:"session,omitempty" yaml:"session" rule:"enum=run|shared" kinds:"mcp"`
-	// Pin is the digest of the remote tool's name, description and schema when it was accepted.
-	Pin string `json:"pin,omitempty" yaml:"pin" kinds:"mcp"`
-
-	// Agent is the agent that runs. In YAML, agent: is the path of its file, relative to the
-	// toolspec's.
-	Agent *api.Agent `json:"agent,omitempty" yaml:"-" kinds:"agent"`
-	// AgentFile is the path of the file that Agent was read from.
-	AgentFile string `json:"-" yaml:"agent" kinds:"agent"`
-	// Prompt is the template of the agent's prompt; default the argument prompt or task if there is
-	// one, else all arguments as JSON.
-	Prompt string `json:"prompt,omitempty" yaml:"prompt" kinds:"agent"`
-
-	// Plan is the plan that runs. Strings in the arguments of its calls and in its output can have
-	// placeholders {{args.name}}. In YAML, plan: is the path of its file, relative to the
-	// toolspec's.
-	Plan *api.Plan `json:"plan,omitempty" yaml:"-" kinds:"plan"`
-	// PlanFile is the path of the file that Plan was read from.
-	PlanFile string `json:"-" yaml:"plan" kinds:"plan"`
-
-	// Question is the template of the question to the person; default the argument question if
-	// there is one, else the tool's description and all arguments.
-	Question string `json:"question,omitempty" yaml:"question" kinds:"human"`
-	// AnswerWithin bounds the wait for a person's answer. For human it defaults to 168h. For mcp it
-	// allows the server to ask a person during a call; without it, the default, such questions are
-	// declined. For tools written in Go it allows tool.Ask.
-	AnswerWithin api.Duration `json:"answer_within,omitzero" yaml:"answer_within" rule:"above=0s,max=8760h" kinds:"human,mcp,function,stateful"`
-}
-
-// StatusRule sets the meaning of responses with some statuses.
-type StatusRule struct {
-	// Status is a number such as 404, or 4xx.
-	Status string `json:"status" yaml:"status" rule:"required"`
-	// Means is answer, retry or fail.
-	Means string `json:"means" yaml:"means" rule:"required,enum=answer|retry|fail"`
-	// Message is the first text that the model gets about a failure.
-	Message string `json:"message,omitempty" yaml:"message"`
-}
-
 // ExecutionSpec declares where and how calls run. In YAML, parallelizable: true or false is
 // an alias of access: shared or exclusive.
 type ExecutionSpec struct {
@@ -298,11 +163,3 @@ type Approval struct {
 	// Approvers are who may decide; empty for everyone but the caller.
 	Approvers []api.Approver `json:"approvers,omitempty" yaml:"approvers" rule:"min=1,short=name" hint:"omit approvers if everyone but the caller may decide"`
 }
-
-// Values of Entry.Session.
-const (
-	// SessionRun is one session for each run that calls tools of the server. It is the default.
-	SessionRun = "run"
-	// SessionShared declares a server that keeps no state: the calls of all runs share connections.
-	SessionShared = "shared"
-)

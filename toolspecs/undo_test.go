@@ -68,7 +68,7 @@ func TestCheckCalls_ReportsInvalidUndo(t *testing.T) {
 // A spec without undo has a digest that does not depend on the field.
 func TestUndo_IsPinnedWithItsTool(t *testing.T) {
 	spec := Spec{Name: "book", Version: "1.0.0", Description: "Books.",
-		Entry: Entry{Type: KindFunction}}
+		Entry: Entry{Kind: FunctionEntry{}}}
 	plain, err := spec.Compile()
 	if err != nil {
 		t.Fatal(err)

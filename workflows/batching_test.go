@@ -20,7 +20,7 @@ func many(handler string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	s := toolspecs.Spec{Name: "many", Version: "1.0.0", Description: "Takes many.",
 		InputSchema: json.RawMessage(
 			`{"type":"object","properties":{"value":{"type":"array"},"unit":{"type":"string"}},"required":["value"],"additionalProperties":false}`),
-		Entry: toolspecs.Entry{Type: toolspecs.KindFunction, Handler: handler},
+		Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: handler}},
 		Batch: &api.Batch{Argument: "value", Max: 4}}
 	if change != nil {
 		change(&s)
@@ -144,7 +144,7 @@ func TestBatch_UndoRunsForEachCall(t *testing.T) {
 func TestBatch_ThatNeverStartsReleasesItsReservations(t *testing.T) {
 	blocker := toolspecs.Spec{Name: "hold", Version: "1.0.0", Description: "Hangs.",
 		InputSchema: json.RawMessage(`{"type":"object"}`),
-		Entry:       toolspecs.Entry{Type: toolspecs.KindFunction, Handler: "hang"}}
+		Entry:       toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: "hang"}}}
 	blocker.Execution.Access, blocker.Execution.Lane = api.AccessExclusive, api.LaneSerial
 	l := newLabOf(t, 2, many("echo", func(s *toolspecs.Spec) { s.Execution.Lane = api.LaneSerial }),
 		blocker)

@@ -16,7 +16,7 @@ import (
 func closers(t *testing.T, change func(*toolspecs.Spec), hosts ...hostInstance) *workers {
 	t.Helper()
 	tool := statefulTool(func(s *toolspecs.Spec) {
-		s.Entry.Closes = true
+		closing(s)
 		if change != nil {
 			change(s)
 		}
@@ -76,7 +76,13 @@ func TestClosingCall_ThatFailsClosesNothing(t *testing.T) {
 	}
 }
 
-func open(s *toolspecs.Spec) { s.Entry.Closes = false }
+func open(s *toolspecs.Spec) {
+	toolspecs.EditEntry(s, func(e *toolspecs.StatefulEntry) { e.Closes = false })
+}
+
+func closing(s *toolspecs.Spec) {
+	toolspecs.EditEntry(s, func(e *toolspecs.StatefulEntry) { e.Closes = true })
+}
 
 func closeRequest(instance string) api.CloseInstance {
 	return api.CloseInstance{Instance: instance, By: "ada", Reason: "it hangs"}
@@ -163,7 +169,7 @@ func TestClosingInstance_HoldsLaterCalls(t *testing.T) {
 
 // A run that continues as new passes the request on.
 func TestClosingInstance_SurvivesContinueAsNew(t *testing.T) {
-	tools := []toolspecs.Spec{statefulTool(func(s *toolspecs.Spec) { s.Entry.Closes = true })}
+	tools := []toolspecs.Spec{statefulTool(closing)}
 	in, earlier := newWorkers(t, tools, hostInstance{serves: true, until: "never"}).copyOver(
 		step(call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
 	c := in.State.Instances

@@ -48,7 +48,7 @@ type hostInstance struct {
 // statefulTool is a stateful tool of the tests.
 func statefulTool(change func(*toolspecs.Spec)) toolspecs.Spec {
 	s := toolspecs.Spec{Name: "counter", Version: "1.0.0", Description: "Counts.",
-		Entry:       toolspecs.Entry{Type: toolspecs.KindStateful},
+		Entry:       toolspecs.Entry{Kind: toolspecs.StatefulEntry{}},
 		InputSchema: []byte(`{"type":"object"}`)}
 	s.Execution.Heartbeat = api.Duration(time.Second)
 	if change != nil {
@@ -60,7 +60,9 @@ func statefulTool(change func(*toolspecs.Spec)) toolspecs.Spec {
 // silent is why an instance is lost whose worker sends no heartbeat.
 const silent = "its worker was lost or could not reach Temporal"
 
-func recreated(s *toolspecs.Spec) { s.Entry.OnLoss = api.OnLossRecreate }
+func recreated(s *toolspecs.Spec) {
+	toolspecs.EditEntry(s, func(e *toolspecs.StatefulEntry) { e.OnLoss = api.OnLossRecreate })
+}
 
 func newWorkers(t *testing.T, tools []toolspecs.Spec, hosts ...hostInstance) *workers {
 	t.Helper()
@@ -481,8 +483,8 @@ func sessionTools(change func(*toolspecs.Spec)) []toolspecs.Spec {
 	var tools []toolspecs.Spec
 	for _, name := range []string{"write", "read"} {
 		s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "A tool of a server.",
-			Entry: toolspecs.Entry{Type: toolspecs.KindMCP, Argv: []string{"server"},
-				Pin: "sha256:" + strings.Repeat("0", 64)},
+			Entry: toolspecs.Entry{Kind: toolspecs.MCPEntry{Argv: []string{"server"},
+				Pin: "sha256:" + strings.Repeat("0", 64)}},
 			InputSchema: []byte(`{"type":"object"}`)}
 		if change != nil {
 			change(&s)
@@ -516,7 +518,7 @@ func TestInstance_IsSharedByTheToolsOfAServer(t *testing.T) {
 func TestInstance_IsSharedByToolsThatNameIt(t *testing.T) {
 	tool := func(name, instance string, heartbeat time.Duration) toolspecs.Spec {
 		return statefulTool(func(s *toolspecs.Spec) {
-			s.Name, s.Entry.Instance = name, instance
+			s.Name, s.Entry.Kind = name, toolspecs.StatefulEntry{Instance: instance}
 			s.Execution.Heartbeat = api.Duration(heartbeat)
 		})
 	}

@@ -15,7 +15,7 @@ import (
 // emitting returns a tool without parameters whose results have labels.
 func emitting(name, handler string, labels ...string) toolspecs.Spec {
 	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "A tool.",
-		Entry:     toolspecs.Entry{Type: toolspecs.KindFunction, Handler: handler},
+		Entry:     toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: handler}},
 		Execution: toolspecs.ExecutionSpec{Effect: api.EffectRead}, Emits: emissions(labels...)}
 }
 
@@ -73,7 +73,8 @@ func TestLabels_OfSubAgents(t *testing.T) {
 		call("page", `{}`)), answer("read")))
 	failing := agentTool("failing", above("deeper"))
 	deeper := agentTool("deeper", above("lost"))
-	failing.Entry.Agent.Model.Provider, failing.Entry.Agent.Model.MaxAttempts = "listed", 1
+	model := &failing.Entry.Common().Agent.Model
+	model.Provider, model.MaxAttempts = "listed", 1
 	l, inputs := newTree(t, reader, failing, deeper, emitting("page", "variables", "page"),
 		emitting("lost", "broken", "failed"), emitting("first", "variables", "seen"))
 	a := above("first reader failing store", step(call("first", `{}`)), step(call("reader", `{}`)),

@@ -23,7 +23,7 @@ func planTool(t *testing.T, name, plan string, change ...func(*toolspecs.Spec)) 
 	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "A plan.",
 		Parameters: []toolspecs.Parameter{{Name: "who", Type: "string"},
 			{Name: "times", Type: "integer", Default: json.RawMessage("1")}},
-		Entry: toolspecs.Entry{Type: toolspecs.KindPlan, Plan: p}}
+		Entry: toolspecs.Entry{Kind: toolspecs.PlanEntry{Plan: p}}}
 	for _, c := range change {
 		c(&s)
 	}

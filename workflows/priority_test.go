@@ -27,7 +27,7 @@ const (
 func prioritizedTool(name string, priority api.Priority) toolspecs.Spec {
 	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Echoes.",
 		Parameters: []toolspecs.Parameter{{Name: "value", Type: "string"}},
-		Entry:      toolspecs.Entry{Type: toolspecs.KindFunction, Handler: "echo"},
+		Entry:      toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: "echo"}},
 		Execution:  toolspecs.ExecutionSpec{Effect: api.EffectRead, Lane: name, Priority: priority}}
 }
 

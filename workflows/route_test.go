@@ -16,7 +16,7 @@ func device(name string, access api.Access) toolspecs.Spec {
 	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Presses a key.",
 		Parameters: []toolspecs.Parameter{{Name: "value", Type: "string"},
 			{Name: "device", Type: "string"}},
-		Entry: toolspecs.Entry{Type: toolspecs.KindFunction, Handler: "echo"},
+		Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: "echo"}},
 		Execution: toolspecs.ExecutionSpec{Effect: api.EffectOnce, Lane: "android",
 			Access: access}}
 }

@@ -21,8 +21,8 @@ func agentTool(name string, a *api.Agent, change ...func(*toolspecs.Spec)) tools
 	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "An agent.",
 		Parameters: []toolspecs.Parameter{{Name: "topic", Type: "string"},
 			{Name: "detail", Type: "integer", Default: json.RawMessage("1")}},
-		Entry: toolspecs.Entry{Type: toolspecs.KindAgent, Agent: a,
-			Prompt: "About {{args.topic}}, {{args.detail}} deep."}}
+		Entry: toolspecs.Entry{Kind: toolspecs.AgentEntry{Agent: a,
+			Prompt: "About {{args.topic}}, {{args.detail}} deep."}}}
 	for _, c := range change {
 		c(&s)
 	}
@@ -172,7 +172,8 @@ func TestSubAgent_OutcomeIsTheResultOfItsCall(t *testing.T) {
 func TestSubAgent_GetsItsPrompt(t *testing.T) {
 	bare := func(parameters ...string) func(*toolspecs.Spec) {
 		return func(s *toolspecs.Spec) {
-			s.Entry.Prompt, s.Parameters = "", nil
+			s.Parameters = nil
+			toolspecs.EditEntry(s, func(e *toolspecs.AgentEntry) { e.Prompt = "" })
 			for _, p := range parameters {
 				s.Parameters = append(s.Parameters, toolspecs.Parameter{Name: p, Type: "string"})
 			}
@@ -213,7 +214,11 @@ func TestSubAgent_GetsItsPrompt(t *testing.T) {
 // They are too long for one record.
 func TestPrompts_AreAdmittedInParts(t *testing.T) {
 	l, inputs := newTree(t, agentTool("sub", above("", answer("ok")),
-		func(s *toolspecs.Spec) { s.Entry.Prompt = strings.Repeat("long ", 20<<10) }))
+		func(s *toolspecs.Spec) {
+			toolspecs.EditEntry(s, func(e *toolspecs.AgentEntry) {
+				e.Prompt = strings.Repeat("long ", 20<<10)
+			})
+		}))
 	many := call("sub", `{}`)
 	many.Repeat = 12
 	l.runAgent(above("sub", step(many), answer("done")), "Go.")

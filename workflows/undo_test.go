@@ -332,7 +332,7 @@ func TestUndo_IsPinnedWithTheRun(t *testing.T) {
 		t.Errorf("the model reads %q", got)
 	}
 	l = newLabOf(t, 1, toolspecs.Spec{Name: "lonely", Version: "1.0.0", Description: "Lonely.",
-		Entry: toolspecs.Entry{Type: toolspecs.KindFunction, Handler: "store"},
+		Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: "store"}},
 		Undo:  &api.Undo{Tool: "unbok"}})
 	l.runAgent(above("lonely", answer("done")), "Go.")
 	if app := l.failure(api.RunInvalid, nil); app.Message() != `nothing was run: $.tools[0]: tool "lonely" is undone by "unbok": no worker's catalog has a tool "unbok"` {

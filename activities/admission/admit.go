@@ -233,7 +233,7 @@ func toolOf(r api.AdmissionRequest, name string) (api.Tool, bool) {
 
 // prepare completes a decision with the parts that only calls of the tool's kind have.
 func (a *Admitter) prepare(c *oneCall) *api.Error {
-	kind, ok := a.config.Executors[c.compiled.Spec.Entry.Type].(executor.DecisionPreparer)
+	kind, ok := a.config.Executors[c.compiled.Spec.Entry.Type()].(executor.DecisionPreparer)
 	if !ok {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,8 +66,5 @@ func NotRegistered(spec *toolspecs.Spec, what, constructor string) string {
 
 // Handler returns the name under which the function or factory of a tool is registered.
 func Handler(spec *toolspecs.Spec) string {
-	if spec.Entry.Handler != "" {
-		return spec.Entry.Handler
-	}
-	return spec.Name
+	return cmp.Or(spec.Entry.Common().Handler, spec.Name)
 }

@@ -51,7 +51,7 @@ type Redactor struct {
 
 func NewRedactor(compiled *toolspecs.Compiled, args json.RawMessage) *Redactor {
 	var none *redaction.Hider
-	entry := &compiled.Spec.Entry
+	entry := compiled.Spec.Entry.Common()
 	return &Redactor{References: entry.Secrets, named: entry.Auth != nil || len(entry.Secrets) > 0,
 		all: none.With(redaction.Word, compiled.Mask().Values(args)...)}
 }

@@ -260,7 +260,7 @@ func (h *hosting) check(ctx context.Context) *ending {
 	case i == nil:
 	case h.announced && h.stop == nil:
 		return h.serve(i)
-	case i.idle() >= h.spec.Entry.IdleTimeout.Std():
+	case i.idle() >= h.spec.Entry.Common().Instance.IdleTimeout.Std():
 		return &ending{kind: endIdle}
 	}
 	return nil
@@ -345,7 +345,7 @@ func previousOfRun(ctx context.Context, h *hosting) (last api.InstanceProgress, 
 		return h.request.Last, cmp.Or(h.request.Last.Ended, lostWorker), nil
 	default:
 		return h.request.Last, cmp.Or(h.request.Last.Ended, fmt.Sprintf(
-			"the last one was closed after %s without a call", h.spec.Entry.IdleTimeout)), nil
+			"the last one was closed after %s without a call", h.spec.Entry.Common().Instance.IdleTimeout)), nil
 	}
 	for _, ref := range slices.Backward(h.request.Before) {
 		details, known, err := h.lastHeartbeat(ctx, ref)

@@ -87,7 +87,8 @@ func (f *Factories) find(spec *toolspecs.Spec) (method, error) {
 		return method{}, fmt.Errorf("%s; registered: %s", executor.NotRegistered(spec, "stateful type",
 			"NewStateful"), executor.NameList(slices.Sorted(maps.Keys(f.byName))))
 	}
-	name, fault := spec.Entry.StatefulMethod(s.methods())
+	entry, _ := spec.Entry.Kind.(toolspecs.StatefulEntry)
+	name, fault := entry.SelectMethod(s.methods())
 	if fault != nil {
 		return method{}, fmt.Errorf("%s (%s)", fault.Message, fault.Hint)
 	}

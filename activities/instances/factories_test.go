@@ -104,7 +104,7 @@ func TestNewFactories_ListsEveryFault(t *testing.T) {
 func TestStatefulCheck_ComparesInputType(t *testing.T) {
 	fits := func(s tool.Stateful, parameter string) []string {
 		compiled, err := activitytest.Spec("counter", func(s *toolspecs.Spec) {
-			s.Entry.Type = toolspecs.KindStateful
+			s.Entry.Kind = toolspecs.StatefulEntry{}
 			s.Parameters = []toolspecs.Parameter{{Name: parameter, Type: "integer", Required: true}}
 		}).Compile()
 		if err != nil {
@@ -179,7 +179,7 @@ func TestStateful_ExecutesTheMethodOfTheTool(t *testing.T) {
 
 func methodSpec(name, method string) *toolspecs.Spec {
 	spec := activitytest.Spec(name, nil)
-	spec.Entry.Handler, spec.Entry.Method = name, method
+	spec.Entry.Kind = toolspecs.StatefulEntry{Handler: name, Method: method}
 	return &spec
 }
 

@@ -177,10 +177,10 @@ func (h *hosting) prepare(ctx context.Context) *api.Error {
 	spec.Execution.Heartbeat = max(spec.Execution.Heartbeat, h.request.Heartbeat)
 	h.spec = &spec
 	var ok bool
-	h.starter, ok = h.config.Executors[h.spec.Entry.Type].(executor.Host)
+	h.starter, ok = h.config.Executors[h.spec.Entry.Type()].(executor.Host)
 	if !ok || h.config.Serve == nil {
 		return api.Errorf(api.ErrExecutorNotFound,
-			"this worker hosts no instances of tools of the kind %s", h.spec.Entry.Type)
+			"this worker hosts no instances of tools of the kind %s", h.spec.Entry.Type())
 	}
 	if h.request.Adopt {
 		return h.lostError("the instance that was to be adopted is not here")
@@ -241,7 +241,7 @@ func (h *hosting) createOnce(ctx context.Context) (*instance, error) {
 	defer cancel(nil)
 	ctx, end := context.WithTimeoutCause(ctx, h.spec.Execution.Timeout.Std(), executor.ErrTimeout)
 	defer end()
-	hidden := &executor.Redactor{References: h.spec.Entry.Secrets}
+	hidden := &executor.Redactor{References: h.spec.Entry.Common().Secrets}
 	ctx = executor.WithRedactor(ctx, hidden)
 	timeout := h.lease.Bind(ctx, cancel)
 	if e := command.EnsureDependencies(timeout, h.spec); e != nil {

@@ -125,7 +125,7 @@ func newHosts(t *testing.T, change func(*toolspecs.Spec),
 		Completed: make(chan activitytest.HostReport, 1)},
 		served: make(chan Served, 10)}
 	catalog := activitytest.Catalog(t, activitytest.Spec("counter", func(s *toolspecs.Spec) {
-		s.Entry.Type = toolspecs.KindStateful
+		s.Entry.Kind = toolspecs.StatefulEntry{}
 		s.Parameters = []toolspecs.Parameter{{Name: "by", Type: "integer", Required: true}}
 		s.Execution.Effect = api.EffectIdempotent
 		s.Execution.Heartbeat = api.Duration(time.Second)
@@ -201,7 +201,18 @@ func snapshotBy(change func(*loudSnapshot)) func(*hosts) tool.Stateful {
 	}
 }
 
-func recreate(s *toolspecs.Spec) { s.Entry.OnLoss = api.OnLossRecreate }
+func recreate(s *toolspecs.Spec) {
+	toolspecs.EditEntry(s, func(e *toolspecs.StatefulEntry) { e.OnLoss = api.OnLossRecreate })
+}
+
+// idleFor sets the time without calls after which an instance is closed.
+func idleFor(timeout time.Duration) func(*toolspecs.Spec) {
+	return func(s *toolspecs.Spec) {
+		toolspecs.EditEntry(s, func(e *toolspecs.StatefulEntry) {
+			e.IdleTimeout = api.Duration(timeout)
+		})
+	}
+}
 
 // hosted is a running host activity.
 type hosted struct {

@@ -241,8 +241,7 @@ func TestHostInstance_ReleasesWhenWorkerStops(t *testing.T) {
 
 // The result is the last snapshot, if the tool takes snapshots.
 func TestHostInstance_ClosesIdleInstance(t *testing.T) {
-	idle := func(s *toolspecs.Spec) { s.Entry.IdleTimeout = api.Duration(time.Second) }
-	h := newHosts(t, idle, snapshotBy(nil))
+	h := newHosts(t, idleFor(time.Second), snapshotBy(nil))
 	running := h.start(h.request())
 	h.add(expect.Receive(t, "the instance", h.served), 5)
 	if err := expect.Receive(t, "the end", running.done); err != nil || !running.left.Used ||
@@ -290,9 +289,8 @@ func TestHostInstance_IsAdoptedByContinuedRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHosts(t, func(s *toolspecs.Spec) {
-				recreate(
-					s)
-				s.Entry.IdleTimeout = api.Duration(2 * time.Second)
+				recreate(s)
+				idleFor(2 * time.Second)(s)
 			}, snapshotBy(nil))
 			running := h.start(h.request())
 			s := expect.Receive(t, "the instance", h.served)

@@ -28,7 +28,7 @@ func newUnused(t *testing.T, heartbeat time.Duration) unused {
 	t.Helper()
 	live := newLive(t, false, func(s *toolspecs.Spec) {
 		s.Execution.Heartbeat = api.Duration(heartbeat)
-		s.Entry.IdleTimeout = api.Duration(24 * time.Hour)
+		idleFor(24 * time.Hour)(s)
 	})
 	h := &hosting{Host: New(Config{Client: live.server}), spec: &live.spec,
 		log: slog.New(slog.DiscardHandler), size: leaseSize{confirmed: heartbeat},

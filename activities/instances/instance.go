@@ -56,7 +56,7 @@ func newInstance(name string, spec *toolspecs.Spec, m executor.Instance, l *leas
 		lastUsed: time.Now(), drained: make(chan struct{})}
 	close(i.drained)
 	i.snapshots, _ = m.Value.(tool.Snapshotter)
-	i.everyCall = i.snapshots != nil && spec.Entry.OnLoss == api.OnLossRecreate
+	i.everyCall = i.snapshots != nil && spec.Entry.Common().Instance.OnLoss == api.OnLossRecreate
 	i.note = lostState(name, last, gone)
 	return i
 }
@@ -141,7 +141,7 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
 // snapshotID identifies a call among those that use an instance. Runs of a conversation can have
 // calls with equal IDs.
 func snapshotID(call api.CallContext, spec *toolspecs.Spec) string {
-	if spec.Entry.Scope == api.ScopeConversation {
+	if spec.Entry.Common().Instance.Scope == api.ScopeConversation {
 		return call.Run + "/" + call.CallID
 	}
 	return call.CallID
@@ -192,12 +192,11 @@ func (i *instance) enter(ctx context.Context, spec *toolspecs.Spec) (context.Con
 }
 
 // alone reports whether a call of the tool runs while no other call uses the instance. A call that
-// changes it must not overlap the snapshot after another. An MCP server does not say which call its
-// question belongs to.
+// changes it must not overlap the snapshot after another.
 func (i *instance) alone(spec *toolspecs.Spec) bool {
 	return i.snapshots != nil && spec.Execution.Effect != api.EffectRead ||
 		spec.Execution.Access == api.AccessExclusive ||
-		spec.Entry.Type == toolspecs.KindMCP && spec.Entry.AnswerWithin > 0
+		spec.Entry.Common().Instance.AsksAlone
 }
 
 // lose records why the instance lost its state, for the instance after it.

@@ -68,8 +68,7 @@ type liveInstance struct {
 func newLive(t *testing.T, snapshot bool, change func(*toolspecs.Spec)) *liveInstance {
 	t.Helper()
 	compiled, err := activitytest.Spec("counter", func(s *toolspecs.Spec) {
-		s.Entry.Type = toolspecs.KindStateful
-		s.Entry.OnLoss = api.OnLossRecreate
+		s.Entry.Kind = toolspecs.StatefulEntry{OnLoss: api.OnLossRecreate}
 		s.Execution.Effect = api.EffectIdempotent
 		if change != nil {
 			change(s)
@@ -158,7 +157,10 @@ func TestInstance_SnapshotsFinalOutcomes(t *testing.T) {
 
 // Calls of other runs of the conversation can have the same ID.
 func TestInstance_OfAConversationDistinguishesTheCallsOfItsRuns(t *testing.T) {
-	i := newLive(t, true, func(s *toolspecs.Spec) { s.Entry.Scope = api.ScopeConversation })
+	i := newLive(t, true, func(s *toolspecs.Spec) {
+		s.Entry.Kind = toolspecs.StatefulEntry{OnLoss: api.OnLossRecreate,
+			Scope: api.ScopeConversation}
+	})
 	for n, run := range []string{"first", "second", "second"} {
 		call := api.CallContext{CallID: "1.1", Origin: api.Origin{Run: run}}
 		answer, err := i.execute(callcontext.With(t.Context(), call), &i.spec,
@@ -205,7 +207,7 @@ func TestInstance_ReportsItsUseBeforeItsFirstCallRuns(t *testing.T) {
 // Heartbeats only report that the instance was used.
 func TestInstance_ReportsNoStateWithoutSnapshots(t *testing.T) {
 	for name, i := range map[string]*liveInstance{
-		"fail":  newLive(t, true, func(s *toolspecs.Spec) { s.Entry.OnLoss = api.OnLossFail }),
+		"fail":  newLive(t, true, func(s *toolspecs.Spec) { s.Entry.Kind = toolspecs.StatefulEntry{} }),
 		"plain": newLive(t, false, nil),
 	} {
 		for _, id := range []string{"1", "2", "3"} {

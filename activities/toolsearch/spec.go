@@ -30,7 +30,7 @@ var Spec = sync.OnceValues(func() (*toolspecs.Compiled, error) {
 		Description: "Searches the tools of this agent. You have many more tools than you see. " +
 			"Describe what you want to do; the tools that are found can be called from your next " +
 			"turn on. Search again with other words if none fits.",
-		Entry: toolspecs.Entry{Type: toolspecs.KindFunction, Handler: api.FindTools},
+		Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: api.FindTools}},
 		InputSchema: json.RawMessage(`{"type":"object","required":["query"],"properties":{` +
 			`"query":{"type":"string","description":"what the tool should do, in English, such ` +
 			`as: create an invoice"},"limit":{"type":"integer","minimum":1,"maximum":20,` +

@@ -197,6 +197,8 @@ func (d *Document) raw(n *yaml.Node, v reflect.Value) {
 func (d *Document) tagged(n *yaml.Node, v reflect.Value, f *field) {
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		d.text(n, u)
+	} else if u, ok := v.Addr().Interface().(Variant); ok {
+		d.variant(n, u)
 	} else if !d.composite(n, v, f) && !decodeSize(d, n, v, f) {
 		d.scalar(n, v)
 	}
@@ -235,22 +237,31 @@ func (d *Document) object(n *yaml.Node, v reflect.Value) {
 		d.wrongType(n, v.Type())
 		return
 	}
-	fields := fieldsOf(v.Type())
 	list, misplaced := entries(n)
 	d.reportMisplaced(misplaced)
+	d.fields(n, list, v, func(name string) (message, hint string) {
+		return fmt.Sprintf("unknown field %q", name),
+			spelling.Hint(name, fieldsOf(v.Type()).names)
+	})
+}
+
+// fields decodes the entries of the mapping n into a struct. refuse says what is wrong with an
+// entry that the struct does not have.
+func (d *Document) fields(n *yaml.Node, list []entry, v reflect.Value,
+	refuse func(name string) (message, hint string)) {
+	fields := fieldsOf(v.Type())
 	given := map[string]bool{}
 	for _, e := range list {
 		name := deref(e.key).Value
 		f, ok := fields.byName[name]
-		if !ok {
-			if !d.faultAt(e.key) { // a fault that says where the field belongs
-				d.fault(e.key, fmt.Sprintf("unknown field %q", name),
-					spelling.Hint(name, fields.names))
+		if ok {
+			given[name] = true
+			d.value(e.value, v.FieldByIndex(f.index), f)
+		} else if !d.faultAt(e.key) { // a fault that says where the field belongs
+			if message, hint := refuse(name); message != "" {
+				d.fault(e.key, message, hint)
 			}
-			continue
 		}
-		given[name] = true
-		d.value(e.value, v.FieldByIndex(f.index), f)
 	}
 	for _, name := range fields.names {
 		if fields.byName[name].rule.required && !given[name] {

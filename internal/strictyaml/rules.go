@@ -235,7 +235,12 @@ func checkValue(v reflect.Value, path string, f *field) []api.Problem {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		problems = append(problems, checkStruct(v, path)...)
+		if c, ok := v.Interface().(Chosen); ok {
+			v = reflect.ValueOf(c.Chosen())
+		}
+		if v.IsValid() {
+			problems = append(problems, checkStruct(v, path)...)
+		}
 	case reflect.Slice:
 		problems = append(problems, checkElements(v, path, f)...)
 	}

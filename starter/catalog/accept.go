@@ -168,10 +168,11 @@ func (c *comparer) file(ctx context.Context, path string) error {
 	}
 	c.sources = append(c.sources, comparedFile{path, data})
 	for _, spec := range specs {
-		if spec.Entry.Type != toolspecs.KindMCP {
+		entry, ok := spec.Entry.Kind.(toolspecs.MCPEntry)
+		if !ok {
 			continue
 		}
-		c.tools = append(c.tools, c.compare(path, &spec, pinned[spec.Name]))
+		c.tools = append(c.tools, c.compare(path, &spec, entry, pinned[spec.Name]))
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -179,17 +180,18 @@ func (c *comparer) file(ctx context.Context, path string) error {
 	return nil
 }
 
-func (c *comparer) compare(path string, spec *toolspecs.Spec, pinned bool) acceptedTool {
-	t := acceptedTool{Tool: spec.Name, File: path, Remote: spec.Entry.Tool, State: acceptSame}
-	listed, err := c.servers.tools(spec.Entry)
+func (c *comparer) compare(path string, spec *toolspecs.Spec, entry toolspecs.MCPEntry,
+	pinned bool) acceptedTool {
+	t := acceptedTool{Tool: spec.Name, File: path, Remote: entry.Tool, State: acceptSame}
+	listed, err := c.servers.tools(entry)
 	i := slices.IndexFunc(listed,
-		func(remote mcpclient.Tool) bool { return remote.Name == spec.Entry.Tool })
+		func(remote mcpclient.Tool) bool { return remote.Name == entry.Tool })
 	switch {
 	case err != nil:
 		t.State, t.Problem = acceptUnreachable, err.Error()
 		return t
 	case i < 0:
-		t.State, t.Problem = acceptGone, fmt.Sprintf("the server has no tool %q", spec.Entry.Tool)
+		t.State, t.Problem = acceptGone, fmt.Sprintf("the server has no tool %q", entry.Tool)
 		return t
 	}
 	t.now = listed[i]
@@ -199,7 +201,7 @@ func (c *comparer) compare(path string, spec *toolspecs.Spec, pinned bool) accep
 		return t
 	case !pinned:
 		t.State = acceptNew
-	case t.now.Digest() != spec.Entry.Pin:
+	case t.now.Digest() != entry.Pin:
 		t.State = acceptChanged
 	default:
 		return t

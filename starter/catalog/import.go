@@ -125,7 +125,8 @@ Default values are described to the model and not sent. Schemas are shortened to
 			if err := checkBaseURL(o.BaseURL); err != nil {
 				return cli.UsageError(cmd, "--base-url: %v", err)
 			}
-			target := toolspecs.Spec{Entry: toolspecs.Entry{BaseURL: o.BaseURL, Allow: o.Allow}}
+			target := toolspecs.Spec{Entry: toolspecs.Entry{Kind: toolspecs.RESTEntry{
+				BaseURL: o.BaseURL, Allow: o.Allow}}}
 			if err := target.CheckReach(insideHosts()); err != nil {
 				return cli.UsageError(cmd, "--base-url: no worker would reach it: %v; pass --allow%s",
 					err, strings.TrimPrefix(suchAs(o.BaseURL), ", such as --allow"))

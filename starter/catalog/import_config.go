@@ -144,7 +144,8 @@ func addServer(all *imports.Result, s imports.ConfiguredServer, r imports.Result
 
 // declaredEntry returns the entry of a server in the file of servers, else that of the
 // configuration.
-func declaredEntry(path string, old []byte, s imports.ConfiguredServer) (toolspecs.Entry, error) {
+func declaredEntry(path string, old []byte,
+	s imports.ConfiguredServer) (toolspecs.MCPEntry, error) {
 	if len(old) == 0 {
 		return s.Entry, nil
 	}
@@ -192,7 +193,7 @@ func (c *configImport) server(path string, old []byte,
 
 // listTools lists the tools of a server that gets the secrets of the configuration, whatever the
 // environment has.
-func (c *configImport) listTools(entry toolspecs.Entry,
+func (c *configImport) listTools(entry toolspecs.MCPEntry,
 	secrets map[string]string) ([]mcpclient.Tool, error) {
 	for name, value := range secrets {
 		restore, err := setVariable(name, value)

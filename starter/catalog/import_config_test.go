@@ -24,7 +24,7 @@ func TestListTools_GivesTheServerItsOwnSecret(t *testing.T) {
 	}))
 	defer server.Close()
 	c := configImport{servers: &mcpServers{ctx: t.Context()}}
-	entry := toolspecs.Entry{Type: toolspecs.KindMCP, URL: server.URL,
+	entry := toolspecs.MCPEntry{URL: server.URL,
 		Auth: &outbound.Auth{Type: outbound.Header, Name: "X-Token", Secret: "env:TEST_TOKEN"}}
 	if _, err := c.listTools(entry, map[string]string{"TEST_TOKEN": "own"}); err == nil {
 		t.Error("a server that answers 404 lists tools")

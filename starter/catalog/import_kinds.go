@@ -14,7 +14,7 @@ import (
 func importMCPCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
 	var flags importFlags
 	var o imports.MCPOptions
-	var entry toolspecs.Entry
+	var entry toolspecs.MCPEntry
 	var oauth oauthFlags
 	auth, logins := "", ""
 	cmd := &cobra.Command{
@@ -31,7 +31,6 @@ effects are not trusted: tools get effect: once until you change it.`,
   starter tools import mcp --url https://mcp.example.com/mcp --oauth --answer-within 10m
   starter tools import mcp --url http://localhost:3001/mcp --allow localhost`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			entry.Type = toolspecs.KindMCP
 			if len(args) > 0 { // a toolspec with url has no argv, not even an empty one
 				entry.Argv = args
 			}

@@ -41,17 +41,26 @@ func (r *importReport) findLeft(flags *importFlags, tools []toolspecs.Located) e
 // selects reports whether flags select some of the tools of the source.
 func (f *importFlags) selects() bool { return f.part || len(f.names) > 0 }
 
+// serverDigest identifies the MCP server of a tool; empty for tools of other kinds.
+func serverDigest(s toolspecs.Spec) string {
+	entry, ok := s.Entry.Kind.(toolspecs.MCPEntry)
+	if !ok {
+		return ""
+	}
+	return entry.ServerDigest()
+}
+
 // ofServer reports whether a file was imported from the MCP server of one of the tools.
 func ofServer(file string, data []byte, tools []toolspecs.Located) bool {
 	if !imports.IsImported(data) {
 		return false
 	}
 	specs, err := toolspecs.Decode(file, data, toolspecs.Options{})
-	if err != nil || len(specs) == 0 || specs[0].Entry.Type != toolspecs.KindMCP {
+	if err != nil || len(specs) == 0 {
 		return false // lint reports its faults
 	}
-	server := specs[0].Entry.ServerDigest()
-	return slices.ContainsFunc(tools, func(t toolspecs.Located) bool {
-		return t.Spec.Entry.Type == toolspecs.KindMCP && t.Spec.Entry.ServerDigest() == server
+	server := serverDigest(specs[0])
+	return server != "" && slices.ContainsFunc(tools, func(t toolspecs.Located) bool {
+		return serverDigest(t.Spec) == server
 	})
 }

@@ -65,7 +65,7 @@ type importReport struct {
 // writeImported writes the imported tools or reports what it would write.
 func writeImported(a *cli.App, cmd *cobra.Command, flags *importFlags, catalog *specfiles.Flags,
 	result imports.Result) error {
-	isMCP := func(t imports.Tool) bool { return t.Spec.Entry.Type == toolspecs.KindMCP }
+	isMCP := func(t imports.Tool) bool { return t.Spec.Entry.Type() == toolspecs.KindMCP }
 	if flags.overrides.Session != "" && !slices.ContainsFunc(result.Tools, isMCP) {
 		return cli.UsageError(cmd, "--session is for MCP tools, and this import has none")
 	}

@@ -294,7 +294,8 @@ func (l *linter) tool(path string, data []byte) error {
 
 // namesTools reports whether a spec names other tools.
 func namesTools(s toolspecs.Spec) bool {
-	return s.Entry.Agent != nil || s.Entry.Plan != nil || s.Undo != nil || s.Verify != nil
+	entry := s.Entry.Common()
+	return entry.Agent != nil || entry.Plan != nil || s.Undo != nil || s.Verify != nil
 }
 
 // checkNamed looks up the tools that agents and undo and verify entries name, among specs, the

@@ -44,8 +44,8 @@ type askedServer struct {
 
 // tools returns the tools of an entry's server. If answer_within is set, the client announces
 // elicitation, because some servers then list more tools.
-func (s *mcpServers) tools(e toolspecs.Entry) ([]mcpclient.Tool, error) {
-	key, err := jsonvalue.Encode(toolspecs.Entry{Argv: e.Argv, Dir: e.Dir, Env: e.Env,
+func (s *mcpServers) tools(e toolspecs.MCPEntry) ([]mcpclient.Tool, error) {
+	key, err := jsonvalue.Encode(toolspecs.MCPEntry{Argv: e.Argv, Dir: e.Dir, Env: e.Env,
 		SetEnv: e.SetEnv, Secrets: e.Secrets, URL: e.URL, Headers: e.Headers, Auth: e.Auth,
 		Allow: e.Allow, AnswerWithin: min(e.AnswerWithin, 1)})
 	if err != nil {
@@ -74,7 +74,7 @@ const installTime = 5 * time.Minute
 // quietTime is how long a program may take before starter prints that it waits.
 const quietTime = 10 * time.Second
 
-func (s *mcpServers) ask(e toolspecs.Entry) ([]mcpclient.Tool, error) {
+func (s *mcpServers) ask(e toolspecs.MCPEntry) ([]mcpclient.Tool, error) {
 	o := mcpclient.Options{Dir: s.dir, Inside: insideHosts(), Asks: e.AnswerWithin > 0,
 		Login: s.login, Logins: s.logins}
 	if len(e.Argv) > 0 {
@@ -110,7 +110,7 @@ func (u *unlisted) Error() string { return message(u.err) }
 func (u *unlisted) Unwrap() error { return u.err }
 
 // importError explains why importing from the server named on the command line fails.
-func importError(ctx context.Context, e toolspecs.Entry, err error) error {
+func importError(ctx context.Context, e toolspecs.MCPEntry, err error) error {
 	if ctx.Err() != nil {
 		return cli.Errorf(cli.ExitCancelled, "interrupted before the server listed its tools")
 	}

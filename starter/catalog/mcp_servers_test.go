@@ -35,7 +35,7 @@ func TestMCPServers_TellThatAProgramStartsSlowly(t *testing.T) {
 		}
 	}}
 	defer s.close()
-	_, err := s.tools(toolspecs.Entry{Argv: []string{"sh", "-c", slowServer, "sh", installed}})
+	_, err := s.tools(toolspecs.MCPEntry{Argv: []string{"sh", "-c", slowServer, "sh", installed}})
 	if err != nil {
 		t.Fatal(err)
 	}

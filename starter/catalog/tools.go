@@ -119,7 +119,7 @@ func printTools(a *cli.App, tools []*toolspecs.Compiled) error {
 		s := c.Spec
 		if a.Format.JSON() {
 			line := listedTool{Name: s.Name, Version: s.Version, Category: s.Category, Tags: s.Tags,
-				Status: s.Status, Type: s.Entry.Type,
+				Status: s.Status, Type: s.Entry.Type(),
 				Lane: s.Execution.Lane, Access: s.Execution.Access, Effect: s.Execution.Effect,
 				Description: s.Description, Digest: c.Digest}
 			if err := cli.WriteJSON(a.Out, line, false); err != nil {

@@ -109,7 +109,7 @@ func frontGateway(t *testing.T, guard *access.Access) http.Handler {
 	var specs []toolspecs.Spec
 	for _, name := range []string{"on_default", "on_billing", "on_board"} {
 		specs = append(specs, toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Works.",
-			Entry: toolspecs.Entry{Type: toolspecs.KindFunction, Handler: name}})
+			Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: name}}})
 	}
 	catalog, err := toolspecs.NewCatalog(specs)
 	if err != nil {

@@ -63,7 +63,7 @@ func File(file string, data []byte, o toolspecs.Options, remotes map[string]mcpc
 			return err
 		}
 		i := slices.IndexFunc(was, func(s toolspecs.Spec) bool { return s.Name == name })
-		return takeOver(doc, was[i].Entry, remote)
+		return takeOver(doc, mcpEntry(was[i]), remote)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -74,8 +74,14 @@ func File(file string, data []byte, o toolspecs.Options, remotes map[string]mcpc
 	return again, nil
 }
 
+// mcpEntry returns the entry of a tool of an MCP server.
+func mcpEntry(s toolspecs.Spec) toolspecs.MCPEntry {
+	entry, _ := s.Entry.Kind.(toolspecs.MCPEntry)
+	return entry
+}
+
 // takeOver writes what an import of the remote tool would.
-func takeOver(doc *document, entry toolspecs.Entry, remote mcpclient.Tool) error {
+func takeOver(doc *document, entry toolspecs.MCPEntry, remote mcpclient.Tool) error {
 	now, err := imported(entry, remote)
 	if err != nil {
 		return err
@@ -99,7 +105,7 @@ func takeOver(doc *document, entry toolspecs.Entry, remote mcpclient.Tool) error
 	}
 }
 
-func imported(entry toolspecs.Entry, remote mcpclient.Tool) (toolspecs.Spec, error) {
+func imported(entry toolspecs.MCPEntry, remote mcpclient.Tool) (toolspecs.Spec, error) {
 	if schema := remote.InputSchema; len(schema) > 0 && schema[0] != '{' {
 		return toolspecs.Spec{},
 			fmt.Errorf("the current definition of %s cannot be accepted: its input schema is not a JSON Schema",
@@ -132,7 +138,7 @@ func check(file string, was []toolspecs.Spec, after []byte, o toolspecs.Options,
 	for i := range was {
 		remote, accepted := remotes[was[i].Name]
 		if len(was) != len(is) || unlike(was[i], is[i], accepted) || accepted &&
-			is[i].Entry.Pin != remote.Digest() {
+			mcpEntry(is[i]).Pin != remote.Digest() {
 			return fmt.Errorf(
 				"%s: %s cannot be rewritten without changing other lines; write the pin by hand: pin: %s",
 				file, was[i].Name, remote.Digest())
@@ -145,7 +151,8 @@ func check(file string, was []toolspecs.Spec, after []byte, o toolspecs.Options,
 func unlike(a, b toolspecs.Spec, accepted bool) bool {
 	if accepted {
 		for _, s := range []*toolspecs.Spec{&a, &b} {
-			s.Entry.Pin, s.Description = "", ""
+			toolspecs.EditEntry(s, func(e *toolspecs.MCPEntry) { e.Pin = "" })
+			s.Description = ""
 			s.Parameters, s.InputSchema, s.Output, s.OutputSchema = nil, nil, nil, nil
 		}
 	}

@@ -216,7 +216,7 @@ func TestFile_RefusesInvalidSchemasAndFiles(t *testing.T) {
 		"other faults": {file + "tags: [\"\"]\n", remote, twoFaults},
 		"not YAML":     {"name: [", remote, "tools.yaml:1:1: this is not YAML: did not find expected node content (check the indentation and the brackets from this line on)"},
 		"an alias": {"name: read\nversion: 1.0.0\ndescription: Mine.\nrequires: &e {variables: [a]}\nentry: *e\n",
-			remote, "tools.yaml:4:11: type is missing\ntools.yaml:4:15: unknown field \"variables\" (known: type, handler, argv, dir, env, set_env, secrets, stdin, stdout, ok_exit_codes, transient_exit_codes, max_output, max_memory, instance, on_loss, idle_timeout, scope, closes, base_url, method, …)"},
+			remote, "tools.yaml:4:11: type is missing\ntools.yaml:4:15: unknown field \"variables\" (known: type, agent, allow, answer_within, argv, auth, base_url, body, closes, dir, encoding, env, extract, handler, headers, idle_timeout, instance, max_memory, max_output, max_response, …)"},
 		"not a mapping": {"- a\n", remote, "tools.yaml:1:1: this must be a mapping, not a list"},
 	} {
 		_, err := File("tools.yaml", []byte(tt.file), toolspecs.Options{},

@@ -14,7 +14,7 @@ import (
 
 // own is a tool of the program itself.
 var own = toolspecs.Spec{Name: "own", Version: "1.0.0", Description: "A tool.", Category: "http",
-	Entry: toolspecs.Entry{Type: "function"}}
+	Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{}}}
 
 // laneSpec returns a toolspec file of a tool with a category, on a lane if one is given.
 func laneSpec(tool, category, lane string) string {

@@ -338,7 +338,10 @@ func lacking(r *reading, all []toolspecs.Spec) toolspecs.Faults {
 }
 
 // namesTools reports whether a tool names others: an agent or a plan.
-func namesTools(s toolspecs.Spec) bool { return s.Entry.Agent != nil || s.Entry.Plan != nil }
+func namesTools(s toolspecs.Spec) bool {
+	entry := s.Entry.Common()
+	return entry.Agent != nil || entry.Plan != nil
+}
 
 // robbed returns as faults the tools of a file whose names other files own.
 func robbed(r *reading, owners map[string]toolspecs.Located) toolspecs.Faults {

@@ -58,8 +58,9 @@ func TestReload_FollowsFilesOfAgents(t *testing.T) {
 		"helper.yaml": "name: helper\nversion: 1.0.0\ndescription: Helps.\nparameters: [{name: prompt, type: string}]\nentry: {type: agent, agent: ../agents/helper.yaml}\n"})
 	helper := func() string {
 		c, _ := l.w.Catalog().Get("helper")
-		return c.Spec.Entry.Agent.Instructions + " " +
-			c.Spec.Entry.Agent.Model.Script.Value.Steps[0].Answer
+		agent := c.Spec.Entry.Common().Agent
+		return agent.Instructions + " " +
+			agent.Model.Script.Value.Steps[0].Answer
 	}
 	updated := []string{"started", "updated helper 1.0.0 to 1.0.0", "completed: 2 tools, 0 faulty"}
 	for _, s := range []struct {

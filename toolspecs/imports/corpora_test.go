@@ -218,8 +218,8 @@ func TestImportedEndpoints_AcceptExactlyTheValidChains(t *testing.T) {
 		}
 		for i, d := range list {
 			tool := all[i]
-			if tool.Spec.Entry.Type != part.kind {
-				t.Errorf("%s is of the kind %s", d.Name, tool.Spec.Entry.Type)
+			if tool.Spec.Entry.Type() != part.kind {
+				t.Errorf("%s is of the kind %s", d.Name, tool.Spec.Entry.Type())
 			}
 			for _, c := range part.chains {
 				for _, call := range c.Output {

@@ -139,7 +139,7 @@ func (f function) tool(o FunctionOptions) (Tool, error) {
 		return Tool{}, err
 	}
 	s := toolspecs.Spec{Name: f.name, Version: "1.0.0", InputSchema: encoded(schema),
-		Entry: toolspecs.Entry{Type: toolspecs.KindFunction}}
+		Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{}}}
 	s.Description = plain(jsontext.Member[string](f.o, keyDescription), maxToolText)
 	if s.Description == "" {
 		s.Description = "The function " + f.name + "."

@@ -71,7 +71,7 @@ var remoteTools = []mcpclient.Tool{
 }
 
 // serve returns a server that lists remoteTools.
-func serve(e toolspecs.Entry) ([]mcpclient.Tool, error) {
+func serve(e toolspecs.MCPEntry) ([]mcpclient.Tool, error) {
 	if strings.Contains(e.URL, "down") {
 		return nil, errors.New("the server cannot be reached")
 	}
@@ -80,17 +80,17 @@ func serve(e toolspecs.Entry) ([]mcpclient.Tool, error) {
 
 // Each listed tool is pinned by its digest, with the server's texts.
 func TestMCP_PinsEveryTool(t *testing.T) {
-	entry := toolspecs.Entry{Argv: []string{"mcp-files", "."}, Env: []string{"FILES_ROOT"}}
+	entry := toolspecs.MCPEntry{Argv: []string{"mcp-files", "."}, Env: []string{"FILES_ROOT"}}
 	r := MCP(entry, remoteTools, MCPOptions{Output: true})
 	r.Override(Overrides{Prefix: "fs_"}, nil)
 	golden.Compare(t, filepath.Join("testdata", "mcp.golden"), written(t, r, nil))
 	for i, tool := range r.Tools {
-		if tool.Spec.Entry.Pin != remoteTools[i].Digest() {
-			t.Errorf("%s is pinned as %s", tool.Source, tool.Spec.Entry.Pin)
+		if e := tool.Spec.Entry.Kind.(toolspecs.MCPEntry); e.Pin != remoteTools[i].Digest() {
+			t.Errorf("%s is pinned as %s", tool.Source, e.Pin)
 		}
 	}
 	if r := MCP(entry, remoteTools, MCPOptions{Names: []string{"read_*"}}); len(r.Tools) != 1 ||
-		r.Tools[0].Spec.Entry.Tool != "" {
+		r.Tools[0].Spec.Entry.Kind.(toolspecs.MCPEntry).Tool != "" {
 		t.Errorf("picked %+v", r.Tools)
 	}
 }

@@ -20,9 +20,9 @@ type MCPOptions struct {
 }
 
 // MCP creates a pinned toolspec from every selected tool of a server. entry describes how to reach
-// the server, as in a toolspec of the kind mcp. Description and schemas are the server's text,
+// the server. Description and schemas are the server's text,
 // because they are pinned; only a schema that no toolspec can have is rewritten, with notes.
-func MCP(entry toolspecs.Entry, listed []mcpclient.Tool, o MCPOptions) Result {
+func MCP(entry toolspecs.MCPEntry, listed []mcpclient.Tool, o MCPOptions) Result {
 	parts := make([]wanted, len(listed))
 	for i, tool := range listed {
 		parts[i] = wanted{tool.Name, tool.Name}
@@ -50,13 +50,13 @@ func MCP(entry toolspecs.Entry, listed []mcpclient.Tool, o MCPOptions) Result {
 	return r
 }
 
-func mcpTool(name string, entry toolspecs.Entry, remote mcpclient.Tool, o MCPOptions) Tool {
+func mcpTool(name string, entry toolspecs.MCPEntry, remote mcpclient.Tool, o MCPOptions) Tool {
 	var notes noted
-	entry.Type, entry.Pin, entry.Tool = toolspecs.KindMCP, remote.Digest(), ""
+	entry.Pin, entry.Tool = remote.Digest(), ""
 	if name != remote.Name {
 		entry.Tool = remote.Name
 	}
-	s := toolspecs.Spec{Name: name, Version: "1.0.0", Entry: entry,
+	s := toolspecs.Spec{Name: name, Version: "1.0.0", Entry: toolspecs.Entry{Kind: entry},
 		Description: cmp.Or(strings.TrimSpace(remote.Description), remote.Title, "The tool "+
 			remote.Name+" of an MCP server.")}
 	s.InputSchema = usable(remote.InputSchema, true, &notes)
@@ -73,7 +73,7 @@ func mcpTool(name string, entry toolspecs.Entry, remote mcpclient.Tool, o MCPOpt
 // usable returns a server's schema unchanged if a toolspec can have it, else rewritten.
 func usable(schema []byte, arguments bool, notes *noted) []byte {
 	trial := toolspecs.Spec{Name: "trial", Version: "1.0.0", Description: "A trial.",
-		Entry: toolspecs.Entry{Type: toolspecs.KindFunction}}
+		Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{}}}
 	if trial.OutputSchema = schema; arguments {
 		trial.InputSchema, trial.OutputSchema = schema, nil
 	}

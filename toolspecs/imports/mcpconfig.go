@@ -22,7 +22,7 @@ type ConfiguredServer struct {
 	// Name is the name in the configuration, in the form that servers have.
 	Name string
 	// Entry declares how to reach the server, with references in place of secrets.
-	Entry toolspecs.Entry
+	Entry toolspecs.MCPEntry
 	// Literals has the secrets that the configuration holds, by environment variable. They are for
 	// connecting during the import and never written.
 	Literals map[string]string
@@ -80,8 +80,7 @@ var serverKeys = []string{"command", "args", "env", "cwd", "type", "transport", 
 	"version", "description", "name", "dev"}
 
 func configured(name string, value any) ConfiguredServer {
-	s := ConfiguredServer{Name: name, Literals: map[string]string{},
-		Entry: toolspecs.Entry{Type: toolspecs.KindMCP}}
+	s := ConfiguredServer{Name: name, Literals: map[string]string{}}
 	o, ok := value.(*jsontext.Object)
 	if !ok {
 		s.Problem = "its declaration is not an object"
@@ -306,9 +305,7 @@ func ServersYAML(old []byte, servers []ConfiguredServer) (data []byte, added []s
 		if keyIndex(list, s.Name) >= 0 {
 			continue
 		}
-		entry := s.Entry
-		entry.Type = ""
-		value, err := node(reflect.ValueOf(entry))
+		value, err := node(reflect.ValueOf(s.Entry))
 		if err != nil {
 			return nil, nil, err
 		}

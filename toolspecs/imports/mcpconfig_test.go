@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
+	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // The configurations of every client give servers with references in place of secrets.
@@ -45,7 +46,7 @@ func TestMCPConfig_ReadsTheFormatsOfClients(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, list, err)
 			continue
 		}
-		entry, err := jsonvalue.Encode(list[0].Entry)
+		entry, err := jsonvalue.Encode(toolspecs.Entry{Kind: list[0].Entry})
 		if err != nil {
 			t.Fatal(err)
 		}

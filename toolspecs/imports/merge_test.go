@@ -13,7 +13,7 @@ import (
 // importedFile returns the file of a tool of an MCP server whose description is text.
 func importedFile(t *testing.T, server, text string, o Overrides) string {
 	t.Helper()
-	entry := toolspecs.Entry{Argv: []string{server}}
+	entry := toolspecs.MCPEntry{Argv: []string{server}}
 	r := MCP(entry, []mcpclient.Tool{{Name: "read", Description: text,
 		InputSchema: []byte(`{"type":"object"}`)}}, MCPOptions{})
 	r.Override(o, nil)
@@ -94,7 +94,7 @@ func TestMerge_KeepsWhatPeopleWrote(t *testing.T) {
 
 func TestMCP_RefusesToolsThatCannotBeCalled(t *testing.T) {
 	schema := []byte(`{"type":"object"}`)
-	r := MCP(toolspecs.Entry{Argv: []string{"server"}}, []mcpclient.Tool{
+	r := MCP(toolspecs.MCPEntry{Argv: []string{"server"}}, []mcpclient.Tool{
 		{Name: "", InputSchema: schema},
 		{Name: "twice", InputSchema: schema, Ambiguous: true},
 		{Name: "long", InputSchema: schema, Description: strings.Repeat("long ", 400_000)},

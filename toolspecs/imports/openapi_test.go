@@ -146,7 +146,7 @@ func TestOpenAPI_UsesTheGivenServerAndAuth(t *testing.T) {
 		t.Fatalf("%d tools, %v, %v", len(r.Tools), r.Refused, err)
 	}
 	for _, tool := range r.Tools {
-		if e := tool.Spec.Entry; e.BaseURL != "https://staging.example.com" || e.Auth != auth {
+		if e := tool.Spec.Entry.Kind.(toolspecs.RESTEntry); e.BaseURL != "https://staging.example.com" || e.Auth != auth {
 			t.Errorf("%s: %+v", tool.Source, e)
 		}
 	}
@@ -237,7 +237,7 @@ func TestOpenAPI_KeepsAnyText(t *testing.T) {
 		schema.Set(keyProperties, properties)
 		s := toolspecs.Spec{Name: "naughty", Version: "1.0.0", Description: "It says: " + text,
 			Category: "custom", InputSchema: encoded(schema),
-			Entry: toolspecs.Entry{Type: toolspecs.KindFunction}}
+			Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{}}}
 		tool := Tool{Spec: s, Source: text, Notes: []string{text}}
 		data, err := YAML(text, tool, nil)
 		if err != nil {

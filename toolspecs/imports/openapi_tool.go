@@ -159,18 +159,18 @@ func (c *call) tool(schema json.RawMessage) (Tool, error) {
 	if err != nil {
 		return Tool{}, err
 	}
+	entry := toolspecs.RESTEntry{BaseURL: base, Method: c.op.method, Path: c.path,
+		Query: members(c.query), Headers: members(c.headers), Encoding: c.encoding,
+		Auth: c.auth, Allow: c.doc.options.Allow}
+	if c.body != nil {
+		entry.Body = encoded(c.body)
+	}
 	s := toolspecs.Spec{
 		Name: c.op.name, Version: c.doc.version, Description: c.description(), Category: "http",
 		Tags:        c.tags(),
 		InputSchema: schema,
-		Entry: toolspecs.Entry{Type: toolspecs.KindREST, BaseURL: base, Method: c.op.method,
-			Path:  c.path,
-			Query: members(c.query), Headers: members(c.headers), Encoding: c.encoding,
-			Auth: c.auth, Allow: c.doc.options.Allow},
-		Execution: toolspecs.ExecutionSpec{Effect: effectOf(c.op.method)},
-	}
-	if c.body != nil {
-		s.Entry.Body = encoded(c.body)
+		Entry:       toolspecs.Entry{Kind: entry},
+		Execution:   toolspecs.ExecutionSpec{Effect: effectOf(c.op.method)},
 	}
 	if jsontext.Member[bool](c.op.op, "deprecated") {
 		s.Status = api.StatusDeprecated

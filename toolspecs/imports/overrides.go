@@ -79,19 +79,29 @@ func (r *Result) Override(o Overrides, inside []string) {
 	r.take(tools)
 }
 
+// keepName makes a tool that is about to be renamed refer to what had its name.
+func keepName(s *toolspecs.Spec) {
+	switch e := s.Entry.Kind.(type) {
+	case toolspecs.FunctionEntry:
+		e.Handler = cmp.Or(e.Handler, s.Name)
+		s.Entry.Kind = e
+	case toolspecs.StatefulEntry:
+		e.Handler = cmp.Or(e.Handler, s.Name)
+		s.Entry.Kind = e
+	case toolspecs.MCPEntry:
+		e.Tool = cmp.Or(e.Tool, s.Name)
+		s.Entry.Kind = e
+	}
+}
+
 func (o Overrides) apply(s *toolspecs.Spec, name string) {
 	if o.Prefix != "" {
-		switch s.Entry.Type {
-		case toolspecs.KindFunction, toolspecs.KindStateful:
-			s.Entry.Handler = cmp.Or(s.Entry.Handler, s.Name)
-		case toolspecs.KindMCP:
-			s.Entry.Tool = cmp.Or(s.Entry.Tool, s.Name)
-		}
+		keepName(s)
 		s.Name = name
 	}
-	if s.Entry.Type == toolspecs.KindMCP {
-		s.Entry.Session = cmp.Or(o.Session, s.Entry.Session)
-	}
+	toolspecs.EditEntry(s, func(e *toolspecs.MCPEntry) {
+		e.Session = cmp.Or(o.Session, e.Session)
+	})
 	s.Execution.Access = cmp.Or(o.Access, s.Execution.Access)
 	s.Execution.Effect = cmp.Or(o.Effect, s.Execution.Effect)
 	s.Execution.Lane = cmp.Or(o.Lane, s.Execution.Lane)

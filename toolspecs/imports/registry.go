@@ -86,7 +86,7 @@ type RegistryOptions struct {
 	Names []string
 	// Ask lists the tools of an MCP server, so that they can be pinned. Without it MCP tools are
 	// refused.
-	Ask func(toolspecs.Entry) ([]mcpclient.Tool, error)
+	Ask func(toolspecs.MCPEntry) ([]mcpclient.Tool, error)
 }
 
 // registryKinds are the older names of kinds, and what makes a tool of each.

@@ -34,13 +34,13 @@ func (t registered) given(allowed ...string) error {
 }
 
 func (t registered) function(_ RegistryOptions, s *toolspecs.Spec, notes *noted) error {
-	s.Entry = toolspecs.Entry{Type: toolspecs.KindFunction, Handler: t.Handler}
+	s.Entry = toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: t.Handler}}
 	s.InputSchema = t.arguments(notes)
 	return t.given("handler")
 }
 
 func (t registered) stateful(_ RegistryOptions, s *toolspecs.Spec, notes *noted) error {
-	s.Entry = toolspecs.Entry{Type: toolspecs.KindStateful, Handler: t.Handler}
+	s.Entry = toolspecs.Entry{Kind: toolspecs.StatefulEntry{Handler: t.Handler}}
 	s.InputSchema = t.arguments(notes)
 	return t.given("handler")
 }
@@ -60,7 +60,7 @@ func (t registered) mcp(o RegistryOptions, s *toolspecs.Spec, notes *noted) erro
 	if o.Ask == nil {
 		return errors.New("MCP tools are pinned, which requires a connection to the server: pass --connect")
 	}
-	entry := toolspecs.Entry{Type: toolspecs.KindMCP, URL: t.URL, Argv: t.Command, Env: t.Env,
+	entry := toolspecs.MCPEntry{URL: t.URL, Argv: t.Command, Env: t.Env,
 		Headers: joined(nil, t.Headers), Auth: t.auth()}
 	listed, err := o.Ask(entry)
 	if err != nil {
@@ -109,8 +109,10 @@ func (t registered) rest(_ RegistryOptions, s *toolspecs.Spec, notes *noted) err
 		return err
 	}
 	s.Entry, s.InputSchema = made.Spec.Entry, made.Spec.InputSchema
-	s.Entry.Headers, s.Entry.Query = joined(s.Entry.Headers, t.Headers),
-		joined(s.Entry.Query, withQuery(t.Query, address))
+	toolspecs.EditEntry(s, func(e *toolspecs.RESTEntry) {
+		e.Headers = joined(e.Headers, t.Headers)
+		e.Query = joined(e.Query, withQuery(t.Query, address))
+	})
 	s.Execution.Effect = cmp.Or(s.Execution.Effect, made.Spec.Execution.Effect)
 	notes.notes = append(notes.notes, made.Notes...)
 	return nil

@@ -57,8 +57,8 @@ func YAML(title string, t Tool, explicit []string) ([]byte, error) {
 
 // referring returns a spec without what the server that it names declares.
 func referring(s toolspecs.Spec) toolspecs.Spec {
-	if e := s.Entry; e.Server != "" {
-		s.Entry = toolspecs.Entry{Type: e.Type, Server: e.Server, Tool: e.Tool, Pin: e.Pin,
+	if e, ok := s.Entry.Kind.(toolspecs.MCPEntry); ok && e.Server != "" {
+		s.Entry.Kind = toolspecs.MCPEntry{Server: e.Server, Tool: e.Tool, Pin: e.Pin,
 			Session: e.Session}
 	}
 	return s
@@ -97,7 +97,15 @@ func node(v reflect.Value) (*yaml.Node, error) {
 	if e, ok := v.Interface().(policies.Emission); ok && e.When == "" {
 		return scalar(e.Label), nil
 	}
+	if e, ok := v.Interface().(toolspecs.Entry); ok {
+		return entryNode(e)
+	}
 	return nodeByKind(v)
+}
+
+// entryNode returns the type of an entry, then the fields of its kind.
+func entryNode(e toolspecs.Entry) (*yaml.Node, error) {
+	return structNode(reflect.ValueOf(e.Kind), scalar("type"), scalar(e.Type()))
 }
 
 func nodeByKind(v reflect.Value) (*yaml.Node, error) {
@@ -119,8 +127,9 @@ func nodeByKind(v reflect.Value) (*yaml.Node, error) {
 	return plainScalar(fmt.Sprint(v.Interface())), nil
 }
 
-func structNode(v reflect.Value) (*yaml.Node, error) {
-	n := &yaml.Node{Kind: yaml.MappingNode}
+// structNode returns the fields of a struct that are set, after those of head.
+func structNode(v reflect.Value, head ...*yaml.Node) (*yaml.Node, error) {
+	n := &yaml.Node{Kind: yaml.MappingNode, Content: head}
 	for i, f := range reflect.VisibleFields(v.Type()) {
 		name := f.Tag.Get("yaml")
 		if name == "-" || name == "" {

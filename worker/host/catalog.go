@@ -54,9 +54,9 @@ func checkAll(catalog *toolspecs.Catalog, r registered) error {
 // unfit returns the reasons why this worker cannot execute a tool.
 func unfit(compiled *toolspecs.Compiled, r registered) []string {
 	spec := &compiled.Spec
-	kind, ok := r.executors[spec.Entry.Type]
+	kind, ok := r.executors[spec.Entry.Type()]
 	if !ok {
-		return []string{fmt.Sprintf("this worker has no executor of the kind %s", spec.Entry.Type)}
+		return []string{fmt.Sprintf("this worker has no executor of the kind %s", spec.Entry.Type())}
 	}
 	if checker, ok := kind.(executor.Checker); ok {
 		return checker.Check(spec, compiled.InputSchema())

@@ -32,7 +32,7 @@ func probeFile(t *testing.T, dir, version, parameter string) {
 
 func lister() toolspecs.Spec {
 	return toolspecs.Spec{Name: "lister", Version: "1.0.0", Description: "Lists.",
-		Entry: toolspecs.Entry{Type: toolspecs.KindCommand, Argv: []string{"ls"}}}
+		Entry: toolspecs.Entry{Kind: toolspecs.CommandEntry{Argv: []string{"ls"}}}}
 }
 
 // awaitLog waits until the log contains a text.

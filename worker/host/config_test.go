@@ -356,7 +356,7 @@ func TestFlags_ExplainInvalidCommandLines(t *testing.T) {
 
 func probeSpec(parameter, handler string) toolspecs.Spec {
 	return toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
-		Entry:      toolspecs.Entry{Type: toolspecs.KindFunction, Handler: handler},
+		Entry:      toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: handler}},
 		Parameters: []toolspecs.Parameter{{Name: parameter, Type: "string", Required: true}}}
 }
 
@@ -420,7 +420,8 @@ func TestCatalog_MergesConfigAndFolder(t *testing.T) {
 		t.Error("the application's spec was changed")
 	}
 	c.Specs = append(c.Specs, toolspecs.Spec{Name: "lister", Version: "2.0.0",
-		Description: "Lists.", Entry: toolspecs.Entry{Type: toolspecs.KindCommand, Argv: []string{"ls"}}})
+		Description: "Lists.",
+		Entry:       toolspecs.Entry{Kind: toolspecs.CommandEntry{Argv: []string{"ls"}}}})
 	if _, _, err := c.withDefaults().prepare(); err == nil || !contains(err.Error(), "lister") {
 		t.Errorf("got %v", err)
 	}

@@ -30,7 +30,7 @@ func probeFactory(name string) tool.Stateful {
 
 func statefulSpec(parameter, handler string) toolspecs.Spec {
 	s := probeSpec(parameter, handler)
-	s.Entry.Type = toolspecs.KindStateful
+	s.Entry.Kind = toolspecs.StatefulEntry{Handler: handler}
 	return s
 }
 

@@ -46,7 +46,7 @@ func TestCanceller_NamesTheStopTimeout(t *testing.T) {
 
 func timed(name, lane string, timeout time.Duration) toolspecs.Spec {
 	return toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Waits.",
-		Entry:     toolspecs.Entry{Type: toolspecs.KindCommand, Argv: []string{"true"}},
+		Entry:     toolspecs.Entry{Kind: toolspecs.CommandEntry{Argv: []string{"true"}}},
 		Execution: toolspecs.ExecutionSpec{Lane: lane, Timeout: api.Duration(timeout)}}
 }
 

@@ -30,7 +30,7 @@ func execute(ctx context.Context, t *testing.T, all []tool.Function, handler str
 		t.Fatal(err)
 	}
 	return r.Execute(ctx, &toolspecs.Spec{Name: handler,
-		Entry: toolspecs.Entry{Type: toolspecs.KindFunction}}, data)
+		Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{}}}, data)
 }
 
 // outputOf runs one of all tools and decodes its output.

@@ -49,7 +49,7 @@ func (Executor) PrepareDecision(r api.AdmissionRequest, tool *toolspecs.Compiled
 		return e
 	}
 	v.Prompt = prompt
-	if len(tool.Spec.Entry.Agent.Tools) > 0 {
+	if len(tool.Spec.Entry.Common().Agent.Tools) > 0 {
 		v.Claim = 1
 	}
 	return nil

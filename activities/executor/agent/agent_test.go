@@ -13,8 +13,8 @@ import (
 
 func TestPrepareDecision_RejectsCallsThatCannotRun(t *testing.T) {
 	tool := activitytest.Catalog(t, activitytest.Spec("helper", func(s *toolspecs.Spec) {
-		s.Entry = toolspecs.Entry{Type: toolspecs.KindAgent, Agent: &api.Agent{Name: "helper",
-			Model: api.Model{Provider: api.ProviderScripted}}}
+		s.Entry = toolspecs.Entry{Kind: toolspecs.AgentEntry{Agent: &api.Agent{Name: "helper",
+			Model: api.Model{Provider: api.ProviderScripted}}}}
 	})).All()[0]
 	for name, c := range map[string]struct {
 		request api.AdmissionRequest

@@ -53,7 +53,8 @@ type Executor struct {
 // for its output, may have taken effect.
 func (c Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (executor.Answer, error) {
-	p, err := c.program(ctx, &spec.Entry, args)
+	entry, _ := spec.Entry.Kind.(toolspecs.CommandEntry)
+	p, err := c.program(ctx, &entry, args)
 	if err != nil {
 		return executor.Answer{}, executor.NotStarted(err)
 	}
@@ -61,10 +62,10 @@ func (c Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	if err != nil {
 		return executor.Answer{}, err
 	}
-	if err := checkExit(&spec.Entry, result); err != nil {
+	if err := checkExit(&entry, result); err != nil {
 		return executor.Answer{}, err
 	}
-	answer, err := commandAnswer(&spec.Entry, result.stdout)
+	answer, err := commandAnswer(&entry, result.stdout)
 	if err == nil && result.outputOpen {
 		answer.Notes = append(answer.Notes,
 			"the program left something running that kept its output open; it was not waited for")
@@ -72,7 +73,7 @@ func (c Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	return answer, err
 }
 
-func (c Executor) program(ctx context.Context, entry *toolspecs.Entry,
+func (c Executor) program(ctx context.Context, entry *toolspecs.CommandEntry,
 	args json.RawMessage) (*program, error) {
 	argv, err := expandArgv(entry.Argv, args)
 	if err != nil {
@@ -117,7 +118,7 @@ func callEnv(ctx context.Context) []string {
 	return env
 }
 
-func checkExit(entry *toolspecs.Entry, result programResult) error {
+func checkExit(entry *toolspecs.CommandEntry, result programResult) error {
 	ok := entry.OKExitCodes
 	if len(ok) == 0 {
 		ok = []int{0}
@@ -135,7 +136,7 @@ func checkExit(entry *toolspecs.Entry, result programResult) error {
 	return err
 }
 
-func commandAnswer(entry *toolspecs.Entry, stdout []byte) (executor.Answer, error) {
+func commandAnswer(entry *toolspecs.CommandEntry, stdout []byte) (executor.Answer, error) {
 	var answer executor.Answer
 	if !utf8.Valid(stdout) {
 		stdout = bytes.ToValidUTF8(stdout, []byte("\uFFFD"))

@@ -23,9 +23,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-func commandSpec(entry toolspecs.Entry) *toolspecs.Spec {
-	entry.Type = toolspecs.KindCommand
-	return &toolspecs.Spec{Name: "probe", Entry: entry}
+func commandSpec(entry toolspecs.CommandEntry) *toolspecs.Spec {
+	return &toolspecs.Spec{Name: "probe", Entry: toolspecs.Entry{Kind: entry}}
 }
 
 func shell(script string, more ...string) []string {
@@ -33,7 +32,7 @@ func shell(script string, more ...string) []string {
 }
 
 // runCommand executes an entry and returns the text of its answer.
-func runCommand(t *testing.T, entry toolspecs.Entry, args string) (string, error) {
+func runCommand(t *testing.T, entry toolspecs.CommandEntry, args string) (string, error) {
 	t.Helper()
 	answer, err := Executor{}.Execute(t.Context(), commandSpec(entry), json.RawMessage(args))
 	return jsonvalue.Plain(answer.Output), err
@@ -90,7 +89,8 @@ func TestCommandArgv_PassesEachElementUnchanged(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := runCommand(t, toolspecs.Entry{Argv: slices.Concat(show, c.argv)}, c.args)
+			got, err := runCommand(t, toolspecs.CommandEntry{
+				Argv: slices.Concat(show, c.argv)}, c.args)
 			if err != nil || got != c.want {
 				t.Errorf("got %q, %v; want %q", got, err, c.want)
 			}
@@ -105,12 +105,12 @@ func TestCommand_PassesNaughtyStringsUnchanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := runCommand(t, toolspecs.Entry{Argv: []string{"printf", "%s", "{{args.text}}"}},
+		got, err := runCommand(t, toolspecs.CommandEntry{Argv: []string{"printf", "%s", "{{args.text}}"}},
 			string(args))
 		if err != nil || got != s {
 			t.Errorf("by argv: %q became %q, %v", s, got, err)
 		}
-		got, err = runCommand(t, toolspecs.Entry{Argv: []string{"cat"}, Stdout: "json"},
+		got, err = runCommand(t, toolspecs.CommandEntry{Argv: []string{"cat"}, Stdout: "json"},
 			string(args))
 		if err != nil || got != string(args) {
 			t.Errorf("by standard input: %q became %q, %v", args, got, err)
@@ -135,66 +135,66 @@ func TestCommandOutcomes_HaveTypeAndReason(t *testing.T) {
 	}
 	cases := []struct {
 		name    string
-		entry   toolspecs.Entry
+		entry   toolspecs.CommandEntry
 		args    string
 		want    string
 		failure api.ErrorType
 		message string
 	}{
-		{name: "text as it is", entry: toolspecs.Entry{Argv: shell(`printf 'a\n'`)}, want: "a\n"},
-		{name: "json", entry: toolspecs.Entry{Argv: shell(`echo '{"n": 12345678901234567890}'`),
+		{name: "text as it is", entry: toolspecs.CommandEntry{Argv: shell(`printf 'a\n'`)}, want: "a\n"},
+		{name: "json", entry: toolspecs.CommandEntry{Argv: shell(`echo '{"n": 12345678901234567890}'`),
 			Stdout: "json"}, want: `{"n":12345678901234567890}`},
-		{name: "no json", entry: toolspecs.Entry{Argv: shell(`echo hello`), Stdout: "json"},
+		{name: "no json", entry: toolspecs.CommandEntry{Argv: shell(`echo hello`), Stdout: "json"},
 			failure: api.ErrInvalidOutput, message: notJSON + `unexpected 'h' at byte 1; names and strings need double quotes; it wrote: hello`},
-		{name: "two json values", entry: toolspecs.Entry{Argv: shell(`echo 1 2`), Stdout: "json"},
+		{name: "two json values", entry: toolspecs.CommandEntry{Argv: shell(`echo 1 2`), Stdout: "json"},
 			failure: api.ErrInvalidOutput,
 			message: notJSON + "unexpected text after the JSON value, at byte 1; it wrote: 1 2"},
-		{name: "nothing for json", entry: toolspecs.Entry{Argv: shell(`:`), Stdout: "json"},
+		{name: "nothing for json", entry: toolspecs.CommandEntry{Argv: shell(`:`), Stdout: "json"},
 			failure: api.ErrInvalidOutput, message: notJSON + "the JSON value is missing"},
-		{name: "no standard input", entry: toolspecs.Entry{Argv: []string{"cat"}, Stdin: "none"},
+		{name: "no standard input", entry: toolspecs.CommandEntry{Argv: []string{"cat"}, Stdin: "none"},
 			args: `{"a":1}`, want: ""},
-		{name: "input not read", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `{"a":"` +
+		{name: "input not read", entry: toolspecs.CommandEntry{Argv: []string{"true"}}, args: `{"a":"` +
 			strings.Repeat("x", 300_000) + `"}`, want: ""},
-		{name: "exit code", entry: toolspecs.Entry{Argv: shell(`echo no such thing >&2; exit 3`)},
+		{name: "exit code", entry: toolspecs.CommandEntry{Argv: shell(`echo no such thing >&2; exit 3`)},
 			failure: api.ErrExecution, message: "the program ended with exit code 3: no such thing"},
 		{name: "standard error that is no text",
-			entry:   toolspecs.Entry{Argv: shell(`printf 'a\377b' >&2; exit 3`)},
+			entry:   toolspecs.CommandEntry{Argv: shell(`printf 'a\377b' >&2; exit 3`)},
 			failure: api.ErrExecution, message: "the program ended with exit code 3: a\uFFFDb"},
 		{name: "the end of a long standard error",
-			entry: toolspecs.Entry{Argv: shell(
+			entry: toolspecs.CommandEntry{Argv: shell(
 				`i=0; while [ $i -lt 999 ]; do echo line $i >&2; i=$((i+1)); done; exit 1`)},
 			failure: api.ErrExecution, message: "the program ended with exit code 1: …" +
 				lines.String()[lines.Len()-1-2<<10:lines.Len()-1]},
-		{name: "allowed exit code", entry: toolspecs.Entry{Argv: shell(`echo none; exit 1`),
+		{name: "allowed exit code", entry: toolspecs.CommandEntry{Argv: shell(`echo none; exit 1`),
 			OKExitCodes: []int{0, 1}}, want: "none\n"},
-		{name: "zero not allowed", entry: toolspecs.Entry{Argv: []string{"true"},
+		{name: "zero not allowed", entry: toolspecs.CommandEntry{Argv: []string{"true"},
 			OKExitCodes: []int{7}}, failure: api.ErrExecution, message: "the program ended with exit code 0"},
-		{name: "signal", entry: toolspecs.Entry{Argv: shell(`kill -KILL $$`)},
+		{name: "signal", entry: toolspecs.CommandEntry{Argv: shell(`kill -KILL $$`)},
 			failure: api.ErrExecution, message: "the program was killed by signal: killed"},
-		{name: "too much output", entry: toolspecs.Entry{Argv: []string{"yes"}, MaxOutput: 1000},
+		{name: "too much output", entry: toolspecs.CommandEntry{Argv: []string{"yes"}, MaxOutput: 1000},
 			failure: api.ErrExecution, message: "the program wrote more than 1000" + tooMuch},
-		{name: "too much error output", entry: toolspecs.Entry{Argv: shell(`yes >&2`),
+		{name: "too much error output", entry: toolspecs.CommandEntry{Argv: shell(`yes >&2`),
 			MaxOutput: 1000}, failure: api.ErrExecution, message: "the program wrote more than 1000" + tooMuch},
-		{name: "all of the output", entry: toolspecs.Entry{Argv: shell(`printf 12345`),
+		{name: "all of the output", entry: toolspecs.CommandEntry{Argv: shell(`printf 12345`),
 			MaxOutput: 5}, want: "12345"},
-		{name: "one byte more", entry: toolspecs.Entry{Argv: shell(`printf 123456`), MaxOutput: 5},
+		{name: "one byte more", entry: toolspecs.CommandEntry{Argv: shell(`printf 123456`), MaxOutput: 5},
 			failure: api.ErrExecution, message: "the program wrote more than 5" + tooMuch},
-		{name: "no program", entry: toolspecs.Entry{}, failure: api.ErrExecutorNotFound,
+		{name: "no program", entry: toolspecs.CommandEntry{}, failure: api.ErrExecutorNotFound,
 			message: noProgram},
-		{name: "a program by argument", entry: toolspecs.Entry{Argv: []string{"{{args.a}}"}},
+		{name: "a program by argument", entry: toolspecs.CommandEntry{Argv: []string{"{{args.a}}"}},
 			args: `{"a":"ls"}`, failure: api.ErrExecutorNotFound, message: noProgram},
-		{name: "unknown program", entry: toolspecs.Entry{Argv: []string{"no-such-program-here"}},
+		{name: "unknown program", entry: toolspecs.CommandEntry{Argv: []string{"no-such-program-here"}},
 			failure: api.ErrExecutorNotFound,
 			message: `the program no-such-program-here is not on this worker; install it, or correct entry.argv or the worker's PATH (exec: "no-such-program-here": executable file not found in $PATH)`},
-		{name: "not a program", entry: toolspecs.Entry{Argv: []string{file}},
+		{name: "not a program", entry: toolspecs.CommandEntry{Argv: []string{file}},
 			failure: api.ErrExecutorNotFound, message: "the program " + file + " cannot be executed on this worker: exec: " + strconv.Quote(file) + ": permission denied"},
-		{name: "no folder", entry: toolspecs.Entry{Argv: []string{"true"}, Dir: "no/such/folder"},
+		{name: "no folder", entry: toolspecs.CommandEntry{Argv: []string{"true"}, Dir: "no/such/folder"},
 			failure: api.ErrPreconditionFailed, message: "the program's working folder no/such/folder does not exist on this worker; create it or correct entry.dir"},
-		{name: "NUL", entry: toolspecs.Entry{Argv: []string{"echo", "x{{args.a}}"}},
+		{name: "NUL", entry: toolspecs.CommandEntry{Argv: []string{"echo", "x{{args.a}}"}},
 			args: `{"a":"b\u0000c"}`, failure: api.ErrValidation, message: "the arguments cannot be passed to the program\n  $.a: the value contains a NUL character, which no program can take as an argument"},
-		{name: "no JSON", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `{`,
+		{name: "no JSON", entry: toolspecs.CommandEntry{Argv: []string{"true"}}, args: `{`,
 			failure: api.ErrValidation, message: "the arguments are not JSON: the JSON value is incomplete"},
-		{name: "no object", entry: toolspecs.Entry{Argv: []string{"true"}}, args: `[]`,
+		{name: "no object", entry: toolspecs.CommandEntry{Argv: []string{"true"}}, args: `[]`,
 			failure: api.ErrValidation, message: "the arguments are not a JSON object"},
 	}
 	for _, c := range cases {
@@ -219,7 +219,7 @@ func failedWith(err error, failure api.ErrorType, message string) bool {
 
 // The model reads the same error.
 func TestCommandTransientExitCode_IsRetried(t *testing.T) {
-	_, err := runCommand(t, toolspecs.Entry{Argv: shell(`exit 75`), TransientExitCodes: []int{75}},
+	_, err := runCommand(t, toolspecs.CommandEntry{Argv: shell(`exit 75`), TransientExitCodes: []int{75}},
 		"{}")
 	if e := api.AsError(err); e == nil || !e.Retryable || e.Type != api.ErrExecution {
 		t.Fatalf("got %#v; want a retryable execution_error", e)
@@ -231,7 +231,7 @@ func TestCommandArgumentTooLong_IsNotRetried(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the limit of one argument is Linux's")
 	}
-	_, err := runCommand(t, toolspecs.Entry{Argv: []string{"true", "{{args.a}}"}}, `{"a":"`+
+	_, err := runCommand(t, toolspecs.CommandEntry{Argv: []string{"true", "{{args.a}}"}}, `{"a":"`+
 		strings.Repeat("x", 300_000)+`"}`)
 	if e := api.AsError(err); e == nil || e.Retryable || e.Message != "the arguments are too long for the argv of a program; let it read them from standard input: fork/exec /usr/bin/true: argument list too long" {
 		t.Fatalf("got %v", err)
@@ -241,7 +241,7 @@ func TestCommandArgumentTooLong_IsNotRetried(t *testing.T) {
 // The result has a note.
 func TestCommandInvalidUTF8_IsRepaired(t *testing.T) {
 	answer, err := Executor{}.Execute(t.Context(),
-		commandSpec(toolspecs.Entry{Argv: shell(`printf 'a\377b'`)}), nil)
+		commandSpec(toolspecs.CommandEntry{Argv: shell(`printf 'a\377b'`)}), nil)
 	if err != nil || jsonvalue.Plain(answer.Output) != "a\uFFFDb" || len(answer.Notes) != 1 {
 		t.Fatalf("got %s, %q, %v", answer.Output, answer.Notes, err)
 	}
@@ -254,7 +254,7 @@ func TestCommandEnvironment_ContainsOnlyAllowedVariables(t *testing.T) {
 	ctx := callcontext.With(t.Context(), api.CallContext{
 		CallID: "3.1", Origin: api.Origin{Run: "first"}, RunID: "later", Attempt: 2,
 		Key: "first/3.1", Lane: "printer", Fence: 7})
-	entry := toolspecs.Entry{Argv: []string{"env"}, Env: []string{"LISTED", "NOT_SET_ANYWHERE"}}
+	entry := toolspecs.CommandEntry{Argv: []string{"env"}, Env: []string{"LISTED", "NOT_SET_ANYWHERE"}}
 	answer, err := Executor{}.Execute(ctx, commandSpec(entry), json.RawMessage("{}"))
 	if err != nil {
 		t.Fatal(err)
@@ -297,7 +297,7 @@ func TestCommandWorkingFolder_IsRelativeToTheExecutors(t *testing.T) {
 		{"/nowhere", filepath.Join(base, "sub"), "./where", filepath.Join(base, "sub")},
 	} {
 		answer, err := Executor{Dir: c.dir}.Execute(t.Context(),
-			commandSpec(toolspecs.Entry{Argv: []string{c.program}, Dir: c.entry}), nil)
+			commandSpec(toolspecs.CommandEntry{Argv: []string{c.program}, Dir: c.entry}), nil)
 		if got := strings.TrimSpace(jsonvalue.Plain(answer.Output)); err != nil || got != c.want {
 			t.Errorf("%+v: got %q, %v", c, got, err)
 		}
@@ -308,7 +308,7 @@ func TestCommandCancelledBefore_RunsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	file := filepath.Join(t.TempDir(), "ran")
-	_, err := Executor{}.Execute(ctx, commandSpec(toolspecs.Entry{Argv: []string{"touch", file}}),
+	_, err := Executor{}.Execute(ctx, commandSpec(toolspecs.CommandEntry{Argv: []string{"touch", file}}),
 		nil)
 	if _, missing := os.Stat(file); !errors.Is(err, context.Canceled) || missing == nil {
 		t.Fatalf("got %v, file: %v", err, missing)

@@ -33,7 +33,7 @@ var starting sync.Map
 // environment as the tool's own. A dependency that stays down gives precondition_failed.
 func EnsureDependencies(ctx context.Context, spec *toolspecs.Spec) *api.Error {
 	for _, d := range spec.Requires.Dependencies {
-		if err := ensure(ctx, d, process.Env(spec.Entry.Env)); err != nil {
+		if err := ensure(ctx, d, process.Env(spec.Entry.Common().Env)); err != nil {
 			return api.Errorf(api.ErrPreconditionFailed, "%s needs %s, which is not up: %v",
 				spec.Name, d.Name, err)
 		}

@@ -34,7 +34,7 @@ func TestCommandCancel_EndsTheProcessGroup(t *testing.T) {
 			failed := make(chan error, 1)
 			go func() {
 				_, err := Executor{}.Execute(ctx,
-					commandSpec(toolspecs.Entry{Argv: shell(script, file)}), nil)
+					commandSpec(toolspecs.CommandEntry{Argv: shell(script, file)}), nil)
 				failed <- err
 			}()
 			expect.Eventually(t, "two processes", func() bool { return len(readPIDs(file)) == 2 })
@@ -53,7 +53,7 @@ func TestCommandCancel_EndsTheProcessGroup(t *testing.T) {
 func TestCommandDeadline_EndsTheProgram(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := Executor{}.Execute(ctx, commandSpec(toolspecs.Entry{Argv: []string{"sleep", "1000"}}),
+	_, err := Executor{}.Execute(ctx, commandSpec(toolspecs.CommandEntry{Argv: []string{"sleep", "1000"}}),
 		nil)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("got %v", err)
@@ -63,7 +63,7 @@ func TestCommandDeadline_EndsTheProgram(t *testing.T) {
 // Processes of the group that outlive the program are killed and do not delay the answer.
 func TestCommand_KillsProcessesThatStay(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pids")
-	got, err := runCommand(t, toolspecs.Entry{Argv: shell(`sleep 1000 & echo $! >>"$1"; echo done`,
+	got, err := runCommand(t, toolspecs.CommandEntry{Argv: shell(`sleep 1000 & echo $! >>"$1"; echo done`,
 		file)}, "{}")
 	if err != nil || got != "done\n" {
 		t.Fatalf("got %q, %v", got, err)
@@ -79,7 +79,7 @@ func TestCommand_DoesNotWaitForEscapedProcesses(t *testing.T) {
 		t.Skip("there is no setsid here")
 	}
 	file := filepath.Join(t.TempDir(), "pids")
-	entry := toolspecs.Entry{Argv: shell(
+	entry := toolspecs.CommandEntry{Argv: shell(
 		`setsid sh -c 'echo $$ >>"$1"; exec sleep 1000' sh "$1" & while ! [ -s "$1" ]; do :; done; echo done`,
 		file)}
 	answer, err := Executor{}.Execute(t.Context(), commandSpec(entry), nil)
@@ -98,10 +98,10 @@ func TestCommandMemoryLimit_IsEnforced(t *testing.T) {
 		t.Skip("memory is limited on Linux only")
 	}
 	allocate := shell(`sleep 0.1; exec dd if=/dev/zero of=/dev/null bs=512M count=1`)
-	if _, err := runCommand(t, toolspecs.Entry{Argv: allocate}, "{}"); err != nil {
+	if _, err := runCommand(t, toolspecs.CommandEntry{Argv: allocate}, "{}"); err != nil {
 		t.Skipf("the program does not run without a limit either: %v", err)
 	}
-	_, err := runCommand(t, toolspecs.Entry{Argv: allocate, MaxMemory: 100 << 20}, "{}")
+	_, err := runCommand(t, toolspecs.CommandEntry{Argv: allocate, MaxMemory: 100 << 20}, "{}")
 	if err == nil || err.Error() != "the program ended with exit code 1: dd: memory exhausted by input buffer of size 536870912 bytes (512 MiB)" {
 		t.Fatalf("got %v; want the program's own failure", err)
 	}

@@ -24,31 +24,31 @@ func TestCommand_TellsUnclearEndsFromClearOnes(t *testing.T) {
 		notStarted, unclear bool
 	}
 	for name, test := range map[string]struct {
-		entry func(ledger string) toolspecs.Entry
+		entry func(ledger string) toolspecs.CommandEntry
 		want  known
 		// once and repeatable are the types of the errors.
 		once, repeatable api.ErrorType
 	}{
-		"exit code": {func(l string) toolspecs.Entry {
-			return toolspecs.Entry{Argv: shell(effect+`exit 3`, l)}
+		"exit code": {func(l string) toolspecs.CommandEntry {
+			return toolspecs.CommandEntry{Argv: shell(effect+`exit 3`, l)}
 		}, known{1, false, false}, api.ErrExecution, api.ErrExecution},
-		"killed for output": {func(l string) toolspecs.Entry {
-			return toolspecs.Entry{Argv: shell(effect+`yes`, l), MaxOutput: 1000}
+		"killed for output": {func(l string) toolspecs.CommandEntry {
+			return toolspecs.CommandEntry{Argv: shell(effect+`yes`, l), MaxOutput: 1000}
 		}, known{1, false, true}, api.ErrOutcomeUnknown, api.ErrExecution},
-		"killed from outside": {func(l string) toolspecs.Entry {
-			return toolspecs.Entry{Argv: shell(effect+`kill -KILL $$`, l)}
+		"killed from outside": {func(l string) toolspecs.CommandEntry {
+			return toolspecs.CommandEntry{Argv: shell(effect+`kill -KILL $$`, l)}
 		}, known{1, false, true}, api.ErrOutcomeUnknown, api.ErrExecution},
-		"timeout": {func(l string) toolspecs.Entry {
-			return toolspecs.Entry{Argv: shell(effect+`sleep 60`, l)}
+		"timeout": {func(l string) toolspecs.CommandEntry {
+			return toolspecs.CommandEntry{Argv: shell(effect+`sleep 60`, l)}
 		}, known{1, false, true}, api.ErrOutcomeUnknown, api.ErrTimeout},
-		"no program": {func(string) toolspecs.Entry {
-			return toolspecs.Entry{Argv: []string{"no-such-program-here"}}
+		"no program": {func(string) toolspecs.CommandEntry {
+			return toolspecs.CommandEntry{Argv: []string{"no-such-program-here"}}
 		}, known{0, true, false}, api.ErrExecutorNotFound, api.ErrExecutorNotFound},
-		"no folder": {func(l string) toolspecs.Entry {
-			return toolspecs.Entry{Argv: shell(effect, l), Dir: "no/such/folder"}
+		"no folder": {func(l string) toolspecs.CommandEntry {
+			return toolspecs.CommandEntry{Argv: shell(effect, l), Dir: "no/such/folder"}
 		}, known{0, true, false}, api.ErrPreconditionFailed, api.ErrPreconditionFailed},
-		"wrong argument": {func(string) toolspecs.Entry {
-			return toolspecs.Entry{Argv: []string{"echo", "x{{args.nul}}"}}
+		"wrong argument": {func(string) toolspecs.CommandEntry {
+			return toolspecs.CommandEntry{Argv: []string{"echo", "x{{args.nul}}"}}
 		}, known{0, true, false}, api.ErrValidation, api.ErrValidation},
 	} {
 		for kind, want := range map[api.Effect]api.ErrorType{api.EffectOnce: test.once,

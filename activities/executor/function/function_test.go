@@ -34,8 +34,8 @@ type probeInput struct {
 func identity[T any](_ context.Context, in T) (T, error) { return in, nil }
 
 func functionSpec(handler string) *toolspecs.Spec {
-	return &toolspecs.Spec{Name: "probe", Entry: toolspecs.Entry{Type: toolspecs.KindFunction,
-		Handler: handler}}
+	return &toolspecs.Spec{Name: "probe", Entry: toolspecs.Entry{
+		Kind: toolspecs.FunctionEntry{Handler: handler}}}
 }
 
 func register(t *testing.T, functions ...tool.Function) *Executor {

@@ -30,7 +30,7 @@ func TestMCPBrokenServers_CostOnlyTheirCalls(t *testing.T) {
 		mcpserver.Endless: {Type: api.ErrInvalidOutput,
 			Message: "the MCP server lists more than 10000 tools; nothing was called"},
 	} {
-		broken := func(s *toolspecs.Spec) { s.Entry.Argv = mcpserver.Argv(mode) }
+		broken := edited(func(e *toolspecs.MCPEntry) { e.Argv = mcpserver.Argv(mode) })
 		onceBroken := func(s *toolspecs.Spec) {
 			broken(s)
 			s.Execution.Effect = api.EffectOnce
@@ -55,7 +55,9 @@ func TestMCPBrokenSessions_NameTheReason(t *testing.T) {
 	b := stdioBench(t)
 	broken := func(s *toolspecs.Spec) {
 		inSessionOnce(s)
-		s.Entry.Argv = mcpserver.Argv(mcpserver.Dies)
+		toolspecs.EditEntry(s, func(e *toolspecs.MCPEntry) {
+			e.Argv = mcpserver.Argv(mcpserver.Dies)
+		})
 	}
 	i, err := b.StartInstance(t.Context(), b.spec("echo", broken), executor.InstanceInfo{})
 	if err != nil {

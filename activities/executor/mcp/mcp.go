@@ -93,7 +93,7 @@ func (m *Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	if answer, resumed, err := m.resume(ctx, spec, args); resumed {
 		return answer, err
 	}
-	if spec.Entry.Session != toolspecs.SessionShared {
+	if serverEntry(spec).Session != toolspecs.SessionShared {
 		return executor.Answer{}, executor.NoInstance(spec)
 	}
 	answer, err := m.call(ctx, spec, args)
@@ -101,6 +101,12 @@ func (m *Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 		answer, err = m.call(ctx, spec, args)
 	}
 	return answer, mcpError(err)
+}
+
+// serverEntry returns how a tool and its server are declared.
+func serverEntry(spec *toolspecs.Spec) toolspecs.MCPEntry {
+	entry, _ := spec.Entry.Kind.(toolspecs.MCPEntry)
+	return entry
 }
 
 // call makes a call on a shared connection.
@@ -118,7 +124,7 @@ func (m *Executor) call(ctx context.Context, spec *toolspecs.Spec,
 // the call is sent.
 func (m *Executor) callOn(ctx context.Context, conn *mcpclient.Connection, spec *toolspecs.Spec,
 	args json.RawMessage, sends func()) (executor.Answer, error) {
-	tool, found, err := conn.Tool(ctx, spec.Entry.Tool)
+	tool, found, err := conn.Tool(ctx, serverEntry(spec).Tool)
 	if err != nil {
 		return executor.Answer{}, executor.NotStarted(notListed(err))
 	}
@@ -146,15 +152,15 @@ func notSent(err error) bool {
 // request returns the request of a call, and its questions to people.
 func (m *Executor) request(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (mcpclient.Request, *mcpQuestions) {
-	questions := &mcpQuestions{}
-	request := mcpclient.Request{Tool: spec.Entry.Tool, Arguments: args,
+	questions, entry := &mcpQuestions{}, serverEntry(spec)
+	request := mcpclient.Request{Tool: entry.Tool, Arguments: args,
 		Progress: func(p api.Progress) { callcontext.ReportProgress(ctx, p) },
 		Log:      func(l api.LogLine) { callcontext.Log(ctx, l) }, Note: questions.note}
 	if call, ok := callcontext.From(ctx); ok {
 		request.Traceparent = traceparent.Format(call.Origin, call.CallID)
 		request.Meta = map[string]any{metaKey: call.Key, traceKey: request.Traceparent}
 	}
-	if spec.Entry.AnswerWithin > 0 {
+	if entry.AnswerWithin > 0 {
 		request.Ask = questions.ask
 	}
 	return request, questions
@@ -174,19 +180,20 @@ const maxDifferences = 20
 // checkPin returns why the server's tool differs from the accepted one. The server's new
 // description is shown only to people, never to models.
 func checkPin(spec *toolspecs.Spec, tool mcpclient.Tool, found bool) error {
+	entry := serverEntry(spec)
 	if !found {
 		return api.Errorf(api.ErrPreconditionFailed,
 			"the MCP server of %s has no tool %q any more; nothing was called. "+
 				"Look at its tools with starter tools import mcp, and correct entry.tool or disable the tool",
-			spec.Name, spec.Entry.Tool)
+			spec.Name, entry.Tool)
 	}
-	if tool.Digest() == spec.Entry.Pin {
+	if tool.Digest() == entry.Pin {
 		return nil
 	}
 	e := api.Errorf(api.ErrPreconditionFailed,
 		"the MCP server changed the tool %q since it was accepted, so nothing was called; "+
 			"look at the difference and run starter tools accept with the file of %s",
-		spec.Entry.Tool, spec.Name)
+		entry.Tool, spec.Name)
 	changes := spec.MCPChanges(tool)
 	for _, change := range changes[:min(len(changes), maxDifferences)] {
 		e.Details = append(e.Details, change.String())
@@ -194,7 +201,7 @@ func checkPin(spec *toolspecs.Spec, tool mcpclient.Tool, found bool) error {
 	switch {
 	case len(changes) == 0:
 		e.Details = []string{"the toolspec says what the server says, so only its pin is out of date; it was " +
-			spec.Entry.Pin + ", is now " + tool.Digest()}
+			entry.Pin + ", is now " + tool.Digest()}
 	case len(changes) > maxDifferences:
 		e.Details = append(e.Details, fmt.Sprintf("… and %d more differences",
 			len(changes)-maxDifferences))

@@ -33,24 +33,23 @@ func TestMain(m *testing.M) {
 // mcpBench is an executor and a server.
 type mcpBench struct {
 	*Executor
-	entry toolspecs.Entry
+	entry toolspecs.MCPEntry
 	pins  map[string]mcpclient.Tool
 }
 
 func stdioBench(t *testing.T) *mcpBench {
-	return newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good)}, Options{})
+	return newMCPBench(t, toolspecs.MCPEntry{Argv: mcpserver.Argv(mcpserver.Good)}, Options{})
 }
 
 func httpBench(t *testing.T, mode string) *mcpBench {
 	server := httptest.NewServer(mcpserver.Handler(mcpserver.New(mode)))
 	t.Cleanup(server.Close)
 	t.Cleanup(server.CloseClientConnections)
-	return newMCPBench(t, toolspecs.Entry{URL: server.URL, Allow: []string{"127.0.0.1"}}, Options{})
+	return newMCPBench(t, toolspecs.MCPEntry{URL: server.URL, Allow: []string{"127.0.0.1"}}, Options{})
 }
 
-func newMCPBench(t *testing.T, entry toolspecs.Entry, o Options) *mcpBench {
+func newMCPBench(t *testing.T, entry toolspecs.MCPEntry, o Options) *mcpBench {
 	t.Helper()
-	entry.Type = toolspecs.KindMCP
 	if o.Files == "" {
 		o.Files = filepath.Join(t.TempDir(), "files")
 	}
@@ -73,16 +72,22 @@ func newMCPBench(t *testing.T, entry toolspecs.Entry, o Options) *mcpBench {
 
 // spec returns the toolspec of one of the server's tools.
 func (b *mcpBench) spec(tool string, change func(*toolspecs.Spec)) *toolspecs.Spec {
+	entry := b.entry
+	entry.Tool, entry.Pin = tool, b.pins[tool].Digest()
+	entry.Session = toolspecs.SessionShared
 	s := &toolspecs.Spec{Name: tool, Version: "1.0.0", Description: b.pins[tool].Description,
 		InputSchema:  b.pins[tool].InputSchema,
-		OutputSchema: b.pins[tool].OutputSchema, Entry: b.entry}
-	s.Entry.Tool, s.Entry.Pin, s.Entry.Session = tool, b.pins[tool].Digest(),
-		toolspecs.SessionShared
+		OutputSchema: b.pins[tool].OutputSchema, Entry: toolspecs.Entry{Kind: entry}}
 	s.Execution = toolspecs.ExecutionSpec{Effect: api.EffectRead, MaxResult: 32 << 10}
 	if change != nil {
 		change(s)
 	}
 	return s
+}
+
+// edited returns a change of a spec that changes its entry.
+func edited(change func(*toolspecs.MCPEntry)) func(*toolspecs.Spec) {
+	return func(s *toolspecs.Spec) { toolspecs.EditEntry(s, change) }
 }
 
 func (b *mcpBench) call(ctx context.Context, tool, args string) (executor.Answer, error) {
@@ -173,7 +178,7 @@ func TestMCPFiles_FailuresKeepTheAnswer(t *testing.T) {
 	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good)},
+	b := newMCPBench(t, toolspecs.MCPEntry{Argv: mcpserver.Argv(mcpserver.Good)},
 		Options{Files: blocked})
 	answer := b.mustCall(t, "picture", `{"count":50000}`)
 	if !strings.Contains(string(answer.Output), `"problem":"they could not be kept`) ||
@@ -187,7 +192,7 @@ func TestMCPFiles_FailuresKeepTheAnswer(t *testing.T) {
 func TestMCPServers_GetKeyAndNamedVariables(t *testing.T) {
 	t.Setenv("SWITCHYARD_TEST_SECRET", "s3cret")
 	t.Setenv("SWITCHYARD_TEST_LISTED", "listed")
-	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good),
+	b := newMCPBench(t, toolspecs.MCPEntry{Argv: mcpserver.Argv(mcpserver.Good),
 		Env: []string{"SWITCHYARD_TEST_LISTED"}}, Options{})
 	origin := api.Origin{Run: "run-1"}
 	ctx := callcontext.With(t.Context(), api.CallContext{Key: "run-1/3.1", CallID: "3.1",
@@ -241,9 +246,9 @@ func TestMCPFailures_HaveTypes(t *testing.T) {
 			"the MCP server wrote more than 16777216 bytes to standard output that are not MCP messages", true},
 		{"endless line", "litter", `{"text":"endless"}`, nil, api.ErrInvalidOutput, false,
 			"the MCP server sent a message of more than 16777216 bytes", true},
-		{"changed", "echo", `{}`, func(s *toolspecs.Spec) { s.Entry.Pin = "sha256:0" },
+		{"changed", "echo", `{}`, edited(func(e *toolspecs.MCPEntry) { e.Pin = "sha256:0" }),
 			api.ErrPreconditionFailed, false, `the MCP server changed the tool "echo" since it was accepted, so nothing was called; look at the difference and run starter tools accept with the file of echo`, false},
-		{"gone", "echo", `{}`, func(s *toolspecs.Spec) { s.Entry.Tool = "ecko" },
+		{"gone", "echo", `{}`, edited(func(e *toolspecs.MCPEntry) { e.Tool = "ecko" }),
 			api.ErrPreconditionFailed, false, `the MCP server of echo has no tool "ecko" any more; nothing was called. Look at its tools with starter tools import mcp, and correct entry.tool or disable the tool`, false},
 	}
 	bothTransports(t, func(t *testing.T, b *mcpBench) {
@@ -307,7 +312,7 @@ func TestMCPPinned_RefusesChangedTools(t *testing.T) {
 
 // The next call opens a new one.
 func TestMCPIdle_ConnectionsAreClosed(t *testing.T) {
-	b := newMCPBench(t, toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Good)},
+	b := newMCPBench(t, toolspecs.MCPEntry{Argv: mcpserver.Argv(mcpserver.Good)},
 		Options{IdleTimeout: 10 * time.Millisecond})
 	for range 2 {
 		if got := b.mustCall(t, "count", `{}`); string(got.Output) != `"1"` {
@@ -372,7 +377,7 @@ func TestMCPServerRestarts_LoseNoCall(t *testing.T) {
 		r *http.Request) {
 		(*handler.Load()).ServeHTTP(w, r)
 	}))
-	b := newMCPBench(t, toolspecs.Entry{URL: server.URL, Allow: []string{"127.0.0.1"}}, Options{})
+	b := newMCPBench(t, toolspecs.MCPEntry{URL: server.URL, Allow: []string{"127.0.0.1"}}, Options{})
 	once := b.spec("count", func(s *toolspecs.Spec) { s.Execution.Effect = api.EffectOnce })
 	for range 2 {
 		start()

@@ -74,7 +74,7 @@ func (e *everything) kill() {
 func TestNPMEverything_ReturnsItsResults(t *testing.T) {
 	program := testserver.NPM(t, "mcp-server-everything")
 	t.Setenv("SWITCHYARD_TEST_SECRET", "s3cret")
-	for name, entry := range map[string]toolspecs.Entry{
+	for name, entry := range map[string]toolspecs.MCPEntry{
 		"stdio": {Argv: []string{program}},
 		"http":  {URL: newEverything(t).url(), Allow: []string{"127.0.0.1"}},
 	} {
@@ -131,7 +131,7 @@ func failureOf(_ executor.Answer, err error) *api.Error { return api.AsError(err
 // uses the new one, although it answers old sessions with 400.
 func TestNPMEverything_MayRestart(t *testing.T) {
 	e := newEverything(t)
-	b := newMCPBench(t, toolspecs.Entry{URL: e.url(), Allow: []string{"127.0.0.1"}}, Options{})
+	b := newMCPBench(t, toolspecs.MCPEntry{URL: e.url(), Allow: []string{"127.0.0.1"}}, Options{})
 	b.mustCall(t, "echo", `{"message":"first"}`)
 	e.kill()
 	if f := failureOf(b.call(t.Context(), "echo", `{"message":"away"}`)); f == nil || !f.Retryable {
@@ -165,7 +165,7 @@ func TestNPMFilesystemAndMemory_Work(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newMCPBench(t, toolspecs.Entry{Argv: []string{testserver.NPM(t, "mcp-server-filesystem"),
+	b := newMCPBench(t, toolspecs.MCPEntry{Argv: []string{testserver.NPM(t, "mcp-server-filesystem"),
 		dir}}, Options{})
 	file, _ := json.Marshal(map[string]string{"path": filepath.Join(dir, "a.txt"),
 		"content": "one\ntwo\n"})
@@ -190,7 +190,7 @@ func TestNPMFilesystemAndMemory_Work(t *testing.T) {
 	}
 
 	t.Setenv("MEMORY_FILE_PATH", filepath.Join(dir, "memory.json"))
-	m := newMCPBench(t, toolspecs.Entry{Argv: []string{testserver.NPM(t, "mcp-server-memory")},
+	m := newMCPBench(t, toolspecs.MCPEntry{Argv: []string{testserver.NPM(t, "mcp-server-memory")},
 		Env: []string{"MEMORY_FILE_PATH"}}, Options{})
 	for i := range 5 {
 		m.mustCall(t, "create_entities",

@@ -82,8 +82,9 @@ func (p *mcpPool) acquire(ctx context.Context, spec *toolspecs.Spec) (conn *mcpc
 // join adds a call to its connection, and opens one if there is none that is usable. A call that
 // may ask a person has a connection to itself, because a server's question does not name its call.
 func (p *mcpPool) join(ctx context.Context, spec *toolspecs.Spec) (*mcpConn, mcpKey, error) {
-	asks := spec.Entry.AnswerWithin > 0
-	key := mcpKey{server: fmt.Sprint(spec.Entry.ServerDigest(), asks)}
+	entry := serverEntry(spec)
+	asks := entry.AnswerWithin > 0
+	key := mcpKey{server: fmt.Sprint(entry.ServerDigest(), asks)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -96,7 +97,7 @@ func (p *mcpPool) join(ctx context.Context, spec *toolspecs.Spec) (*mcpConn, mcp
 			c = nil
 		}
 		if c == nil {
-			c = p.open(ctx, &spec.Entry, asks, nil)
+			c = p.open(ctx, entry, asks, nil)
 			p.conns[key] = c
 		}
 		if asks && c.users > 0 {
@@ -117,7 +118,7 @@ func errStopping() error {
 // open starts to open a connection. It does not use a call's context, because other calls may wait
 // for the connection too, unless that call may have to ask a person to log in. task is the task
 // that the connection is for; nil if it is for calls.
-func (p *mcpPool) open(ctx context.Context, entry *toolspecs.Entry, asks bool,
+func (p *mcpPool) open(ctx context.Context, entry toolspecs.MCPEntry, asks bool,
 	task *api.RemoteTask) *mcpConn {
 	c := &mcpConn{ready: make(chan struct{})}
 	options := p.options

@@ -128,9 +128,9 @@ func TestMCPStructuredContent_KeepsImages(t *testing.T) {
 func TestMCPAsking_UsesSeparateConnections(t *testing.T) {
 	b := stdioBench(t)
 	execute := func(ctx context.Context, tool string) (executor.Answer, error) {
-		spec := b.spec(tool, func(s *toolspecs.Spec) {
-			s.Entry.AnswerWithin = api.Duration(time.Hour)
-		})
+		spec := b.spec(tool, edited(func(e *toolspecs.MCPEntry) {
+			e.AnswerWithin = api.Duration(time.Hour)
+		}))
 		return b.Execute(ctx, spec, json.RawMessage(`{"count":1,"text":"wait"}`))
 	}
 	over := errors.New("over")
@@ -157,8 +157,8 @@ func TestMCPAsking_UsesSeparateConnections(t *testing.T) {
 func TestMCPClosed_OpensNoConnections(t *testing.T) {
 	m := New(Options{})
 	hanging := &toolspecs.Spec{Name: "probe",
-		Entry: toolspecs.Entry{Argv: mcpserver.Argv(mcpserver.Hang),
-			Session: toolspecs.SessionShared}}
+		Entry: toolspecs.Entry{Kind: toolspecs.MCPEntry{Argv: mcpserver.Argv(mcpserver.Hang),
+			Session: toolspecs.SessionShared}}}
 	failed := make(chan error, 1)
 	go func() {
 		_, err := m.Execute(t.Context(), hanging, nil)

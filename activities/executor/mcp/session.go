@@ -102,7 +102,7 @@ func (s *session) current(ctx context.Context, spec *toolspecs.Spec) (*sessionCo
 		return nil, over
 	}
 	if ended {
-		s.conn = &sessionConn{mcpConn: s.executor.pool.open(ctx, &spec.Entry, s.asks, nil)}
+		s.conn = &sessionConn{mcpConn: s.executor.pool.open(ctx, serverEntry(spec), s.asks, nil)}
 		go s.watch(s.conn)
 	}
 	return s.conn, nil

@@ -21,7 +21,9 @@ import (
 )
 
 // inSession makes the spec of a tool that uses the session of its run.
-func inSession(s *toolspecs.Spec) { s.Entry.Session = toolspecs.SessionRun }
+func inSession(s *toolspecs.Spec) {
+	toolspecs.EditEntry(s, func(e *toolspecs.MCPEntry) { e.Session = toolspecs.SessionRun })
+}
 
 func inSessionOnce(s *toolspecs.Spec) {
 	inSession(s)
@@ -147,7 +149,7 @@ func TestSession_ReconnectsBeforeItsFirstCall(t *testing.T) {
 	s := b.session(t)
 	changed := func(s *toolspecs.Spec) {
 		inSession(s)
-		s.Entry.Pin = "sha256:0"
+		toolspecs.EditEntry(s, func(e *toolspecs.MCPEntry) { e.Pin = "sha256:0" })
 	}
 	if _, e := s.call(t.Context(), "count", `{}`, changed); e == nil ||
 		e.Type != api.ErrPreconditionFailed {
@@ -199,7 +201,7 @@ func restarting(t *testing.T, handler func() http.Handler) (b *mcpBench, restart
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(server.CloseClientConnections)
-	return newMCPBench(t, toolspecs.Entry{URL: server.URL, Allow: []string{"127.0.0.1"}},
+	return newMCPBench(t, toolspecs.MCPEntry{URL: server.URL, Allow: []string{"127.0.0.1"}},
 		Options{}), restart
 }
 
@@ -239,7 +241,9 @@ func TestSession_ConnectsWithItsCalls(t *testing.T) {
 	s := b.session(t)
 	absent := func(s *toolspecs.Spec) {
 		inSession(s)
-		s.Entry.Argv = []string{"no-such-program-here"}
+		toolspecs.EditEntry(s, func(e *toolspecs.MCPEntry) {
+			e.Argv = []string{"no-such-program-here"}
+		})
 	}
 	if _, e := s.call(t.Context(), "count", `{}`, absent); e == nil ||
 		e.Type != api.ErrExecutorNotFound || !e.NotStarted {

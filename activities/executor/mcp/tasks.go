@@ -28,7 +28,7 @@ const (
 // taskCall is a call whose server may answer with a task.
 type taskCall struct {
 	executor *Executor
-	spec     *toolspecs.Spec
+	entry    toolspecs.MCPEntry
 	request  mcpclient.Request
 	// saved is where the task survives this worker.
 	saved *executor.Task
@@ -38,11 +38,12 @@ type taskCall struct {
 
 func newTaskCall(ctx context.Context, m *Executor, spec *toolspecs.Spec,
 	request mcpclient.Request) *taskCall {
-	t := &taskCall{executor: m, spec: spec, request: request, saved: executor.TaskOf(ctx)}
-	t.request.KeepTask = spec.Execution.Timeout.Std() + spec.Entry.AnswerWithin.Std() + keepMargin
+	t := &taskCall{executor: m, entry: serverEntry(spec), request: request,
+		saved: executor.TaskOf(ctx)}
+	t.request.KeepTask = spec.Execution.Timeout.Std() + t.entry.AnswerWithin.Std() + keepMargin
 	t.request.Created = func(task api.RemoteTask) {
 		t.task = &task
-		if spec.Entry.URL != "" { // a program ends with its worker, and its tasks with it
+		if t.entry.URL != "" { // a program ends with its worker, and its tasks with it
 			t.saved.Set(ctx, task)
 		}
 	}
@@ -57,7 +58,7 @@ func (t *taskCall) call(ctx context.Context, conn *mcpclient.Connection) (mcpcli
 		t.saved.End()
 		return got, err
 	}
-	if _, lost := errors.AsType[*mcpclient.Lost](err); lost && t.spec.Entry.URL != "" {
+	if _, lost := errors.AsType[*mcpclient.Lost](err); lost && t.entry.URL != "" {
 		return t.follow(ctx)
 	}
 	return got, t.ended(ctx, conn, err)
@@ -96,7 +97,7 @@ func (t *taskCall) reconnects(err error) bool {
 // followOnce waits for the end of the task on a new connection. An error after which another
 // connection may help is a *mcpclient.Lost, or that of connecting.
 func (t *taskCall) followOnce(ctx context.Context) (mcpclient.Answer, error) {
-	c := t.executor.pool.open(ctx, &t.spec.Entry, t.spec.Entry.AnswerWithin > 0, t.task)
+	c := t.executor.pool.open(ctx, t.entry, t.entry.AnswerWithin > 0, t.task)
 	err := c.await(ctx)
 	if err != nil {
 		go c.close()
@@ -185,7 +186,7 @@ func taskError(e *mcpclient.TaskError) error {
 func (m *Executor) resume(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (answer executor.Answer, resumed bool, err error) {
 	task := executor.TaskOf(ctx).Current()
-	if task == nil || spec.Entry.URL == "" {
+	if task == nil || serverEntry(spec).URL == "" {
 		return executor.Answer{}, false, nil
 	}
 	request, questions := m.request(ctx, spec, args)

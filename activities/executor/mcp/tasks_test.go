@@ -44,7 +44,7 @@ func bothEras(t *testing.T, test func(t *testing.T, b *taskBench)) {
 }
 
 func newTaskBench(t *testing.T, tasks *mcpserver.Tasks, address string) *taskBench {
-	entry := toolspecs.Entry{URL: address, Allow: []string{"127.0.0.1"}}
+	entry := toolspecs.MCPEntry{URL: address, Allow: []string{"127.0.0.1"}}
 	return &taskBench{mcpBench: newMCPBench(t, entry, Options{}), server: tasks,
 		saved: make(chan *api.RemoteTask, 100)}
 }
@@ -60,7 +60,8 @@ func (b *taskBench) context(ctx context.Context, resumed *api.RemoteTask) contex
 // call calls the tool job, whose task ends as text says.
 func (b *taskBench) call(ctx context.Context, kind, text string) (executor.Answer, error) {
 	spec := b.spec("job", func(s *toolspecs.Spec) {
-		s.Entry.Session, s.Execution.Effect = kind, api.EffectOnce
+		toolspecs.EditEntry(s, func(e *toolspecs.MCPEntry) { e.Session = kind })
+		s.Execution.Effect = api.EffectOnce
 	})
 	args, _ := json.Marshal(map[string]string{"text": text})
 	if kind == toolspecs.SessionShared {
@@ -244,7 +245,7 @@ func TestTasks_OutliveTheConnection(t *testing.T) {
 // continued by another worker.
 func TestNPMEverything_RunsTasks(t *testing.T) {
 	program := testserver.NPM(t, "mcp-server-everything")
-	for name, entry := range map[string]toolspecs.Entry{
+	for name, entry := range map[string]toolspecs.MCPEntry{
 		"stdio": {Argv: []string{program}, AnswerWithin: api.Duration(time.Minute)},
 		"http": {URL: newEverything(t).url(), Allow: []string{"127.0.0.1"},
 			AnswerWithin: api.Duration(time.Minute)},

@@ -12,9 +12,9 @@ import (
 
 func TestPrepareDecision_RejectsCallsThatCannotRun(t *testing.T) {
 	tool := activitytest.Catalog(t, activitytest.Spec("order", func(s *toolspecs.Spec) {
-		s.Entry = toolspecs.Entry{Type: toolspecs.KindPlan, Plan: &api.Plan{Calls: []api.PlanCall{
+		s.Entry = toolspecs.Entry{Kind: toolspecs.PlanEntry{Plan: &api.Plan{Calls: []api.PlanCall{
 			{ID: "a", Tool: "t", Arguments: json.RawMessage(`{"x":"{{args.text}}{b}"}`)},
-			{ID: "b", Tool: "t"}}}}
+			{ID: "b", Tool: "t"}}}}}
 	})).All()[0]
 	for name, c := range map[string]struct {
 		request   api.AdmissionRequest

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // At most five redirects are followed, and secrets and headers stay at their origin. Other hosts
@@ -57,10 +58,11 @@ func TestRESTGuard_AllowsTheToolsHostOnly(t *testing.T) {
 	})
 	run := func(r Executor, base, allow string) *api.Error {
 		spec := restSpec(t, base, `path: /`)
-		spec.Entry.Allow = nil
-		if allow != "" {
-			spec.Entry.Allow = strings.Split(allow, ",")
-		}
+		toolspecs.EditEntry(spec, func(e *toolspecs.RESTEntry) {
+			if e.Allow = nil; allow != "" {
+				e.Allow = strings.Split(allow, ",")
+			}
+		})
 		_, err := r.Execute(t.Context(), spec, json.RawMessage(`{"p":1}`))
 		return api.AsError(err)
 	}

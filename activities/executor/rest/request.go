@@ -31,8 +31,8 @@ func (f *filling) refuse(argument, rule, message string) {
 }
 
 // newRESTRequest returns the request of a call, without its secret.
-func newRESTRequest(ctx context.Context, e *toolspecs.Entry, args json.RawMessage) (*http.Request,
-	error) {
+func newRESTRequest(ctx context.Context, e *toolspecs.RESTEntry,
+	args json.RawMessage) (*http.Request, error) {
 	values, err := templates.Values(args)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func newRESTRequest(ctx context.Context, e *toolspecs.Entry, args json.RawMessag
 
 // address returns the whole URL. Arguments in the path are escaped, so that they stay within their
 // segment.
-func (f *filling) address(e *toolspecs.Entry) string {
+func (f *filling) address(e *toolspecs.RESTEntry) string {
 	address := e.BaseURL
 	if e.Path != "" {
 		address = strings.TrimSuffix(address, "/") + "/" + strings.TrimPrefix(f.path(e.Path), "/")
@@ -138,7 +138,7 @@ func plainText(value any) string {
 }
 
 // header returns the request's headers, including the call's idempotency key.
-func (f *filling) header(ctx context.Context, e *toolspecs.Entry) http.Header {
+func (f *filling) header(ctx context.Context, e *toolspecs.RESTEntry) http.Header {
 	header := http.Header{"User-Agent": {"switchyard"}, "Accept": {"application/json, */*;q=0.8"}}
 	for name, template := range membersOf(e.Headers) {
 		texts := f.texts(template)
@@ -165,7 +165,7 @@ func (f *filling) header(ctx context.Context, e *toolspecs.Entry) http.Header {
 }
 
 // body returns the request's body and its content type; nil if there is none.
-func (f *filling) body(e *toolspecs.Entry) (io.Reader, string) {
+func (f *filling) body(e *toolspecs.RESTEntry) (io.Reader, string) {
 	if e.Body == nil {
 		return nil, ""
 	}

@@ -34,6 +34,7 @@ const (
 // restResponse is one response and what converts it to an answer.
 type restResponse struct {
 	spec   *toolspecs.Spec
+	entry  *toolspecs.RESTEntry
 	status int
 	header http.Header
 	// length is the body's declared length in bytes; negative if unknown.
@@ -102,7 +103,7 @@ func (x *restResponse) refuses() bool {
 func (x *restResponse) rule() (rule toolspecs.StatusRule, mapped bool) {
 	number := strconv.Itoa(x.status)
 	for _, status := range []string{number, number[:1] + "xx"} {
-		for _, r := range x.spec.Entry.Statuses {
+		for _, r := range x.entry.Statuses {
 			if r.Status == status {
 				return r, true
 			}
@@ -155,7 +156,7 @@ func (x *restResponse) hidden(body []byte) string {
 func (x *restResponse) output() (json.RawMessage, error) {
 	body := bytes.TrimPrefix(x.body, []byte("\ufeff"))
 	switch {
-	case x.spec.Entry.Method == http.MethodHead:
+	case x.entry.Method == http.MethodHead:
 		return x.headOutput()
 	case len(bytes.TrimSpace(body)) == 0:
 		return json.RawMessage("null"), nil
@@ -184,7 +185,7 @@ func (x *restResponse) declaresJSON() bool {
 	return kind == "application/json" || strings.HasSuffix(kind, "+json")
 }
 
-func (x *restResponse) extracts() bool { return x.spec.Entry.Extract != "" && x.succeeded() }
+func (x *restResponse) extracts() bool { return x.entry.Extract != "" && x.succeeded() }
 
 // headOutput is the answer to HEAD. It omits cookies, which may be credentials.
 func (x *restResponse) headOutput() (json.RawMessage, error) {
@@ -228,7 +229,7 @@ func (x *restResponse) value(body []byte) (json.RawMessage, error) {
 }
 
 func (x *restResponse) extracted(value any) (json.RawMessage, error) {
-	text := x.spec.Entry.Extract
+	text := x.entry.Extract
 	expression, err := extract.Compile(text)
 	if err != nil {
 		return nil, api.Errorf(api.ErrPreconditionFailed, "entry.extract cannot be used: %v", err)

@@ -59,8 +59,8 @@ func (r Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	defer resp.Body.Close()
 	// Read one byte more to detect a truncated body.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(x.entry.MaxResponse)+1))
-	response := restResponse{spec: spec, status: resp.StatusCode, header: resp.Header,
-		length: resp.ContentLength, body: body, credential: x.credential,
+	response := restResponse{spec: spec, entry: x.entry, status: resp.StatusCode,
+		header: resp.Header, length: resp.ContentLength, body: body, credential: x.credential,
 		redirected: redirected(resp)}
 	if err != nil && !response.refuses() {
 		return executor.Answer{}, executor.Unclear(restFailure(ctx, x.entry, x.credential,
@@ -85,7 +85,7 @@ func redirected(resp *http.Response) bool {
 
 // exchange is a request that is ready to be sent, without its secret.
 type exchange struct {
-	entry      *toolspecs.Entry
+	entry      *toolspecs.RESTEntry
 	request    *http.Request
 	credential *outbound.Credential
 	client     *http.Client
@@ -94,7 +94,7 @@ type exchange struct {
 // exchange prepares the request of a call. Nothing has been sent if it fails.
 func (r Executor) exchange(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (x exchange, err error) {
-	entry := spec.Entry
+	entry, _ := spec.Entry.Kind.(toolspecs.RESTEntry)
 	x.entry = &entry
 	if entry.BaseURL, err = outbound.Address(entry.BaseURL); err != nil {
 		return x, err
@@ -125,7 +125,7 @@ func credentialOf(auth *outbound.Auth) (*outbound.Credential, error) {
 	return outbound.NewCredential(auth.Type, auth.Secret, auth.Name)
 }
 
-func (r Executor) client(e *toolspecs.Entry, effect api.Effect,
+func (r Executor) client(e *toolspecs.RESTEntry, effect api.Effect,
 	credential *outbound.Credential) (*http.Client, error) {
 	origin, err := url.Parse(e.BaseURL)
 	if err != nil {
@@ -156,7 +156,7 @@ func (r Executor) transport(p outbound.Policy, effect api.Effect) (*http.Transpo
 
 // restFailure returns why there is no response. It omits the URL, which may contain sensitive
 // arguments, and quotes the spec's own text instead.
-func restFailure(ctx context.Context, e *toolspecs.Entry, credential *outbound.Credential,
+func restFailure(ctx context.Context, e *toolspecs.RESTEntry, credential *outbound.Credential,
 	err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err

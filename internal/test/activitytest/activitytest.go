@@ -71,7 +71,7 @@ func (*Run) DescribeWorkflowExecution(context.Context, string,
 func Spec(name string, change func(*toolspecs.Spec)) toolspecs.Spec {
 	s := toolspecs.Spec{Name: name, Version: "1.0.0", Description: "Does " + name + ".",
 		Parameters: []toolspecs.Parameter{{Name: "text", Type: "string", Required: true}},
-		Entry:      toolspecs.Entry{Type: toolspecs.KindFunction}}
+		Entry:      toolspecs.Entry{Kind: toolspecs.FunctionEntry{}}}
 	s.Execution.Effect = api.EffectRead
 	if change != nil {
 		change(&s)

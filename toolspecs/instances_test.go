@@ -78,8 +78,8 @@ func TestToolsOfAnInstance_ShareItUnlessTheyChangeIt(t *testing.T) {
 func TestSessions_WaitForAHostForALimitedTimeOnOtherLanes(t *testing.T) {
 	for lane, want := range map[string]time.Duration{"web": time.Hour, api.LaneGeneral: 0} {
 		s := Spec{Name: "read", Version: "1.0.0", Description: "Reads.",
-			Entry: Entry{Type: KindMCP, Argv: []string{"server"},
-				Pin: "sha256:" + strings.Repeat("0", 64)},
+			Entry: Entry{Kind: MCPEntry{Argv: []string{"server"},
+				Pin: "sha256:" + strings.Repeat("0", 64)}},
 			Execution: ExecutionSpec{Lane: lane}}
 		compiled, err := s.Compile()
 		if err != nil {

@@ -1,0 +1,63 @@
+package strictyaml
+
+import (
+	"reflect"
+	"slices"
+
+	"gopkg.in/yaml.v3"
+)
+
+// Variant is implemented by pointers to values that are written as a mapping whose field type
+// decides which other fields it has.
+type Variant interface {
+	// Choose returns a pointer to the struct of the other fields; nil if there is no such type,
+	// which a later check reports.
+	Choose(name string) any
+	// Take stores that struct. It is called before the struct is filled, too, so that Refuse knows
+	// the type.
+	Take(fields any)
+	// Refuse says what is wrong with a field that the struct does not have, and the remedy. Without
+	// a message, the field is no fault.
+	Refuse(field string) (message, hint string)
+}
+
+// Chosen is implemented by values whose pointer is a Variant.
+type Chosen interface {
+	// Chosen returns the struct of the fields besides type; nil for none.
+	Chosen() any
+}
+
+// variantKey is the field that decides which other fields a variant has.
+const variantKey = "type"
+
+// FieldNames returns the names of the fields that a struct has in YAML.
+func FieldNames(of any) []string { return fieldsOf(reflect.TypeOf(of)).names }
+
+func (d *Document) variant(n *yaml.Node, v Variant) {
+	if n.Kind != yaml.MappingNode {
+		d.wrongType(n, reflect.TypeOf(v).Elem())
+		return
+	}
+	list, misplaced := entries(n)
+	d.reportMisplaced(misplaced)
+	name := ""
+	i := slices.IndexFunc(list, func(e entry) bool { return deref(e.key).Value == variantKey })
+	if i < 0 {
+		d.fault(n, variantKey+" is missing", "")
+	} else {
+		d.value(list[i].value, reflect.ValueOf(&name).Elem(),
+			&field{name: variantKey, rule: rule{required: true}})
+		list = slices.Delete(list, i, i+1)
+		if name == "" { // The fault of the type is enough.
+			d.faulty[[2]int{n.Line, n.Column}] = true
+		}
+	}
+	fields := v.Choose(name)
+	if fields == nil {
+		fields = &struct{}{}
+	} else {
+		v.Take(fields)
+		defer v.Take(fields)
+	}
+	d.fields(n, list, reflect.ValueOf(fields).Elem(), v.Refuse)
+}

@@ -79,7 +79,7 @@ func longRun() *api.Agent {
 		steps = append(steps, step(named(fmt.Sprint("s", turn), call("calculator", sum)), pay,
 			call("stamp_once", `{}`), greet, line))
 	}
-	return withTools(agent(append(steps, answer(fmt.Sprintf("${s%d.text}", longTurns)))...),
+	return withTools(agent(append(steps, answer(fmt.Sprintf("${s%d.value}", longTurns)))...),
 		"calculator pay stamp_once greet append")
 }
 

@@ -17,8 +17,8 @@ const mimeStream = "text/event-stream"
 func Unstream(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request,
 	func()) {
 	accepted := strings.ToLower(strings.Join(r.Header.Values("Accept"), ","))
-	if r.Method != http.MethodPost || strings.Contains(accepted, mimeStream) ||
-		strings.Contains(accepted, "text/*") || strings.Contains(accepted, "*/*") {
+	if r.Method != http.MethodPost || !strings.Contains(accepted, "application/json") ||
+		strings.Contains(accepted, mimeStream) || strings.Contains(accepted, "*/*") {
 		return w, r, func() {}
 	}
 	r.Header.Set("Accept", "application/json, "+mimeStream)

@@ -251,7 +251,7 @@ func (l *lab) createSchedule(id string, n int) (code int, out string) {
 	l.writeFile(file, "name: talker\ntools: [swallow]\n"+
 		"model: {provider: scripted, script: script.yaml}\n"+
 		"instructions: x"+strings.Repeat("x", n-rest)+"\n")
-	args := []string{"schedule", "create", id, "--agent", file, "--prompt", "Go.", "--every", "24h"}
+	args := []string{"schedule", "create", id, "--agent", file, "--prompt", "Go.", "--interval", "24h"}
 	for i := range variables {
 		part := rest / (variables - i)
 		rest -= part

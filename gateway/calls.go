@@ -85,7 +85,7 @@ func (r *request) parseHandle(handle string) (*openCall, bool) {
 
 // call serves tools/call.
 func (r *request) call(p *mcp.CallToolParamsRaw) (mcp.Result, error) {
-	name, args := p.Name, objectOf(p.Arguments)
+	name, args := p.Name, normalizeArguments(p.Arguments)
 	switch {
 	case p.RequestState != "":
 		return r.replied(p)
@@ -102,8 +102,8 @@ func (r *request) call(p *mcp.CallToolParamsRaw) (mcp.Result, error) {
 	return r.submit(p, name, args)
 }
 
-// objectOf returns the arguments of a call. Some clients send null or [] for none.
-func objectOf(args json.RawMessage) json.RawMessage {
+// normalizeArguments returns the arguments of a call. Some clients send null or [] for none.
+func normalizeArguments(args json.RawMessage) json.RawMessage {
 	switch strings.TrimSpace(string(args)) {
 	case "", "null", "[]":
 		return json.RawMessage(`{}`)
@@ -118,7 +118,7 @@ func (r *request) submit(p *mcp.CallToolParamsRaw, name string, args json.RawMes
 	if err != nil {
 		return nil, err
 	}
-	c, refusal, err := r.start(tool, objectOf(args), requestDigest(p))
+	c, refusal, err := r.start(tool, normalizeArguments(args), requestDigest(p))
 	if refusal != nil || err != nil {
 		return refusal, err
 	}

@@ -68,7 +68,7 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request, server string) 
 	if !e.accept(w, r, h) {
 		return
 	}
-	w, r, end := wire.Unstream(w, r)
+	w, r, end := wire.Unstream(w, r, h.message)
 	defer end()
 	if r.Header.Get(versionHeader) >= stateless {
 		e.modern.ServeHTTP(w, r)

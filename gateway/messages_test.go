@@ -233,33 +233,51 @@ func TestHeaders_OfArgumentsAreComparedWithThem(t *testing.T) {
 	}
 }
 
-// A client that accepts no stream of events has the response as JSON, and arguments that are null
-// or an empty list count as none.
+// A client that accepts no stream of events has the response as JSON in all revisions, and
+// arguments that are null or an empty list count as none. A request for a stream is refused.
 func TestMessages_AreServedAsJSONToClientsWithoutStreams(t *testing.T) {
 	l := newLab(t, nil)
-	for _, accept := range []string{"application/json", "application/json;q=0.9"} {
-		session := l.begin(l.url, "Accept", accept)
-		for _, arguments := range []string{"{}", "null", "[]"} {
-			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":`+
-				`"echo","arguments":%s}}`, arguments)
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, l.url+Path,
-				strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {accept},
-				sessionHeader: {session}}
-			res, err := http.DefaultClient.Do(req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got reply
-			err = json.NewDecoder(res.Body).Decode(&got)
-			_ = res.Body.Close()
-			if err != nil || res.Header.Get("Content-Type") != "application/json" ||
-				got.Error != nil || strings.Contains(string(got.Result), "isError") {
-				t.Errorf("%q, arguments %s: %d %v %+v", accept, arguments, res.StatusCode, err, got)
+	const accept = "application/json;q=0.9"
+	send := func(method, params string, header http.Header) (got reply, kind string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, l.url+Path,
+			strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":{%s}}`,
+				method, params)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		header.Set("Content-Type", "application/json")
+		header.Set("Accept", accept)
+		req.Header = header
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = res.Body.Close() }()
+		got.status = res.StatusCode
+		_ = json.NewDecoder(res.Body).Decode(&got) // a refusal is plain text
+		return got, res.Header.Get("Content-Type")
+	}
+	older := http.Header{sessionHeader: {l.begin(l.url, "Accept", accept)}}
+	if r := l.post(l.url+Path, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Accept",
+		accept, sessionHeader, older.Get(sessionHeader)); r.status != http.StatusAccepted {
+		t.Errorf("a notification: %+v", r)
+	}
+	newest := http.Header{versionHeader: {stateless}, "Mcp-Method": {"tools/call"},
+		"Mcp-Name": {"echo"}}
+	for _, arguments := range []string{"{}", "null", "[]"} {
+		params := `"name":"echo","arguments":` + arguments
+		for revision, header := range map[string]http.Header{params: older,
+			params + "," + modernMeta("{}"): newest} {
+			got, kind := send("tools/call", revision, header.Clone())
+			if kind != "application/json" || len(got.Result) == 0 ||
+				strings.Contains(string(got.Result), `"isError":true`) {
+				t.Errorf("%s: %s %+v", revision, kind, got)
 			}
 		}
+	}
+	newest = http.Header{versionHeader: {stateless}, "Mcp-Method": {"subscriptions/listen"}}
+	got, _ := send("subscriptions/listen", `"notifications":{},`+modernMeta("{}"), newest)
+	if got.status != http.StatusBadRequest {
+		t.Errorf("a stream: %+v", got)
 	}
 }

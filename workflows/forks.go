@@ -152,7 +152,7 @@ func (f *forks) step(ctx workflow.Context, limit string) {
 	f.observer.Reached(fork.Point{Turn: turn, Before: r.before,
 		Messages: slices.Clip(r.conversation.Messages), Labels: facts.Labels,
 		Calls: facts.Past(""), DescendantCalls: facts.ContinueDescendants(),
-		Instances: r.pipeline.instances.observed(ctx), Recorded: f.calls.Recorded})
+		Instances: r.pipeline.instances.observe(ctx), Recorded: f.calls.Recorded})
 }
 
 func (f *forks) answer(m api.Message) { f.observer.Asked(f.run.turn, m) }
@@ -161,9 +161,9 @@ func (f *forks) tell(outcomes []api.CallOutcome, messages []api.Message) {
 	f.observer.Told(outcomes, messages, f.run.labels())
 }
 
-// observed returns the instances of the run for the observer of a replay. It changes nothing, so
+// observe returns the instances of the run for the observer of a replay. It changes nothing, so
 // that the replay makes the recorded decisions.
-func (s *instances) observed(ctx workflow.Context) []fork.Instance {
+func (s *instances) observe(ctx workflow.Context) []fork.Instance {
 	list := make([]fork.Instance, len(s.list))
 	for n, i := range s.list {
 		state := api.InstanceState{Instance: i.tool.Instance, Tool: i.tool.Name, Last: i.last,

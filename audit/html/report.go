@@ -64,7 +64,7 @@ func (r *Report) Write(w io.Writer) error {
 	p := reportPage{frame: newFrame("Report of "+display.Plural(r.Found.Runs.All, "run"),
 		"starter report, "+clock(r.Now), "page.js", "report.js"), Words: r.words(),
 		Tiles: r.tiles()}
-	p.Groups, p.Data = numbered(chartGroup{"Runs", r.runCharts()},
+	p.Groups, p.Data = numberCharts(chartGroup{"Runs", r.runCharts()},
 		chartGroup{"Tokens and cost", r.tokenCharts()}, chartGroup{"Calls", r.callCharts()},
 		chartGroup{"Time", r.timeCharts()})
 	return write(w, "report.html", p)
@@ -159,8 +159,9 @@ func ratio(part, whole int) string {
 	return figure(unitPercent, 100*float64(part)/float64(whole))
 }
 
-// numbered returns the groups without empty charts, and the charts in the order of their indices.
-func numbered(all ...chartGroup) (groups []chartGroup, charts []chart) {
+// numberCharts returns the groups without empty charts, and the charts in the order of their
+// indices.
+func numberCharts(all ...chartGroup) (groups []chartGroup, charts []chart) {
 	charts = []chart{}
 	for _, g := range all {
 		g.Charts = slices.DeleteFunc(g.Charts, chart.empty)

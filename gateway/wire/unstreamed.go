@@ -10,15 +10,19 @@ import (
 // mimeStream is the media type of a stream of events.
 const mimeStream = "text/event-stream"
 
+// methodListen is the request whose response is a stream that has no end.
+const methodListen = "subscriptions/listen"
+
 // Unstream lets a client that accepts no stream of events, such as curl or Gemini CLI, have the
 // response to its message as JSON. The protocol has clients accept both, and the SDK refuses
 // others. It returns the writer and the request to serve. end writes the response; messages before
 // it, such as progress, are left out.
-func Unstream(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request,
-	func()) {
+func Unstream(w http.ResponseWriter, r *http.Request, m Message) (http.ResponseWriter,
+	*http.Request, func()) {
 	accepted := strings.ToLower(strings.Join(r.Header.Values("Accept"), ","))
-	if r.Method != http.MethodPost || !strings.Contains(accepted, "application/json") ||
-		strings.Contains(accepted, mimeStream) || strings.Contains(accepted, "*/*") {
+	streams := strings.Contains(accepted, mimeStream) || strings.Contains(accepted, "*/*")
+	if streams || !strings.Contains(accepted, "application/json") || m.Method == methodListen ||
+		r.Method != http.MethodPost {
 		return w, r, func() {}
 	}
 	r.Header.Set("Accept", "application/json, "+mimeStream)

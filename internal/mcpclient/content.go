@@ -121,10 +121,10 @@ func normalizePart(part json.RawMessage) (json.RawMessage, bool) {
 	if json.Unmarshal(part, &fields) != nil {
 		return textPart(string(part)), true
 	}
-	kind := stringOf(fields["type"])
+	kind := decodeString(fields["type"])
 	switch {
-	case kind == "" && stringOf(fields["text"]) != "":
-		return textPart(stringOf(fields["text"])), true
+	case kind == "" && decodeString(fields["text"]) != "":
+		return textPart(decodeString(fields["text"])), true
 	case !slices.Contains(knownParts, kind):
 		return textPart(fmt.Sprintf("a part of the type %q: %s", kind, part)), true
 	case kind == "image" || kind == "audio":
@@ -148,7 +148,7 @@ func normalizeResource(part json.RawMessage, fields map[string]json.RawMessage) 
 // has them under a name: the part itself, or its resource.
 func normalizeBytes(kind string, part, within map[string]json.RawMessage,
 	name string) (json.RawMessage, bool) {
-	text := stringOf(within[name])
+	text := decodeString(within[name])
 	if _, err := base64.StdEncoding.DecodeString(text); err == nil {
 		return nil, false
 	}
@@ -170,8 +170,8 @@ func normalizeBytes(kind string, part, within map[string]json.RawMessage,
 	return encodedIf(true, part)
 }
 
-// stringOf returns the text of a JSON string; empty for anything else.
-func stringOf(value json.RawMessage) (text string) {
+// decodeString returns the text of a JSON string; empty for anything else.
+func decodeString(value json.RawMessage) (text string) {
 	_ = json.Unmarshal(value, &text)
 	return text
 }

@@ -456,7 +456,7 @@ func (m message) answerIn(text []byte) []byte {
 // hasID reports whether an id is that of the request. Some servers answer with the text of its
 // number.
 func (m message) hasID(id json.RawMessage) bool {
-	return bytes.Equal(id, m.id) || stringOf(id) == string(m.id)
+	return bytes.Equal(id, m.id) || decodeString(id) == string(m.id)
 }
 
 // withID returns an answer with the id of the request.

@@ -173,24 +173,17 @@ func (ch *chain) execution(
 	if !ch.deriver.Numbered() && ch.from.Sequence > 0 && runID == ch.from.Part {
 		ch.deriver.NumberAfter(ch.from.Before)
 	}
-	pages := ch.client.GetWorkflowHistory(
-		ctx,
-		ch.workflowID,
-		runID,
-		ch.wait,
-		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT,
-	)
-	for pages.HasNext() {
-		event, err := pages.Next()
+	taken := int64(0)
+	for event, err := range readHistory(ctx, ch.client, ch.deriver, ch.workflowID, runID, ch.wait) {
 		if err != nil {
-			yield(api.Event{}, ReadError(ctx, err, ch.workflowID, runID))
+			yield(api.Event{}, err)
 			return false
 		}
 		if !ch.take(event, yield) {
 			return false
 		}
-		atEnd := runID == ch.end.runID && event.GetEventId() >= ch.end.event
-		if err := ch.pastEnd(atEnd); err != nil {
+		taken++
+		if err := ch.pastEnd(runID == ch.end.runID && taken >= ch.end.event); err != nil {
 			yield(api.Event{}, err)
 			return false
 		}

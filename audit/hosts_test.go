@@ -11,7 +11,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/converter"
 )
 
 // replayedHistory returns a history that package workflows replays.
@@ -65,15 +64,6 @@ func activityTimedOut(scheduled int64) *historypb.HistoryEvent {
 	)
 }
 
-// hostTimedOut is activityTimedOut of a host that has sent a heartbeat.
-func hostTimedOut(t *testing.T, scheduled int64) *historypb.HistoryEvent {
-	t.Helper()
-	e := activityTimedOut(scheduled)
-	e.GetActivityTaskTimedOutEventAttributes().GetFailure().GetTimeoutFailureInfo().
-		LastHeartbeatDetails = payloads(t, api.InstanceProgress{Generation: 1})
-	return e
-}
-
 func activityCancelled(scheduled int64) *historypb.HistoryEvent {
 	e := event(903, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED, nil)
 	e.Attributes = &historypb.HistoryEvent_ActivityTaskCanceledEventAttributes{
@@ -83,48 +73,37 @@ func activityCancelled(scheduled int64) *historypb.HistoryEvent {
 	return e
 }
 
+// instanceLost is the error of a call whose instance was lost before it started.
+var instanceLost = &api.Error{Type: api.ErrWorkerLost, Message: "the state was lost",
+	Phase: api.PhaseExecution, NotStarted: true}
+
 // A call that waited for an instance has the error that the run decided, although its activity was
-// only cancelled: why the instance could not be created, or that it was lost. A call that the run
-// cancelled stays cancelled.
+// only cancelled: why the instance could not be created, or that it was lost. A call of which the
+// run records nothing has the error of its activity.
 func TestWaitingCalls_HaveTheErrorOfTheirInstance(t *testing.T) {
 	recorded := replayedHistory(t, "call_stateful")
 	i := scheduledAs(t, recorded, "1.1")
-	hostInstance, call := recorded[i-1].GetEventId(), recorded[i].GetEventId()
-	unmade := api.Error{
-		Type:    api.ErrPreconditionFailed,
-		Message: "no database",
-		Phase:   api.PhaseExecution,
-	}
-	given := api.Error{Type: api.ErrWorkerLost, Message: "it stops", Phase: api.PhaseExecution}
+	call := recorded[i].GetEventId()
 	for name, test := range map[string]struct {
-		end    []*historypb.HistoryEvent
-		status api.CallStatus
-		want   api.ErrorType
+		end     *historypb.HistoryEvent
+		entries []api.JournalEntry
+		status  api.CallStatus
+		want    api.ErrorType
 	}{
-		"unmade": {[]*historypb.HistoryEvent{activityFailed(hostInstance,
-			application("precondition_failed", "m", payloads(t, unmade, api.InstanceProgress{}))),
-			activityCancelled(call)},
+		"unmade": {activityCancelled(call), []api.JournalEntry{{Call: "1.1",
+			Error: *api.Errorf(api.ErrPreconditionFailed, "no database")}},
 			api.CallFailed, api.ErrPreconditionFailed},
-		"given up": {[]*historypb.HistoryEvent{activityFailed(hostInstance,
-			application("worker_lost", "m", payloads(t, given, api.InstanceProgress{}))),
-			activityCancelled(call)},
+		"lost": {activityCancelled(call), []api.JournalEntry{{Call: "1.1", Error: *instanceLost}},
 			api.CallFailed, api.ErrWorkerLost},
-		"never started": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance),
-			activityCancelled(call)}, api.CallCancelled, api.ErrCancelled},
-		"lost": {[]*historypb.HistoryEvent{hostTimedOut(t, hostInstance),
-			activityCancelled(call)}, api.CallFailed, api.ErrWorkerLost},
-		"lost, running": {[]*historypb.HistoryEvent{hostTimedOut(t, hostInstance),
-			activityTimedOut(call)}, api.CallFailed, api.ErrOutcomeUnknown},
-		"asked again": {[]*historypb.HistoryEvent{activityTimedOut(hostInstance), recorded[i-1],
-			activityCancelled(call)},
-			api.CallCancelled, api.ErrCancelled},
-		"cancelled": {[]*historypb.HistoryEvent{activityCancelled(hostInstance),
-			activityCancelled(call)}, api.CallCancelled, api.ErrCancelled},
+		"lost, running": {activityTimedOut(call), nil, api.CallFailed, api.ErrOutcomeUnknown},
+		"another call": {activityCancelled(call), []api.JournalEntry{{Call: "1.2",
+			Error: *instanceLost}}, api.CallCancelled, api.ErrCancelled},
+		"cancelled": {activityCancelled(call), nil, api.CallCancelled, api.ErrCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			records := recordsOf(
-				derive(t, history.NewDeriver("", ""), slices.Concat(recorded[:i+1], test.end)),
-			)
+			events := append(slices.Clone(recorded[:i+1]), test.end)
+			events = append(events, decided(t, events, test.entries...)...)
+			records := recordsOf(derive(t, history.NewDeriver("", ""), events))
 			if len(records) != 1 || records[0].Status != test.status ||
 				records[0].Error.Type != test.want ||
 				records[0].Lane != api.LaneGeneral {
@@ -134,28 +113,29 @@ func TestWaitingCalls_HaveTheErrorOfTheirInstance(t *testing.T) {
 	}
 }
 
-// A call that did not start is scheduled again, unless its instance was lost meanwhile. History has
-// no event of that.
+// A call that did not start is scheduled again, unless its instance was lost meanwhile. It ends
+// when the run records that, else with the run.
 func TestRequeuedCall_HasTheErrorOfItsLostInstance(t *testing.T) {
 	recorded := replayedHistory(t, "call_stateful")
 	i := scheduledAs(t, recorded, "1.1")
-	hostInstance, call := recorded[i-1].GetEventId(), recorded[i].GetEventId()
 	unstarted := api.Error{Type: api.ErrWorkerLost, Message: "nothing ran",
 		Phase: api.PhasePreExecution, NotStarted: true, Requeue: true}
-	requeued := activityFailed(call, application("worker_lost", "m", payloads(t, unstarted)))
+	requeued := append(slices.Clone(recorded[:i+1]), activityFailed(recorded[i].GetEventId(),
+		application("worker_lost", "m", payloads(t, unstarted))))
+	requeued = append(requeued, decided(t, requeued, again)...)
+	lost := append(requeued, decided(t, requeued,
+		api.JournalEntry{Call: "1.1", Error: *instanceLost})...)
 	end := recorded[len(recorded)-1]
 	for name, test := range map[string]struct {
 		events []*historypb.HistoryEvent
 		status api.CallStatus
 		want   api.ErrorType
 	}{
-		"lost": {[]*historypb.HistoryEvent{requeued, hostTimedOut(t, hostInstance), end},
-			api.CallFailed, api.ErrWorkerLost},
-		"not lost": {[]*historypb.HistoryEvent{requeued, end}, api.CallCancelled,
+		"lost": {lost, api.CallFailed, api.ErrWorkerLost},
+		"not lost": {append(slices.Clone(requeued), end), api.CallCancelled,
 			api.ErrCancelled},
 	} {
-		records := recordsOf(derive(t, history.NewDeriver("", ""),
-			slices.Concat(recorded[:i+1], test.events)))
+		records := recordsOf(derive(t, history.NewDeriver("", ""), test.events))
 		if len(records) != 1 || records[0].Status != test.status ||
 			records[0].Error.Type != test.want {
 			t.Errorf("%s: got %+v", name, records)
@@ -177,53 +157,16 @@ func TestCallsOfLostInstance_HaveRecords(t *testing.T) {
 	}
 
 	recorded := replayedHistory(t, "agent_stateful")
-	hostInstance := recorded[scheduledAs(t, recorded, "host_instance/counter")].GetEventId()
 	call, next := scheduledAs(t, recorded, "2.1"), scheduledAs(t, recorded, "turn-3")
-	lost := slices.Concat(
-		recorded[:call],
-		[]*historypb.HistoryEvent{hostTimedOut(t, hostInstance)},
-		recorded[next:],
-	)
+	lost := slices.Clone(recorded[:call])
+	lost = slices.Concat(lost, decided(t, lost,
+		api.JournalEntry{Call: "2.1", Error: *instanceLost}), recorded[next:])
 	byCall = map[string]api.Record{}
 	for _, r := range recordsOf(derive(t, history.NewDeriver("", ""), lost)) {
 		byCall[r.CallID] = r
 	}
 	if r := byCall["2.1"]; r.Status != api.CallRefused ||
-		r.Error.Message != "the state of counter in this run was lost (on_loss: fail): its worker was lost or could not reach Temporal; do not call counter again in this run" ||
-		len(byCall) != 5 {
+		r.Error.Message != instanceLost.Message || len(byCall) != 5 {
 		t.Errorf("got %+v", byCall)
-	}
-}
-
-// The history of a later part is enough to know an instance that was lost before.
-func TestLostInstance_IsKnownToLaterParts(t *testing.T) {
-	recorded := replayedHistory(t, "agent_stateful_continued.2")
-	hostInstance := scheduledAs(t, recorded, "host_instance/counter")
-	call, next := scheduledAs(t, recorded, "3.1"), scheduledAs(t, recorded, "turn-4")
-	errorTypes := map[string]api.ErrorType{"it stopped": api.ErrWorkerLost, "": api.ErrCancelled}
-	for lost, want := range errorTypes {
-		var in api.RunInput
-		start := recorded[0].GetWorkflowExecutionStartedEventAttributes()
-		err := converter.GetDefaultDataConverter().FromPayloads(start.GetInput(), &in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		in.State.Instances = []api.InstanceState{{Tool: "counter", Lost: lost}}
-		d := history.NewDeriver("", "")
-		records := recordsOf(
-			derive(
-				t,
-				d,
-				slices.Concat(
-					[]*historypb.HistoryEvent{started(t, api.AgentWorkflow, payloads(t, in))},
-					recorded[1:hostInstance],
-					recorded[hostInstance+1:call],
-					recorded[next:next+1],
-				),
-			),
-		)
-		if len(records) != 1 || records[0].CallID != "3.1" || records[0].Error.Type != want {
-			t.Errorf("lost %q: got %+v", lost, records)
-		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	commonpb "go.temporal.io/api/common/v1"
@@ -227,15 +228,16 @@ func marker(
 // inlineRun returns the beginning of a run of an agent with a tool of the lane inline, and of one
 // that only declares it.
 func inlineRun(t *testing.T) []*historypb.HistoryEvent {
+	send := api.Tool{Name: "send", Lane: api.LaneInline, Effect: api.EffectOnce}
 	pinned := api.Pinned{Catalog: api.Catalog{Tools: []api.Tool{
 		{
 			Name:   "look",
 			Lane:   api.LaneInline,
 			Effect: api.EffectRead,
-		}, {Name: "send", Lane: api.LaneInline, Effect: api.EffectOnce}}}}
+		}, send}}}
 	step := api.ModelResponse{Message: api.Message{Role: api.RoleAssistant, Calls: []api.Call{
 		{ID: "1.1", Tool: "look", Arguments: "{}"}, {ID: "1.2", Tool: "send", Arguments: "{}"}}}}
-	return []*historypb.HistoryEvent{
+	recorded := []*historypb.HistoryEvent{
 		started(t, api.AgentWorkflow, payloads(t, agent(api.Limits{}))),
 		marker(t, 11, api.PinActivity, "", 0, api.Pack(pinned), nil),
 		marker(
@@ -258,6 +260,8 @@ func inlineRun(t *testing.T) []*historypb.HistoryEvent {
 			nil,
 		),
 	}
+	return append(recorded, decided(t, recorded,
+		api.JournalEntry{Call: "1.2", Error: *failures.InlineFault(send)})...)
 }
 
 // An inline call that waits for its next attempt runs, with the failure of its last attempt. It

@@ -17,6 +17,12 @@ func (w *tale) lose(seconds int64) {
 				Failure:          timeout(enumspb.TIMEOUT_TYPE_HEARTBEAT)}}))
 }
 
+var workersLost = api.Errorf(api.ErrWorkerLost, "no heartbeat")
+
+// lostAgain is the entry of a call whose workers were lost and that is attempted again.
+var lostAgain = api.JournalEntry{Call: "1.1", Next: api.JournalAttempt,
+	Failure: workersLost.Message, MayHaveStarted: true, Error: *workersLost}
+
 // TestLostCalls_HaveOneRecord proves that a call that the run requeued because its workers were
 // lost has one record, which counts all attempts, and that it is lost if no later attempt started.
 func TestLostCalls_HaveOneRecord(t *testing.T) {
@@ -37,6 +43,7 @@ func TestLostCalls_HaveOneRecord(t *testing.T) {
 		"not started": {func(w *tale) {
 			w.start(1, 1)
 			w.fail(1, &api.Error{Type: api.ErrExecution, NotStarted: true})
+			w.decide(api.JournalEntry{Call: "1.1", Error: *workersLost})
 		}, 4, api.CallFailed, api.ErrWorkerLost},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,6 +51,7 @@ func TestLostCalls_HaveOneRecord(t *testing.T) {
 			w.schedule(nil)
 			w.start(1, 3)
 			w.lose(3)
+			w.decide(lostAgain)
 			w.schedule(nil)
 			test.end(w)
 			records, starts := w.derive()
@@ -61,6 +69,7 @@ func TestLostCalls_HaveOneRecord(t *testing.T) {
 	w.schedule(nil)
 	w.start(1, 3)
 	w.lose(3)
+	w.decide(lostAgain)
 	w.terminate()
 	if records, _ := w.derive(); len(records) != 1 || records[0].Status != api.CallFailed ||
 		records[0].Error.Type != api.ErrWorkerLost {

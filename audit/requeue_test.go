@@ -93,6 +93,41 @@ func (w *tale) fail(seconds int64, e *api.Error) {
 	)
 }
 
+// decide completes a workflow task in which the run records entries of its journal.
+func (w *tale) decide(entries ...api.JournalEntry) {
+	w.events = append(w.events, decided(w.t, w.events, entries...)...)
+}
+
+// decided returns the events of a workflow task after recorded ones, in which the run records
+// entries of its journal. They have the time of the last event.
+func decided(t testing.TB, recorded []*historypb.HistoryEvent,
+	entries ...api.JournalEntry) []*historypb.HistoryEvent {
+	last := recorded[len(recorded)-1]
+	id := last.GetEventId()
+	completed := &historypb.WorkflowTaskCompletedEventAttributes{StartedEventId: id + 2}
+	task := []*historypb.HistoryEvent{
+		{EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED},
+		{EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED},
+		{EventType: enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
+			Attributes: &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{
+				WorkflowTaskCompletedEventAttributes: completed}},
+		{EventType: enumspb.EVENT_TYPE_MARKER_RECORDED,
+			Attributes: &historypb.HistoryEvent_MarkerRecordedEventAttributes{
+				MarkerRecordedEventAttributes: &historypb.MarkerRecordedEventAttributes{
+					MarkerName: "SideEffect",
+					Details: map[string]*commonpb.Payloads{
+						"data": payloads(t, entries)}}}},
+	}
+	for i, e := range task {
+		e.EventId, e.EventTime = id+int64(i)+1, last.GetEventTime()
+	}
+	return task
+}
+
+// again is the entry of a call that did not start and is attempted again.
+var again = api.JournalEntry{Call: "1.1", Next: api.JournalAttempt, Failure: requeue.Message,
+	Error: *failures.CancelledBeforeStart()}
+
 func (w *tale) terminate() {
 	w.add(
 		1,
@@ -144,9 +179,11 @@ func TestRequeuedCall_HasOneRecord(t *testing.T) {
 	w.schedule(nil)
 	w.start(2, 1)
 	w.fail(3, requeue)
+	w.decide(again)
 	w.schedule(nil)
 	w.start(4, 1)
 	w.fail(0, requeue)
+	w.decide(again)
 	w.schedule(nil)
 	w.start(1, 1)
 	w.complete(10, api.Result{Output: []byte(`"x"`), WaitedMicros: 6_000_000})
@@ -169,6 +206,7 @@ func TestRequeuedCall_HasNoWaitAfterAttempts(t *testing.T) {
 	w.schedule(nil)
 	w.start(1, 2)
 	w.fail(1, requeue)
+	w.decide(again)
 	w.schedule(nil)
 	w.start(1, 1)
 	w.complete(1, api.Result{Output: []byte(`"x"`)})
@@ -181,19 +219,23 @@ func TestRequeuedCall_HasNoWaitAfterAttempts(t *testing.T) {
 // A call that was requeued too often ends with its run's decision. A call that never started has
 // waited all the time.
 func TestRequeuedTooOften_EndsTheRecord(t *testing.T) {
+	const attempts = 5
 	w := newTale(t)
-	for range failures.MaxRequeues + 1 {
+	for n := range attempts {
 		w.schedule(nil)
 		w.start(1, 1)
 		w.fail(1, requeue)
+		if n < attempts-1 {
+			w.decide(again)
+		}
 	}
 	records, starts := w.derive()
 	if len(records) != 1 || starts != 1 {
 		t.Fatalf("%d records, %d starts", len(records), starts)
 	}
 	r := records[0]
-	if r.Status != api.CallFailed || !r.Error.NotStarted || r.Attempts != failures.MaxRequeues+1 ||
-		r.QueueWait != seconds(2*failures.MaxRequeues+2) ||
+	if r.Status != api.CallFailed || !r.Error.NotStarted || r.Attempts != attempts ||
+		r.QueueWait != seconds(2*attempts) ||
 		r.Duration != 0 {
 		t.Errorf("the record is %+v", r)
 	}
@@ -205,6 +247,7 @@ func TestRequeuedCall_IsOpenUntilTheRunEnds(t *testing.T) {
 	w.schedule(nil)
 	w.start(1, 1)
 	w.fail(1, requeue)
+	w.decide(again)
 	d := history.NewDeriver("", "")
 	derive(t, d, w.events)
 	if running := d.Running(); len(running) != 1 || running[0].Status != api.CallRunning ||

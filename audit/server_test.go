@@ -40,6 +40,8 @@ type archivedRun struct {
 	open *workflowservice.DescribeWorkflowExecutionResponse
 	// lost is the index of a part that the server has deleted; -1 for none.
 	lost int
+	// waits is set if a reader that waits for events of the open run waits for ever at its end.
+	waits bool
 }
 
 func serve(t *testing.T, runs map[string]*archivedRun) client.Client {
@@ -143,7 +145,7 @@ func (a *archive) DescribeWorkflowExecution(
 }
 
 func (a *archive) GetWorkflowExecutionHistory(
-	_ context.Context,
+	ctx context.Context,
 	r *workflowservice.GetWorkflowExecutionHistoryRequest,
 ) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
 	run, i, err := a.find(r.GetExecution())
@@ -155,11 +157,16 @@ func (a *archive) GetWorkflowExecutionHistory(
 		from = int(binary.BigEndian.Uint64(token))
 	}
 	events := run.parts[i]
+	waits := run.waits && r.GetWaitNewEvent()
+	if waits && from == len(events) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	to := min(from+pageSize, len(events))
 	response := &workflowservice.GetWorkflowExecutionHistoryResponse{
 		History: &historypb.History{Events: events[from:to]},
 	}
-	if to < len(events) {
+	if to < len(events) || waits {
 		response.NextPageToken = binary.BigEndian.AppendUint64(nil, uint64(to))
 	}
 	return response, nil

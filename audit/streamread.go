@@ -8,7 +8,6 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/internal/pb"
-	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -199,12 +198,10 @@ func (r *streamReader) findPart(ctx context.Context) (
 func (r *streamReader) readFrom(ctx context.Context, execution string) (streamProgress, error) {
 	at := streamProgress{WorkflowID: r.task.workflowID, Part: execution}
 	for {
-		pages := r.client.GetWorkflowHistory(ctx, r.task.workflowID, execution, false,
-			enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		for pages.HasNext() {
-			event, err := pages.Next()
+		for event, err := range readHistory(ctx, r.client, r.deriver, r.task.workflowID, execution,
+			false) {
 			if err != nil {
-				return at, ReadError(ctx, err, r.task.workflowID, execution)
+				return at, err
 			}
 			if at, err = r.event(ctx, event, at); err != nil || r.ended {
 				return at, err

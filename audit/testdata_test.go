@@ -1,6 +1,7 @@
 package audit_test
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"path/filepath"
@@ -58,16 +59,28 @@ func historyFile(id string, part int) string {
 	return filepath.Join("testdata", fmt.Sprintf("%s.%d", strings.ReplaceAll(id, "/", "_"), part))
 }
 
+// derive derives the events of a history that need not have the workflow tasks of a whole one: what
+// a Lookahead keeps at its end is what the run has not decided about.
 func derive(t testing.TB, d *history.Deriver, recorded []*historypb.HistoryEvent) []api.Event {
 	t.Helper()
 	var events []api.Event
-	for _, e := range recorded {
-		derived, err := d.Add(e)
-		if err != nil {
+	taken := 0
+	take := func(ready []*historypb.HistoryEvent, err error) {
+		for _, e := range ready {
+			derived, failure := d.Add(e)
+			err = cmp.Or(err, failure)
+			events = append(events, derived...)
+		}
+		if taken += len(ready); err != nil {
 			t.Fatal(err)
 		}
-		events = append(events, derived...)
 	}
+	ahead := history.NewLookahead(d)
+	for _, e := range recorded {
+		take(ahead.Add(e))
+	}
+	take(ahead.Flush())
+	take(recorded[taken:], nil)
 	return events
 }
 

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/internal/core/hookrules"
 	"github.com/switchyard/switchyard/workflows/budget"
 	"github.com/switchyard/switchyard/workflows/conversation"
@@ -342,7 +341,7 @@ func (r *agentRun) step(ctx workflow.Context, s *modelStep) (*api.ModelResponse,
 	}
 	for losses := 0; ; losses++ {
 		err := s.start(ctx).Get(ctx, response)
-		if err == nil || ctx.Err() != nil || !failures.RequeuesStep(failure.Of(err), losses) {
+		if err == nil || ctx.Err() != nil || !requeuesStep(failure.Of(err), losses) {
 			return response, err
 		}
 		over := workflow.NewTimerWithOptions(ctx, requeuePause(losses+1),

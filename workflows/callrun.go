@@ -3,6 +3,7 @@ package workflows
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"slices"
 	"time"
 
@@ -10,7 +11,6 @@ import (
 	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/internal/core/hookrules"
 	"github.com/switchyard/switchyard/internal/core/policyrules"
-	"github.com/switchyard/switchyard/internal/core/undorules"
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/workflows/failure"
 	"go.temporal.io/sdk/workflow"
@@ -58,6 +58,9 @@ type callRun struct {
 	// finalized is set if a run below the call ended by itself without a result. It has undone its
 	// own calls.
 	finalized bool
+	// open is set once the journal says that the call goes on after a failed attempt, and marked
+	// once a marker has the end of the call.
+	open, marked bool
 	// session is the context of the session that goes on when the client cancels the call; nil for
 	// the calls of other runs, which end with their run.
 	session workflow.Context
@@ -141,7 +144,7 @@ func (c *callRun) await(ctx workflow.Context, attempt workflow.Future) (*api.Res
 	}
 	fault := callError(err, *c.tool, c.decision.Route)
 	if c.tool.Lane != api.LaneInline {
-		c.task = failures.RemoteTask(failure.Of(err), fault, c.task)
+		c.task = remoteTask(failure.Of(err), fault, c.task)
 	}
 	return nil, fault, err
 }
@@ -167,7 +170,7 @@ func (c *callRun) next(ctx workflow.Context, failure *api.Error) callStep {
 	if failure == nil {
 		return stepFinish
 	}
-	c.acted = c.acted || failures.LeavesOpen(*c.tool, failure, c.task)
+	c.acted = c.acted || leavesOpen(*c.tool, failure, c.task)
 	step := c.after(ctx, failure)
 	events, bytes := c.pipeline.written(ctx)
 	if step != stepFinish &&
@@ -182,13 +185,13 @@ func (c *callRun) after(ctx workflow.Context, failure *api.Error) callStep {
 	switch {
 	case ctx.Err() != nil:
 		return c.afterCancel(failure)
-	case failures.FollowsTask(c.task, failure, c.follows):
+	case followsTask(c.task, failure, c.follows):
 		return stepFollow
-	case failures.Requeues(*c.tool, failure, c.call.Purpose, c.requeues):
+	case requeues(*c.tool, failure, c.call.Purpose, c.requeues):
 		return stepRequeue
-	case failures.RequeuesLost(*c.tool, failure, c.losses):
+	case requeuesLost(*c.tool, failure, c.losses):
 		return stepRequeueLost
-	case undorules.IsVerified(*c.tool, failure):
+	case isVerified(*c.tool, failure):
 		return stepVerify
 	}
 	return stepFinish
@@ -198,7 +201,7 @@ func (c *callRun) after(ctx workflow.Context, failure *api.Error) callStep {
 // ends. A session of which one call was cancelled goes on and undoes nothing, so that verifying the
 // call is the only way to find out what it did.
 func (c *callRun) afterCancel(failure *api.Error) callStep {
-	if c.session != nil && c.session.Err() == nil && undorules.IsVerified(*c.tool, failure) {
+	if c.session != nil && c.session.Err() == nil && isVerified(*c.tool, failure) {
 		return stepVerify
 	}
 	return stepFinish
@@ -208,7 +211,7 @@ func (c *callRun) afterCancel(failure *api.Error) callStep {
 const (
 	requeueStep     = time.Second
 	maxRequeuePause = 10 * time.Second
-	// maxOwnPause bounds that of calls that the run itself makes, which double: MaxRequeues of them
+	// maxOwnPause bounds that of calls that the run itself makes, which double: maxRequeues of them
 	// take two hours.
 	maxOwnPause = 10 * time.Minute
 )
@@ -237,12 +240,23 @@ func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) ap
 	return out
 }
 
-// failure returns the error of the call whose last attempt failed with err.
+// failure returns the error of the call whose last attempt failed with err, and records it where
+// the history does not say it.
 func (c *callRun) failure(ctx workflow.Context, err error) *api.Error {
-	e := callError(err, *c.tool, c.decision.Route)
-	if ctx.Err() != nil && failures.Requeues(*c.tool, e, c.call.Purpose, c.requeues) {
+	said := callError(err, *c.tool, c.decision.Route)
+	e := said
+	if ctx.Err() != nil && requeues(*c.tool, e, c.call.Purpose, c.requeues) {
 		e = failures.CancelledBeforeStart()
 	}
+	e = c.afterEarlier(e)
+	_, made := errors.AsType[*api.Error](err)
+	c.noteEnd(ctx, e, said, made)
+	return e
+}
+
+// afterEarlier returns what e, the error of the last attempt, means for the call after its earlier
+// attempts.
+func (c *callRun) afterEarlier(e *api.Error) *api.Error {
 	if c.lost != nil && e.BeforeStart() { // an earlier attempt may have started
 		e = c.lost
 	}
@@ -283,7 +297,8 @@ func (c *callRun) beginFinalizing(ctx workflow.Context, r api.FinalizeResultRequ
 	f.take = func(ended workflow.Future) int {
 		defer forget()
 		var finalized api.FinalizedResult
-		if f.err = ended.Get(ctx, &finalized); f.err == nil && finalized.Error != nil {
+		f.err = ended.Get(ctx, &finalized)
+		if c.marked = f.err == nil; c.marked && finalized.Error != nil {
 			f.err = finalized.Error
 		}
 		if f.err != nil || finalized.Result == nil {

@@ -5,7 +5,7 @@
 // run.go takes a run from its start to its end. Its calls come from a source: agent.go, plan.go,
 // direct.go or session.go. pipeline.go admits the calls of a turn, dispatcher.go starts them in
 // order, and steps.go takes one call from its decision to its outcome. The features of a run follow
-// its calls, see followers.go.
+// its calls, see followers.go. journal.go records what the ends of activities do not say.
 //
 // A change to this package keeps the histories in testdata/histories replaying; see
 // docs/changing-workflows.md.

@@ -153,12 +153,13 @@ func TestHistoryBudget_RefusesBatchedCalls(t *testing.T) {
 
 // However often calls fail in a way that repeats or verifies them, the history stays under the size
 // at which the server ends the run, so that what they did is undone. Each call adds what it costs
-// at most: an attempt and its pause 14 events, with their workflow tasks.
+// at most: an attempt, its pause and its entry in the journal 15 events, with their workflow
+// tasks.
 func TestHistoryBudget_BoundsRepetitions(t *testing.T) {
 	for name, failure := range map[string]func() error{"returned": notStarted, "lost": lost} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
-			length := l.grows(47_000, 1<<20, 14, 1<<10)
+			length := l.grows(47_000, 1<<20, 15, 1<<10)
 			l.returns = func(activity.Info) error { return failure() }
 			c := call("echo", `{"value":1}`)
 			c.Repeat = 100

@@ -99,7 +99,7 @@ func (s *instances) call(ctx workflow.Context, t api.Tool, options workflow.Acti
 	s.notice(ctx)
 	future, settable := workflow.NewFuture(ctx)
 	if i.gone != "" {
-		e := failures.InstanceLost(t, i.gone)
+		e := keeper.InstanceLost(t, i.gone)
 		e.NotStarted = true
 		settable.SetError(e)
 		return future
@@ -255,11 +255,11 @@ func (i *instance) ended(ctx workflow.Context) {
 
 // failed handles the failure of an instance host.
 func (i *instance) failed(ctx workflow.Context, f failures.ActivityFailure, adopted bool) {
-	if !adopted && failures.HostNeverStarted(f) {
+	if !adopted && keeper.HostNeverStarted(f) {
 		i.again(ctx)
 		return
 	}
-	fault, lost := failures.InstanceHostError(f, i.tool, adopted)
+	fault, lost := keeper.InstanceHostError(f, i.tool, adopted)
 	i.vanished = i.vanished || lost != ""
 	switch {
 	case fault == nil:
@@ -285,7 +285,7 @@ func (i *instance) again(ctx workflow.Context) {
 // fail ends the calls that wait for the instance, whose host ended with that failure.
 func (i *instance) fail(f failures.ActivityFailure, adopted bool) {
 	for _, c := range i.calls {
-		c.fault, _ = failures.InstanceHostError(f, c.tool, adopted)
+		c.fault, _ = keeper.InstanceHostError(f, c.tool, adopted)
 		c.cancel()
 	}
 }
@@ -385,7 +385,7 @@ func (s *instances) told(e instancerules.Ended) {
 		}
 	}
 	for _, name := range s.tools.Keys() {
-		if t := s.tools.Of(name); failures.EndsTool(e, t) {
+		if t := s.tools.Of(name); keeper.EndsTool(e, t) {
 			s.of(t).lost(e)
 			return
 		}

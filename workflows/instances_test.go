@@ -10,9 +10,9 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/internal/core/queues"
 	"github.com/switchyard/switchyard/toolspecs"
+	"github.com/switchyard/switchyard/workflows/keeper"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
@@ -347,7 +347,7 @@ func TestLostInstance_EndsTheTool(t *testing.T) {
 			if r := w.result(); r.Usage.Failed != 3 || r.Usage.Calls != 4 {
 				t.Errorf("usage %+v", r.Usage)
 			}
-			fault := failures.InstanceLost(api.Tool{Name: "counter"}, why[name])
+			fault := keeper.InstanceLost(api.Tool{Name: "counter"}, why[name])
 			text := fault.ForModel()
 			fault.NotStarted = true
 			later := fault.ForModel()
@@ -465,7 +465,7 @@ func TestInstance_AdoptionFails(t *testing.T) {
 			w.result()
 			if test.check == nil {
 				expect(t, "results", w.callResults()[1:],
-					[]string{"2.1 " + failures.InstanceLost(api.Tool{Name: "counter"},
+					[]string{"2.1 " + keeper.InstanceLost(api.Tool{Name: "counter"},
 						silent).ForModel()})
 				return
 			}
@@ -566,7 +566,7 @@ func TestInstance_LossNamesTheToolsThatShareIt(t *testing.T) {
 		t.Errorf("calls are requeued after %s, want the first call once", pauses)
 	}
 	told := w.callResults()
-	fault := failures.InstanceLost(api.Tool{Name: "read", Instance: w.asked[0].Instance},
+	fault := keeper.InstanceLost(api.Tool{Name: "read", Instance: w.asked[0].Instance},
 		"the server exited")
 	fault.NotStarted = true
 	want := fault.ForModel()

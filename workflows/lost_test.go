@@ -8,6 +8,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 )
@@ -66,7 +67,7 @@ func TestLostCalls_StayLostIfNoOtherAttemptStarts(t *testing.T) {
 			if cancel {
 				l.cancelled()
 			}
-			want := 3 + 1 + failures.MaxRequeues
+			want := 3 + 1 + workflows.MaxRequeues
 			if cancel {
 				want = 4
 			}

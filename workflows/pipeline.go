@@ -42,6 +42,7 @@ type pipeline struct {
 	// childBytes is the size of what the inputs of sub-agents have in common.
 	childBytes int
 	undo       undo
+	journal    journal
 	// followers are the features that follow the run's calls.
 	followers followers
 	// hooks are those of the run's agent, policies the rules of the agent and of its parent agents.

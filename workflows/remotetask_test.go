@@ -6,7 +6,7 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/core/failures"
+	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 )
@@ -33,7 +33,7 @@ func TestRemoteTasks_AreFollowedByOtherAttempts(t *testing.T) {
 		"without a task":  {[]func() error{lost}, 0, "ERROR outcome_unknown"},
 		"task over":       {[]func() error{working, over}, 1, "ERROR outcome_unknown"},
 		"task is unknown": {[]func() error{working, unknown}, 1, "ERROR outcome_unknown"},
-		"never ends": {[]func() error{working, nil}, failures.MaxFollows,
+		"never ends": {[]func() error{working, nil}, workflows.MaxFollows,
 			"ERROR outcome_unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {

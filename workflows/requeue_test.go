@@ -9,9 +9,9 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 )
@@ -42,7 +42,7 @@ func (l *lab) requeues(n int, failure func() error) (attempts *[]time.Time) {
 // effect, after pauses that grow up to ten seconds. The run counts one successful call.
 func TestRequeue_SchedulesReturnedCallsAgain(t *testing.T) {
 	l := newLab(t)
-	attempts := l.requeues(failures.MaxRequeues, notStarted)
+	attempts := l.requeues(workflows.MaxRequeues, notStarted)
 	l.runAgent(agent(step(call("store", `{"text":"a"}`)), answer("done")), "Go.")
 	r := l.result()
 	if r.Usage.Calls != 1 || r.Usage.Failed != 0 || !slices.Equal(l.stored, []string{"a"}) {
@@ -53,13 +53,13 @@ func TestRequeue_SchedulesReturnedCallsAgain(t *testing.T) {
 		pauses = append(pauses, at.Sub((*attempts)[i]).Round(time.Second))
 	}
 	want := []time.Duration{0}
-	for n := 1; n < failures.MaxRequeues; n++ {
+	for n := 1; n < workflows.MaxRequeues; n++ {
 		want = append(want, min(time.Duration(n), 10)*time.Second)
 	}
 	expect(t, "pauses", pauses, want)
 	ids := l.ids()
 	if calls := ids[1 : len(ids)-1]; len(slices.Compact(slices.Clone(calls))) != 1 ||
-		len(calls) != failures.MaxRequeues+1 {
+		len(calls) != workflows.MaxRequeues+1 {
 		t.Errorf("activities %v", ids)
 	}
 }
@@ -114,7 +114,7 @@ func TestRequeue_OfOwnCallsEndsWhenTheyCanBeMade(t *testing.T) {
 			attempts := 0
 			l.returns = func(info activity.Info) error {
 				if info.ActivityID == "undo-1.1" {
-					if attempts++; attempts <= failures.MaxRequeues {
+					if attempts++; attempts <= workflows.MaxRequeues {
 						return failure
 					}
 				}
@@ -145,7 +145,7 @@ func TestRequeue_OfOwnCallsEndsWhenTheyCanBeMade(t *testing.T) {
 // continue.
 func TestRequeue_IsBounded(t *testing.T) {
 	l := newLab(t)
-	attempts := l.requeues(failures.MaxRequeues+1, notStarted)
+	attempts := l.requeues(workflows.MaxRequeues+1, notStarted)
 	l.runAgent(agent(step(call("store", `{"text":"a"}`), call("store", `{"text":"b"}`)),
 		answer("done")), "Go.")
 	if r := l.result(); r.Usage.Calls != 2 || r.Usage.Failed != 1 || !slices.Equal(l.stored,
@@ -153,7 +153,7 @@ func TestRequeue_IsBounded(t *testing.T) {
 		t.Errorf("usage %+v, stored %q", r.Usage, l.stored)
 	}
 	if texts := l.callResults(); !strings.Contains(texts[0], "gave up the lane; nothing ran") ||
-		len(*attempts) != failures.MaxRequeues+2 {
+		len(*attempts) != workflows.MaxRequeues+2 {
 		t.Errorf("after %d attempts the model reads %q", len(*attempts), texts)
 	}
 }

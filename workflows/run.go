@@ -136,7 +136,7 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 		hooks:    &noHooks,
 		priority: turn.NewPriority(ctx, in, origin), control: c, questions: c.questions,
 		sizes: c.sizes, queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in),
-		pinned: pinned}
+		pinned: pinned, journal: journal{task: &c.sizes.Task}}
 	c.questions.origin = p.originOf
 	p.need(catalog.Tools)
 	p.inlineOn = slices.ContainsFunc(catalog.Tools, func(t api.Tool) bool {

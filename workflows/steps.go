@@ -93,14 +93,17 @@ func (s steps) follow(attempt workflow.Future) {
 		case stepFollow:
 			c.follows++
 			c.lost, c.size = failure, 0
+			c.goOn(s.flow.ctx, api.JournalAttempt, failure)
 			s.again(requeuePause(c.follows), "left a task behind")
 		case stepRequeue:
 			c.requeues++
 			c.pipeline.followers.requeue(c)
+			c.goOn(s.flow.ctx, api.JournalAttempt, failure)
 			s.again(c.pause(), "requeued")
 		case stepRequeueLost:
 			c.losses++
 			c.lost = failure
+			c.goOn(s.flow.ctx, api.JournalAttempt, failure)
 			s.again(requeuePause(c.losses), "lost its workers")
 		case stepVerify:
 			s.verify(failure)

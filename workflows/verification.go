@@ -33,6 +33,7 @@ type evaluation struct {
 
 // verify verifies the call, whose last attempt failed.
 func (s steps) verify(failure *api.Error) {
+	s.call.goOn(s.flow.ctx, api.JournalVerify, failure)
 	v := verification{s, workflow.Now(s.flow.ctx), failure}
 	if s.call.session == nil {
 		v.askTwice(s.flow, v.decide)
@@ -56,6 +57,7 @@ func (v verification) decide(a evaluation) {
 	if a.err == nil && !a.done && c.tool.Verify.OnAbsent == api.AbsentRepeat && !c.repeated &&
 		ctx.Err() == nil {
 		c.repeated, c.task = true, nil
+		c.goOn(ctx, api.JournalAttempt, v.failure)
 		v.again(time.Millisecond, "had no effect")
 		return
 	}

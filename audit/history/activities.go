@@ -31,32 +31,18 @@ type activity struct {
 	order int64
 	// kind reads the events of the activity.
 	kind activityKind
-	// hook is set for a hook of the run, host is the tool whose instance the activity hosts. adopts
-	// is set if it is to adopt a living one.
-	hook   *api.HookAction
-	host   string
-	adopts bool
+	// hook is set for a hook of the run.
+	hook *api.HookAction
 	// inline is set for an activity that ran within a workflow task and waits for another attempt.
 	inline bool
 	// route is the queue of a call, and the rules by which it was chosen.
 	route api.Route
-	// requeues counts how often workers returned the call before they started it. attempts counts
-	// the attempts before the call was last scheduled. mayHaveStarted is set if an attempt before
-	// the last one may have started.
-	requeues, attempts int
-	mayHaveStarted     bool
-	// acted is set if an attempt before the last one may have taken effect.
-	acted bool
-	// losses counts how often the call was scheduled again because its workers were lost, lost is
-	// the last such failure.
-	losses int
-	lost   *api.Error
-	// task is the remote task that the last attempt left; nil if there is none. follows counts how
-	// often the call was scheduled again to wait for one.
-	task    *api.RemoteTask
-	follows int
-	// fault is why the outcome of the last attempt is unknown, while the run verifies it.
-	fault *api.Error
+	// attempts counts the attempts before the call was last scheduled. mayHaveStarted is set if an
+	// attempt before the last one may have started.
+	attempts       int
+	mayHaveStarted bool
+	// unended is the error of a call between two attempts if its run ends there.
+	unended *api.Error
 	// record is the record of the call so far. Only its timing is used for a model step.
 	record api.Record
 }
@@ -74,8 +60,6 @@ func newActivities(r *run) activities {
 	return activities{run: r, open: map[int64]*activity{}, kinds: map[string]activityKind{
 		api.ModelActivity:            &r.steps,
 		api.HookActivity:             &r.hooks,
-		api.HostInstanceActivity:     &r.hosts,
-		api.JoinInstanceActivity:     joins{&r.hosts},
 		api.LoadConversationActivity: loadedConversation{r},
 	}}
 }
@@ -230,9 +214,14 @@ func (as *activities) takeChild(callID string, e *historypb.HistoryEvent) (r api
 	return r, false
 }
 
-// endHosts drops the hosts of instances.
-func (as *activities) endHosts() {
-	maps.DeleteFunc(as.open, func(_ int64, a *activity) bool { return a.host != "" })
+// ofCall returns the open activity of a call; nil if there is none.
+func (as *activities) ofCall(id string) *activity {
+	for _, a := range as.open {
+		if a.id == id && a.kind == activityKind(&as.run.calls) {
+			return a
+		}
+	}
+	return nil
 }
 
 // loadedConversation reads the activity that loads the conversation's earlier runs.

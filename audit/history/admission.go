@@ -8,7 +8,6 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/callview"
-	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/internal/core/lanerules"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -163,10 +162,6 @@ func (ad *admission) admit(e *historypb.HistoryEvent, decisions []api.AdmissionD
 			ad.wanted.add(c)
 		}
 		w := ad.wanted[v.ID]
-		if v.Error == nil && w != nil {
-			// The run applies this rule too, whatever the worker that admitted the call applied.
-			v.Error = failures.InlineFault(ad.run.tools[w.Tool])
-		}
 		if v.Error != nil {
 			ad.refuse(e, ad.wanted.take(v.ID), v)
 			continue
@@ -194,20 +189,14 @@ func (ad *admission) refuse(e *historypb.HistoryEvent, w *wantedCall, v api.Admi
 	ad.run.calls.end(e, r)
 }
 
-// abandon ends the calls that the run wanted and never scheduled, because it was cancelled, because
-// it reached a limit, or because their instance was lost.
+// abandon ends the calls that the run wanted and never scheduled, because it was cancelled or
+// reached a limit.
 func (ad *admission) abandon(e *historypb.HistoryEvent, reason string) {
-	ad.run.calls.endRequeued(e)
+	ad.run.calls.endWaiting(e)
 	if len(ad.wanted) == 0 {
 		return
 	}
 	for _, w := range ad.wanted.inOrder() {
-		if fault := ad.run.hosts.lost(w.Tool); fault != nil && w.decision != nil {
-			v := *w.decision
-			v.Error = fault
-			ad.refuse(e, w, v)
-			continue
-		}
 		r := ad.unscheduled(w)
 		r.Status, r.Error = api.CallCancelled, api.Errorf(api.ErrCancelled, "%s", reason)
 		r.Error.Phase = r.Phase

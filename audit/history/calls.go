@@ -17,16 +17,16 @@ type calls struct {
 	run *run
 	// batching has the records of the other calls of a batch by the ID of its first call.
 	batching map[string][]api.Record
-	// requeued are calls whose outcome is unknown or that their workers never started, by ID. The
-	// run schedules them again or finds out what became of them.
-	requeued map[string]*activity
+	// waiting are the calls that the run did not end with their last attempt, by ID: it schedules
+	// them again or finds out what became of them.
+	waiting map[string]*activity
 }
 
-// scheduled reads the start of a call. A requeued call keeps its record.
+// scheduled reads the start of a call. A call that the run schedules again keeps its record.
 func (c *calls) scheduled(e *historypb.HistoryEvent, call *activity) (*activity, error) {
 	call.id = api.CallOfActivity(call.id)
-	if a := c.requeued[call.id]; a != nil {
-		delete(c.requeued, call.id)
+	if a := c.waiting[call.id]; a != nil {
+		delete(c.waiting, call.id)
 		return a, nil
 	}
 	a := e.GetActivityTaskScheduledEventAttributes()
@@ -67,25 +67,32 @@ func (c *calls) completed(e *historypb.HistoryEvent, a *activity, result *common
 }
 
 func (c *calls) failed(e *historypb.HistoryEvent, a *activity, f failures.ActivityFailure) {
-	fault := c.callError(a.record.Tool, a.route, f)
-	a.task = failures.RemoteTask(f, fault, a.task)
-	a.acted = a.acted || failures.LeavesOpen(c.run.tools[a.record.Tool], fault, a.task)
-	if c.requeue(a, fault) || c.verify(a, fault) {
-		return
+	switch entry, recorded := c.run.journal.take(a.id); {
+	case !recorded:
+		c.fail(e, a.record, failures.CallError(f, c.run.tools[a.record.Tool], a.route))
+	case entry.Next == "":
+		c.fail(e, a.record, &entry.Error)
+	default:
+		c.goOn(a, entry)
 	}
-	if a.lost != nil && fault.BeforeStart() { // an earlier attempt may have started
-		fault = a.lost
-	}
-	if a.acted {
-		fault = failures.AfterEffect(fault)
-	}
-	r := a.record
+}
+
+// fail ends a call that failed with fault.
+func (c *calls) fail(e *historypb.HistoryEvent, r api.Record, fault *api.Error) {
 	r.Error = fault
 	r.Notes = slices.Concat(r.Notes, fault.Notes)
 	onlyWaited(&r)
 	r.Status = failedStatus(r.Error)
 	r = waited(r, r.Error.WaitedMicros)
 	c.end(e, r)
+}
+
+// onlyWaited counts the whole time of a call that never started as queue wait.
+func onlyWaited(r *api.Record) {
+	if r.Error.Requeue || r.Error.Phase == api.PhasePreExecution {
+		r.QueueWait += r.Duration
+		r.Duration = 0
+	}
 }
 
 // withResult completes the record of a call that has a result.
@@ -169,15 +176,6 @@ func (c *calls) endOne(e *historypb.HistoryEvent, r api.Record) {
 	)
 }
 
-// callError returns why a call failed. A call that was cancelled because its instance failed has
-// the error of the instance.
-func (c *calls) callError(tool string, route api.Route, f failures.ActivityFailure) *api.Error {
-	if fault := c.run.hosts.fault(tool); fault != nil && f.Cancelled {
-		return fault
-	}
-	return failures.CallError(f, c.run.tools[tool], route)
-}
-
 // inline reads a call that ran within a workflow task. History has no event of its start.
 func (c *calls) inline(l local) error {
 	a := c.run.activities.takeInline(l.id)
@@ -192,7 +190,8 @@ func (c *calls) inline(l local) error {
 	r := a.record
 	var result api.Result
 	if l.failure != nil {
-		r.Error = c.callError(r.Tool, api.Route{}, activityFailure(l.failure))
+		r.Error = failures.CallError(activityFailure(l.failure), c.run.tools[r.Tool],
+			api.Route{})
 		r.Status = failedStatus(r.Error)
 		result = spent(l.failure)
 	} else {

@@ -114,8 +114,8 @@ func (c *calls) finalized(e *historypb.HistoryEvent, l local) error {
 // takeFinalized removes and returns the record of an open call that a sub-agent executed or whose
 // outcome the run has verified.
 func (c *calls) takeFinalized(callID string, e *historypb.HistoryEvent) (r api.Record, ok bool) {
-	if a := c.requeued[callID]; a != nil {
-		delete(c.requeued, callID)
+	if a := c.waiting[callID]; a != nil {
+		delete(c.waiting, callID)
 		return a.record, true
 	}
 	return c.run.activities.takeChild(callID, e)

@@ -58,13 +58,9 @@ func (c *control) pauseUpdate(e *historypb.HistoryEvent, input *updatepb.Input, 
 	return nil
 }
 
-// signalled reads what came by signal: a message, or the end of an instance of the conversation.
-// The run ignores invalid messages too.
+// signalled reads a message that came by signal. The run ignores invalid messages too.
 func (c *control) signalled(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionSignaledEventAttributes()
-	if a.GetSignalName() == api.InstanceEndedSignal {
-		return c.run.hosts.ended(e)
-	}
 	var s api.Sent
 	if a.GetSignalName() != api.SendMessageSignal || pb.Decode(a.GetInput(), &s) != nil ||
 		people.CheckMessage(s) != nil {

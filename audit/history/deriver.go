@@ -114,7 +114,7 @@ func (d *Deriver) Running() []api.Record {
 		r.Notes = slices.Concat(r.Notes, d.run.questions.waitsFor(a.id))
 		records = append(append(records, r), d.run.calls.batching[a.id]...)
 	}
-	for _, a := range inOrder(d.run.calls.requeued) {
+	for _, a := range inOrder(d.run.calls.waiting) {
 		records = append(append(records, a.record), d.run.calls.batching[a.id]...)
 	}
 	for _, w := range d.run.admission.wanted.inOrder() {

@@ -6,8 +6,9 @@
 //
 //   - admission.go reads pinned tools and admission decisions, and makes the record of a call.
 //     approvals.go reads decisions of people, questions.go questions and replies.
-//   - calls.go reads tool calls, batch.go batched ones, requeue.go those that are scheduled again,
-//     children.go those of sub-agents. hosts.go reads why an instance ended.
+//   - calls.go reads tool calls, batch.go batched ones, children.go those of sub-agents. journal.go
+//     reads what the run recorded of calls beyond the ends of their activities, and lookahead.go
+//     has it known when such an end is read.
 //   - steps.go reads model steps, hooks.go hooks, control.go messages and pauses, ending.go the end
 //     of the run.
 //

@@ -17,6 +17,8 @@ const (
 	localActivityMarker = "LocalActivity"
 	markerData          = "data"
 	markerResult        = "result"
+	// sideEffectMarker is the name of a marker of the run's journal, the only side effect of runs.
+	sideEffectMarker = "SideEffect"
 )
 
 // local is a marker of a local activity that ended, or of an attempt after which the run waits.
@@ -55,8 +57,16 @@ func newMarkers(r *run) markers {
 	}}
 }
 
+// isJournal reports whether an event is a marker of the run's journal.
+func isJournal(e *historypb.HistoryEvent) bool {
+	return e.GetMarkerRecordedEventAttributes().GetMarkerName() == sideEffectMarker
+}
+
 // recorded reads a marker. Model steps and calls that ran inline are markers too.
 func (m *markers) recorded(e *historypb.HistoryEvent) error {
+	if isJournal(e) {
+		return m.run.journal.recorded(e)
+	}
 	l, ok, err := m.readLocal(e)
 	if !ok || err != nil {
 		return err

@@ -25,7 +25,7 @@ type run struct {
 	calls      calls
 	steps      steps
 	hooks      hooks
-	hosts      hosts
+	journal    journal
 	children   children
 	markers    markers
 	questions  questions
@@ -67,10 +67,10 @@ func newRun(workflowID, runID string) *run {
 		transports: map[string]string{}}
 	r.admission = admission{run: r, wanted: wantedCalls{}}
 	r.activities = newActivities(r)
-	r.calls = calls{run: r, requeued: map[string]*activity{}, batching: map[string][]api.Record{}}
+	r.calls = calls{run: r, waiting: map[string]*activity{}, batching: map[string][]api.Record{}}
 	r.steps = steps{run: r}
 	r.hooks = hooks{run: r}
-	r.hosts = hosts{run: r, ends: map[string]hostEnd{}, tickets: map[string]string{}}
+	r.journal = journal{run: r, expected: map[string]api.JournalEntry{}}
 	r.children = children{run: r}
 	r.markers = newMarkers(r)
 	r.questions = newQuestions(r)
@@ -116,7 +116,6 @@ func (r *run) begin(e *historypb.HistoryEvent) error {
 		r.summary.Run, r.summary.Started = continueState.Run, continueState.Started
 		r.summary.Usage = continueState.Usage
 		r.admission.pin(continueState.Pinned.Value)
-		r.hosts.resume(continueState.Instances)
 		r.summary.Paused = continueState.Paused
 		r.submitted.resume(continueState.Session)
 		r.stand()
@@ -185,11 +184,10 @@ func (r *run) granted(g *api.Grant, at time.Time) {
 // part returns the execution that is being read.
 func (r *run) part() *Part { return &r.summary.Parts[len(r.summary.Parts)-1] }
 
-// continued reads that the run continues as new. The hosts of its instances end with the execution.
+// continued reads that the run continues as new.
 func (r *run) continued(e *historypb.HistoryEvent) error {
 	r.next = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	r.open = false
-	r.activities.endHosts()
 	return nil
 }
 

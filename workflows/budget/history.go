@@ -23,7 +23,9 @@ const (
 	eventsOfCall = 9
 	// eventsOfVerify are those of asking twice whether a call took effect: two admissions, two
 	// calls, a timer, the end of the call, and the workflow tasks of each.
-	eventsOfVerify   = 36
+	eventsOfVerify = 36
+	// eventsOfEntry is the marker of the journal which says that a call is made again.
+	eventsOfEntry    = 1
 	bytesOfCall      = 4 << 10
 	bytesOfAgent     = 256 << 10
 	defaultMaxResult = 32 << 10
@@ -85,7 +87,7 @@ func (r *History) MaxResult(t api.Tool) int {
 // is determined first.
 func (r *History) FitAgain(events, bytes int, verify bool) bool {
 	mostEvents, mostBytes := r.most()
-	events += r.running.Len() * eventsOfCall
+	events += r.running.Len()*eventsOfCall + eventsOfEntry
 	if verify {
 		events += eventsOfVerify
 	}

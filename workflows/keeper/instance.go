@@ -262,7 +262,7 @@ func (k *instance) failed(ctx workflow.Context, f failures.ActivityFailure, adop
 		}
 		return nil, len(k.in.Users) > 0
 	}
-	fault, why := failures.InstanceHostError(f, k.in.Tool, adopted)
+	fault, why := InstanceHostError(f, k.in.Tool, adopted)
 	if why == "" {
 		return fault, false
 	}
@@ -277,7 +277,7 @@ func (k *instance) failed(ctx workflow.Context, f failures.ActivityFailure, adop
 
 // notHosted reports whether no worker has taken the host that failed.
 func (k *instance) notHosted(f failures.ActivityFailure) bool {
-	if failures.HostNeverStarted(f) {
+	if HostNeverStarted(f) {
 		return true
 	}
 	waited := f.Timeout == failures.TimeoutScheduleToStart && k.in.Tool.HostWithin == 0

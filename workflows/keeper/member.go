@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/internal/core/instancerules"
 	"github.com/switchyard/switchyard/workflows/failure"
 	"go.temporal.io/sdk/temporal"
@@ -54,7 +53,7 @@ func Join(ctx workflow.Context, tool api.Tool, r instancerules.JoinRequest, name
 	m.joined = workflow.ExecuteActivity(ctx, api.JoinInstanceActivity, r)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		if err := m.joined.Get(ctx, nil); err != nil && !m.over {
-			m.fail(failures.JoinError(failure.Of(err), tool, r.Name()), api.InstanceProgress{})
+			m.fail(joinError(failure.Of(err), tool, r.Name()), api.InstanceProgress{})
 		}
 	})
 	return m

@@ -1,5 +1,5 @@
-// Package failures decides what the failure of an activity means for a call: its error, whether
-// it may have acted, and whether the run schedules it again.
+// Package failures reads what the failure of an activity means for a call: its error, and whether
+// the call may have acted.
 package failures
 
 import (
@@ -14,13 +14,13 @@ import (
 func CallError(f ActivityFailure, tool api.Tool, route api.Route) *api.Error {
 	e := callError(f, ApplyRoute(tool, route), route)
 	// An inline call or a child workflow is not requeued by scheduling an activity.
-	e.Requeue = e.Requeue && isActivity(tool)
+	e.Requeue = e.Requeue && IsActivity(tool)
 	return e
 }
 
-// isActivity reports whether each attempt of a call is an activity, which the run can schedule
+// IsActivity reports whether each attempt of a call is an activity, which the run can schedule
 // again.
-func isActivity(t api.Tool) bool { return t.Dispatch.Schedules() && t.Lane != api.LaneInline }
+func IsActivity(t api.Tool) bool { return t.Dispatch.Schedules() && t.Lane != api.LaneInline }
 
 func callError(f ActivityFailure, tool api.Tool, route api.Route) *api.Error {
 	switch {
@@ -184,5 +184,18 @@ func ApplyRoute(t api.Tool, r api.Route) api.Tool {
 func NotAnswered(tool string, within api.Duration) *api.Error {
 	e := api.Errorf(api.ErrApprovalTimeout, "the question of %s was not answered within %s", tool, within)
 	e.Phase = api.PhaseExecution
+	return e
+}
+
+// NotJoined is the error of a call whose run did not get an instance of its conversation. within is
+// the time that the tool allows; zero for a failure that is not retried.
+func NotJoined(within api.Duration, instance, why string) *api.Error {
+	e := api.Errorf(api.ErrPreconditionFailed, "the conversation's instance of %s cannot be used: %s",
+		instance, why)
+	if within > 0 {
+		e = api.Errorf(api.ErrQueueTimeout, "the conversation's instance of %s could not be used within %s: "+
+			"%s", instance, within, why)
+	}
+	e.Phase = api.PhasePreExecution
 	return e
 }

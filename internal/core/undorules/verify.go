@@ -45,10 +45,3 @@ func ReadAnswer(v api.Verify, r *api.Result) (done bool, output json.RawMessage,
 	output, err = jsonvalue.Encode(own)
 	return true, output, err
 }
-
-// IsVerified reports whether a failed call of the tool is verified: its outcome is unknown, and the
-// tool declares Verify.
-func IsVerified(t api.Tool, e *api.Error) bool {
-	return t.Verify != nil && t.Effect == api.EffectOnce && t.Dispatch.Schedules() &&
-		e.Type == api.ErrOutcomeUnknown && e.MayHaveActed()
-}

@@ -45,23 +45,3 @@ func TestVerify_DecidesByBooleans(t *testing.T) {
 		}
 	}
 }
-
-// The tool must declare verify.
-func TestVerifiable_NeedsUnknownOutcomeOfOnceTool(t *testing.T) {
-	tool := api.Tool{Effect: api.EffectOnce, Verify: &api.Verify{}}
-	unknown := api.Error{Type: api.ErrOutcomeUnknown, Phase: api.PhaseExecution}
-	repeatable, stateful, person, silent := tool, tool, tool, tool
-	repeatable.Effect, stateful.Dispatch, person.Dispatch, silent.Verify = api.EffectIdempotent,
-		api.DispatchInstance, api.DispatchQuestion, nil
-	if !IsVerified(tool, &unknown) || IsVerified(repeatable, &unknown) ||
-		!IsVerified(stateful, &unknown) || IsVerified(person, &unknown) ||
-		IsVerified(silent, &unknown) {
-		t.Error("which tools' calls are verified")
-	}
-	for _, kind := range api.ErrorTypes() {
-		want := kind == api.ErrOutcomeUnknown
-		if got := IsVerified(tool, &api.Error{Type: kind, Phase: api.PhaseExecution}); got != want {
-			t.Errorf("%s: %t", kind, got)
-		}
-	}
-}

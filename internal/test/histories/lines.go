@@ -87,11 +87,15 @@ func attributes(event *historypb.HistoryEvent) string {
 	return "attributes" + line
 }
 
-// recorded returns the result or the failure of a local activity, or the version of a change.
+// recorded returns the result or the failure of a local activity, entries of the journal, or the
+// version of a change.
 func recorded(event *historypb.HistoryEvent) string {
-	if a := event.GetMarkerRecordedEventAttributes(); a.GetMarkerName() == "Version" {
+	switch a := event.GetMarkerRecordedEventAttributes(); a.GetMarkerName() {
+	case "Version":
 		return "version " + payloads(a.GetDetails()["change-id"]) + " " +
 			payloads(a.GetDetails()["version"])
+	case "SideEffect":
+		return "journal " + payloads(a.GetDetails()["data"])
 	}
 	details, failure := event.GetMarkerRecordedEventAttributes().GetDetails(),
 		event.GetMarkerRecordedEventAttributes().GetFailure()

@@ -1,10 +1,11 @@
-package failures
+package keeper
 
 import (
 	"cmp"
 	"fmt"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/core/failures"
 	"github.com/switchyard/switchyard/internal/core/instancerules"
 )
 
@@ -19,12 +20,12 @@ func EndsTool(e instancerules.Ended, tool api.Tool) bool {
 // InstanceHostError maps a failure of HostInstanceActivity to the error of the calls of tool that
 // wait for the instance: it could not be made, or it was lost, and why. adopts says that the
 // activity was to adopt a living instance. A cancelled activity has no error.
-func InstanceHostError(f ActivityFailure, tool api.Tool, adopts bool) (e *api.Error,
+func InstanceHostError(f failures.ActivityFailure, tool api.Tool, adopts bool) (e *api.Error,
 	lost string) {
 	if f.Cancelled {
 		return nil, ""
 	}
-	if f.Timeout == TimeoutScheduleToStart && !adopts {
+	if f.Timeout == failures.TimeoutScheduleToStart && !adopts {
 		e = api.Errorf(api.ErrQueueTimeout, "no worker of lane %s took the session of %s within %s; a worker "+
 			"hosts sessions on this lane while it has a toolspec of an MCP tool with the lane",
 			tool.Lane, tool.Name, tool.HostWithin)
@@ -33,7 +34,7 @@ func InstanceHostError(f ActivityFailure, tool api.Tool, adopts bool) (e *api.Er
 	}
 	lost = "its worker was lost or could not reach Temporal"
 	if f.Timeout == "" {
-		if e = CallError(f, tool, api.Route{}); e.Type != api.ErrWorkerLost {
+		if e = failures.CallError(f, tool, api.Route{}); e.Type != api.ErrWorkerLost {
 			return e, ""
 		}
 		lost = cmp.Or(e.Message, lost)
@@ -41,9 +42,9 @@ func InstanceHostError(f ActivityFailure, tool api.Tool, adopts bool) (e *api.Er
 	return InstanceLost(tool, lost), lost
 }
 
-// JoinError maps a failure of JoinInstanceActivity to the error of the calls of tool that wait for
+// joinError maps a failure of JoinInstanceActivity to the error of the calls of tool that wait for
 // the instance with that name.
-func JoinError(f ActivityFailure, tool api.Tool, instance string) *api.Error {
+func joinError(f failures.ActivityFailure, tool api.Tool, instance string) *api.Error {
 	var e api.Error
 	if f.Details != nil && f.Details(&e) == nil && e.Type.Known() {
 		return &e
@@ -52,30 +53,17 @@ func JoinError(f ActivityFailure, tool api.Tool, instance string) *api.Error {
 	if f.Timeout != "" {
 		why = "no worker of the run answered"
 	}
-	return NotJoined(tool.HostWithin, instance, why)
-}
-
-// NotJoined is the error of a call whose run did not get an instance of its conversation. within is
-// the time that the tool allows; zero for a failure that is not retried.
-func NotJoined(within api.Duration, instance, why string) *api.Error {
-	e := api.Errorf(api.ErrPreconditionFailed, "the conversation's instance of %s cannot be used: %s",
-		instance, why)
-	if within > 0 {
-		e = api.Errorf(api.ErrQueueTimeout, "the conversation's instance of %s could not be used within %s: "+
-			"%s", instance, within, why)
-	}
-	e.Phase = api.PhasePreExecution
-	return e
+	return failures.NotJoined(tool.HostWithin, instance, why)
 }
 
 // HostNeverStarted reports whether a HostInstanceActivity ended before a call could start on its
 // instance: the worker's first heartbeat did not arrive, for example because the task got lost
 // between the server and the worker, or the worker was lost or stopped while it created the
 // instance. It is not so for a request to adopt an instance.
-func HostNeverStarted(f ActivityFailure) bool {
+func HostNeverStarted(f failures.ActivityFailure) bool {
 	var left api.InstanceProgress
 	switch {
-	case f.Timeout == TimeoutHeartbeat:
+	case f.Timeout == failures.TimeoutHeartbeat:
 		return f.LastHeartbeat == nil || f.LastHeartbeat(&left) == nil && left.Creating
 	case f.Timeout == "" && f.Left != nil:
 		return f.Left(&left) == nil && left.Creating

@@ -58,43 +58,6 @@ func TestNotStarted_IsReportedByWorkerOrHeartbeat(t *testing.T) {
 	}
 }
 
-// A call that workers returned is scheduled again up to twenty times. A call with effect once that
-// did not start, and may succeed, is scheduled again twice.
-func TestRequeues_AreBounded(t *testing.T) {
-	once := api.Tool{Name: "t", Lane: "general", Effect: api.EffectOnce}
-	read, stateful := once, once
-	read.Effect, stateful.Dispatch = api.EffectRead, api.DispatchInstance
-	returned, unsent := &api.Error{NotStarted: true, Requeue: true},
-		&api.Error{Type: api.ErrExecution,
-			NotStarted: true, Retryable: true}
-	unprovided := &api.Error{Type: api.ErrPreconditionFailed, NotStarted: true, Retryable: true}
-	for name, test := range map[string]struct {
-		tool      api.Tool
-		err       *api.Error
-		want, own int
-	}{
-		"returned":                {once, returned, MaxRequeues, MaxRequeues},
-		"returned, read":          {read, returned, MaxRequeues, MaxRequeues},
-		"not started":             {once, unsent, maxRestarts, maxRestarts},
-		"not started, read":       {read, unsent, 0, 0},
-		"not started, stateful":   {stateful, unsent, maxRestarts, maxRestarts},
-		"not provided, read":      {read, unprovided, 0, MaxRequeues},
-		"not started, for good":   {once, &api.Error{NotStarted: true}, 0, 0},
-		"started, may be cured":   {once, &api.Error{Retryable: true}, 0, 0},
-		"started, outcome is not": {once, &api.Error{Type: api.ErrOutcomeUnknown}, 0, 0},
-	} {
-		for purpose, want := range map[api.Purpose]int{"": test.want, api.PurposeUndo: test.own} {
-			n := 0
-			for Requeues(test.tool, test.err, purpose, n) {
-				n++
-			}
-			if n != want {
-				t.Errorf("%s, %s: scheduled again %d times, want %d", name, purpose, n, want)
-			}
-		}
-	}
-}
-
 // The error names the tool's timeout, else the lane's.
 func TestQueueTimeout_IsThatOfToolOrLane(t *testing.T) {
 	route := api.Route{QueueTimeout: api.Duration(time.Minute)}

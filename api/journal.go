@@ -15,6 +15,10 @@ type JournalEntry struct {
 	Error Error `json:"error"`
 }
 
+// NextTaskSummary is the summary of the timer with which a run ends a workflow task that has become
+// large. Entries about what it has learned in that task may be in the next one.
+const NextTaskSummary = "next workflow task, for its size"
+
 // JournalStep is what follows an attempt of a call that has not ended.
 type JournalStep string
 

@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
 	"go.temporal.io/api/workflowservice/v1"
 )
 
@@ -51,6 +53,31 @@ func TestLookahead_KeepsEndsUntilTheRunHasDecided(t *testing.T) {
 	}
 	if !slices.Equal(taken, w.events[:task]) {
 		t.Error("the order has changed")
+	}
+}
+
+// A run that ends its workflow task for the task's size may decide in the next one. A call has one
+// record then, too.
+func TestLookahead_ReadsOnPastADividedTask(t *testing.T) {
+	w := newTale(t)
+	w.schedule(nil)
+	w.start(1, 1)
+	w.fail(1, requeue)
+	w.decide()
+	timer := event(0, enumspb.EVENT_TYPE_TIMER_STARTED, nil)
+	timer.UserMetadata = &sdkpb.UserMetadata{
+		Summary: payloads(t, api.NextTaskSummary).GetPayloads()[0]}
+	w.add(0, timer)
+	w.add(1, event(0, enumspb.EVENT_TYPE_TIMER_FIRED, nil))
+	w.decide(again)
+	w.schedule(nil)
+	w.start(1, 1)
+	w.complete(1, api.Result{Output: json.RawMessage(`7`)})
+	c := serve(t, map[string]*archivedRun{"divided": {parts: [][]*historypb.HistoryEvent{w.events},
+		lost: -1}})
+	records := collect(t, audit.Records(t.Context(), c, "divided", ""))
+	if len(records) != 1 || records[0].Status != api.CallCompleted {
+		t.Errorf("the records are %+v", records)
 	}
 }
 

@@ -3,6 +3,7 @@ package history
 import (
 	"slices"
 
+	"github.com/switchyard/switchyard/api"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
@@ -40,10 +41,26 @@ func (l *Lookahead) Add(e *historypb.HistoryEvent) ([]*historypb.HistoryEvent, e
 		completed.GetStartedEventId() > l.kept[0].GetEventId() {
 		l.decided = e.GetEventId()
 	}
+	if err := l.divide(e); err != nil {
+		return nil, err
+	}
 	if !closes(e) {
 		return nil, nil
 	}
 	return l.release(len(l.kept))
+}
+
+// divide notices that the run ended its workflow task for the task's size: what it has not said in
+// it, it says in the next one.
+func (l *Lookahead) divide(e *historypb.HistoryEvent) error {
+	if l.decided == 0 || e.GetEventType() != enumspb.EVENT_TYPE_TIMER_STARTED {
+		return nil
+	}
+	summary, err := l.deriver.run.eventSummary(e)
+	if summary == api.NextTaskSummary {
+		l.decided = 0
+	}
+	return err
 }
 
 // Awaits reports whether the run has decided about the first event that is kept. The event that

@@ -117,15 +117,7 @@ func (m *markers) readLocal(e *historypb.HistoryEvent) (l local, ok bool, err er
 	if !data.ReplayTime.IsZero() {
 		l.event.EventTime = timestamppb.New(data.ReplayTime)
 	}
-	var summary string
-	if metadata := e.GetUserMetadata().GetSummary(); metadata != nil {
-		err = m.run.decodeEvent(
-			e,
-			"summary",
-			&commonpb.Payloads{Payloads: []*commonpb.Payload{metadata}},
-			&summary,
-		)
-	}
+	summary, err := m.run.eventSummary(e)
 	l.id = api.InlineID(summary)
 	return l, err == nil, err
 }
@@ -145,4 +137,13 @@ func (m *markers) taskCompleted(e *historypb.HistoryEvent) error {
 func (m *markers) attempted(a *activity, l local) {
 	a.inline = true
 	a.record.Attempts, a.record.Worker = l.attempt, m.decider
+}
+
+// eventSummary returns what the run wrote on a command for people; empty for none.
+func (r *run) eventSummary(e *historypb.HistoryEvent) (text string, err error) {
+	if metadata := e.GetUserMetadata().GetSummary(); metadata != nil {
+		data := &commonpb.Payloads{Payloads: []*commonpb.Payload{metadata}}
+		err = r.decodeEvent(e, "summary", data, &text)
+	}
+	return text, err
 }

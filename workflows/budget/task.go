@@ -132,7 +132,7 @@ func (t *Task) end(ctx workflow.Context) error {
 	t.ending = true
 	defer func() { t.ending = false }()
 	err := workflow.NewTimerWithOptions(ctx, time.Millisecond,
-		workflow.TimerOptions{Summary: "next workflow task, for its size"}).Get(ctx, nil)
+		workflow.TimerOptions{Summary: api.NextTaskSummary}).Get(ctx, nil)
 	if t.look(ctx); err == nil && t.task == full {
 		t.reset(ctx) // the history of a test does not grow
 	}

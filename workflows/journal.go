@@ -11,6 +11,7 @@ import (
 // reader of the history does not have to decide it again. It is empty in most runs: a call that
 // succeeds, or fails with the failure of its activity, has no entry.
 type journal struct {
+	bystander
 	task *budget.Task
 	// entries are those that are not recorded yet, of size bytes.
 	entries []api.JournalEntry
@@ -41,6 +42,13 @@ func (j *journal) record(ctx workflow.Context) {
 		options := workflow.SideEffectOptions{Summary: "what became of call " + entries[0].Call}
 		workflow.SideEffectWithOptions(ctx, options, func(workflow.Context) any { return entries })
 	}
+}
+
+// finish records what is left when the calls of a turn have ended: a reader takes calls of which it
+// knows no end at the next model step for calls that the run has not made.
+func (j *journal) finish(ctx workflow.Context) error {
+	j.record(ctx)
+	return nil
 }
 
 // goOn records what follows an attempt that failed.

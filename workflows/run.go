@@ -163,7 +163,7 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 	p.undo = undo{run: origin.Run, tools: &p.tools}
 	// Forks, which come after these, read the labels that the facts have after the end of a call.
 	p.followers = followers{sizesFollower{p: p}, c, p.questions, factsFollower{p: p},
-		newReservations(ctx, p), p.instances, &p.undo}
+		newReservations(ctx, p), p.instances, &p.undo, &p.journal}
 	p.follow(ctx, in)
 	return p
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/failures"
@@ -147,86 +146,6 @@ func (c *callRun) await(ctx workflow.Context, attempt workflow.Future) (*api.Res
 		c.task = remoteTask(failure.Of(err), fault, c.task)
 	}
 	return nil, fault, err
-}
-
-// callStep is what follows an attempt.
-type callStep int
-
-const (
-	stepFinish callStep = iota
-	// stepFollow: the attempt is over, and the remote task that it waited for may go on.
-	stepFollow
-	// stepRequeue: the call did not start.
-	stepRequeue
-	// stepRequeueLost: the workers of all attempts were lost, and the call is safe to repeat.
-	stepRequeueLost
-	// stepVerify: the call may have taken effect, and its tool declares how to verify that.
-	stepVerify
-)
-
-// next decides what follows an attempt with that failure; nil is a success. A call is not repeated
-// beyond the size of a history at which the server ends the run: its last failure is its outcome.
-func (c *callRun) next(ctx workflow.Context, failure *api.Error) callStep {
-	if failure == nil {
-		return stepFinish
-	}
-	c.acted = c.acted || leavesOpen(*c.tool, failure, c.task)
-	step := c.after(ctx, failure)
-	events, bytes := c.pipeline.written(ctx)
-	if step != stepFinish &&
-		!c.pipeline.sizes.History.FitAgain(events, bytes, step == stepVerify) {
-		return stepFinish
-	}
-	return step
-}
-
-// after decides what follows a failed attempt, wherever the history ends.
-func (c *callRun) after(ctx workflow.Context, failure *api.Error) callStep {
-	switch {
-	case ctx.Err() != nil:
-		return c.afterCancel(failure)
-	case followsTask(c.task, failure, c.follows):
-		return stepFollow
-	case requeues(*c.tool, failure, c.call.Purpose, c.requeues):
-		return stepRequeue
-	case requeuesLost(*c.tool, failure, c.losses):
-		return stepRequeueLost
-	case isVerified(*c.tool, failure):
-		return stepVerify
-	}
-	return stepFinish
-}
-
-// afterCancel decides what follows a cancelled attempt with that failure. A run that was cancelled
-// ends. A session of which one call was cancelled goes on and undoes nothing, so that verifying the
-// call is the only way to find out what it did.
-func (c *callRun) afterCancel(failure *api.Error) callStep {
-	if c.session != nil && c.session.Err() == nil && isVerified(*c.tool, failure) {
-		return stepVerify
-	}
-	return stepFinish
-}
-
-// The pauses before requeued calls.
-const (
-	requeueStep     = time.Second
-	maxRequeuePause = 10 * time.Second
-	// maxOwnPause bounds that of calls that the run itself makes, which double: maxRequeues of them
-	// take two hours.
-	maxOwnPause = 10 * time.Minute
-)
-
-// pause returns the pause before the call is requeued.
-func (c *callRun) pause() time.Duration {
-	if c.call.OfRun() && c.requeues > 2 {
-		return min(requeueStep<<(c.requeues-2), maxOwnPause)
-	}
-	return requeuePause(c.requeues)
-}
-
-// requeuePause returns the pause before a call is requeued for the nth time.
-func requeuePause(n int) time.Duration {
-	return min(max(time.Duration(n-1)*requeueStep, time.Millisecond), maxRequeuePause)
 }
 
 // finish returns the outcome of the call and releases what it reserved.

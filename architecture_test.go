@@ -64,7 +64,7 @@ var packageRules = []packageRule{
 			"github.com/anthropics/anthropic-sdk-go", "github.com/google/jsonschema-go",
 			"github.com/modelcontextprotocol/go-sdk",
 			"github.com/openai/openai-go/v3", "github.com/tiktoken-go/tokenizer",
-			"golang.org/x/sys", "google.golang.org/protobuf",
+			"golang.org/x/sys", "golang.org/x/text", "google.golang.org/protobuf",
 		}},
 	{folder: "audit/export", ours: []string{"api", "internal/core", "internal/value", "audit"},
 		std: anything},

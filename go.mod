@@ -88,7 +88,8 @@ require (
 	// Process groups, memory limits and file locks: the syscall package of the standard library is
 	// frozen and lacks them.
 	golang.org/x/sys v0.49.0
-	// Unicode forms, for finding where a value of an argument came from: the Go project's tables.
+	// Unicode forms, for finding where a value of an argument came from, and charsets of responses:
+	// the Go project's tables.
 	golang.org/x/text v0.42.0
 	// The rate of requests of a principal: the Go project's token bucket.
 	golang.org/x/time v0.15.0

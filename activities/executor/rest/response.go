@@ -54,6 +54,7 @@ func (x *restResponse) note(format string, args ...any) {
 }
 
 func (x *restResponse) answer() (executor.Answer, error) {
+	x.decodeBody()
 	rule, mapped := x.rule()
 	if rule.Means != toolspecs.MeansAnswer {
 		err := x.failure(rule.Message)
@@ -159,20 +160,54 @@ func (x *restResponse) output() (json.RawMessage, error) {
 	case x.entry.Method == http.MethodHead:
 		return x.headOutput()
 	case len(bytes.TrimSpace(body)) == 0:
-		return json.RawMessage("null"), nil
+		return x.emptyOutput()
 	case x.cut:
 		return x.tooLong(body)
 	}
-	if output, err := x.value(body); err == nil || x.promisesJSON() {
-		return output, err
+	if place := x.location(); place != "" {
+		x.note("the server named the address %s", place)
+	}
+	if x.extracts() || x.declaresJSON() || x.contentType() == "" {
+		return x.json(body)
 	}
 	return x.text(body)
 }
 
-// promisesJSON reports whether a body that is not JSON is an error. The body of a failure may have
-// any format.
-func (x *restResponse) promisesJSON() bool {
-	return x.succeeded() && (x.extracts() || x.declaresJSON())
+// json returns a body that is JSON, and any other as text: the request has succeeded, so that an
+// error would be wrong, or it has failed, with a body of any format.
+func (x *restResponse) json(body []byte) (json.RawMessage, error) {
+	value, err := jsonvalue.Decode(body)
+	if err == nil {
+		return x.value(body, value)
+	}
+	if x.succeeded() && x.contentType() != "" {
+		x.note("the response was to be JSON, but: %v; it is returned as text", err)
+	}
+	return x.text(body)
+}
+
+// location returns the address that a successful response names: of what was created, or where to
+// ask how it goes (RFC 9110, 10.2.2 and 15.3.3). It is empty if there is none.
+func (x *restResponse) location() string {
+	if !x.succeeded() {
+		return ""
+	}
+	return x.credential.Hide(strings.ToValidUTF8(x.header.Get("Location"), "\uFFFD"))
+}
+
+// emptyOutput is the answer of a response without a body. A server that created something, or
+// accepted to do it later, says so with its status and an address alone.
+func (x *restResponse) emptyOutput() (json.RawMessage, error) {
+	place := x.location()
+	if x.extracts() || place == "" && x.status != http.StatusCreated &&
+		x.status != http.StatusAccepted {
+		return json.RawMessage("null"), nil
+	}
+	output := map[string]any{"status": x.status}
+	if place != "" {
+		output["location"] = place
+	}
+	return jsonvalue.Encode(output)
 }
 
 func (x *restResponse) contentType() string {
@@ -182,7 +217,7 @@ func (x *restResponse) contentType() string {
 
 func (x *restResponse) declaresJSON() bool {
 	kind := x.contentType()
-	return kind == "application/json" || strings.HasSuffix(kind, "+json")
+	return kind == "application/json" || kind == "text/json" || strings.HasSuffix(kind, "+json")
 }
 
 func (x *restResponse) extracts() bool { return x.entry.Extract != "" && x.succeeded() }
@@ -199,19 +234,8 @@ func (x *restResponse) headOutput() (json.RawMessage, error) {
 	return jsonvalue.Encode(map[string]any{"status": x.status, "headers": headers})
 }
 
-// errNotJSON reports a body that is not declared as JSON.
-var errNotJSON = errors.New("the response is something else than JSON")
-
-// value returns a JSON body unchanged, or the extracted part of it.
-func (x *restResponse) value(body []byte) (json.RawMessage, error) {
-	if !x.extracts() && !x.declaresJSON() && x.contentType() != "" {
-		return nil, errNotJSON
-	}
-	value, err := jsonvalue.Decode(body)
-	if err != nil {
-		return nil, api.Errorf(api.ErrInvalidOutput, "the response was to be JSON, but: %v%s", err,
-			x.quoted())
-	}
+// value returns a JSON body, whose value is given, unchanged, or the extracted part of it.
+func (x *restResponse) value(body []byte, value any) (json.RawMessage, error) {
 	value, changed := x.credential.Hider().Value(value)
 	if !utf8.Valid(body) {
 		x.note(noteUTF8)
@@ -224,7 +248,7 @@ func (x *restResponse) value(body []byte) (json.RawMessage, error) {
 		return jsonvalue.Encode(value)
 	}
 	var b bytes.Buffer
-	err = json.Compact(&b, body)
+	err := json.Compact(&b, body)
 	return b.Bytes(), err
 }
 

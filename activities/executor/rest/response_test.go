@@ -30,6 +30,20 @@ func TestRESTAnswers_DependOnTheContentType(t *testing.T) {
 			"is no text"},
 		{"", "application/json", "", `null`, ""},
 		{"", "application/json", " \n", `null`, ""},
+		{"", "text/plain; charset=ISO-8859-1", "caf\xe9", `"café"`, ""},
+		{"", "application/json; charset=ISO-8859-1", "{\"n\":\"caf\xe9\"}", `{"n":"café"}`, ""},
+		{"", "text/plain; charset=utf-16le", "\xff\xfec\x00\xe9\x00", `"cé"`, ""},
+		{"", "text/plain; charset=utf-16", "\xfe\xff\x00c\x00\xe9", `"cé"`, ""},
+		{"", "application/json", "\xff\xfe7\x00", `7`, ""},
+		{"", "text/html; charset=Shift_JIS", "\x93\xfa\x96\x7b", `"日本"`, ""},
+		{"", "text/plain; charset=klingon", "a", `"a"`, `charset "klingon" of the response is not known`},
+		{"", "image/png; charset=ISO-8859-1", "\xff\x00",
+			`{"body_base64":"/wA=","content_type":"image/png"}`, "is no text"},
+		{"", "text/json", `{"a":1}`, `{"a":1}`, ""},
+		{"", "application/json", "OK", `"OK"`, "was to be JSON, but: unexpected 'O'"},
+		{"", "application/json", `{"a":`, `"{\"a\":"`, "the JSON value is incomplete"},
+		{"", "application/json", `{} {}`, `"{} {}"`, "unexpected text after the JSON value"},
+		{"extract: a", "text/html", `<html>`, `"<html>"`, "returned as text"},
 		{"extract: /a/0", "application/json", `{"a":[12345678901234567890]}`,
 			`12345678901234567890`, ""},
 		{"extract: /a/0", "text/plain", `{"a":[1.50]}`, `1.50`, ""},
@@ -57,13 +71,38 @@ func TestRESTAnswers_DependOnTheContentType(t *testing.T) {
 	}
 }
 
+// A server that created something, or is to do it later, names its address in a header.
+func TestRESTAddresses_ArePartOfTheAnswer(t *testing.T) {
+	for _, c := range []struct {
+		status                     int
+		location, body, want, note string
+	}{
+		{http.StatusCreated, "/orders/7", "", `{"location":"/orders/7","status":201}`, ""},
+		{http.StatusAccepted, "", "", `{"status":202}`, ""},
+		{http.StatusAccepted, "/jobs/7", "", `{"location":"/jobs/7","status":202}`, ""},
+		{http.StatusOK, "", "", `null`, ""},
+		{http.StatusNoContent, "/orders/7", "", `{"location":"/orders/7","status":204}`, ""},
+		{http.StatusCreated, "/orders/7", `{}`, `{}`, "the server named the address /orders/7"},
+	} {
+		url := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+			if c.location != "" {
+				w.Header().Set("Location", c.location)
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(c.status)
+			_, _ = io.WriteString(w, c.body)
+		})
+		answer, err := call(t, restSpec(t, url, "path: /"), `{"p":1}`)
+		if err != nil || string(answer.Output) != c.want ||
+			strings.Join(answer.Notes, "; ") != c.note {
+			t.Errorf("%+v: got %s, %q, %v", c, answer.Output, answer.Notes, err)
+		}
+	}
+}
+
 // The error shows the beginning of the response. A failing status needs no JSON.
-func TestRESTBrokenJSON_IsAnError(t *testing.T) {
+func TestRESTExtract_ThatDoesNotFitIsAnError(t *testing.T) {
 	for _, c := range []struct{ entry, contentType, body, want string }{
-		{"path: /", "application/json", `{"a":`, `the response was to be JSON, but: the JSON value is incomplete: {"a":`},
-		{"path: /", "application/json", `<html>`, "the response was to be JSON, but: unexpected '<' at byte 1: <html>"},
-		{"path: /", "application/json", `{} {}`, "the response was to be JSON, but: unexpected text after the JSON value, at byte 2: {} {}"},
-		{"extract: a", "text/html", `<html>`, "the response was to be JSON, but: unexpected '<' at byte 1: <html>"},
 		{`extract: "length(a)"`, "application/json", `{"a":1}`, `entry.extract does not fit the response: invalid type for: 1, expected: []functions.JpType{"string", "array", "object"}: {"a":1}`},
 	} {
 		url := serving(t, func(w http.ResponseWriter, _ *http.Request) {

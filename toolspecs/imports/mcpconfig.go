@@ -76,8 +76,8 @@ func serversIn(root any) *jsontext.Object {
 
 // serverKeys are the keys of a server that are read, and those that mean something to clients only.
 var serverKeys = []string{"command", "args", "env", "cwd", "type", "transport", "url", "serverUrl",
-	"headers", "disabled", "autoApprove", "alwaysAllow", "disabledTools", "timeout", "gallery",
-	"version", "description", "name", "dev"}
+	"httpUrl", "headers", "disabled", "autoApprove", "alwaysAllow", "disabledTools", "timeout",
+	"gallery", "version", "description", "name", "dev"}
 
 func configured(name string, value any) ConfiguredServer {
 	s := ConfiguredServer{Name: name, Literals: map[string]string{}}
@@ -95,8 +95,12 @@ func configured(name string, value any) ConfiguredServer {
 		s.Problem = "it is disabled"
 		return s
 	}
-	var err error
-	if address := firstText(o, "url", "serverUrl"); address != "" {
+	err := checkTypes(o)
+	if err != nil {
+		s.Problem = err.Error()
+		return s
+	}
+	if address := firstText(o, "url", "serverUrl", "httpUrl"); address != "" {
 		err = s.remote(o, address)
 	} else {
 		err = s.program(o)
@@ -105,6 +109,37 @@ func configured(name string, value any) ConfiguredServer {
 		s.Problem = err.Error()
 	}
 	return s
+}
+
+// checkTypes refuses values of wrong types, which would be left out without a word.
+func checkTypes(o *jsontext.Object) error {
+	for _, key := range o.Names() {
+		value, fits := o.Members[key], true
+		switch key {
+		case "command", "cwd", "type", "transport", "url", "serverUrl", "httpUrl":
+			_, fits = value.(string)
+		case "args":
+			fits = isTexts(value)
+		case "env", "headers":
+			_, fits = value.(*jsontext.Object)
+		}
+		if value != nil && !fits {
+			return fmt.Errorf("its declaration has %s of a wrong type: %s", key, encoded(value))
+		}
+	}
+	headers := jsontext.Member[*jsontext.Object](o, "headers")
+	for _, name := range headers.Names() {
+		if _, text := headers.Members[name].(string); !text {
+			return fmt.Errorf("its header %s is not a text", name)
+		}
+	}
+	return nil
+}
+
+// isTexts reports whether a value is a list of texts.
+func isTexts(value any) bool {
+	list, ok := value.([]any)
+	return ok && len(texts(list)) == len(list)
 }
 
 func firstText(o *jsontext.Object, keys ...string) string {

@@ -3,6 +3,7 @@ package imports
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -39,7 +40,9 @@ type Options struct {
 
 // document is an OpenAPI document that is being imported.
 type document struct {
-	root    *jsontext.Object
+	root *jsontext.Object
+	// address is where the document was read from; nil for a file.
+	address *url.URL
 	options Options
 	// title and version are the API's.
 	title, version string
@@ -56,18 +59,27 @@ type operation struct {
 	name     string
 }
 
+// webAddress returns the address of a document that was read from one; nil for a file.
+func webAddress(file string) *url.URL {
+	if u, err := url.Parse(file); err == nil && u.Host != "" {
+		return u
+	}
+	return nil
+}
+
 // source tells an operation from all others of the document.
 func (o operation) source() string { return o.method + " " + o.path }
 
 // OpenAPI creates a tool of kind rest from every selected operation of an OpenAPI 3 document, JSON
-// or YAML. An operation that a toolspec cannot express is refused with the reason. The error is
+// or YAML. file is its name, or the address that it was read from, to which its servers may be
+// relative. An operation that a toolspec cannot express is refused with the reason. The error is
 // Faults: the document is unreadable or of another format, or no operation is selected.
 func OpenAPI(file string, data []byte, o Options) (Result, error) {
 	root, notes, err := parsed(file, data)
 	if err != nil {
 		return Result{}, err
 	}
-	d := document{options: o, known: newMemory()}
+	d := document{address: webAddress(file), options: o, known: newMemory()}
 	d.options.MaxSchema = cmp.Or(o.MaxSchema, DefaultMaxSchema)
 	if d.root, err = openAPIRoot(file, root); err != nil {
 		return Result{}, err

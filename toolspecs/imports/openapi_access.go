@@ -31,6 +31,9 @@ func (c *call) baseURL() (string, error) {
 			return c.server(server)
 		}
 	}
+	if c.doc.address != nil { // the server is "/" then (OpenAPI 3.1.1, 4.8.1)
+		return c.resolve(&url.URL{Path: "/"})
+	}
 	return "", errors.New("the document names no server; pass --base-url")
 }
 
@@ -48,14 +51,29 @@ func (c *call) server(server *jsontext.Object) (string, error) {
 			address)
 	}
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" {
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the server %q is not a valid URL; pass --base-url", address)
+	case u.Host == "" && c.doc.address == nil:
 		return "", fmt.Errorf(
 			"the server %q is relative to the document's address; pass --base-url", address)
 	}
-	if err := outbound.CheckURL(u); err != nil {
+	return c.resolve(u)
+}
+
+// resolve returns a server's address, which may be relative to that of the document.
+func (c *call) resolve(server *url.URL) (string, error) {
+	if c.doc.address != nil {
+		server = c.doc.address.ResolveReference(server)
+	}
+	if err := outbound.CheckURL(server); err != nil {
 		return "", fmt.Errorf("the server cannot be asked: %w", err)
 	}
-	return address, nil
+	if server.RawQuery != "" || server.Fragment != "" {
+		return "", fmt.Errorf("the server %s has a query or a fragment, which a path cannot follow; "+
+			"pass --base-url without it", server)
+	}
+	return server.String(), nil
 }
 
 // sets reports whether a secret goes where a parameter of that name would.

@@ -278,3 +278,22 @@ func FuzzImports(f *testing.F) {
 		}
 	})
 }
+
+// Servers are relative to the address that the document was read from, as OpenAPI says.
+func TestOpenAPI_ResolvesServersAgainstTheDocument(t *testing.T) {
+	const operation = `paths: {/p: {get: {operationId: p, responses: {200: {description: x}}}}}`
+	for _, tt := range []struct{ servers, want string }{
+		{"", "https://api.example.com:8443/"},
+		{"servers: [{url: /api/v3}]\n", "https://api.example.com:8443/api/v3"},
+		{"servers: [{url: v3}]\n", "https://api.example.com:8443/docs/v3"},
+		{"servers: [{url: //other.example.com/v3}]\n", "https://other.example.com/v3"},
+		{"servers: [{url: https://other.example.com}]\n", "https://other.example.com"},
+		{"servers: [{url: '/v3?tenant=7'}]\n", "has a query or a fragment"},
+	} {
+		r, err := OpenAPI("https://api.example.com:8443/docs/openapi.yaml?x=1", []byte("openapi: 3.0.0\n"+
+			"info: {title: T, version: '1'}\n"+tt.servers+operation), Options{})
+		if text := written(t, r, err); !strings.Contains(text, tt.want) {
+			t.Errorf("%s: want %s in\n%s", tt.servers, tt.want, text)
+		}
+	}
+}

@@ -32,11 +32,11 @@ func TestMCPConfig_ReadsTheFormatsOfClients(t *testing.T) {
 		`{"mcpServers": {"a": {"command": "s", "env": {"DB": "postgres://u:secret@host/db"}}}}`: `a ` +
 			`{"type":"mcp","argv":["s"],"secrets":{"DB":"env:DB"}} note: the value of DB is not ` +
 			`copied: give it to the worker as the environment variable DB`,
-		`{"mcpServers": {"a": {"httpUrl": "https://example.com/mcp"}}}`: // Gemini CLI
+		`{"mcpServers": {"a": {"httpUrl": "https://example.com/mcp"}}}`:// Gemini CLI
 		`a {"type":"mcp","url":"https://example.com/mcp"}`,
-		`{"mcpServers": {"a": {"command": "s", "args": "-y"}}}`: `a {"type":"mcp"} problem: its declaration has args of a wrong type: "-y"`,
+		`{"mcpServers": {"a": {"command": "s", "args": "-y"}}}`:       `a {"type":"mcp"} problem: its declaration has args of a wrong type: "-y"`,
 		`{"mcpServers": {"a": {"command": "s", "args": ["-p", 80]}}}`: `a {"type":"mcp"} problem: its declaration has args of a wrong type: ["-p",80]`,
-		`{"mcpServers": {"a": {"command": "s", "env": ["A=b"]}}}`: `a {"type":"mcp"} problem: its declaration has env of a wrong type: ["A=b"]`,
+		`{"mcpServers": {"a": {"command": "s", "env": ["A=b"]}}}`:     `a {"type":"mcp"} problem: its declaration has env of a wrong type: ["A=b"]`,
 		`{"mcpServers": {"a": {"url": "https://example.com", "headers": {"X": 1}}}}`: `a ` +
 			`{"type":"mcp"} problem: its header X is not a text`,
 		`{"mcpServers": {"a": {"url": ["https://example.com"]}}}`: `a {"type":"mcp"} problem: its declaration has url of a wrong type: ["https://example.com"]`,

@@ -2,8 +2,8 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -94,19 +94,8 @@ func readStream(response *http.Response, say func(string)) (*openai.ChatCompleti
 // streamFailure converts an error inside a stream to the error that it would have been as a
 // response.
 func streamFailure(err error) error {
-	told, ok := errors.AsType[*ssestream.StreamError](err)
-	if !ok {
-		return err
-	}
-	var data struct {
-		Error struct {
-			Message string `json:"message"`
-			Code    any    `json:"code"`
-		} `json:"error"`
-	}
-	if json.Unmarshal(told.Event.Data, &data) == nil && data.Error.Code == codeOverflow {
-		return &openai.Error{StatusCode: http.StatusBadRequest, Code: codeOverflow,
-			Message: data.Error.Message}
+	if event, ok := errors.AsType[*ssestream.StreamError](err); ok {
+		return cmp.Or(bodyError(event.Event.Data), err)
 	}
 	return err
 }

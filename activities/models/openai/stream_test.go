@@ -208,7 +208,22 @@ func TestOpenAIStreamFails_Transiently(t *testing.T) {
 		{"only the end", chunks(endMark), false, 1, "the model's answer has no choices"},
 		{"an error in the middle", chunks(half, `{"error":{"message":"overloaded `+modelserver.Key+
 			`","type":"server_error","code":null}}`), false, 1,
-			`received error while streaming: {"message":"overloaded ***","type":"server_error","code":null}`},
+			"the model's server answered 502 Bad Gateway: overloaded ***"},
+		{"a refusal of the provider behind a proxy",
+			chunks(`{"error":{"message":"Provider returned error","code":401,` +
+				`"metadata":{"raw":"bad credentials"}}}`), true, 1,
+			"the model's server answered 401 Unauthorized: Provider returned error: bad credentials; " +
+				"check OPENAI_API_KEY in the worker's environment"},
+		{"the same as a whole answer", modelserver.Status(200,
+			`{"error":{"message":"Provider returned error","code":401}}`, "Content-Type",
+			"application/json"), true, 1,
+			"the model's server answered 401 Unauthorized: Provider returned error; check " +
+				"OPENAI_API_KEY in the worker's environment"},
+		{"a limit of the provider behind a proxy", modelserver.Status(200,
+			`{"error":{"message":"slow down","code":"429"},"choices":[]}`, "Content-Type",
+			"application/json"), false, 1, "the model's server answered 429 Too Many Requests: slow down"},
+		{"an error in words", modelserver.Status(200, `{"error":"no such model"}`, "Content-Type",
+			"application/json"), false, 1, `the model's server answered 502 Bad Gateway: "no such model"`},
 		{"overflow in the middle",
 			chunks(`{"error":{"message":"too long","code":"context_length_exceeded"}}`), true, 1,
 			"the conversation is longer than the model's window: too long"},

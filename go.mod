@@ -29,6 +29,9 @@ require (
 	// Keys of issuers and signatures of tokens: comes with go-oidc, whose own set of keys never
 	// forgets a withdrawn key and asks the issuer for each forged token.
 	github.com/go-jose/go-jose/v4 v4.1.9
+	// Locks of files across processes: the common choice; the same on Unix and Windows, and ends with
+	// the process.
+	github.com/gofrs/flock v0.13.2
 	// A JSON Schema from the Go types of a function tool: supports the tags of encoding/json; the
 	// MCP SDK uses it too.
 	github.com/google/jsonschema-go v0.4.3
@@ -85,8 +88,8 @@ require (
 	// Tokens of MCP servers that require a login, and their refresh; the login to the console: the
 	// MCP SDK's logins are built on it.
 	golang.org/x/oauth2 v0.37.0
-	// Process groups, memory limits and file locks: the syscall package of the standard library is
-	// frozen and lacks them.
+	// Process groups and memory limits: the syscall package of the standard library is frozen and
+	// lacks them.
 	golang.org/x/sys v0.49.0
 	// Unicode forms, for finding where a value of an argument came from, and charsets of responses:
 	// the Go project's tables.

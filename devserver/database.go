@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/server/common/config"
 	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
@@ -40,7 +41,7 @@ const firstTable, lastTable = "namespaces", "executions_visibility"
 // database is the store of one server: a file that this process alone uses, or memory.
 type database struct {
 	file string // "" in memory
-	lock *os.File
+	lock *flock.Flock
 	sql  config.SQL
 }
 

@@ -3,6 +3,9 @@ module github.com/switchyard/switchyard/devserver
 go 1.26.8
 
 require (
+	// The lock of the database: the common choice; the same on Unix and Windows, and ends with the
+	// process.
+	github.com/gofrs/flock v0.13.2
 	// Ids for the server's cluster: comes with the server.
 	github.com/google/uuid v1.6.0
 	// The handler of the Web UI, behind a check of the Host header: the Web UI is built on it, and
@@ -15,13 +18,14 @@ require (
 	// Types of histories and of server responses: comes with the SDK; `audit` reads histories with
 	// it.
 	go.temporal.io/api v1.63.5
+	// Payloads of runs in tests: the SDK that users have.
+	go.temporal.io/sdk v1.44.0
 	// The Temporal server: the real server, not an imitation.
 	go.temporal.io/server v1.32.1
 	// The server's log level and format: the server logs with it.
 	go.uber.org/zap v1.27.1
-	// Process groups, memory limits and file locks: the syscall package of the standard library is
-	// frozen and lacks them.
-	golang.org/x/sys v0.47.0
+	// Process groups: the syscall package of the standard library is frozen and lacks them.
+	golang.org/x/sys v0.49.0
 	// Status codes that distinguish an unreachable server from a denied request; reports that are
 	// repeated during an outage: the SDK's own transport.
 	google.golang.org/grpc v1.83.2
@@ -152,7 +156,6 @@ require (
 	github.com/opentracing/opentracing-go v1.2.0 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10 // indirect
-	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	github.com/prometheus/client_golang v1.21.0 // indirect
 	github.com/prometheus/client_model v0.6.2 // indirect
 	github.com/prometheus/common v0.62.0 // indirect
@@ -167,7 +170,7 @@ require (
 	github.com/spf13/cast v1.10.0 // indirect
 	github.com/spiffe/go-spiffe/v2 v2.7.0 // indirect
 	github.com/stretchr/objx v0.5.3 // indirect
-	github.com/stretchr/testify v1.11.1 // indirect
+	github.com/stretchr/testify v1.12.1 // indirect
 	github.com/temporalio/ringpop-go v0.1.0 // indirect
 	github.com/temporalio/sqlparser v0.1.0 // indirect
 	github.com/temporalio/tchannel-go v1.22.1 // indirect
@@ -194,14 +197,13 @@ require (
 	go.opentelemetry.io/otel/trace v1.44.0 // indirect
 	go.opentelemetry.io/proto/otlp v1.10.0 // indirect
 	go.temporal.io/auto-scaled-workers v0.2.0-1.32.0.158.0 // indirect
-	go.temporal.io/sdk v1.44.0 // indirect
 	go.uber.org/atomic v1.11.0 // indirect
 	go.uber.org/dig v1.19.0 // indirect
 	go.uber.org/fx v1.24.0 // indirect
 	go.uber.org/mock v0.6.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
-	go.yaml.in/yaml/v3 v3.0.4 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.56.0 // indirect
 	golang.org/x/exp v0.0.0-20260611194520-c48552f49976 // indirect
 	golang.org/x/net v0.58.0 // indirect

@@ -1,4 +1,5 @@
-// Package wholefile replaces files at once.
+// Package wholefile replaces files at once. Libraries for it, such as google/renameio, do not store
+// the new name on the disk, and some do not replace files at once on Windows.
 package wholefile
 
 import (

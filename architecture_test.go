@@ -71,7 +71,8 @@ var packageRules = []packageRule{
 	{folder: "audit/html", ours: []string{"api", "internal/core", "internal/value", "audit", "internal"}, std: anything, others: []string{sdk +
 		"client"}},
 	{folder: "audit/traces", ours: []string{"api", "internal/core", "internal/value", "audit"}, std: anything, others: []string{
-		sdk + "client", "go.opentelemetry.io/proto/slim/otlp", "google.golang.org/protobuf",
+		sdk + "client", "go.opentelemetry.io/otel/exporters/otlp", "go.opentelemetry.io/proto/otlp",
+		"google.golang.org/protobuf",
 	}},
 	{folder: "audit/recordfile", ours: []string{"api", "internal/core", "internal/value", "audit", "internal"}, std: anything},
 	{folder: "audit/recorddb", ours: []string{"api", "internal/core", "internal/value", "audit"}, std: anything,
@@ -113,7 +114,7 @@ var packageRules = []packageRule{
 	}, std: anything, others: []string{
 		apis, sdk + "client", sdk + "converter", sdk + "log", sdk + "temporal",
 		"charm.land", "github.com/charmbracelet/x", "github.com/spf13",
-		"go.opentelemetry.io/proto/slim/otlp",
+		"go.opentelemetry.io/proto/otlp",
 		"golang.org/x/sys", "golang.org/x/term", "google.golang.org/grpc",
 		"google.golang.org/protobuf",
 	}},

@@ -6,7 +6,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
-	commonpb "go.opentelemetry.io/proto/slim/otlp/common/v1"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 )
 
 // attributes are the attributes of a span. Empty and zero values are left out.

@@ -2,33 +2,26 @@ package traces
 
 import (
 	"context"
+	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
-	collectorpb "go.opentelemetry.io/proto/slim/otlp/collector/trace/v1"
-	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+	collectorpb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
 
-func getenv(of map[string]string) func(string) string {
-	return func(name string) string { return of[name] }
-}
-
 func endpoint(t *testing.T, handle http.HandlerFunc) *Endpoint {
 	t.Helper()
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer%20planted, x-team=a")
 	server := httptest.NewServer(handle)
 	t.Cleanup(server.Close)
-	e, err := NewEndpoint(
-		server.URL,
-		getenv(
-			map[string]string{
-				"OTEL_EXPORTER_OTLP_HEADERS": "Authorization=Bearer%20planted, x-team=a",
-			},
-		),
-	)
+	e, err := NewEndpoint(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,6 +30,10 @@ func endpoint(t *testing.T, handle http.HandlerFunc) *Endpoint {
 
 // Errors do not contain values that may be secret.
 func TestNewEndpoint_UsesFlagAndEnvironment(t *testing.T) {
+	const address = "the OTLP endpoint has no valid address: write http://host:4318 or " +
+		"https://host:4318, and credentials in OTEL_EXPORTER_OTLP_HEADERS"
+	const headers = "OTEL_EXPORTER_OTLP_HEADERS is not a list of name=value, separated by commas; " +
+		"write %25 for %"
 	for name, tt := range map[string]struct {
 		base, want, fault string
 		env               map[string]string
@@ -53,16 +50,21 @@ func TestNewEndpoint_UsesFlagAndEnvironment(t *testing.T) {
 		"the flag first": {base: "http://e",
 			env:  map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://d/x"},
 			want: "http://e/v1/traces"},
-		"no address": {base: "localhost:4318", fault: "the OTLP endpoint has no valid address: write http://host:4318 or https://host:4318"},
-		"a user":     {base: "http://u:planted@c/", want: "http://c/v1/traces"},
-		"a secret":   {base: "ftp://u:planted@c", fault: "the OTLP endpoint has no valid address: write http://host:4318 or https://host:4318"},
+		"no address": {base: "localhost:4318", fault: address},
+		"a user":     {base: "http://u:planted@c/", fault: address},
+		"a query":    {base: "http://c/?key=planted", fault: address},
+		"a secret":   {base: "ftp://u:planted@c", fault: address},
 		"headers": {base: "http://c",
-			env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "planted"}, fault: "OTEL_EXPORTER_OTLP_HEADERS is not a list of name=value, separated by commas; write %25 for %"},
+			env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "planted"}, fault: headers},
 		"escapes": {base: "http://c",
-			env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=planted%"}, fault: "OTEL_EXPORTER_OTLP_HEADERS is not a list of name=value, separated by commas; write %25 for %"},
+			env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=planted%"}, fault: headers},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := NewEndpoint(tt.base, getenv(tt.env))
+			for _, name := range []string{"ENDPOINT", "TRACES_ENDPOINT", "HEADERS"} {
+				name = "OTEL_EXPORTER_OTLP_" + name
+				t.Setenv(name, tt.env[name])
+			}
+			e, err := NewEndpoint(tt.base)
 			if tt.fault != "" {
 				if err == nil || err.Error() != tt.fault ||
 					strings.Contains(err.Error(), "planted") {
@@ -90,17 +92,14 @@ func TestSend_RetriesBusyEndpoints(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	})
-	if refused, _, err := busy.SendAgain(t.Context(), spans); err != nil || refused != 0 ||
-		tries.Load() != 3 {
-		t.Errorf("after %d tries: %d refused, %v", tries.Load(), refused, err)
+	if err := busy.Send(t.Context(), spans); err != nil || tries.Load() != 3 {
+		t.Errorf("after %d tries: %v", tries.Load(), err)
 	}
-	const check = ": is it an OTLP endpoint for traces, and are OTEL_EXPORTER_OTLP_HEADERS correct?"
-	closed := endpoint(
-		t,
-		func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
-	)
-	if _, _, err := closed.SendAgain(t.Context(), spans); err == nil ||
-		err.Error() != closed.Address()+" answers 401 Unauthorized"+check {
+	closed := endpoint(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+	})
+	if err := closed.Send(t.Context(), spans); err == nil || err.Error() !=
+		"failed to send to "+closed.Address()+": 401 Unauthorized (body: (empty))" {
 		t.Errorf("refused: %v", err)
 	}
 	elsewhere := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
@@ -109,33 +108,49 @@ func TestSend_RetriesBusyEndpoints(t *testing.T) {
 		}
 		http.Redirect(w, r, "/login", http.StatusFound)
 	})
-	if _, _, err := elsewhere.SendAgain(t.Context(), spans); err == nil ||
-		err.Error() != elsewhere.Address()+" answers 302 Found"+check {
+	if err := elsewhere.Send(t.Context(), spans); err == nil || err.Error() !=
+		"failed to send to "+elsewhere.Address()+": 302 Found (body: (empty))" {
 		t.Errorf("elsewhere: %v", err)
 	}
 	part := endpoint(t, func(w http.ResponseWriter, _ *http.Request) {
-		answer, _ := proto.Marshal(
-			&collectorpb.ExportTraceServiceResponse{
-				PartialSuccess: &collectorpb.ExportTracePartialSuccess{
-					RejectedSpans: 1,
-					ErrorMessage:  "too old",
-				},
-			},
-		)
+		answer, _ := proto.Marshal(&collectorpb.ExportTraceServiceResponse{
+			PartialSuccess: &collectorpb.ExportTracePartialSuccess{RejectedSpans: 1,
+				ErrorMessage: "too old"},
+		})
+		w.Header().Set("Content-Type", "application/x-protobuf")
 		_, _ = w.Write(answer)
 	})
-	if refused, why, err := part.Send(t.Context(), spans); err != nil || refused != 1 ||
-		why != "too old" {
-		t.Errorf("in part: %d, %q, %v", refused, why, err)
+	err := part.Send(t.Context(), spans)
+	if _, ok := errors.AsType[RejectedError](err); !ok ||
+		err.Error() != "OTLP partial success: too old (1 spans rejected)" {
+		t.Errorf("in part: %v", err)
 	}
-	away, err := NewEndpoint("http://u:planted@127.0.0.1:1", getenv(nil))
+}
+
+// An endpoint that is unreachable gets the spans as soon as it is there.
+func TestSend_WaitsForAnUnreachableEndpoint(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(
+		func(http.ResponseWriter, *http.Request) {}))
+	address := server.Listener.Addr().String()
+	server.Listener.Close()
+	e, err := NewEndpoint("http://" + address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, _, err := away.SendAgain(ended, spans); err == nil ||
-		strings.Contains(err.Error(), "planted") {
+	soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	spans := []*tracepb.Span{{Name: "a"}}
+	if err := e.Send(soon, spans); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("away: %v", err)
+	}
+	sent := make(chan error)
+	go func() { sent <- e.Send(t.Context(), spans) }()
+	if server.Listener, err = net.Listen("tcp", address); err != nil {
+		t.Fatal(err)
+	}
+	server.Start()
+	defer server.Close()
+	if err := <-sent; err != nil {
+		t.Error(err)
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/internal/test/histories"
-	commonpb "go.opentelemetry.io/proto/slim/otlp/common/v1"
-	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -347,7 +347,7 @@ func TestSpans_OfMCPCallsFollowTheConventions(t *testing.T) {
 // A line is JSON of OTLP: ids in hexadecimal, kinds as numbers, times as texts.
 func TestWriteJSON_WritesOTLP(t *testing.T) {
 	var b strings.Builder
-	if err := WriteJSON(&b, "", spansOf(t, "plan", Options{})); err != nil {
+	if err := WriteJSON(&b, spansOf(t, "plan", Options{})); err != nil {
 		t.Fatal(err)
 	}
 	var line struct {

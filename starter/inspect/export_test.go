@@ -27,7 +27,7 @@ func TestExport_RefusesImpossibleFiles(t *testing.T) {
 		"no OTLP endpoint: set --endpoint, OTEL_EXPORTER_OTLP_ENDPOINT or --file\nSee 'starter traces --help'.\n":           {"traces", "run-1"},
 		"--endpoint and --file exclude each other\nSee 'starter traces --help'.\n": {"traces", "run-1", "--endpoint", "http://c:4318",
 			"--file", "spans.json"},
-		"--endpoint: the OTLP endpoint has no valid address: write http://host:4318 or https://host:4318\nSee 'starter traces --help'.\n": {"traces", "run-1", "--endpoint", "c:4318"},
+		"--endpoint: the OTLP endpoint has no valid address: write http://host:4318 or https://host:4318, and credentials in OTEL_EXPORTER_OTLP_HEADERS\nSee 'starter traces --help'.\n": {"traces", "run-1", "--endpoint", "c:4318"},
 	} {
 		var out strings.Builder
 		if code := inspectProgram.Run(t.Context(), args, cli.Stdio{Out: io.Discard,

@@ -26,7 +26,7 @@ func TestFollow_RejectsFlagsThatDoNotFit(t *testing.T) {
 		"--otlp-endpoint excludes --file and --postgres" + see: "--follow --postgres " +
 			"--otlp-endpoint http://localhost:4318 --position x",
 		"--otlp-endpoint: the OTLP endpoint has no valid address: write http://host:4318 or " +
-			"https://host:4318" + see: "--follow --otlp-endpoint collector --position x",
+			"https://host:4318, and credentials in OTEL_EXPORTER_OTLP_HEADERS" + see: "--follow --otlp-endpoint collector --position x",
 		"--otlp-endpoint needs --follow" + see:                        "--otlp-endpoint http://localhost:4318",
 		"--stream needs --postgres" + see:                             "--follow --stream x",
 		"--overlap 0s is not above zero" + see:                        "--follow --overlap 0s",

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +13,7 @@ import (
 	"github.com/switchyard/switchyard/audit/recordfile"
 	"github.com/switchyard/switchyard/audit/traces"
 	"github.com/switchyard/switchyard/starter/internal/cli"
-	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -30,7 +29,7 @@ func (f *followFlags) checkSpans(cmd *cobra.Command) (err error) {
 	case f.position == "":
 		return cli.UsageError(cmd, "--otlp-endpoint needs --position, a file for the position")
 	}
-	if f.endpoint, err = traces.NewEndpoint(f.otlp, os.Getenv); err != nil {
+	if f.endpoint, err = traces.NewEndpoint(f.otlp); err != nil {
 		return cli.UsageError(cmd, "--otlp-endpoint: %v", err)
 	}
 	return nil
@@ -91,15 +90,15 @@ func (s *spanSink) run(ctx context.Context, run *history.Summary, batch *traces.
 func (s *spanSink) send(ctx context.Context, spans []*tracepb.Span) error {
 	for len(spans) > 0 {
 		trying, cancel := context.WithTimeout(ctx, sendingPatience)
-		refused, why, err := s.endpoint.SendAgain(trying, spans)
+		err := s.endpoint.Send(trying, spans)
 		over := errors.Is(trying.Err(), context.DeadlineExceeded)
 		cancel()
-		switch {
-		case err == nil && refused > 0:
-			fmt.Fprintf(s.app.Err, "gap: the endpoint has rejected %d spans: %s\n", refused,
-				cli.OneLine(why))
+		if rejected, ok := errors.AsType[traces.RejectedError](err); ok {
+			fmt.Fprintf(s.app.Err, "gap: the endpoint has rejected spans: %s\n",
+				cli.OneLine(rejected.Error()))
 			return nil
-		case err == nil || !over || ctx.Err() != nil:
+		}
+		if err == nil || !over || ctx.Err() != nil {
 			return err
 		}
 		fmt.Fprintf(s.app.Err, "%s; trying again since %s\n", cli.OneLine(err.Error()),

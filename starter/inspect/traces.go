@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,7 @@ import (
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/internal/cli"
 	"github.com/switchyard/switchyard/starter/internal/runlist"
-	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -106,9 +105,9 @@ func firstChanged(flags *pflag.FlagSet) (name string) {
 type traceSink struct {
 	endpoint *traces.Endpoint
 	file     string
-	// spans and refused count the sent and the rejected spans.
-	spans, refused int
-	why            string
+	spans    int // how many were sent
+	// rejected says which of them the endpoint rejected last; nil for none.
+	rejected error
 	// unread are the runs whose spans are missing or incomplete.
 	unread cli.Unread
 }
@@ -120,7 +119,7 @@ func newTraceSink(a *cli.App, cmd *cobra.Command, endpoint, file string) (*trace
 		}
 		return &traceSink{file: file}, nil
 	}
-	to, err := traces.NewEndpoint(endpoint, os.Getenv)
+	to, err := traces.NewEndpoint(endpoint)
 	if err != nil {
 		return nil, cli.UsageError(cmd, "--endpoint: %v", err)
 	}
@@ -147,11 +146,13 @@ func traceRuns(ctx context.Context, a *cli.App, c client.Client, list []runlist.
 	give := func(spans []*tracepb.Span) error {
 		sending, cancel := context.WithTimeout(ctx, sendingPatience)
 		defer cancel()
-		refused, why, err := to.endpoint.SendAgain(sending, spans)
-		if err != nil {
+		err := to.endpoint.Send(sending, spans)
+		if rejected, ok := errors.AsType[traces.RejectedError](err); ok {
+			to.rejected = rejected
+		} else if err != nil {
 			return cli.Errorf(cli.ExitFailed, "%w\nSent so far: %s; sending them again is safe", err, display.Plural(to.spans, "span"))
 		}
-		to.spans, to.refused, to.why = to.spans+len(spans), to.refused+refused, why
+		to.spans += len(spans)
 		return nil
 	}
 	if err := eachSpan(a, list, spansFrom(ctx, c, o), &to.unread, give); err != nil {
@@ -165,7 +166,7 @@ func writeTraces(ctx context.Context, a *cli.App, c client.Client, list []runlis
 	write := func(w io.Writer) error {
 		give := func(spans []*tracepb.Span) error {
 			to.spans += len(spans)
-			return traces.WriteJSON(w, os.Getenv("OTEL_SERVICE_NAME"), spans)
+			return traces.WriteJSON(w, spans)
 		}
 		return eachSpan(a, list, spansFrom(ctx, c, o), &to.unread, give)
 	}
@@ -230,8 +231,8 @@ func spansMissing(a *cli.App, run runlist.Run, err error, some, several bool,
 }
 
 func tellTraces(a *cli.App, to *traceSink, runs int) error {
-	if to.refused > 0 {
-		return cli.Errorf(cli.ExitFailed, "%s rejected %s of %s: %s", to.name(), display.Thousands(to.refused), display.Plural(to.spans, "span"), to.why)
+	if to.rejected != nil {
+		return cli.Errorf(cli.ExitFailed, "%s rejected spans: %w", to.name(), to.rejected)
 	}
 	if a.Format.JSON() {
 		sent := map[string]any{"runs": runs, "spans": to.spans, "to": to.name()}

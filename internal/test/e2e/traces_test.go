@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/audit/traces"
-	tracepb "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/proto"
 )

@@ -135,7 +135,8 @@ var packageRules = []packageRule{
 		[]string{"context", "crypto/sha256", "hash/fnv"})},
 	{folder: "internal/value", std: slices.Concat(pure, []string{"compress/gzip", "io", "net/url"})},
 	{folder: "internal", ours: []string{"api", "internal/core", "internal/value"}, std: anything, others: []string{
-		"github.com/fsnotify/fsnotify", "github.com/gofrs/flock",
+		"github.com/fsnotify/fsnotify", "github.com/go-json-experiment/json",
+		"github.com/gofrs/flock",
 		"github.com/jmespath-community/go-jmespath",
 		"github.com/modelcontextprotocol/go-sdk",
 		"golang.org/x/oauth2", "golang.org/x/sys", "gopkg.in/yaml.v3",

@@ -29,6 +29,9 @@ require (
 	// Keys of issuers and signatures of tokens: comes with go-oidc, whose own set of keys never
 	// forgets a withdrawn key and asks the issuer for each forged token.
 	github.com/go-jose/go-jose/v4 v4.1.9
+	// JSON with the order of keys, every digit of numbers and the place of a fault; repeated keys and
+	// invalid UTF-8 are errors: the design of encoding/json's next version, by its authors.
+	github.com/go-json-experiment/json v1.27.2
 	// Locks of files across processes: the common choice; the same on Unix and Windows, and ends with
 	// the process.
 	github.com/gofrs/flock v0.13.2

@@ -196,7 +196,7 @@ $.state [enum] "of" is not one of "on", "off", null; did you mean "off"?`},
 	{"search", "", `{"two words":1}`, "", `$.query [required] "query" is required (string)
 $["two words"] [unknown] there is no argument "two words"; known: query, limit, ratio, exact, order, token, tags, filter, extra, rows`},
 	{"search", "", `{"query":`, "",
-		`$ [json] the arguments are not valid JSON: a JSON value was expected, not the end of the text, at byte 9`},
+		`$ [json] the arguments are not valid JSON: the text ends within a JSON value, at byte 9`},
 	{"search", "", `[1]`, "", `$ [type] the arguments must be an object, such as {}, not an array`},
 	{"search", "", `"x"`, "", `$ [type] the arguments must be an object, such as {}, not the string the value`},
 	{"search", "", `null`, "", `$ [type] the arguments must be an object, such as {}, not null`},
@@ -255,25 +255,25 @@ func TestArguments_RefuseBrokenJSON(t *testing.T) {
 	c := compile(t, Spec{InputSchema: json.RawMessage(
 		`{"type":"object","additionalProperties":true}`)})
 	for _, b := range []struct{ text, want string }{
-		{`{"a":1`, `',' or '}' was expected, not the end of the text, at byte 6`},
-		{`{"a":1}}`, `unexpected text after the JSON value: '}', at byte 7`},
-		{`{"a":1,}`, `a key in double quotes was expected, not '}', at byte 7`},
-		{`{a:1}`, `a key in double quotes was expected, not 'a', at byte 1`},
-		{`{"a" 1}`, `':' was expected after a key, not '1', at byte 5`},
-		{`{"a":[1 2]}`, `',' or ']' was expected, not '2', at byte 8`},
-		{`{"a":tru}`, `a JSON value was expected; true, false and null are the only words, at byte 5`},
-		{`{"a":NaN}`, `a JSON value was expected, not 'N', at byte 5`},
-		{`{"a":01}`, `a number needs digits and has no leading zero, at byte 7`},
-		{`{"a":-}`, `a number needs digits and has no leading zero, at byte 6`},
-		{`{"a":1.}`, `digits were expected after the decimal point, not '}', at byte 7`},
-		{`{"a":1e}`, `digits were expected after the exponent, not '}', at byte 7`},
-		{`{"a":"x`, `a string is not closed, at byte 7`},
-		{`{"a":"x\`, `a string is not closed, at byte 7`},
-		{"{\"a\":\"\n\"}", `the control character U+000A must be escaped in a string, at byte 6`},
-		{`{"a":"\x"}`, `unknown escape sequence; write \\ for a backslash, at byte 6`},
-		{`{"a":"\ud800x"}`, `a surrogate pair is incomplete, at byte 6`},
-		{`{"\q":1}`, `unknown escape sequence; write \\ for a backslash, at byte 2`},
-		{"{\"a\":\"\xff\"}", `the text is not valid UTF-8, at byte 6`},
+		{`{"a":1`, `the text ends within a JSON value, at byte 6`},
+		{`{"a":1}}`, `unexpected text after the JSON value, at byte 7`},
+		{`{"a":1,}`, `invalid character ',' at start of value, at byte 6`},
+		{`{a:1}`, `invalid character 'a' at start of value, at byte 1`},
+		{`{"a" 1}`, `invalid character '1' after object name (expecting ':'), at byte 5`},
+		{`{"a":[1 2]}`, `invalid character '2' after array element (expecting ',' or ']'), at byte 8`},
+		{`{"a":tru}`, `invalid character '}' in literal true (expecting 'e'), at byte 8`},
+		{`{"a":NaN}`, `invalid character 'N' at start of value, at byte 5`},
+		{`{"a":01}`, `invalid character '1' after object value (expecting ',' or '}'), at byte 6`},
+		{`{"a":-}`, `invalid character '}' in number (expecting digit), at byte 6`},
+		{`{"a":1.}`, `invalid character '}' in number (expecting digit), at byte 7`},
+		{`{"a":1e}`, `invalid character '}' in number (expecting digit), at byte 7`},
+		{`{"a":"x`, `the text ends within a JSON value, at byte 7`},
+		{`{"a":"x\`, `the text ends within a JSON value, at byte 7`},
+		{"{\"a\":\"\n\"}", `invalid character '\n' in string (expecting non-control character), at byte 6`},
+		{`{"a":"\x"}`, `invalid escape sequence, at byte 6`},
+		{`{"a":"\ud800x"}`, `invalid surrogate pair, at byte 6`},
+		{`{"\q":1}`, `invalid escape sequence, at byte 2`},
+		{"{\"a\":\"\xff\"}", `invalid UTF-8, at byte 6`},
 	} {
 		args, _, problems := c.Arguments(b.text, "")
 		want := "$ [json] the arguments are not valid JSON: " + b.want
@@ -286,7 +286,7 @@ func TestArguments_RefuseBrokenJSON(t *testing.T) {
 		`{"a":` + strings.Repeat("1", 1001) + `}`: "a number has more than 1000 digits, " +
 			"at byte 1006",
 		strings.Repeat(`{"a":`, 201) + "1" + strings.Repeat("}", 201): "the values nest more " +
-			"than 200 deep, at byte 1000",
+			"than 200 deep, at byte 1001",
 	} {
 		_, _, problems := c.Arguments(broken, "")
 		if got := text(nil, problems); got != "$ [limit] the arguments are too large: "+want {

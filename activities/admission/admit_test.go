@@ -72,7 +72,7 @@ func TestAdmit_RefusesWithTypeAndReason(t *testing.T) {
 			[]string{"count", "needs", "old", "pay", "read_file"}},
 		{"variable missing", "needs", `{"text":"a"}`, api.ErrPreconditionFailed,
 			`precondition_failed: tool "needs" needs the run variable "region"; start the run with --var region=…`, nil},
-		{"no JSON", "count", `{"n": 1`, api.ErrValidation, "validation_error: the arguments of count do not fit\n  $: the arguments are not valid JSON: ',' or '}' was expected, not the end of the text, at byte 7", nil},
+		{"no JSON", "count", `{"n": 1`, api.ErrValidation, "validation_error: the arguments of count do not fit\n  $: the arguments are not valid JSON: the text ends within a JSON value, at byte 7", nil},
 		{"several faults", "count", `{"n":"one","m":2}`, api.ErrValidation, "validation_error: the arguments of count do not fit\n  $.m: there is no argument \"m\"; known: n, unit\n  $.n: must be an integer, not the string \"one\"",
 			nil},
 		{"what stands for a value that is not shown", "pay", `{"text":"a","card":"***"}`,

@@ -350,7 +350,7 @@ func TestImportRule_RefusesWhatIsNotListed(t *testing.T) {
 		{"starter/a.go", module + "/worker/host", false},
 		{"starter/a.go", module + "/starter/replay", true},
 		{"starter/replay/a.go", module + "/workflows", true},
-		{"starter/replay/a.go", module + "/starter/internal/cli", true},
+		{"starter/replay/a.go", module + "/starter/cli", true},
 		{"starter/replay/a.go", "go.temporal.io/sdk/worker", true},
 		{"starter/replay/a.go", module + "/activities", false},
 		{"bench/a.go", module + "/starter/replay", false},

@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 // No command waits for a pipe or reads a device. Unreadable files are reported at once, with the

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/internal/core/workerreport"
-	"github.com/switchyard/switchyard/starter/internal/clitest"
+	"github.com/switchyard/switchyard/starter/clitest"
 )
 
 func TestJSONFields_AreDocumented(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/internal/outbound"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 // oauthFlags configure a login at an MCP server.

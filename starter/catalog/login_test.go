@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 // typist is standard input of a person who opens the address that starter prints.

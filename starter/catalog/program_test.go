@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 // catalogProgram has only the commands of this package.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/switchyard/switchyard/internal/connection"
 	"github.com/switchyard/switchyard/internal/healthcheck"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 	"go.temporal.io/sdk/client"
 )
 

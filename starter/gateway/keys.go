@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/gateway/access"
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 const keysHelp = `Makes, lists and revokes the API keys of the gateway. The file, gateway-keys.yaml by default, has the

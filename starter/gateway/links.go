@@ -9,7 +9,7 @@ import (
 	"github.com/switchyard/switchyard/gateway/links"
 	"github.com/switchyard/switchyard/gateway/login"
 	"github.com/switchyard/switchyard/internal/approvallink"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 	"go.temporal.io/sdk/client"
 )
 

@@ -7,7 +7,7 @@ import (
 	"github.com/switchyard/switchyard/audit/stats"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 // Zero would be the best possible value.

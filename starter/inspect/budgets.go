@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/core/ledgerrules"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 	"go.temporal.io/sdk/client"
 )
 

@@ -3,7 +3,7 @@ package inspect
 
 import (
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 // Commands returns the commands of this package. A new command is one file and one line here.

@@ -16,7 +16,7 @@ import (
 	"github.com/switchyard/switchyard/audit/recorddb"
 	"github.com/switchyard/switchyard/audit/recordfile"
 	"github.com/switchyard/switchyard/audit/traces"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 	"go.temporal.io/sdk/client"
 )
 

@@ -8,8 +8,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
-	"github.com/switchyard/switchyard/starter/internal/cli"
-	"github.com/switchyard/switchyard/starter/internal/clitest"
+	"github.com/switchyard/switchyard/starter/cli"
+	"github.com/switchyard/switchyard/starter/clitest"
 )
 
 func TestFollow_RejectsFlagsThatDoNotFit(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/recordfile"
 	"github.com/switchyard/switchyard/audit/traces"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"go.temporal.io/sdk/client"
 )

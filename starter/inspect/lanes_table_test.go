@@ -14,8 +14,8 @@ import (
 	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/internal/core/lanerules"
 	"github.com/switchyard/switchyard/internal/core/workerreport"
-	"github.com/switchyard/switchyard/starter/internal/cli"
-	"github.com/switchyard/switchyard/starter/internal/clitest"
+	"github.com/switchyard/switchyard/starter/cli"
+	"github.com/switchyard/switchyard/starter/clitest"
 	"go.temporal.io/api/serviceerror"
 )
 

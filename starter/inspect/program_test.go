@@ -2,7 +2,7 @@ package inspect
 
 import (
 	"github.com/spf13/cobra"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 // inspectProgram has only the commands of this package.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/audit"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 	"github.com/switchyard/switchyard/starter/internal/runlist"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )

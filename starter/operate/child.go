@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 const (

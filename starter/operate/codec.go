@@ -19,7 +19,7 @@ import (
 	"github.com/switchyard/switchyard/internal/healthcheck"
 	"github.com/switchyard/switchyard/internal/httpserver"
 	"github.com/switchyard/switchyard/payloads"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 	"go.temporal.io/sdk/converter"
 )
 

@@ -3,7 +3,7 @@ package operate
 import (
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/internal/outbound"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 // webhookFlags are the flags of the worker about notices of approvals, by name.

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 // workerSteady is how long a restarted worker must have been ready for its next exit to be followed

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 // codec asks the remote codec of the connection for nothing, if there is one.

@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/internal/value/display"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 // onePartition is the hint with the settings that preserve the order of lanes.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/audit/lanestate"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 func TestDoctor_ReportsWhereNewRunsStart(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/internal/core/workerreport"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 // It reports faults in folders and policy files, differences, workers without an answer, and the

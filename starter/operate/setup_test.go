@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/internal/test/testserver"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"

@@ -3,7 +3,7 @@ package operate
 import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/internal/buildinfo"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 func versionCommand(a *cli.App) *cobra.Command {

@@ -10,7 +10,7 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/internal/core/codec"
 	"github.com/switchyard/switchyard/internal/value/display"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 	"github.com/switchyard/switchyard/workflows"
 	"github.com/switchyard/switchyard/workflows/fork"
 	"go.temporal.io/sdk/client"

@@ -9,8 +9,8 @@ import (
 
 	"github.com/switchyard/switchyard/internal/test/histories"
 	"github.com/switchyard/switchyard/internal/value/display"
-	"github.com/switchyard/switchyard/starter/internal/cli"
-	"github.com/switchyard/switchyard/starter/internal/clitest"
+	"github.com/switchyard/switchyard/starter/cli"
+	"github.com/switchyard/switchyard/starter/clitest"
 	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
 )

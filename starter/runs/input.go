@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 // parsePairs parses name=value pairs. Values whose name satisfies isText are strings even if they

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/starter/internal/clitest"
+	"github.com/switchyard/switchyard/starter/clitest"
 )
 
 func TestJSONFields_AreDocumented(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/runstart"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 	"go.temporal.io/sdk/client"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/runstart"
 	"github.com/switchyard/switchyard/internal/value/display"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"go.temporal.io/sdk/client"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/switchyard/switchyard/audit"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 	"go.temporal.io/sdk/client"
 )
 

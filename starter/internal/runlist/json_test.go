@@ -3,7 +3,7 @@ package runlist
 import (
 	"testing"
 
-	"github.com/switchyard/switchyard/starter/internal/clitest"
+	"github.com/switchyard/switchyard/starter/clitest"
 )
 
 func TestJSONFields_AreDocumented(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/value/display"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 // controlled adds the fields of a message, a pause or another request of a person.

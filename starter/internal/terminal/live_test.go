@@ -7,8 +7,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/switchyard/switchyard/audit"
-	"github.com/switchyard/switchyard/starter/internal/cli"
-	"github.com/switchyard/switchyard/starter/internal/clitest"
+	"github.com/switchyard/switchyard/starter/cli"
+	"github.com/switchyard/switchyard/starter/clitest"
 )
 
 // This holds for any rate of events. The drawing program ends, and output before the first drawing

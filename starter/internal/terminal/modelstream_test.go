@@ -7,7 +7,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
-	"github.com/switchyard/switchyard/starter/internal/clitest"
+	"github.com/switchyard/switchyard/starter/clitest"
 )
 
 // delta returns the event with a part of the model's text.

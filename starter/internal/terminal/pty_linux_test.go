@@ -9,8 +9,8 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/switchyard/switchyard/audit"
-	"github.com/switchyard/switchyard/starter/internal/cli"
-	"github.com/switchyard/switchyard/starter/internal/clitest"
+	"github.com/switchyard/switchyard/starter/cli"
+	"github.com/switchyard/switchyard/starter/clitest"
 )
 
 // endsWithin bounds a view that only has to print a few lines.

@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/core/callview"
 	"github.com/switchyard/switchyard/internal/value/display"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 // Tracker holds the state of a run's live view: the open turn with its calls. Finished work leaves

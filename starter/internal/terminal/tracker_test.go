@@ -8,7 +8,7 @@ import (
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/test/golden"
 	"github.com/switchyard/switchyard/internal/value/display"
-	"github.com/switchyard/switchyard/starter/internal/clitest"
+	"github.com/switchyard/switchyard/starter/clitest"
 )
 
 // compareGolden compares text with a file of testdata/golden, or writes the file with -update.

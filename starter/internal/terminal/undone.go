@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/starter/internal/cli"
+	"github.com/switchyard/switchyard/starter/cli"
 )
 
 // maxUndone bounds the listed compensated calls.

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/switchyard/switchyard/starter/internal/clitest"
+	"github.com/switchyard/switchyard/starter/clitest"
 )
 
 func TestShortDuration_KeepsThreeDigits(t *testing.T) {

@@ -1,0 +1,11 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/switchyard/switchyard/starter/clitest"
+)
+
+func TestJSONFields_AreDocumented(t *testing.T) {
+	clitest.CheckDocumented(t, "../..", failedCommand{}, Fault{})
+}

@@ -20,6 +20,7 @@ const module = "github.com/switchyard/switchyard"
 // packageRule is one row of the import rule: what the packages of a folder may import besides
 // themselves. A name allows the package and all packages below it.
 type packageRule struct {
+	// folder may have * in place of a name.
 	folder string
 	// ours are folders of this repository; "." is the root, "*" is every folder that may be
 	// imported at all.
@@ -58,6 +59,23 @@ var packageRules = []packageRule{
 	}},
 	{folder: "workflows", ours: []string{"api", "internal/core", "internal/value"}, std: append(slices.Clone(pure), "reflect"), others: []string{sdk + "workflow", sdk +
 		"temporal", apis + "/enums"}},
+	// A feature has its types in a folder below feature, and folders in that for its part in runs,
+	// what it reads from the server, and its commands, as far as it has them.
+	{folder: "feature/*/run", ours: []string{
+		"api", "internal/core", "internal/value", "workflows", "feature/*",
+	}, std: pure, others: []string{sdk + "workflow", sdk + "temporal"}},
+	{folder: "feature/*/cmd", ours: []string{
+		"api", "internal/core", "internal/value", "internal/runstart", "toolspecs", "workflows",
+		"audit", "starter", "starter/replay", "feature", "feature/*", "feature/*/read",
+		"feature/*/run",
+	}, std: anything, others: []string{
+		sdk + "client", sdk + "workflow", "github.com/spf13/cobra",
+	}},
+	{folder: "feature/*/read", ours: []string{
+		"api", "internal/core", "internal/value", "audit", "feature/*",
+	}, std: anything, others: []string{apis, sdk + "client", sdk + "converter"}},
+	{folder: "feature/*", ours: []string{"api", "internal/core", "internal/value"}, std: pure},
+	{folder: "feature", ours: []string{"workflows", "feature/*/run"}},
 	{folder: "activities", ours: []string{"tool", "api", "internal/core", "internal/value", "toolspecs", "internal"}, std: anything,
 		others: []string{
 			apis, sdk + "activity", sdk + "client", sdk + "converter", sdk + "temporal",
@@ -88,8 +106,8 @@ var packageRules = []packageRule{
 			"github.com/klauspost/compress", "google.golang.org/grpc", "google.golang.org/protobuf",
 		}},
 	{folder: "worker", ours: []string{
-		"tool", "api", "internal/core", "internal/value", "toolspecs", "workflows", "activities", "payloads", "payloads/s3", "internal",
-		"internal/connection",
+		"tool", "api", "internal/core", "internal/value", "toolspecs", "workflows", "feature", "activities", "payloads", "payloads/s3",
+		"internal", "internal/connection",
 	}, std: anything, others: []string{"cel.dev/cel-go", "go.temporal.io",
 		"github.com/expr-lang/expr", "github.com/prometheus/client_golang", "google.golang.org/grpc",
 		"google.golang.org/protobuf"}},
@@ -101,7 +119,7 @@ var packageRules = []packageRule{
 	}},
 	// One command of starter contains the workflows, to replay histories with them. It contains no
 	// activities and no executors.
-	{folder: "starter/replay", ours: []string{"api", "internal/core", "internal/value", "workflows", "audit", "starter"},
+	{folder: "starter/replay", ours: []string{"api", "internal/core", "internal/value", "feature", "audit", "starter"},
 		std: anything, others: []string{
 			apis, sdk + "client", sdk + "log", sdk + "worker", sdk + "workflow",
 			"github.com/spf13/cobra",
@@ -110,7 +128,7 @@ var packageRules = []packageRule{
 		".", "api", "internal/core", "internal/value", "toolspecs", "audit", "gateway", "audit/export", "audit/html", "audit/recorddb",
 		"audit/recordfile",
 		"audit/traces", "payloads", "payloads/s3", "internal", "internal/connection", "internal/runstart",
-		"starter/replay",
+		"starter/replay", "feature/*/cmd",
 	}, std: anything, others: []string{
 		apis, sdk + "client", sdk + "converter", sdk + "log", sdk + "temporal",
 		"charm.land", "github.com/charmbracelet/x", "github.com/spf13",
@@ -154,11 +172,20 @@ func within(pkg string, allowed []string) bool {
 	})
 }
 
+// matches reports whether a folder is one of a pattern, or below one.
+func matches(pattern, folder string) bool {
+	names := strings.Split(folder, "/")
+	depth := min(len(names), strings.Count(pattern, "/")+1)
+	ok, err := path.Match(pattern, path.Join(names[:depth]...))
+	return ok && err == nil
+}
+
 // packageRuleOf returns the first row that matches a folder.
 func packageRuleOf(folder string) (packageRule, bool) {
 	i := slices.IndexFunc(packageRules, func(r packageRule) bool {
 		return r.folder == folder ||
-			within(folder, []string{r.folder})
+			within(folder, []string{r.folder}) || strings.Contains(r.folder, "*") &&
+			matches(r.folder, folder)
 	})
 	if i < 0 {
 		return packageRule{}, false
@@ -198,7 +225,8 @@ func (r packageRule) faultOfOurs(folder string, test bool) string {
 		return ""
 	case target.folder == "devserver" || target.folder == "bench" || target.folder == "examples":
 		return "is never imported"
-	case within(target.folder, []string{"starter"}) && !within(r.folder, []string{"starter"}):
+	case within(target.folder, []string{"starter"}) && !within(r.folder, []string{"starter"}) &&
+		!slices.Contains(r.ours, "starter"):
 		return "is a program, which no package imports"
 	case test:
 		return ""
@@ -325,6 +353,29 @@ func TestImportRule_RefusesWhatIsNotListed(t *testing.T) {
 		{"workflows/a.go", "sync", false},
 		{"workflows/a.go", module + "/toolspecs", false},
 		{"workflows/a_test.go", module + "/internal/test/e2e", true},
+		{"workflows/a.go", module + "/feature", false},
+		{"workflows/a.go", module + "/feature/forks", false},
+		{"feature/a.go", module + "/feature/forks/run", true},
+		{"feature/a.go", module + "/feature/forks/cmd", false},
+		{"feature/forks/a.go", module + "/api", true},
+		{"feature/forks/a.go", module + "/workflows", false},
+		{"feature/forks/run/a.go", module + "/workflows", true},
+		{"feature/forks/run/a.go", module + "/feature/forks", true},
+		{"feature/forks/run/a.go", module + "/internal/value/display", true},
+		{"feature/forks/run/a.go", module + "/audit", false},
+		{"feature/forks/run/a.go", module + "/activities", false},
+		{"feature/forks/run/a.go", "go.temporal.io/sdk/workflow", true},
+		{"feature/forks/run/a.go", "go.temporal.io/sdk/client", false},
+		{"feature/forks/run/a.go", "context", false},
+		{"feature/forks/read/a.go", module + "/audit", true},
+		{"feature/forks/read/a.go", module + "/workflows", false},
+		{"feature/forks/cmd/a.go", module + "/starter/cli", true},
+		{"feature/forks/cmd/a.go", module + "/feature/forks/run", true},
+		{"feature/forks/cmd/a.go", module + "/activities", false},
+		{"starter/a.go", module + "/feature/forks/cmd", true},
+		{"starter/a.go", module + "/feature/forks/run", false},
+		{"worker/host/a.go", module + "/feature", true},
+		{"worker/host/a.go", module + "/feature/forks/cmd", false},
 		{"activities/a.go", module + "/toolspecs", true},
 		{"activities/a.go", module + "/workflows", false},
 		{"activities/a.go", module + "/tool", true},
@@ -349,7 +400,8 @@ func TestImportRule_RefusesWhatIsNotListed(t *testing.T) {
 		{"starter/a.go", module + "/audit", true},
 		{"starter/a.go", module + "/worker/host", false},
 		{"starter/a.go", module + "/starter/replay", true},
-		{"starter/replay/a.go", module + "/workflows", true},
+		{"starter/replay/a.go", module + "/feature", true},
+		{"starter/replay/a.go", module + "/workflows", false},
 		{"starter/replay/a.go", module + "/starter/cli", true},
 		{"starter/replay/a.go", "go.temporal.io/sdk/worker", true},
 		{"starter/replay/a.go", module + "/activities", false},

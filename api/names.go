@@ -140,8 +140,6 @@ const (
 	// SendMessageSignal takes a Sent where the server accepts no updates: while it holds the run
 	// paused.
 	SendMessageSignal = "switchyard/send_message"
-	// ForkSignal takes a ForkPart to a forked run whose conversation does not fit one input.
-	ForkSignal = "switchyard/fork_part"
 	// PauseUpdate and ResumeUpdate take a Pause: who pauses or resumes the run, and why.
 	PauseUpdate  = "switchyard/pause"
 	ResumeUpdate = "switchyard/resume"
@@ -159,8 +157,6 @@ const (
 
 	// PausedMemo is the memo field with the Pause of a paused run.
 	PausedMemo = "SwitchyardPaused"
-	// ForkMemo is the memo field with the Fork of a forked run.
-	ForkMemo = "SwitchyardFork"
 	// ApprovalsMemo is the memo field with the time since when calls of the run wait for approval.
 	ApprovalsMemo = "SwitchyardApprovals"
 	// EvaluationMemo is the memo field of an EvaluationWorkflow with the RunEvaluation.

@@ -45,7 +45,6 @@ func TestNames_AreFrozen(t *testing.T) {
 		{api.SendMessageUpdate, "switchyard/send_message"},
 		{api.SendMessageSignal, "switchyard/send_message"}, {api.PauseUpdate, "switchyard/pause"},
 		{api.ResumeUpdate, "switchyard/resume"}, {api.PausedMemo, "SwitchyardPaused"},
-		{api.ForkMemo, "SwitchyardFork"}, {api.ForkSignal, "switchyard/fork_part"},
 		{api.AttributeAgent, "SwitchyardAgent"}, {api.AttributeConversation, "SwitchyardConversation"},
 		{api.AttributeKind, "SwitchyardKind"}, {api.AttributeCaller, "SwitchyardCaller"},
 		{api.AttributeWaiting, "SwitchyardWaiting"},

@@ -33,11 +33,14 @@ type PlanCall struct {
 // MaxAsk bounds the recorded reason for an approval, in characters.
 const MaxAsk = 1000
 
-// Rules in the problems of Plan.Check.
+// Rules in the problems of Plan.Check, and of inputs of runs.
 const (
 	RuleRequired = "required"
 
 	RuleCycle = "cycle"
 	RuleTool  = "tool"
 	RuleType  = "type"
+
+	// RuleConversation is that of problems with the conversation that a run starts with.
+	RuleConversation = "conversation"
 )

@@ -39,9 +39,11 @@ type RunInput struct {
 	// DryRun withholds calls, also of sub-agents, whose tools may change something, and answers
 	// them with a WithheldEffect.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Fork is set for an agent run that takes over the beginning of another one. Its second input
-	// is then the first part of a ForkState.
-	Fork *Fork `json:"fork,omitempty"`
+	// Beginning is set for an agent run that goes on from turns that another run took. The feature
+	// that starts it opens it with their messages.
+	Beginning *Beginning `json:"beginning,omitempty"`
+	// Features has what the features of the run need to know of it, by their names.
+	Features Features `json:"features,omitempty"`
 	// Parent is set for the run of a sub-agent or of a plan tool. Limits are what a plan tool's run
 	// may use of its caller's budget; nil for no limit.
 	Parent *Parent `json:"parent,omitempty"`
@@ -60,6 +62,21 @@ type RunInput struct {
 	// State is set by the run when it continues as new.
 	State *ContinueState `json:"continue_state,omitempty"`
 }
+
+// Beginning is where a run begins that goes on from turns of another run.
+type Beginning struct {
+	// Turn is the last of those turns, Before the number of turns that belong to earlier runs of
+	// their conversation.
+	Turn   int `json:"turn,omitempty"`
+	Before int `json:"before,omitempty"`
+	// Calls are those of the last turn that the run makes first.
+	Calls []Call `json:"calls,omitempty"`
+	// Prompt is the beginning of the prompt that led to the turns, for hooks and lists.
+	Prompt string `json:"prompt,omitempty"`
+}
+
+// Features has values of features by their names.
+type Features map[string]json.RawMessage
 
 // ContinueState is the state of an agent or session run that crosses continue-as-new. The
 // conversation of an agent run, from its first message on, is the run's second input.
@@ -99,8 +116,8 @@ type ContinueState struct {
 	// the questions.
 	Limits *Limits `json:"limits,omitempty"`
 	Grants int     `json:"grants,omitempty"`
-	// Recorded are the calls of a forked run's source that the run has not asked for yet.
-	Recorded *Packed[[]RecordedCall] `json:"recorded,omitempty"`
+	// Features has the state of the run's features, by their names.
+	Features Features `json:"features,omitempty"`
 	// Session is set for a session run.
 	Session *SessionState `json:"session,omitempty"`
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+	forks "github.com/switchyard/switchyard/feature/forks/cmd"
 	_ "github.com/switchyard/switchyard/payloads/s3"
 	"github.com/switchyard/switchyard/starter/catalog"
 	"github.com/switchyard/switchyard/starter/cli"
@@ -19,6 +20,9 @@ var starter = cli.Program{
 	Long: rootHelp, Example: rootExamples,
 	Commands: []func(*cli.App) []*cobra.Command{runs.Commands, inspect.Commands, decide.Commands,
 		catalog.Commands, operate.Commands, gateway.Commands, replay.Commands},
+	Features: []cli.Feature{
+		forks.Feature,
+	},
 }
 
 const rootHelp = `starter starts, follows and inspects runs on a Temporal server: agents, plans and single tool calls.

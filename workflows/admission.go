@@ -61,7 +61,7 @@ func (p *pipeline) admit(f *flow, calls []api.Call) ([]api.AdmissionDecision, er
 func (p *pipeline) admitReady(f *flow, calls []api.Call, claims int,
 	last bool) (decisions []api.AdmissionDecision, err error) {
 	decisions, p.admitted = p.admitted, nil
-	p.followers.admit(calls, decisions, workflow.Now(f.ctx))
+	p.followers.Admit(calls, decisions, workflow.Now(f.ctx))
 	for len(decisions) < len(calls) {
 		rest := calls[len(decisions):]
 		used := p.usage.Calls + p.uncounted + claims + claimed(decisions)
@@ -69,7 +69,7 @@ func (p *pipeline) admitReady(f *flow, calls []api.Call, claims int,
 		if err != nil || len(part) == 0 {
 			return decisions, err
 		}
-		p.followers.admit(rest, part, workflow.Now(f.ctx))
+		p.followers.Admit(rest, part, workflow.Now(f.ctx))
 		// If decisions are long, the activity answers only the first calls.
 		decisions, last = append(decisions, part...), false
 	}

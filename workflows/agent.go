@@ -25,11 +25,12 @@ const pinMessages = 64 << 10
 // encoded by codec.EncodeMessages; nil for a new one. The error of a run has an api.RunErrorType as
 // its type, unless the pin or admission step itself failed. A cancelled run ends as cancelled after
 // its calls have ended.
-func agentWorkflow(ctx workflow.Context, in *api.RunInput, earlier []byte) (*api.RunResult, error) {
+func agentWorkflow(ctx workflow.Context, in *api.RunInput, earlier []byte,
+	features []Feature) (*api.RunResult, error) {
 	if in.Agent == nil {
-		return nil, invalid([]api.Problem{{Path: "$.agent", Rule: api.RuleRequired, Message: "the input has no agent"}})
+		return nil, Invalid([]api.Problem{{Path: "$.agent", Rule: api.RuleRequired, Message: "the input has no agent"}})
 	}
-	r := newAgentRun(ctx, in, earlier)
+	r := newAgentRun(ctx, in, earlier, features)
 	return runFrom(ctx, in, &r.pinned, r)
 }
 
@@ -59,8 +60,10 @@ type agentRun struct {
 	timeOver bool
 	// stopped names another reason to end before the next turn: the limit conversation or repeats.
 	stopped string
+	// pending are calls of the turn before the first one, which the run makes at its beginning.
+	pending []api.Call
 	// followers are the features that follow the turns of the run, besides its calls.
-	followers []turnFollower
+	followers []TurnFollower
 	// window is how full the model's window is. compacted is set after a compaction until a model
 	// step reports the new size.
 	window    api.Window
@@ -68,10 +71,16 @@ type agentRun struct {
 	repeats   api.Repeats
 }
 
-func newAgentRun(ctx workflow.Context, in *api.RunInput, earlier []byte) *agentRun {
+func newAgentRun(ctx workflow.Context, in *api.RunInput, earlier []byte,
+	features []Feature) *agentRun {
 	r := &agentRun{in: in, agent: in.Agent, earlier: earlier, started: workflow.Now(ctx),
 		limits: in.Agent.Limits}
-	r.followers = []turnFollower{newForks(ctx, r)}
+	if b := in.Beginning; b != nil && in.State == nil {
+		r.turn, r.before, r.pending = b.Turn, b.Before, b.Calls
+	}
+	for _, follow := range features {
+		r.followers = append(r.followers, follow(ctx, r))
+	}
 	return r
 }
 
@@ -79,7 +88,7 @@ func (r *agentRun) caller() api.Caller {
 	return api.Caller{Type: api.CallerAgent, ID: r.agent.Name}
 }
 
-func (r *agentRun) features() (all []follower) {
+func (r *agentRun) features() (all []Follower) {
 	for _, f := range r.followers {
 		all = append(all, f)
 	}
@@ -132,7 +141,7 @@ func (r *agentRun) begin(ctx workflow.Context, p *pipeline) error {
 		return nil
 	}
 	for _, f := range r.followers {
-		f.start(ctx)
+		f.Start(ctx)
 	}
 	return r.beginHooks(ctx)
 }
@@ -235,7 +244,7 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunRes
 		return r.unanswered(err)
 	}
 	for _, f := range r.followers {
-		f.answer(response.Message)
+		f.Answer(response.Message)
 	}
 	if calls := response.Message.Calls; len(calls) > 0 && response.Stop != api.StopRefusal {
 		return false, result, r.makeTurn(ctx, calls)
@@ -249,16 +258,14 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunRes
 }
 
 // beforeTurn does what precedes the model step of a turn. It reports whether it used something of
-// the limits: it shortened the conversation, or made calls that a feature has for the turn.
+// the limits: it shortened the conversation, or made calls of a turn that is under way.
 func (r *agentRun) beforeTurn(ctx workflow.Context) (used bool, err error) {
 	if compacted, err := r.compactAhead(ctx); compacted || err != nil {
 		return compacted, err
 	}
-	for _, f := range r.followers {
-		if calls := f.firstCalls(); len(calls) > 0 {
-			r.pipeline.turn = r.turn
-			return true, r.makeTurn(ctx, calls)
-		}
+	if calls := r.pending; len(calls) > 0 {
+		r.pending, r.pipeline.turn = nil, r.turn
+		return true, r.makeTurn(ctx, calls)
 	}
 	return false, nil
 }
@@ -269,7 +276,7 @@ func (r *agentRun) makeTurn(ctx workflow.Context, calls []api.Call) error {
 	before := len(r.conversation.Messages)
 	r.tell(outcomes, r.noteRepeats(calls, outcomes))
 	for _, f := range r.followers {
-		f.tell(outcomes, r.conversation.Messages[before:])
+		f.Tell(outcomes, r.conversation.Messages[before:])
 	}
 	return err
 }
@@ -283,7 +290,7 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string,
 	}
 	if compaction == nil {
 		for _, f := range r.followers {
-			f.step(ctx, limit)
+			f.Step(ctx, limit)
 		}
 	}
 	if !r.pipeline.stepsInline {
@@ -423,10 +430,42 @@ func (r *agentRun) hookPrompt() string {
 		return r.in.State.Prompt
 	case hookrules.LacksRunHooks(r.agent.Hooks) && r.agent.Checker == nil:
 		return ""
-	case r.in.Fork != nil:
-		return r.in.Fork.Prompt
+	case r.in.Beginning != nil:
+		return r.in.Beginning.Prompt
 	case len(r.in.Prompt) > maxHookPrompt:
 		return strings.ToValidUTF8(r.in.Prompt[:maxHookPrompt], "")
 	}
 	return r.in.Prompt
+}
+
+// Input and the methods below show the run to its features; see AgentRun.
+func (r *agentRun) Input() *api.RunInput      { return r.in }
+func (r *agentRun) Turn() int                 { return r.turn }
+func (r *agentRun) Before() int               { return r.before }
+func (r *agentRun) Messages() []api.Message   { return slices.Clip(r.conversation.Messages) }
+func (r *agentRun) Tool(name string) api.Tool { return r.pipeline.tools.Of(name) }
+
+func (r *agentRun) Calls() (own, below []api.PastCalls) {
+	facts := &r.pipeline.runFacts
+	return facts.Past(""), facts.ContinueDescendants()
+}
+
+// Labels returns the labels that the run has seen so far.
+func (r *agentRun) Labels() []string {
+	if r.pipeline == nil {
+		return r.loaded
+	}
+	return r.pipeline.runFacts.Labels
+}
+
+func (r *agentRun) Instances(ctx workflow.Context) []Instance {
+	return r.pipeline.instances.observe(ctx)
+}
+
+func (r *agentRun) TakeOver(ctx workflow.Context, past Past) {
+	p := r.pipeline
+	p.runFacts.TakeOver(past.Own, past.Below)
+	p.instances.takeOver(ctx, slices.DeleteFunc(past.Instances, func(i api.InstanceState) bool {
+		return r.Tool(i.Tool).Name == ""
+	}))
 }

@@ -372,7 +372,7 @@ func (p *pipeline) editCall(ctx workflow.Context, o *approval,
 			request).Get(ctx, &v)
 		if err == nil {
 			p.pinRules(v)
-			p.followers.readmit(v)
+			p.followers.Readmit(v)
 		}
 		return budget.DecisionsSize([]api.AdmissionDecision{v})
 	})

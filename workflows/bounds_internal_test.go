@@ -102,7 +102,7 @@ func TestInvalid_BoundsItsProblems(t *testing.T) {
 		problems[i] = api.Problem{Path: fmt.Sprint("$.calls[", i, "]"), Message: strings.Repeat("x",
 			5000)}
 	}
-	app, ok := errors.AsType[*temporal.ApplicationError](invalid(problems))
+	app, ok := errors.AsType[*temporal.ApplicationError](Invalid(problems))
 	var reported []api.Problem
 	if !ok || app.Details(&reported) != nil || len(reported) != maxFailures ||
 		!strings.HasSuffix(app.Message(), "and 4900 more") || len(app.Message()) > 1<<20 {

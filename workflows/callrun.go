@@ -15,8 +15,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// callRun is one call of a run, from its admission decision to its outcome. steps takes it there.
-type callRun struct {
+// Call is one call of a run, from its admission decision to its outcome. steps takes it there.
+type Call struct {
 	pipeline *pipeline
 	call     api.Call
 	// decision is that of admission, or that of the approval that changed the call.
@@ -46,10 +46,10 @@ type callRun struct {
 	// counts how often the call was scheduled again to wait for one.
 	task    *api.RemoteTask
 	follows int
-	// recorded has the outcome that a feature has for the call; nil for none. The call is then not
+	// known is the outcome that a feature has for the call; nil for none. The call is then not
 	// executed. taken is set once the call has that outcome.
-	recorded *api.RecordedCall
-	taken    bool
+	known *KnownOutcome
+	taken bool
 	// refused is set if the call ended before anything was made of it.
 	refused bool
 	// repeated is set if the call was made again because it had no effect.
@@ -65,43 +65,73 @@ type callRun struct {
 	session workflow.Context
 }
 
-func (p *pipeline) newCall(c api.Call, v api.AdmissionDecision) *callRun {
-	return &callRun{pipeline: p, call: c, decision: v, tool: p.tools.Under(c.Tool, v.Plan)}
+func (p *pipeline) newCall(c api.Call, v api.AdmissionDecision) *Call {
+	return &Call{pipeline: p, call: c, decision: v, tool: p.tools.Under(c.Tool, v.Plan)}
 }
+
+// Request returns the call as the model, or the run, made it.
+func (c *Call) Request() api.Call { return c.call }
+
+// Tool returns the tool of the call, with the bounds that the call's execution plan sets.
+func (c *Call) Tool() api.Tool { return *c.tool }
+
+// Part is one of the calls that a batched call replaces, with its validated arguments.
+type Part struct {
+	Request   api.Call
+	Arguments json.RawMessage
+}
+
+// Parts returns the calls that a batched call replaces, and the call itself if it is not batched.
+func (c *Call) Parts() []Part {
+	if len(c.parts) == 0 {
+		return []Part{{c.call, c.Arguments()}}
+	}
+	parts := make([]Part, len(c.parts))
+	for i, p := range c.parts {
+		parts[i] = Part{p.call, validated(p.call, p.decision)}
+	}
+	return parts
+}
+
+// IsBatched reports whether the call replaces others.
+func (c *Call) IsBatched() bool { return len(c.parts) > 0 }
+
+// IsKnown reports whether the call got the outcome that a feature has for it.
+func (c *Call) IsKnown() bool { return c.taken }
 
 // endUnexecuted returns the outcome of a call that is not executed: admission rejected it, or a
 // hook or a dry run provided its result.
-func (c *callRun) endUnexecuted(ctx workflow.Context) (out api.CallOutcome, decided bool) {
+func (c *Call) endUnexecuted(ctx workflow.Context) (out api.CallOutcome, decided bool) {
 	switch v := c.decision; {
 	case v.Error != nil:
 		return c.refuse(ctx, v.Error), true
 	case v.Result != nil:
 		c.pipeline.usage.Calls++
 		out := api.CallOutcome{ID: c.call.ID, Tool: c.call.Tool, Result: v.Result}
-		c.pipeline.followers.end(ctx, c, out)
+		c.pipeline.followers.End(ctx, c, out)
 		return out, true
 	}
 	return api.CallOutcome{}, false
 }
 
 // refuse counts a call that is not executed because of e and returns its outcome.
-func (c *callRun) refuse(ctx workflow.Context, e *api.Error) api.CallOutcome {
+func (c *Call) refuse(ctx workflow.Context, e *api.Error) api.CallOutcome {
 	c.refused = true
 	c.pipeline.usage.Calls++
 	c.pipeline.usage.Failed++
 	out := api.CallOutcome{ID: c.call.ID, Tool: c.call.Tool, Error: e}
-	c.pipeline.followers.end(ctx, c, out)
+	c.pipeline.followers.End(ctx, c, out)
 	return out
 }
 
-// isExecuted reports whether the outcome is that of the call's tool, or of a call that did not
+// IsExecuted reports whether the outcome is that of the call's tool, or of a call that did not
 // start: no hook, person, dry run or feature gave it.
-func (c *callRun) isExecuted() bool {
+func (c *Call) IsExecuted() bool {
 	return !c.refused && !c.taken && c.decision.Result == nil
 }
 
 // partIDs returns the IDs of the calls that a batched call replaces.
-func partIDs(c *callRun) (ids []string) {
+func partIDs(c *Call) (ids []string) {
 	for _, part := range c.parts {
 		ids = append(ids, part.ID)
 	}
@@ -109,13 +139,13 @@ func partIDs(c *callRun) (ids []string) {
 }
 
 // historyNeed returns how many bytes the call may add to the history.
-func (c *callRun) historyNeed() int {
+func (c *Call) historyNeed() int {
 	return c.pipeline.sizes.History.Need(*c.tool, c.inputSize()) + c.referenced
 }
 
 // attempt executes the call: within the workflow task, as a run below this one, or as an
 // activity. The future has an api.Result.
-func (c *callRun) attempt(ctx workflow.Context) workflow.Future {
+func (c *Call) attempt(ctx workflow.Context) workflow.Future {
 	switch {
 	case c.tool.Lane == api.LaneInline:
 		return c.inline(ctx)
@@ -134,7 +164,7 @@ func readyFuture(ctx workflow.Context, err error) workflow.Future {
 
 // await returns the result of an attempt, or why it failed: as an error of a call, and as Temporal
 // reports it.
-func (c *callRun) await(ctx workflow.Context, attempt workflow.Future) (*api.Result, *api.Error,
+func (c *Call) await(ctx workflow.Context, attempt workflow.Future) (*api.Result, *api.Error,
 	error) {
 	var result api.Result
 	err := attempt.Get(ctx, &result)
@@ -149,19 +179,19 @@ func (c *callRun) await(ctx workflow.Context, attempt workflow.Future) (*api.Res
 }
 
 // finish returns the outcome of the call and releases what it reserved.
-func (c *callRun) finish(ctx workflow.Context, result *api.Result, err error) api.CallOutcome {
+func (c *Call) finish(ctx workflow.Context, result *api.Result, err error) api.CallOutcome {
 	out := api.CallOutcome{ID: c.call.ID, Tool: c.call.Tool, Result: result}
 	if err != nil {
 		out.Result, out.Error = nil, c.failure(ctx, err)
 		c.pipeline.usage.Failed++
 	}
-	c.pipeline.followers.end(ctx, c, out)
+	c.pipeline.followers.End(ctx, c, out)
 	return out
 }
 
 // failure returns the error of the call whose last attempt failed with err, and records it where
 // the history does not say it.
-func (c *callRun) failure(ctx workflow.Context, err error) *api.Error {
+func (c *Call) failure(ctx workflow.Context, err error) *api.Error {
 	said := callError(err, *c.tool, c.decision.Route)
 	e := said
 	if ctx.Err() != nil && requeues(*c.tool, e, c.call.Purpose, c.requeues) {
@@ -175,7 +205,7 @@ func (c *callRun) failure(ctx workflow.Context, err error) *api.Error {
 
 // afterEarlier returns what e, the error of the last attempt, means for the call after its earlier
 // attempts.
-func (c *callRun) afterEarlier(e *api.Error) *api.Error {
+func (c *Call) afterEarlier(e *api.Error) *api.Error {
 	if c.lost != nil && e.BeforeStart() { // an earlier attempt may have started
 		e = c.lost
 	}
@@ -187,7 +217,7 @@ func (c *callRun) afterEarlier(e *api.Error) *api.Error {
 
 // finalize takes the end of a call that no activity of its own executed through the phase
 // post_execution, and records it, also if the run is cancelled.
-func (c *callRun) finalize(ctx workflow.Context, r api.FinalizeResultRequest) (*api.Result, error) {
+func (c *Call) finalize(ctx workflow.Context, r api.FinalizeResultRequest) (*api.Result, error) {
 	f := c.beginFinalizing(ctx, r)
 	_ = f.record(&c.pipeline.sizes.Task) // the context is never cancelled
 	return f.result, f.err
@@ -201,7 +231,7 @@ type finalization struct {
 }
 
 // beginFinalizing returns the step of finalize.
-func (c *callRun) beginFinalizing(ctx workflow.Context, r api.FinalizeResultRequest) *finalization {
+func (c *Call) beginFinalizing(ctx workflow.Context, r api.FinalizeResultRequest) *finalization {
 	ctx, forget := workflow.NewDisconnectedContext(ctx)
 	c.pipeline.usage.Add(r.Usage)
 	most := c.pipeline.sizes.History.MaxResult(*c.tool)
@@ -229,26 +259,26 @@ func (c *callRun) beginFinalizing(ctx workflow.Context, r api.FinalizeResultRequ
 	return f
 }
 
-// recordedEnd returns the request to finalize the call with the outcome that a feature has for it.
-func (c *callRun) recordedEnd() api.FinalizeResultRequest {
-	request, r := c.finalizeRequest(), c.recorded
-	request.Hooks, request.Output, request.Error = nil, r.Output, r.Error
+// endKnown returns the request to finalize the call with the outcome that a feature has for it.
+func (c *Call) endKnown() api.FinalizeResultRequest {
+	request, known := c.finalizeRequest(), c.known
+	request.Hooks, request.Output, request.Error = nil, known.Output, known.Error
 	request.Notes = append(slices.Clone(request.Notes),
-		"not executed: the outcome is that of "+r.Source)
+		"not executed: the outcome is that of "+known.Source)
 	return request
 }
 
 // finalizeRequest returns the request to finalize the call, without its result.
-func (c *callRun) finalizeRequest() api.FinalizeResultRequest {
+func (c *Call) finalizeRequest() api.FinalizeResultRequest {
 	p := c.pipeline
 	return api.FinalizeResultRequest{Call: c.call.ID, Tool: *c.tool,
 		Origin: p.originOf(c.call.Asked()), Notes: c.decision.Notes,
 		Hooks:     hookrules.For(p.hooks.AfterCall, c.call.Tool),
-		Arguments: c.arguments(), Parent: p.parent.Call}
+		Arguments: c.Arguments(), Parent: p.parent.Call}
 }
 
-// arguments returns the validated arguments of the call.
-func (c *callRun) arguments() json.RawMessage { return validated(c.call, c.decision) }
+// Arguments returns the validated arguments of the call.
+func (c *Call) Arguments() json.RawMessage { return validated(c.call, c.decision) }
 
 // validated returns the arguments of an admitted call.
 func validated(c api.Call, v api.AdmissionDecision) json.RawMessage {
@@ -267,23 +297,23 @@ type part struct {
 }
 
 // origin returns the origin of the call, which may have a caller and a trace of its own.
-func (c *callRun) origin() api.Origin {
+func (c *Call) origin() api.Origin {
 	o := c.pipeline.originOf(c.call.Asked())
 	o.Trace = cmp.Or(c.call.Trace, o.Trace)
 	return o
 }
 
 // passed returns the origin of the call for the input of its activity.
-func (c *callRun) passed() api.Origin {
+func (c *Call) passed() api.Origin {
 	o, own := *c.pipeline.passed, c.origin()
 	o.Caller, o.Trace = own.Caller.Passed(), own.Trace
 	return o
 }
 
 // execution returns the input of the call's activity, without the lane-specific parts.
-func (c *callRun) execution() api.Execution {
+func (c *Call) execution() api.Execution {
 	p := c.pipeline
-	return api.Execution{Digest: c.tool.Digest, Arguments: c.arguments(), Origin: c.passed(),
+	return api.Execution{Digest: c.tool.Digest, Arguments: c.Arguments(), Origin: c.passed(),
 		Notes: c.decision.Notes, Parent: p.parent.Call,
 		Hooks:   hookrules.For(p.hooks.AfterCall, c.tool.Name),
 		Timeout: policyrules.AttemptTimeout(c.decision.Plan), Task: c.task,

@@ -80,8 +80,8 @@ type closing struct {
 }
 
 // end closes the instance that served a call which succeeded, if its tool declares that.
-func (s *instances) end(ctx workflow.Context, c *callRun, out api.CallOutcome) {
-	if t := *c.tool; c.isExecuted() && out.Error == nil && t.Closes &&
+func (s *instances) End(ctx workflow.Context, c *Call, out api.CallOutcome) {
+	if t := *c.tool; c.IsExecuted() && out.Error == nil && t.Closes &&
 		t.Dispatch == api.DispatchInstance {
 		s.of(t).closeOnDemand(ctx, "")
 	}

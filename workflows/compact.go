@@ -289,7 +289,7 @@ func (r *agentRun) nextInput(ctx workflow.Context, pinned api.Packed[api.Pinned]
 		Grants: r.asked, Limits: r.continuedLimits(), Window: r.continuedWindow(),
 		Repeats: r.continuedRepeats(), Statements: p.statements.Passed(api.SourcePrompt,
 			api.SourceMessage, api.SourceParent)}
-	p.followers.save(ctx, next.State)
+	p.followers.Save(ctx, next.State)
 	return next
 }
 

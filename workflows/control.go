@@ -16,7 +16,7 @@ import (
 // control is how people act on a running run: answer its questions, approve its calls, send it
 // messages and pause it.
 type control struct {
-	bystander
+	Bystander
 	questions *questions
 	approvals *approvals
 	inbox     *inbox
@@ -67,12 +67,12 @@ func newControl(ctx workflow.Context, agent bool) (*control, error) {
 }
 
 // restore restores what people did in an earlier execution of the run.
-func (c *control) restore(_ workflow.Context, before *api.ContinueState) {
+func (c *control) Restore(_ workflow.Context, before *api.ContinueState) {
 	c.paused, c.inbox.known = before.Paused, before.Sent
 }
 
 // save adds what continue-as-new carries of what people did.
-func (c *control) save(_ workflow.Context, next *api.ContinueState) {
+func (c *control) Save(_ workflow.Context, next *api.ContinueState) {
 	next.Paused, next.Sent = c.paused, c.inbox.known
 }
 

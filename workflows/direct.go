@@ -14,14 +14,14 @@ import (
 func directCallWorkflow(ctx workflow.Context, in *api.RunInput) (*api.RunResult, error) {
 	if in.Call == nil {
 		return nil,
-			invalid([]api.Problem{{Path: "$.call", Rule: api.RuleRequired,
+			Invalid([]api.Problem{{Path: "$.call", Rule: api.RuleRequired,
 				Message: "the input has no call"}})
 	}
 	call := *in.Call
 	if call.OfRun() || call.Plan != nil {
 		// A call with a purpose skips approval, policies or checks; the caller of a run must not
 		// set one.
-		return ended(ctx, in, nil, nil, invalid([]api.Problem{{Path: "$.call", Rule: api.RuleType,
+		return ended(ctx, in, nil, nil, Invalid([]api.Problem{{Path: "$.call", Rule: api.RuleType,
 			Message: "a direct call has a tool and arguments; only a run itself makes calls that undo or verify others, and an execution plan stands among the arguments"}}))
 	}
 	if call.ID == "" {

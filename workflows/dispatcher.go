@@ -15,10 +15,10 @@ const maxInFlight = 500
 // dispatched are calls that a dispatcher runs, by index.
 type dispatched interface {
 	// at returns calls, which need not be admitted.
-	at(indices []int) []*callRun
+	at(indices []int) []*Call
 	// prepare returns calls that are ready, admitted. A call with an error in its decision is not
 	// executed.
-	prepare(f *flow, ready []int) ([]*callRun, error)
+	prepare(f *flow, ready []int) ([]*Call, error)
 	// end takes the outcome of a call.
 	end(i int, out api.CallOutcome)
 }
@@ -107,7 +107,7 @@ func (d *dispatcher) start(f *flow, q *turn.Queue, ready []int) error {
 }
 
 // admitted returns calls that are ready, with their decisions.
-func (d *dispatcher) admitted(f *flow, ready []int) ([]*callRun, error) {
+func (d *dispatcher) admitted(f *flow, ready []int) ([]*Call, error) {
 	switch {
 	case f.ctx.Err() != nil:
 		return nil, f.ctx.Err()
@@ -121,19 +121,19 @@ func (d *dispatcher) admitted(f *flow, ready []int) ([]*callRun, error) {
 // newCalls returns the admitted calls of a turn, batched as their decisions say: a batched call
 // takes the place of its first part. A call of which a feature has the outcome is not batched: it
 // is not executed.
-func (p *pipeline) newCalls(calls []api.Call, decisions []api.AdmissionDecision) []*callRun {
+func (p *pipeline) newCalls(calls []api.Call, decisions []api.AdmissionDecision) []*Call {
 	share := p.Divide(p.usage, decisions)
-	runs := make([]*callRun, 0, len(calls))
-	batches := map[string]*callRun{}
+	runs := make([]*Call, 0, len(calls))
+	batches := map[string]*Call{}
 	for i, v := range decisions {
-		recorded := p.recorded(calls[i], v)
-		batched := v.Batch != "" && recorded == nil
+		known := p.known(calls[i], v)
+		batched := v.Batch != "" && known == nil
 		if c := batches[v.Batch]; batched && c != nil {
 			c.parts = append(c.parts, part{call: calls[i], decision: v, place: i})
 			continue
 		}
 		c := p.newCall(calls[i], v)
-		c.place, c.share, c.recorded = i, share, recorded
+		c.place, c.share, c.known = i, share, known
 		if batched {
 			batches[v.Batch] = c
 			c.parts = []part{{call: calls[i], decision: v, place: i}}
@@ -146,17 +146,17 @@ func (p *pipeline) newCalls(calls []api.Call, decisions []api.AdmissionDecision)
 	return runs
 }
 
-// recorded returns the outcome that a feature has for a call; nil for none, and for a call that is
-// not executed anyway.
-func (p *pipeline) recorded(c api.Call, v api.AdmissionDecision) *api.RecordedCall {
+// known returns the outcome that a feature has for a call; nil for none, and for a call that is not
+// executed anyway.
+func (p *pipeline) known(c api.Call, v api.AdmissionDecision) *KnownOutcome {
 	if v.Error != nil || v.Result != nil {
 		return nil
 	}
-	return p.followers.take(c, v)
+	return p.followers.Take(c, validated(c, v))
 }
 
 // merge gives a batched call the elements of all its parts.
-func (c *callRun) merge() {
+func (c *Call) merge() {
 	if len(c.parts) < 2 {
 		c.parts = nil
 		return
@@ -169,13 +169,13 @@ func (c *callRun) merge() {
 		all = append(all, list...)
 		part.Part = api.Part{ID: part.call.ID, Elements: len(list)}
 	}
-	if arguments, err := batches.Arguments(*c.tool.Batch, c.arguments(), all); err == nil {
+	if arguments, err := batches.Arguments(*c.tool.Batch, c.Arguments(), all); err == nil {
 		c.decision.Arguments, c.size = arguments, 0
 	}
 }
 
 // unbatch returns the outcomes of the n calls of a turn from those of the calls that were made.
-func (p *pipeline) unbatch(n int, runs []*callRun, outcomes []api.CallOutcome) []api.CallOutcome {
+func (p *pipeline) unbatch(n int, runs []*Call, outcomes []api.CallOutcome) []api.CallOutcome {
 	all := make([]api.CallOutcome, n)
 	for i, c := range runs {
 		whole := outcomes[i]
@@ -195,7 +195,7 @@ func (p *pipeline) unbatch(n int, runs []*callRun, outcomes []api.CallOutcome) [
 }
 
 // countPart counts the nth part of a batched call; the whole has been counted as one call.
-func (p *pipeline) countPart(c *callRun, whole, own api.CallOutcome, n int) {
+func (p *pipeline) countPart(c *Call, whole, own api.CallOutcome, n int) {
 	if n > 0 {
 		p.usage.Calls++
 	}

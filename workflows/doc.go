@@ -5,7 +5,8 @@
 // run.go takes a run from its start to its end. Its calls come from a source: agent.go, plan.go,
 // direct.go or session.go. pipeline.go admits the calls of a turn, dispatcher.go starts them in
 // order, and steps.go takes one call from its decision to its outcome. The features of a run follow
-// its calls, see followers.go. journal.go records what the ends of activities do not say.
+// its calls, see features.go and followers.go. journal.go records what the ends of activities do
+// not say.
 //
 // A change to this package keeps the histories in testdata/histories replaying; see
 // docs/changing-workflows.md.
@@ -19,10 +20,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// All returns the workflows by the name they are registered under.
-func All() map[string]any {
+// All returns the workflows by the name they are registered under. features are those of runs of
+// agents that other packages have, in the order in which they take part.
+func All(features ...Feature) map[string]any {
 	return map[string]any{
-		api.AgentWorkflow:      showingAgent,
+		api.AgentWorkflow:      showingAgent(features),
 		api.PlanWorkflow:       showing(planWorkflow),
 		api.CallWorkflow:       showing(directCallWorkflow),
 		api.SessionWorkflow:    showing(sessionWorkflow),
@@ -41,7 +43,7 @@ func All() map[string]any {
 func evaluationWorkflow(workflow.Context) error { return nil }
 
 // showing wraps a workflow of calls so that it keeps its current details.
-func showing(run Run) Run {
+func showing(run RunWorkflow) RunWorkflow {
 	return func(ctx workflow.Context, in *api.RunInput) (*api.RunResult, error) {
 		ctx, d := withDetails(ctx)
 		result, err := run(ctx, given(in))
@@ -51,9 +53,11 @@ func showing(run Run) Run {
 }
 
 // showingAgent is showing for an agent run, which takes a conversation as second input.
-func showingAgent(ctx workflow.Context, in *api.RunInput, earlier []byte) (*api.RunResult, error) {
-	ctx, d := withDetails(ctx)
-	result, err := agentWorkflow(ctx, given(in), earlier)
-	d.end(ctx, result, err)
-	return result, err
+func showingAgent(features []Feature) AgentWorkflow {
+	return func(ctx workflow.Context, in *api.RunInput, earlier []byte) (*api.RunResult, error) {
+		ctx, d := withDetails(ctx)
+		result, err := agentWorkflow(ctx, given(in), earlier, features)
+		d.end(ctx, result, err)
+		return result, err
+	}
 }

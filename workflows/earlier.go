@@ -21,7 +21,7 @@ func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byt
 	}
 	id := workflow.GetInfo(ctx).WorkflowExecution.ID
 	if problem := cannotContinue(r.in, id, earlier); problem != "" {
-		return nil, invalid([]api.Problem{{Path: "$.continue", Rule: ruleConversation,
+		return nil, Invalid([]api.Problem{{Path: "$.continue", Rule: api.RuleConversation,
 			Message: problem}})
 	}
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
@@ -38,12 +38,12 @@ func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byt
 	case temporal.IsCanceledError(err):
 		return nil, err
 	case err != nil:
-		loaded.Problems = []api.Problem{{Path: "$.conversation", Rule: ruleConversation,
+		loaded.Problems = []api.Problem{{Path: "$.conversation", Rule: api.RuleConversation,
 			Message: "the earlier runs cannot be read: " + display.Shorten(failure.Of(err).Message,
 				1000)}}
 	}
 	if len(loaded.Problems) > 0 {
-		return nil, invalid(loaded.Problems)
+		return nil, Invalid(loaded.Problems)
 	}
 	r.turn, r.before, r.loaded = loaded.Turn, loaded.Turn, loaded.Labels
 	return loaded.Messages, nil
@@ -52,8 +52,13 @@ func (r *agentRun) loadConversation(ctx workflow.Context, earlier []byte) ([]byt
 // messagesBefore returns the messages before the prompt. The error says why the run cannot start.
 func (r *agentRun) messagesBefore(ctx workflow.Context, earlier []byte) ([]api.Message, error) {
 	for _, f := range r.followers {
-		if messages, opened, err := f.open(ctx, earlier); opened {
-			return messages, err
+		opening, err := f.Open(ctx, earlier)
+		if err != nil {
+			return nil, err
+		}
+		if opening != nil {
+			r.loaded = opening.Labels
+			return opening.Messages, nil
 		}
 	}
 	earlier, err := r.loadConversation(ctx, earlier)
@@ -62,7 +67,7 @@ func (r *agentRun) messagesBefore(ctx workflow.Context, earlier []byte) ([]api.M
 	}
 	messages, err := codec.DecodeMessages(earlier)
 	if err != nil {
-		return nil, invalid([]api.Problem{{Path: "$.messages", Rule: api.RuleType,
+		return nil, Invalid([]api.Problem{{Path: "$.messages", Rule: api.RuleType,
 			Message: err.Error()}})
 	}
 	return messages, nil
@@ -72,16 +77,8 @@ func (r *agentRun) messagesBefore(ctx workflow.Context, earlier []byte) ([]api.M
 func (r *agentRun) page(from int) (api.Page, error) {
 	page := api.PageOf(r.conversation.Messages, from)
 	page.Turn = r.turn
-	page.Labels = r.labels()
+	page.Labels = r.Labels()
 	return page, nil
-}
-
-// labels returns the labels that the run has seen so far.
-func (r *agentRun) labels() []string {
-	if r.pipeline == nil {
-		return r.loaded
-	}
-	return r.pipeline.runFacts.Labels
 }
 
 // cannotContinue returns why a run with that workflow ID cannot continue the conversation, or "".

@@ -26,7 +26,7 @@ import (
 // An instance of a conversation is hosted by a workflow of its own, keeper.Instance. The run joins
 // it, and leaves it at its end.
 type instances struct {
-	bystander
+	Bystander
 	base   string
 	origin *api.Origin
 	// tools are those of the run, by name.
@@ -291,7 +291,7 @@ func (i *instance) fail(f failures.ActivityFailure, adopted bool) {
 }
 
 // save adds what continue-as-new carries of the instances.
-func (s *instances) save(ctx workflow.Context, next *api.ContinueState) {
+func (s *instances) Save(ctx workflow.Context, next *api.ContinueState) {
 	next.Instances = s.state(ctx)
 }
 
@@ -320,7 +320,7 @@ func (s *instances) state(ctx workflow.Context) []api.InstanceState {
 }
 
 // restore restores the instances of the previous execution.
-func (s *instances) restore(ctx workflow.Context, before *api.ContinueState) {
+func (s *instances) Restore(ctx workflow.Context, before *api.ContinueState) {
 	s.takeOver(ctx, before.Instances)
 }
 
@@ -421,4 +421,21 @@ func (s *instances) afterCancel(activityID string, fault *api.Error, err error) 
 // activityID returns the ID of the next activity of a call.
 func (s *instances) activityID(callID string) string {
 	return api.CallActivityID(callID, s.blocked[callID])
+}
+
+// observe returns the instances of the run. It changes nothing, so that a replay makes the recorded
+// decisions.
+func (s *instances) observe(ctx workflow.Context) []Instance {
+	list := make([]Instance, len(s.list))
+	for n, i := range s.list {
+		state := api.InstanceState{Instance: i.tool.Instance, Tool: i.tool.Name, Last: i.last,
+			Vanished: i.vanished, Lost: i.gone}
+		live := i.hostInstance != nil || i.member != nil
+		if i.hostInstance != nil && i.member == nil && i.hostInstance.IsReady() {
+			live = i.hostInstance.Get(ctx, &state.Last) != nil
+		}
+		list[n] = Instance{Name: i.tool.InstanceName(), State: state,
+			Live: live || len(i.before) > 0}
+	}
+	return list
 }

@@ -11,7 +11,7 @@ import (
 // reader of the history does not have to decide it again. It is empty in most runs: a call that
 // succeeds, or fails with the failure of its activity, has no entry.
 type journal struct {
-	bystander
+	Bystander
 	task *budget.Task
 	// entries are those that are not recorded yet, of size bytes.
 	entries []api.JournalEntry
@@ -44,15 +44,15 @@ func (j *journal) record(ctx workflow.Context) {
 	}
 }
 
-// finish records what is left when the calls of a turn have ended: a reader takes calls of which it
+// Finish records what is left when the calls of a turn have ended: a reader takes calls of which it
 // knows no end at the next model step for calls that the run has not made.
-func (j *journal) finish(ctx workflow.Context) error {
+func (j *journal) Finish(ctx workflow.Context) error {
 	j.record(ctx)
 	return nil
 }
 
 // goOn records what follows an attempt that failed.
-func (c *callRun) goOn(ctx workflow.Context, next api.JournalStep, failure *api.Error) {
+func (c *Call) goOn(ctx workflow.Context, next api.JournalStep, failure *api.Error) {
 	end := failures.CancelledBeforeStart()
 	if next == api.JournalVerify {
 		end = failure
@@ -67,7 +67,7 @@ func (c *callRun) goOn(ctx workflow.Context, next api.JournalStep, failure *api.
 // end, and e is not what the failure of its activity says. made is set if the run made the error of
 // the attempt itself. A call that was cancelled before the run scheduled it has no entry: the
 // history shows that it was not scheduled.
-func (c *callRun) noteEnd(ctx workflow.Context, e, said *api.Error, made bool) {
+func (c *Call) noteEnd(ctx workflow.Context, e, said *api.Error, made bool) {
 	unsaid := e != said || made && (c.open || e.Type != api.ErrCancelled)
 	if c.marked || !unsaid {
 		return

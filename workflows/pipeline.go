@@ -117,7 +117,7 @@ func (p *pipeline) written(ctx workflow.Context) (events, bytes int) {
 
 // fitting returns how many of the calls, from the first on, may start besides those that run, so
 // that the history stays under the size at which the server ends the run.
-func (p *pipeline) fitting(ctx workflow.Context, calls []*callRun) int {
+func (p *pipeline) fitting(ctx workflow.Context, calls []*Call) int {
 	events, bytes := p.written(ctx)
 	return p.sizes.History.Fit(events, bytes, len(calls),
 		func(i int) int { return calls[i].historyNeed() })

@@ -22,7 +22,7 @@ import (
 func planWorkflow(ctx workflow.Context, in *api.RunInput) (*api.RunResult, error) {
 	if in.Plan == nil {
 		return nil,
-			invalid([]api.Problem{{Path: "$.plan", Rule: api.RuleRequired,
+			Invalid([]api.Problem{{Path: "$.plan", Rule: api.RuleRequired,
 				Message: "the input has no plan"}})
 	}
 	plan := in.Plan.Value
@@ -33,7 +33,7 @@ func planWorkflow(ctx workflow.Context, in *api.RunInput) (*api.RunResult, error
 				len(plan.Calls), maxPlanCalls)})
 	}
 	if len(problems) > 0 {
-		return ended(ctx, in, nil, nil, invalid(problems))
+		return ended(ctx, in, nil, nil, Invalid(problems))
 	}
 	var pinned api.Pinned
 	return runFrom(ctx, in, &pinned, &planRun{basicSource: basicSource{in}, plan: plan})
@@ -86,7 +86,7 @@ type planRun struct {
 	// list has the plan's calls, sorted by their dependencies; the others have the same indices.
 	// runs is nil for calls that have ended, withheld is set for those that were dry runs.
 	list               []api.PlanCall
-	runs               []*callRun
+	runs               []*Call
 	admitted, withheld []bool
 	needs              [][]string
 	results            *turn.Results
@@ -95,7 +95,7 @@ type planRun struct {
 // prepareRuns sets the calls of the plan.
 func (r *planRun) prepareRuns(p *pipeline) {
 	r.pipeline, r.list = p, planrules.Sort(r.plan)
-	r.runs = make([]*callRun, len(r.list))
+	r.runs = make([]*Call, len(r.list))
 	r.admitted, r.withheld = make([]bool, len(r.list)), make([]bool, len(r.list))
 	r.needs = make([][]string, len(r.list))
 	for i, c := range r.list {
@@ -144,7 +144,7 @@ func (r *planRun) admitFixed(ctx workflow.Context) error {
 		}
 	}
 	if len(problems) > 0 {
-		return invalid(problems)
+		return Invalid(problems)
 	}
 	r.askApprovals(ctx)
 	return nil
@@ -210,7 +210,7 @@ func (r *planRun) requests() []api.Call {
 
 // prepare resolves the references of calls that are ready and admits them together. A call that
 // cannot be made has the reason as the error of its decision.
-func (r *planRun) prepare(f *flow, ready []int) ([]*callRun, error) {
+func (r *planRun) prepare(f *flow, ready []int) ([]*Call, error) {
 	var late []int
 	for _, i := range ready {
 		c := r.runs[i]
@@ -281,7 +281,7 @@ func notRun(format string, args ...any) *api.Error {
 
 // at returns calls with those indices. For a call that is not admitted, it sets the size of the
 // results that its arguments will contain.
-func (r *planRun) at(indices []int) []*callRun {
+func (r *planRun) at(indices []int) []*Call {
 	calls := at(r.runs, indices)
 	for n, i := range indices {
 		if r.admitted[i] || calls[n].referenced > 0 {

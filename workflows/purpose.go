@@ -16,7 +16,7 @@ import (
 // undo records the calls that compensate the run's calls if the run ends in a way that requires it.
 // The zero value records and undoes nothing.
 type undo struct {
-	bystander
+	Bystander
 	// run is the ID of the run, for the keys of its calls.
 	run string
 	// tools are those of the run, by name.
@@ -37,7 +37,7 @@ func (u *undo) set(when api.UndoWhen) { u.on, u.when = when != api.UndoNever, wh
 func (u *undo) applies(cancelled bool) bool { return u.on && undorules.Applies(u.when, cancelled) }
 
 // restore restores the undo calls of the execution before.
-func (u *undo) restore(_ workflow.Context, before *api.ContinueState) {
+func (u *undo) Restore(_ workflow.Context, before *api.ContinueState) {
 	if before.Undo != nil {
 		for _, c := range before.Undo.Value {
 			u.add(c)
@@ -46,7 +46,7 @@ func (u *undo) restore(_ workflow.Context, before *api.ContinueState) {
 }
 
 // save adds the undo calls that continue-as-new carries.
-func (u *undo) save(_ workflow.Context, next *api.ContinueState) { next.Undo = u.pack() }
+func (u *undo) Save(_ workflow.Context, next *api.ContinueState) { next.Undo = u.pack() }
 
 // add records an undo call. Beyond the size limit it records only that the call cannot be made.
 func (u *undo) add(c api.Call) {
@@ -71,9 +71,9 @@ func (u *undo) pack() *api.Packed[[]api.Call] {
 
 // end records the undo calls of a call and its parts, if its tool declares undo and it may have
 // taken effect.
-func (u *undo) end(_ workflow.Context, c *callRun, out api.CallOutcome) {
+func (u *undo) End(_ workflow.Context, c *Call, out api.CallOutcome) {
 	t := u.tools.Of(c.call.Tool)
-	if !u.on || t.Undo == nil || c.call.Purpose == api.PurposeUndo || !c.isExecuted() {
+	if !u.on || t.Undo == nil || c.call.Purpose == api.PurposeUndo || !c.IsExecuted() {
 		return
 	}
 	if len(c.parts) == 0 && c.mayHaveActed(out) {
@@ -101,12 +101,12 @@ func (u *undo) note(t api.Tool, c api.Call, v api.AdmissionDecision, out api.Cal
 }
 
 // mayHaveActed reports whether the call, or a part of it, may have effects to undo.
-func (c *callRun) mayHaveActed(out api.CallOutcome) bool {
+func (c *Call) mayHaveActed(out api.CallOutcome) bool {
 	return out.Result != nil || !c.finalized && out.Error.MayHaveActed()
 }
 
 // adopt records the undo calls of the run below a call.
-func (u *undo) adopt(call *callRun, below *api.RunResult) {
+func (u *undo) Adopt(call *Call, below *api.RunResult) {
 	if !u.on || below.Undo == nil {
 		return
 	}
@@ -134,7 +134,7 @@ func (p *pipeline) undoCalls(ctx workflow.Context) []api.Undone {
 func (p *pipeline) undoCall(ctx workflow.Context, c api.Call) api.Undone {
 	undone := api.Undone{CallID: c.ID, Tool: c.Tool, TargetCallID: c.TargetCallID,
 		TargetTool: c.TargetTool}
-	if p.fitting(ctx, []*callRun{p.newCall(c, api.AdmissionDecision{})}) == 0 {
+	if p.fitting(ctx, []*Call{p.newCall(c, api.AdmissionDecision{})}) == 0 {
 		undone.Error = api.Errorf(api.ErrBudgetExceeded, "%s", p.fullness(ctx))
 		return undone
 	}

@@ -29,7 +29,7 @@ const maxAnswered = 1 << 20
 // those that other calls ask while they run. They live in the run's memory; history holds the
 // questions and replies.
 type questions struct {
-	bystander
+	Bystander
 	// origin returns the origin of a call.
 	origin func(callID string) api.Origin
 	// hooks run after the run's calls; parent is the path of the call that the run works for.
@@ -125,7 +125,7 @@ func answering[T, Told any](open []T, of func(T) (Told, int)) []Told {
 }
 
 // begin registers a call that may ask.
-func (q *questions) begin(call *callRun) {
+func (q *questions) Begin(call *Call) {
 	if call.tool.AnswerWithin > 0 {
 		q.calls.Set(call.call.ID, &questionCall{tool: *call.tool})
 	}
@@ -133,7 +133,7 @@ func (q *questions) begin(call *callRun) {
 
 // scheduled opens the question of a call of a human tool that is being scheduled. A reply before
 // that could not end the call.
-func (q *questions) scheduled(ctx workflow.Context, call *callRun) {
+func (q *questions) scheduled(ctx workflow.Context, call *Call) {
 	c, t, now := call.call, *call.tool, workflow.Now(ctx)
 	if t.Dispatch != api.DispatchQuestion || t.AnswerWithin <= 0 {
 		return
@@ -141,7 +141,7 @@ func (q *questions) scheduled(ctx workflow.Context, call *callRun) {
 	o := q.find(c.ID)
 	if o == nil {
 		o = &question{tool: &t, notes: call.decision.Notes, hooks: hookrules.For(q.hooks, t.Name),
-			arguments: call.arguments(), Question: api.Question{ID: c.ID, Call: c.ID, Tool: t.Name,
+			arguments: call.Arguments(), Question: api.Question{ID: c.ID, Call: c.ID, Tool: t.Name,
 				Text: call.decision.Question, Schema: t.OutputSchema}}
 		q.open = append(q.open, o)
 	}
@@ -149,14 +149,14 @@ func (q *questions) scheduled(ctx workflow.Context, call *callRun) {
 }
 
 // requeue notes that a call is to be scheduled again.
-func (q *questions) requeue(call *callRun) {
+func (q *questions) Requeue(call *Call) {
 	if o := q.find(call.call.ID); o != nil {
 		o.waiting = true
 	}
 }
 
 // end closes the questions of a call that has ended.
-func (q *questions) end(_ workflow.Context, _ *callRun, out api.CallOutcome) {
+func (q *questions) End(_ workflow.Context, _ *Call, out api.CallOutcome) {
 	if q.calls.Get(out.ID) == nil {
 		return
 	}
@@ -190,7 +190,7 @@ func (q *questions) close(o *question, how string) {
 
 // finish waits, after the calls of a turn or run have ended, for the updates about them. It waits
 // in a cancelled run as well, so that every update gets its result.
-func (q *questions) finish(ctx workflow.Context) error {
+func (q *questions) Finish(ctx workflow.Context) error {
 	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	return workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) })

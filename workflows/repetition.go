@@ -25,7 +25,7 @@ const (
 
 // next decides what follows an attempt with that failure; nil is a success. A call is not repeated
 // beyond the size of a history at which the server ends the run: its last failure is its outcome.
-func (c *callRun) next(ctx workflow.Context, failure *api.Error) callStep {
+func (c *Call) next(ctx workflow.Context, failure *api.Error) callStep {
 	if failure == nil {
 		return stepFinish
 	}
@@ -40,7 +40,7 @@ func (c *callRun) next(ctx workflow.Context, failure *api.Error) callStep {
 }
 
 // after decides what follows a failed attempt, wherever the history ends.
-func (c *callRun) after(ctx workflow.Context, failure *api.Error) callStep {
+func (c *Call) after(ctx workflow.Context, failure *api.Error) callStep {
 	switch {
 	case ctx.Err() != nil:
 		return c.afterCancel(failure)
@@ -59,7 +59,7 @@ func (c *callRun) after(ctx workflow.Context, failure *api.Error) callStep {
 // afterCancel decides what follows a cancelled attempt with that failure. A run that was cancelled
 // ends. A session of which one call was cancelled goes on and undoes nothing, so that verifying the
 // call is the only way to find out what it did.
-func (c *callRun) afterCancel(failure *api.Error) callStep {
+func (c *Call) afterCancel(failure *api.Error) callStep {
 	if c.session != nil && c.session.Err() == nil && isVerified(*c.tool, failure) {
 		return stepVerify
 	}
@@ -76,7 +76,7 @@ const (
 )
 
 // pause returns the pause before the call is requeued.
-func (c *callRun) pause() time.Duration {
+func (c *Call) pause() time.Duration {
 	if c.call.OfRun() && c.requeues > 2 {
 		return min(requeueStep<<(c.requeues-2), maxOwnPause)
 	}

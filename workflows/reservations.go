@@ -11,7 +11,7 @@ import (
 
 // reservations are the calls of a run that ledgers count for rules about time.
 type reservations struct {
-	bystander
+	Bystander
 	p     *pipeline
 	calls *ledger.Calls
 }
@@ -22,14 +22,14 @@ func newReservations(ctx workflow.Context, p *pipeline) *reservations {
 	return r
 }
 
-func (r *reservations) admit(_ []api.Call, decisions []api.AdmissionDecision, _ time.Time) {
+func (r *reservations) Admit(_ []api.Call, decisions []api.AdmissionDecision, _ time.Time) {
 	r.calls.Admitted(decisions...)
 }
 
-func (r *reservations) readmit(v api.AdmissionDecision) { r.calls.Admitted(v) }
+func (r *reservations) Readmit(v api.AdmissionDecision) { r.calls.Admitted(v) }
 
 // end notes the end of a call, or of its parts.
-func (r *reservations) end(_ workflow.Context, c *callRun, out api.CallOutcome) {
+func (r *reservations) End(_ workflow.Context, c *Call, out api.CallOutcome) {
 	made := out.Error == nil || !out.Error.BeforeStart()
 	r.calls.End(c.call.ID, made)
 	for _, part := range c.parts {
@@ -38,7 +38,7 @@ func (r *reservations) end(_ workflow.Context, c *callRun, out api.CallOutcome) 
 }
 
 // finish waits until ledgers know what became of all calls that have ended.
-func (r *reservations) finish(ctx workflow.Context) error {
+func (r *reservations) Finish(ctx workflow.Context) error {
 	r.calls.Finish(ctx)
 	return nil
 }

@@ -22,7 +22,7 @@ type source interface {
 	// tools with them.
 	pins(ctx workflow.Context, run string) *api.PinRequest
 	// features are the features that only runs of this source have.
-	features() []follower
+	features() []Follower
 	// begin prepares the first call. The state of the execution before has been restored.
 	begin(ctx workflow.Context, p *pipeline) error
 	// makeCalls makes the calls and returns the result of the run, or why it ends without one.
@@ -36,7 +36,7 @@ type basicSource struct{ in *api.RunInput }
 
 func (basicSource) open(workflow.Context) error { return nil }
 func (c basicSource) mode() api.Mode            { return c.in.Mode }
-func (basicSource) features() []follower        { return nil }
+func (basicSource) features() []Follower        { return nil }
 
 func (basicSource) finish(_ workflow.Context, result *api.RunResult, err error) (*api.RunResult,
 	error) {
@@ -91,7 +91,7 @@ func startFrom(ctx workflow.Context, in *api.RunInput, pinned *api.Pinned,
 	p.followers = append(p.followers, s.features()...)
 	if in.State != nil {
 		p.usage = in.State.Usage
-		p.followers.restore(ctx, in.State)
+		p.followers.Restore(ctx, in.State)
 	}
 	return p, s.begin(ctx, p)
 }
@@ -123,10 +123,10 @@ func (p *pipeline) end(ctx workflow.Context, err error) error {
 
 // The types of the workflows of runs: those of plans, direct calls and sessions, and that of
 // agents, which takes the earlier messages of its conversation as codec.EncodeMessages returns
-// them.
+// them, or what a feature opens the run with.
 type (
-	Run      = func(workflow.Context, *api.RunInput) (*api.RunResult, error)
-	AgentRun = func(workflow.Context, *api.RunInput, []byte) (*api.RunResult, error)
+	RunWorkflow   = func(workflow.Context, *api.RunInput) (*api.RunResult, error)
+	AgentWorkflow = func(workflow.Context, *api.RunInput, []byte) (*api.RunResult, error)
 )
 
 func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinned *api.Pinned,
@@ -161,7 +161,8 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 	c.approvals.caller = func(callID string) api.Caller { return p.originOf(callID).Caller }
 	p.attributes.known = in.Attributes
 	p.undo = undo{run: origin.Run, tools: &p.tools}
-	// Forks, which come after these, read the labels that the facts have after the end of a call.
+	// Features of other packages come after these: they read what the facts have after the end of a
+	// call.
 	p.followers = followers{sizesFollower{p: p}, c, p.questions, factsFollower{p: p},
 		newReservations(ctx, p), p.instances, &p.undo, &p.journal}
 	p.follow(ctx, in)

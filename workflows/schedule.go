@@ -18,7 +18,7 @@ import (
 
 // send starts an attempt as soon as its input fits into the workflow task. It fails if the input is
 // too large for any.
-func (c *callRun) send(ctx workflow.Context,
+func (c *Call) send(ctx workflow.Context,
 	start func(workflow.Context) workflow.Future) workflow.Future {
 	size := c.inputSize()
 	if fault := budget.Payload("the input of call "+c.call.ID, size); fault != nil {
@@ -32,7 +32,7 @@ func (c *callRun) send(ctx workflow.Context,
 }
 
 // unsendable records that the call cannot be sent, and fails.
-func (c *callRun) unsendable(ctx workflow.Context, fault *api.Error) workflow.Future {
+func (c *Call) unsendable(ctx workflow.Context, fault *api.Error) workflow.Future {
 	future, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		_, err := c.finalize(ctx, api.FinalizeResultRequest{Call: c.call.ID, Tool: *c.tool,
@@ -44,7 +44,7 @@ func (c *callRun) unsendable(ctx workflow.Context, fault *api.Error) workflow.Fu
 
 // fitting starts an attempt as soon as n bytes fit into the workflow task, as fits reports and
 // await waits for, and the call waits for nothing else.
-func (c *callRun) fitting(ctx workflow.Context, n int, fits func(workflow.Context, int) bool,
+func (c *Call) fitting(ctx workflow.Context, n int, fits func(workflow.Context, int) bool,
 	await func(workflow.Context, int) error,
 	start func(workflow.Context) workflow.Future) workflow.Future {
 	if !c.waits() && fits(ctx, n) {
@@ -69,21 +69,21 @@ func (c *callRun) fitting(ctx workflow.Context, n int, fits func(workflow.Contex
 
 // waits reports whether the call may not start yet: the run is paused, or the instance that served
 // calls before is being closed.
-func (c *callRun) waits() bool { return c.paused() || c.pipeline.instances.isClosing(*c.tool) }
+func (c *Call) waits() bool { return c.paused() || c.pipeline.instances.isClosing(*c.tool) }
 
 // paused reports whether the call waits for a paused run. Calls that the run itself makes belong to
 // the end of others, which a pause does not stop.
-func (c *callRun) paused() bool {
+func (c *Call) paused() bool {
 	return c.pipeline.control.paused != nil && !c.call.OfRun()
 }
 
 // inputSize returns at most how many bytes the input of the call's activity or child workflow has.
-func (c *callRun) inputSize() int {
+func (c *Call) inputSize() int {
 	if c.size > 0 {
 		return c.size
 	}
 	p, size := c.pipeline,
-		c.pipeline.passedSize+jsonvalue.PayloadSize(c.arguments())+64*len(c.parts)
+		c.pipeline.passedSize+jsonvalue.PayloadSize(c.Arguments())+64*len(c.parts)
 	for _, note := range c.decision.Notes {
 		size += jsonvalue.TextSize(note)
 	}
@@ -137,7 +137,7 @@ func (p *pipeline) childSize() int {
 }
 
 // schedule schedules the call's activity on its route.
-func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
+func (c *Call) schedule(ctx workflow.Context) workflow.Future {
 	p, t, route := c.pipeline, *c.tool, c.decision.Route
 	if c.call.OfRun() {
 		t.QueueTimeout, route.QueueTimeout = 0, 0
@@ -171,9 +171,9 @@ func (c *callRun) schedule(ctx workflow.Context) workflow.Future {
 }
 
 // describe returns the summary of the call's activity, and the path of the parent call.
-func (c *callRun) describe() (summary, parent string) {
+func (c *Call) describe() (summary, parent string) {
 	// The Web UI shows the summary beside the activity's type, which is the tool's name.
-	summary = strings.TrimSpace(callview.Line("", callview.RedactArguments(*c.tool, c.arguments()), nil))
+	summary = strings.TrimSpace(callview.Line("", callview.RedactArguments(*c.tool, c.Arguments()), nil))
 	summary, parent = cmp.Or(summary, "no arguments"), c.pipeline.parent.Call
 	switch target := c.call.TargetCallID; c.call.Purpose {
 	case api.PurposeUndo, api.PurposeVerify:
@@ -200,7 +200,7 @@ const (
 
 // inline executes the call within the workflow task as soon as its result fits into what the task
 // may record. The future resolves to an api.Result.
-func (c *callRun) inline(ctx workflow.Context) workflow.Future {
+func (c *Call) inline(ctx workflow.Context) workflow.Future {
 	if fault := failures.InlineFault(*c.tool); fault != nil {
 		return readyFuture(ctx, fault)
 	}
@@ -210,7 +210,7 @@ func (c *callRun) inline(ctx workflow.Context) workflow.Future {
 }
 
 // executeInline starts the local activity of a call whose result fits.
-func (c *callRun) executeInline(ctx workflow.Context) workflow.Future {
+func (c *Call) executeInline(ctx workflow.Context) workflow.Future {
 	p := c.pipeline
 	p.sizes.Task.Enter(ctx, c.call.ID, api.MaxInlineRecord)
 	call := &api.InlineCall{ID: c.call.ID, Tool: *c.tool, Left: p.WallTimeLeft(ctx),
@@ -239,7 +239,7 @@ func shorter(a, b time.Duration) time.Duration {
 }
 
 // filledSize returns how many bytes the arguments of the call add to the plan of a plan tool.
-func filledSize(c *callRun) int {
+func filledSize(c *Call) int {
 	if c.decision.Prompt != "" {
 		return 0 // an agent
 	}
@@ -247,7 +247,7 @@ func filledSize(c *callRun) int {
 	if err != nil || entry.Plan == nil {
 		return 0
 	}
-	filled, err := planrules.Fill(*entry.Plan, c.arguments())
+	filled, err := planrules.Fill(*entry.Plan, c.Arguments())
 	if err != nil {
 		return 0
 	}

@@ -36,7 +36,7 @@ const (
 // it fail.
 func sessionWorkflow(ctx workflow.Context, in *api.RunInput) (*api.RunResult, error) {
 	if in.Session == nil {
-		return nil, invalid([]api.Problem{{Path: "$.session", Rule: api.RuleRequired,
+		return nil, Invalid([]api.Problem{{Path: "$.session", Rule: api.RuleRequired,
 			Message: "the input has no session"}})
 	}
 	s := &sessionRun{basicSource: basicSource{in}, session: in.Session,
@@ -259,7 +259,7 @@ func (s *sessionRun) drain(ctx workflow.Context, grace time.Duration, why string
 	apart, forget := workflow.NewDisconnectedContext(ctx)
 	defer forget()
 	_ = workflow.Await(apart, none)        // the context is never cancelled
-	_ = s.pipeline.followers.finish(apart) // the same
+	_ = s.pipeline.followers.Finish(apart) // the same
 }
 
 // awaitWithin waits for a condition, at most for d or until the context is cancelled. It cancels
@@ -280,7 +280,7 @@ func awaitWithin(ctx workflow.Context, d time.Duration, summary string, conditio
 func (s *sessionRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error) {
 	s.closing = &api.ControlError{Type: api.SessionBusy,
 		Message: "the session continues in a new history; send the call again"}
-	if err := s.pipeline.followers.finish(ctx); err != nil {
+	if err := s.pipeline.followers.Finish(ctx); err != nil {
 		return nil, err
 	}
 	for _, shrink := range []func(*api.ContinueState){
@@ -328,7 +328,7 @@ func (s *sessionRun) nextInput(ctx workflow.Context) (api.RunInput, error) {
 	usage.Calls -= s.counted()
 	next.State = &api.ContinueState{Run: p.origin.Run, Started: p.Started, Usage: usage,
 		Pinned: pinned, Session: s.state(ctx, true)}
-	p.followers.save(ctx, next.State)
+	p.followers.Save(ctx, next.State)
 	return next, nil
 }
 

@@ -24,7 +24,7 @@ type sessionCall struct {
 	run *sessionRun
 	// ctx is the context of the call, which its client can cancel.
 	ctx  workflow.Context
-	call *callRun
+	call *Call
 	// need is how many bytes the call can add to the history before it is admitted.
 	need int
 	// counted is set once the usage of the run has the call, or will not get it.
@@ -32,11 +32,11 @@ type sessionCall struct {
 	out     api.CallOutcome
 }
 
-func (c *sessionCall) at([]int) []*callRun { return []*callRun{c.call} }
+func (c *sessionCall) at([]int) []*Call { return []*Call{c.call} }
 
-func (c *sessionCall) prepare(*flow, []int) ([]*callRun, error) {
+func (c *sessionCall) prepare(*flow, []int) ([]*Call, error) {
 	c.count()
-	return []*callRun{c.call}, nil
+	return []*Call{c.call}, nil
 }
 
 func (c *sessionCall) end(_ int, out api.CallOutcome) { c.out = out }
@@ -414,7 +414,7 @@ func (s *sessionRun) resume(ctx workflow.Context, state *api.SessionState) {
 		c := &sessionCall{Call: s.calls.Find(r.ID), run: s}
 		c.ctx, c.Cancel = workflow.WithCancel(s.all)
 		decisions := []api.AdmissionDecision{w.Decision}
-		p.followers.admit([]api.Call{c.Request()}, decisions, w.Asked)
+		p.followers.Admit([]api.Call{c.Request()}, decisions, w.Asked)
 		c.call = p.newCall(c.Request(), w.Decision)
 		c.call.share = p.Divide(p.usage, decisions)
 		p.control.approvals.resume(c.ctx, c.Request(), *w)

@@ -23,7 +23,7 @@ import (
 func pin(ctx workflow.Context, sizes *budget.Sizes, request api.PinRequest) (api.Pinned, error) {
 	pinned, err := pinStep(ctx, sizes, request)
 	if err == nil && len(pinned.Problems) > 0 {
-		err = invalid(pinned.Problems)
+		err = Invalid(pinned.Problems)
 	}
 	return pinned, err
 }
@@ -45,8 +45,8 @@ func pinStep(ctx workflow.Context, sizes *budget.Sizes,
 	return pinned.Value, err
 }
 
-// invalid returns the failure of a run that cannot start.
-func invalid(problems []api.Problem) error {
+// Invalid returns the failure of a run that cannot start.
+func Invalid(problems []api.Problem) error {
 	more := max(len(problems)-maxFailures, 0)
 	problems = slices.Clone(problems[:len(problems)-more])
 	lines := make([]string, len(problems))
@@ -125,9 +125,6 @@ const loadTimeout = time.Minute
 // when it should have received it.
 const loadHeartbeat = 5 * time.Second
 
-// ruleConversation is the rule of problems that prevent a run from continuing its conversation.
-const ruleConversation = "conversation"
-
 // attributeSchedule is the server's search attribute for the schedule that started a workflow. A
 // scheduled run sets it too: like the run of a sub-agent it is a child workflow, and the attribute
 // distinguishes the two.
@@ -140,7 +137,7 @@ const attributeSchedule = "TemporalScheduledById"
 func scheduledRun(ctx workflow.Context, in api.RunInput, earlier []byte) (api.RunResult, error) {
 	var result api.RunResult
 	if in.Conversation == "" {
-		return result, invalid([]api.Problem{{Path: "$.conversation", Rule: api.RuleRequired,
+		return result, Invalid([]api.Problem{{Path: "$.conversation", Rule: api.RuleRequired,
 			Message: "the input of a scheduled run that continues a conversation must name it"}})
 	}
 	info, known := workflow.GetInfo(ctx), workflow.GetTypedSearchAttributes(ctx)
@@ -170,7 +167,7 @@ func scheduledRun(ctx workflow.Context, in api.RunInput, earlier []byte) (api.Ru
 	}
 	err := workflow.ExecuteChildWorkflow(ctx, api.AgentWorkflow, inputs...).Get(ctx, &result)
 	if _, busy := errors.AsType[*temporal.ChildWorkflowExecutionAlreadyStartedError](err); busy {
-		return result, invalid([]api.Problem{{Path: "$.conversation", Rule: ruleConversation,
+		return result, Invalid([]api.Problem{{Path: "$.conversation", Rule: api.RuleConversation,
 			Message: "another run of the conversation " + in.Conversation + " is open"}})
 	}
 	return result, err

@@ -20,13 +20,13 @@ import (
 //	verify   again if it had no effect, else finalize
 //	finalize end
 type steps struct {
-	call *callRun
+	call *Call
 	flow *flow
 	done func(api.CallOutcome)
 }
 
 // start takes the call to its outcome, which it passes to done, at once or while f is waited for.
-func (c *callRun) start(f *flow, done func(api.CallOutcome)) {
+func (c *Call) start(f *flow, done func(api.CallOutcome)) {
 	if outcome, decided := c.endUnexecuted(f.ctx); decided {
 		done(outcome)
 		return
@@ -58,7 +58,7 @@ func (s steps) decide(o *approval, cancelled error) {
 	if cancelled == nil && o.fault == nil && c.decision.Result == nil {
 		clears = o.Clears
 	}
-	p.followers.approve(c, clears)
+	p.followers.Approve(c, clears)
 	switch {
 	case cancelled != nil || o.fault != nil && o.fault.Type == api.ErrCancelled:
 		s.end(nil, failures.CancelledBeforeStart())
@@ -75,12 +75,12 @@ func (s steps) decide(o *approval, cancelled error) {
 // make makes the first attempt, unless a feature has the outcome of the call.
 func (s steps) make() {
 	c := s.call
-	if c.recorded != nil {
+	if c.known != nil {
 		c.taken = true
-		s.finalize(c.recordedEnd())
+		s.finalize(c.endKnown())
 		return
 	}
-	c.pipeline.followers.begin(c)
+	c.pipeline.followers.Begin(c)
 	s.follow(c.attempt(s.flow.ctx))
 }
 
@@ -97,7 +97,7 @@ func (s steps) follow(attempt workflow.Future) {
 			s.again(requeuePause(c.follows), "left a task behind")
 		case stepRequeue:
 			c.requeues++
-			c.pipeline.followers.requeue(c)
+			c.pipeline.followers.Requeue(c)
 			c.goOn(s.flow.ctx, api.JournalAttempt, failure)
 			s.again(c.pause(), "requeued")
 		case stepRequeueLost:

@@ -22,7 +22,7 @@ import (
 // childRun executes the call of an agent tool or a plan tool as a child workflow, with the call's
 // share of this run's limits. The future resolves to an api.Result when the child has ended and its
 // answer has passed the phase post_execution.
-func (c *callRun) childRun(ctx workflow.Context) workflow.Future {
+func (c *Call) childRun(ctx workflow.Context) workflow.Future {
 	future, end := workflow.NewFuture(ctx)
 	request := c.finalizeRequest()
 	began := workflow.Now(ctx)
@@ -47,7 +47,7 @@ func (c *callRun) childRun(ctx workflow.Context) workflow.Future {
 }
 
 // startChild starts the run of the sub-agent or of the plan tool, or returns why it cannot start.
-func (c *callRun) startChild(ctx workflow.Context) (workflow.ChildWorkflowFuture, *api.Error) {
+func (c *Call) startChild(ctx workflow.Context) (workflow.ChildWorkflowFuture, *api.Error) {
 	p, v, tool := c.pipeline, c.decision, c.pipeline.tools.Of(c.call.Tool)
 	info := workflow.GetInfo(ctx).WorkflowExecution
 	id := api.ChildWorkflowID(info.ID, c.call.ID)
@@ -89,7 +89,7 @@ type childKind struct {
 
 // takeEntry puts the agent or the plan of a pinned tool into the input of its run, with the part of
 // this run's limits that the call may use.
-func (c *callRun) takeEntry(ctx workflow.Context, tool api.Tool,
+func (c *Call) takeEntry(ctx workflow.Context, tool api.Tool,
 	input *api.RunInput) (childKind, error) {
 	p, bounds := c.pipeline, c.decision.Plan
 	entry, err := entryOf(tool)
@@ -101,7 +101,7 @@ func (c *callRun) takeEntry(ctx workflow.Context, tool api.Tool,
 		input.Agent, input.Prompt = agent, c.decision.Prompt
 		return childKind{api.CallerAgent, api.AgentWorkflow, agent.Name}, nil
 	}
-	plan, err := planrules.Fill(*entry.Plan, c.arguments())
+	plan, err := planrules.Fill(*entry.Plan, c.Arguments())
 	if err != nil {
 		return childKind{}, err
 	}
@@ -186,7 +186,7 @@ func childAttributes(ctx workflow.Context, caller, id string,
 
 // awaitChild waits for the end of a run below a call and records its outcome in the request. It
 // cancels a run that exceeds the tool's timeout and waits until that run has ended its calls.
-func (c *callRun) awaitChild(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(),
+func (c *Call) awaitChild(ctx workflow.Context, run workflow.ChildWorkflowFuture, stop func(),
 	request *api.FinalizeResultRequest) {
 	p := c.pipeline
 	clock, forget := workflow.WithCancel(ctx)
@@ -220,7 +220,7 @@ func (c *callRun) awaitChild(ctx workflow.Context, run workflow.ChildWorkflowFut
 		return
 	}
 	request.Answer, request.Output, request.Usage = result.Answer, result.Output, result.Usage
-	p.followers.adopt(c, &result)
+	p.followers.Adopt(c, &result)
 	if result.Limit != "" {
 		request.Notes = append(request.Notes,
 			fmt.Sprintf("the agent reached its limit of %s; this is what it knew by then",
@@ -233,7 +233,7 @@ func (c *callRun) awaitChild(ctx workflow.Context, run workflow.ChildWorkflowFut
 
 // failChild records in the request that the run below the call ended with err, and what is known
 // of the calls that it made.
-func (c *callRun) failChild(err error, started bool, request *api.FinalizeResultRequest) {
+func (c *Call) failChild(err error, started bool, request *api.FinalizeResultRequest) {
 	facts := &c.pipeline.runFacts
 	facts.LabelCall(request.Call, c.pipeline.emittedBy(request.Tool))
 	entry, _ := entryOf(request.Tool) // was decoded to start the run
@@ -356,7 +356,7 @@ func namedBy(tools *turn.Tools, of childEntry) []string {
 
 // traceBelow returns the traceparent of the run below the call, which belongs to the trace of the
 // call.
-func traceBelow(c *callRun) string {
+func traceBelow(c *Call) string {
 	o := c.origin()
 	return cmp.Or(o.Trace, traceparent.Format(o, c.call.ID))
 }

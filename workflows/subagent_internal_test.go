@@ -31,7 +31,7 @@ func TestChildFailure_TellsUnclearEndsFromClearOnes(t *testing.T) {
 			end.finalized != test.finalized {
 			t.Errorf("%s: got %+v, %+v", name, end, end.fault)
 		}
-		c := callRun{finalized: end.finalized}
+		c := Call{finalized: end.finalized}
 		failures.SetUnclear(end.fault, api.EffectOnce)
 		if acted := c.mayHaveActed(api.CallOutcome{Error: end.fault}); acted == test.finalized {
 			t.Errorf("%s: may have acted %t", name, acted)

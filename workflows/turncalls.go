@@ -26,10 +26,10 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call,
 // turnCalls are the calls of a turn.
 type turnCalls struct {
 	// all are the calls of the turn, and outcomes theirs.
-	all      []*callRun
+	all      []*Call
 	outcomes []api.CallOutcome
 	// calls are those that are executed, with the indices of their outcomes and their slots.
-	calls  []*callRun
+	calls  []*Call
 	places []int
 	slots  []turn.Slot
 }
@@ -68,9 +68,9 @@ func (p *pipeline) unadmitted(ctx workflow.Context, calls []api.Call) []api.Call
 	return outcomes
 }
 
-func (t *turnCalls) at(indices []int) []*callRun { return at(t.calls, indices) }
+func (t *turnCalls) at(indices []int) []*Call { return at(t.calls, indices) }
 
-func (t *turnCalls) prepare(_ *flow, ready []int) ([]*callRun, error) {
+func (t *turnCalls) prepare(_ *flow, ready []int) ([]*Call, error) {
 	return t.at(ready), nil
 }
 
@@ -81,13 +81,13 @@ func (t *turnCalls) end(i int, out api.CallOutcome) { t.outcomes[t.places[i]] = 
 func (p *pipeline) dispatch(ctx workflow.Context, waits [][]int, calls dispatched) error {
 	d := &dispatcher{pipeline: p, waits: waits, calls: calls}
 	failure := d.run(ctx)
-	return cmp.Or(failure, p.followers.finish(ctx))
+	return cmp.Or(failure, p.followers.Finish(ctx))
 }
 
 // noHistoryLeft admits calls as rejected because the run's history is too long for them, and sets
 // those decisions. Each part of a batched call has its own decision in history. Approvals of the
 // calls are withdrawn.
-func (p *pipeline) noHistoryLeft(ctx workflow.Context, calls []*callRun) error {
+func (p *pipeline) noHistoryLeft(ctx workflow.Context, calls []*Call) error {
 	why := p.fullness(ctx)
 	byCall := map[string]api.AdmissionDecision{}
 	for rest := unbatched(calls); len(rest) > 0; {
@@ -117,7 +117,7 @@ func (p *pipeline) noHistoryLeft(ctx workflow.Context, calls []*callRun) error {
 }
 
 // unbatched returns calls as the model made them: the parts in place of batched calls.
-func unbatched(calls []*callRun) (all []api.Call) {
+func unbatched(calls []*Call) (all []api.Call) {
 	for _, c := range calls {
 		if len(c.parts) == 0 {
 			all = append(all, c.call)

@@ -109,7 +109,7 @@ var errVerifyingEnded = errors.New("the run was cancelled or reached a limit bef
 func (v verification) ask(f *flow, ended func(evaluation)) {
 	c, how := v.call, v.call.tool.Verify
 	c.verifications++
-	arguments, err := undorules.Arguments(how.Call(), placeholders.Source{Arguments: c.arguments(),
+	arguments, err := undorules.Arguments(how.Call(), placeholders.Source{Arguments: c.Arguments(),
 		Key: api.IdempotencyKey(c.pipeline.origin.Run, c.call.ID)})
 	if err != nil {
 		ended(evaluation{err: err})

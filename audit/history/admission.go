@@ -82,9 +82,9 @@ func (ad *admission) pin(pinned api.Pinned) {
 	if len(pinned.Problems) > 0 {
 		return
 	}
-	if fork := ad.run.input.Fork; fork != nil && ad.run.input.State == nil {
-		ad.run.turn = fork.Turn
-		ad.wanted.add(fork.Pending...)
+	if b := ad.run.input.Beginning; b != nil && ad.run.input.State == nil {
+		ad.run.turn = b.Turn
+		ad.wanted.add(b.Calls...)
 	}
 	if plan := ad.run.input.Plan; plan != nil {
 		for i, c := range plan.Value.Calls {

@@ -132,9 +132,9 @@ func (r *run) introduce(kind RunKind, started time.Time) {
 	s.WorkflowID, s.Kind, s.Status, s.Started = r.workflowID, kind, RunRunning, started
 	s.Prompt, s.Conversation, s.TaskQueue, s.Parent = in.Prompt, in.Conversation, r.base, in.Parent
 	s.DryRun, s.Trace, s.Caller = in.DryRun, in.Trace, in.Caller
-	if in.Fork != nil {
-		fork := in.Fork.Shown()
-		s.Fork, s.Prompt = &fork, cmp.Or(in.Prompt, in.Fork.Prompt)
+	s.Features = in.Features
+	if in.Beginning != nil {
+		s.Prompt = cmp.Or(in.Prompt, in.Beginning.Prompt)
 	}
 	if s.Conversation == "" {
 		s.Conversation = r.workflowID

@@ -55,9 +55,9 @@ type Summary struct {
 	Limits *api.Limits `json:"limits,omitempty"`
 	// DryRun is set if the run withholds calls.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Fork is set if the run was started from a point of another one.
-	Fork      *api.Fork `json:"forked_from,omitempty"`
-	TaskQueue string    `json:"task_queue,omitempty"`
+	// Features has what features were given with the input of the run, by their names.
+	Features  api.Features `json:"features,omitempty"`
+	TaskQueue string       `json:"task_queue,omitempty"`
 	// Parent is the call that the run of a sub-agent works for.
 	Parent  *api.Parent `json:"parent,omitempty"`
 	Started time.Time   `json:"started,omitzero"`

@@ -24,6 +24,8 @@ type Request struct {
 	Input          api.RunInput
 	// Earlier is the encoded conversation before the prompt; nil for none.
 	Earlier []byte
+	// Memo has fields of the run's memo besides those of the server; nil for none.
+	Memo map[string]any
 	// Exclusive says that the run has its conversation's workflow ID, which admits one run at a
 	// time. With Wait the start waits until no other run is open.
 	Exclusive, Wait bool
@@ -123,13 +125,9 @@ func (r *Request) options(set temporal.SearchAttributes) client.StartWorkflowOpt
 	if r.Exclusive {
 		reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
 	}
-	var memo map[string]any
-	if r.Input.Fork != nil {
-		memo = map[string]any{api.ForkMemo: r.Input.Fork.Shown()}
-	}
 	return client.StartWorkflowOptions{
-		Memo: memo,
-		ID:   r.ID, TaskQueue: r.Queue, StaticSummary: r.Summary(), TypedSearchAttributes: set,
+		Memo: r.Memo, ID: r.ID, TaskQueue: r.Queue, StaticSummary: r.Summary(),
+		TypedSearchAttributes:                    set,
 		Priority:                                 r.Priority(),
 		WorkflowTaskTimeout:                      api.WorkflowTaskTimeout,
 		WorkflowIDReusePolicy:                    reuse,

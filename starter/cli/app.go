@@ -31,6 +31,8 @@ type App struct {
 	Format     Format
 	// Again receives the cause of every signal after the first.
 	Again chan error
+	// Features are those of the program.
+	Features []Feature
 	// Served lists the tools of the worker that 'starter dev' runs this command against.
 	Served []string
 	// Run executes a command line as a separate invocation.

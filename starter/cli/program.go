@@ -16,6 +16,8 @@ type Program struct {
 	Long, Example string
 	// Commands lists the command packages. Each function returns the commands of one package.
 	Commands []func(*App) []*cobra.Command
+	// Features lists the features of runs that have commands, or something to show.
+	Features []Feature
 }
 
 // Run executes one command line and returns its exit code: 0 done, 1 the run failed, 2 usage or bad
@@ -33,7 +35,7 @@ func (p Program) execute(ctx context.Context, a *App, args []string) (code int) 
 	defer panics.Command.Contain(ctx, slog.New(slog.DiscardHandler), func(error) {
 		code = a.Report(errInside)
 	})
-	a.Connection.program = a.Program
+	a.Connection.program, a.Features = a.Program, p.Features
 	a.Out, a.Err = visibleTo(a.Out, a), visibleTo(a.Err, a)
 	root := p.Root(a)
 	root.SetArgs(args)
@@ -126,6 +128,9 @@ func (p Program) Root(a *App) *cobra.Command {
 		&cobra.Group{ID: GroupServer, Title: "Tools, servers, workers:"})
 	for _, commands := range p.Commands {
 		root.AddCommand(commands(a)...)
+	}
+	for _, f := range p.Features {
+		root.AddCommand(f.Commands(a)...)
 	}
 	return root
 }

@@ -2,10 +2,12 @@ package inspect
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"strings"
 	"time"
 
@@ -40,8 +42,6 @@ type shownRun struct {
 	Evaluation  audit.Solved       `json:"evaluation"`
 	EvaluatedBy audit.EvaluatedBy  `json:"evaluated_by"`
 	Person      *api.RunEvaluation `json:"person,omitempty"`
-	// Forks are the runs that were forked from this one.
-	Forks []audit.ForkedRun `json:"forks,omitempty"`
 	// Incomplete is set if the server has deleted the run's first histories. The output covers the
 	// rest.
 	Incomplete bool `json:"incomplete,omitempty"`
@@ -50,6 +50,8 @@ type shownRun struct {
 	// noted are calls with notes, without their results. The list may be incomplete.
 	noted     []api.Record
 	moreNoted int
+	// lines are those that features add.
+	lines []cli.Line
 }
 
 func showCommand(a *cli.App) *cobra.Command {
@@ -99,8 +101,7 @@ func readShownRun(ctx context.Context, a *cli.App, c client.Client, run *cli.Run
 		err = audit.Undecided(ctx, c, a.Connection.ResolvedNamespace, run.WorkflowID, shown.Running)
 	}
 	if err == nil {
-		shown.Forks, err = audit.Forks(ctx, c, a.Connection.ResolvedNamespace, run.WorkflowID,
-			summary.Run)
+		err = shown.askFeatures(ctx, a, c)
 	}
 	if err == nil && !a.Format.JSON() {
 		err = shown.takeNotes(audit.Records(ctx, c, run.WorkflowID, run.RunID))
@@ -109,6 +110,26 @@ func readShownRun(ctx context.Context, a *cli.App, c client.Client, run *cli.Run
 		return shown, a.LookupError(run.WorkflowID, run.RunID, err)
 	}
 	return shown, evaluateShown(ctx, a, c, &shown)
+}
+
+// askFeatures adds what features show of the run.
+func (s *shownRun) askFeatures(ctx context.Context, a *cli.App, c client.Client) error {
+	features := api.Features{}
+	maps.Copy(features, s.Features)
+	for _, f := range a.Features {
+		shown, err := f.Show(ctx, a, c, s.Summary)
+		if err != nil {
+			return err
+		}
+		s.lines = append(s.lines, shown.Lines...)
+		for name, value := range shown.Values {
+			if features[name], err = json.Marshal(value); err != nil {
+				return err
+			}
+		}
+	}
+	s.Features = features
+	return nil
 }
 
 // takePresent queries pending work of the run and its sub-agents.
@@ -152,7 +173,9 @@ func (s shownRun) write(w io.Writer, p cli.Palette, f *cli.Format, now time.Time
 	if s.DryRun {
 		field("dry run", "calls with side effects are withheld")
 	}
-	s.lineage(field)
+	for _, line := range s.lines {
+		field(line.Name, line.Text)
+	}
 	if s.Parent != nil {
 		field("parent", "call "+s.Parent.Call+" of "+s.Parent.WorkflowID)
 	}

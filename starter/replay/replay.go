@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"slices"
 
+	"github.com/switchyard/switchyard/feature"
 	"github.com/switchyard/switchyard/internal/value/display"
-	"github.com/switchyard/switchyard/workflows"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/log"
@@ -74,7 +74,7 @@ func (r recorded) replay() replayed {
 	kind := startOf(r.history).GetWorkflowType().GetName()
 	result := replayed{WorkflowID: r.workflowID, RunID: r.runID, WorkflowType: kind,
 		HistoryEvents: len(r.history.GetEvents()), Status: statusOK}
-	switch run, ours := workflows.All()[kind]; {
+	switch run, ours := feature.Workflows()[kind]; {
 	case r.err != nil:
 		result.Status, result.Remedy = statusUnreadable, remedyUnreadable
 		result.Reason = display.Shorten(r.err.Error(), maxReason)

@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/feature"
 	"github.com/switchyard/switchyard/starter/cli"
-	"github.com/switchyard/switchyard/workflows"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
@@ -96,7 +96,7 @@ func (s *source) fromQuery(ctx context.Context, a *cli.App,
 // condition restricts the query to the workflows of this build.
 func (s *source) condition() string {
 	var types []string
-	for _, name := range slices.Sorted(maps.Keys(workflows.All())) {
+	for _, name := range slices.Sorted(maps.Keys(feature.Workflows())) {
 		types = append(types, "'"+name+"'")
 	}
 	return "(" + s.query + ") AND WorkflowType IN (" + strings.Join(types, ", ") + ")"

@@ -46,7 +46,7 @@ With --tools the tool and its arguments are checked before anything starts.`,
 		},
 	}
 	flags.add(cmd, conversationOfAny)
-	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, dryRunUsage)
+	cmd.Flags().BoolVar(&flags.DryRun, "dry-run", false, dryRunUsage)
 	return cmd
 }
 

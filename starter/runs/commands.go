@@ -12,7 +12,6 @@ func Commands(a *cli.App) []*cobra.Command {
 		runCommand(a),
 		planCommand(a),
 		callCommand(a),
-		forkCommand(a),
 		watchCommand(a),
 		sendCommand(a),
 		pauseCommand(a),

@@ -11,7 +11,6 @@ import (
 	"github.com/switchyard/switchyard/internal/core/codec"
 	"github.com/switchyard/switchyard/starter/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
-	"github.com/switchyard/switchyard/starter/internal/terminal"
 	"github.com/switchyard/switchyard/toolspecs/agents"
 	"github.com/switchyard/switchyard/toolspecs/plans"
 	"go.temporal.io/sdk/client"
@@ -49,7 +48,7 @@ with the run's ID.`,
 	}
 	flags.add(cmd, "`ID` of the conversation that the run continues (default: its own)")
 	flags.addAgent(cmd)
-	cmd.Flags().BoolVar(&flags.dryRun, "dry-run", false, dryRunUsage)
+	cmd.Flags().BoolVar(&flags.DryRun, "dry-run", false, dryRunUsage)
 	cmd.Flags().StringVar(&flags.ifBusy, "if-busy", busyRefuse,
 		"`action` while another run of the conversation is active: refuse or wait")
 	return cmd
@@ -188,10 +187,7 @@ func planStart(a *cli.App, cmd *cobra.Command, flags *startFlags, path string) (
 
 // startAndFollow starts a run and, unless detached, shows it and its report until its end.
 func startAndFollow(a *cli.App, cmd *cobra.Command, s *start, flags *startFlags) error {
-	return startRun(a, cmd, s, flags, func(ctx context.Context, f *follower) error {
-		f.view = terminal.NewView(a, a.Out)
-		return followToReport(ctx, a, f)
-	})
+	return startRun(a, cmd, s, flags, followInView(a))
 }
 
 // startRun starts a run and, unless detached, calls follow.
@@ -202,14 +198,8 @@ func startRun(a *cli.App, cmd *cobra.Command, s *start, flags *startFlags,
 		if err != nil {
 			return err
 		}
-		if flags.detach {
-			return printStarted(a, s.id, runID)
-		}
-		f := newFollower(a, c, s.id, runID, s.queue)
-		f.dry = s.input.DryRun
-		f.lanes.timeout = flags.awaitsWorker(a, cmd)
-		f.owned, f.cancelOnInterrupt = true, flags.cancelOnInterrupt
-		return follow(ctx, f)
+		return flags.follow(ctx, a, cmd, c,
+			Started{ID: s.id, RunID: runID, Queue: s.queue, DryRun: s.input.DryRun}, follow)
 	})
 }
 

@@ -59,7 +59,7 @@ func TestArguments_BecomeJSON(t *testing.T) {
 
 // The summary fits the server's limit.
 func TestStart_PassesFlagsToTheRun(t *testing.T) {
-	flags := startFlags{variables: []string{"n=3", "s=x"}, caller: "ada", queue: "q"}
+	flags := startFlags{Flags: Flags{Caller: "ada"}, variables: []string{"n=3", "s=x"}, queue: "q"}
 	s, err := flags.newStart(&cobra.Command{}, api.CallerAgent, api.AgentWorkflow, "librarian")
 	if err != nil {
 		t.Fatal(err)

@@ -224,7 +224,7 @@ func createSchedule(ctx context.Context, a *cli.App, c client.Client, n *newSche
 		return err
 	}
 	set, missing := request.Attributes(known)
-	tellMissing(a, missing)
+	TellMissing(a, missing)
 	workflow := s.workflow
 	if s.exclusive {
 		workflow = api.ScheduledWorkflow

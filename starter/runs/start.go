@@ -15,7 +15,6 @@ import (
 	"github.com/switchyard/switchyard/internal/runstart"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/cli"
-	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"go.temporal.io/sdk/client"
 )
 
@@ -29,14 +28,11 @@ const (
 
 // startFlags are the flags of the commands that start a run.
 type startFlags struct {
-	id, conversation, caller string
-	mode, queue, priority    string
-	catalog                  specfiles.Flags
-	variables                []string
-	ifBusy                   string
-	detach, dryRun           bool
-	cancelOnInterrupt        bool
-	workerTimeout            time.Duration
+	Flags
+	id, conversation      string
+	mode, queue, priority string
+	variables             []string
+	ifBusy                string
 }
 
 // add adds all flags. conversation is the help text of --conversation.
@@ -45,26 +41,8 @@ func (s *startFlags) add(cmd *cobra.Command, conversation string) {
 	f.StringVar(&s.id, "id", "", "`ID` of the run (default: its name and 8 random digits)")
 	f.StringVarP(&s.id, "workflow-id", "w", "",
 		"alias of --id with the run's `ID`, as in the Temporal CLI")
-	f.BoolVar(&s.detach, "detach", false, "print the run's ID and do not wait for its end")
-	f.BoolVar(&s.cancelOnInterrupt, "cancel-on-interrupt", false,
-		"cancel the run at the first Ctrl-C (default: at the second)")
-	f.DurationVar(&s.workerTimeout, workerTimeoutFlag, 0,
-		"stop waiting after this `duration` without a worker for the run; 0 waits forever (default: 0 on a terminal, else 1m0s)")
+	s.addFollow(f)
 	s.addInput(cmd, conversation)
-}
-
-const (
-	workerTimeoutFlag = "worker-timeout"
-	// pipedTimeout is the default of --worker-timeout for programs, which cannot start a worker.
-	pipedTimeout = time.Minute
-)
-
-// awaitsWorker returns how long the command waits for a worker; zero for any time.
-func (s *startFlags) awaitsWorker(a *cli.App, cmd *cobra.Command) time.Duration {
-	if cmd.Flags().Changed(workerTimeoutFlag) || cli.IsTerminal(a.Out) || cli.IsTerminal(a.Err) {
-		return s.workerTimeout
-	}
-	return pipedTimeout
 }
 
 // addInput adds the flags of a run's input.
@@ -73,8 +51,7 @@ func (s *startFlags) addInput(cmd *cobra.Command, conversation string) {
 	f.StringVar(&s.conversation, "conversation", "", conversation)
 	f.StringVarP(&s.queue, "task-queue", "t", api.DefaultTaskQueue,
 		"task `queue` of the workers that run it")
-	f.StringVar(&s.caller, "caller", "",
-		"`name` of the person or program that starts the run (default: the current user)")
+	s.addCaller(f)
 	f.StringArrayVar(&s.variables, "var", nil,
 		"run variable `name=value` for tools, value as JSON or text; repeatable")
 	f.StringVar(&s.mode, "mode", "",
@@ -134,31 +111,23 @@ func (s *startFlags) newStart(cmd *cobra.Command, kind api.CallerType, workflow,
 		id: cmp.Or(s.id, name+"-"+runstart.RandomHex(4)),
 		input: api.RunInput{
 			Conversation: s.conversation, Variables: variables, Mode: mode, Priority: priority,
-			DryRun: s.dryRun,
+			DryRun: s.DryRun,
 			Caller: api.Caller{Type: api.CallerDirect,
-				ID: cmp.Or(s.caller, runstart.CurrentUser())},
+				ID: cmp.Or(s.Caller, runstart.CurrentUser())},
 		},
 	}, nil
 }
 
 // checkNames rejects names that cannot be sent or searched.
 func (s *startFlags) checkNames(cmd *cobra.Command) error {
-	for flag, value := range map[string]string{"--conversation": s.conversation,
-		"--caller": s.caller, "--id": s.id} {
-		if len(value) > api.MaxAttribute {
-			return cli.UsageError(cmd, "%s has %d bytes; at most %d are searchable", flag,
-				len(value), api.MaxAttribute)
-		}
+	err := cmp.Or(checkName(cmd, "--conversation", s.conversation), checkName(cmd, "--id", s.id))
+	if err != nil {
+		return err
 	}
 	if !display.Sendable(s.id) {
 		return cli.UsageError(cmd, "--id %q is not valid: use letters, digits and _ - . : /", s.id)
 	}
-	if s.catalog.LanesFile != "" { // be it that no tool is looked up
-		if _, err := s.catalog.LaneSet(); err != nil {
-			return err
-		}
-	}
-	return s.catalog.Check(cmd)
+	return s.Check(cmd)
 }
 
 // beginRun starts the run on the server and returns its execution ID.
@@ -171,7 +140,7 @@ func beginRun(ctx context.Context, a *cli.App, c client.Client, s *start) (runID
 	if err != nil {
 		return "", s.startError(ctx, a, err)
 	}
-	tellMissing(a, run.MissingAttributes())
+	TellMissing(a, run.MissingAttributes())
 	return run.RunID(), nil
 }
 
@@ -236,8 +205,8 @@ func (s *start) checkSize(limit int) error {
 	return nil
 }
 
-// tellMissing reports how to register the search attributes that the namespace lacks.
-func tellMissing(a *cli.App, missing []string) {
+// TellMissing reports how to register the search attributes that the namespace lacks.
+func TellMissing(a *cli.App, missing []string) {
 	if len(missing) > 0 {
 		fmt.Fprintln(a.Err, "starter: the namespace lacks Switchyard's search attributes, so runs cannot be searched by agent or conversation; register them once: "+
 			a.Connection.Invocation().Command("setup"))

@@ -19,6 +19,7 @@ import (
 	"github.com/switchyard/switchyard/activities/models/scripted"
 	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/feature"
 	"github.com/switchyard/switchyard/internal/buildinfo"
 	"github.com/switchyard/switchyard/internal/connection"
 	"github.com/switchyard/switchyard/internal/value/display"
@@ -30,7 +31,6 @@ import (
 	"github.com/switchyard/switchyard/worker/host/deployment"
 	"github.com/switchyard/switchyard/worker/host/outage"
 	"github.com/switchyard/switchyard/worker/host/tasksize"
-	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	tlog "go.temporal.io/sdk/log"
@@ -281,7 +281,7 @@ func newFleet(c Config, actions *activities.Activities, queues *queueServer) *fl
 	if !c.decidesRuns() {
 		return f
 	}
-	queues.observer.direct = workflows.All()
+	queues.observer.direct = feature.Workflows()
 	o := queues.options(api.LaneGeneral, f.lanes.failedLane(api.Lane{Name: api.LaneGeneral}))
 	o.DisableWorkflowWorker, o.DisableEagerActivities = false, false
 	o.MaxConcurrentActivityExecutionSize, o.StickyScheduleToStartTimeout = c.Concurrency,

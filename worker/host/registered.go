@@ -17,11 +17,11 @@ import (
 	"github.com/switchyard/switchyard/activities/hooks"
 	"github.com/switchyard/switchyard/activities/instances"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/feature"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/models"
 	"github.com/switchyard/switchyard/worker/host/deployment"
-	"github.com/switchyard/switchyard/workflows"
 )
 
 // registered is what toolspecs refer to: the application's handlers, connections to MCP servers,
@@ -83,7 +83,7 @@ func (c Config) executors(r registered) map[string]executor.Executor {
 
 // register registers the workflows and the activities that accompany them.
 func register(w worker.Worker, actions *activities.Activities) {
-	for name, run := range workflows.All() {
+	for name, run := range feature.Workflows() {
 		w.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: name,
 			VersioningBehavior: deployment.Behavior(name)})
 	}

@@ -58,9 +58,9 @@ func (r *observedRun) execute(ctx workflow.Context,
 	var result *api.RunResult
 	var err error
 	switch run := r.workflow.(type) {
-	case workflows.Run:
+	case workflows.RunWorkflow:
 		result, err = run(ctx, argument[*api.RunInput](in, 0))
-	case workflows.AgentRun:
+	case workflows.AgentWorkflow:
 		result, err = run(ctx, argument[*api.RunInput](in, 0), argument[[]byte](in, 1))
 	default:
 		return r.Next.ExecuteWorkflow(ctx, in)

@@ -52,7 +52,7 @@ func NewFacts(in *api.RunInput) Facts {
 	return s
 }
 
-// TakeOver sets what the source of a forked run has done.
+// TakeOver sets what the run has done that this one goes on from.
 func (s *Facts) TakeOver(calls, descendants []api.PastCalls) {
 	for _, p := range calls {
 		p.Running = 0 // those that the run makes itself are counted when they are admitted

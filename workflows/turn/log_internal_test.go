@@ -166,7 +166,7 @@ func TestStatements_TellWhoWroteATextToARun(t *testing.T) {
 			"instructions be kind, prompt the top, message more", false},
 		"continued without such rules": {api.RunInput{Agent: agent, State: &api.ContinueState{}},
 			"instructions be kind, message more", true},
-		"forked": {api.RunInput{Agent: agent, Fork: &api.Fork{}},
+		"begun elsewhere": {api.RunInput{Agent: agent, Beginning: &api.Beginning{}},
 			"instructions be kind, message more", true},
 		"a plan": {api.RunInput{}, "message more", false},
 	} {

@@ -44,7 +44,7 @@ func NewStatements(in *api.RunInput, keep func() bool) (s Statements) {
 }
 
 // told returns what the run was told: by the execution before, or by the run above and the prompt.
-// The run of a fork without a prompt of its own does not know that of its source.
+// A run that goes on from turns of another one does not know what people wrote to that.
 func told(in *api.RunInput) []*api.Statement {
 	if in.State != nil {
 		return in.State.Statements
@@ -53,7 +53,7 @@ func told(in *api.RunInput) []*api.Statement {
 	if in.Parent != nil {
 		prompt.Kind, prompt.Labels = api.SourceParent, in.Labels
 	}
-	if in.Fork != nil && in.Prompt == "" {
+	if in.Beginning != nil && in.Prompt == "" {
 		return nil
 	}
 	return append(slices.Clip(in.Statements), prompt)

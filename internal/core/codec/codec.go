@@ -1,4 +1,4 @@
-// Package codec encodes conversations, and what forks take over, for histories.
+// Package codec encodes conversations for histories.
 package codec
 
 import (

@@ -13,6 +13,8 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/feature/forks"
+	"github.com/switchyard/switchyard/feature/forks/read"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -64,6 +66,19 @@ func (l *lab) madeBy(run client.WorkflowRun) (calls []string) {
 	return calls
 }
 
+// sourceOf returns what the record of a forked run says about its source.
+func (l *lab) sourceOf(run client.WorkflowRun) forks.Fork {
+	l.t.Helper()
+	s, err := audit.Describe(l.ctx, l.Client, run.GetID(), "")
+	l.must(err)
+	from, err := forks.Source(s.Features)
+	l.must(err)
+	if from == nil {
+		l.t.Fatalf("the record of %s names no source", run.GetID())
+	}
+	return *from
+}
+
 // textsOf returns "role call: text" for the messages of a conversation.
 func textsOf(messages []api.Message) (texts []string) {
 	for _, m := range messages {
@@ -102,19 +117,17 @@ func TestFork_TakesOverResultsAndGoesOnLive(t *testing.T) {
 	want[1], want[5] = "user : Other.", "tool 2.1: 77"
 	expect(t, "edited", texts, slices.Insert(want, 7, "user : And now?"))
 
-	var forks []audit.ForkedRun
+	var listed []read.ForkedRun
 	l.await("for the server to list the forks", func() bool {
 		var err error
-		forks, err = audit.Forks(l.ctx, l.Client, "default", "source", source.GetRunID())
-		return err == nil && len(forks) == 4
+		listed, err = read.Forks(l.ctx, l.Client, "default", "source", source.GetRunID())
+		return err == nil && len(listed) == 4
 	})
-	s, err := audit.Describe(l.ctx, l.Client, edited.GetID(), "")
-	l.must(err)
-	last := forks[3]
+	from, last := l.sourceOf(edited), listed[3]
 	if last.WorkflowID != edited.GetID() || !slices.Equal(last.Edited, []string{"2.1", "prompt",
-		"message"}) || s.Fork == nil || s.Fork.WorkflowID != "source" ||
-		s.Fork.RunID != source.GetRunID() || s.Fork.At != "3" || s.Fork.Calls != 3 {
-		t.Errorf("the source's record names %+v, that of the fork %+v", last, s.Fork)
+		"message"}) || from.WorkflowID != "source" || from.RunID != source.GetRunID() ||
+		from.At != "3" || from.Calls != 3 {
+		t.Errorf("the source's record names %+v, that of the fork %+v", last, from)
 	}
 	expect(t, "the source", slices.Sorted(slices.Values(l.madeBy(source))), []string{"1.1 append", "2.1 number", "2.2 append",
 		"3.1 append"})
@@ -217,10 +230,8 @@ func TestFork_TakesOverLongConversations(t *testing.T) {
 	fork := l.forkOf("source", "--at", "2")
 	l.result(fork)
 	expect(t, "executed", l.madeBy(fork), []string{"2.1 noise"})
-	s, err := audit.Describe(l.ctx, l.Client, fork.GetID(), "")
-	l.must(err)
-	if s.Fork.Parts < 3 || s.Fork.Calls != 9 {
-		t.Errorf("%d results are taken over in %d parts", s.Fork.Calls, s.Fork.Parts)
+	if from := l.sourceOf(fork); from.Parts < 3 || from.Calls != 9 {
+		t.Errorf("%d results are taken over in %d parts", from.Calls, from.Parts)
 	}
 	want, got := l.wholeConversation(source), l.wholeConversation(fork)
 	if len(want) != 15 || !slices.Equal(textsOf(want[:12]), textsOf(got[:12])) {
@@ -474,4 +485,15 @@ func TestFork_NeverRepeatsOnceCallsOfAnyKind(t *testing.T) {
 	if n := strings.Count(remembered, "it"); n != 1 {
 		t.Errorf("the MCP server was called %d times: %q", n, remembered)
 	}
+}
+
+// What a page says does not become trusted in a fork, which takes over the outcomes of calls that
+// repeat it.
+func TestFork_KeepsLabelsOfRepeatedValues(t *testing.T) {
+	l := newLab(t)
+	l.runRepeats()
+	forked := l.forkOf("repeats", "--at", "2")
+	l.result(forked)
+	expect(t, "posts of the fork", l.posts(forked), []string{
+		"3.1 refused, args.text: nowhere [untrusted]"})
 }

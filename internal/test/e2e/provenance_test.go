@@ -73,37 +73,43 @@ func TestProvenance_TellsTheUsersWordsFromThoseOfAPage(t *testing.T) {
 	}
 }
 
-// On a real server, what a page says does not become trusted by results that repeat it, of calls
-// that are batched with others, too. It does not in a fork either, which takes over the outcomes of
-// such calls.
-func TestProvenance_OfAValueThatResultsRepeatIsThatOfTheirArguments(t *testing.T) {
-	l := newLab(t)
-	file := filepath.Join(t.TempDir(), "policies.yaml")
+// foreignText is what a page says.
+const foreignText = "xxxxxxxxxx"
+
+// runRepeats runs an agent whose calls repeat what a page says, and which then posts it.
+func (l *lab) runRepeats() client.WorkflowRun {
+	l.t.Helper()
+	file := filepath.Join(l.t.TempDir(), "policies.yaml")
 	l.writeFile(file, provenance)
 	l.worker("--policies-file", file)
-	const foreign = "xxxxxxxxxx"
 	run := l.runAgent("repeats", withTools(agent(
 		step(call("page", `{"bytes":10}`)),
-		step(call("append", `{"text":"`+foreign+`"}`), call("echo", `{"text":"`+foreign+`"}`),
-			call("append_all", `{"texts":["`+foreign+`"]}`), call("append_all", `{"texts":["b"]}`)),
-		step(call("post", `{"text":"`+foreign+`"}`)), answer("done")),
+		step(call("append", `{"text":"`+foreignText+`"}`),
+			call("echo", `{"text":"`+foreignText+`"}`),
+			call("append_all", `{"texts":["`+foreignText+`"]}`),
+			call("append_all", `{"texts":["b"]}`)),
+		step(call("post", `{"text":"`+foreignText+`"}`)), answer("done")),
 		"page append append_all echo post"))
 	l.result(run)
+	return run
+}
+
+// On a real server, what a page says does not become trusted by results that repeat it, of calls
+// that are batched with others, too.
+func TestProvenance_OfAValueThatResultsRepeatIsThatOfTheirArguments(t *testing.T) {
+	l := newLab(t)
+	run := l.runRepeats()
 	for _, r := range l.records(run) {
 		text := ""
 		if r.Result != nil {
 			text = string(r.Result.Output)
 		}
-		if repeats := strings.Contains(text, foreign); repeats != (r.CallID != "2.4") &&
+		if repeats := strings.Contains(text, foreignText); repeats != (r.CallID != "2.4") &&
 			r.Tool != "post" {
 			t.Errorf("the outcome of %s is %s", r.CallID, text)
 		}
 	}
 	expect(t, "posts", l.posts(run), []string{"3.1 refused, args.text: result 1.1 page [untrusted]"})
-	forked := l.forkOf("repeats", "--at", "2")
-	l.result(forked)
-	expect(t, "posts of the fork", l.posts(forked), []string{
-		"3.1 refused, args.text: nowhere [untrusted]"})
 	if written := l.entries(); slices.ContainsFunc(written, func(e entry) bool {
 		return e.Tool == "post"
 	}) {

@@ -12,8 +12,8 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/feature"
 	"github.com/switchyard/switchyard/internal/test/histories"
-	"github.com/switchyard/switchyard/workflows"
 	"go.temporal.io/sdk/client"
 )
 
@@ -21,7 +21,7 @@ import (
 func (l *lab) replay(id, runID string) {
 	l.t.Helper()
 	for i, h := range l.histories(id, runID) {
-		if err := histories.Replay(workflows.All(), h); err != nil {
+		if err := histories.Replay(feature.Workflows(), h); err != nil {
 			l.t.Errorf("part %d of %s does not replay: %v", i+1, id, err)
 		}
 		if l.cacheless && cached(h) {

@@ -1,11 +1,13 @@
-package fork_test
+package run_test
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/workflows/fork"
+	"github.com/switchyard/switchyard/feature/forks"
+	"github.com/switchyard/switchyard/feature/forks/run"
+	"github.com/switchyard/switchyard/workflows"
 )
 
 var (
@@ -27,11 +29,11 @@ func failed(id, tool string, e *api.Error) api.CallOutcome {
 
 // observed returns an observer of a run of three turns: a look and four payments of which the last
 // one runs, then another look.
-func observed() *fork.Observer {
-	o := fork.NewObserver()
+func observed() *run.Observer {
+	o := run.NewObserver()
 	messages := []api.Message{{Role: api.RoleSystem, Text: "Be brief."},
 		{Role: api.RoleUser, Text: "Go."}}
-	o.Reached(fork.Point{Turn: 1, Messages: messages})
+	o.Reached(run.Point{Turn: 1, Messages: messages})
 	first := api.Message{Role: api.RoleAssistant, Calls: []api.Call{call("1.1", "look", `{}`)}}
 	o.Asked(1, first)
 	o.Began(first.Calls[0], look, []byte(`{}`))
@@ -39,7 +41,7 @@ func observed() *fork.Observer {
 	told := seen.Message()
 	told.Text += " [hint]"
 	o.Told([]api.CallOutcome{seen}, []api.Message{told}, []string{"untrusted"})
-	o.Reached(fork.Point{Turn: 2, Messages: append(slices.Clone(messages), first, told),
+	o.Reached(run.Point{Turn: 2, Messages: append(slices.Clone(messages), first, told),
 		Labels: []string{"untrusted"}, Calls: []api.PastCalls{{Tool: "look", Completed: 1}}})
 	second := api.Message{Role: api.RoleAssistant}
 	for _, id := range []string{"2.1", "2.2", "2.3", "2.4"} {
@@ -56,7 +58,7 @@ func observed() *fork.Observer {
 }
 
 // sources returns the calls that are not repeated, and how they are answered.
-func sources(recorded []api.RecordedCall) (list []string) {
+func sources(recorded []forks.RecordedCall) (list []string) {
 	for _, r := range recorded {
 		text := r.Source + " " + string(r.Output)
 		if r.Error != nil {
@@ -68,7 +70,7 @@ func sources(recorded []api.RecordedCall) (list []string) {
 }
 
 func TestState_HasWhatPrecedesThePoint(t *testing.T) {
-	source := fork.Source{WorkflowID: "run", Prompt: "Go."}
+	source := run.Source{WorkflowID: "run", Prompt: "Go."}
 	paid := []string{`call 2.1 of run run "paid"`, "call 2.3 of run run outcome_unknown",
 		"call 2.4 of run run outcome_unknown"}
 	for _, c := range []struct {
@@ -83,7 +85,7 @@ func TestState_HasWhatPrecedesThePoint(t *testing.T) {
 		{"2.2", []string{"Go.", "", `"seen" [hint]`, "", `"paid"`}, paid[1:], 2, 2,
 			[]string{"paid", "untrusted"}},
 	} {
-		taken, err := observed().State(source, c.at, fork.Edits{})
+		taken, err := observed().State(source, c.at, run.Edits{})
 		if err != nil {
 			t.Errorf("%s: %v", c.at, err)
 			continue
@@ -115,9 +117,9 @@ func TestState_HasWhatPrecedesThePoint(t *testing.T) {
 	}
 }
 
-func mustState(t *testing.T, o *fork.Observer, at string) fork.Taken {
+func mustState(t *testing.T, o *run.Observer, at string) run.Taken {
 	t.Helper()
-	taken, err := o.State(fork.Source{WorkflowID: "run", Prompt: "Go."}, at, fork.Edits{})
+	taken, err := o.State(run.Source{WorkflowID: "run", Prompt: "Go."}, at, run.Edits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,9 +133,9 @@ func TestState_KnowsUndoneCallsAndEarlierSources(t *testing.T) {
 	undo := call("undo-2.1", "refund", `{}`)
 	undo.CallPurpose = api.CallPurpose{Purpose: api.PurposeUndo, TargetCallID: "2.1"}
 	o.Ended(undo, done("undo-2.1", "refund", `1`), nil)
-	first := api.RecordedCall{Key: "k", Source: "call 1.1 of run first", Output: []byte(`"old"`)}
-	second := api.RecordedCall{Key: "l", Source: "call 1.2 of run first", Output: []byte(`"older"`)}
-	o.Reached(fork.Point{Turn: 3, Recorded: []api.RecordedCall{first, second}})
+	first := forks.RecordedCall{Key: "k", Source: "call 1.1 of run first", Output: []byte(`"old"`)}
+	second := forks.RecordedCall{Key: "l", Source: "call 1.2 of run first", Output: []byte(`"older"`)}
+	o.Reached(run.Point{Turn: 3, Recorded: []forks.RecordedCall{first, second}})
 	o.Took(call("3.1", "pay", `{}`), pay, first)
 	want := []string{"call 2.1 of run run policy_violation", "call 2.3 of run run outcome_unknown",
 		"call 2.4 of run run outcome_unknown", `call 1.1 of run first "old"`,
@@ -145,11 +147,11 @@ func TestState_KnowsUndoneCallsAndEarlierSources(t *testing.T) {
 
 func TestState_RefusesPointsWithoutAState(t *testing.T) {
 	live := observed()
-	live.Reached(fork.Point{Turn: 3, Instances: []fork.Instance{{Name: "shell", Live: true}}})
+	live.Reached(run.Point{Turn: 3, Instances: []workflows.Instance{{Name: "shell", Live: true}}})
 	prompt := "Other."
 	for _, c := range []struct {
 		at, want string
-		edits    fork.Edits
+		edits    run.Edits
 	}{
 		{at: "x", want: `"x" is neither a turn, such as 3, nor a call, such as 3.2`},
 		{at: "9", want: "the run has no turn 9; it has the turns 1 to 3"},
@@ -157,11 +159,11 @@ func TestState_RefusesPointsWithoutAState(t *testing.T) {
 		{at: "3", want: "a worker had the instance of shell at that point, and the history has no " +
 			"snapshot of it from then; pass --fresh-instances to start with a new one"},
 		{at: "1", want: "the result of call 1.1 is not taken over at this point",
-			edits: fork.Edits{Results: map[string][]byte{"1.1": []byte("1")}}},
+			edits: run.Edits{Results: map[string][]byte{"1.1": []byte("1")}}},
 		{at: "3", want: "the conversation has no prompt to replace at this point",
-			edits: fork.Edits{Prompt: &prompt, FreshInstances: true}},
+			edits: run.Edits{Prompt: &prompt, FreshInstances: true}},
 	} {
-		_, err := live.State(fork.Source{WorkflowID: "run", Prompt: "Go."}, c.at, c.edits)
+		_, err := live.State(run.Source{WorkflowID: "run", Prompt: "Go."}, c.at, c.edits)
 		if err == nil || err.Error() != c.want {
 			t.Errorf("%s: %v, want %q", c.at, err, c.want)
 		}
@@ -169,7 +171,7 @@ func TestState_RefusesPointsWithoutAState(t *testing.T) {
 	waiting := observed()
 	waiting.Asked(2, api.Message{Role: api.RoleAssistant, Calls: []api.Call{
 		call("2.9", "pay", `{}`), call("2.10", "pay", `{}`)}})
-	_, err := waiting.State(fork.Source{}, "2.10", fork.Edits{})
+	_, err := waiting.State(run.Source{}, "2.10", run.Edits{})
 	if want := "the call 2.9 before 2.10 has no outcome yet; fork at 2.9 or at 2"; err == nil ||
 		err.Error() != want {
 		t.Errorf("%v, want %q", err, want)
@@ -180,9 +182,9 @@ func TestState_RefusesPointsWithoutAState(t *testing.T) {
 // does not make. A call is equal as the model wrote it, or as it would be executed.
 func TestCalls_AreTakenOnceEach(t *testing.T) {
 	key := api.CallDigest("pay", `{"to":"a"}`)
-	recorded := []api.RecordedCall{{Key: key, Executed: key, Source: "one"}, {Key: key, Source: "two"},
+	recorded := []forks.RecordedCall{{Key: key, Executed: key, Source: "one"}, {Key: key, Source: "two"},
 		{Key: api.CallDigest("pay", `{}`), Executed: key, Source: "three"}}
-	c := fork.Calls{Recorded: recorded}
+	c := run.Calls{Recorded: recorded}
 	take := func(tool api.Tool, written, executed string) string {
 		r := c.Take(call("4.1", tool.Name, written), tool, []byte(executed))
 		if r == nil {
@@ -203,12 +205,12 @@ func TestCalls_AreTakenOnceEach(t *testing.T) {
 			t.Errorf("took %q, want %q", got, want.source)
 		}
 	}
-	if c.Continued() != nil {
+	if len(c.Recorded) > 0 {
 		t.Error("calls are left")
 	}
 	// A person edited the first call to what the second one is.
 	second := api.CallDigest("pay", `{"to":"b"}`)
-	c.Recorded = []api.RecordedCall{{Key: key, Executed: second, Source: "edited"},
+	c.Recorded = []forks.RecordedCall{{Key: key, Executed: second, Source: "edited"},
 		{Key: second, Executed: second, Source: "own"}}
 	if got := take(pay, `{"to":"b"}`, `{"to":"b"}`); got != "own" {
 		t.Errorf("took %q, want the call that the model wrote itself", got)

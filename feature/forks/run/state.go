@@ -1,4 +1,4 @@
-package fork
+package run
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/core/codec"
+	"github.com/switchyard/switchyard/feature/forks"
 	"github.com/switchyard/switchyard/internal/value/display"
 )
 
@@ -30,8 +30,8 @@ type Edits struct {
 
 // Taken is what a forked run takes over, and where it begins.
 type Taken struct {
-	State codec.ForkState
-	// Turn, Before, Calls and Pending are as in api.Fork.
+	State forks.State
+	// Turn and Before are as in api.Beginning, Pending its calls, Calls as in forks.Fork.
 	Turn, Before, Calls int
 	Pending             []api.Call
 }
@@ -44,7 +44,7 @@ func (o *Observer) State(s Source, at string, edits Edits) (Taken, error) {
 		return Taken{}, err
 	}
 	p := o.points[turn]
-	t := Taken{Turn: turn - 1, Before: p.Before, State: codec.ForkState{
+	t := Taken{Turn: turn - 1, Before: p.Before, State: forks.State{
 		Messages: slices.DeleteFunc(slices.Clone(p.Messages),
 			func(m api.Message) bool { return m.Role == api.RoleSystem }),
 		Labels: p.Labels, Calls: p.Calls, DescendantCalls: p.DescendantCalls}}
@@ -101,7 +101,7 @@ func (o *Observer) turns() string {
 
 // beginTurn adds the answer of the model and the outcomes of the calls before one call of it. It
 // returns those calls.
-func (o *Observer) beginTurn(s *codec.ForkState, turn int, call string) ([]api.Call, error) {
+func (o *Observer) beginTurn(s *forks.State, turn int, call string) ([]api.Call, error) {
 	answer := o.answers[turn]
 	n := slices.IndexFunc(answer.Calls, func(c api.Call) bool { return c.ID == call })
 	if n < 0 {
@@ -176,8 +176,8 @@ func lost(instance string) error {
 
 // recorded returns the calls with effect once that the source made after the point, and those of
 // its own sources that it has not asked for.
-func (o *Observer) recorded(s Source, turn int, before []api.Call) []api.RecordedCall {
-	var list []api.RecordedCall
+func (o *Observer) recorded(s Source, turn int, before []api.Call) []forks.RecordedCall {
+	var list []forks.RecordedCall
 	for _, e := range o.executed {
 		taken := slices.ContainsFunc(before, func(c api.Call) bool { return c.ID == e.call.ID })
 		if taken || api.CallTurn(e.call.ID) < turn || e.call.OfRun() ||
@@ -192,11 +192,11 @@ func (o *Observer) recorded(s Source, turn int, before []api.Call) []api.Recorde
 }
 
 // record returns how an executed call is answered in the forked run; false if it had no effect.
-func (o *Observer) record(s Source, e *executed) (r api.RecordedCall, acted bool) {
+func (o *Observer) record(s Source, e *executed) (r forks.RecordedCall, acted bool) {
 	if e.taken != nil {
 		return *e.taken, true
 	}
-	r = api.RecordedCall{Key: api.CallDigest(e.tool.Name, e.call.Arguments),
+	r = forks.RecordedCall{Key: api.CallDigest(e.tool.Name, e.call.Arguments),
 		Executed: api.CallDigest(e.tool.Name, string(e.arguments)),
 		Source:   "call " + e.call.ID + " of run " + s.WorkflowID}
 	out, ended := o.outcomes[e.call.ID]

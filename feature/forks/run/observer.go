@@ -1,22 +1,26 @@
-package fork
+package run
 
 import (
 	"encoding/json"
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/feature/forks"
+	"github.com/switchyard/switchyard/workflows"
+	"go.temporal.io/sdk/workflow"
 )
 
 // Observer collects the states of an agent run at its turns while its histories are replayed. The
 // methods of a nil Observer do nothing.
 type Observer struct {
+	input    *api.RunInput
 	points   map[int]Point
 	answers  map[int]api.Message
 	outcomes map[string]outcome
 	executed []*executed
 	byID     map[string]*executed
 	// left are the recorded calls that a forked run has not asked for.
-	left []api.RecordedCall
+	left []forks.RecordedCall
 }
 
 // Point is the state of a run before the model step of a turn.
@@ -26,17 +30,9 @@ type Point struct {
 	Labels          []string
 	Calls           []api.PastCalls
 	DescendantCalls []api.PastCalls
-	Instances       []Instance
+	Instances       []workflows.Instance
 	// Recorded are the calls of its own source that the run has not asked for yet.
-	Recorded []api.RecordedCall
-}
-
-// Instance is an instance of a run at a point.
-type Instance struct {
-	Name  string
-	State api.InstanceState
-	// Live says that a worker has the instance, so that the history has no snapshot of it.
-	Live bool
+	Recorded []forks.RecordedCall
 }
 
 // outcome is the outcome of a call, with the message about it and the labels of the run after it.
@@ -52,7 +48,7 @@ type executed struct {
 	tool      api.Tool
 	arguments json.RawMessage
 	// taken is set if the outcome is that of a source of the run.
-	taken *api.RecordedCall
+	taken *forks.RecordedCall
 	// undone says that the run undid the call.
 	undone bool
 }
@@ -61,6 +57,21 @@ type executed struct {
 func NewObserver() *Observer {
 	return &Observer{points: map[int]Point{}, answers: map[int]api.Message{},
 		outcomes: map[string]outcome{}, byID: map[string]*executed{}}
+}
+
+// Started takes the input of an execution. It keeps that of the first one.
+func (o *Observer) Started(in api.RunInput) {
+	if o != nil && o.input == nil {
+		o.input = &in
+	}
+}
+
+// Input returns the input of the run; the zero value if it has decided nothing yet.
+func (o *Observer) Input() api.RunInput {
+	if o.input == nil {
+		return api.RunInput{}
+	}
+	return *o.input
 }
 
 // Reached takes the state of the run before a model step. A repeated step replaces the first one.
@@ -87,13 +98,13 @@ func (o *Observer) Began(c api.Call, tool api.Tool, arguments json.RawMessage) {
 }
 
 // Took takes a call that the run did not execute, because its own source had made it.
-func (o *Observer) Took(c api.Call, tool api.Tool, r api.RecordedCall) {
+func (o *Observer) Took(c api.Call, tool api.Tool, r forks.RecordedCall) {
 	if o == nil {
 		return
 	}
 	o.Began(c, tool, nil)
 	o.byID[c.ID].taken = &r
-	o.left = slices.DeleteFunc(slices.Clone(o.left), func(left api.RecordedCall) bool {
+	o.left = slices.DeleteFunc(slices.Clone(o.left), func(left forks.RecordedCall) bool {
 		return left.Source == r.Source
 	})
 }
@@ -126,4 +137,17 @@ func (o *Observer) Told(outcomes []api.CallOutcome, messages []api.Message, labe
 			o.outcomes[m.CallID] = known
 		}
 	}
+}
+
+type observerKey struct{}
+
+// With returns a context whose run tells the Observer what it does.
+func With(ctx workflow.Context, o *Observer) workflow.Context {
+	return workflow.WithValue(ctx, observerKey{}, o)
+}
+
+// observerOf returns the Observer of a context; nil for none.
+func observerOf(ctx workflow.Context) *Observer {
+	o, _ := ctx.Value(observerKey{}).(*Observer)
+	return o
 }

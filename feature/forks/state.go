@@ -1,4 +1,4 @@
-package codec
+package forks
 
 import (
 	"encoding/json"
@@ -9,8 +9,8 @@ import (
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
-// ForkState is what a forked run takes over of its source.
-type ForkState struct {
+// State is what a forked run takes over of its source.
+type State struct {
 	// Messages are the conversation without system messages.
 	Messages []api.Message `json:"messages"`
 	// Labels, Calls and DescendantCalls are what policies know of the run.
@@ -19,22 +19,22 @@ type ForkState struct {
 	DescendantCalls []api.PastCalls `json:"descendant_calls,omitempty"`
 	// Instances are those with a recorded snapshot.
 	Instances []api.InstanceState `json:"instances,omitempty"`
-	Recorded  []api.RecordedCall  `json:"recorded,omitempty"`
+	Recorded  []RecordedCall      `json:"recorded,omitempty"`
 }
 
-// ForkPart is one part of an encoded ForkState.
-type ForkPart struct {
+// Part is one part of an encoded State.
+type Part struct {
 	// Index counts from 1; part 0 is the second input of the run.
 	Index int    `json:"index"`
 	Data  []byte `json:"data"`
 }
 
-// forkPartBytes bounds one part, so that it fits a payload as base64.
-const forkPartBytes = 1 << 20
+// partBytes bounds one part, so that it fits a payload as base64.
+const partBytes = 1 << 20
 
-// EncodeFork returns what a forked run takes over as gzipped JSON in parts of at most 1 MiB. It
-// fails with validation_error if the JSON has more than 32 MiB, because DecodeFork does.
-func EncodeFork(s ForkState) ([][]byte, error) {
+// Encode returns what a forked run takes over as gzipped JSON in parts of at most 1 MiB. It
+// fails with validation_error if the JSON has more than 32 MiB, because Decode does.
+func Encode(s State) ([][]byte, error) {
 	plain, err := jsonvalue.Encode(s)
 	if err != nil {
 		return nil, err
@@ -44,11 +44,11 @@ func EncodeFork(s ForkState) ([][]byte, error) {
 			"fork it at an earlier point")
 	}
 	data, err := compression.Gzip(plain)
-	return slices.Collect(slices.Chunk(data, forkPartBytes)), err
+	return slices.Collect(slices.Chunk(data, partBytes)), err
 }
 
-// DecodeFork is the inverse of EncodeFork.
-func DecodeFork(parts [][]byte) (s ForkState, err error) {
+// Decode is the inverse of Encode.
+func Decode(parts [][]byte) (s State, err error) {
 	plain, err := compression.Gunzip(slices.Concat(parts...), compression.MaxPlain)
 	if err == nil {
 		err = json.Unmarshal(plain, &s)

@@ -1,4 +1,4 @@
-package runs
+package cmd
 
 import (
 	"bytes"
@@ -12,11 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/feature/forks"
+	"github.com/switchyard/switchyard/feature/forks/run"
 	"github.com/switchyard/switchyard/internal/runstart"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/cli"
-	"github.com/switchyard/switchyard/starter/internal/terminal"
-	"github.com/switchyard/switchyard/starter/replay"
+	"github.com/switchyard/switchyard/starter/runs"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 	"go.temporal.io/sdk/client"
 )
@@ -39,7 +40,7 @@ from a file.`
 
 // forkFlags are the flags of fork.
 type forkFlags struct {
-	startFlags
+	runs.Flags
 	ref            cli.RunRef
 	at, message    string
 	edits          []string
@@ -84,21 +85,12 @@ func (f *forkFlags) add(cmd *cobra.Command) {
 		"maximum number of `turns` with those of the source (default: as the source)")
 	s.BoolVar(&f.freshInstances, "fresh-instances", false,
 		"make new instances of stateful tools where the history has no snapshot")
-	s.BoolVar(&f.dryRun, "dry-run", false, dryRunUsage)
-	s.StringVar(&f.caller, "caller", "",
-		"`name` of the person or program that starts the run (default: the current user)")
-	s.BoolVar(&f.detach, "detach", false, "print the run's ID and do not wait for its end")
-	s.BoolVar(&f.cancelOnInterrupt, "cancel-on-interrupt", false,
-		"cancel the run at the first Ctrl-C (default: at the second)")
-	s.DurationVar(&f.workerTimeout, workerTimeoutFlag, 0,
-		"stop waiting after this `duration` without a worker for the run; 0 waits forever (default: 0 on a terminal, else 1m0s)")
-	f.catalog.Add(s,
-		"that names in agent=FILE are checked against (default ./tools if it holds toolspecs)")
+	f.Add(cmd, "that names in agent=FILE are checked against (default ./tools if it holds toolspecs)")
 }
 
 // wantedFork is what the flags ask for.
 type wantedFork struct {
-	replay.Fork
+	point
 	model    string
 	agent    *api.Agent
 	policies []api.PolicyRule
@@ -109,11 +101,11 @@ var pointForm = regexp.MustCompile(`^[1-9][0-9]*(\.[1-9][0-9]*)?$`)
 
 // parse checks the flags and reads the files that they name.
 func (f *forkFlags) parse(a *cli.App, cmd *cobra.Command) (*wantedFork, error) {
-	if err := cmp.Or(f.check(cmd), f.checkNames(cmd)); err != nil {
+	if err := cmp.Or(f.check(cmd), f.Check(cmd)); err != nil {
 		return nil, err
 	}
-	w := &wantedFork{Fork: replay.Fork{At: f.at, Results: map[string][]byte{},
-		FreshInstances: f.freshInstances}}
+	w := &wantedFork{point: point{f.at, run.Edits{Results: map[string][]byte{},
+		FreshInstances: f.freshInstances}}}
 	for _, edit := range f.edits {
 		name, value, err := cli.SplitPair(edit)
 		if err == nil && slices.Contains(w.edited, name) {
@@ -164,7 +156,7 @@ func (f *forkFlags) edit(a *cli.App, cmd *cobra.Command, w *wantedFork, name,
 	case name == "model":
 		w.model = value
 	case name == "agent":
-		w.agent, err = loadAgent(a, &f.catalog, value)
+		w.agent, err = f.LoadAgent(a, value)
 	case name == "policies":
 		set, failed := policies.Load(value)
 		if failed != nil {
@@ -196,50 +188,46 @@ func valueOrFile(value string) (string, error) {
 
 // start forks the run and follows the new one.
 func (f *forkFlags) start(ctx context.Context, a *cli.App, cmd *cobra.Command, c client.Client,
-	run *cli.RunRef, w *wantedFork) error {
-	forked, err := w.Read(ctx, a, c, run)
+	source *cli.RunRef, w *wantedFork) error {
+	forked, err := w.read(ctx, a, c, source)
 	if err != nil {
 		return err
 	}
+	forked.fork.Edited = w.edited
 	r := f.request(&forked, w)
 	if len(r.ID) > api.MaxAttribute {
 		return cli.Errorf(cli.ExitUsage, "%s was not forked: the ID of the fork would have %d bytes; "+
-			"at most %d are searchable", run.WorkflowID, len(r.ID), api.MaxAttribute)
+			"at most %d are searchable", source.WorkflowID, len(r.ID), api.MaxAttribute)
 	}
 	namespace := &runstart.Namespace{Client: c, Name: a.Connection.ResolvedNamespace}
 	if storage := a.Connection.Opened; storage != nil {
 		namespace.Decode = storage.Decode
 	}
-	started, err := namespace.StartFork(ctx, r, forked.State)
+	started, err := start(ctx, namespace, r, forked.fork, forked.state)
 	if err != nil {
-		return cli.Errorf(cli.ExitFailed, "%s was not forked: %w", run.WorkflowID, err)
+		return cli.Errorf(cli.ExitFailed, "%s was not forked: %w", source.WorkflowID, err)
 	}
-	tellMissing(a, started.Missing)
-	fmt.Fprintf(a.Err, "forked %s at %s: %s and %s are taken over\n", run.WorkflowID, f.at,
-		display.Plural(len(forked.State.Messages), "message"),
-		display.Plural(r.Input.Fork.Calls, "result"))
-	if f.detach {
-		return printStarted(a, r.ID, started.RunID)
-	}
-	follow := newFollower(a, c, r.ID, started.RunID, r.Queue)
-	follow.dry, follow.lanes.timeout = r.Input.DryRun, f.awaitsWorker(a, cmd)
-	follow.owned, follow.cancelOnInterrupt = true, f.cancelOnInterrupt
-	follow.view = terminal.NewView(a, a.Out)
-	return followToReport(ctx, a, follow)
+	runs.TellMissing(a, started.Missing)
+	fmt.Fprintf(a.Err, "forked %s at %s: %s and %s are taken over\n", source.WorkflowID, f.at,
+		display.Plural(len(forked.state.Messages), "message"),
+		display.Plural(forked.fork.Calls, "result"))
+	return f.Follow(ctx, a, cmd, c, runs.Started{ID: r.ID, RunID: started.RunID, Queue: r.Queue,
+		DryRun: r.Input.DryRun})
 }
 
 // request returns the request that starts the forked run.
-func (f *forkFlags) request(forked *replay.Forked, w *wantedFork) *runstart.Request {
-	in := forked.Input
+func (f *forkFlags) request(from *forked, w *wantedFork) *runstart.Request {
+	in := from.input
 	agent := *cmp.Or(w.agent, in.Agent)
 	agent.Model.Name = cmp.Or(w.model, agent.Model.Name)
 	agent.Limits.Turns = cmp.Or(f.turns, agent.Limits.Turns)
 	if w.policies != nil {
 		agent.Policies = w.policies
 	}
-	in.Agent, in.Prompt, in.Fork.Edited = &agent, f.message, w.edited
-	in.DryRun = in.DryRun || f.dryRun
-	in.Caller = api.Caller{Type: api.CallerDirect, ID: cmp.Or(f.caller, runstart.CurrentUser())}
+	in.Agent, in.Prompt = &agent, f.message
+	in.DryRun = in.DryRun || f.DryRun
+	in.Caller = api.Caller{Type: api.CallerDirect, ID: cmp.Or(f.Caller, runstart.CurrentUser())}
 	return &runstart.Request{Kind: api.CallerAgent, Workflow: api.AgentWorkflow, Name: agent.Name,
-		ID: runstart.ForkID(in.Fork.WorkflowID), Queue: forked.Queue, Input: in}
+		ID:    forks.Prefix(from.fork.WorkflowID) + runstart.RandomHex(4),
+		Queue: from.queue, Input: in}
 }

@@ -259,7 +259,8 @@ lint: lint/tools ## Run gofmt, go vet and the linters
 	$(LINTERS)/ineffassign ./...
 	$(LINTERS)/errcheck -ignoretests -exclude internal/tools/errcheck.txt ./...
 	$(LINTERS)/misspell -error $(PROSE)
-	$(LINTERS)/workflowcheck -config internal/tools/workflowcheck.yaml ./workflows/... ./api
+	$(LINTERS)/workflowcheck -config internal/tools/workflowcheck.yaml ./workflows/... ./feature \
+		$(addprefix ./,$(wildcard feature/*/run)) ./api
 	$(LINTERS)/staticcheck ./...
 
 # Linters are pinned in a separate module, so that their dependencies stay out of ours.

@@ -201,8 +201,8 @@ func unsorted(set *token.FileSet, file *ast.File) []int {
 // workflowcheck itself finds range statements over maps.
 func TestMaps_AreSortedInWorkflowCode(t *testing.T) {
 	for _, s := range goFiles(t) {
-		if folder := path.Dir(s.name); !s.isTest() &&
-			(within(folder, []string{"api", "workflows"})) {
+		if folder := path.Dir(s.name); !s.isTest() && (within(folder, []string{"api", "workflows"}) ||
+			matches("feature/*/run", folder)) {
 			for _, line := range unsorted(s.parseWithPositions(t)) {
 				t.Errorf("%s:%d: sort the map's keys or values, as in slices.Sorted(maps.Keys(m))",
 					s.name, line)

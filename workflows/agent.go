@@ -76,7 +76,8 @@ func newAgentRun(ctx workflow.Context, in *api.RunInput, earlier []byte,
 	r := &agentRun{in: in, agent: in.Agent, earlier: earlier, started: workflow.Now(ctx),
 		limits: in.Agent.Limits}
 	if b := in.Beginning; b != nil && in.State == nil {
-		r.turn, r.before, r.pending = b.Turn, b.Before, b.Calls
+		r.turn, r.before = b.Turn, b.Before
+		r.pending = b.Calls
 	}
 	for _, follow := range features {
 		r.followers = append(r.followers, follow(ctx, r))

@@ -17,13 +17,13 @@ func TestJSONFields_AreDocumented(t *testing.T) {
 }
 
 // A recorded run replays with an observer, which then knows what a fork takes over.
-func TestObserved_KeepsTheStateOfARecordedRun(t *testing.T) {
+func TestObserve_KeepsTheStateOfARecordedRun(t *testing.T) {
 	h, err := histories.Read(filepath.Join("../../../workflows/testdata/histories", "agent"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	o := run.NewObserver()
-	all, err := observed(o)
+	all, err := observe(o)
 	if err != nil {
 		t.Fatal(err)
 	}

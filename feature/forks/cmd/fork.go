@@ -189,12 +189,12 @@ func valueOrFile(value string) (string, error) {
 // start forks the run and follows the new one.
 func (f *forkFlags) start(ctx context.Context, a *cli.App, cmd *cobra.Command, c client.Client,
 	source *cli.RunRef, w *wantedFork) error {
-	forked, err := w.read(ctx, a, c, source)
+	from, err := w.read(ctx, a, c, source)
 	if err != nil {
 		return err
 	}
-	forked.fork.Edited = w.edited
-	r := f.request(&forked, w)
+	from.fork.Edited = w.edited
+	r := f.request(&from, w)
 	if len(r.ID) > api.MaxAttribute {
 		return cli.Errorf(cli.ExitUsage, "%s was not forked: the ID of the fork would have %d bytes; "+
 			"at most %d are searchable", source.WorkflowID, len(r.ID), api.MaxAttribute)
@@ -203,20 +203,20 @@ func (f *forkFlags) start(ctx context.Context, a *cli.App, cmd *cobra.Command, c
 	if storage := a.Connection.Opened; storage != nil {
 		namespace.Decode = storage.Decode
 	}
-	started, err := start(ctx, namespace, r, forked.fork, forked.state)
+	started, err := start(ctx, namespace, r, from.fork, from.state)
 	if err != nil {
 		return cli.Errorf(cli.ExitFailed, "%s was not forked: %w", source.WorkflowID, err)
 	}
 	runs.TellMissing(a, started.Missing)
 	fmt.Fprintf(a.Err, "forked %s at %s: %s and %s are taken over\n", source.WorkflowID, f.at,
-		display.Plural(len(forked.state.Messages), "message"),
-		display.Plural(forked.fork.Calls, "result"))
+		display.Plural(len(from.state.Messages), "message"),
+		display.Plural(from.fork.Calls, "result"))
 	return f.Follow(ctx, a, cmd, c, runs.Started{ID: r.ID, RunID: started.RunID, Queue: r.Queue,
 		DryRun: r.Input.DryRun})
 }
 
 // request returns the request that starts the forked run.
-func (f *forkFlags) request(from *forked, w *wantedFork) *runstart.Request {
+func (f *forkFlags) request(from *snapshot, w *wantedFork) *runstart.Request {
 	in := from.input
 	agent := *cmp.Or(w.agent, in.Agent)
 	agent.Model.Name = cmp.Or(w.model, agent.Model.Name)

@@ -25,8 +25,8 @@ type point struct {
 	run.Edits
 }
 
-// forked is what a forked run starts with.
-type forked struct {
+// snapshot is what a forked run starts with.
+type snapshot struct {
 	fork forks.Fork
 	// input is that of the source, without its prompt, caller and conversation.
 	input api.RunInput
@@ -40,38 +40,38 @@ const maxForkPrompt = 64 << 10
 
 // read replays the histories of a run and returns what a run takes over that is forked from it.
 // Nothing is executed, and the run is not affected.
-func (p point) read(ctx context.Context, a *cli.App, c client.Client, source *cli.RunRef) (forked,
+func (p point) read(ctx context.Context, a *cli.App, c client.Client, source *cli.RunRef) (snapshot,
 	error) {
 	summary, err := audit.Describe(ctx, c, source.WorkflowID, source.RunID)
 	if err != nil {
-		return forked{}, a.LookupError(source.WorkflowID, source.RunID, err)
+		return snapshot{}, a.LookupError(source.WorkflowID, source.RunID, err)
 	}
 	if err := forkable(a, summary); err != nil {
-		return forked{}, err
+		return snapshot{}, err
 	}
 	observer := run.NewObserver()
-	all, err := observed(observer)
+	all, err := observe(observer)
 	if err == nil {
 		err = replay.Run(ctx, a, c, summary, all)
 	}
 	if err != nil {
-		return forked{}, err
+		return snapshot{}, err
 	}
 	input := observer.Input()
 	taken, err := observer.State(run.Source{WorkflowID: source.WorkflowID, Prompt: prompt(input)},
 		p.at, p.Edits)
 	if err != nil {
-		return forked{}, cli.Errorf(cli.ExitUsage, "%s cannot be forked at %s: %w",
+		return snapshot{}, cli.Errorf(cli.ExitUsage, "%s cannot be forked at %s: %w",
 			source.WorkflowID, p.at, err)
 	}
-	return forked{
+	return snapshot{
 		fork: forks.Fork{WorkflowID: summary.WorkflowID, RunID: summary.Run, At: p.at,
 			Calls: taken.Calls},
 		input: p.input(input, taken), queue: summary.TaskQueue, state: taken.State}, nil
 }
 
-// observed returns the workflows of this build, with a run of an agent that o observes.
-func observed(o *run.Observer) (map[string]any, error) {
+// observe returns the workflows of this build, with a run of an agent that o observes.
+func observe(o *run.Observer) (map[string]any, error) {
 	all := feature.Workflows()
 	agent, ok := all[api.AgentWorkflow].(workflows.AgentWorkflow)
 	if !ok {

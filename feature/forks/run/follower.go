@@ -25,12 +25,12 @@ type follower struct {
 	observer *Observer
 	// state is what a forked run takes over until it has started.
 	state *forks.State
-	// given are the recorded calls of the turn by the IDs of the calls that are to get their
-	// outcomes, in the order of the turn.
-	given []given
+	// matches are the recorded calls whose outcomes calls of the turn are to get, in their order.
+	matches []match
 }
 
-type given struct {
+// match is a recorded call, and the ID of the call that equals it.
+type match struct {
 	id       string
 	recorded forks.RecordedCall
 }
@@ -139,7 +139,7 @@ func (f *follower) Take(c api.Call, arguments json.RawMessage) *workflows.KnownO
 	if r == nil {
 		return nil
 	}
-	f.given = append(f.given, given{c.ID, *r})
+	f.matches = append(f.matches, match{c.ID, *r})
 	return &workflows.KnownOutcome{Source: r.Source, Output: r.Output, Error: r.Error}
 }
 
@@ -153,10 +153,10 @@ func (f *follower) Begin(c *workflows.Call) {
 // End tells the observer how the call ended. Parts of a batched call end with their turn.
 func (f *follower) End(_ workflow.Context, c *workflows.Call, out api.CallOutcome) {
 	call := c.Request()
-	i := slices.IndexFunc(f.given, func(g given) bool { return g.id == call.ID })
+	i := slices.IndexFunc(f.matches, func(m match) bool { return m.id == call.ID })
 	if i >= 0 && c.IsKnown() {
-		f.observer.Took(call, c.Tool(), f.given[i].recorded)
-		f.given = slices.Delete(f.given, i, i+1)
+		f.observer.Took(call, c.Tool(), f.matches[i].recorded)
+		f.matches = slices.Delete(f.matches, i, i+1)
 	}
 	if !c.IsBatched() && (call.Purpose != api.PurposeUndo || c.IsExecuted()) {
 		f.observer.Ended(call, out, f.run.Labels())
@@ -165,10 +165,10 @@ func (f *follower) End(_ workflow.Context, c *workflows.Call, out api.CallOutcom
 
 // Finish gives back, in their order, the recorded calls whose outcomes no call of the turn got.
 func (f *follower) Finish(workflow.Context) error {
-	for _, g := range slices.Backward(f.given) {
-		f.calls.Return(g.recorded)
+	for _, m := range slices.Backward(f.matches) {
+		f.calls.Return(m.recorded)
 	}
-	f.given = nil
+	f.matches = nil
 	return nil
 }
 

@@ -303,7 +303,7 @@ func TestDirectCall_FailsWithTheErrorOfItsCall(t *testing.T) {
 	}{
 		{"gret", `{}`, api.ErrToolNotFound, `call 1.1 of gret: tool_not_found: there is no tool "gret"`, []string{"greet"}, 0},
 		{"greet", `{"times":0}`, api.ErrValidation, "call 1.1 of greet: validation_error: the arguments of greet do not fit\n  $.name: \"name\" is required (string)\n  $.times: 0 must be at least 1", nil, 0},
-		{"greet", `{"name"`, api.ErrValidation, "call 1.1 of greet: validation_error: the arguments of greet do not fit\n  $: the arguments are not valid JSON: ':' was expected after a key, not the end of the text, at byte 7", nil, 0},
+		{"greet", `{"name"`, api.ErrValidation, "call 1.1 of greet: validation_error: the arguments of greet do not fit\n  $: the arguments are not valid JSON: the text ends within a JSON value, at byte 7", nil, 0},
 		{"retired", `{}`, api.ErrToolNotActive, `call 1.1 of retired: tool_not_active: tool "retired" is disabled`, []string{"broken", "echo", "flaky",
 			"greet", "hang", "needy", "note", "old", "store"}, 0},
 		{"broken", `{}`, api.ErrExecution, "call 1.1 of broken: execution_error: it is broken", nil, 1},

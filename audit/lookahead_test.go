@@ -59,25 +59,53 @@ func TestLookahead_KeepsEndsUntilTheRunHasDecided(t *testing.T) {
 // A run that ends its workflow task for the task's size may decide in the next one. A call has one
 // record then, too.
 func TestLookahead_ReadsOnPastADividedTask(t *testing.T) {
-	w := newTale(t)
-	w.schedule(nil)
-	w.start(1, 1)
-	w.fail(1, requeue)
-	w.decide()
-	timer := event(0, enumspb.EVENT_TYPE_TIMER_STARTED, nil)
-	timer.UserMetadata = &sdkpb.UserMetadata{
-		Summary: payloads(t, api.NextTaskSummary).GetPayloads()[0]}
-	w.add(0, timer)
-	w.add(1, event(0, enumspb.EVENT_TYPE_TIMER_FIRED, nil))
-	w.decide(again)
-	w.schedule(nil)
-	w.start(1, 1)
-	w.complete(1, api.Result{Output: json.RawMessage(`7`)})
-	c := serve(t, map[string]*archivedRun{"divided": {parts: [][]*historypb.HistoryEvent{w.events},
-		lost: -1}})
-	records := collect(t, audit.Records(t.Context(), c, "divided", ""))
-	if len(records) != 1 || records[0].Status != api.CallCompleted {
-		t.Errorf("the records are %+v", records)
+	timer := func(w *tale) {
+		e := event(0, enumspb.EVENT_TYPE_TIMER_STARTED, nil)
+		e.UserMetadata = &sdkpb.UserMetadata{
+			Summary: payloads(t, api.NextTaskSummary).GetPayloads()[0]}
+		w.add(0, e)
+	}
+	for name, divided := range map[string]func(w *tale){
+		"the task that knows of the failure": func(w *tale) {
+			w.fail(1, requeue)
+			w.decide()
+			timer(w)
+		},
+		"an earlier task": func(w *tale) {
+			timer(w)
+			w.fail(1, requeue)
+		},
+		"an earlier task, and something else starts one before the timer fires": func(w *tale) {
+			timer(w)
+			w.fail(1, requeue)
+			w.decide()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newTale(t)
+			w.schedule(nil)
+			w.start(1, 1)
+			divided(w)
+			fired := event(0, enumspb.EVENT_TYPE_TIMER_FIRED, nil)
+			for _, e := range w.events {
+				if e.GetUserMetadata() != nil {
+					fired.Attributes = &historypb.HistoryEvent_TimerFiredEventAttributes{
+						TimerFiredEventAttributes: &historypb.TimerFiredEventAttributes{
+							StartedEventId: e.GetEventId()}}
+				}
+			}
+			w.add(1, fired)
+			w.decide(again)
+			w.schedule(nil)
+			w.start(1, 1)
+			w.complete(1, api.Result{Output: json.RawMessage(`7`)})
+			c := serve(t, map[string]*archivedRun{"divided": {
+				parts: [][]*historypb.HistoryEvent{w.events}, lost: -1}})
+			records := collect(t, audit.Records(t.Context(), c, "divided", ""))
+			if len(records) != 1 || records[0].Status != api.CallCompleted {
+				t.Errorf("the records are %+v", records)
+			}
+		})
 	}
 }
 

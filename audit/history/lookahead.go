@@ -17,14 +17,22 @@ type Lookahead struct {
 	// decided is the event that completed a workflow task which knew of the first event that is
 	// kept; zero for none. The events of its commands follow it.
 	decided int64
+	// divided are the timers with which the run has ended workflow tasks for their size, and which
+	// have not fired: until then the run may not say what it has learned.
+	divided map[int64]bool
 }
 
 // NewLookahead returns a Lookahead that reads ahead of a Deriver.
-func NewLookahead(d *Deriver) *Lookahead { return &Lookahead{deriver: d} }
+func NewLookahead(d *Deriver) *Lookahead {
+	return &Lookahead{deriver: d, divided: map[int64]bool{}}
+}
 
 // Add takes the next event of the history and returns the events that the Deriver can now take, in
 // the order of the history. The error is ErrUnreadable.
 func (l *Lookahead) Add(e *historypb.HistoryEvent) ([]*historypb.HistoryEvent, error) {
+	if err := l.divide(e); err != nil {
+		return nil, err
+	}
 	if len(l.kept) == 0 && !endsAttempt(e) {
 		return []*historypb.HistoryEvent{e}, nil
 	}
@@ -37,12 +45,8 @@ func (l *Lookahead) Add(e *historypb.HistoryEvent) ([]*historypb.HistoryEvent, e
 		return append(ready, e), err
 	}
 	l.kept = append(l.kept, e)
-	if completed := e.GetWorkflowTaskCompletedEventAttributes(); completed != nil &&
-		completed.GetStartedEventId() > l.kept[0].GetEventId() {
+	if l.decides(e) {
 		l.decided = e.GetEventId()
-	}
-	if err := l.divide(e); err != nil {
-		return nil, err
 	}
 	if !closes(e) {
 		return nil, nil
@@ -50,14 +54,25 @@ func (l *Lookahead) Add(e *historypb.HistoryEvent) ([]*historypb.HistoryEvent, e
 	return l.release(len(l.kept))
 }
 
-// divide notices that the run ended its workflow task for the task's size: what it has not said in
-// it, it says in the next one.
+// decides reports whether an event completed a workflow task that knew of the first event that is
+// kept, and that the run used to the end.
+func (l *Lookahead) decides(e *historypb.HistoryEvent) bool {
+	completed := e.GetWorkflowTaskCompletedEventAttributes()
+	return completed != nil && len(l.divided) == 0 &&
+		completed.GetStartedEventId() > l.kept[0].GetEventId()
+}
+
+// divide follows the timers with which the run ends workflow tasks for their size: what it has not
+// said in such a task, it says in the one that the timer starts.
 func (l *Lookahead) divide(e *historypb.HistoryEvent) error {
-	if l.decided == 0 || e.GetEventType() != enumspb.EVENT_TYPE_TIMER_STARTED {
+	delete(l.divided, e.GetTimerFiredEventAttributes().GetStartedEventId())
+	delete(l.divided, e.GetTimerCanceledEventAttributes().GetStartedEventId())
+	if e.GetEventType() != enumspb.EVENT_TYPE_TIMER_STARTED {
 		return nil
 	}
 	summary, err := l.deriver.run.eventSummary(e)
 	if summary == api.NextTaskSummary {
+		l.divided[e.GetEventId()] = true
 		l.decided = 0
 	}
 	return err

@@ -8,10 +8,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -51,7 +53,8 @@ func NewEndpoint(base string) (*Endpoint, error) {
 		return nil, errors.New("the OTLP endpoint has no valid address: write http://host:4318 or " +
 			"https://host:4318, and credentials in OTEL_EXPORTER_OTLP_HEADERS")
 	}
-	if err := checkHeaders(os.Getenv("OTEL_EXPORTER_OTLP_HEADERS")); err != nil {
+	if err := cmp.Or(checkHeaders("OTEL_EXPORTER_OTLP_HEADERS"),
+		checkHeaders("OTEL_EXPORTER_OTLP_TRACES_HEADERS")); err != nil {
 		return nil, err
 	}
 	transport := &transport{}
@@ -76,13 +79,22 @@ func endpointAddress(base string) string {
 	return strings.TrimSuffix(strings.TrimRight(base, "/"), "/v1/traces") + "/v1/traces"
 }
 
-// checkHeaders rejects headers of which the client would log the value.
-func checkHeaders(list string) error {
+// headerName matches the names of headers (RFC 9110, 5.6.2).
+var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+
+// checkHeaders rejects the headers of an environment variable of which the client would log the
+// value.
+func checkHeaders(variable string) error {
+	list := os.Getenv(variable)
+	if list == "" {
+		return nil
+	}
 	for pair := range strings.SplitSeq(list, ",") {
-		_, err := url.PathUnescape(pair)
-		if list != "" && (err != nil || !strings.Contains(pair, "=")) {
-			return errors.New("OTEL_EXPORTER_OTLP_HEADERS is not a list of name=value, separated by " +
-				"commas; write %25 for %")
+		name, value, found := strings.Cut(pair, "=")
+		_, err := url.PathUnescape(value)
+		if err != nil || !found || !headerName.MatchString(strings.TrimSpace(name)) {
+			return fmt.Errorf("%s is not a list of name=value, separated by commas; write %%25 for %%",
+				variable)
 		}
 	}
 	return nil
@@ -120,9 +132,17 @@ type RejectedError struct{ error }
 
 // Send sends spans, until ctx ends also to an endpoint that is unreachable or busy.
 func (e *Endpoint) Send(ctx context.Context, spans []*tracepb.Span) error {
+	e.transport.status = 0 // the client sends nothing if ctx has ended
 	err := e.client.UploadTraces(ctx, resourceSpans(spans))
-	if err != nil && e.transport.status/100 == 2 {
+	switch status := e.transport.status; {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && status != 0:
+		return fmt.Errorf("%w; %s last answered %d", err, e.address, status)
+	case status/100 == 2:
 		return RejectedError{err}
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return fmt.Errorf("%w; check OTEL_EXPORTER_OTLP_HEADERS", err)
 	}
 	return err
 }

@@ -58,9 +58,15 @@ func TestNewEndpoint_UsesFlagAndEnvironment(t *testing.T) {
 			env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "planted"}, fault: headers},
 		"escapes": {base: "http://c",
 			env: map[string]string{"OTEL_EXPORTER_OTLP_HEADERS": "a=planted%"}, fault: headers},
+		"a colon": {base: "http://c", env: map[string]string{
+			"OTEL_EXPORTER_OTLP_HEADERS": "Authorization: Bearer planted=="}, fault: headers},
+		"headers for traces": {base: "http://c",
+			env:   map[string]string{"OTEL_EXPORTER_OTLP_TRACES_HEADERS": "planted"},
+			fault: strings.Replace(headers, "OTLP_HEADERS", "OTLP_TRACES_HEADERS", 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, name := range []string{"ENDPOINT", "TRACES_ENDPOINT", "HEADERS"} {
+			for _, name := range []string{"ENDPOINT", "TRACES_ENDPOINT", "HEADERS",
+				"TRACES_HEADERS"} {
 				name = "OTEL_EXPORTER_OTLP_" + name
 				t.Setenv(name, tt.env[name])
 			}
@@ -99,7 +105,8 @@ func TestSend_RetriesBusyEndpoints(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 	})
 	if err := closed.Send(t.Context(), spans); err == nil || err.Error() !=
-		"failed to send to "+closed.Address()+": 401 Unauthorized (body: (empty))" {
+		"failed to send to "+closed.Address()+": 401 Unauthorized (body: (empty)); check "+
+			"OTEL_EXPORTER_OTLP_HEADERS" {
 		t.Errorf("refused: %v", err)
 	}
 	elsewhere := endpoint(t, func(w http.ResponseWriter, r *http.Request) {
@@ -152,5 +159,21 @@ func TestSend_WaitsForAnUnreachableEndpoint(t *testing.T) {
 	defer server.Close()
 	if err := <-sent; err != nil {
 		t.Error(err)
+	}
+}
+
+// Spans that were not sent because their context ended are not taken for rejected ones.
+func TestSend_OfAnEndedContextIsNoRejection(t *testing.T) {
+	e := endpoint(t, func(http.ResponseWriter, *http.Request) {})
+	spans := []*tracepb.Span{{Name: "a"}}
+	if err := e.Send(t.Context(), spans); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := e.Send(ctx, spans)
+	if _, rejected := errors.AsType[RejectedError](err); rejected || !errors.Is(err,
+		context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -100,7 +100,8 @@ func configured(name string, value any) ConfiguredServer {
 		s.Problem = err.Error()
 		return s
 	}
-	if address := firstText(o, "url", "serverUrl", "httpUrl"); address != "" {
+	// Beside httpUrl, url is the address of an older transport.
+	if address := firstText(o, "httpUrl", "url", "serverUrl"); address != "" {
 		err = s.remote(o, address)
 	} else {
 		err = s.program(o)
@@ -111,26 +112,26 @@ func configured(name string, value any) ConfiguredServer {
 	return s
 }
 
-// checkTypes refuses values of wrong types, which would be left out without a word.
+// checkTypes refuses values of wrong types, which would be ignored silently.
 func checkTypes(o *jsontext.Object) error {
 	for _, key := range o.Names() {
 		value, fits := o.Members[key], true
+		want := "an object"
 		switch key {
 		case "command", "cwd", "type", "transport", "url", "serverUrl", "httpUrl":
+			want = "a text"
 			_, fits = value.(string)
+		case "disabled":
+			want = "true or false"
+			_, fits = value.(bool)
 		case "args":
+			want = "a list of texts"
 			fits = isTexts(value)
 		case "env", "headers":
 			_, fits = value.(*jsontext.Object)
 		}
-		if value != nil && !fits {
-			return fmt.Errorf("its declaration has %s of a wrong type: %s", key, encoded(value))
-		}
-	}
-	headers := jsontext.Member[*jsontext.Object](o, "headers")
-	for _, name := range headers.Names() {
-		if _, text := headers.Members[name].(string); !text {
-			return fmt.Errorf("its header %s is not a text", name)
+		if value != nil && !fits { // the value may be a secret
+			return fmt.Errorf("its declaration has %s that is not %s", key, want)
 		}
 	}
 	return nil
@@ -277,7 +278,10 @@ func (s *ConfiguredServer) remote(o *jsontext.Object, address string) error {
 	headers := jsontext.Member[*jsontext.Object](o, "headers")
 	plainHeaders := jsontext.NewObject()
 	for _, name := range headers.Names() {
-		text, _ := headers.Members[name].(string)
+		text, ok := headers.Members[name].(string)
+		if !ok {
+			return fmt.Errorf("its header %s is not a text", name)
+		}
 		auth, err := s.authIn(name, text)
 		switch {
 		case err != nil:

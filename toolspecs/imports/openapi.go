@@ -61,10 +61,12 @@ type operation struct {
 
 // webAddress returns the address of a document that was read from one; nil for a file.
 func webAddress(file string) *url.URL {
-	if u, err := url.Parse(file); err == nil && u.Host != "" {
-		return u
+	u, err := url.Parse(file)
+	if err != nil || outbound.CheckURL(u) != nil {
+		return nil
 	}
-	return nil
+	u.RawQuery, u.Fragment = "", "" // perhaps a secret
+	return u
 }
 
 // source tells an operation from all others of the document.

@@ -69,7 +69,7 @@ func (c *call) resolve(server *url.URL) (string, error) {
 	if err := outbound.CheckURL(server); err != nil {
 		return "", fmt.Errorf("the server cannot be asked: %w", err)
 	}
-	if server.RawQuery != "" || server.Fragment != "" {
+	if server.RawQuery != "" || server.ForceQuery || server.Fragment != "" {
 		return "", fmt.Errorf("the server %s has a query or a fragment, which a path cannot follow; "+
 			"pass --base-url without it", server)
 	}

@@ -28,7 +28,9 @@ const (
 	// maxMisfit bounds the description of why an expression does not match, in characters: the
 	// library's error contains the whole value.
 	maxMisfit = 200
-	noteUTF8  = "the response was not valid UTF-8; the wrong bytes were replaced by U+FFFD"
+	// maxLocation bounds the address that a response names, in characters.
+	maxLocation = 2000
+	noteUTF8    = "the response was not valid UTF-8; the wrong bytes were replaced by U+FFFD"
 )
 
 // restResponse is one response and what converts it to an answer.
@@ -39,8 +41,10 @@ type restResponse struct {
 	header http.Header
 	// length is the body's declared length in bytes; negative if unknown.
 	length int64
-	// body is the part of the body that the entry's limit allows; cut means that there was more.
+	// body is the part of the body that the entry's limit allows, of so many bytes as read; cut
+	// means that there was more.
 	body       []byte
+	read       int
 	cut        bool
 	credential *outbound.Credential
 	// redirected means that the server redirected the call's request with 301, 302 or 303, which
@@ -180,7 +184,7 @@ func (x *restResponse) json(body []byte) (json.RawMessage, error) {
 	if err == nil {
 		return x.value(body, value)
 	}
-	if x.succeeded() && x.contentType() != "" {
+	if x.succeeded() && (x.extracts() || x.contentType() != "") {
 		x.note("the response was to be JSON, but: %v; it is returned as text", err)
 	}
 	return x.text(body)
@@ -192,7 +196,8 @@ func (x *restResponse) location() string {
 	if !x.succeeded() {
 		return ""
 	}
-	return x.credential.Hide(strings.ToValidUTF8(x.header.Get("Location"), "\uFFFD"))
+	place := x.credential.Hide(strings.ToValidUTF8(x.header.Get("Location"), "\uFFFD"))
+	return display.Shorten(place, maxLocation)
 }
 
 // emptyOutput is the answer of a response without a body. A server that created something, or
@@ -278,7 +283,7 @@ func (x *restResponse) tooLong(body []byte) (json.RawMessage, error) {
 	if x.extracts() {
 		return nil, api.Errorf(api.ErrInvalidOutput,
 			"the response has more than %d bytes, so that nothing can be extracted from it; %s, or raise entry.max_response",
-			len(x.body), x.askForLess())
+			x.read, x.askForLess())
 	}
 	whole, form := "", ""
 	if x.length > 0 {
@@ -287,7 +292,7 @@ func (x *restResponse) tooLong(body []byte) (json.RawMessage, error) {
 	if x.declaresJSON() {
 		form = ", and half of a JSON value is text"
 	}
-	x.note("the response was cut at %d bytes%s%s; %s", len(x.body), whole, form, x.askForLess())
+	x.note("the response was cut at %d bytes%s%s; %s", x.read, whole, form, x.askForLess())
 	return x.text(wholeCharacters(body))
 }
 

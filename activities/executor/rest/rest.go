@@ -69,6 +69,7 @@ func (r Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	if response.cut = len(body) > x.entry.MaxResponse; response.cut {
 		response.body = body[:x.entry.MaxResponse]
 	}
+	response.read = len(response.body)
 	return response.answer()
 }
 

@@ -9,25 +9,49 @@ import (
 
 	"github.com/openai/openai-go/v3"
 	"github.com/switchyard/switchyard/activities/models"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
+
+// codeBroke is the code of an account without funds.
+const codeBroke = "insufficient_quota"
 
 // failure converts an error, with whether and when to retry.
 func (o *Provider) failure(err error) error {
+	if refused, ok := errors.AsType[*refusedAnswer](err); ok {
+		return o.Secret.Failure(refused.ServerRefusal)
+	}
 	apiErr, ok := errors.AsType[*openai.Error](err)
 	if !ok {
 		return &models.Error{Message: o.Shown(err.Error())}
 	}
 	r := models.ServerRefusal{Status: apiErr.StatusCode, Message: apiErr.Message,
-		Overflow: apiErr.Code == codeOverflow, Broke: apiErr.Code == "insufficient_quota"}
+		Overflow: apiErr.Code == codeOverflow, Broke: apiErr.Code == codeBroke}
 	if apiErr.Response != nil {
 		r.Header = apiErr.Response.Header
 	}
 	return o.Secret.Failure(r)
 }
 
-// bodyError returns the error that the body of a successful response, or an event of its stream,
-// has in place of an answer; nil if it has none. OpenRouter and other proxies answer so when the
-// provider behind them refuses: its status is the code, and its own words are in metadata.raw.
+// refusedAnswer is an error that a successful response has in place of an answer.
+type refusedAnswer struct{ models.ServerRefusal }
+
+func (r *refusedAnswer) Error() string { return r.Message }
+
+// checkAnswer returns the error that a successful response has in place of an answer; nil for an
+// answer.
+func checkAnswer(c *openai.ChatCompletion) error {
+	switch {
+	case len(c.Choices) == 0:
+		return bodyError([]byte(c.RawJSON()))
+	case c.Choices[0].FinishReason == "error":
+		return bodyError([]byte(c.Choices[0].RawJSON()))
+	}
+	return nil
+}
+
+// bodyError returns the error in the body of a successful response, or in an event of its stream;
+// nil if it has none. OpenRouter and other proxies answer so when the provider behind them refuses:
+// its status is the code, and its own words are in metadata.raw.
 func bodyError(data []byte) error {
 	var body struct {
 		Error json.RawMessage
@@ -35,23 +59,22 @@ func bodyError(data []byte) error {
 	var reason struct {
 		Message  string
 		Code     any
-		Metadata struct{ Raw any }
+		Metadata struct{ Raw json.RawMessage }
 	}
 	if json.Unmarshal(data, &body) != nil || len(body.Error) == 0 || string(body.Error) == "null" {
 		return nil
 	}
 	if json.Unmarshal(body.Error, &reason) != nil {
-		reason.Message = string(body.Error)
+		reason.Message = jsonvalue.Plain(body.Error)
 	}
-	e := &openai.Error{StatusCode: http.StatusBadGateway, Message: reason.Message}
-	if reason.Metadata.Raw != nil {
-		e.Message = fmt.Sprint(e.Message, ": ", reason.Metadata.Raw)
+	r := models.ServerRefusal{Status: http.StatusBadGateway, Message: reason.Message,
+		Overflow: reason.Code == codeOverflow, Broke: reason.Code == codeBroke}
+	if raw := reason.Metadata.Raw; len(raw) > 0 {
+		r.Message += ": " + jsonvalue.Plain(raw)
 	}
-	if reason.Code != nil {
-		e.Code = fmt.Sprint(reason.Code)
+	status, err := strconv.Atoi(fmt.Sprint(reason.Code))
+	if err == nil && status >= http.StatusBadRequest && status < 600 {
+		r.Status = status
 	}
-	if status, _ := strconv.Atoi(e.Code); status >= http.StatusBadRequest {
-		e.StatusCode = status
-	}
-	return e
+	return &refusedAnswer{r}
 }

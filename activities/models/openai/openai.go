@@ -38,9 +38,6 @@ func (o *Provider) Answer(ctx context.Context, p models.Prompt) (api.ModelRespon
 		return api.ModelResponse{}, &models.Error{Message: err.Error()}
 	}
 	completion, err := o.complete(ctx, p)
-	if err == nil {
-		err = bodyError([]byte(completion.RawJSON()))
-	}
 	if err != nil {
 		return api.ModelResponse{}, o.failure(err)
 	}

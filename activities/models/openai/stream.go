@@ -22,15 +22,25 @@ const codeOverflow = "context_length_exceeded"
 func (o *Provider) complete(ctx context.Context, p models.Prompt) (*openai.ChatCompletion, error) {
 	params := openAIParams(p)
 	if _, plain := o.unstreamed.Load(params.Model); p.Live == nil || plain {
-		return o.client.Chat.Completions.New(ctx, params)
+		return o.whole(ctx, params)
 	}
 	completion, err := o.stream(ctx, params, p.Live)
 	if !refusedAsWrong(err) {
 		return completion, err
 	}
 	// Perhaps it is the stream that this server does not know: they say so in their own words each.
-	if completion, err = o.client.Chat.Completions.New(ctx, params); err == nil {
+	if completion, err = o.whole(ctx, params); err == nil {
 		o.unstreamed.Store(params.Model, true)
+	}
+	return completion, err
+}
+
+// whole makes a request whose answer comes at once.
+func (o *Provider) whole(ctx context.Context,
+	params openai.ChatCompletionNewParams) (*openai.ChatCompletion, error) {
+	completion, err := o.client.Chat.Completions.New(ctx, params)
+	if err == nil {
+		err = checkAnswer(completion)
 	}
 	return completion, err
 }
@@ -62,7 +72,11 @@ func (o *Provider) stream(ctx context.Context, params openai.ChatCompletionNewPa
 		return nil, err
 	}
 	if models.NotStreamed(response) {
-		return models.DecodeAnswer[openai.ChatCompletion](response.Body)
+		completion, err := models.DecodeAnswer[openai.ChatCompletion](response.Body)
+		if err == nil {
+			err = checkAnswer(completion)
+		}
+		return completion, err
 	}
 	return readStream(response, say)
 }

@@ -223,7 +223,13 @@ func TestOpenAIStreamFails_Transiently(t *testing.T) {
 			`{"error":{"message":"slow down","code":"429"},"choices":[]}`, "Content-Type",
 			"application/json"), false, 1, "the model's server answered 429 Too Many Requests: slow down"},
 		{"an error in words", modelserver.Status(200, `{"error":"no such model"}`, "Content-Type",
-			"application/json"), false, 1, `the model's server answered 502 Bad Gateway: "no such model"`},
+			"application/json"), false, 1, "the model's server answered 502 Bad Gateway: no such model"},
+		{"a refusal after a piece", chunks(half, `{"error":{"message":"bad request","code":400}}`),
+			true, 1, "the model's server answered 400 Bad Request: bad request"},
+		{"an answer that ended in an error", modelserver.Status(200, `{"choices":[{"finish_reason":`+
+			`"error","message":{"content":"x"},"error":{"message":"down","code":1113,`+
+			`"metadata":{"raw":{"a":1}}}}]}`, "Content-Type", "application/json"), false, 1,
+			`the model's server answered 502 Bad Gateway: down: {"a":1}`},
 		{"overflow in the middle",
 			chunks(`{"error":{"message":"too long","code":"context_length_exceeded"}}`), true, 1,
 			"the conversation is longer than the model's window: too long"},

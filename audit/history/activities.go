@@ -214,8 +214,8 @@ func (as *activities) takeChild(callID string, e *historypb.HistoryEvent) (r api
 	return r, false
 }
 
-// ofCall returns the open activity of a call; nil if there is none.
-func (as *activities) ofCall(id string) *activity {
+// findCall returns the open activity of a call; nil if there is none.
+func (as *activities) findCall(id string) *activity {
 	for _, a := range as.open {
 		if a.id == id && a.kind == activityKind(&as.run.calls) {
 			return a

@@ -81,14 +81,14 @@ func (c *calls) failed(e *historypb.HistoryEvent, a *activity, f failures.Activi
 func (c *calls) fail(e *historypb.HistoryEvent, r api.Record, fault *api.Error) {
 	r.Error = fault
 	r.Notes = slices.Concat(r.Notes, fault.Notes)
-	onlyWaited(&r)
+	countAsWait(&r)
 	r.Status = failedStatus(r.Error)
 	r = waited(r, r.Error.WaitedMicros)
 	c.end(e, r)
 }
 
-// onlyWaited counts the whole time of a call that never started as queue wait.
-func onlyWaited(r *api.Record) {
+// countAsWait counts the whole time of a call that never started as queue wait.
+func countAsWait(r *api.Record) {
 	if r.Error.Requeue || r.Error.Phase == api.PhasePreExecution {
 		r.QueueWait += r.Duration
 		r.Duration = 0

@@ -19,7 +19,7 @@ func (j *journal) expect(e *historypb.HistoryEvent) error {
 	entries, err := j.entries(e)
 	for _, entry := range entries {
 		_, known := j.expected[entry.Call]
-		if !known && j.run.activities.ofCall(entry.Call) != nil {
+		if !known && j.run.activities.findCall(entry.Call) != nil {
 			j.expected[entry.Call] = entry
 		}
 	}
@@ -40,9 +40,9 @@ func (j *journal) take(callID string) (entry api.JournalEntry, recorded bool) {
 	return entry, recorded
 }
 
-// recorded reads a marker of the journal at its place in the history. What it says of attempts is
+// read reads a marker of the journal at its place in the history. What it says of attempts is
 // known already; the rest is about calls that are between two attempts or have none.
-func (j *journal) recorded(e *historypb.HistoryEvent) error {
+func (j *journal) read(e *historypb.HistoryEvent) error {
 	entries, err := j.entries(e)
 	for _, entry := range entries {
 		delete(j.expected, entry.Call)

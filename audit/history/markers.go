@@ -65,7 +65,7 @@ func isJournal(e *historypb.HistoryEvent) bool {
 // recorded reads a marker. Model steps and calls that ran inline are markers too.
 func (m *markers) recorded(e *historypb.HistoryEvent) error {
 	if isJournal(e) {
-		return m.run.journal.recorded(e)
+		return m.run.journal.read(e)
 	}
 	l, ok, err := m.readLocal(e)
 	if !ok || err != nil {

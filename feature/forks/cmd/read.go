@@ -46,7 +46,7 @@ func (p point) read(ctx context.Context, a *cli.App, c client.Client, source *cl
 	if err != nil {
 		return snapshot{}, a.LookupError(source.WorkflowID, source.RunID, err)
 	}
-	if err := forkable(a, summary); err != nil {
+	if err := checkForkable(a, summary); err != nil {
 		return snapshot{}, err
 	}
 	observer := run.NewObserver()
@@ -84,8 +84,8 @@ func observe(o *run.Observer) (map[string]any, error) {
 	return all, nil
 }
 
-// forkable returns why a run cannot be forked, or nil.
-func forkable(a *cli.App, s history.Summary) error {
+// checkForkable returns why a run cannot be forked, or nil.
+func checkForkable(a *cli.App, s history.Summary) error {
 	switch {
 	case s.Kind != history.RunAgent:
 		return cli.Errorf(cli.ExitUsage, "%s is not the run of an agent, but of a %s; only agents' "+

@@ -37,7 +37,7 @@ type match struct {
 
 // New returns the follower that forks are of a run. It is a workflows.Feature.
 func New(ctx workflow.Context, r workflows.AgentRun) workflows.TurnFollower {
-	f := &follower{run: r, observer: observerOf(ctx)}
+	f := &follower{run: r, observer: contextObserver(ctx)}
 	f.observer.Started(*r.Input())
 	return f
 }

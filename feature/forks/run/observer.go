@@ -146,8 +146,8 @@ func With(ctx workflow.Context, o *Observer) workflow.Context {
 	return workflow.WithValue(ctx, observerKey{}, o)
 }
 
-// observerOf returns the Observer of a context; nil for none.
-func observerOf(ctx workflow.Context) *Observer {
+// contextObserver returns the Observer of a context; nil for none.
+func contextObserver(ctx workflow.Context) *Observer {
 	o, _ := ctx.Value(observerKey{}).(*Observer)
 	return o
 }

@@ -31,19 +31,26 @@ const (
 // would carry too much is ended with a timer, and the run continues in the next one. So is a task
 // whose local activities have taken long.
 type Task struct {
+	load load
+	// entered is what each of the local activities that run may add to the task, by ID, and
+	// reserved their sum.
+	entered  smallmap.Map[int]
+	reserved int
+	// ending is set while the run waits for its next workflow task.
+	ending bool
+	// records counts the calls of Record.
+	records int
+}
+
+// load is what one workflow task carries.
+type load struct {
 	// task tells one workflow task from the next, by the history's length at its start. began is
 	// its time, and unsaved is set if a local activity has ended in it.
 	task    int
 	began   time.Time
 	unsaved bool
-	// used is what the task carries so far, in as many commands. entered is what each of
-	// the local activities that run may add to it, by ID, and reserved their sum.
-	used, commands, reserved int
-	entered                  smallmap.Map[int]
-	// ending is set while the run waits for its next workflow task.
-	ending bool
-	// records counts the calls of Record.
-	records int
+	// used is what the task carries so far, in as many commands.
+	used, commands int
 }
 
 // Await waits until a payload of n bytes fits into the workflow task, for which it ends the task if
@@ -89,12 +96,12 @@ func (t *Task) Divide(ctx workflow.Context, n int) error {
 // Accepts reports whether the workflow task can carry an update of n bytes. The first payload of a
 // task always fits.
 func (t *Task) Accepts(ctx workflow.Context, n int) bool {
-	t.look(ctx)
 	most := maxTask
 	if n <= small {
 		most += moreForSmall
 	}
-	return t.used+t.reserved == 0 || t.used+t.reserved+n <= most
+	used := t.current(ctx).used + t.reserved
+	return used == 0 || used+n <= most
 }
 
 // Fits is Accepts for a command. A task that is being ended takes no more of them, so that they
@@ -104,13 +111,14 @@ func (t *Task) Fits(ctx workflow.Context, n int) bool { return t.Accepts(ctx, n)
 // FitsInline reports whether the marker of a local activity fits into the workflow task. It does
 // not if the task is to end, so that the server gets the results of those that have ended.
 func (t *Task) FitsInline(ctx workflow.Context, n int) bool {
+	now := t.current(ctx)
 	return t.Fits(ctx, max(n, small+1)) &&
-		!(t.unsaved && workflow.Now(ctx).Sub(t.began) >= maxUnsaved)
+		!(now.unsaved && workflow.Now(ctx).Sub(now.began) >= maxUnsaved)
 }
 
 // Enter reserves n bytes for the marker of a local activity that starts.
 func (t *Task) Enter(ctx workflow.Context, id string, n int) {
-	t.look(ctx)
+	t.load = t.current(ctx)
 	t.entered.Set(id, n)
 	t.reserved += n
 }
@@ -121,48 +129,44 @@ func (t *Task) Leave(ctx workflow.Context, id string, size int) {
 		t.entered.Delete(id)
 		t.reserved -= n
 		t.Add(ctx, size)
-		t.unsaved = true
+		t.load.unsaved = true
 	}
 }
 
 // end ends the workflow task with a timer, which starts the next one.
 func (t *Task) end(ctx workflow.Context) error {
-	t.look(ctx)
-	full := t.task
+	full := t.current(ctx).task
 	t.ending = true
 	defer func() { t.ending = false }()
 	err := workflow.NewTimerWithOptions(ctx, time.Millisecond,
 		workflow.TimerOptions{Summary: api.NextTaskSummary}).Get(ctx, nil)
-	if t.look(ctx); err == nil && t.task == full {
-		t.reset(ctx) // the history of a test does not grow
+	if err == nil && t.current(ctx).task == full {
+		t.load = load{task: full, began: workflow.Now(ctx)} // the history of a test does not grow
 	}
 	return err
 }
 
 // Add counts a payload of that size.
 func (t *Task) Add(ctx workflow.Context, size int) {
-	t.look(ctx)
-	t.used += size + overhead
-	t.commands++
+	t.load = t.current(ctx)
+	t.load.used += size + overhead
+	t.load.commands++
 }
 
-// look notices that another workflow task has begun.
-func (t *Task) look(ctx workflow.Context) {
-	if task := workflow.GetInfo(ctx).GetCurrentHistoryLength(); task != t.task {
-		t.task = task
-		t.reset(ctx)
+// current returns what the workflow task carries, which is nothing if another one has begun. It
+// changes nothing: a server forgets the task of an update that is refused, and gives its number to
+// a later one, so what a validator had noted would stand in place of what a replay finds.
+func (t *Task) current(ctx workflow.Context) load {
+	if task := workflow.GetInfo(ctx).GetCurrentHistoryLength(); task != t.load.task {
+		return load{task: task, began: workflow.Now(ctx)}
 	}
-}
-
-// reset begins to count for another workflow task.
-func (t *Task) reset(ctx workflow.Context) {
-	t.used, t.commands, t.began, t.unsaved = 0, 0, workflow.Now(ctx), false
+	return t.load
 }
 
 // Pending returns about how many events and bytes the workflow task records when it ends.
 func (t *Task) Pending(ctx workflow.Context) (events, bytes int) {
-	t.look(ctx)
-	return t.commands, t.used
+	now := t.current(ctx)
+	return now.commands, now.used
 }
 
 // Record runs a local activity whose marker has at most n bytes. run returns the marker's size.

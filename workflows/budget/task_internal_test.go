@@ -279,3 +279,20 @@ func TestTask_AcceptsUpdatesWhileItEnds(t *testing.T) {
 		}
 	})
 }
+
+// The validator of a refused update asks in a task that the server forgets, and whose number it gives
+// to a later one. A replay calls no validators, so the later task is as if none had asked.
+func TestTask_ForgetsWhatValidatorsAsk(t *testing.T) {
+	inTask(t, func(ctx workflow.Context, t *taskTest) {
+		t.task.Add(ctx, maxTask)
+		t.begin()
+		t.task.Accepts(ctx, 1)
+		t.task.FitsInline(ctx, 1)
+		t.task.Pending(ctx)
+		t.spend(ctx, 2*maxUnsaved)
+		t.task.Enter(ctx, "a", 1)
+		if t.task.Leave(ctx, "a", 1); !t.task.FitsInline(ctx, 1) {
+			t.Error("the task began when a validator asked")
+		}
+	})
+}

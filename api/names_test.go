@@ -80,6 +80,8 @@ func TestNames_AreFrozen(t *testing.T) {
 		{string(api.EffectOnce), "once"},
 		{string(api.OrderAsCalled), "as_called"}, {string(api.OrderParallelFirst), "parallel_first"},
 		{string(api.ModeStrict), "strict"}, {string(api.ModeLenient), "lenient"},
+		{string(api.JournalAttempt), "attempt"}, {string(api.JournalVerify), "verify"},
+		{api.NextTaskSummary, "next workflow task, for its size"},
 	}
 	for _, f := range frozen {
 		if f.got != f.want {

@@ -24,10 +24,9 @@ const KindAgent = "agent"
 
 // AgentEntry is the entry of tools that run another agent.
 type AgentEntry struct {
-	// Agent is the agent that runs. In YAML, agent: is the path of its file, relative to the
-	// toolspec's.
+	// Agent is the agent that runs, which was read from AgentFile.
 	Agent *api.Agent `json:"agent,omitempty" yaml:"-"`
-	// AgentFile is the path of the file that Agent was read from.
+	// AgentFile is the path of the agent file, relative to the toolspec.
 	AgentFile string `json:"-" yaml:"agent"`
 	// Prompt is the template of the agent's prompt; default the argument prompt or task if there is
 	// one, else all arguments as JSON.

@@ -27,7 +27,7 @@ const (
 	defaultIdleTimeout       = api.Duration(10 * time.Minute)
 )
 
-// FunctionEntry is the entry of tools that are Go functions registered by the worker.
+// FunctionEntry is the entry of tools that call Go functions which the worker registers.
 type FunctionEntry struct {
 	// Handler names the function; default the tool's name.
 	Handler string `json:"handler,omitempty" yaml:"handler"`
@@ -62,7 +62,7 @@ func (e FunctionEntry) registered(c *checker, o Options) {
 	}
 }
 
-// StatefulEntry is the entry of tools that are methods of Go objects with state for a run.
+// StatefulEntry is the entry of tools that call methods of Go objects which hold state for a run.
 type StatefulEntry struct {
 	// Handler names the stateful type; default Instance, or else the tool's name.
 	Handler string `json:"handler,omitempty" yaml:"handler"`

@@ -39,7 +39,7 @@ const (
 	SessionShared = "shared"
 )
 
-// MCPEntry is the entry of tools of an MCP server.
+// MCPEntry is the entry of tools that call a tool of an MCP server.
 type MCPEntry struct {
 	// Argv is the server's program and its arguments, without a shell. It communicates over
 	// standard input and output.
@@ -62,7 +62,7 @@ type MCPEntry struct {
 	// those allowed although they are loopback, private or otherwise not public.
 	Allow []string `json:"allow,omitempty" yaml:"allow"`
 	// Server names a server of the servers file, which declares how to reach it and defaults of its
-	// tools. Decoding fills them in.
+	// tools.
 	Server string `json:"server,omitempty" yaml:"server"`
 	// unresolved is set if Server could not be looked up.
 	unresolved bool

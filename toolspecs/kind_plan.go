@@ -18,11 +18,10 @@ const KindPlan = "plan"
 
 // PlanEntry is the entry of tools that run a plan.
 type PlanEntry struct {
-	// Plan is the plan that runs. Strings in the arguments of its calls and in its output can have
-	// placeholders {{args.name}}. In YAML, plan: is the path of its file, relative to the
-	// toolspec's.
+	// Plan is the plan that runs, which was read from PlanFile.
 	Plan *api.Plan `json:"plan,omitempty" yaml:"-"`
-	// PlanFile is the path of the file that Plan was read from.
+	// PlanFile is the path of the plan file, relative to the toolspec. Strings in the arguments of
+	// its calls and in its output can have placeholders {{args.name}}.
 	PlanFile string `json:"-" yaml:"plan"`
 }
 

@@ -49,6 +49,25 @@ func TestAgent_StartsWithEarlierMessages(t *testing.T) {
 	}
 }
 
+// What a run of another run is to begin with is not dropped by a worker that lacks the feature.
+func TestAgent_RefusesWhatNoFeatureOpens(t *testing.T) {
+	for name, in := range map[string]api.RunInput{
+		"beginning": {Beginning: &api.Beginning{Turn: 1}},
+		"feature":   {Features: api.Features{"unknown": []byte(`{}`)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			in.Agent, in.Prompt = listedAgent(), "And now?"
+			l.ExecuteWorkflow(api.AgentWorkflow, in, nil)
+			var problems []api.Problem
+			if l.failure(api.RunInvalid, &problems); len(problems) != 1 ||
+				problems[0].Path != "$.features" {
+				t.Errorf("problems: %+v", problems)
+			}
+		})
+	}
+}
+
 // A model step in a process without a cache of the run gets the whole conversation and the pinned
 // tools by query.
 func TestAgent_QueriesConversationAndTools(t *testing.T) {

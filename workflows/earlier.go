@@ -2,6 +2,10 @@ package workflows
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -61,6 +65,9 @@ func (r *agentRun) messagesBefore(ctx workflow.Context, earlier []byte) ([]api.M
 			return opening.Messages, nil
 		}
 	}
+	if r.in.State == nil && (r.in.Beginning != nil || len(r.in.Features) > 0) {
+		return nil, unopened(r.in.Features)
+	}
 	earlier, err := r.loadConversation(ctx, earlier)
 	if err != nil {
 		return nil, err
@@ -71,6 +78,14 @@ func (r *agentRun) messagesBefore(ctx workflow.Context, earlier []byte) ([]api.M
 			Message: err.Error()}})
 	}
 	return messages, nil
+}
+
+// unopened returns the failure of a run that begins with what none of the worker's features takes.
+func unopened(features api.Features) error {
+	names := slices.Sorted(maps.Keys(features))
+	return Invalid([]api.Problem{{Path: "$.features", Rule: api.RuleConversation,
+		Message: fmt.Sprintf("the worker has no feature that begins a run with %s; start it on a "+
+			"worker that has the feature", cmp.Or(strings.Join(names, ", "), "$.beginning"))}})
 }
 
 // page answers the conversation query.

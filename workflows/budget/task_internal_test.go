@@ -280,8 +280,8 @@ func TestTask_AcceptsUpdatesWhileItEnds(t *testing.T) {
 	})
 }
 
-// The validator of a refused update asks in a task that the server forgets, and whose number it gives
-// to a later one. A replay calls no validators, so the later task is as if none had asked.
+// The validator of a refused update asks in a task that the server forgets, and whose number it
+// gives to a later one. A replay calls no validators, so the later task is as if none had asked.
 func TestTask_ForgetsWhatValidatorsAsk(t *testing.T) {
 	inTask(t, func(ctx workflow.Context, t *taskTest) {
 		t.task.Add(ctx, maxTask)

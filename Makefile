@@ -209,7 +209,7 @@ test/devserver: ## Run devserver's own tests
 	$(DEVSERVER) test -C devserver .
 
 # Packages with a coverage threshold; internal/covergate has the thresholds.
-COVERED = ./api,./internal/core/...,./internal/value/...,./toolspecs/...,./workflows/...,./activities/...,./audit/...
+COVERED = ./api,./internal/core/...,./internal/value/...,./toolspecs/...,./workflows/...,./feature/...,./activities/...,./audit/...
 # The programs that tests start are built with coverage and write their data to coverage/data. UNIT names the profile of a
 # make test that has run already. Packages that other packages' tests cover run with those tests. Three packages are
 # tested at a time, the slowest first, because tests mostly wait. The conformance suite, lanes and bench have targets of

@@ -35,18 +35,14 @@ func TestFigures(t *testing.T) {
 		func() (map[string]float64, error) { return measureTurns(t.Context(), l) },
 		func() (map[string]float64, error) { return measurePipeline(t.Context(), l) },
 		func() (map[string]float64, error) { return measureGrowth(t.Context(), l) },
-		func() (map[string]float64, error) { return measureLongConversation(t.Context(), l) },
-		func() (map[string]float64, error) { return l.longRun(t.Context(), 60) },
 		func() (map[string]float64, error) { return measureStep(t.Context(), l) },
-		func() (map[string]float64, error) { return measureMCP(t.Context(), l) },
 		func() (map[string]float64, error) { return gatewayCalls(t.Context(), l, 3) },
-		func() (map[string]float64, error) { return gatewaySessions(t.Context(), l, 20) },
 		func() (map[string]float64, error) {
 			return throughputOf(t.Context(), l, 2, time.Second)
 		},
 		func() (map[string]float64, error) {
 			rate, err := sessionRate(t.Context(), l, 20, 5)
-			return map[string]float64{sessionThroughput: rate}, err
+			return map[string]float64{"session_calls_per_s": rate}, err
 		},
 		func() (map[string]float64, error) { return measurePolicies(t.Context(), l) },
 		func() (map[string]float64, error) { return l.ledgerCalls(t.Context(), 20) },
@@ -54,25 +50,13 @@ func TestFigures(t *testing.T) {
 		func() (map[string]float64, error) { return measureFanout(t.Context(), l) },
 		func() (map[string]float64, error) { return measureLimited(t.Context(), l) },
 		func() (map[string]float64, error) { return measureInline(t.Context(), l) },
-		func() (map[string]float64, error) { return measureInlineTools(t.Context(), l) },
 		func() (map[string]float64, error) { return measureThroughput(t.Context(), l) },
 		func() (map[string]float64, error) { return measureKeyed(t.Context(), l) },
 		func() (map[string]float64, error) { return measureResume(t.Context(), l) },
-		func() (map[string]float64, error) { return measureLanePollers(t.Context(), l) },
 		func() (map[string]float64, error) { return l.idleLanes(t.Context(), 2, 2, time.Second) },
-		func() (map[string]float64, error) {
-			return l.idleInstances(t.Context(), 5, 0, time.Second)
-		},
-		func() (map[string]float64, error) { return l.conversationStart(t.Context(), 3) },
-		func() (map[string]float64, error) { return measureTokens(t.Context(), l) },
 		func() (map[string]float64, error) { return l.pipelineMemory(t.Context(), 50) },
 		func() (map[string]float64, error) { return loadMemory(t.Context(), l, 5) },
 		func() (map[string]float64, error) { return l.records(t.Context(), 4) },
-		func() (map[string]float64, error) { return l.report(t.Context(), 20) },
-		func() (map[string]float64, error) { return l.follow(t.Context(), 10) },
-		func() (map[string]float64, error) { return measureImport(t.Context(), l) },
-		func() (map[string]float64, error) { return measureReload(t.Context(), l) },
-		func() (map[string]float64, error) { return replayCases(t.Context(), l, 20) },
 	} {
 		values, err := measure()
 		if errors.Is(err, errMissingInput) {
@@ -92,16 +76,12 @@ func TestFigures(t *testing.T) {
 
 // isSize says that a figure does not depend on how busy the machine is.
 func isSize(name string) bool {
-	return name == "turn_events_extra" || name == "history_growth_ratio" ||
-		name == "history_mb_long_conversation" || name == "long_run_growth_ratio" ||
-		name == "lane_pollers" || name == "open_keys_pollers"
+	return name == "history_growth_ratio"
 }
 
 // isRest says that a figure is what is left when others are taken away: noise makes it anything.
 func isRest(name string) bool {
-	return name == "mcp_overhead_ms" || name == "open_keys_mb" || name == "records_heap_mb" ||
-		name == "pipeline_memory_ratio" || name == "gateway_sessions_mb" ||
-		name == "gateway_streams_mb"
+	return name == "pipeline_memory_ratio"
 }
 
 // TestResultsAreKept proves that measuring one figure keeps the others in the file.
@@ -153,8 +133,8 @@ func TestPerformancePage_ListsEveryFigureWithItsLimit(t *testing.T) {
 
 func TestPrint_WritesATableAndReportsMissedLimits(t *testing.T) {
 	var out, complaints strings.Builder
-	print(&out, &complaints, []figure{{name: "a", limit: 1.1}, {name: recordRate, limit: 20_000}},
-		map[string]float64{"a": 1.2345, recordRate: 53211.6})
+	print(&out, &complaints, []figure{{name: "a", limit: 1.1}, {name: "records_per_s", limit: 20_000}},
+		map[string]float64{"a": 1.2345, "records_per_s": 53211.6})
 	want := "| figure | measured | limit |\n| --- | --- | --- |\n| `a` | 1.23 | 1.1 |\n" +
 		"| `records_per_s` | 53212 | at least 20000 |\n"
 	if out.String() != want || !strings.HasPrefix(complaints.String(),

@@ -178,75 +178,6 @@ func gatewayCalls(ctx context.Context, l *lab, pairs int) (map[string]float64, e
 	return values, nil
 }
 
-// idleSessions are the sessions of gateway_sessions_mb, settling the time before their memory is
-// read.
-const (
-	idleSessions = 1_000
-	settling     = 5 * time.Second
-)
-
-// measureGatewaySessions returns what sessions add to the anonymous memory of the gateway, garbage
-// included: sessions that are idle, and sessions that keep a stream for notifications open. Each
-// has listed the tools.
-func measureGatewaySessions(ctx context.Context, l *lab) (map[string]float64, error) {
-	return gatewaySessions(ctx, l, idleSessions)
-}
-
-func gatewaySessions(ctx context.Context, l *lab, n int) (map[string]float64, error) {
-	values := map[string]float64{}
-	for name, stream := range map[string]bool{"gateway_sessions_mb": false,
-		"gateway_streams_mb": true} {
-		added, err := sessionMemory(ctx, l, n, stream)
-		if err != nil {
-			return nil, err
-		}
-		values[name] = added / 1e6
-	}
-	return values, nil
-}
-
-// sessionMemory returns the bytes that n sessions add to a gateway.
-func sessionMemory(ctx context.Context, l *lab, n int, stream bool) (bytes float64, err error) {
-	gateway, end, err := startGateway(l)
-	if err != nil {
-		return 0, err
-	}
-	defer end()
-	sessions := make([]*mcp.ClientSession, n)
-	open := func(_ context.Context, i int) error {
-		var err error
-		if sessions[i], err = gateway.connect(ctx, stream); err != nil {
-			return err
-		}
-		_, err = sessions[i].ListTools(ctx, nil)
-		return err
-	}
-	if err := open(ctx, 0); err != nil { // what the first session loads is not its memory
-		return 0, err
-	}
-	before, err := gateway.memory("RssAnon")
-	if err != nil {
-		return 0, err
-	}
-	if err := each(ctx, n-1, runsAtOnce, func(ctx context.Context, i int) error {
-		return open(ctx, i+1)
-	}); err != nil {
-		return 0, err
-	}
-	select {
-	case <-time.After(settling):
-	case <-ctx.Done():
-		return 0, ctx.Err()
-	}
-	after, err := gateway.memory("RssAnon")
-	fmt.Fprintf(os.Stderr, "  the gateway has %.1f MB, with %d sessions %.1f MB\n",
-		float64(before)/1e6, n, float64(after)/1e6)
-	for _, s := range sessions {
-		_ = s.Close()
-	}
-	return float64(after) - float64(before), err
-}
-
 const (
 	gatewayClients = 50
 	// callingFor is how long the clients make calls.
@@ -284,7 +215,7 @@ func throughputOf(ctx context.Context, l *lab, clients int,
 	fmt.Fprintf(os.Stderr, "  %d clients: %.0f calls/s to the server, %.0f inline and %.0f as "+
 		"activities through the gateway\n", clients, rates["server"], rates["inline"],
 		rates["activity"])
-	return map[string]float64{gatewayThroughput: rates["inline"] / rates["server"]}, nil
+	return map[string]float64{"gateway_throughput_ratio": rates["inline"] / rates["server"]}, nil
 }
 
 // rate returns the calls per second of clients that each make one call after the other for d, after

@@ -26,17 +26,6 @@ const (
 	idleFor = time.Minute
 )
 
-// measureLanePollers counts the long polls that one worker of lanes without a limit keeps open.
-func measureLanePollers(ctx context.Context, l *lab) (map[string]float64, error) {
-	var polls float64
-	err := l.idle(ctx, "{}", idleLanes, 1, func(ctx context.Context, m metered, _ *yard) error {
-		var err error
-		polls, err = m.openPolls(ctx)
-		return err
-	})
-	return map[string]float64{"lane_pollers": polls}, err
-}
-
 // measureIdleLanes counts the requests of idle workers that serve lanes with limits.
 func measureIdleLanes(ctx context.Context, l *lab) (map[string]float64, error) {
 	return l.idleLanes(ctx, idleLanes, idleWorkers, idleFor)
@@ -116,22 +105,6 @@ func freePort() (string, error) {
 
 // metered reads the metrics of a server.
 type metered struct{ url string }
-
-// openPolls returns the number of open long polls of the namespace, once it is stable for two
-// seconds. The server records it at the start of each poll.
-func (m metered) openPolls(ctx context.Context) (float64, error) {
-	last := -1.0
-	for {
-		polls, err := m.sum(ctx, "service_pending_requests{", "")
-		if err != nil || polls == last {
-			return polls, err
-		}
-		last = polls
-		if err := wait(ctx, 2*time.Second); err != nil {
-			return 0, err
-		}
-	}
-}
 
 // requestRate returns the requests per second that the frontend receives within a time.
 func (m metered) requestRate(ctx context.Context, window time.Duration) (float64, error) {

@@ -18,7 +18,6 @@ type way struct{ model, tool string }
 
 var (
 	asActivities = way{api.LaneGeneral, "payload"}
-	toolsInline  = way{api.LaneGeneral, "payload_inline"}
 	allInline    = way{api.LaneInline, "payload_inline"}
 )
 
@@ -46,12 +45,6 @@ func measureInline(ctx context.Context, l *lab) (map[string]float64, error) {
 	return map[string]float64{"inline_wall_ratio": value}, err
 }
 
-// measureInlineTools compares a run with only its calls inline to the same run with activities.
-func measureInlineTools(ctx context.Context, l *lab) (map[string]float64, error) {
-	value, err := l.paired(ctx, l.pairs, toolsInline.side(), asActivities.side())
-	return map[string]float64{"inline_tools_wall_ratio": value}, err
-}
-
 // Sizes of the runs whose throughput is measured.
 const (
 	shortTurns   = 5
@@ -77,7 +70,7 @@ func measureThroughput(ctx context.Context, l *lab) (map[string]float64, error) 
 		}
 	}
 	value, err := ratio(max(l.pairs/3, 1), alone(asActivities), alone(allInline))
-	return map[string]float64{inlineThroughput: value}, err
+	return map[string]float64{"inline_throughput_ratio": value}, err
 }
 
 // workOff starts n runs on a separate queue, then a worker for it. It returns the time from the

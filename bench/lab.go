@@ -113,11 +113,6 @@ func newLab(ctx context.Context, bin string) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	ping, err := pingSpec(ctx)
-	if err != nil {
-		return nil, err
-	}
-	specs = append(specs, ping)
 	server, address, err := startServer(bin)
 	if err != nil {
 		return nil, err

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit/export"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
@@ -146,67 +142,4 @@ func allowed(decisions []api.AdmissionDecision) error {
 		}
 	}
 	return nil
-}
-
-// replayedCalls is how many recorded calls rules are replayed on, replayedTurns how many of them a
-// run has.
-const (
-	replayedCalls = 100_000
-	replayedTurns = 20
-)
-
-// measureReplay measures how long an export is read and the same rules are replayed on its calls.
-func measureReplay(_ context.Context, _ *lab) (map[string]float64, error) {
-	file, err := os.CreateTemp("", "replay-*.jsonl")
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		_ = file.Close()
-		_ = os.Remove(file.Name())
-	}()
-	if err := writeCalls(file); err != nil {
-		return nil, err
-	}
-	began := time.Now()
-	replay := policies.NewReplay(policies.Of(rules()...), func(name string) (policies.Tool, bool) {
-		return policies.Tool{Name: name, Effects: []string{"external_write"},
-			Emits: []string{"private"}}, true
-	})
-	for record, err := range export.Read(file) {
-		if err != nil {
-			return nil, err
-		}
-		replay.Add(record)
-	}
-	if got := replay.Report().Calls; got != replayedCalls {
-		return nil, fmt.Errorf("%d calls were replayed, want %d", got, replayedCalls)
-	}
-	return map[string]float64{"policy_replay_s": time.Since(began).Seconds()}, nil
-}
-
-// writeCalls writes an export of runs with one call per turn, and rewinds the file.
-func writeCalls(file *os.File) error {
-	out := bufio.NewWriter(file)
-	exporter := export.NewJSON(out)
-	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	for i := range replayedCalls {
-		turn, run := i%replayedTurns+1, fmt.Sprintf("run-%d", i/replayedTurns)
-		err := exporter.Write(api.Record{WorkflowID: run, Run: run, CallID: api.TurnCallID(turn, 1),
-			Turn: turn, Tool: "send", Status: api.CallCompleted, Phase: api.PhasePostExecution,
-			Arguments: fmt.Appendf(nil, `{"to":"team@example.com","size":%d}`, i),
-			Caller:    api.Caller{Type: api.CallerAgent, ID: "bench"},
-			Timing:    api.Timing{Scheduled: at, Closed: at.Add(time.Second)}})
-		if err != nil {
-			return err
-		}
-	}
-	if _, err := exporter.Close(); err != nil {
-		return err
-	}
-	if err := out.Flush(); err != nil {
-		return err
-	}
-	_, err := file.Seek(0, io.SeekStart)
-	return err
 }

@@ -9,50 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/activities/toolsearch"
-	"github.com/switchyard/switchyard/toolspecs/folder"
 )
-
-// readyCatalog is the number of tools of catalog_ready_s.
-const readyCatalog = 2000
-
-// measureReady imports an OpenAPI document of many operations, and measures the time in which a
-// worker reads the written toolspecs.
-func measureReady(context.Context, *lab) (map[string]float64, error) {
-	data, err := json.Marshal(apiOf(readyCatalog))
-	if err != nil {
-		return nil, err
-	}
-	specs, err := importAll(data)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "bench-ready")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	for name, text := range specs {
-		file := filepath.Join(dir, name+".yaml")
-		if err := os.WriteFile(file, text, 0o600); err != nil {
-			return nil, err
-		}
-	}
-	began := time.Now()
-	w, err := folder.Watch(folder.WatchConfig{Dir: dir})
-	if err != nil {
-		return nil, err
-	}
-	took := time.Since(began)
-	defer w.Close()
-	if n := len(w.Catalog().All()); n != readyCatalog {
-		return nil, fmt.Errorf("%d of %d tools were loaded", n, readyCatalog)
-	}
-	return map[string]float64{"catalog_ready_s": took.Seconds()}, nil
-}
 
 // searchCase is a case of BFCL: what a user asks for, the tools of the case, and the calls of the
 // ground truth. Noise is set if the ground truth does not fit its own tools.
@@ -73,16 +33,13 @@ type searchCase struct {
 // measureSearch searches the tools of all live cases of BFCL for the text of each user, and
 // measures how often a tool that the ground truth calls is among the first five.
 func measureSearch(context.Context, *lab) (map[string]float64, error) {
-	path, err := casesPath("bfcl_single_turn.json")
+	data, err := os.ReadFile(filepath.Join(os.Getenv("SWITCHYARD_CASES"), "bfcl_single_turn.json"))
 	if err != nil {
-		return nil, err
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: set SWITCHYARD_CASES to the folder of the public test cases: %w",
+			errMissingInput, err)
 	}
 	share, err := foundShare(data)
-	return map[string]float64{toolSearchShare: share}, err
+	return map[string]float64{"tool_search_recall": share}, err
 }
 
 func foundShare(data []byte) (float64, error) {

@@ -6,11 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/runstart"
-	"github.com/switchyard/switchyard/internal/runstart/attributes"
-	"go.temporal.io/sdk/client"
 )
 
 const (
@@ -28,19 +24,7 @@ func measureTurns(ctx context.Context, l *lab) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	ours, err := l.eventsPerTurn(ctx, api.DefaultTaskQueue, api.AgentWorkflow, func(n int) any {
-		return api.RunInput{Agent: agent(n, turnSize), Prompt: "go"}
-	})
-	if err != nil {
-		return nil, err
-	}
-	theirs, err := l.eventsPerTurn(ctx, handQueue, "handTurns", func(n int) any {
-		return handInput{Turns: n, Size: turnSize}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return map[string]float64{"turn_wall_ratio": ratio, "turn_events_extra": ours - theirs}, nil
+	return map[string]float64{"turn_wall_ratio": ratio}, nil
 }
 
 // measurePipeline compares a plan of calls in a row with a workflow that makes the same ones.
@@ -110,43 +94,6 @@ func (l *lab) eventsPerTurn(ctx context.Context, queue, kind string,
 		lengths[i] = s.events
 	}
 	return float64(lengths[1]-lengths[0]) / (turns / 2), nil
-}
-
-// clientCalls is the number of pairs of calls behind the median.
-const clientCalls = 200
-
-// measureClient alternates direct calls by the client with starts of the same workflow by the SDK
-// alone, each with the wait for its result, and returns the median of what the client adds. Both
-// have the same input and the same search attributes.
-func measureClient(ctx context.Context, l *lab) (map[string]float64, error) {
-	c := switchyard.NewClient(l.client, switchyard.Options{})
-	known, err := attributes.Registered(ctx, l.client, client.DefaultNamespace)
-	if err != nil {
-		return nil, err
-	}
-	request := runstart.Request{Kind: api.CallerDirect, Name: "payload",
-		Input: api.RunInput{Call: &api.Call{Tool: "payload", Arguments: `{"size":10}`}}}
-	set, _ := request.Attributes(known)
-	options := client.StartWorkflowOptions{TaskQueue: api.DefaultTaskQueue,
-		TypedSearchAttributes: set}
-	ours := func() (time.Duration, error) {
-		began := time.Now()
-		run, err := c.Call(ctx, "payload", payloadInput{Size: 10}, switchyard.StartOptions{})
-		if err == nil {
-			_, err = run.Result(ctx)
-		}
-		return time.Since(began), err
-	}
-	theirs := func() (time.Duration, error) {
-		began := time.Now()
-		run, err := l.client.ExecuteWorkflow(ctx, options, api.CallWorkflow, request.Input)
-		if err == nil {
-			err = run.Get(ctx, nil)
-		}
-		return time.Since(began), err
-	}
-	added, err := difference(clientCalls, ours, theirs)
-	return map[string]float64{"client_call_ms": added}, err
 }
 
 // difference alternates two functions, after one pair to warm up, and returns the median difference

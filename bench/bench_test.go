@@ -54,6 +54,9 @@ func TestFigures(t *testing.T) {
 		func() (map[string]float64, error) { return measureKeyed(t.Context(), l) },
 		func() (map[string]float64, error) { return measureResume(t.Context(), l) },
 		func() (map[string]float64, error) { return l.idleLanes(t.Context(), 2, 2, time.Second) },
+		func() (map[string]float64, error) {
+			return l.idleInstances(t.Context(), 5, 0, time.Second)
+		},
 		func() (map[string]float64, error) { return l.pipelineMemory(t.Context(), 50) },
 		func() (map[string]float64, error) { return loadMemory(t.Context(), l, 5) },
 		func() (map[string]float64, error) { return l.records(t.Context(), 4) },
@@ -76,12 +79,12 @@ func TestFigures(t *testing.T) {
 
 // isSize says that a figure does not depend on how busy the machine is.
 func isSize(name string) bool {
-	return name == "history_growth_ratio"
+	return name == "history_growth_ratio" || name == "open_keys_pollers"
 }
 
 // isRest says that a figure is what is left when others are taken away: noise makes it anything.
 func isRest(name string) bool {
-	return name == "pipeline_memory_ratio"
+	return name == "pipeline_memory_ratio" || name == "open_keys_mb"
 }
 
 // TestResultsAreKept proves that measuring one figure keeps the others in the file.

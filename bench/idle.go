@@ -106,6 +106,22 @@ func freePort() (string, error) {
 // metered reads the metrics of a server.
 type metered struct{ url string }
 
+// openPolls returns the number of open long polls of the namespace, once it is stable for two
+// seconds. The server records it at the start of each poll.
+func (m metered) openPolls(ctx context.Context) (float64, error) {
+	last := -1.0
+	for {
+		polls, err := m.sum(ctx, "service_pending_requests{", "")
+		if err != nil || polls == last {
+			return polls, err
+		}
+		last = polls
+		if err := wait(ctx, 2*time.Second); err != nil {
+			return 0, err
+		}
+	}
+}
+
 // requestRate returns the requests per second that the frontend receives within a time.
 func (m metered) requestRate(ctx context.Context, window time.Duration) (float64, error) {
 	const requests = "service_requests{"

@@ -62,7 +62,7 @@ func (l *lab) planRate(ctx context.Context, calls int, policies string) (float64
 		return 0, err
 	}
 	defer y.close()
-	if _, err := y.startWith([]string{api.LaneGeneral}, flags...); err != nil {
+	if _, err := y.startAs(serveWorker, []string{api.LaneGeneral}, flags...); err != nil {
 		return 0, err
 	}
 	plan := api.Plan{Name: "at-once"}
@@ -97,7 +97,7 @@ func measureLedgerRecovery(ctx context.Context, l *lab) (map[string]float64, err
 		return nil, err
 	}
 	defer y.close()
-	doomed, err := y.startWith([]string{api.LaneGeneral}, flags...)
+	doomed, err := y.startAs(serveWorker, []string{api.LaneGeneral}, flags...)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func measureLedgerRecovery(ctx context.Context, l *lab) (map[string]float64, err
 	if err := f.fill(ctx); err != nil {
 		return nil, err
 	}
-	if _, err := y.startWith([]string{api.LaneGeneral}, flags...); err != nil {
+	if _, err := y.startAs(serveWorker, []string{api.LaneGeneral}, flags...); err != nil {
 		return nil, err
 	}
 	killed := time.Now()

@@ -68,10 +68,15 @@ var figures = []figure{
 		0.10, measureInline},
 	{"inline_throughput_ratio", "runs per second of 5 turns of 2 calls, all inline ÷ as " +
 		"activities", 8, measureThroughput},
+	{"open_keys_mb", "memory that 10,000 keys of a lane add to a worker, MB", 100, measureKeyed},
+	{"open_keys_pollers", "long polls that a worker with 10,000 keys of a lane keeps open", 50,
+		measureKeyed},
 	{"keyed_takeover_s", "from kill -9 of a worker to a call with each of 1,000 keys on " +
 		"another, s", 18, measureKeyed},
 	{"idle_lane_requests_per_s", "requests per second to the server, 20 idle workers of 100 " +
 		"lanes with a limit", 100, measureIdleLanes},
+	{"idle_instance_requests_per_s", "requests per second to the server, 1,000 unused " +
+		"stateful instances on a worker", 50, measureIdleInstances},
 	{"resume_s", "from kill -9 of a worker with a call under way to the start of the run's next " +
 		"call, s", 5, measureResume},
 	{"records_per_s", "records derived per second of the histories of a run of 10,000 calls", 20_000,

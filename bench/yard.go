@@ -27,16 +27,23 @@ import (
 )
 
 // serveWorker is the argument that makes this program a worker with the bench's tools. Flags of a
-// worker follow it.
-const serveWorker = "serve-worker"
+// worker follow it. serveStateful adds the stateful tools, which take one more poll for each lane.
+const (
+	serveWorker   = "serve-worker"
+	serveStateful = serveWorker + "-stateful"
+)
 
 // serveCalls is the main function of such a worker. For each line of input it collects garbage and
 // prints a footprint.
 func serveCalls() int {
+	config := host.Config{Functions: functions()}
+	if os.Args[1] == serveStateful {
+		config.Stateful, config.Instances = stateful(), idleInstances
+	}
 	os.Args = slices.Delete(os.Args, 1, 2)
 	corpusOnce() // exclude what a worker reads before its first call
 	go reportFootprints(os.Stdin)
-	return host.Main(host.Config{Functions: functions()})
+	return host.Main(config)
 }
 
 // collections is how often garbage is collected before a measurement. Each collection halves stacks
@@ -136,11 +143,11 @@ type process struct {
 }
 
 // start starts a worker of the named lanes and returns when it serves them.
-func (y *yard) start(names ...string) (*process, error) { return y.startWith(names) }
+func (y *yard) start(names ...string) (*process, error) { return y.startAs(serveWorker, names) }
 
-// startWith is start with more flags.
-func (y *yard) startWith(names []string, more ...string) (*process, error) {
-	return y.launch("the worker of "+strings.Join(names, ", "), append([]string{serveWorker,
+// startAs is start with the argument serveWorker or serveStateful, and with more flags.
+func (y *yard) startAs(argument string, names []string, more ...string) (*process, error) {
+	return y.launch("the worker of "+strings.Join(names, ", "), append([]string{argument,
 		"--address", y.address,
 		"--task-queue", yardQueue, "--lanes", strings.Join(names, ","),
 		"--lanes-file", filepath.Join(y.dir, "lanes.yaml"), "--tools", filepath.Join(y.dir,

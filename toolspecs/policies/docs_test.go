@@ -11,7 +11,7 @@ import (
 func TestDocs_ListEveryNameAndBound(t *testing.T) {
 	var page string
 	for _, name := range []string{"policies.md", "policy-language.md",
-		"provenance.md", "policies-over-time.md"} {
+		"data-flow.md", "policies-over-time.md"} {
 		data, err := os.ReadFile("../../docs/" + name)
 		if err != nil {
 			t.Fatal(err)

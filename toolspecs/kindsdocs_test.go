@@ -42,7 +42,7 @@ func TestKindsPage_IsFresh(t *testing.T) {
 
 const kindsIntro = `# Kinds of tools
 
-` + "`entry.type`" + ` of a [toolspec](toolspecs.md) names the kind of a tool, which decides what executes
+` + "`entry.type`" + ` of a [toolspec](toolspec.md) names the kind of a tool, which decides what executes
 its calls. The other fields of ` + "`entry`" + ` depend on the kind. [Choosing a kind](tool-kinds.md) explains how to choose;
 [examples/kinds](../examples/kinds) has a runnable example of every kind.
 

@@ -17,7 +17,7 @@ import (
 func TestDocs_YAMLBlocksDecode(t *testing.T) {
 	for _, page := range []string{
 		"tools.md", "toolspec.md", "stateful-tools.md", "rest-tools.md", "mcp-tools.md",
-		"go-tools.md", "hooks.md", "data-flow.md",
+		"go-tools.md", "data-flow.md",
 		"runs.md", "agents.md", "lanes.md", "lanes-file.md",
 		"approvals.md", "policies.md", "policy-language.md",
 	} {

@@ -241,7 +241,7 @@ size: ## Print the lines of code of each area beside its budget
 	@$(GO) run ./internal/codesize .
 
 .PHONY: bench
-bench: build ## Measure the figures of docs/performance.md; FIGURE=name measures one
+bench: build ## Measure the figures of docs/dev/performance.md; FIGURE=name measures one
 	$(GO) run ./bench $(if $(FIGURE),--figure $(FIGURE))
 
 ##@ Style

@@ -41,7 +41,7 @@ var (
 	apis = "go.temporal.io/api"
 )
 
-// packageRules is the import rule. docs/architecture.md describes each row. The
+// packageRules is the import rule. docs/dev/architecture.md describes each row. The
 // first row that matches applies.
 var packageRules = []packageRule{
 	{folder: ".", ours: []string{"api", "internal/core", "internal/value", "audit", "payloads", "toolspecs", "internal",
@@ -461,11 +461,11 @@ func missingNames(text string, read func(name string) string) (missing []string)
 	return missing
 }
 
-// TestArchitecturePage_NamesExistingFiles checks that docs/architecture.md has every row of the
+// TestArchitecturePage_NamesExistingFiles checks that docs/dev/architecture.md has every row of the
 // import rule, that the files and folders it names exist, and that the functions and types it names
 // in brackets are defined in their files.
 func TestArchitecturePage_NamesExistingFiles(t *testing.T) {
-	document := readText(t, "docs/architecture.md")
+	document := readText(t, "docs/dev/architecture.md")
 	var named []string
 	for _, r := range tableRows(document, "package", "what it holds", "imports of ours") {
 		for _, folder := range quoted.FindAllStringSubmatch(r.cells[0], -1) {
@@ -484,12 +484,12 @@ func TestArchitecturePage_NamesExistingFiles(t *testing.T) {
 	for _, r := range places {
 		for _, name := range quoted.FindAllStringSubmatch(r.cells[1], -1) {
 			if _, err := os.Stat(name[1]); err != nil {
-				t.Errorf("docs/architecture.md:%d: %v", r.line, err)
+				t.Errorf("docs/dev/architecture.md:%d: %v", r.line, err)
 			}
 		}
 		for _, fault := range missingNames(r.cells[1],
 			func(name string) string { return readText(t, name) }) {
-			t.Errorf("docs/architecture.md:%d: %s", r.line, fault)
+			t.Errorf("docs/dev/architecture.md:%d: %s", r.line, fault)
 		}
 	}
 	sample := func(string) string { return "func (c call) startCall() { run() }" }

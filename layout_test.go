@@ -15,7 +15,7 @@ import (
 // rootFiles are the files that the root of the repository may hold, folders aside.
 var rootFiles = []string{
 	".dockerignore", ".env", ".env.example", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md",
-	"Dockerfile", "LICENSE",
+	"Dockerfile", "LICENSE", "requirements.yaml",
 	"Makefile", "README.md", "SECURITY.md",
 	"docker-compose.yml", "go.mod", "go.sum", "staticcheck.conf",
 	// The API that applications import.

@@ -137,18 +137,39 @@ func TestLinkFaults_NamesBrokenLinksOnly(t *testing.T) {
 }
 
 func TestDocumentation_ListsEveryPage(t *testing.T) {
-	pages, err := filepath.Glob("docs/*.md")
-	if err != nil || len(pages) == 0 {
-		t.Fatalf("%d pages, %v", len(pages), err)
-	}
-	index, err := os.ReadFile("docs/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, page := range pages {
-		name := filepath.Base(page)
-		if name != "README.md" && !strings.Contains(string(index), "]("+name+")") {
+	index := readText(t, "docs/README.md")
+	for _, page := range pages(t, "docs/*.md", "docs/dev/*.md") {
+		name := strings.TrimPrefix(page, "docs/")
+		if name != "README.md" && !strings.Contains(index, "]("+name+")") {
 			t.Errorf("docs/README.md does not link %s", name)
 		}
 	}
+}
+
+// The documentation for users, without that for contributors, is no longer than one reads.
+func TestDocumentation_FitsItsBudget(t *testing.T) {
+	const maxPages, maxWords = 32, 50_000
+	list, words := pages(t, "docs/*.md"), 0
+	for _, page := range list {
+		words += len(strings.Fields(readText(t, page)))
+	}
+	if len(list) > maxPages || words > maxWords {
+		t.Errorf("docs has %d pages of %d words, the budget is %d pages of %d words", len(list),
+			words, maxPages, maxWords)
+	}
+}
+
+// pages returns the files that match the patterns, with slashes; there has to be one.
+func pages(t *testing.T, patterns ...string) (list []string) {
+	t.Helper()
+	for _, pattern := range patterns {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("%s: %d pages, %v", pattern, len(found), err)
+		}
+		for _, name := range found {
+			list = append(list, filepath.ToSlash(name))
+		}
+	}
+	return list
 }

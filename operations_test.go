@@ -23,8 +23,8 @@ var (
 	runbook   = regexp.MustCompile(`(?m)^ *runbook_url: (\S+)$`)
 )
 
-// alertsPage is the address of docs/alerts.md for people who get an alert.
-const alertsPage = "https://github.com/switchyard/switchyard/blob/main/docs/alerts.md#"
+// alertsPage is the address of docs/operations.md for people who get an alert.
+const alertsPage = "https://github.com/switchyard/switchyard/blob/main/docs/operations.md#"
 
 // alertFaults returns the alerts of a rules file without a section and a row on the page, the
 // sections of the page without an alert, and the alerts that do not link their section.
@@ -55,7 +55,7 @@ func alertFaults(rules, page string) (faults []string) {
 		}
 	}
 	for _, line := range strings.Split(page, "\n") {
-		if name, ok := strings.CutPrefix(line, "## Switchyard"); ok && !known["Switchyard"+name] {
+		if name, ok := strings.CutPrefix(line, "### Switchyard"); ok && !known["Switchyard"+name] {
 			faults = append(faults, fmt.Sprintf("Switchyard%s is no alert", name))
 		}
 	}
@@ -67,7 +67,7 @@ func TestAlerts_HaveASectionThatTheirRuleLinks(t *testing.T) {
 	if len(alertRule.FindAllString(rules, -1)) == 0 {
 		t.Error("the rules have no alert")
 	}
-	for _, fault := range alertFaults(rules, readText(t, "docs/alerts.md")) {
+	for _, fault := range alertFaults(rules, readText(t, "docs/operations.md")) {
 		t.Error(fault)
 	}
 }
@@ -76,7 +76,7 @@ func TestAlertFaults_NamesWhatIsMissing(t *testing.T) {
 	rules := "  - alert: A\n    annotations:\n      runbook_url: " + alertsPage + "a\n" +
 		"  - alert: B\n  - alert: C\n    annotations:\n      runbook_url: elsewhere\n"
 	page := "| alert | severity | condition |\n| --- | --- | --- |\n| [`A`](#a) | x | y |\n" +
-		"| [`C`](#c) | x | y |\n\n## A\n\n## C\n\n## SwitchyardGone\n"
+		"| [`C`](#c) | x | y |\n\n### A\n\n### C\n\n### SwitchyardGone\n"
 	want := []string{"B has no section", "B has no row", "B needs runbook_url: " + alertsPage + "b",
 		"C needs runbook_url: " + alertsPage + "c", "SwitchyardGone is no alert"}
 	if got := alertFaults(rules, page); !slices.Equal(got, want) {
@@ -88,7 +88,7 @@ func TestAlertFaults_NamesWhatIsMissing(t *testing.T) {
 var dynamicKey = regexp.MustCompile(`(?m)^([\w.]+):\n  - value: (\S+)$`)
 
 // dynamicFaults returns the differences between a dynamic configuration file and the table of
-// docs/dynamic-configuration.md.
+// docs/sizing.md.
 func dynamicFaults(file, page string) (faults []string) {
 	documented := map[string]string{}
 	rows := tableRows(page, "key", "value", "default", "cost if it is missing")
@@ -118,7 +118,7 @@ func TestDynamicConfiguration_IsDocumented(t *testing.T) {
 		strings.Count(file, "- value:"); keys == 0 || keys != values {
 		t.Errorf("the file has %d keys and %d values", keys, values)
 	}
-	for _, fault := range dynamicFaults(file, readText(t, "docs/dynamic-configuration.md")) {
+	for _, fault := range dynamicFaults(file, readText(t, "docs/sizing.md")) {
 		t.Error(fault)
 	}
 }

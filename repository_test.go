@@ -244,3 +244,37 @@ func TestDocumentation_NamesExistingMakeTargets(t *testing.T) {
 		}
 	}
 }
+
+// row is one line of a table in Markdown: its cells, and where it stands.
+type row struct {
+	line  int
+	cells []string
+}
+
+// tableRows returns the rows of every table in a document that has the given header, without header
+// and ruler.
+func tableRows(document string, header ...string) []row {
+	var rows []row
+	inside := false
+	for i, line := range strings.Split(document, "\n") {
+		text, isRow := strings.CutPrefix(strings.TrimSpace(line), "|")
+		if !isRow {
+			inside = false
+			continue
+		}
+		cells := strings.Split(strings.TrimSuffix(text, "|"), "|")
+		for j := range cells {
+			cells[j] = strings.TrimSpace(cells[j])
+		}
+		switch {
+		case strings.Join(cells, "|") == strings.Join(header, "|"):
+			inside = true
+		case inside && strings.Trim(strings.Join(cells, ""), "-: ") != "":
+			rows = append(rows, row{line: i + 1, cells: cells})
+		}
+	}
+	return rows
+}
+
+// quoted finds what stands in backticks.
+var quoted = regexp.MustCompile("`([^`]+)`")

@@ -1,100 +1,72 @@
 package switchyard_test
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"gopkg.in/yaml.v3"
 )
 
-// row is one line of a table in Markdown: its cells, and where it stands.
-type row struct {
-	line  int
-	cells []string
+// requirement is a row of requirements.yaml: what is delivered, the files that implement it, and
+// the tests that check it, by their files.
+type requirement struct {
+	ID    string              `yaml:"id"`
+	What  string              `yaml:"what"`
+	Files []string            `yaml:"files"`
+	Tests map[string][]string `yaml:"tests"`
 }
 
-// tableRows returns the rows of every table in a document that has the given header, without header
-// and ruler.
-func tableRows(document string, header ...string) []row {
-	var rows []row
-	inside := false
-	for i, line := range strings.Split(document, "\n") {
-		text, isRow := strings.CutPrefix(strings.TrimSpace(line), "|")
-		if !isRow {
-			inside = false
-			continue
-		}
-		cells := strings.Split(strings.TrimSuffix(text, "|"), "|")
-		for j := range cells {
-			cells[j] = strings.TrimSpace(cells[j])
-		}
-		switch {
-		case strings.Join(cells, "|") == strings.Join(header, "|"):
-			inside = true
-		case inside && strings.Trim(strings.Join(cells, ""), "-: ") != "":
-			rows = append(rows, row{line: i + 1, cells: cells})
-		}
-	}
-	return rows
-}
+var requirementID = regexp.MustCompile(`^[A-Z][0-9]{1,2}[a-z]?$`)
 
-var (
-	requirementID = regexp.MustCompile(`^[A-Z][0-9]{1,2}[a-z]?$`)
-	quoted        = regexp.MustCompile("`([^`]+)`")
-	testPlace     = regexp.MustCompile("`(Test[A-Za-z0-9_]+)` in `([^`]+_test\\.go)`")
-)
-
-// requirementFaults returns what is wrong with docs/requirements.md. exists says whether a file is
-// there, tests gives the names of the test functions of a file.
+// requirementFaults returns what is wrong with a list of requirements. exists says whether a file
+// is there, tests gives the names of the test functions of a file.
 func requirementFaults(document string, exists func(string) bool,
 	tests func(string) map[string]bool) []string {
-	rows := tableRows(document, "id", "what", "file", "test")
-	if len(rows) == 0 {
-		return []string{"there is no row: the table's header is | id | what | file | test |"}
+	var list []requirement
+	decoder := yaml.NewDecoder(bytes.NewReader([]byte(document)))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&list); err != nil {
+		return []string{err.Error()}
 	}
 	var faults []string
-	for _, r := range rows {
-		for _, f := range rowFaults(r, exists, tests) {
-			faults = append(faults, fmt.Sprintf("line %d: %s", r.line, f))
+	for i, r := range list {
+		for _, f := range r.faults(exists, tests) {
+			faults = append(faults, fmt.Sprintf("row %d: %s %s", i+1, r.ID, f))
 		}
 	}
 	return faults
 }
 
-func rowFaults(r row, exists func(string) bool, tests func(string) map[string]bool) []string {
-	if len(r.cells) != 4 {
-		return []string{fmt.Sprintf("%d cells, not 4", len(r.cells))}
-	}
-	id, files, proofs := r.cells[0], quoted.FindAllStringSubmatch(r.cells[2], -1),
-		testPlace.FindAllStringSubmatch(r.cells[3], -1)
-	var faults []string
-	fault := func(format string, args ...any) {
-		faults = append(faults, id+" "+
-			fmt.Sprintf(format, args...))
-	}
-	if !requirementID.MatchString(id) {
-		fault("is no id of a requirement")
-	}
-	if r.cells[1] == "" {
-		fault("does not say what is delivered")
-	}
-	if len(files) == 0 {
-		fault("names no file; write `folder/file.go`")
-	}
-	for _, f := range files {
-		if !exists(f[1]) {
-			fault("names %s, which does not exist", f[1])
+func (r requirement) faults(exists func(string) bool, tests func(string) map[string]bool) (
+	faults []string) {
+	for fault, is := range map[string]bool{
+		"is no id of a requirement":      !requirementID.MatchString(r.ID),
+		"does not say what is delivered": r.What == "",
+		"names no file":                  len(r.Files) == 0,
+		"names no test":                  len(r.Tests) == 0,
+	} {
+		if is {
+			faults = append(faults, fault)
 		}
 	}
-	if len(proofs) == 0 || len(quoted.FindAllString(r.cells[3], -1)) != 2*len(proofs) {
-		fault("does not name its tests as `TestName` in `folder/file_test.go`, separated by commas")
+	for _, f := range r.Files {
+		if !exists(f) {
+			faults = append(faults, f+" does not exist")
+		}
 	}
-	for _, p := range proofs {
-		if !tests(p[2])[p[1]] {
-			fault("names %s in %s, which does not exist", p[1], p[2])
+	for _, file := range slices.Sorted(maps.Keys(r.Tests)) {
+		for _, name := range r.Tests[file] {
+			if !tests(file)[name] {
+				faults = append(faults, file+" has no "+name)
+			}
 		}
 	}
 	return faults
@@ -117,47 +89,36 @@ func testsOf(t *testing.T, name string) map[string]bool {
 	return found
 }
 
-// TestRequirementsHaveTheirPlace proves that every row of docs/requirements.md names files and
-// tests that exist.
-func TestRequirementsHaveTheirPlace(t *testing.T) {
+func TestRequirements_NameFilesAndTests(t *testing.T) {
 	exists := func(name string) bool {
-		_,
-			err := os.Stat(filepath.FromSlash(name))
+		_, err := os.Stat(filepath.FromSlash(name))
 		return err == nil
 	}
 	tests := func(name string) map[string]bool { return testsOf(t, name) }
-	for _, fault := range requirementFaults(readText(t, "docs/requirements.md"), exists, tests) {
-		t.Error("docs/requirements.md: " + fault)
+	for _, fault := range requirementFaults(readText(t, "requirements.yaml"), exists, tests) {
+		t.Error("requirements.yaml: " + fault)
 	}
 }
 
-// TestRequirementsCheckCatches proves that a row with a wrong name, a missing one or a broken form
-// does not pass.
-func TestRequirementsCheckCatches(t *testing.T) {
+// A row with a wrong name, a missing one or a wrong form does not pass.
+func TestRequirementFaults_FindsWrongRows(t *testing.T) {
 	exists := func(name string) bool { return name == "a.go" }
 	tests := func(name string) map[string]bool { return map[string]bool{"TestA": name == "a_test.go"} }
-	const good = "| T1 | Tools | `a.go` | `TestA` in `a_test.go` |"
-	for says, line := range map[string]string{
-		"":                               good,
-		"b.go, which does not exist":     "| T1 | Tools | `a.go`, `b.go` | `TestA` in `a_test.go` |",
-		"TestB in a_test.go, which":      "| T1 | Tools | `a.go` | `TestA` in `a_test.go`, `TestB` in `a_test.go` |",
-		"TestA in b_test.go, which":      "| T1 | Tools | `a.go` | `TestA` in `b_test.go` |",
-		"does not name its tests":        "| T1 | Tools | `a.go` | `TestA` in `a_test.go` and `TestB` |",
-		"T1 does not name its tests":     "| T1 | Tools | `a.go` | |",
-		"names no file":                  "| T1 | Tools | a.go | `TestA` in `a_test.go` |",
-		"Tools is no id":                 "| Tools | Tools | `a.go` | `TestA` in `a_test.go` |",
-		"does not say what is delivered": "| T1 | | `a.go` | `TestA` in `a_test.go` |",
-		"3 cells, not 4":                 "| T1 | Tools | `a.go` |",
+	const good = "- {id: T1, what: Tools, files: [a.go], tests: {a_test.go: [TestA]}}\n"
+	for says, wrong := range map[string]string{
+		"":                                good,
+		"T1 b.go does not exist":          strings.Replace(good, "a.go", "a.go, b.go", 1),
+		"T1 a_test.go has no TestB":       strings.Replace(good, "TestA", "TestA, TestB", 1),
+		"T1 b_test.go has no TestA":       strings.Replace(good, "a_test.go", "b_test.go", 1),
+		"T1 names no test":                strings.Replace(good, "a_test.go: [TestA]", "", 1),
+		"T1 names no file":                strings.Replace(good, "a.go", "", 1),
+		"Tools is no id of a requirement": strings.Replace(good, "T1", "Tools", 1),
+		"T1 does not say what":            strings.Replace(good, "Tools", "", 1),
+		"field proof not found":           strings.Replace(good, "tests", "proof", 1),
 	} {
-		document := "# R\n\n| id | what | file | test |\n| --- | --- | --- | --- |\n" + good +
-			"\n" + line + "\n\n| other | table |\n"
-		faults := strings.Join(requirementFaults(document, exists, tests), "\n")
-		if (says == "") != (faults == "") || !strings.Contains(faults, says) || says != "" &&
-			!strings.Contains(faults, "line 6: ") {
-			t.Errorf("%s\ngives %q, want …%s…", line, faults, says)
+		faults := strings.Join(requirementFaults(good+wrong, exists, tests), "\n")
+		if (says == "") != (faults == "") || !strings.Contains(faults, says) {
+			t.Errorf("%s\ngives %q, want …%s…", wrong, faults, says)
 		}
-	}
-	if faults := requirementFaults("# nothing", exists, tests); len(faults) != 1 {
-		t.Errorf("a document without a table gives %q", faults)
 	}
 }

@@ -202,7 +202,7 @@ const DefaultTaskQueue = "switchyard"
 
 // WorkflowTaskTimeout is that of all runs. A worker that dies inside a workflow task is noticed
 // after this time at the latest. The replay of the largest history takes about half of it
-// (docs/outages.md). Longer tasks, which execute inline calls, report to the server before it
+// (docs/failures.md). Longer tasks, which execute inline calls, report to the server before it
 // passes.
 const WorkflowTaskTimeout = 5 * time.Second
 

@@ -109,7 +109,7 @@ func TestResultsAreKept(t *testing.T) {
 }
 
 func TestPerformancePage_ListsEveryFigureWithItsLimit(t *testing.T) {
-	data, err := os.ReadFile("../docs/performance.md")
+	data, err := os.ReadFile("../docs/dev/performance.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,12 +125,12 @@ func TestPerformancePage_ListsEveryFigureWithItsLimit(t *testing.T) {
 	}
 	for _, f := range figures {
 		if listed[f.name] != f.bound() {
-			t.Errorf("docs/performance.md: %s has the limit %q, want %q", f.name, listed[f.name],
+			t.Errorf("docs/dev/performance.md: %s has the limit %q, want %q", f.name, listed[f.name],
 				f.bound())
 		}
 	}
 	if len(listed) != len(figures) {
-		t.Errorf("docs/performance.md lists %d figures, want %d", len(listed), len(figures))
+		t.Errorf("docs/dev/performance.md lists %d figures, want %d", len(listed), len(figures))
 	}
 }
 

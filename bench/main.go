@@ -1,6 +1,6 @@
 // Command bench measures Switchyard against hand-written workflows on one server in one run. Most
 // figures are ratios, so that they can be compared between machines. It prints the table of
-// docs/performance.md and writes bench/results.json, an object of figure name to value. `bench
+// docs/dev/performance.md and writes bench/results.json, an object of figure name to value. `bench
 // -figure name` measures one figure and keeps the other values of the file.
 package main
 
@@ -222,8 +222,8 @@ func write(path string, values map[string]float64) error {
 	return os.WriteFile(path, append(data, '\n'), 0o644)
 }
 
-// print writes the values as a Markdown table, in the form of docs/performance.md, and reports the
-// missed limits.
+// print writes the values as a Markdown table, in the form of docs/dev/performance.md, and reports
+// the missed limits.
 func print(out, complaints io.Writer, chosen []figure, values map[string]float64) {
 	fmt.Fprintln(out, "| figure | measured | limit |\n| --- | --- | --- |")
 	chosen = slices.DeleteFunc(slices.Clone(chosen), func(f figure) bool {

@@ -2,7 +2,7 @@
 // checks them, compiles them to JSON Schema and validates arguments and results. A Catalog is a set
 // of compiled tools.
 //
-// Each kind of tool has a file kind_*.go and one entry in kinds. docs/architecture.md lists the
+// Each kind of tool has a file kind_*.go and one entry in kinds. docs/dev/architecture.md lists the
 // steps to add one.
 //
 // Subpackages: folder loads and watches folders of toolspecs; schemas is JSON Schema; agents,

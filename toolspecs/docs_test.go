@@ -16,12 +16,10 @@ import (
 // Every YAML block of the documentation decodes without a fault.
 func TestDocs_YAMLBlocksDecode(t *testing.T) {
 	for _, page := range []string{
-		"toolspecs.md", "tool-kinds.md", "stateful-tools.md", "rest-tools.md", "mcp-tools.md",
-		"call-options.md",
-		"developing-tools.md", "runs.md", "plans.md", "importing.md", "lanes.md", "lanes-file.md",
-		"hooks.md",
+		"tools.md", "toolspec.md", "stateful-tools.md", "rest-tools.md", "mcp-tools.md",
+		"go-tools.md", "data-flow.md",
+		"runs.md", "agents.md", "lanes.md", "lanes-file.md",
 		"approvals.md", "policies.md", "policy-language.md",
-		"provenance.md", "labels.md",
 	} {
 		for i, block := range yamlBlocks(t, filepath.Join("..", "docs", page)) {
 			if err := decodeBlock(t, block); err != nil {
@@ -73,7 +71,7 @@ func decodeBlock(t *testing.T, block string) error {
 	case strings.HasPrefix(block, "servers:"):
 		_, err = toolspecs.CheckServers("servers.yaml", []byte(block))
 	case strings.HasPrefix(block, "policies:"), strings.HasPrefix(block, "lists:"),
-		strings.HasPrefix(block, "labels:"):
+		strings.HasPrefix(block, "labels:"), strings.HasPrefix(block, "budgets:"):
 		_, err = policies.Decode("block.yaml", []byte(block))
 	case strings.HasPrefix(block, "steps:"):
 		_, err = plans.DecodeScript("block.yaml", []byte(block), nil, "")

@@ -26,7 +26,8 @@ const KindAgent = "agent"
 type AgentEntry struct {
 	// Agent is the agent that runs, which was read from AgentFile.
 	Agent *api.Agent `json:"agent,omitempty" yaml:"-"`
-	// AgentFile is the path of the agent file, relative to the toolspec.
+	// AgentFile is the path of the agent file, relative to the toolspec and outside of the folder
+	// of toolspecs.
 	AgentFile string `json:"-" yaml:"agent"`
 	// Prompt is the template of the agent's prompt; default the argument prompt or task if there is
 	// one, else all arguments as JSON.

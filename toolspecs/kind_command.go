@@ -23,11 +23,11 @@ const (
 
 // CommandEntry is the entry of tools that start a program for each call.
 type CommandEntry struct {
-	// Argv is the program and its arguments, without a shell. Its elements may contain
-	// {{args.name}}; an element that is only the placeholder of an absent optional argument is
-	// omitted.
+	// Argv is the program and its arguments, without a shell; each element stays one argument. Its
+	// elements may contain {{args.name}}; one that is only the placeholder of an absent argument is
+	// omitted. It is required.
 	Argv []string `json:"argv,omitempty" yaml:"argv" rule:"min=1"`
-	// Dir is the working folder; a relative one is under the worker's folder for tool files.
+	// Dir is the working folder, relative to the worker's --dir, which is the default.
 	Dir string `json:"dir,omitempty" yaml:"dir"`
 	// Env lists the environment variables that the program gets besides PATH, HOME, LANG and
 	// TMPDIR.
@@ -39,11 +39,12 @@ type CommandEntry struct {
 	Secrets map[string]string `json:"secrets,omitempty" yaml:"secrets" rule:"secret"`
 	// Stdin is json (the arguments; the default) or none.
 	Stdin string `json:"stdin,omitempty" yaml:"stdin" rule:"enum=json|none"`
-	// Stdout is text (the default) or json.
+	// Stdout is text (the default), which needs a string output, or json.
 	Stdout string `json:"stdout,omitempty" yaml:"stdout" rule:"enum=text|json"`
 	// OKExitCodes are the exit codes of success; default only 0.
 	OKExitCodes []int `json:"ok_exit_codes,omitempty" yaml:"ok_exit_codes" rule:"min=1"`
-	// TransientExitCodes are the exit codes of failures that may be retried.
+	// TransientExitCodes are the exit codes of failures that another attempt may cure. A call with
+	// the effect once is not retried.
 	TransientExitCodes []int `json:"transient_exit_codes,omitempty" yaml:"transient_exit_codes"`
 	// MaxOutput bounds standard output and standard error, in bytes, each; default 1 MiB. A program
 	// that exceeds it is killed.

@@ -71,7 +71,7 @@ type StatefulEntry struct {
 	// Instance is the name of the instance that tools of a run share; empty for the tool's own
 	// instance.
 	Instance string `json:"instance,omitempty" yaml:"instance"`
-	// OnLoss is fail (the default) or recreate: what happens if the instance is lost.
+	// OnLoss is what follows the loss of the instance's worker: fail (the default) or recreate.
 	OnLoss api.OnLoss `json:"on_loss,omitempty" yaml:"on_loss" rule:"enum=fail|recreate"`
 	// IdleTimeout is the time without calls after which an instance is closed; default 10m.
 	IdleTimeout api.Duration `json:"idle_timeout,omitzero" yaml:"idle_timeout" rule:"min=1s,max=24h"`

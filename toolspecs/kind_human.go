@@ -21,10 +21,12 @@ const defaultAnswerWithin = api.Duration(7 * 24 * time.Hour)
 
 // HumanEntry is the entry of tools that ask a person a question.
 type HumanEntry struct {
-	// Question is the template of the question to the person; default the argument question if
-	// there is one, else the tool's description and all arguments.
+	// Question is the template of the question to the person, in which sensitive arguments are
+	// redacted; default the argument question if there is one, else the tool's description and all
+	// arguments.
 	Question string `json:"question,omitempty" yaml:"question"`
-	// AnswerWithin bounds the wait for the answer; default 168h.
+	// AnswerWithin bounds the wait for the answer, counted from the call; default 168h. Without an
+	// answer the call ends as approval_timeout.
 	AnswerWithin api.Duration `json:"answer_within,omitzero" yaml:"answer_within" rule:"above=0s,max=8760h"`
 }
 

@@ -56,7 +56,7 @@ type MCPEntry struct {
 	Closes      bool         `json:"closes,omitempty" yaml:"closes"`
 	// Headers maps names to values that are sent to a server with a URL.
 	Headers json.RawMessage `json:"headers,omitempty" yaml:"headers"`
-	// Auth declares which secret is sent and where, or how the worker logs in.
+	// Auth is that of a RESTEntry, or of the type oauth, for which a person logs in at the server.
 	Auth *outbound.Auth `json:"auth,omitempty" yaml:"auth" rule:"secret"`
 	// Allow lists host names, addresses and ranges that may be reached besides the host of url, and
 	// those allowed although they are loopback, private or otherwise not public.
@@ -70,9 +70,11 @@ type MCPEntry struct {
 	URL string `json:"url,omitempty" yaml:"url"`
 	// Tool is the tool's name on the server; default the tool's name.
 	Tool string `json:"tool,omitempty" yaml:"tool"`
-	// Session is run (a session of each run; the default) or shared (for servers without state).
+	// Session is run (the default): each run has its own session; or shared: all runs share
+	// connections, for servers that keep no state.
 	Session string `json:"session,omitempty" yaml:"session" rule:"enum=run|shared"`
-	// Pin is the digest of the remote tool's name, description and schema when it was accepted.
+	// Pin is sha256: and the digest of the remote tool's name, description and schemas when it was
+	// accepted. It is required.
 	Pin string `json:"pin,omitempty" yaml:"pin"`
 	// AnswerWithin allows the server to ask a person during a call, and bounds the wait for the
 	// answer; without it, the default, such questions are declined.

@@ -40,31 +40,37 @@ const defaultMaxResponse = 1 << 20
 
 // RESTEntry is the entry of tools that send a request to an HTTP API.
 type RESTEntry struct {
-	// BaseURL is the API's http or https URL without placeholders, or env:NAME for an environment
-	// variable of the worker that holds the URL.
+	// BaseURL is the address of the API, http or https, without placeholder, user, query or
+	// fragment; env:NAME reads it from the worker's environment. It is required.
 	BaseURL string `json:"base_url,omitempty" yaml:"base_url"`
 	// Method is GET (the default), HEAD, POST, PUT, PATCH, DELETE or OPTIONS.
 	Method string `json:"method,omitempty" yaml:"method"`
-	// Path follows the base URL; each {{args.name}} in it is a path segment or a part of one.
+	// Path is appended to BaseURL. An argument {{args.name}} stays within its segment: a slash is
+	// escaped; an empty argument, . and .. are rejected.
 	Path string `json:"path,omitempty" yaml:"path"`
-	// Query and Headers map names to templates. An entry that is only the placeholder of an absent
-	// optional argument is omitted; a list repeats a query parameter.
+	// Query and Headers map names to texts, numbers or booleans, with placeholders {{args.name}}.
+	// For a value that is a placeholder alone, a list is sent as several values, and an absent or
+	// null argument is omitted.
 	Query   json.RawMessage `json:"query,omitempty" yaml:"query"`
 	Headers json.RawMessage `json:"headers,omitempty" yaml:"headers"`
-	// Body is any JSON value with placeholders in its strings; a string that is only a placeholder
-	// becomes the argument with its type.
+	// Body is any JSON value. A string that is a placeholder alone becomes the argument with its
+	// type, and is omitted if the argument is absent.
 	Body json.RawMessage `json:"body,omitempty" yaml:"body"`
-	// Encoding is the encoding of Body: json (the default), form, or text.
+	// Encoding is that of Body: json (the default), text, or form: an object as card[number]; a
+	// list repeats its name, and is sent as name[] within an object or if the name ends in [].
 	Encoding string `json:"encoding,omitempty" yaml:"encoding" rule:"enum=json|form|text"`
-	// Auth declares which secret is sent and where.
+	// Auth declares which secret is sent and where: its type is bearer, basic (the secret is
+	// user:password), header or query; the last two need a name. Its secret is a reference,
+	// env:NAME or file:/path.
 	Auth *outbound.Auth `json:"auth,omitempty" yaml:"auth" rule:"secret"`
 	// Extract selects a part of a JSON response: a JSON pointer if it begins with /, else a
-	// JMESPath expression.
+	// JMESPath expression. If nothing matches, the result is null with a note.
 	Extract string `json:"extract,omitempty" yaml:"extract"`
 	// Statuses override the meaning of response statuses. By default 2xx is an answer, 429, 503 and
 	// other 5xx are retried, and every other status is a failure.
 	Statuses []StatusRule `json:"statuses,omitempty" yaml:"statuses"`
-	// MaxResponse bounds the part of a response that is read, in bytes; default 1 MiB.
+	// MaxResponse bounds the part of a response that is read, after decompression, in bytes;
+	// default 1 MiB. The rest is cut, with a note.
 	MaxResponse int `json:"max_response,omitempty" yaml:"max_response" rule:"size,min=1,max=64MiB"`
 	// Allow lists host names, addresses and ranges that may be reached besides the host of
 	// base_url, and those allowed although they are loopback, private or otherwise not public.

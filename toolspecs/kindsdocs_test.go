@@ -42,9 +42,9 @@ func TestKindsPage_IsFresh(t *testing.T) {
 
 const kindsIntro = `# Kinds of tools
 
-` + "`entry.type`" + ` of a [toolspec](toolspecs.md) names the kind of a tool, which decides what executes
-its calls. The other fields of ` + "`entry`" + ` depend on the kind. [Choosing a kind](tool-kinds.md) explains how to choose;
-[examples/kinds](../examples/kinds) has a runnable example of every kind.
+` + "`entry.type`" + ` of a [toolspec](toolspec.md) names the kind of a tool, which decides what executes
+its calls. The other fields of ` + "`entry`" + ` depend on the kind. [Tools](tools.md#compare-the-kinds)
+compares them; [examples/kinds](../examples/kinds) has a runnable example of every kind.
 
 Only kinds whose calls are scheduled can declare ` + "`verify`" + `, and be named by ` + "`undo`" + ` and ` + "`verify`" + `
 of other tools.

@@ -9,7 +9,7 @@
 // not say.
 //
 // A change to this package keeps the histories in testdata/histories replaying; see
-// docs/changing-workflows.md.
+// docs/dev/changing-workflows.md.
 package workflows
 
 import (

@@ -30,7 +30,7 @@ func readHistory(t *testing.T, name string) *historypb.History {
 
 // Today's workflows take the decisions of the recorded runs of every behaviour, so open runs
 // continue when workers are updated. If a history does not replay, do not just record it again: see
-// docs/changing-workflows.md.
+// docs/dev/changing-workflows.md.
 func TestReplay_RepeatsTheRecordedDecisions(t *testing.T) {
 	names, err := histories.Names(historiesDir)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/switchyard/switchyard/audit/history"
 )
 
-// schema creates the tables. docs/records-stream.md describes the columns.
+// schema creates the tables. docs/records.md describes the columns.
 const schema = `
 CREATE TABLE IF NOT EXISTS switchyard_records (
 	key text PRIMARY KEY,

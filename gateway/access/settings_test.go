@@ -26,9 +26,9 @@ func TestLoad_ReportsEveryFault(t *testing.T) {
 	golden.Compare(t, filepath.Join("testdata", "faults.yaml.faults"), err.Error()+"\n")
 }
 
-// The file of docs/gateway-operators.md is valid.
+// The file of docs/gateway.md is valid.
 func TestLoad_ReadsTheDocumentedFile(t *testing.T) {
-	page, err := os.ReadFile("../../docs/gateway-operators.md")
+	page, err := os.ReadFile("../../docs/gateway.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,9 +39,9 @@ func TestLoad_ReadsTheDocumentedFile(t *testing.T) {
 	}
 }
 
-// The file of docs/console-login.md is valid, too.
+// The file of docs/console.md is valid, too.
 func TestLoad_ReadsTheDocumentedLogin(t *testing.T) {
-	page, err := os.ReadFile("../../docs/console-login.md")
+	page, err := os.ReadFile("../../docs/console.md")
 	if err != nil {
 		t.Fatal(err)
 	}

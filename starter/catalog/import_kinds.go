@@ -106,7 +106,7 @@ func importRegistryCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command 
 	cmd := &cobra.Command{
 		Use: "registry FILE|-", Short: "Create toolspecs from a TOML tool registry",
 		Long: `Reads a registry with one [[tool]] per tool. The kind BUILTIN becomes function, NATIVE stateful,
-REST rest, MCP mcp. docs/importing.md lists the keys. MCP tools are pinned: --connect starts or
+REST rest, MCP mcp. docs/toolspec.md lists the keys. MCP tools are pinned: --connect starts or
 reaches the servers that the registry names. Without --connect, MCP tools are not imported.`,
 		Example: `  starter tools import registry registry.toml
   starter tools import registry registry.toml --connect`,

@@ -161,13 +161,14 @@ func (o *openRuns) look(ctx context.Context) {
 			&workflowservice.CountWorkflowExecutionsRequest{Namespace: o.namespace, Query: query})
 		return r.GetCount(), err
 	}
-	for _, kind := range []string{"agent", "plan", "call"} {
+	for _, kind := range []api.CallerType{api.CallerAgent, api.CallerPlan, api.CallerSession,
+		api.CallerDirect} {
 		n, err := count(fmt.Sprintf("ExecutionStatus = 'Running' AND %s = '%s'", api.AttributeKind,
 			kind))
 		if err != nil {
 			return
 		}
-		l.running[kind] = n
+		l.running[string(kind)] = n
 	}
 	var err error
 	if l.waiting, err = count(waitingRuns); err != nil {

@@ -72,6 +72,7 @@ func TestOpenRuns_ExportTheServersCountsAndKeepTheLastResult(t *testing.T) {
 	server.down = true
 	o.look(t.Context())
 	h.has(t, `switchyard_runs_running{kind="agent"} 3`, `switchyard_runs_running{kind="plan"} 3`,
+		`switchyard_runs_running{kind="direct"} 3`, `switchyard_runs_running{kind="session"} 3`,
 		`switchyard_runs_waiting 4`)
 	if _, body := h.get(t, "/metrics"); !strings.Contains(body,
 		"\nswitchyard_approval_oldest_age_seconds 36") {

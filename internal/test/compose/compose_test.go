@@ -204,7 +204,7 @@ func (d *deployment) downAndUp(t *testing.T) string {
 	return fmt.Sprintf("healthy after %.1f s, %d earlier runs", up.Seconds(), len(d.earlier))
 }
 
-// backup follows docs/deploying.md.
+// backup follows docs/operations.md.
 func (d *deployment) backup(t *testing.T) string {
 	dump := d.compose(t, "exec", "--no-TTY", "postgres", "pg_dumpall", "--username", "temporal")
 	d.compose(t, "down", "--volumes")

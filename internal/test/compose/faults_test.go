@@ -150,11 +150,11 @@ func (d *deployment) librarian(t *testing.T) string {
 	}
 	await(t, "all workers serve the librarian's tools", patience, func() bool {
 		return d.try(t, nil, "run", "--rm", "starter", "call", "count_words",
-			"path=docs/architecture.md").code == 0
+			"path=docs/dev/architecture.md").code == 0
 	})
 	o := d.try(t, nil, "run", "--rm", "starter", "run", "examples/librarian/agent.yaml",
 		"Which document tells how to change a workflow?", "--id", "librarian")
-	if o.code != 0 || !strings.Contains(o.stdout, "docs/changing-workflows.md) tells how to change") {
+	if o.code != 0 || !strings.Contains(o.stdout, "docs/dev/changing-workflows.md) tells how to change") {
 		t.Fatalf("the librarian ends with %d and says %q\n%s", o.code, o.stdout, o.stderr)
 	}
 	return "answered, on workers of docker build --build-arg WORKER=./examples/librarian"

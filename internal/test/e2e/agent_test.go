@@ -24,7 +24,7 @@ func TestLibrarian_AnswersFromDocuments(t *testing.T) {
 		Prompt: "How do I change a workflow?"})
 	r := l.result(run)
 	if r.Outcome != api.OutcomeAnswered || !strings.Contains(r.Answer,
-		"docs/changing-workflows.md") || strings.Contains(r.Answer, "${") {
+		"docs/dev/changing-workflows.md") || strings.Contains(r.Answer, "${") {
 		t.Errorf("result: %+v", r)
 	}
 	lanes, failed := map[string]int{}, 0

@@ -11,7 +11,7 @@ import (
 	"github.com/switchyard/switchyard/internal/test/testserver"
 )
 
-// npmServers are the programs of the MCP servers that docs/importing.md starts with npx.
+// npmServers are the programs of the MCP servers that docs/mcp-tools.md starts with npx.
 var npmServers = map[string]string{
 	"@modelcontextprotocol/server-filesystem":          "mcp-server-filesystem",
 	"@modelcontextprotocol/server-memory":              "mcp-server-memory",
@@ -57,7 +57,7 @@ func blocksBelow(t *testing.T, page, heading string) map[string][]string {
 	return blocks
 }
 
-// TestImportingPage_RunsFiveServersFromNPM runs the files and the commands of docs/importing.md:
+// TestImportingPage_RunsFiveServersFromNPM runs the files and the commands of docs/mcp-tools.md:
 // from the configuration of an MCP client to the run of an agent.
 func TestImportingPage_RunsFiveServersFromNPM(t *testing.T) {
 	t.Parallel()
@@ -67,7 +67,7 @@ func TestImportingPage_RunsFiveServersFromNPM(t *testing.T) {
 	dir := t.TempDir()
 	path := strings.Join([]string{installedNPX(t), filepath.Dir(testserver.Bin(t, "starter")),
 		os.Getenv("PATH")}, string(os.PathListSeparator))
-	blocks := blocksBelow(t, "../../../docs/importing.md", "Servers of an MCP client")
+	blocks := blocksBelow(t, "../../../docs/mcp-tools.md", "Servers of an MCP client")
 	if len(blocks["json"]) != 1 || len(blocks["yaml"]) != 2 || len(blocks["sh"]) != 1 {
 		t.Fatalf("the section has the blocks %q", blocks)
 	}

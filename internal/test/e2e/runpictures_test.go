@@ -35,7 +35,7 @@ func (l *lab) mustRun(args ...string) {
 	}
 }
 
-// With -update-pictures, the test redraws the pictures of docs/timeline.md from runs of the
+// With -update-pictures, the test redraws the pictures of docs/records.md from runs of the
 // examples on a real server. Otherwise TestTimeline_DrawsInABrowser and TestReport_DrawsInABrowser
 // check the pages.
 func TestRunPictures_AreRedrawn(t *testing.T) {

@@ -118,7 +118,7 @@ func (s *summary) add(v evaluation) {
 	}
 }
 
-// table returns how often each pair of features occurred, as in docs/guarantees.md.
+// table returns how often each pair of features occurred.
 func (s *summary) table() string {
 	var b strings.Builder
 	b.WriteString("| | feature |")

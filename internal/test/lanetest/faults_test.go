@@ -324,7 +324,7 @@ func (f *faultLab) stuck() []*faultRun {
 	return slices.DeleteFunc(slices.Clone(f.runs), func(r *faultRun) bool { return r.over })
 }
 
-// print prints the table of docs/guarantees.md.
+// print prints how often each fault occurred.
 func (f *faultLab) print() {
 	counts := f.allCounts()
 	var b strings.Builder

@@ -53,7 +53,7 @@ func TestWalkThrough_WorksAsTyped(t *testing.T) {
 		}
 	}
 	var outputs strings.Builder
-	for _, command := range commandsOf(t, root+"/docs/policy-walkthrough.md") {
+	for _, command := range commandsOf(t, root+"/docs/policies.md") {
 		if flags, dev := strings.CutPrefix(command, "bin/starter dev "); dev {
 			w.serve(strings.Fields(flags))
 			continue

@@ -22,6 +22,10 @@ const (
 )
 
 // CommandEntry is the entry of tools that start a program for each call.
+//
+// The program gets the idempotency key of the call as SWITCHYARD_IDEMPOTENCY_KEY, and the fencing
+// number of its slot as SWITCHYARD_FENCE. Exit codes outside of OKExitCodes are failures, those of
+// TransientExitCodes transient ones.
 type CommandEntry struct {
 	// Argv is the program and its arguments, without a shell; each element stays one argument. Its
 	// elements may contain {{args.name}}; one that is only the placeholder of an absent argument is

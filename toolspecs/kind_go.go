@@ -28,6 +28,9 @@ const (
 )
 
 // FunctionEntry is the entry of tools that call Go functions which the worker registers.
+//
+// The function gets the idempotency key of the call and the fencing number of its slot as Key and
+// Fence of tool.ContextOf(ctx). Any error is a failure, tool.Transient(err, after) a transient one.
 type FunctionEntry struct {
 	// Handler names the function; default the tool's name.
 	Handler string `json:"handler,omitempty" yaml:"handler"`
@@ -63,6 +66,10 @@ func (e FunctionEntry) registered(c *checker, o Options) {
 }
 
 // StatefulEntry is the entry of tools that call methods of Go objects which hold state for a run.
+//
+// The method gets the idempotency key of the call and the number of its instance, for fencing, as
+// Key and Generation of tool.ContextOf(ctx). Any error is a failure, tool.Transient(err, after) a
+// transient one.
 type StatefulEntry struct {
 	// Handler names the stateful type; default Instance, or else the tool's name.
 	Handler string `json:"handler,omitempty" yaml:"handler"`

@@ -40,6 +40,9 @@ const (
 )
 
 // MCPEntry is the entry of tools that call a tool of an MCP server.
+//
+// The server gets the idempotency key of the call as io.github.switchyard/idempotency-key in _meta.
+// An answer with isError is a failure, a lost connection a transient one.
 type MCPEntry struct {
 	// Argv is the server's program and its arguments, without a shell. It communicates over
 	// standard input and output.

@@ -39,6 +39,9 @@ const (
 const defaultMaxResponse = 1 << 20
 
 // RESTEntry is the entry of tools that send a request to an HTTP API.
+//
+// The service gets the idempotency key of the call as the header Idempotency-Key. 429, 503 and
+// other 5xx, and network errors, are transient failures, all other statuses than 2xx plain ones.
 type RESTEntry struct {
 	// BaseURL is the address of the API, http or https, without placeholder, user, query or
 	// fragment; env:NAME reads it from the worker's environment. It is required.

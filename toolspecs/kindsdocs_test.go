@@ -43,11 +43,11 @@ func TestKindsPage_IsFresh(t *testing.T) {
 const kindsIntro = `# Kinds of tools
 
 ` + "`entry.type`" + ` of a [toolspec](toolspec.md) names the kind of a tool, which decides what executes
-its calls. The other fields of ` + "`entry`" + ` depend on the kind. [Tools](tools.md#compare-the-kinds)
-compares them; [examples/kinds](../examples/kinds) has a runnable example of every kind.
+its calls. The other fields of ` + "`entry`" + ` depend on the kind. [Tools](tools.md#choose-a-kind)
+tells which to take; [examples/kinds](../examples/kinds) has a runnable example of every kind.
 
-Only kinds whose calls are scheduled can declare ` + "`verify`" + `, and be named by ` + "`undo`" + ` and ` + "`verify`" + `
-of other tools.
+Kinds whose calls take slots of lanes can run on the lane ` + "`inline`" + ` and be batched. Kinds with
+` + "`verify`" + ` can declare it, and be named by ` + "`undo` and `verify`" + ` of other tools.
 
 `
 
@@ -64,7 +64,7 @@ func kindsPage(t *testing.T) string {
 	}
 	for _, name := range kindNames() {
 		kind := reflect.TypeOf(kinds[name])
-		fmt.Fprintf(&b, "\n## %s\n\n%s", name, docs.table(t, kind))
+		fmt.Fprintf(&b, "\n## %s\n\n%s%s", name, docs.more(kind), docs.table(t, kind))
 		for f := range kind.Fields() {
 			of := elementType(f.Type)
 			if own := of.PkgPath() == kind.PkgPath(); own && of.Kind() == reflect.Struct &&
@@ -95,9 +95,10 @@ func yes(is bool) string {
 // structDocs maps structs of the package to their comments.
 type structDocs map[string]structDoc
 
+// structDoc is the first paragraph of a comment, what follows it, and the comments of the fields.
 type structDoc struct {
-	text   string
-	fields map[string]string
+	summary, more string
+	fields        map[string]string
 }
 
 func parseDocs(t *testing.T) structDocs {
@@ -122,7 +123,8 @@ func parseDocs(t *testing.T) structDocs {
 				return true
 			}
 			if of, ok := spec.Type.(*ast.StructType); ok {
-				docs[spec.Name.Name] = structDoc{flat(declared.Doc.Text()), fieldDocs(of)}
+				summary, more, _ := strings.Cut(declared.Doc.Text(), "\n\n")
+				docs[spec.Name.Name] = structDoc{flat(summary), flat(more), fieldDocs(of)}
 			}
 			return true
 		})
@@ -148,7 +150,7 @@ var summaryForm = regexp.MustCompile(`^\w+ is the entry of tools that (.+)\.$`)
 // summary returns what tools of a kind do, from the comment of its struct.
 func (d structDocs) summary(t *testing.T, k Kind) string {
 	t.Helper()
-	text := d[reflect.TypeOf(k).Name()].text
+	text := d[reflect.TypeOf(k).Name()].summary
 	m := summaryForm.FindStringSubmatch(text)
 	if m == nil {
 		t.Fatalf("%T: the comment %q is not of the form %v", k, text, summaryForm)
@@ -156,15 +158,50 @@ func (d structDocs) summary(t *testing.T, k Kind) string {
 	return m[1]
 }
 
+// more returns what the comment of a kind says after its first paragraph.
+func (d structDocs) more(kind reflect.Type) string {
+	text := d[kind.Name()].more
+	if text == "" {
+		return ""
+	}
+	return wrap(yamlText(text, yamlNames(kind))) + "\n\n"
+}
+
+// wrap returns a text in lines of at most 100 bytes.
+func wrap(text string) string {
+	var b strings.Builder
+	length := 0
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case length == 0:
+		case length+1+len(word) > 100:
+			b.WriteByte('\n')
+			length = 0
+		default:
+			b.WriteByte(' ')
+			length++
+		}
+		b.WriteString(word)
+		length += len(word)
+	}
+	return b.String()
+}
+
+// yamlNames maps the names of the fields of a struct to those in files.
+func yamlNames(of reflect.Type) map[string]string {
+	names := map[string]string{}
+	for f := range of.Fields() {
+		names[f.Name] = yamlName(f)
+	}
+	return names
+}
+
 // table returns the table of the fields of a struct. A field without a comment is beside the one
 // before it.
 func (d structDocs) table(t *testing.T, of reflect.Type) string {
 	t.Helper()
 	var rows [][3]string
-	fields := map[string]string{}
-	for f := range of.Fields() {
-		fields[f.Name] = yamlName(f)
-	}
+	fields := yamlNames(of)
 	for f := range of.Fields() {
 		if yamlName(f) == "" {
 			continue

@@ -71,7 +71,9 @@ func newChart(all []row) chart {
 	rows := slices.DeleteFunc(slices.Clone(all), func(r row) bool { return r.within })
 	c := chart{}
 	if drawable := len(rows); drawable > maxDrawn {
-		slices.SortStableFunc(rows, func(x, y row) int { return cmp.Compare(y.length(), x.length()) })
+		slices.SortStableFunc(rows, func(x, y row) int {
+			return cmp.Compare(y.length(), x.length())
+		})
 		rows = rows[:maxDrawn]
 		slices.SortFunc(rows, func(x, y row) int { return cmp.Compare(x.Index, y.Index) })
 		c.Note = fmt.Sprintf("The chart has the %d longest of %s rows.", maxDrawn,

@@ -47,8 +47,8 @@ func newFrame(title, made, script string) frame {
 			base64.StdEncoding.EncodeToString(sum[:]) + "'"}
 }
 
-// write writes a page without hidden characters, so that the output of a tool cannot hide or reorder
-// what somebody reads.
+// write writes a page without hidden characters, so that the output of a tool cannot hide or
+// reorder what somebody reads.
 func write(w io.Writer, name string, page any) error {
 	var b strings.Builder
 	if err := pages.ExecuteTemplate(&b, name, page); err != nil {

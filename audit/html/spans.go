@@ -72,7 +72,7 @@ func (l *spanList) add(c class, from, to time.Time) {
 }
 
 // spans returns the spans of a call from when it was asked for until end. The last one has the
-// class ran, unless the call has not begun to run; a call that ended before it did has an empty one.
+// class ran, unless the call has not begun to run; a call that ended before has an empty one.
 func (t *Timeline) spans(r api.Record, asked, end time.Time, ran class) []span {
 	l := &spanList{t: t, ran: ran}
 	queued := cmp.Or(r.Scheduled, end)

@@ -48,7 +48,7 @@ func TestConsole_ShowsEveryPage(t *testing.T) {
 	}
 }
 
-// The chart has calls that wait and model steps that run, and on the page of earlier events neither.
+// The chart has calls that wait and model steps that run, on the page of earlier events neither.
 func TestRun_DrawsWhatWaitsAndRuns(t *testing.T) {
 	f := waitingRun()
 	f.open[0].Approval = &api.Decided{Asked: asked}

@@ -47,6 +47,7 @@ type tick struct {
 type chartRow struct {
 	Index, Y    int
 	Label, Note string
+	Bad         bool
 	Bars        []bar
 	NoteX       int
 	Right       bool // ends the note at NoteX
@@ -154,7 +155,7 @@ func (c *chart) x(at time.Duration) int {
 
 func (c *chart) row(y int, r row) chartRow {
 	out := chartRow{Index: r.Index, Y: y, Label: display.Shorten(r.Label, labelWidth/letter),
-		Note: display.Shorten(r.Note, 90)}
+		Note: display.Shorten(r.Note, 90), Bad: r.Bad}
 	for _, s := range r.spans {
 		x := c.x(s.from)
 		title := fmt.Sprintf("%s: %s, %s to %s", r.Label, s.class.text(), elapsed(s.from),

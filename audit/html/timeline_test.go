@@ -30,7 +30,7 @@ var (
 	entryPattern = regexp.MustCompile(`(?s)<details class="([^"]*)"><summary><small>[^<]*</small> ` +
 		`<b>(.*?)</b> <span>(.*?)</span>.*?<dl id="row-(\d+)">(.*?)</dl></details>`)
 	detailPattern = regexp.MustCompile(`(?s)<dt>(.*?)</dt><dd>(.*?)</dd>`)
-	rowPattern    = regexp.MustCompile(`(?s)<g data-row="(\d+)">(.*?)</g>`)
+	rowPattern    = regexp.MustCompile(`(?s)<g data-row="(\d+)"[^>]*>(.*?)</g>`)
 	barPattern    = regexp.MustCompile(`<rect class="(\w+)"[^>]*><title>[^<]*, &#43;(.*?) to ` +
 		`&#43;(.*?)</title>`)
 )

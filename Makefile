@@ -70,11 +70,6 @@ bin/everything-server:
 npm: ## Install third-party programs for tests into bin/npm: MCP servers, the MCP conformance suite, an OpenID provider, Prism
 	@internal/npm/install bin/npm
 
-# The bundle is committed. This target is needed only for other parts of ECharts, or for a new version.
-.PHONY: charts
-charts: ## Rebuild the bundle of charts from npm packages
-	@audit/html/echarts/build bin/charts
-
 .PHONY: dynamicconfig
 dynamicconfig: ## Write the server's dynamic configuration from devserver's table to deploy/temporal
 	$(DEVSERVER) test -C devserver -run TestDynamicConfigFile . -update

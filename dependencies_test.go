@@ -43,18 +43,17 @@ func TestDependencies_AreExplained(t *testing.T) {
 	}
 }
 
-// Each npm package that tests run or pages are made with is pinned to one version.
+// Each npm package that tests run is pinned to one version.
 func TestPackages_AreOfOneVersion(t *testing.T) {
-	for _, file := range []string{"internal/npm/package.json", "audit/html/echarts/package.json"} {
-		var manifest struct{ Dependencies, OptionalDependencies map[string]string }
-		if err := json.Unmarshal([]byte(readText(t, file)), &manifest); err != nil {
-			t.Fatal(err)
-		}
-		maps.Copy(manifest.Dependencies, manifest.OptionalDependencies)
-		for name, version := range manifest.Dependencies {
-			if strings.Trim(version, "0123456789.-alph") != "" {
-				t.Errorf("%s has %s of %q, which is more than one version", file, name, version)
-			}
+	const file = "internal/npm/package.json"
+	var manifest struct{ Dependencies, OptionalDependencies map[string]string }
+	if err := json.Unmarshal([]byte(readText(t, file)), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	maps.Copy(manifest.Dependencies, manifest.OptionalDependencies)
+	for name, version := range manifest.Dependencies {
+		if strings.Trim(version, "0123456789.-alph") != "" {
+			t.Errorf("%s has %s of %q, which is more than one version", file, name, version)
 		}
 	}
 }

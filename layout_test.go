@@ -256,12 +256,6 @@ func cutLast(s string) (before, after string) {
 	return s[:i], s[i+1:]
 }
 
-// exportedForOthers are exported names that nothing in the repository uses from outside their
-// package, each with its reason.
-var exportedForOthers = map[string]string{
-	"audit/html.NewRun": "tests of the package make runs of recorded histories with it",
-}
-
 // exportedForFeatures are exported names for the folders in feature. They stay when the feature is
 // left out that uses them.
 var exportedForFeatures = []string{"starter/replay.Run", "starter/runs.Flags",
@@ -280,14 +274,8 @@ func TestExportedNames_HaveAUserOutsideTheirPackage(t *testing.T) {
 	list := unused(files)
 	for _, name := range list {
 		folder, _ := cutLast(name)
-		if _, reasoned := exportedForOthers[name]; !reasoned && !slices.Contains(publicFolders,
-			folder) && !slices.Contains(exportedForFeatures, name) {
+		if !slices.Contains(publicFolders, folder) && !slices.Contains(exportedForFeatures, name) {
 			t.Errorf("%s is exported, and no other package uses it", name)
-		}
-	}
-	for name := range exportedForOthers {
-		if !slices.Contains(list, name) {
-			t.Errorf("%s is listed as an exception and needs none", name)
 		}
 	}
 }

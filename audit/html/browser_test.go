@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/switchyard/switchyard/audit/html"
 )
 
 // chromium returns the path of Chromium: SWITCHYARD_CHROMIUM, or one on the PATH. Without one, the
@@ -77,53 +79,28 @@ func opened(t *testing.T, page, fragment string, flags ...string) (document, con
 	)
 }
 
-// checkDrawn checks that a page has drawn the given numbers of bars and rows, without an error.
-func checkDrawn(t *testing.T, page string, calls int, document, console string) {
-	t.Helper()
-	root := regexp.MustCompile(`<html[^>]*>`).FindString(document)
-	if console != "" || strings.Contains(root, "data-fault") {
-		t.Errorf("the page has a fault: %s\n%s", root, console)
-	}
-	for _, want := range []string{`data-ready="` + page + `"`, fmt.Sprintf(`data-drawn="%d"`,
-		calls)} {
-		if !strings.Contains(root, want) {
-			t.Errorf("the page is %s, want %s", root, want)
-		}
-	}
-	if rows := strings.Count(document, `<a href="#call-`); rows != calls {
-		t.Errorf("the table has %d rows, want %d", rows, calls)
-	}
-}
-
-// The pages are short and long ones, trees of runs, runs without calls, and runs whose texts
-// contain markup.
-func TestTimeline_DrawsInABrowser(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		calls int
-		page  func() string
-		// fragment selects a call; says is text that the page must then have.
-		fragment, says string
+// The address of an entry opens it. Pages run nothing but their own script, also where texts of the
+// run contain markup.
+func TestTimeline_OpensInABrowser(t *testing.T) {
+	for name, tt := range map[string]struct {
+		timeline *html.Timeline
+		row      int
 	}{
-		{"five calls", 5, func() string { return written(t, made(5, "小さな助手")) }, "#call-4",
-			"docs/日本語.md"},
-		{"5,000 calls", 5000, func() string { return written(t, made(5000, "helper")) },
-			"#call-4999", `"limit": 5000`},
-		{"a tree", 9, func() string {
-			return written(t, recorded(t, 1, "sub_agents",
-				"sub_agents_1.1", "sub_agents_1.1_1.1"))
-		}, "#call-0", "find its sub-agent"},
-		{"no calls", 0, func() string { return written(t, made(0, "idle")) }, "#call-0",
-			"This run made no calls."},
-		{"evil", 1, func() string { return written(t, poisoned()) }, "#call-0",
-			"previous attempt"},
+		"5,000 calls": {made(5000, "helper"), 5000},
+		"evil":        {poisoned(), 1},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			document, console := opened(t, tt.page(), tt.fragment)
-			checkDrawn(t, "timeline", tt.calls, document, console)
-			if !strings.Contains(document, tt.says) {
-				t.Errorf("the page does not say %q", tt.says)
+			document, console := opened(t, written(t, tt.timeline), fmt.Sprint("#row-", tt.row))
+			if console != "" || strings.Contains(document, "data-fault") {
+				t.Errorf("the page has a fault: %s", console)
+			}
+			if !regexp.MustCompile(fmt.Sprintf(`<details class="[a-z ]*" open=""><summary>.*?</summary>`+
+				`<dl id="row-%d">`, tt.row)).MatchString(document) {
+				t.Error("the entry is closed")
+			}
+			if strings.Contains(document, `id="filter"`) && strings.Contains(document, `hidden=""`) {
+				t.Error("the script did not run")
 			}
 		})
 	}

@@ -20,11 +20,8 @@ func cut(text string) string {
 	if len(text) <= maxText {
 		return text
 	}
-	return fmt.Sprintf(
-		"%s … (%d bytes in all; starter audit RUN --output json has them)",
-		strings.ToValidUTF8(text[:maxText], ""),
-		len(text),
-	)
+	return fmt.Sprintf("%s … (%d bytes in all; starter audit RUN --output json has them)",
+		strings.ToValidUTF8(text[:maxText], ""), len(text))
 }
 
 // line is a line of details: its name and its text.
@@ -53,25 +50,16 @@ func callDetails(r api.Record) [][2]string {
 		line("lane", r.Lane),
 		line("priority", string(r.Priority)),
 		line("tokens", tokensText(r)),
-		line(
-			"approval",
-			approvalText(r.Approval),
-		),
+		line("approval", approvalText(r.Approval)),
 		line("rules", policiesText(r.Policies)),
 		line("labels", strings.Join(r.Labels, ", ")),
 		line("hooks", hooksText(r.Hooks)),
 		line("intent", intentText(r.Plan)),
-		line(
-			"notes",
-			strings.Join(r.Notes, "\n"),
-		),
+		line("notes", strings.Join(r.Notes, "\n")),
 		line("batched with", batchedText(r)),
 		line("purpose", string(r.Purpose)),
 		line("target call", r.TargetCallID),
-		line(
-			"sub-agent's run",
-			childText(r),
-		),
+		line("sub-agent's run", childText(r)),
 		line("tool", strings.TrimSpace(r.Tool+" "+r.Version)),
 		line("caller", strings.TrimSpace(string(r.Caller.Type)+" "+r.Caller.ID)),
 		line("run", r.WorkflowID),
@@ -98,10 +86,7 @@ func timingDetails(t api.Timing) [][2]string {
 		line("waited for a worker", wait),
 		line("attempts", attempts),
 		line("previous attempt", t.LastFailure),
-		line(
-			"worker",
-			t.Worker,
-		),
+		line("worker", t.Worker),
 		line("scheduled", clock(t.Scheduled)),
 		line("started", clock(t.Started)),
 		line("ended", clock(t.Closed)),
@@ -113,10 +98,7 @@ func stepDetails(e api.Event, t api.Timing) [][2]string {
 	var list [][2]string
 	if s := e.Step; s != nil {
 		u := s.Usage
-		cost, cached := "", ""
-		if u.Cost > 0 {
-			cost = money(u.Cost)
-		}
+		cached := ""
 		if u.CachedTokens > 0 {
 			cached = display.Thousands(u.CachedTokens) + " input tokens from the provider's cache"
 		}
@@ -129,12 +111,8 @@ func stepDetails(e api.Event, t api.Timing) [][2]string {
 			line("calls", strings.Join(calls, ", ")),
 			line("stop reason", string(s.Stop)),
 			line("model", s.Model),
-			line(
-				"tokens",
-				display.Thousands(u.InputTokens)+" in, "+display.Thousands(u.OutputTokens)+" out",
-			),
+			line("used", usedText(u)),
 			line("cached", cached),
-			line("cost", cost),
 		)
 	}
 	return append(append(list, details(line("lane", t.Lane))...), timingDetails(t)...)
@@ -241,6 +219,9 @@ func joined(texts ...string) string {
 	return strings.Join(nonEmpty(texts), ": ")
 }
 
+// listed joins the texts that are not empty with commas.
+func listed(texts ...string) string { return strings.Join(nonEmpty(texts), ", ") }
+
 // nonEmpty returns the texts that are not empty.
 func nonEmpty(texts []string) (kept []string) {
 	for _, t := range texts {
@@ -288,3 +269,16 @@ func shortDuration(d time.Duration) string {
 	}
 	return fmt.Sprintf("%d d %d h", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }
+
+var zeros = strings.NewReplacer(" 00 s", "", " 00 min", "", ".00 s", " s", ".0 s", " s", " 0 h", "")
+
+// evenDuration formats a duration without digits that are zero.
+func evenDuration(d time.Duration) string {
+	if d <= 0 {
+		return "0 s"
+	}
+	return zeros.Replace(shortDuration(d))
+}
+
+// elapsed formats a time since the start of the first run.
+func elapsed(d time.Duration) string { return "+" + evenDuration(d) }

@@ -12,7 +12,7 @@ import (
 	"github.com/switchyard/switchyard/internal/value/display"
 )
 
-//go:embed pages echarts/echarts.min.js
+//go:embed pages
 var files embed.FS
 
 var pages = template.Must(template.New("").ParseFS(files, "pages/*.html"))
@@ -20,11 +20,11 @@ var pages = template.Must(template.New("").ParseFS(files, "pages/*.html"))
 // frame is the common part of all pages.
 type frame struct {
 	Title string
-	// Policy is the content security policy. It allows the page's own scripts, by their digests,
-	// and nothing else.
-	Policy  string
-	Style   template.CSS
-	Scripts []template.JS
+	// Policy is the content security policy. It allows the page's own script, by its digest, and
+	// nothing else.
+	Policy string
+	Style  template.CSS
+	Script template.JS
 	// Made says what the page is about and when it was made.
 	Made string
 }
@@ -32,44 +32,29 @@ type frame struct {
 func file(name string) string {
 	data, err := files.ReadFile(name)
 	if err != nil {
-		panic(err) // the template is embedded
+		panic(err) // the file is embedded
 	}
 	return string(data)
 }
 
-// newFrame returns the frame of a page that runs these scripts of the folder pages after the chart
-// library.
-func newFrame(title, made string, scripts ...string) frame {
-	f := frame{Title: title, Made: made, Style: template.CSS(pagestyle.Base +
-		file("pages/style.css"))}
-	f.Scripts = []template.JS{template.JS(file("echarts/echarts.min.js"))}
-	for _, s := range scripts {
-		f.Scripts = append(f.Scripts, template.JS(file("pages/"+s)))
-	}
-	digests := make([]string, len(f.Scripts))
-	for i, s := range f.Scripts {
-		sum := sha256.Sum256([]byte(s))
-		digests[i] = "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-	}
-	f.Policy = "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:; script-src " +
-		strings.Join(
-			digests,
-			" ",
-		)
-	return f
+// newFrame returns the frame of a page that runs a script; empty for none.
+func newFrame(title, made, script string) frame {
+	sum := sha256.Sum256([]byte(script))
+	return frame{Title: title, Made: made, Script: template.JS(script),
+		Style: template.CSS(pagestyle.Base + file("pages/style.css")),
+		Policy: "default-src 'none'; base-uri 'none'; form-action 'none'; " +
+			"style-src 'unsafe-inline'; img-src data:; script-src 'sha256-" +
+			base64.StdEncoding.EncodeToString(sum[:]) + "'"}
 }
 
-// write writes a page.
+// write writes a page without hidden characters, so that the output of a tool cannot hide or
+// reorder what somebody reads.
 func write(w io.Writer, name string, page any) error {
-	return pages.ExecuteTemplate(visibleWriter{w}, name, page)
-}
-
-// visibleWriter replaces hidden characters, so that the output of a tool cannot hide or reorder
-// what somebody reads. Templates write each value at once.
-type visibleWriter struct{ io.Writer }
-
-func (v visibleWriter) Write(p []byte) (int, error) {
-	_, err := io.WriteString(v.Writer, display.ReplaceHidden(strings.ToValidUTF8(string(p), "\uFFFD"),
+	var b strings.Builder
+	if err := pages.ExecuteTemplate(&b, name, page); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, display.ReplaceHidden(strings.ToValidUTF8(b.String(), "\uFFFD"),
 		"\n\t\r", func(rune) string { return "\uFFFD" }))
-	return len(p), err
+	return err
 }

@@ -26,7 +26,7 @@ type Report struct {
 	runs []reportedRun
 }
 
-// reportedRun is the part of a run that the charts need.
+// reportedRun is the part of a run that the tables need.
 type reportedRun struct {
 	name     string
 	began    time.Time
@@ -45,28 +45,26 @@ type reportPage struct {
 	frame
 	Words  []string
 	Tiles  []tile
-	Groups []chartGroup
-	Data   []chart
+	Groups []tableGroup
 }
 
 // tile is one figure with its name.
 type tile struct{ Figure, Name, Note string }
 
-// chartGroup is a group of charts with a headline.
-type chartGroup struct {
+// tableGroup is a group of tables with a headline.
+type tableGroup struct {
 	Title  string
-	Charts []chart
+	Tables []table
 }
 
 // Write writes the page.
 func (r *Report) Write(w io.Writer) error {
 	slices.SortStableFunc(r.runs, func(x, y reportedRun) int { return x.began.Compare(y.began) })
 	p := reportPage{frame: newFrame("Report of "+display.Plural(r.Found.Runs.All, "run"),
-		"starter report, "+clock(r.Now), "page.js", "report.js"), Words: r.words(),
-		Tiles: r.tiles()}
-	p.Groups, p.Data = numberCharts(chartGroup{"Runs", r.runCharts()},
-		chartGroup{"Tokens and cost", r.tokenCharts()}, chartGroup{"Calls", r.callCharts()},
-		chartGroup{"Time", r.timeCharts()})
+		"starter report, "+clock(r.Now), ""), Words: r.words(), Tiles: r.tiles(),
+		Groups: nonEmptyGroups(tableGroup{"Runs", r.runTables()},
+			tableGroup{"Tokens and cost", r.tokenTables()}, tableGroup{"Calls", r.callTables()},
+			tableGroup{"Time", r.timeTables()})}
 	return write(w, "report.html", p)
 }
 
@@ -159,21 +157,14 @@ func ratio(part, whole int) string {
 	return figure(unitPercent, 100*float64(part)/float64(whole))
 }
 
-// numberCharts returns the groups without empty charts, and the charts in the order of their
-// indices.
-func numberCharts(all ...chartGroup) (groups []chartGroup, charts []chart) {
-	charts = []chart{}
+// nonEmptyGroups returns the groups without tables that have nothing to show.
+func nonEmptyGroups(all ...tableGroup) (groups []tableGroup) {
 	for _, g := range all {
-		g.Charts = slices.DeleteFunc(g.Charts, chart.empty)
-		for i := range g.Charts {
-			g.Charts[i].Index = len(charts)
-			charts = append(charts, g.Charts[i])
-		}
-		if len(g.Charts) > 0 {
+		if g.Tables = slices.DeleteFunc(g.Tables, table.empty); len(g.Tables) > 0 {
 			groups = append(groups, g)
 		}
 	}
-	return groups, charts
+	return groups
 }
 
 // sentences say what was selected, and the notes.

@@ -13,11 +13,8 @@ import (
 
 // ending returns the status of a run for people, and whether it is good, bad or neither. awaited is
 // what the run waits for people to do.
-func ending(
-	s history.Summary,
-	person *api.RunEvaluation,
-	awaited []audit.Awaited,
-) (text, tone string) {
+func ending(s history.Summary, person *api.RunEvaluation, awaited []audit.Awaited) (text,
+	tone string) {
 	status := strings.ReplaceAll(audit.StatusText(s.Status, awaited), "_", " ")
 	switch {
 	case s.Closed.IsZero():
@@ -42,9 +39,8 @@ func (t *Timeline) awaited(run int) []audit.Awaited {
 
 // decision returns the line with the evaluation of the run; none for an open run.
 func (t *Timeline) decision() [][2]string {
-	return details(
-		line("evaluation", audit.EvaluationText(audit.Evaluation(t.runs[0].summary, t.Person))),
-	)
+	text := audit.EvaluationText(audit.Evaluation(t.runs[0].summary, t.Person))
+	return details(line("evaluation", text))
 }
 
 // outcome is ending for a completed run.
@@ -59,40 +55,37 @@ func outcome(r api.RunResult, decision audit.Solved) (text, tone string) {
 }
 
 // words describe the run in sentences.
-func (t *Timeline) words(calls []shownCall) []string {
-	s := t.runs[0].summary
-	words := []string{howLong(s, t.Now), callText(calls)}
+func (t *Timeline) words(rows []row) []string {
+	s, first := t.runs[0].summary, ""
 	if t.Incomplete {
-		words = append(
-			[]string{
-				"This page is incomplete: the server no longer has the first histories of the run.",
-			},
-			words...)
+		first = "This page is incomplete: the server no longer has the first histories of the run."
 	}
-	words = append(words, usageText(s.Usage), runText(s, len(t.runs)-1, t.Gone))
-	return nonEmpty(words)
+	return nonEmpty([]string{first, howLong(s, t.Now), callText(rows), usageText(s.Usage),
+		runText(s, len(t.runs)-1, t.Gone)})
 }
 
 // howLong says when a run began and how long it took.
 func howLong(s history.Summary, now time.Time) string {
 	began := "It started at " + s.Started.UTC().Format("2006-01-02 15:04:05 UTC")
 	if s.Closed.IsZero() {
-		return began + " and had run for " + shortDuration(
-			now.Sub(s.Started),
-		) + " when this page was made."
+		return began + " and had run for " + shortDuration(now.Sub(s.Started)) +
+			" when this page was made."
 	}
 	return began + " and took " + shortDuration(s.Closed.Sub(s.Started)) + "."
 }
 
 // callText counts calls by status.
-func callText(calls []shownCall) string {
-	if len(calls) == 0 {
-		return "It made no calls."
+func callText(rows []row) string {
+	counts, calls, retries := map[string]int{}, 0, 0
+	for _, r := range rows {
+		if r.Kind == "call" {
+			calls++
+			counts[r.status]++
+			retries += max(r.record.Attempts-1, 0)
+		}
 	}
-	counts, retries := map[string]int{}, 0
-	for _, c := range calls {
-		counts[c.Status]++
-		retries += max(c.Attempts-1, 0)
+	if calls == 0 {
+		return "It made no calls."
 	}
 	var parts []string
 	for _, status := range []string{"completed", "failed", "refused", "cancelled", "withheld",
@@ -101,24 +94,7 @@ func callText(calls []shownCall) string {
 			parts = append(parts, display.Thousands(n)+" "+status)
 		}
 	}
-	text := display.Plural(len(calls), "call") + ": " + strings.Join(parts, ", ")
-	if len(parts) == 1 {
-		text = display.Plural(
-			len(calls),
-			"call",
-		) + ", " + strings.TrimPrefix(
-			parts[0],
-			display.Thousands(len(calls))+" ",
-		)
-		if len(calls) > 1 {
-			text = display.Thousands(
-				len(calls),
-			) + " calls, all " + strings.TrimPrefix(
-				parts[0],
-				display.Thousands(len(calls))+" ",
-			)
-		}
-	}
+	text := display.Plural(calls, "call") + ": " + strings.Join(parts, ", ")
 	if retries > 0 {
 		text += "; " + display.Plural(retries, "retry")
 	}
@@ -130,18 +106,8 @@ func usageText(u api.Usage) string {
 	if u.Turns == 0 && u.InputTokens+u.OutputTokens == 0 {
 		return ""
 	}
-	text := display.Plural(
-		u.Turns,
-		"model step",
-	) + ": " + display.Thousands(
-		u.InputTokens,
-	) + " tokens in, " + display.Thousands(
-		u.OutputTokens,
-	) + " out"
-	if u.Cost > 0 {
-		text += ", for " + money(u.Cost)
-	}
-	return text + "."
+	u.Calls = 0
+	return joined(display.Plural(u.Turns, "model step"), usedText(u)) + "."
 }
 
 // runText lists the other facts about a run.
@@ -155,13 +121,8 @@ func runText(s history.Summary, below, gone int) string {
 		parts = append(parts, text)
 	}
 	if gone > 0 {
-		parts = append(
-			parts,
-			fmt.Sprintf(
-				"the calls of %s are missing, because their histories are deleted or there are too many",
-				display.Plural(gone, "sub-agent"),
-			),
-		)
+		parts = append(parts, "the calls of "+display.Plural(gone, "sub-agent")+
+			" are missing, because their histories are deleted or there are too many")
 	}
 	if n := len(s.Parts); n > 1 {
 		parts = append(parts, fmt.Sprintf("it has %d executions", n))
@@ -179,16 +140,20 @@ func runText(s history.Summary, below, gone int) string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// usedText returns the usage of a run in short.
+// usedText returns the usage of a run or a model step in short.
 func usedText(u api.Usage) string {
-	parts := []string{display.Plural(u.Calls, "call")}
-	if n := u.InputTokens + u.OutputTokens; n > 0 {
-		parts = append(parts, display.Thousands(n)+" tokens")
+	calls, tokens, cost := "", "", ""
+	if u.Calls > 0 {
+		calls = display.Plural(u.Calls, "call")
+	}
+	if u.InputTokens+u.OutputTokens > 0 {
+		tokens = display.Thousands(u.InputTokens) + " tokens in, " +
+			display.Thousands(u.OutputTokens) + " out"
 	}
 	if u.Cost > 0 {
-		parts = append(parts, money(u.Cost))
+		cost = money(u.Cost)
 	}
-	return strings.Join(parts, ", ")
+	return listed(calls, tokens, cost)
 }
 
 // facts returns the IDs of a run.

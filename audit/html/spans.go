@@ -2,91 +2,100 @@ package html
 
 import (
 	"cmp"
-	"encoding/json"
-	"strconv"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
 )
 
-// millis is a time since the start of the first run, or a duration. Its JSON is a number of
-// milliseconds.
-type millis time.Duration
-
-// MarshalJSON writes milliseconds with microseconds as decimals.
-func (m millis) MarshalJSON() ([]byte, error) {
-	return strconv.AppendFloat(
-		nil,
-		float64(time.Duration(m).Round(time.Microsecond))/float64(time.Millisecond),
-		'f',
-		-1,
-		64,
-	), nil
-}
-
-// spanKind is what a call did in a time span.
-type spanKind int
+// class is what a call, a step or an event did in a time span: a class of the stylesheet.
+type class string
 
 const (
-	// spanQueued: the run waits with the call for the calls before it.
-	spanQueued spanKind = iota
-	// spanPerson: the call waits for a person, before or while it runs.
-	spanPerson
-	// spanQueue: the call waits for a worker of its lane.
-	spanQueue
-	// spanTried: earlier attempts and the waits between them.
-	spanTried
-	spanRuns
+	classHeld      class = "held"
+	classPerson    class = "person"
+	classAsks      class = "asks"
+	classQueue     class = "queue"
+	classTried     class = "tried"
+	classRuns      class = "runs"
+	classModel     class = "model"
+	classFailed    class = "failed"
+	classCancelled class = "cancelled"
+	classWithheld  class = "withheld"
+	classEvent     class = "event"
 )
 
-// span is a part of the time of a call.
+// legend explains the classes, in the order of a call's life.
+var legend = []legendEntry{
+	{classHeld, "waits in the run"}, {classPerson, "waits for approval"},
+	{classQueue, "waits for a worker"}, {classTried, "earlier attempts"}, {classRuns, "runs"},
+	{classAsks, "waits for an answer"}, {classModel, "model step"},
+	{classFailed, "failed or refused"}, {classCancelled, "cancelled"},
+	{classWithheld, "withheld"}, {classEvent, "message, hook or pause"},
+}
+
+type legendEntry struct {
+	Class class
+	Text  string
+}
+
+func (c class) text() string {
+	for _, l := range legend {
+		if l.Class == c {
+			return l.Text
+		}
+	}
+	return string(c)
+}
+
+// endClasses are the classes of calls that ended otherwise than completed, by their status.
+var endClasses = map[string]class{"failed": classFailed, "refused": classFailed,
+	"cancelled": classCancelled, "withheld": classWithheld}
+
+// span is a part of the time of a row. Times count from the start of the first run.
 type span struct {
-	kind     spanKind
-	from, to millis
+	class    class
+	from, to time.Duration
 }
 
-// MarshalJSON writes [kind, from, to].
-func (s span) MarshalJSON() ([]byte, error) {
-	return json.Marshal([]any{int(s.kind), s.from, s.to})
-}
-
-// spanList has spans in the order of their times.
+// spanList has the spans of a row in the order of their times. A row that runs has the class ran.
 type spanList struct {
 	t    *Timeline
+	ran  class
 	list []span
 }
 
-// add adds a span unless it is empty. The span in which a call runs may be empty.
-func (l *spanList) add(kind spanKind, from, to time.Time) {
-	if to.After(from) || kind == spanRuns {
-		l.list = append(l.list, span{kind, l.t.at(from), l.t.at(to)})
+// add adds a span unless it is empty. The span in which a row ran may be empty.
+func (l *spanList) add(c class, from, to time.Time) {
+	if to.After(from) || c == l.ran {
+		l.list = append(l.list, span{c, l.t.at(from), l.t.at(to)})
 	}
 }
 
-// spans returns the spans of a call from when it was asked for until end. The last one is that in
-// which it ran, if it did.
-func (t *Timeline) spans(r api.Record, asked, end time.Time) []span {
-	l := &spanList{t: t, list: []span{}}
+// spans returns the spans of a call from when it was asked for until end. The last one has the
+// class ran, unless the call has not begun to run; a call that ended before has an empty one.
+func (t *Timeline) spans(r api.Record, asked, end time.Time, ran class) []span {
+	l := &spanList{t: t, ran: ran}
 	queued := cmp.Or(r.Scheduled, end)
 	if a := r.Approval; a != nil && !a.Asked.IsZero() {
 		decided := a.At
 		if decided.IsZero() || decided.After(queued) {
 			decided = queued
 		}
-		l.add(spanQueued, asked, a.Asked)
-		l.add(spanPerson, a.Asked, decided)
+		l.add(classHeld, asked, a.Asked)
+		l.add(classPerson, a.Asked, decided)
 		asked = decided
 	}
-	l.add(spanQueued, asked, queued)
+	l.add(classHeld, asked, queued)
+	if !r.Scheduled.IsZero() {
+		l.add(waitClass(r), queued, cmp.Or(r.Started, end))
+	}
 	switch {
-	case r.Scheduled.IsZero():
-	case r.Started.IsZero():
-		l.add(waitKind(r), queued, end)
-	default:
+	case !r.Scheduled.IsZero() && !r.Started.IsZero():
 		began := beganAt(r, end)
-		l.add(waitKind(r), queued, r.Started)
-		l.add(spanQueue, r.Started, began)
-		l.add(spanRuns, began, end)
+		l.add(classQueue, r.Started, began)
+		l.add(ran, began, end)
+	case r.Status != api.CallRunning:
+		l.add(ran, end, end)
 	}
 	return l.list
 }
@@ -101,12 +110,12 @@ func beganAt(r api.Record, end time.Time) time.Time {
 	return r.Started
 }
 
-// waitKind returns what a call did between being scheduled and the start of its last attempt.
-func waitKind(r api.Record) spanKind {
+// waitClass returns what a call did between being scheduled and the start of its last attempt.
+func waitClass(r api.Record) class {
 	if tried := r.Attempts > 1 || r.Started.IsZero() && r.Attempts > 0; tried &&
 		r.QueueWait.Std() < r.Started.Sub(r.Scheduled) ||
 		r.LastFailure != "" {
-		return spanTried
+		return classTried
 	}
-	return spanQueue
+	return classQueue
 }

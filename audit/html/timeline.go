@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -12,8 +13,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Timeline is the page about a run and its sub-agents. Times are milliseconds since the start of
-// the first run.
+// Timeline is a run and its sub-agents over time: a page, or the chart of one.
 type Timeline struct {
 	// Now is when the runs were read. Open spans end there.
 	Now time.Time
@@ -27,69 +27,16 @@ type Timeline struct {
 	Gone  int
 	start time.Time
 	runs  []shownRun
-	calls []shownCall
-	steps []shownStep
-	marks []mark
+	rows  []row
 }
 
-// shownRun is one run of the page.
+// shownRun is one run of the page. Its path is the call that it is the sub-agent of.
 type shownRun struct {
-	Path     string   `json:"path"`
-	ID       string   `json:"id"`
-	Name     string   `json:"name"`
-	Status   string   `json:"status"`
-	From     millis   `json:"from"`
-	To       millis   `json:"to"`
-	Open     bool     `json:"open,omitempty"`
-	Parts    []millis `json:"parts,omitempty"`
+	path     string
+	from, to time.Duration
 	summary  history.Summary
 	children []api.ChildRun
 }
-
-// shownStep is one model step.
-type shownStep struct {
-	Run      int         `json:"run"`
-	ID       string      `json:"id"`
-	Turn     int         `json:"turn"`
-	Spans    []span      `json:"spans"`
-	In       int         `json:"in"`
-	Out      int         `json:"out"`
-	Cached   int         `json:"cached,omitempty"`
-	Cost     float64     `json:"cost,omitempty"`
-	Open     bool        `json:"open,omitempty"`
-	Attempts int         `json:"attempts,omitempty"`
-	Details  [][2]string `json:"details"`
-}
-
-// mark is an event of a run that is not a call or a step: a question, an approval, a pause, a
-// message, a hook.
-type mark struct {
-	Run  int      `json:"run"`
-	Kind markKind `json:"kind"`
-	Call string   `json:"call,omitempty"`
-	From millis   `json:"from"`
-	// To is the end of a mark that lasts.
-	To      millis      `json:"to"`
-	Open    bool        `json:"open,omitempty"`
-	Label   string      `json:"label"`
-	Details [][2]string `json:"details"`
-}
-
-type markKind string
-
-const (
-	markApproval markKind = "approval"
-	markQuestion markKind = "question"
-	markPause    markKind = "pause"
-	markMessage  markKind = "message"
-	markHook     markKind = "hook"
-	markRefused  markKind = "refused"
-	markPart     markKind = "part"
-	markEnd      markKind = "end"
-)
-
-// lasts reports whether marks of the kind have a beginning and an end.
-func (k markKind) lasts() bool { return k == markApproval || k == markQuestion || k == markPause }
 
 // maxRuns bounds the runs of one page.
 const maxRuns = 2000
@@ -97,12 +44,8 @@ const maxRuns = 2000
 // ReadTimeline reads a run so far and, with tree, its sub-agents. Parameters and errors are those
 // of audit.Events. Gone counts sub-agents whose histories are deleted. If only the first histories
 // of a run are deleted, the page shows the rest.
-func ReadTimeline(
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID string,
-	tree bool,
-) (*Timeline, error) {
+func ReadTimeline(ctx context.Context, c client.Client, workflowID, runID string, tree bool) (
+	*Timeline, error) {
 	t := &Timeline{}
 	waiting := []api.ChildRun{{WorkflowID: workflowID, RunID: runID}}
 	for len(waiting) > 0 && len(t.runs) < maxRuns {
@@ -158,7 +101,7 @@ type Run struct {
 	asked map[int]time.Time
 	ended []endedCall
 	steps []api.Event
-	marks []runMark
+	marks []mark
 	open  map[string]int
 }
 
@@ -166,12 +109,6 @@ type Run struct {
 type endedCall struct {
 	record api.Record
 	at     time.Time
-}
-
-// runMark is a mark with absolute times.
-type runMark struct {
-	mark
-	from, to time.Time
 }
 
 // NewRun returns a Run without events.
@@ -188,52 +125,25 @@ func (b *Run) Add(e api.Event) {
 		b.asked[e.Turn] = e.Time
 		b.steps = append(b.steps, e)
 	default:
-		if tell := markReaders[e.Type]; tell != nil {
-			tell(b, e)
+		if read := markReaders[e.Type]; read != nil {
+			read(b, e)
 		}
 	}
 }
 
 // AddRun adds a run with the events of b, its summary, the records of its open calls, and what runs
 // or waits. The first run is the run of the page.
-func (t *Timeline) AddRun(
-	b *Run,
-	s history.Summary,
-	running []api.Record,
-	pending []audit.Running,
-) {
+func (t *Timeline) AddRun(b *Run, s history.Summary, running []api.Record,
+	pending []audit.Running) {
+	run := shownRun{summary: s}
 	if len(t.runs) == 0 {
 		t.start = s.Started
+	} else if s.Parent != nil {
+		run.path = s.Parent.Call
 	}
-	n := len(t.runs)
 	end := cmp.Or(s.Closed, t.Now)
-	run := shownRun{
-		ID:      s.WorkflowID,
-		Name:    runName(s),
-		Status:  string(s.Status),
-		From:    t.at(s.Started),
-		To:      t.at(end),
-		Open:    s.Closed.IsZero(),
-		summary: s,
-	}
-	if s.Parent != nil && n > 0 {
-		run.Path = s.Parent.Call
-	}
-	for _, p := range s.Parts[min(1, len(s.Parts)):] {
-		run.Parts = append(run.Parts, t.at(p.Started))
-		b.marks = append(
-			b.marks,
-			runMark{from: p.Started, mark: mark{Kind: markPart, Label: "continues in a new execution",
-				Details: [][2]string{
-					{
-						"continued as new",
-						"the run continued as new because its history was long",
-					},
-					{"execution", p.RunID},
-				}}},
-		)
-	}
-	f := fill{t: t, run: n, b: b, summary: s, end: end}
+	run.from, run.to = t.at(s.Started), t.at(end)
+	f := fill{t: t, b: b, summary: s, end: end, path: run.path}
 	for _, c := range b.ended {
 		f.call(c.record, c.at)
 		run.addChild(c.record)
@@ -248,7 +158,13 @@ func (t *Timeline) AddRun(
 	for _, p := range pending {
 		f.openStep(p)
 	}
-	f.marksOf()
+	for _, m := range b.marks {
+		f.mark(m)
+	}
+	for _, p := range s.Parts[min(1, len(s.Parts)):] {
+		f.mark(mark{class: classEvent, label: "continues in a new execution", from: p.Started,
+			details: details(line("execution", p.RunID))})
+	}
 	t.runs = append(t.runs, run)
 }
 
@@ -256,6 +172,19 @@ func (r *shownRun) addChild(record api.Record) {
 	if record.Child != nil && record.Child.RunID != "" {
 		r.children = append(r.children, *record.Child)
 	}
+}
+
+// sorted returns the rows in the order in which they were asked for.
+func (t *Timeline) sorted() []row {
+	rows := slices.Clone(t.rows)
+	slices.SortStableFunc(rows, func(x, y row) int {
+		return cmp.Or(cmp.Compare(x.asked, y.asked), audit.ByCall(x.record, y.record),
+			cmp.Compare(x.from(), y.from()))
+	})
+	for i := range rows {
+		rows[i].Index = i
+	}
+	return rows
 }
 
 // runName returns the kind and the name of a run.
@@ -267,5 +196,5 @@ func runName(s history.Summary) string {
 	return what + " " + s.Name
 }
 
-// at returns a time relative to the start of the page.
-func (t *Timeline) at(when time.Time) millis { return millis(when.Sub(t.start)) }
+// at returns the time since the start of the page; zero for an earlier or unknown one.
+func (t *Timeline) at(when time.Time) time.Duration { return max(0, when.Sub(t.start)) }

@@ -3,11 +3,12 @@ package html_test
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
+	text "html"
 	"io"
-	"os"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,60 +19,50 @@ import (
 	"github.com/switchyard/switchyard/audit/html"
 )
 
-// drawing is the input of a timeline's script.
-type drawing struct {
-	To    float64
-	Open  bool
-	Runs  []struct{ Path, Name string }
-	Calls []struct {
-		Run                    int
-		ID, Tool, Lane, Status string
-		Spans                  [][3]float64
-		End                    float64
-		Attempts               int
-		Error, ChildRun        string
-		Details                [][2]string
-	}
-	Steps []struct {
-		ID   string
-		Open bool
-	}
-	Marks []struct {
-		Kind, Call, Label string
-		From, To          float64
-		Open              bool
-		Details           [][2]string
-	}
-	Uses []struct{ In, Out int }
+// entry is a row of a page: its entry of the list, and its bars.
+type entry struct {
+	kind, label, note string
+	details           map[string]string
+	bars              []string
 }
 
-var dataPattern = regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`)
+var (
+	entryPattern = regexp.MustCompile(`(?s)<details class="([^"]*)"><summary><small>[^<]*</small> ` +
+		`<b>(.*?)</b> <span>(.*?)</span>.*?<dl id="row-(\d+)">(.*?)</dl></details>`)
+	detailPattern = regexp.MustCompile(`(?s)<dt>(.*?)</dt><dd>(.*?)</dd>`)
+	rowPattern    = regexp.MustCompile(`(?s)<g data-row="(\d+)"[^>]*>(.*?)</g>`)
+	barPattern    = regexp.MustCompile(`<rect class="(\w+)"[^>]*><title>[^<]*, &#43;(.*?) to ` +
+		`&#43;(.*?)</title>`)
+)
 
-func drawn(t *testing.T, page string) drawing {
-	t.Helper()
-	var d drawing
-	found := dataPattern.FindStringSubmatch(page)
-	if found == nil {
-		t.Fatal("the page has no data")
-	}
-	if err := json.Unmarshal([]byte(found[1]), &d); err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-// detail returns the detail of a name.
-func detail(details [][2]string, name string) string {
-	for _, d := range details {
-		if d[0] == name {
-			return d[1]
+// entries returns the rows of a page.
+func entries(page string) (list []entry) {
+	bars := map[string][]string{}
+	for _, row := range rowPattern.FindAllStringSubmatch(page, -1) {
+		for _, b := range barPattern.FindAllStringSubmatch(row[2], -1) {
+			bars[row[1]] = append(bars[row[1]], b[1]+" "+b[2]+" to "+b[3])
 		}
 	}
-	return ""
+	for _, e := range entryPattern.FindAllStringSubmatch(page, -1) {
+		details := map[string]string{}
+		for _, d := range detailPattern.FindAllStringSubmatch(e[5], -1) {
+			details[text.UnescapeString(d[1])] = text.UnescapeString(d[2])
+		}
+		list = append(list, entry{e[1], text.UnescapeString(e[2]), text.UnescapeString(e[3]),
+			details, bars[e[4]]})
+	}
+	return list
 }
 
-// A page has one bar and one row of the table for every call of a recorded run, and a text about
-// the run.
+// ofKind returns the rows of a kind.
+func ofKind(list []entry, kind string) []entry {
+	return slices.DeleteFunc(slices.Clone(list), func(e entry) bool {
+		return !strings.HasPrefix(e.kind, kind)
+	})
+}
+
+// A page has a bar and an entry of the list for every call of a recorded run, and a text about the
+// run.
 func TestTimeline_HasAllCalls(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
@@ -84,16 +75,20 @@ func TestTimeline_HasAllCalls(t *testing.T) {
 		{"people", 2, 6, []string{"6 calls: 3 completed, 3 failed.", "It has 2 executions."}},
 		{"people", 1, 5, []string{">running<", "had run for"}},
 		{"plan_failed", 1, 4, []string{"plan "}},
-		{"direct_refused", 1, 1, []string{"direct call of", "1 call, refused."}},
+		{"direct_refused", 1, 1, []string{"direct call of", "1 call: 1 refused."}},
 		{"terminated", 1, 2, []string{"terminated"}},
 		{"model_failed", 1, 1, []string{"failed", "model_"}},
 	} {
 		timeline := recorded(t, tt.parts, tt.name)
 		page := written(t, timeline)
-		if bars, rows := len(drawn(t, page).Calls),
-			strings.Count(page, `<a href="#call-`); bars != tt.calls ||
-			rows != tt.calls {
-			t.Errorf("%s: %d bars and %d rows, want %d of each", tt.name, bars, rows, tt.calls)
+		calls := ofKind(entries(page), "call")
+		for _, c := range calls {
+			if len(c.bars) == 0 {
+				t.Errorf("%s: %s has no bar", tt.name, c.label)
+			}
+		}
+		if len(calls) != tt.calls {
+			t.Errorf("%s: %d calls, want %d", tt.name, len(calls), tt.calls)
 		}
 		for _, w := range tt.words {
 			if !strings.Contains(page, w) {
@@ -136,7 +131,6 @@ func TestTimeline_ShowsTheStatusOfTheRun(t *testing.T) {
 // The parts of a call's bar are the waits for earlier calls, a person, a worker and earlier
 // attempts, and the run time. A running call reaches to now.
 func TestSpans_SeparateWaitingFromRunning(t *testing.T) {
-	const hosted, person, queue, tried, runs = 0, 1, 2, 3, 4
 	at := func(ms int) time.Time { return noon.Add(time.Duration(ms) * time.Millisecond) }
 	timing := func(scheduled, started, closed, duration int) api.Timing {
 		timing := api.Timing{
@@ -162,29 +156,29 @@ func TestSpans_SeparateWaitingFromRunning(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		record api.Record
-		want   [][3]float64
+		want   []string
 	}{
 		{"it waits, then it runs", api.Record{Timing: timing(10, 30, 100, 70)},
-			[][3]float64{{queue, 10, 30}, {runs, 30, 100}}},
+			[]string{"queue 10 ms to 30 ms", "runs 30 ms to 100 ms"}},
 		{"the run holds it back", api.Record{Timing: timing(25, 30, 100, 70)},
-			[][3]float64{{hosted, 10, 25}, {queue, 25, 30}, {runs, 30, 100}}},
+			[]string{"held 10 ms to 25 ms", "queue 25 ms to 30 ms", "runs 30 ms to 100 ms"}},
 		{"the lane's holder lets it wait", api.Record{Timing: timing(10, 30, 100, 20)},
-			[][3]float64{{queue, 10, 30}, {queue, 30, 80}, {runs, 80, 100}}},
+			[]string{"queue 10 ms to 30 ms", "queue 30 ms to 80 ms", "runs 80 ms to 100 ms"}},
 		{"a person approves it", api.Record{Timing: timing(55, 60, 100, 40),
 			Approval: &api.Decided{Asked: at(12), At: at(50), Decision: api.DecisionApprove,
 				By: "ada"}},
-			[][3]float64{{hosted, 10, 12}, {person, 12, 50}, {hosted, 50, 55}, {queue, 55, 60},
-				{runs, 60, 100}}},
-		{"earlier attempts failed", api.Record{Timing: retried}, [][3]float64{{hosted, 10, 20},
-			{tried, 20, 60}, {runs, 60, 100}}},
+			[]string{"held 10 ms to 12 ms", "person 12 ms to 50 ms", "held 50 ms to 55 ms",
+				"queue 55 ms to 60 ms", "runs 60 ms to 100 ms"}},
+		{"earlier attempts failed", api.Record{Timing: retried},
+			[]string{"held 10 ms to 20 ms", "tried 20 ms to 60 ms", "runs 60 ms to 100 ms"}},
 		{"a worker handed it back unbegun", api.Record{Timing: requeued},
-			[][3]float64{{hosted, 10, 20}, {queue, 20, 60}, {runs, 60, 100}}},
+			[]string{"held 10 ms to 20 ms", "queue 20 ms to 60 ms", "runs 60 ms to 100 ms"}},
 		{"it runs", api.Record{Status: api.CallRunning, Timing: timing(10, 30, 0, 0)},
-			[][3]float64{{queue, 10, 30}, {runs, 30, 1000}}},
+			[]string{"queue 10 ms to 30 ms", "runs 30 ms to 1 s"}},
 		{"it waits for a worker", api.Record{Status: api.CallRunning,
-			Timing: api.Timing{Lane: "http", Scheduled: at(10)}}, [][3]float64{{queue, 10, 1000}}},
+			Timing: api.Timing{Lane: "http", Scheduled: at(10)}}, []string{"queue 10 ms to 1 s"}},
 		{"it waits for a person", api.Record{Status: api.CallRunning,
-			Approval: &api.Decided{Asked: at(10)}}, [][3]float64{{person, 10, 1000}}},
+			Approval: &api.Decided{Asked: at(10)}}, []string{"person 10 ms to 1 s"}},
 	} {
 		b := html.NewRun()
 		b.Add(api.Event{Type: api.EventStepCompleted, Turn: 1, Time: at(10)})
@@ -209,20 +203,11 @@ func TestSpans_SeparateWaitingFromRunning(t *testing.T) {
 			running,
 			nil,
 		)
-		got := drawn(t, written(t, timeline)).Calls[0].Spans
-		if gotJSON, wantJSON := encoded(t, got), encoded(t, tt.want); gotJSON != wantJSON {
-			t.Errorf("%s: got %s, want %s", tt.name, gotJSON, wantJSON)
+		got := ofKind(entries(written(t, timeline)), "call")[0].bars
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}
-}
-
-func encoded(t *testing.T, value any) string {
-	t.Helper()
-	data, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
 }
 
 // Questions, approvals, pauses, messages and hooks are on the page with their authors. Unfinished
@@ -274,36 +259,28 @@ func TestMarks_ShowEventsWithTheirAuthors(t *testing.T) {
 		pending,
 	)
 	page := written(t, timeline)
+	list := entries(page)
 	var got []string
-	d := drawn(t, page)
-	for _, m := range d.Marks {
-		line := m.Kind + " " + m.Label
-		if m.To > m.From {
-			line += " " + (time.Duration(m.To-m.From) * time.Millisecond).String()
-		}
-		if m.Open {
-			line += " open"
-		}
-		got = append(got, line)
+	for _, e := range list {
+		got = append(got, strings.TrimSpace(e.kind+" "+e.label+" "+e.note))
 	}
 	want := []string{
-		"approval approval of pay: denied by ada: too much 3s",
-		"refused rejected decision",
-		"question question of ask 56s open",
-		"pause paused: resumed by eve 1s",
-		"message message from ada",
-		"hook hook greet",
-		"approval higher limit of turns 51s open",
-		"end the run failed",
+		"event approval of pay: denied by ada: too much 3.00 s",
+		"event bad rejected decision",
+		"event question of ask waits for an answer, 56.0 s so far",
+		"event paused: resumed by eve 1.00 s",
+		"event message from ada",
+		"event hook greet",
+		"event higher limit of turns waits for approval, 51.0 s so far",
+		"event bad the run failed",
+		"step turn 2 model step, 30.0 s so far",
+		"step turn 3 earlier attempts, 29.0 s so far",
 	}
-	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if why := detail(d.Marks[0].Details, "reason"); why != "it is money" {
+	if why := list[0].details["reason"]; why != "it is money" {
 		t.Errorf("the approval was asked for because %q", why)
-	}
-	if len(d.Steps) != 2 || !d.Steps[0].Open {
-		t.Errorf("the open steps are %+v", d.Steps)
 	}
 	for _, w := range []string{"paused", "It is the sub-agent of call 3.1 of top; it was a dry run"} {
 		if !strings.Contains(page, w) {
@@ -388,7 +365,7 @@ func TestDetails_ContainEveryFieldOfARecord(t *testing.T) {
 		nil,
 	)
 	page := written(t, timeline)
-	call := drawn(t, page).Calls[0]
+	call := entries(page)[0]
 	for name, want := range map[string]string{"status": "failed (phase execution)",
 		"arguments": "{\n  \"n\": 12345678901234567890,\n  \"password\": \"***\"\n}",
 		"took":      "1.00 s", "waited for a worker": "1.00 s", "attempts": "2",
@@ -398,15 +375,15 @@ func TestDetails_ContainEveryFieldOfARecord(t *testing.T) {
 		"intent": "pay the bill", "notes": "twice", "batched with": "call 1.0",
 		"purpose": "undo", "target call": "0.1", "sub-agent's run": "run/1.1", "tool": "pay 1.2.0",
 		"started": "2026-01-31 12:00:01.000 UTC"} {
-		if got := detail(call.Details, name); got != want {
+		if got := call.details[name]; got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}
 	}
-	if text := detail(call.Details, "error"); len(text) > 4200 ||
-		!strings.Contains(text, "bytes in all") {
-		t.Errorf("a long error has %d bytes: %.50q", len(text), text)
+	if long := call.details["error"]; len(long) > 4200 ||
+		!strings.Contains(long, "bytes in all") {
+		t.Errorf("a long error has %d bytes: %.50q", len(long), long)
 	}
-	if approval := detail(call.Details, "approval"); !strings.Contains(
+	if approval := call.details["approval"]; !strings.Contains(
 		approval,
 		"approved by ada",
 	) ||
@@ -421,32 +398,46 @@ func TestDetails_ContainEveryFieldOfARecord(t *testing.T) {
 	}
 }
 
-// Calls of sub-agents have their paths, and no token is counted twice.
+// Calls and steps of sub-agents have their paths.
 func TestTimeline_ShowsTreesOfRuns(t *testing.T) {
-	d := drawn(t, written(t, recorded(t, 1, "sub_agents", "sub_agents_1.1", "sub_agents_1.1_1.1")))
-	if len(d.Runs) != 3 || d.Runs[2].Path != "1.1/1.1" || len(d.Calls) != 9 {
-		t.Fatalf("runs %+v, %d calls", d.Runs, len(d.Calls))
+	page := written(t, recorded(t, 1, "sub_agents", "sub_agents_1.1", "sub_agents_1.1_1.1"))
+	var labels []string
+	for _, e := range entries(page) {
+		labels = append(labels, e.label)
 	}
-	paths := map[string]string{}
-	for _, c := range d.Calls {
-		paths[c.ID] = c.Tool
-	}
-	if paths["1.1/1.1/1.1"] != "echo" || paths["1.1/1.2"] != "echo" {
-		t.Errorf("the calls are %v", paths)
-	}
-	alone := drawn(t, written(t, recorded(t, 1, "sub_agents")))
-	sum := func(d drawing) (n int) {
-		for _, u := range d.Uses {
-			n += u.In + u.Out
+	for _, want := range []string{"1.1/1.1/1.1 echo", "1.1/1.2 echo", "1.1/1.1 turn 1"} {
+		if !slices.Contains(labels, want) {
+			t.Errorf("there is no %q in %q", want, labels)
 		}
-		return n
 	}
-	if sum(d) != sum(alone) {
-		t.Errorf(
-			"%d tokens with the sub-agents' steps, %d with what their calls used",
-			sum(d),
-			sum(alone),
-		)
+	if len(ofKind(entries(page), "call")) != 9 || !strings.Contains(page, "<td>1.1/1.1</td>") {
+		t.Errorf("not all runs are on the page: %q", labels)
+	}
+}
+
+// A chart of thousands of calls has the longest rows. Texts stay on it.
+func TestChart_IsBounded(t *testing.T) {
+	page := written(t, made(5000, "helper"))
+	if rows := strings.Count(page, "<g data-row"); rows != 300 {
+		t.Errorf("%d rows are drawn", rows)
+	}
+	if !strings.Contains(page, "The chart has the 300 longest of 5,501 rows.") {
+		t.Error("the page does not say what is drawn")
+	}
+	if calls := len(ofKind(entries(page), "call")); calls != 5000 {
+		t.Errorf("the list has %d calls", calls)
+	}
+	notes := regexp.MustCompile(`<text class="note" x="(\d+)" [^>]*?(text-anchor="end")?>([^<]*)<`).
+		FindAllStringSubmatch(page, -1)
+	for _, n := range notes {
+		x, _ := strconv.Atoi(n[1])
+		width := 7 * len(n[3])
+		if n[2] == "" && x+width > 1200 || n[2] != "" && (x > 1200 || x < width) {
+			t.Errorf("%q is at %d", n[3], x)
+		}
+	}
+	if len(notes) != 300 {
+		t.Errorf("%d notes", len(notes))
 	}
 }
 
@@ -518,9 +509,9 @@ func TestTexts_AreNeverMarkup(t *testing.T) {
 			t.Errorf("%q stands %d times on the page, want %d", part, got, want)
 		}
 	}
-	want := strings.ReplaceAll(evil, "\u202e", "\uFFFD")
-	if got := drawn(t, page).Calls[0].Tool; got != want {
-		t.Errorf("the tool is called %q", got)
+	want := strings.NewReplacer("\u202e", "\uFFFD", "\u2028", "\uFFFD").Replace(evil)
+	if got := ofKind(entries(page), "call")[0].label; got != want+" "+want {
+		t.Errorf("the call is called %q", got)
 	}
 	if strings.ContainsAny(page, "\u202e\u2066\u200f") {
 		t.Error("a text changes the direction of others")
@@ -542,35 +533,11 @@ func TestPolicy_ForbidsForeignScripts(t *testing.T) {
 			t.Errorf("the policy forbids the script that begins with %.60q", s[1])
 		}
 	}
-	if len(scripts) < 3 ||
+	if len(scripts) != 1 ||
 		regexp.MustCompile(`<(script|link|img|iframe)[^>]*\s(src|href)=`).MatchString(page) {
 		t.Errorf("%d scripts are in the page, or it loads something", len(scripts))
 	}
-	if len(page) > 1<<20 {
+	if len(page) > 100<<10 {
 		t.Errorf("a page with five calls has %d bytes", len(page))
-	}
-}
-
-func TestBundle_IsEmbedded(t *testing.T) {
-	bundle, err := os.ReadFile("echarts/echarts.min.js")
-	if err != nil {
-		t.Fatal(err)
-	}
-	digest, err := os.ReadFile("echarts/digest.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum := sha256.Sum256(bundle)
-	if got := hex.EncodeToString(sum[:]); got != strings.TrimSpace(string(digest)) {
-		t.Errorf(
-			"echarts.min.js has the digest %s, digest.txt says %s: run make charts",
-			got,
-			digest,
-		)
-	}
-	license, err := os.ReadFile("echarts/LICENSE")
-	if err != nil || !strings.Contains(string(license), "Apache License") ||
-		!strings.Contains(string(license), "BSD 3-Clause License") {
-		t.Errorf("the licences are not there: %v", err)
 	}
 }

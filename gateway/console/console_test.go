@@ -48,6 +48,26 @@ func TestConsole_ShowsEveryPage(t *testing.T) {
 	}
 }
 
+// The chart has calls that wait and model steps that run, on the page of earlier events neither.
+func TestRun_DrawsWhatWaitsAndRuns(t *testing.T) {
+	f := waitingRun()
+	f.open[0].Approval = &api.Decided{Asked: asked}
+	f.now = []audit.Running{{Kind: audit.KindStep, ID: "turn-2", State: audit.StateRunning}}
+	c := consoleOf(t, f, approver)
+	page := get(c, "/console/run?id=run%2F1").Body.String()
+	for _, want := range []string{`<svg class="chart"`, "1.1 lookup: runs, &#43;1 s to &#43;3 s",
+		"2.1 refund: waits for approval", "turn 2: model step"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not have %q", want)
+		}
+	}
+	page = get(c, "/console/run?id=run%2F1&before=3").Body.String()
+	if !strings.Contains(page, "1.1 lookup: runs") || strings.Contains(page, "2.1 refund: waits") ||
+		strings.Contains(page, "turn 2: model step") {
+		t.Errorf("earlier events are drawn with what runs now")
+	}
+}
+
 func TestInbox_HasWhatADecisionNeeds(t *testing.T) {
 	page := get(consoleOf(t, waitingRun(), approver), "/console/inbox").Body.String()
 	for _, want := range []string{"refund", "money leaves", "ask-money", "private", "bob", "clerk",

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
@@ -160,29 +159,6 @@ func TestPages_DoNotFindHiddenCharacters(t *testing.T) {
 		if w := get(c, path); w.Code != http.StatusNotFound || strings.Contains(w.Body.String(),
 			"data-away") {
 			t.Errorf("%s is answered with %d", path, w.Code)
-		}
-	}
-}
-
-// The chart of a run has the calls that people denied, and for how long each call waited for them.
-func TestChart_ShowsWhatWaitedForPeople(t *testing.T) {
-	at := func(s int) time.Time { return asked.Add(time.Duration(s) * time.Second) }
-	c := chartOf([]api.Record{
-		{CallID: "1.1", Status: api.CallCompleted, Timing: api.Timing{Scheduled: at(60),
-			Started: at(70), Closed: at(100)}, Approval: &api.Decided{Asked: at(0), At: at(60)}},
-		{CallID: "1.2", Status: api.CallRefused, Approval: &api.Decided{Asked: at(0), At: at(50)}},
-		{CallID: "1.3", Status: api.CallRefused},
-	})
-	if c == nil || len(c.Bars) != 2 || !c.From.Equal(at(0)) || !c.To.Equal(at(100)) {
-		t.Fatalf("the chart is %+v", c)
-	}
-	for i, want := range []bar{{PersonX: 0, PersonWidth: 597, QueueX: 597, QueueWidth: 100, X: 697,
-		Width: 299}, {PersonX: 0, PersonWidth: 498, QueueX: 498, X: 498, Width: 2}} {
-		b := c.Bars[i]
-		got := bar{PersonX: b.PersonX, PersonWidth: b.PersonWidth, QueueX: b.QueueX,
-			QueueWidth: b.QueueWidth, X: b.X, Width: b.Width}
-		if got != want || !strings.Contains(b.Title, "for a person") {
-			t.Errorf("the bar %d is %+v, want %+v", i, b, want)
 		}
 	}
 }

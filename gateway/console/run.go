@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"errors"
+	"html/template"
 	"net/http"
 	"strconv"
 	"strings"
@@ -24,7 +25,8 @@ type runBody struct {
 	Running   []audit.Running
 	Approvals []switchyard.Approval
 	Questions []switchyard.Question
-	Bars      *chart
+	Chart     template.HTML
+	Answer    string
 	// Open says that the run can be controlled.
 	Open, Paused bool
 	Temporal     string
@@ -67,8 +69,10 @@ func (c *Console) showRunWith(p *page, problem string, status int) {
 	body := runBody{runView: view, RunID: run.RunID, Problem: problem, Newest: before == 0,
 		Open: view.Run.Closed.IsZero(), Temporal: c.temporalUI(run.ID),
 		Paused:  view.Run.Paused != nil,
-		Message: p.r.PostForm.Get("text"), Caller: view.Run.Caller.ID,
-		Bars: chartOf(view.Calls)}
+		Message: p.r.PostForm.Get("text"), Caller: view.Run.Caller.ID}
+	if r := view.Run.Result; r != nil {
+		body.Answer, _ = cut(arguments.Visible(r.Answer))
+	}
 	events := ""
 	end := view.Run.Closed
 	if body.Open {
@@ -80,6 +84,10 @@ func (c *Console) showRunWith(p *page, problem string, status int) {
 		end = time.Now()
 	}
 	body.Lasted = end.Sub(view.Run.Started)
+	if body.Chart, err = view.chart(body.Running); err != nil {
+		p.fail(err)
+		return
+	}
 	p.show(content{Template: "run", Title: cmp.Or(view.Run.Name, string(view.Run.Kind)) + " · " +
 		run.ID, Section: "runs", Events: events, Notice: p.notice(), Status: status, Body: body})
 }

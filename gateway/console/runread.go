@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"html/template"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/html"
 	"github.com/switchyard/switchyard/gateway/console/arguments"
 	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/internal/value/display"
@@ -21,8 +23,6 @@ const maxEvents = 100
 type runView struct {
 	Run   history.Summary
 	Items []item
-	// Calls are those that ended on this page of events.
-	Calls []api.Record
 	// First and Last are the numbers of the events on the page, All is how many there are.
 	First, Last, All int
 	// Total is the number of calls that have ended, Labels are those of the last call.
@@ -34,6 +34,9 @@ type runView struct {
 	// before is the number of the event before which the page ends; zero for the last.
 	before int
 	events []api.Event
+	// drawn has the events of the page for its chart, open are the open calls of the last page.
+	drawn *html.Run
+	open  []api.Record
 }
 
 // item is one entry of the conversation.
@@ -57,13 +60,16 @@ type code struct {
 
 // readRun reads the page of a run that ends before the event numbered before; zero for the last.
 func readRun(ctx context.Context, b backend, run runRef, before int) (*runView, error) {
-	v := &runView{before: before}
-	summary, _, err := b.read(ctx, run, v.add)
+	v := &runView{before: before, drawn: html.NewRun()}
+	summary, open, err := b.read(ctx, run, v.add)
 	v.Incomplete = errors.Is(err, audit.ErrIncomplete)
 	if err != nil && !v.Incomplete {
 		return nil, err
 	}
 	v.Run = summary
+	if before == 0 {
+		v.open = open
+	}
 	v.finish()
 	return v, nil
 }
@@ -91,13 +97,28 @@ func (v *runView) finish() {
 	for _, e := range events {
 		v.Items = append(v.Items, itemOf(e))
 		if e.Record != nil {
-			v.Calls = append(v.Calls, small(*e.Record))
+			record := *e.Record
+			record.Arguments = nil // may have a megabyte
+			e.Record = &record
 		}
+		v.drawn.Add(e)
 	}
 	if n := len(events); n > 0 {
 		v.First, v.Last = events[0].Sequence, events[n-1].Sequence
 	}
 	v.events = nil
+}
+
+// chart draws the calls, model steps and events of the page, and what runs now.
+func (v *runView) chart(now []audit.Running) (template.HTML, error) {
+	t := html.Timeline{Now: time.Now()}
+	run := v.Run
+	run.Parts = nil // most began before the page
+	if v.before > 0 {
+		now = nil
+	}
+	t.AddRun(v.drawn, run, v.open, now)
+	return t.Chart()
 }
 
 // block returns a text as code of bounded length.

@@ -181,7 +181,7 @@ const scenarios = {
     await desk.getByRole('button', { name: 'Grant' }).click();
     await desk.getByText('may use more').waitFor();
     const limited = await open(grace, `run?id=${encodeURIComponent(runs.agent)}`);
-    await limited.getByText('approved with 5 more calls by key:grace').first().waitFor();
+    await limited.locator('.talk').getByText('approved with 5 more calls by key:grace').first().waitFor();
     const tools = await open(grace, 'tools');
     for (let i = 0; i < 20 && !(await tools.getByText('same on 1 worker').count()); i++) await tools.reload(); // the workers are asked
     await check(tools, 'tools on workers');
@@ -240,7 +240,7 @@ const scenarios = {
     await entry(desk, 'accountant asks').waitFor();
     await shoot(desk, 'console-inbox');
     await desk.goto(settings.console + 'run?id=done');
-    await desk.getByRole('heading', { name: 'Calls over time' }).waitFor();
+    await desk.getByRole('heading', { name: 'Over time' }).waitFor();
     await shoot(desk, 'console-run');
     const phone = await open(ada, 'inbox', { width: 400, scheme: 'dark' });
     await phone.getByRole('link', { name: 'Edit…' }).first().click();

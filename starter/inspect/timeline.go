@@ -19,10 +19,9 @@ func timelineCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "timeline RUN", GroupID: cli.GroupRuns,
 		Short: "Write the timeline of a run as an HTML page",
-		Long: `Writes a self-contained HTML page that needs no network. It shows by lane when each call waited,
-for what, and when it ran, with attempts, failures and rejections, questions and their answers,
-and model steps with their tokens. Click a bar for details. The page can be zoomed, searched and
-printed, and contains a table of the calls.
+		Long: `Writes a self-contained HTML page that needs no network. It shows when each call waited, for what,
+and when it ran, with attempts, failures and rejections, questions and their answers, and model
+steps with their tokens. Click a bar for details. The page can be searched and printed.
 
 A running run is shown up to now. With --tree the page includes the calls of the sub-agents
 below the run.`,

@@ -36,8 +36,7 @@ func (l *lab) mustRun(args ...string) {
 }
 
 // With -update-pictures, the test redraws the pictures of docs/records.md from runs of the
-// examples on a real server. Otherwise TestTimeline_DrawsInABrowser and TestReport_DrawsInABrowser
-// check the pages.
+// examples on a real server. Otherwise TestTimeline_OpensInABrowser checks the page.
 func TestRunPictures_AreRedrawn(t *testing.T) {
 	if !*updatePictures {
 		t.Skip("make pictures runs it")
@@ -65,7 +64,7 @@ func TestRunPictures_AreRedrawn(t *testing.T) {
 		l.result(run)
 	}
 	l.mustRun("timeline", "order-1", "--tree", "--file", filepath.Join(pages, "order.html"))
-	photograph(t, filepath.Join(pages, "order.html")+"#call-3", "timeline-dark", "1240,1060",
+	photograph(t, filepath.Join(pages, "order.html"), "timeline-dark", "1240,1060",
 		"--blink-settings=preferredColorScheme=0")
 	l.mustRun("report", "--html", filepath.Join(pages, "report.html"))
 	photograph(t, filepath.Join(pages, "report.html"), "report", "1240,1240")

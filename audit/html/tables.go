@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/switchyard/switchyard/audit"
@@ -13,32 +12,28 @@ import (
 	"github.com/switchyard/switchyard/internal/value/display"
 )
 
-// chart is a bar chart with a table of its numbers. A new chart is one function that returns one.
-type chart struct {
-	Index int    `json:"-"`
-	Title string `json:"title"`
-	Note  string `json:"-"`
-	// Of names what the bars are: agents, tools, lanes, times.
-	Of   string `json:"-"`
-	Unit unit   `json:"unit"`
-	// Upright draws vertical bars in the order of the names, for times. Otherwise bars are
-	// horizontal.
-	Upright bool `json:"upright,omitempty"`
-	// Apart draws the series side by side. Otherwise they are stacked.
-	Apart  bool     `json:"apart,omitempty"`
-	Names  []string `json:"names"`
-	Series []series `json:"series"`
-	// Behind are the texts after the bars; nil for none.
-	Behind []string `json:"behind,omitempty"`
-	// BehindOf names those texts in the table.
-	BehindOf string `json:"-"`
+// table has numbers, and a bar for each row. A new table is one function that returns one.
+type table struct {
+	Title string
+	Note  string
+	// Of names what the rows are: agents, tools, lanes, times.
+	Of   string
+	Unit unit
+	// Apart draws the series one below the other. Otherwise they are stacked.
+	Apart  bool
+	Names  []string
+	Series []series
+	// Behind are the texts after the numbers; nil for none.
+	Behind []string
+	// BehindOf names those texts.
+	BehindOf string
 }
 
-// series has one number for every name of a chart. Tone is its colour in the style sheet.
+// series has one number for every row of a table. Tone is its colour in the style sheet.
 type series struct {
-	Name   string    `json:"name"`
-	Tone   string    `json:"tone"`
-	Values []float64 `json:"values"`
+	Name   string
+	Tone   string
+	Values []float64
 }
 
 // unit is what numbers count.
@@ -64,30 +59,63 @@ func figure(u unit, value float64) string {
 	return display.Thousands(int(value + .5))
 }
 
-// Rows returns the numbers of the chart as the rows of a table.
-func (c chart) Rows() [][]string {
-	rows := make([][]string, len(c.Names))
+type tableRow struct {
+	Cells []string
+	Bars  []tableBar
+}
+
+// tableBar is a part of a row's bar, which is 1000 wide and 12 high.
+type tableBar struct {
+	Tone                string
+	X, Y, Width, Height int
+}
+
+// Rows returns the rows of the table.
+func (c table) Rows() []tableRow {
+	rows := make([]tableRow, len(c.Names))
+	most := c.most()
 	for i, name := range c.Names {
-		rows[i] = []string{name}
-		for _, s := range c.Series {
-			rows[i] = append(rows[i], figure(c.Unit, s.Values[i]))
+		row := tableRow{Cells: []string{name}}
+		x := 0
+		for n, s := range c.Series {
+			row.Cells = append(row.Cells, figure(c.Unit, s.Values[i]))
+			b := tableBar{Tone: s.Tone, X: x, Width: int(1000 * s.Values[i] / most), Height: 12}
+			if c.Apart {
+				b.Height = 12 / len(c.Series)
+				b.X, b.Y = 0, n*b.Height
+			}
+			row.Bars = append(row.Bars, b)
+			x += b.Width
 		}
 		if c.Behind != nil {
-			rows[i] = append(rows[i], c.Behind[i])
+			row.Cells = append(row.Cells, c.Behind[i])
 		}
+		rows[i] = row
 	}
 	return rows
 }
 
-// empty reports whether the chart has nothing to show.
-func (c chart) empty() bool {
-	return !slices.ContainsFunc(c.Series, func(s series) bool {
-		return slices.ContainsFunc(s.Values, func(v float64) bool { return v != 0 })
-	})
+// most returns what the longest bar stands for.
+func (c table) most() (most float64) {
+	for i := range c.Names {
+		sum := 0.0
+		for _, s := range c.Series {
+			if sum += s.Values[i]; c.Apart {
+				most = max(most, s.Values[i])
+			}
+		}
+		if !c.Apart {
+			most = max(most, sum)
+		}
+	}
+	return most
 }
 
+// empty reports whether the table has nothing to show.
+func (c table) empty() bool { return c.most() == 0 }
+
 // add adds a series with one value for each thing.
-func add[T any](c *chart, name, tone string, things []T, value func(T) float64) {
+func add[T any](c *table, name, tone string, things []T, value func(T) float64) {
 	s := series{Name: name, Tone: tone, Values: []float64{}}
 	for _, thing := range things {
 		s.Values = append(s.Values, value(thing))
@@ -141,7 +169,7 @@ var steps = []time.Duration{
 }
 
 // maxParts bounds the number of time intervals.
-const maxParts = 48
+const maxParts = 32
 
 // byTime adds up the runs that began in each time interval. step is the length of an interval.
 func (r *Report) byTime() (list []*sum, step time.Duration) {
@@ -168,8 +196,8 @@ func (r *Report) byTime() (list []*sum, step time.Duration) {
 	return list, step
 }
 
-// named returns a chart with a name for each sum.
-func named(c chart, sums []*sum) chart {
+// named returns a table with a name for each sum.
+func named(c table, sums []*sum) table {
 	c.Names = []string{}
 	for _, s := range sums {
 		c.Names = append(c.Names, s.name)
@@ -190,25 +218,25 @@ func layoutOf(step time.Duration, first, last time.Time) string {
 	return "01-02 15:04"
 }
 
-func (r *Report) runCharts() []chart {
+func (r *Report) runTables() []table {
 	by := r.byName()
 	times, step := r.byTime()
-	byName := named(chart{Title: "Runs by agent, plan and tool", Of: "run of", Unit: unitCount,
+	byName := named(table{Title: "Runs by agent, plan and tool", Of: "run of", Unit: unitCount,
 		BehindOf: "success share"}, by)
-	overTime := named(chart{Title: "Runs over time", Note: "by start time, " + every(step),
-		Of: "from (UTC)", Unit: unitCount, Upright: true}, times)
+	overTime := named(table{Title: "Runs over time", Note: "by start time, " + every(step),
+		Of: "from (UTC)", Unit: unitCount}, times)
 	for _, c := range []struct {
-		chart *chart
+		table *table
 		sums  []*sum
 	}{{&byName, by}, {&overTime, times}} {
-		add(c.chart, "successful", "model", c.sums, func(s *sum) float64 { return float64(s.solved) })
-		add(c.chart, "failed", "failed", c.sums, func(s *sum) float64 { return float64(s.failed) })
-		add(c.chart, "running", "held", c.sums, func(s *sum) float64 { return float64(s.open) })
+		add(c.table, "successful", "model", c.sums, func(s *sum) float64 { return float64(s.solved) })
+		add(c.table, "failed", "failed", c.sums, func(s *sum) float64 { return float64(s.failed) })
+		add(c.table, "running", "queue", c.sums, func(s *sum) float64 { return float64(s.open) })
 	}
 	for _, s := range by {
-		byName.Behind = append(byName.Behind, ratio(s.solved, s.solved+s.failed)+" successful")
+		byName.Behind = append(byName.Behind, ratio(s.solved, s.solved+s.failed))
 	}
-	return []chart{byName, overTime}
+	return []table{byName, overTime}
 }
 
 // every names the length of the intervals.
@@ -216,21 +244,19 @@ func every(step time.Duration) string {
 	if step >= 24*time.Hour {
 		return display.Plural(int(step/(24*time.Hour)), "day") + " each, in UTC"
 	}
-	return strings.Replace(strings.TrimSuffix(strings.TrimSuffix(shortDuration(step), " 00 s"), " 00 min"),
-		".00 s", " s", 1) + " each, in UTC"
+	return evenDuration(step) + " each, in UTC"
 }
 
-func (r *Report) tokenCharts() []chart {
+func (r *Report) tokenTables() []table {
 	by := r.byName()
 	times, step := r.byTime()
-	tokens := named(chart{Title: "Tokens by agent",
-		Note: "beside the bars: tokens per successful run", Of: "run of", Unit: unitCount,
+	tokens := named(table{Title: "Tokens by agent", Of: "run of", Unit: unitCount,
 		BehindOf: "per successful run"}, by)
-	cost := named(chart{Title: "Cost by agent", Of: "run of", Unit: unitMoney}, by)
-	tokensOver := named(chart{Title: "Tokens over time", Note: "by start time, " +
-		every(step), Of: "from (UTC)", Unit: unitCount, Upright: true}, times)
-	costOver := named(chart{Title: "Cost over time", Note: "by start time, " + every(step),
-		Of: "from (UTC)", Unit: unitMoney, Upright: true}, times)
+	cost := named(table{Title: "Cost by agent", Of: "run of", Unit: unitMoney}, by)
+	tokensOver := named(table{Title: "Tokens over time", Note: "by start time, " +
+		every(step), Of: "from (UTC)", Unit: unitCount}, times)
+	costOver := named(table{Title: "Cost over time", Note: "by start time, " + every(step),
+		Of: "from (UTC)", Unit: unitMoney}, times)
 	in := func(s *sum) float64 { return float64(s.in) }
 	out := func(s *sum) float64 { return float64(s.out) }
 	dollars := func(s *sum) float64 { return s.cost }
@@ -243,29 +269,28 @@ func (r *Report) tokenCharts() []chart {
 	for _, s := range by {
 		tokensPerSuccessfulRun := "none successful"
 		if s.solved > 0 {
-			tokensPerSuccessfulRun = figure(unitCount, float64(s.in+s.out)/float64(s.solved)) +
-				" per successful run"
+			tokensPerSuccessfulRun = figure(unitCount, float64(s.in+s.out)/float64(s.solved))
 		}
 		tokens.Behind = append(tokens.Behind, tokensPerSuccessfulRun)
 	}
-	calls := groupChart(chart{Title: "Tokens of tools",
+	calls := groupTable(table{Title: "Tokens of tools",
 		Note: "tokens of arguments and results in the models' context", Of: "tool",
 		Unit: unitCount}, r.Found.Tools)
 	add(&calls, "arguments", "in", r.Found.Tools,
 		func(g stats.GroupStats) float64 { return float64(g.ArgumentTokens) })
 	add(&calls, "results", "out", r.Found.Tools,
 		func(g stats.GroupStats) float64 { return float64(g.ResultTokens) })
-	return []chart{tokens, tokensOver, cost, costOver, calls, r.wasteChart()}
+	return []table{tokens, tokensOver, cost, costOver, calls, r.wasteTable()}
 }
 
-// wasteChart compares the tokens of calls with their estimates, if toolspecs have any.
-func (r *Report) wasteChart() chart {
+// wasteTable compares the tokens of calls with their estimates, if toolspecs have any.
+func (r *Report) wasteTable() table {
 	evaluated := slices.DeleteFunc(slices.Clone(r.Found.Tools), func(g stats.GroupStats) bool {
 		return g.Estimated == 0
 	})
-	c := groupChart(chart{Title: "Tokens of tools and their estimates",
-		Note: "calls of tools with expected_tokens; beside the bars: accuracy",
-		Of:   "tool", Unit: unitCount, Apart: true, BehindOf: "accuracy"}, evaluated)
+	c := groupTable(table{Title: "Tokens of tools and their estimates",
+		Note: "calls of tools with expected_tokens", Of: "tool", Unit: unitCount, Apart: true,
+		BehindOf: "accuracy"}, evaluated)
 	add(&c, "estimated", "in", evaluated,
 		func(g stats.GroupStats) float64 { return float64(g.EstimatedTokens) })
 	add(&c, "actual", "out", evaluated,
@@ -276,8 +301,8 @@ func (r *Report) wasteChart() chart {
 	return c
 }
 
-// groupChart returns a chart with a name for each tool or lane.
-func groupChart(c chart, groups []stats.GroupStats) chart {
+// groupTable returns a table with a name for each tool or lane.
+func groupTable(c table, groups []stats.GroupStats) table {
 	c.Names = []string{}
 	for _, g := range groups {
 		c.Names = append(c.Names, cmp.Or(g.Name, "no "+c.Of))
@@ -285,10 +310,10 @@ func groupChart(c chart, groups []stats.GroupStats) chart {
 	return c
 }
 
-func (r *Report) callCharts() []chart {
-	list := []chart{outcomes("tool", r.Found.Tools), outcomes("lane", r.Found.Lanes)}
+func (r *Report) callTables() []table {
+	list := []table{outcomes("tool", r.Found.Tools), outcomes("lane", r.Found.Lanes)}
 	types := stats.ErrorTypes(r.Found.Errors)
-	errors := chart{Title: "Errors by type", Note: "failed and refused calls",
+	errors := table{Title: "Errors by type", Note: "failed and refused calls",
 		Of: "error", Unit: unitCount, Names: []string{}}
 	s := series{Name: "calls", Tone: "failed", Values: []float64{}}
 	for _, t := range types {
@@ -299,11 +324,10 @@ func (r *Report) callCharts() []chart {
 	return append(list, errors)
 }
 
-// outcomes returns the chart of the statuses of the calls of each tool or lane.
-func outcomes(of string, groups []stats.GroupStats) chart {
-	c := groupChart(chart{Title: "Calls by " + of,
-		Note: "beside the bars: share of finished calls that completed", Of: of,
-		Unit: unitCount, BehindOf: "completed"}, groups)
+// outcomes returns the table of the statuses of the calls of each tool or lane.
+func outcomes(of string, groups []stats.GroupStats) table {
+	c := groupTable(table{Title: "Calls by " + of, Of: of, Unit: unitCount,
+		BehindOf: "share of finished calls that completed"}, groups)
 	for _, s := range []struct {
 		name, tone string
 		value      func(stats.GroupStats) int
@@ -325,28 +349,28 @@ func outcomes(of string, groups []stats.GroupStats) chart {
 	return c
 }
 
-func (r *Report) timeCharts() []chart {
+func (r *Report) timeTables() []table {
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	var list []chart
+	var list []table
 	for _, of := range []struct {
 		name   string
 		groups []stats.GroupStats
 	}{{"tool", r.Found.Tools}, {"lane", r.Found.Lanes}} {
-		took := groupChart(chart{Title: "Duration of calls by " + of.name, Of: of.name,
+		took := groupTable(table{Title: "Duration of calls by " + of.name, Of: of.name,
 			Unit: unitTime, Apart: true}, of.groups)
 		add(&took, "average", "runs", of.groups,
 			func(g stats.GroupStats) float64 { return ms(g.Average.Std()) })
 		add(&took, "longest", "in", of.groups,
 			func(g stats.GroupStats) float64 { return ms(g.Longest.Std()) })
-		waited := groupChart(chart{Title: "Waiting time of calls by " + of.name,
+		waited := groupTable(table{Title: "Waiting time of calls by " + of.name,
 			Of: of.name, Unit: unitTime, Apart: true}, of.groups)
-		add(&waited, "average", "held", of.groups,
+		add(&waited, "average", "out", of.groups,
 			func(g stats.GroupStats) float64 { return ms(g.AverageWait.Std()) })
-		add(&waited, "longest", "queue", of.groups,
+		add(&waited, "longest", "in", of.groups,
 			func(g stats.GroupStats) float64 { return ms(g.LongestWait.Std()) })
 		list = append(list, took, waited)
 	}
-	slow := groupChart(chart{Title: "Slow calls and retries",
+	slow := groupTable(table{Title: "Slow calls and retries",
 		Note: "slow: longer than " + shortDuration(r.Found.Thresholds.Slow.Std()), Of: "tool",
 		Unit: unitCount, Apart: true}, r.Found.Tools)
 	add(&slow, "slow", "sum", r.Found.Tools,

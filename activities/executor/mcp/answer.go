@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -46,19 +47,36 @@ func (m *Executor) answerOf(got mcpclient.Answer, spec *toolspecs.Spec) (executo
 	case got.Structured != nil:
 		answer.Output = json.RawMessage(strings.ToValidUTF8(string(got.Structured), "\uFFFD"))
 		answer.Notes = m.noteBytes(got.Content)
+		return answer, nil
 	case isText:
 		answer.Output, err = jsonvalue.Encode(strings.ToValidUTF8(text, "\uFFFD"))
 	default:
 		answer.Output, err = m.EncodeParts(got.Content, spec.Execution.MaxResult)
 	}
+	answer.Notes = noteUnreadable(got.Content)
 	return answer, err
 }
 
+// noteUnreadable returns notes about the parts that cannot be read and are passed on as JSON.
+func noteUnreadable(content []mcp.Content) []string {
+	var notes []string
+	for _, part := range content {
+		if kind, ok := mcpclient.Unreadable(part); ok {
+			notes = append(notes, fmt.Sprintf("a part of the answer, of the type %q, cannot be read; "+
+				"it is passed on as JSON", kind))
+		}
+	}
+	slices.Sort(notes)
+	return slices.Compact(notes)
+}
+
 // joinedText returns the text parts, each on separate lines, and whether there are no other parts.
+// A part that cannot be read is text if it is small.
 func joinedText(content []mcp.Content) (text string, all bool) {
 	var texts []string
 	for _, part := range content {
-		if t, ok := part.(*mcp.TextContent); ok {
+		t, isText := part.(*mcp.TextContent)
+		if _, odd := mcpclient.Unreadable(part); isText && (!odd || len(t.Text) <= maxInline) {
 			texts = append(texts, t.Text)
 		}
 	}
@@ -94,6 +112,10 @@ func (m *Executor) EncodeParts(content []mcp.Content, limit int) (json.RawMessag
 func (m *Executor) partOf(content mcp.Content, inline int) mcpPart {
 	switch c := content.(type) {
 	case *mcp.TextContent:
+		if _, odd := mcpclient.Unreadable(c); odd && len(c.Text) > inline {
+			return m.bytesPart(mcpPart{Type: "unknown", MIMEType: "application/json"}, []byte(c.Text),
+				inline)
+		}
 		return mcpPart{Type: "text", Text: c.Text}
 	case *mcp.ImageContent:
 		return m.bytesPart(mcpPart{Type: "image", MIMEType: c.MIMEType}, c.Data, inline)

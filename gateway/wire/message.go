@@ -59,8 +59,8 @@ func Check(data []byte) (Message, *jsonrpc.Error) {
 	return m, nil
 }
 
-// optionalObjects are the parameters that are objects and may be missing. Some clients send null or,
-// as PHP encodes an empty object, [] for none.
+// optionalObjects are the parameters that are objects and may be missing. Some clients send null
+// for none or, as PHP encodes an empty object, [].
 var optionalObjects = []string{"arguments", "_meta", "capabilities", "context"}
 
 // maxFilled is how deep empty lists in the capabilities of a client become empty objects.

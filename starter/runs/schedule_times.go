@@ -201,14 +201,14 @@ func (f cronField) checkSpan(span string) error {
 		high, err = f.value(to)
 	}
 	if err == nil && high < low {
-		err = fmt.Errorf("the %s %q ends before it starts; write it as two ranges with a comma", f.name,
-			span)
+		err = fmt.Errorf("the %s %q ends before it starts; write it as two ranges with a comma",
+			f.name, span)
 	}
 	return err
 }
 
-// unsupported matches what other programs read besides numbers and names: ?, MON#1, L, 5L, FRIL, 15W
-// and LW.
+// unsupported matches what other programs read besides numbers and names: ?, MON#1, L, 5L, FRIL,
+// 15W and LW.
 var unsupported = regexp.MustCompile(`(?i)[?#]|^(\d*|[a-z]{3})[LW]{1,2}$`)
 
 // value parses one value of the field: a number or a name.

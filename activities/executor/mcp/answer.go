@@ -70,17 +70,19 @@ func noteUnreadable(content []mcp.Content) []string {
 	return slices.Compact(notes)
 }
 
-// joinedText returns the text parts, each on separate lines, and whether there are no other parts.
-// A part that cannot be read is text if it is small.
+// joinedText returns the text parts, each on separate lines, and whether a text is the right form
+// for the answer: there are no other parts, and none that cannot be read and is large.
 func joinedText(content []mcp.Content) (text string, all bool) {
 	var texts []string
+	large := false
 	for _, part := range content {
-		t, isText := part.(*mcp.TextContent)
-		if _, odd := mcpclient.Unreadable(part); isText && (!odd || len(t.Text) <= maxInline) {
+		if t, ok := part.(*mcp.TextContent); ok {
 			texts = append(texts, t.Text)
+			_, odd := mcpclient.Unreadable(t)
+			large = large || odd && len(t.Text) > maxInline
 		}
 	}
-	return strings.Join(texts, "\n"), len(texts) == len(content)
+	return strings.Join(texts, "\n"), !large && len(texts) == len(content)
 }
 
 // toolFailure returns the tool's own description of its failure.

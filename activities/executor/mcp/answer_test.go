@@ -46,6 +46,11 @@ func TestMCPOddParts_KeepTheOthers(t *testing.T) {
 		`"seen\n{\"type\":\"json\",\"json\":{\"n\":1}}"` || strings.Join(got.Notes, "|") != note {
 		t.Errorf("got %s, %q", got.Output, got.Notes)
 	}
+	b = answering(t, `{"isError":"true","content":[{"type":"json","json":"out of cheese"}]}`)
+	if _, err := b.call(t.Context(), "odd", `{}`); err == nil ||
+		!strings.Contains(err.Error(), "out of cheese") {
+		t.Errorf("a failure is %v", err)
+	}
 	b = answering(t, `{"content":[{"type":"text","text":"seen"},{"type":"json","json":"`+
 		strings.Repeat("x", 2*maxInline)+`"}]}`)
 	got := b.mustCall(t, "odd", `{}`)

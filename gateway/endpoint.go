@@ -68,8 +68,16 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request, server string) 
 	if !e.accept(w, r, h) {
 		return
 	}
-	w, r, end := wire.Unstream(w, r, h.message)
-	defer end()
+	n := wire.Negotiate(w, r, h.message)
+	if n == nil {
+		return
+	}
+	defer n.End()
+	e.dispatch(n, r, h)
+}
+
+// dispatch serves a request by its revision of the protocol and its session.
+func (e *endpoint) dispatch(w http.ResponseWriter, r *http.Request, h *httpRequest) {
 	if r.Header.Get(versionHeader) >= stateless {
 		e.modern.ServeHTTP(w, r)
 		return

@@ -119,7 +119,7 @@ func readMessage(w http.ResponseWriter, r *http.Request, h *httpRequest) bool {
 		wire.Refuse(w, http.StatusBadRequest, m.ID, fault)
 		return false
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(m.Body)), int64(len(m.Body))
 	h.message = m
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -233,51 +234,100 @@ func TestHeaders_OfArgumentsAreComparedWithThem(t *testing.T) {
 	}
 }
 
-// A client that accepts no stream of events has the response as JSON in all revisions, and
-// arguments that are null or an empty list count as none. A request for a stream is refused.
-func TestMessages_AreServedAsJSONToClientsWithoutStreams(t *testing.T) {
+// A client has the response to any message as it accepts it, in all revisions; if it accepts
+// neither JSON nor a stream of events, it is refused.
+func TestResponses_AreOfTheTypeThatTheClientAccepts(t *testing.T) {
 	l := newLab(t, nil)
-	const accept = "application/json;q=0.9"
-	send := func(method, params string, header http.Header) (got reply, kind string) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, l.url+Path,
-			strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":{%s}}`,
-				method, params)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		header.Set("Content-Type", "application/json")
-		header.Set("Accept", accept)
-		req.Header = header
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = res.Body.Close() }()
-		got.status = res.StatusCode
-		_ = json.NewDecoder(res.Body).Decode(&got) // a refusal is plain text
-		return got, res.Header.Get("Content-Type")
-	}
-	older := http.Header{sessionHeader: {l.begin(l.url, "Accept", accept)}}
-	if r := l.post(l.url+Path, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "Accept",
-		accept, sessionHeader, older.Get(sessionHeader)); r.status != http.StatusAccepted {
-		t.Errorf("a notification: %+v", r)
-	}
-	newest := http.Header{versionHeader: {stateless}, "Mcp-Method": {"tools/call"},
-		"Mcp-Name": {"echo"}}
-	for _, arguments := range []string{"{}", "null", "[]"} {
-		params := `"name":"echo","arguments":` + arguments
-		for revision, header := range map[string]http.Header{params: older,
-			params + "," + modernMeta("{}"): newest} {
-			got, kind := send("tools/call", revision, header.Clone())
-			if kind != "application/json" || len(got.Result) == 0 ||
-				strings.Contains(string(got.Result), `"isError":true`) {
-				t.Errorf("%s: %s %+v", revision, kind, got)
+	session := l.begin(l.url)
+	const asJSON, asStream, none = "200 application/json", "200 text/event-stream", "406 text/plain"
+	for accept, want := range map[string]string{
+		"application/json":                                asJSON,
+		"Application/JSON;q=0.9, text/html":               asJSON,
+		"application/json, text/event-stream;q=0":         asJSON,
+		"application/*":                                   asJSON,
+		"text/event-stream":                               asStream,
+		"text/*;q=0.1, application/json;q=0":              asStream,
+		"text/html":                                       none,
+		"application/json;q=0, text/event-stream;q=0.0":   none,
+		"application/jsonlines, text/event-streaming, a/": none,
+	} {
+		for _, method := range []string{"initialize", "ping", "tools/list", "tools/call", "foo/bar"} {
+			params := `"name":"echo"`
+			if method == "initialize" {
+				params = `"protocolVersion":"2025-11-25","clientInfo":{"name":"test","version":"1"}`
+			}
+			older := []string{sessionHeader, session}
+			if method == "initialize" {
+				older = nil
+			}
+			if got := l.typeOf(method, params, accept, older...); got != want {
+				t.Errorf("%s for %s: %s, want %s", method, accept, got, want)
+			}
+			if method == "initialize" || method == "ping" || method == "foo/bar" {
+				continue
+			}
+			if got := l.typeOf(method, params+","+modernMeta("{}"), accept, versionHeader, stateless,
+				"Mcp-Method", method, "Mcp-Name", "echo"); got != want {
+				t.Errorf("%s for %s in the newest revision: %s, want %s", method, accept, got, want)
 			}
 		}
 	}
-	newest = http.Header{versionHeader: {stateless}, "Mcp-Method": {"subscriptions/listen"}}
-	got, _ := send("subscriptions/listen", `"notifications":{},`+modernMeta("{}"), newest)
-	if got.status != http.StatusBadRequest {
-		t.Errorf("a stream: %+v", got)
+	listen := []string{versionHeader, stateless, "Mcp-Method", "subscriptions/listen"}
+	if got := l.typeOf("subscriptions/listen", `"notifications":{},`+modernMeta("{}"),
+		"application/json", listen...); got != none {
+		t.Errorf("a stream as JSON: %s", got)
+	}
+}
+
+// typeOf sends a request and returns the status and the media type of its response, and the message
+// if that is not of the media type.
+func (l *lab) typeOf(method, params, accept string, headers ...string) string {
+	l.Helper()
+	req, err := http.NewRequestWithContext(l.Context(), http.MethodPost, l.url+Path,
+		strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":7,"method":%q,"params":{%s}}`, method,
+			params)))
+	if err != nil {
+		l.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", accept)
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		l.Fatal(err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		l.Fatal(err)
+	}
+	kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
+	message := body
+	for line := range bytes.Lines(body) {
+		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok && kind == "text/event-stream" {
+			message = data
+		}
+	}
+	if res.StatusCode == http.StatusOK && !json.Valid(message) {
+		return string(body)
+	}
+	return fmt.Sprint(res.StatusCode, " ", kind)
+}
+
+// Arguments that are null or an empty list count as none, in all revisions.
+func TestCalls_TakeNothingForEmptyArguments(t *testing.T) {
+	l := newLab(t, nil)
+	session := l.begin(l.url)
+	for _, arguments := range []string{`,"arguments":{}`, `,"arguments":null`, `,"arguments":[]`, ""} {
+		params := `"name":"echo"` + arguments
+		older := l.post(l.url+Path, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{`+
+			params+`}}`, sessionHeader, session)
+		for _, got := range []reply{older, l.modern(t.Context(), "tools/call", "echo", params, "{}")} {
+			if len(got.Result) == 0 || strings.Contains(string(got.Result), `"isError":true`) {
+				t.Errorf("%s: %+v", params, got)
+			}
+		}
 	}
 }

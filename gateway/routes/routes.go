@@ -109,7 +109,12 @@ type Handlers map[Kind]http.Handler
 func (h Handlers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	route, ok := Parse(r.URL.EscapedPath())
 	next := h[route.Kind]
-	if !ok || next == nil {
+	switch {
+	case r.URL.Path == "/":
+		http.Error(w, "nothing is served here: MCP clients use "+ServerPath+", people use "+
+			ConsolePath+" if the gateway has a console", http.StatusNotFound)
+		return
+	case !ok || next == nil:
 		http.NotFound(w, r)
 		return
 	}

@@ -52,3 +52,15 @@ func TestMethods_ServeHeadAsGetAndNameTheOthers(t *testing.T) {
 		}
 	}
 }
+
+// People who open the address of a gateway learn where its pages are.
+func TestHandlers_NameTheAddressesAtTheRoot(t *testing.T) {
+	for path, want := range map[string]string{"/": "nothing is served here: MCP clients use /mcp, " +
+		"people use /console/ if the gateway has a console\n", "/x": "404 page not found\n"} {
+		w := httptest.NewRecorder()
+		routes.Handlers{}.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+		if w.Code != http.StatusNotFound || w.Body.String() != want {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}

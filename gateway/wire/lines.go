@@ -39,7 +39,7 @@ func (l *Lines) Read(p []byte) (int, error) {
 		}
 		m, fault := Check(line)
 		if fault == nil {
-			l.rest = append(bytes.TrimSpace(line), '\n')
+			l.rest = append(bytes.TrimSpace(m.Body), '\n')
 			break
 		}
 		if err := l.refuse(m, fault); err != nil {

@@ -5,10 +5,12 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Message is what decides how a message is served.
@@ -19,6 +21,8 @@ type Message struct {
 	ID json.RawMessage
 	// Params are as the client sent them; nil for none.
 	Params json.RawMessage
+	// Body is the whole message.
+	Body []byte
 }
 
 // IsCall reports whether the message expects a response.
@@ -38,11 +42,11 @@ func Check(data []byte) (Message, *jsonrpc.Error) {
 	if json.Unmarshal(data, &fields) != nil || fields == nil {
 		return Message{}, invalid("the message is not a JSON object; batches are not supported")
 	}
-	m := Message{ID: fields["id"]}
+	m := Message{ID: fields["id"], Body: normalize(data, fields)}
 	if m.ID != nil && !validID(m.ID) {
 		return Message{}, invalid("the id is neither a text nor an integer up to 2^53")
 	}
-	decoded, err := jsonrpc.DecodeMessage(data)
+	decoded, err := jsonrpc.DecodeMessage(m.Body)
 	if err != nil {
 		return m, invalid(err.Error())
 	}
@@ -53,6 +57,57 @@ func Check(data []byte) (Message, *jsonrpc.Error) {
 		m.Method, m.Params = r.Method, r.Params
 	}
 	return m, nil
+}
+
+// optionalObjects are the parameters that are objects and may be missing. Some clients send null
+// for none or, as PHP encodes an empty object, [].
+var optionalObjects = []string{"arguments", "_meta", "capabilities", "context"}
+
+// maxFilled is how deep empty lists in the capabilities of a client become empty objects.
+const maxFilled = 4
+
+// normalize returns a message with those members, without optional objects in its parameters that
+// are null or an empty list, and with empty objects for the empty lists of PHP.
+func normalize(message []byte, members map[string]json.RawMessage) []byte {
+	params, changed := normalizeParams(members["params"])
+	if !changed {
+		return message
+	}
+	whole := maps.Clone(members)
+	var err error
+	if whole["params"], err = jsonvalue.Encode(params); err != nil {
+		return message
+	}
+	normalized, err := jsonvalue.Encode(whole)
+	if err != nil {
+		return message
+	}
+	return normalized
+}
+
+func normalizeParams(raw json.RawMessage) (params map[string]json.RawMessage, changed bool) {
+	if filled, ok := jsonvalue.FillObjects(raw, 0); ok {
+		raw, changed = filled, true
+	}
+	if json.Unmarshal(raw, &params) != nil {
+		return nil, false
+	}
+	for _, name := range optionalObjects {
+		if isNone(params[name]) {
+			delete(params, name)
+			changed = true
+		}
+	}
+	if filled, ok := jsonvalue.FillObjects(params["capabilities"], maxFilled); ok {
+		params["capabilities"], changed = filled, true
+	}
+	return params, changed
+}
+
+// isNone reports whether a value is null or an empty list.
+func isNone(value json.RawMessage) bool {
+	var list []json.RawMessage
+	return value != nil && json.Unmarshal(value, &list) == nil && len(list) == 0
 }
 
 func invalid(message string) *jsonrpc.Error {

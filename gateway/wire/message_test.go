@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/json"
 	"fmt"
 	"testing"
 )
@@ -39,6 +40,30 @@ func TestCheck_RefusesWhatIsNoMessage(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+// Parameters that may be missing may be null or an empty list.
+func TestCheck_TakesNothingForMissingObjects(t *testing.T) {
+	const head = `{"jsonrpc":"2.0","id":1,"method":"a","params":`
+	for params, want := range map[string]string{
+		`{"arguments":null,"name":"x"}`:           `{"name":"x"}`,
+		`{"arguments":[],"_meta":[ ],"name":"x"}`: `{"name":"x"}`,
+		`{"arguments":{},"name":"x"}`:             `{"arguments":{},"name":"x"}`,
+		`{"arguments":[1],"name":"x"}`:            `{"arguments":[1],"name":"x"}`,
+		`[]`:                                      `{}`,
+		`null`:                                    `null`,
+		`{"capabilities":{"roots":[],"elicitation":{"form":[]}}}`: `{"capabilities":{` +
+			`"elicitation":{"form":{}},"roots":{}}}`,
+	} {
+		m, fault := Check([]byte(head + params + "}"))
+		var got struct {
+			Params json.RawMessage `json:"params"`
+		}
+		if err := json.Unmarshal(m.Body, &got); err != nil || fault != nil ||
+			string(got.Params) != want {
+			t.Errorf("%s: got %s, %v, want %s", params, got.Params, fault, want)
 		}
 	}
 }

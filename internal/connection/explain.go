@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -107,11 +108,26 @@ func (s Server) unreachable(ctx context.Context, err error) *Fault {
 	defer cancel()
 	f := &Fault{}
 	if f.What, f.Remedy = s.probe(ctx); f.What == "" {
-		f.What = fmt.Sprintf("no Temporal server answers at %s (%s)", s.address(), messageOf(err))
+		f.What = fmt.Sprintf("no Temporal server answers at %s (%s)", s.address(),
+			cmp.Or(s.unresolved(ctx), messageOf(err)))
 		f.Remedy = "Start one on this machine: " + s.Start +
 			"\nOr select another: --address host:port, --profile NAME, TEMPORAL_ADDRESS"
 	}
 	return f
+}
+
+// unresolved says that the server's host has no address; empty if it has one, or if that cannot be
+// told. gRPC's error has lost its type and shows the query instead.
+func (s Server) unresolved(ctx context.Context) string {
+	host, _, err := net.SplitHostPort(s.address())
+	if err != nil || s.proxied() {
+		return ""
+	}
+	_, err = net.DefaultResolver.LookupHost(ctx, host)
+	if failed, ok := errors.AsType[*net.DNSError](err); ok && failed.IsNotFound {
+		return fmt.Sprintf("there is no host %q", host)
+	}
+	return ""
 }
 
 // CodeOf returns the gRPC code of a server's error; codes.Unknown for other errors.

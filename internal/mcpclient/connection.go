@@ -110,6 +110,9 @@ func (c *Connection) breakOff(reason error) {
 // watch closes the connection when the session ends.
 func (c *Connection) watch() {
 	err := c.session.Wait()
+	if reason := c.serverProcess.failed(); reason != nil {
+		err = reason
+	}
 	if err == nil {
 		err = errors.New("the server closed it")
 	}

@@ -4,70 +4,41 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
-// byteOrderMark begins the output of programs on Windows.
-var byteOrderMark = []byte("\uFEFF")
+// maxFilled is how deep empty lists become empty objects: capabilities.tasks.requests.tools.call
+// is the deepest that a client reads.
+const maxFilled = 5
 
 // normalizeResult changes what servers write in place of what the protocol asks for, as far as it
 // has one meaning: an empty list for an empty object, as PHP encodes it, content that is one part
-// or a text, and parts that the SDK cannot read. It reports whether it changed something.
+// or a text, and parts and tools that the SDK cannot read. It reports whether it changed something.
 func normalizeResult(result map[string]json.RawMessage) (changed bool) {
-	changed = fillObjects(result, "capabilities", "_meta")
-	if capabilities, ok := normalizeObjects(result["capabilities"], nil); ok {
-		result["capabilities"], changed = capabilities, true
-	}
-	if content, ok := normalizeContent(result["content"]); ok {
-		result["content"], changed = content, true
-	}
-	var tools []json.RawMessage
-	if json.Unmarshal(result["tools"], &tools) != nil {
-		return changed
-	}
-	other := false
-	for i, tool := range tools {
-		if whole, ok := normalizeObjects(tool, toolObjects); ok {
-			tools[i], other = whole, true
+	changed = fillObjects(result, "_meta", "serverInfo")
+	for name, normalize := range map[string]func(json.RawMessage) (json.RawMessage, bool){
+		"capabilities": func(value json.RawMessage) (json.RawMessage, bool) {
+			return jsonvalue.FillObjects(value, maxFilled)
+		},
+		"content": normalizeContent, "isError": normalizeBool, "tools": normalizeTools,
+		"nextCursor": normalizeCursor,
+	} {
+		if value, ok := normalize(result[name]); ok {
+			result[name], changed = value, true
 		}
 	}
-	if list, ok := encodedIf(other, tools); ok {
-		result["tools"], changed = list, true
-	}
 	return changed
-}
-
-// toolObjects and partObjects are the members of tools and of parts that are objects.
-var (
-	toolObjects = []string{"inputSchema", "outputSchema", "annotations", "execution", "_meta"}
-	partObjects = []string{"annotations", "_meta"}
-)
-
-// normalizeObjects returns an object in which members that are empty lists are empty objects: those
-// of these names, or all. It reports whether there are any.
-func normalizeObjects(object json.RawMessage, names []string) (json.RawMessage, bool) {
-	var members map[string]json.RawMessage
-	if !bytes.Contains(object, []byte("[")) || json.Unmarshal(object, &members) != nil {
-		return nil, false
-	}
-	if names == nil {
-		names = slices.Collect(maps.Keys(members))
-	}
-	return encodedIf(fillObjects(members, names...), members)
 }
 
 // fillObjects makes members that are empty lists empty objects, and reports whether there are any.
 func fillObjects(members map[string]json.RawMessage, names ...string) (changed bool) {
 	for _, name := range names {
-		if isEmptyList(members[name]) {
-			members[name], changed = json.RawMessage(`{}`), true
+		if filled, ok := jsonvalue.FillObjects(members[name], 0); ok {
+			members[name], changed = filled, true
 		}
 	}
 	return changed
@@ -82,16 +53,64 @@ func encodedIf(changed bool, value any) (json.RawMessage, bool) {
 	return data, err == nil
 }
 
-func isEmptyList(value json.RawMessage) bool {
-	var list []json.RawMessage
-	return json.Unmarshal(value, &list) == nil && list != nil && len(list) == 0
+// isEmptyObject reports whether a value is {}.
+func isEmptyObject(value json.RawMessage) bool {
+	value = bytes.TrimSpace(value)
+	return len(value) > 1 && value[0] == '{' && len(bytes.TrimSpace(value[1:])) == 1
+}
+
+// isText reports whether a value is a JSON string.
+func isText(value json.RawMessage) bool {
+	return bytes.HasPrefix(bytes.TrimSpace(value), []byte(`"`))
+}
+
+// decodeString returns the text of a JSON string; empty for anything else.
+func decodeString(value json.RawMessage) (text string) {
+	_ = json.Unmarshal(value, &text)
+	return text
+}
+
+// encodeString returns a text as a JSON string.
+func encodeString(text string) json.RawMessage {
+	data, err := jsonvalue.Encode(text)
+	if err != nil { // texts can be encoded
+		panic(err)
+	}
+	return data
+}
+
+// normalizeBool returns a truth value that is written as text or as a number.
+func normalizeBool(value json.RawMessage) (json.RawMessage, bool) {
+	switch strings.ToLower(string(bytes.TrimSpace(value))) {
+	case `"true"`, `"1"`, "1":
+		return json.RawMessage(`true`), true
+	case `"false"`, `"0"`, "0":
+		return json.RawMessage(`false`), true
+	}
+	return nil, false
+}
+
+// normalizeCursor returns the cursor of the next page as text: a number is one, anything else is
+// the end of the list.
+func normalizeCursor(value json.RawMessage) (json.RawMessage, bool) {
+	text := string(bytes.TrimSpace(value))
+	switch {
+	case text == "" || isText(value):
+		return nil, false
+	case strings.Trim(text, "0123456789") == "":
+		return encodeString(text), true
+	}
+	return encodeString(""), true
 }
 
 // normalizeContent returns content as a list of parts that the SDK reads, if it is not.
 func normalizeContent(content json.RawMessage) (json.RawMessage, bool) {
 	content = bytes.TrimSpace(content)
-	if len(content) == 0 || bytes.Equal(content, []byte("null")) {
+	if unlessNull(content) == nil {
 		return nil, false
+	}
+	if isEmptyObject(content) {
+		return json.RawMessage(`[]`), true
 	}
 	var parts []json.RawMessage
 	changed := content[0] != '['
@@ -111,93 +130,157 @@ func normalizeContent(content json.RawMessage) (json.RawMessage, bool) {
 // knownParts are the types of parts that the SDK reads in results.
 var knownParts = []string{"text", "image", "audio", "resource", "resource_link"}
 
-// normalizePart returns a part in a form that the SDK reads, if it is not.
+// normalizePart returns a part in a form that the SDK reads, if it is not. What cannot be read in
+// any way becomes a text that describes it.
 func normalizePart(part json.RawMessage) (json.RawMessage, bool) {
-	var text string
-	if json.Unmarshal(part, &text) == nil {
-		return textPart(text), true
+	if isText(part) {
+		return encodePart(map[string]any{"type": "text", "text": part}), true
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(part, &fields) != nil {
-		return textPart(string(part)), true
-	}
-	kind := decodeString(fields["type"])
+	fields, kind := decodePart(part)
 	switch {
-	case kind == "" && decodeString(fields["text"]) != "":
-		return textPart(decodeString(fields["text"])), true
 	case !slices.Contains(knownParts, kind):
-		return textPart(fmt.Sprintf("a part of the type %q: %s", kind, part)), true
-	case kind == "image" || kind == "audio":
-		return normalizeBytes(kind, fields, fields, "data")
-	case kind == "resource":
-		return normalizeResource(part, fields)
-	}
-	return normalizeObjects(part, partObjects)
-}
-
-func normalizeResource(part json.RawMessage, fields map[string]json.RawMessage) (json.RawMessage,
-	bool) {
-	var resource map[string]json.RawMessage
-	if json.Unmarshal(fields["resource"], &resource) != nil {
-		return textPart(fmt.Sprintf("a part of the type \"resource\": %s", part)), true
-	}
-	return normalizeBytes("resource", fields, resource, "blob")
-}
-
-// normalizeBytes writes the bytes of a part in the usual alphabet of base64, with padding. within
-// has them under a name: the part itself, or its resource.
-func normalizeBytes(kind string, part, within map[string]json.RawMessage,
-	name string) (json.RawMessage, bool) {
-	text := decodeString(within[name])
-	if _, err := base64.StdEncoding.DecodeString(text); err == nil {
+		return describePart(part, kind), true
+	case isReadable(part):
 		return nil, false
 	}
-	plain := strings.NewReplacer("-", "+", "_", "/", "=", "", "\n", "", "\r", "", " ", "").Replace(text)
-	data, err := base64.RawStdEncoding.DecodeString(plain)
-	if err != nil {
-		return textPart(fmt.Sprintf("a part of the type %q whose %s is not base64", kind, name)), true
+	repairPart(fields)
+	if repaired, ok := encodedIf(true, fields); ok && isReadable(repaired) {
+		return repaired, true
 	}
-	encoded, err := jsonvalue.Encode(data)
-	if err != nil {
-		return nil, false
+	return describePart(part, kind), true
+}
+
+// decodePart returns the fields of a part and its type. A part without a type that has a text is
+// one.
+func decodePart(part json.RawMessage) (fields map[string]json.RawMessage, kind string) {
+	if json.Unmarshal(part, &fields) != nil {
+		return nil, ""
 	}
-	within[name] = encoded
-	if kind == "resource" {
-		if part["resource"], err = jsonvalue.Encode(within); err != nil {
-			return nil, false
+	if fields["type"] == nil && isText(fields["text"]) {
+		fields["type"] = encodeString("text")
+	}
+	return fields, decodeString(fields["type"])
+}
+
+// isReadable reports whether the SDK reads a part.
+func isReadable(part json.RawMessage) bool {
+	result, ok := encodedIf(true, map[string]any{"content": []json.RawMessage{part}})
+	return ok && new(mcp.CallToolResult).UnmarshalJSON(result) == nil
+}
+
+// repairPart changes the fields of a part, and of its resource, that have one meaning although the
+// SDK cannot read them. It leaves out those that no result of a call has.
+func repairPart(fields map[string]json.RawMessage) {
+	for _, name := range []string{"annotations", "_meta", "icons"} {
+		delete(fields, name)
+	}
+	for _, name := range []string{"data", "blob"} {
+		if fields[name] != nil {
+			fields[name] = plainBase64(fields[name])
 		}
 	}
-	return encodedIf(true, part)
+	if text := unlessNull(fields["text"]); text != nil && !isText(text) {
+		fields["text"] = encodeString(string(text))
+	}
+	var resource map[string]json.RawMessage
+	if json.Unmarshal(fields["resource"], &resource) != nil || resource == nil {
+		return
+	}
+	repairPart(resource)
+	if whole, ok := encodedIf(true, resource); ok {
+		fields["resource"] = whole
+	}
 }
 
-// decodeString returns the text of a JSON string; empty for anything else.
-func decodeString(value json.RawMessage) (text string) {
-	_ = json.Unmarshal(value, &text)
-	return text
+// plainBase64 returns bytes in the usual alphabet of base64, with padding, and without the
+// beginning of an address of the scheme data. What is not base64 stays.
+func plainBase64(value json.RawMessage) json.RawMessage {
+	text := decodeString(value)
+	if _, encoded, ok := strings.Cut(text, ";base64,"); ok && strings.HasPrefix(text, "data:") {
+		text = encoded
+	}
+	plain := strings.NewReplacer("-", "+", "_", "/", "=", "", "\n", "", "\r", "", "\t", "", " ",
+		"").Replace(text)
+	data, err := base64.RawStdEncoding.DecodeString(plain)
+	if err != nil || !isText(value) {
+		return value
+	}
+	return encodeString(base64.StdEncoding.EncodeToString(data))
 }
 
-func textPart(text string) json.RawMessage {
-	data, err := jsonvalue.Encode(map[string]string{"type": "text", "text": text})
+// partKey is a key in _meta of a text that is the JSON of a part that cannot be read. Its value is
+// the type of the part.
+const partKey = "switchyard/part"
+
+// describePart returns a text in place of a part that the SDK cannot read.
+func describePart(part json.RawMessage, kind string) json.RawMessage {
+	return encodePart(map[string]any{"type": "text", "text": string(bytes.TrimSpace(part)),
+		"_meta": map[string]string{partKey: kind}})
+}
+
+// encodePart returns a part of texts as JSON.
+func encodePart(part map[string]any) json.RawMessage {
+	data, err := jsonvalue.Encode(part)
 	if err != nil { // texts can be encoded
 		panic(err)
 	}
 	return data
 }
 
-// numberID returns the id of a response as a number if it is one as text. The ids of our requests
-// are numbers, and some servers answer with their text.
-func numberID(id jsonrpc.ID) jsonrpc.ID {
-	text, ok := id.Raw().(string)
-	if !ok {
-		return id
+// Unreadable returns the type of a part that cannot be read and is passed on as the text of its
+// JSON, and whether a part is such a text.
+func Unreadable(part mcp.Content) (kind string, ok bool) {
+	if text, isText := part.(*mcp.TextContent); isText {
+		kind, ok = text.Meta[partKey].(string)
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return id
+	return sample([]byte(kind)), ok
+}
+
+// normalizeTools returns a list of tools that the SDK reads, if it is not.
+func normalizeTools(tools json.RawMessage) (json.RawMessage, bool) {
+	if isEmptyObject(tools) {
+		return json.RawMessage(`[]`), true
 	}
-	number, err := jsonrpc.MakeID(float64(n))
-	if err != nil {
-		return id
+	var list []json.RawMessage
+	if json.Unmarshal(tools, &list) != nil {
+		return nil, false
 	}
-	return number
+	changed := false
+	for i, tool := range list {
+		if known, ok := normalizeTool(tool); ok {
+			list[i], changed = known, true
+		}
+	}
+	return encodedIf(changed, list)
+}
+
+// toolKey is a key in _meta of a tool that takes the place of one that cannot be read.
+const toolKey = "switchyard/unreadable"
+
+// normalizeTool returns a tool in a form that the SDK reads, if it is not. It leaves out what
+// cannot be read and is not needed for calls. A tool without a name that is a text becomes one that
+// cannot be called.
+func normalizeTool(tool json.RawMessage) (json.RawMessage, bool) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(tool, &fields) != nil || fields == nil || !hasReadable(fields, "name") {
+		return encodedIf(true, map[string]any{"name": sample(tool), "_meta": map[string]bool{
+			toolKey: true}})
+	}
+	changed := fillObjects(fields, "inputSchema", "outputSchema")
+	for _, name := range []string{"annotations", "_meta", "icons", "title", "description"} {
+		if !hasReadable(fields, name) {
+			delete(fields, name)
+			changed = true
+		}
+	}
+	return encodedIf(changed, fields)
+}
+
+// hasReadable reports whether the SDK reads a member of a tool.
+func hasReadable(tool map[string]json.RawMessage, name string) bool {
+	if tool[name] == nil {
+		return true
+	}
+	member, ok := encodedIf(true, map[string]json.RawMessage{name: tool[name]})
+	return ok && json.Unmarshal(member, new(mcp.Tool)) == nil
 }

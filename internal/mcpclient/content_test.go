@@ -3,12 +3,14 @@
 package mcpclient
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
 	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -23,6 +25,9 @@ func shownParts(t *testing.T, result string) string {
 	for _, c := range read.Content {
 		switch c := c.(type) {
 		case *mcp.TextContent:
+			if kind, odd := Unreadable(c); odd {
+				parts = append(parts, "unreadable "+kind)
+			}
 			parts = append(parts, c.Text)
 		case *mcp.ImageContent:
 			parts = append(parts, fmt.Sprintf("image %x", c.Data))
@@ -35,25 +40,32 @@ func shownParts(t *testing.T, result string) string {
 	return strings.Join(parts, "|")
 }
 
+// quirk is what a server was seen to send, or something of the same kind.
+type quirk struct {
+	// Case names the report that it comes from, if it has one.
+	Case string `json:"case"`
+	// Sent is the result, the message or the server's answers, Read what a client makes of it.
+	Sent json.RawMessage `json:"sent"`
+	Read string          `json:"read"`
+}
+
+func readQuirks(t *testing.T, name string) []quirk {
+	t.Helper()
+	data, err := os.ReadFile("testdata/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var quirks []quirk
+	if err := json.Unmarshal(data, &quirks); err != nil {
+		t.Fatal(err)
+	}
+	return quirks
+}
+
 func TestResults_AreReadPartByPart(t *testing.T) {
-	for result, want := range map[string]string{
-		`{"content":[{"type":"text","text":"a"},{"type":"json","json":{"n":1}}]}`:                     `a|a part of the type "json": {"type":"json","json":{"n":1}}`,
-		`{"content":[{"text":"a"},{"n":1}]}`:                                                          `a|a part of the type "": {"n":1}`,
-		`{"content":{"type":"text","text":"a"}}`:                                                      "a",
-		`{"content":"a"}`:                                                                             "a",
-		`{"content":["a",7]}`:                                                                         "a|7",
-		`{"content":[{"type":"image","mimeType":"image/png","data":"-_-_"}]}`:                         "image fbffbf",
-		`{"content":[{"type":"image","mimeType":"image/png","data":"+/+/"}]}`:                         "image fbffbf",
-		`{"content":[{"type":"text","text":"a"},{"type":"image","mimeType":"image/png","data":"%"}]}`: `a|a part of the type "image" whose data is not base64`,
-		`{"content":[{"type":"resource","resource":{"uri":"a:b","mimeType":"x/y","blob":"-_8"}}]}`:    "resource fbff",
-		`{"content":[{"type":"resource","resource":{"uri":"a:b","text":"t"}}]}`:                       "resource t",
-		`{"content":[{"type":"text","text":"a"},{"type":"resource","resource":"a:b"}]}`:               `a|a part of the type "resource": {"type":"resource","resource":"a:b"}`,
-		`{"content":[{"type":"text","text":"a","annotations":[],"_meta":[]}],"_meta":[]}`:             "a",
-		`{"content":null,"structuredContent":{"a":1}}`:                                                "",
-		`{"content":[{"type":"resource_link","uri":"a:b","name":"n"}]}`:                               "*mcp.ResourceLink",
-	} {
-		if got := shownParts(t, result); got != want {
-			t.Errorf("%s: %q, want %q", result, got, want)
+	for _, q := range readQuirks(t, "results.json") {
+		if got := shownParts(t, string(q.Sent)); got != q.Read {
+			t.Errorf("%s: %q, want %q", q.Sent, got, q.Read)
 		}
 	}
 }
@@ -61,9 +73,10 @@ func TestResults_AreReadPartByPart(t *testing.T) {
 // PHP encodes an empty object as an empty list.
 func TestCapabilities_MayBeEmptyLists(t *testing.T) {
 	for capabilities, want := range map[string]bool{`[]`: false, `{"tools":[]}`: true,
-		`{"tools":{}}`: true, `{"tools":{"listChanged":true},"logging":[]}`: true} {
+		`{"tools":{}}`: true, `{"tools":{"listChanged":true},"logging":[]}`: true,
+		`{"tools":{},"experimental":[],"extensions":[],"tasks":{"requests":[]}}`: true} {
 		result := `{"protocolVersion":"2025-06-18","capabilities":` + capabilities +
-			`,"serverInfo":{"name":"php","version":"1"}}`
+			`,"serverInfo":[],"_meta":[]}`
 		var read mcp.InitializeResult
 		err := json.Unmarshal(forwardResult(json.RawMessage(result)), &read)
 		if err != nil || read.Capabilities == nil || (read.Capabilities.Tools != nil) != want {
@@ -82,22 +95,84 @@ func TestTools_MayHaveEmptyListsForObjects(t *testing.T) {
 	}
 }
 
-func TestResponses_MayHaveTheirNumberAsText(t *testing.T) {
-	m := message{method: "tools/call", id: json.RawMessage(`7`)}
-	if got := string(m.answerIn([]byte(`{"jsonrpc":"2.0","id":"7","result":{}}`))); got !=
-		`{"id":7,"jsonrpc":"2.0","result":{}}` {
-		t.Errorf("over HTTP: %s", got)
+func TestMessages_AreReadInTheFormOfTheProtocol(t *testing.T) {
+	for _, q := range readQuirks(t, "messages.json") {
+		if got := string(normalizeMessage(q.Sent)); got != q.Read {
+			t.Errorf("%s: %s, want %s", q.Sent, got, q.Read)
+		}
 	}
-	text, err := jsonrpc.MakeID("7")
+}
+
+// What cannot be read of a server's handshake or result is named, whatever ends afterwards.
+func TestFaults_NameTheFieldThatCannotBeRead(t *testing.T) {
+	const list, result = `{"tools":[]}`, `{"content":[]}`
+	const unreadable = " the MCP server answered with a result that cannot be read: the field "
+	for want, answers := range map[string][3]string{
+		"on initialize" + unreadable + "serverInfo.version is a number": {
+			`{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"q","version":7}}`,
+			list, result},
+		"on initialize" + unreadable + "capabilities.tools is a list": {
+			`{"protocolVersion":"2025-06-18","capabilities":{"tools":["x"]}}`, list, result},
+		"on initialize" + unreadable + "capabilities is a text": {
+			`{"protocolVersion":"2025-06-18","capabilities":"none"}`, list, result},
+		"on initialize" + unreadable + "protocolVersion is a number": {
+			`{"protocolVersion":20250618}`, list, result},
+		"on initialize" + unreadable + "instructions is an object": {
+			`{"protocolVersion":"2025-06-18","instructions":{}}`, list, result},
+		"on tools/list" + unreadable + "tools is a text": {goodHandshake, `{"tools":"none"}`, result},
+		"on tools/call" + unreadable + "isError is a text": {goodHandshake, list,
+			`{"isError":"perhaps"}`},
+	} {
+		c, err := Connect(t.Context(), &Server{Argv: []string{"sh", "-c", strings.Replace(looseServer,
+			`"result":{"protocolVersion":"'"$1"'",'"$rest"`, `"result":'"$1"`, 1), "sh", answers[0],
+			answers[1], answers[2]}}, Options{})
+		if err == nil {
+			if _, err = c.Tools(t.Context()); err == nil {
+				_, err = c.Call(t.Context(), Request{Tool: "x"})
+			}
+			c.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+const goodHandshake = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},` +
+	`"serverInfo":{"name":"q","version":"1"}}`
+
+// A tool that cannot be read is listed as one that cannot be called, and harms no other tool.
+func TestTools_AreReadOneByOne(t *testing.T) {
+	c, err := connectLoose(t, anyVersion, `{"tools":[null,7,{"name":7},{"name":"a","icons":{},`+
+		`"annotations":{"readOnlyHint":"yes"},"_meta":"x","title":1,"description":[]},`+
+		`{"name":"b","inputSchema":[]}],"nextCursor":false}`, `{}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	number, err := jsonrpc.MakeID(float64(7))
+	tools, err := c.Tools(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := numberID(text); got != number {
-		t.Errorf("of a program: %v, want %v", got.Raw(), number.Raw())
+	var got []string
+	for _, tool := range tools {
+		got = append(got, fmt.Sprintf("%s %t", tool.Name, tool.Unusable() == ""))
+	}
+	if want := `null false, 7 false, {"name":7} false, a true, b true`; strings.Join(got,
+		", ") != want {
+		t.Errorf("got %s, want %s", strings.Join(got, ", "), want)
+	}
+}
+
+// A stream of events may begin with a byte order mark.
+func TestEvents_MayBeginWithAByteOrderMark(t *testing.T) {
+	body := "\uFEFFdata: {\"jsonrpc\":\"2.0\",\"id\":\"7\",\"result\":[]}\n\n"
+	b := &eventBody{lines: bufio.NewReader(strings.NewReader(body)), m: message{method: "ping",
+		id: json.RawMessage(`7`)}, x: &exchange{}, w: &wire{limit: 1000,
+		hide: func(text []byte) []byte { return text }}}
+	got, err := io.ReadAll(b)
+	if want := "data:{\"id\":7,\"jsonrpc\":\"2.0\",\"result\":{}}\n\n"; err != nil ||
+		string(got) != want {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 

@@ -111,6 +111,8 @@ func (t Tool) Unusable() string {
 	switch {
 	case t.Ambiguous:
 		return "the server lists different tools of this name; correct the server"
+	case t.unreadable:
+		return "the server lists it without a name that is a text; correct the server"
 	case t.tooDeep:
 		return fmt.Sprintf("a schema of the tool nests more than %d levels deep; correct the server",
 			maxSchemaNesting)

@@ -3,6 +3,7 @@ package mcpclient
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -140,8 +141,11 @@ func (c *Connection) failure(ctx context.Context, err error, s seen) error {
 	if s.tooLarge {
 		return s.fault(tooLarge(c.limit))
 	}
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return s.fault("answered with a result that cannot be read: " + explainUnreadable(err))
+	}
 	if reason := c.serverProcess.failed(); reason != nil {
-		return s.lost(reason)
+		return s.lost(cmp.Or(c.Err(), reason))
 	}
 	if refused := c.refused(ctx, err, s); refused != nil {
 		return refused
@@ -151,7 +155,7 @@ func (c *Connection) failure(ctx context.Context, err error, s seen) error {
 	}
 	if c.answered(s) {
 		return s.fault("answered with something that is not an MCP result: " +
-			sample([]byte(plainCause(err).Error())))
+			explainUnreadable(err))
 	}
 	return s.lost(plainCause(err))
 }

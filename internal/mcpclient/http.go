@@ -294,9 +294,9 @@ func (b *wholeBody) Read(p []byte) (n int, err error) {
 				return 0, err
 			}
 		}
-		data = bytes.TrimPrefix(data, byteOrderMark)
 		b.x.note(func(s *seen) { s.answered = true })
-		b.read = bytes.NewReader(forwardMessage(b.m.answerIn(b.w.hide(withoutDeepTools(data)))))
+		message := b.w.hide(normalizeMessage(withoutDeepTools(data)))
+		b.read = bytes.NewReader(forwardMessage(b.m.answerIn(message)))
 	}
 	return b.read.Read(p)
 }
@@ -354,7 +354,7 @@ func (b *eventBody) line() ([]byte, error) {
 			}
 			return slices.Concat(dataField, answer, []byte("\n\n")), nil
 		}
-		line = append(line, part...)
+		line = bytes.TrimPrefix(append(line, part...), byteOrderMark)
 		if errors.Is(err, bufio.ErrBufferFull) {
 			continue
 		}
@@ -384,7 +384,7 @@ func (b *eventBody) withData(line []byte) []byte {
 
 func (b *eventBody) message(message []byte) []byte {
 	message = bytes.ReplaceAll(bytes.ReplaceAll(message, []byte{'\r'}, nil), []byte{'\n'}, nil)
-	message = b.w.hide(withoutDeepTools(bytes.TrimPrefix(bytes.TrimSpace(message), byteOrderMark)))
+	message = b.w.hide(normalizeMessage(withoutDeepTools(bytes.TrimSpace(message))))
 	var envelope struct {
 		Method *string         `json:"method"`
 		ID     json.RawMessage `json:"id"`
@@ -443,34 +443,14 @@ func (m message) answerIn(text []byte) []byte {
 		return asAnswer(m, asFault("answered with no message"))
 	case err != nil || answer.Version != "2.0" || answer.Method != nil:
 		return asAnswer(m, asFault("answered with what is not an MCP message: "+sample(text)))
-	case m.hasID(answer.ID):
-		return m.withID(text)
+	case bytes.Equal(answer.ID, m.id):
+		return text
 	case unlessNull(answer.ID) == nil && answer.Error != nil:
 		return asAnswer(m, answer.Error) // the server could not tell which request it refuses
 	default:
 		return asAnswer(m, asFault(fmt.Sprintf("answered another request, with the id %s, not %s",
 			idOf(answer.ID), m.id)))
 	}
-}
-
-// hasID reports whether an id is that of the request. Some servers answer with the text of its
-// number.
-func (m message) hasID(id json.RawMessage) bool {
-	return bytes.Equal(id, m.id) || decodeString(id) == string(m.id)
-}
-
-// withID returns an answer with the id of the request.
-func (m message) withID(text []byte) []byte {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(text, &members) != nil || bytes.Equal(members["id"], m.id) {
-		return text
-	}
-	members["id"] = m.id
-	answer, err := jsonvalue.Encode(members)
-	if err != nil {
-		return text
-	}
-	return answer
 }
 
 // idOf returns the id of a message as text.

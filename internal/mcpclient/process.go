@@ -152,7 +152,7 @@ func (p *serverProcess) read() (jsonrpc.Message, error) {
 		if err != nil {
 			return nil, p.readError(err)
 		}
-		line = p.hidden(withoutDeepTools(bytes.TrimPrefix(line, byteOrderMark)))
+		line = p.hidden(normalizeMessage(withoutDeepTools(line)))
 		message, err := jsonrpc.DecodeMessage(line)
 		switch {
 		case err == nil:
@@ -162,7 +162,7 @@ func (p *serverProcess) read() (jsonrpc.Message, error) {
 				"sent a message whose values nest more than %d deep", maxNesting)}
 		case bytes.Contains(line, protocolField): // an answer may be lost with it
 			return nil, &Fault{Reason: "wrote a message to standard output that cannot be read: " +
-				sample(line)}
+				sample(line) + " (" + explainUnreadableLine(line, err) + ")"}
 		}
 		skipped += len(line)
 		p.logNoise(line)
@@ -177,7 +177,7 @@ func checkedResult(message jsonrpc.Message, line []byte) jsonrpc.Message {
 		if fault := resultFault(line); fault != nil && r.Error == nil {
 			r.Result, r.Error = nil, fault
 		}
-		r.ID, r.Result = numberID(r.ID), forwardResult(r.Result)
+		r.Result = forwardResult(r.Result)
 	}
 	return message
 }

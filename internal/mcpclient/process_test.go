@@ -80,7 +80,7 @@ func TestOutput_EndsWithTheServer(t *testing.T) {
 		"exec >&-; sleep 1000":                      "the server closed its standard output",
 		"setsid sleep 5 & echo last >&2; exit 4":    "the server ended with exit code 4; it wrote to standard error: last",
 		"sleep 1000 & echo oops >&2; kill -9 $$":    "the server was killed by signal: killed; it wrote to standard error: oops",
-		`printf '\n\n{"jsonrpc":"1.0"}\n'; sleep 5`: `the MCP server wrote a message to standard output that cannot be read: {"jsonrpc":"1.0"}`,
+		`printf '\n\n{"jsonrpc":"1.0"}\n'; sleep 5`: `the MCP server wrote a message to standard output that cannot be read: {"jsonrpc":"1.0"} (invalid message version tag "1.0"; expected "2.0")`,
 		`printf 'starting\n{"a":1}\n'; exit 5`:      `the server ended with exit code 5; it wrote to standard output, not an MCP message: {"a":1}`,
 		"yes":                                       "the MCP server wrote more than 1048576 bytes to standard output that are not MCP messages",
 	} {

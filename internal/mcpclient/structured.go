@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -18,23 +17,12 @@ const textPrefix = "switchyard/json:"
 
 const structuredContent = "structuredContent"
 
-// forwardedFields are parts of the names of members that forwardResult changes.
-var forwardedFields = [][]byte{[]byte(structuredContent), []byte(`"task`), []byte(`"content"`),
-	[]byte(`"capabilities"`), []byte(`"tools"`)}
-
-// forwards reports whether forwardResult may change a message.
-func forwards(message []byte) bool {
-	return slices.ContainsFunc(forwardedFields, func(field []byte) bool {
-		return bytes.Contains(message, field)
-	})
-}
-
 // forwardResult returns a result in a form that passes through the SDK without loss: structured
 // content is encoded as text, and so is what the SDK does not know about tasks. What the SDK cannot
 // read is normalized.
 func forwardResult(result json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
-	if !forwards(result) || json.Unmarshal(result, &members) != nil {
+	if json.Unmarshal(result, &members) != nil || members == nil {
 		return result
 	}
 	changed := normalizeResult(members)
@@ -58,9 +46,6 @@ func forwardResult(result json.RawMessage) json.RawMessage {
 // becomes an error.
 func forwardMessage(message []byte) []byte {
 	fault := resultFault(message)
-	if fault == nil && !forwards(message) {
-		return message
-	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(message, &members) != nil || members["result"] == nil {
 		return message

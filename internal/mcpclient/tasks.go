@@ -271,8 +271,12 @@ func (f *following) resultError(err error) error {
 // resultOf reads the result of a call that a task has.
 func resultOf(raw json.RawMessage) (Answer, error) {
 	var result mcp.CallToolResult
-	if err := json.Unmarshal(forwardResult(raw), &result); err != nil || unlessNull(raw) == nil {
-		return Answer{}, &Fault{Reason: "sent a completed task without a result that can be read"}
+	if unlessNull(raw) == nil {
+		return Answer{}, &Fault{Reason: "sent a completed task without a result"}
+	}
+	if err := json.Unmarshal(forwardResult(raw), &result); err != nil {
+		return Answer{}, &Fault{Reason: "sent a completed task with a result that cannot be read: " +
+			explainUnreadable(err)}
 	}
 	if task, isTask, _ := taskOf(&result); isTask || result.NeedsInput() {
 		return Answer{}, &Fault{Reason: "sent a completed task whose result is not final " +

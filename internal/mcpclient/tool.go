@@ -28,8 +28,9 @@ type Tool struct {
 	Ambiguous bool `json:"ambiguous,omitempty"`
 
 	digest string
-	// tooDeep is set if a schema of the tool is too deep to be read.
-	tooDeep bool
+	// tooDeep is set if a schema of the tool is too deep to be read, unreadable if the whole tool
+	// cannot be read.
+	tooDeep, unreadable bool
 }
 
 func newTool(remote *mcp.Tool) Tool {
@@ -40,6 +41,7 @@ func newTool(remote *mcp.Tool) Tool {
 		t.ReadOnly, t.Idempotent = a.ReadOnlyHint, a.IdempotentHint
 	}
 	t.digest, t.tooDeep = digestOf(t), isCut(t.InputSchema) || isCut(t.OutputSchema)
+	t.unreadable = remote.Meta[toolKey] != nil
 	return t
 }
 

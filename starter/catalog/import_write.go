@@ -237,8 +237,8 @@ func printImport(a *cli.App, r *importReport, flags *importFlags) error {
 	}
 	p = a.PaletteFor(a.Err)
 	notes := r.printNotes(a, p)
-	for _, refused := range r.Refused {
-		fmt.Fprintln(a.Err, p.Bad("not imported:"), refused.Source+": "+refused.Reason)
+	for _, refused := range r.refusals() {
+		fmt.Fprintln(a.Err, p.Bad("not imported:"), refused.of()+": "+refused.text)
 	}
 	fmt.Fprintln(a.Err, r.summary(flags, notes))
 	return nil
@@ -274,20 +274,34 @@ type importNote struct {
 
 // noted returns every note once.
 func (r *importReport) noted() []*importNote {
-	var notes []*importNote
-	known := map[string]*importNote{}
+	var notes importNotes
 	for _, t := range r.Tools {
 		for _, text := range t.Notes {
-			n, again := known[text]
-			if !again {
-				n = &importNote{text: text}
-				known[text] = n
-				notes = append(notes, n)
-			}
-			n.sources = append(n.sources, t.Source)
+			notes.add(text, t.Source)
 		}
 	}
 	return notes
+}
+
+// refusals returns every reason of a refusal once.
+func (r *importReport) refusals() []*importNote {
+	var notes importNotes
+	for _, refused := range r.Refused {
+		notes.add(refused.Reason, refused.Source)
+	}
+	return notes
+}
+
+// importNotes are notes with different texts.
+type importNotes []*importNote
+
+func (n *importNotes) add(text, source string) {
+	i := slices.IndexFunc(*n, func(note *importNote) bool { return note.text == text })
+	if i < 0 {
+		i = len(*n)
+		*n = append(*n, &importNote{text: text})
+	}
+	(*n)[i].sources = append((*n)[i].sources, source)
 }
 
 // of names some of the parts that a note concerns.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/internal/buildinfo"
 	"github.com/switchyard/switchyard/internal/panics"
 )
 
@@ -107,7 +108,7 @@ func (p Program) Root(a *App) *cobra.Command {
 	root := &cobra.Command{
 		Use: ProgramName, Short: "Run agents, plans and tool calls durably", Long: p.Long,
 		Example:      p.Example,
-		SilenceUsage: true, SilenceErrors: true,
+		SilenceUsage: true, SilenceErrors: true, Version: buildinfo.Read().String(),
 		Args: a.UnknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -116,6 +117,7 @@ func (p Program) Root(a *App) *cobra.Command {
 			flagProblem(cmd, err))
 	})
 	root.SetUsageTemplate(root.UsageTemplate() + rootExitCodes)
+	root.SetVersionTemplate(ProgramName + " {{.Version}}\n")
 	root.SetCompletionCommandGroupID(GroupServer)
 	root.PersistentPreRunE = func(cmd *cobra.Command,
 		_ []string) error {

@@ -33,25 +33,29 @@ type child struct {
 	cmd       *exec.Cmd
 	// first receives the first line of standard output. It is closed without one if there is none.
 	first chan []byte
+	// tell, unless nil, gets the further lines of standard output.
+	tell func(line []byte)
 	// ended is closed when the process has exited. err then holds its result.
 	ended chan struct{}
 	err   error
 }
 
 // launch starts a program with standard error in a new log file and keeps the first line of its
-// standard output.
-func launch(name, path, logDir string, args ...string) (*child, error) {
-	return launchInto(os.O_TRUNC, filepath.Join(logDir, name+".log"), name, path, args)
+// standard output. tell, unless nil, gets the further ones.
+func launch(name, path, logDir string, tell func([]byte), args ...string) (*child, error) {
+	c := &child{name: name, log: filepath.Join(logDir, name+".log"), tell: tell}
+	return c.launchInto(os.O_TRUNC, path, args)
 }
 
 // relaunch restarts the program with the same arguments and appends to its log.
 func (c *child) relaunch() (*child, error) {
-	return launchInto(os.O_APPEND, c.log, c.name, c.cmd.Path, c.cmd.Args[1:])
+	again := &child{name: c.name, log: c.log, tell: c.tell}
+	return again.launchInto(os.O_APPEND, c.cmd.Path, c.cmd.Args[1:])
 }
 
-func launchInto(how int, logPath, name, path string, args []string) (*child, error) {
-	c := &child{name: name, log: logPath, first: make(chan []byte, 1), ended: make(chan struct{})}
-	log, err := os.OpenFile(logPath, os.O_WRONLY|os.O_CREATE|how, 0o600)
+func (c *child) launchInto(how int, path string, args []string) (*child, error) {
+	c.first, c.ended = make(chan []byte, 1), make(chan struct{})
+	log, err := os.OpenFile(c.log, os.O_WRONLY|os.O_CREATE|how, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +98,13 @@ func (c *child) read(out *os.File) {
 		c.first <- line
 	}
 	close(c.first)
+	for c.tell != nil {
+		line, err := r.ReadBytes('\n')
+		if err != nil {
+			return
+		}
+		c.tell(line)
+	}
 	_, _ = io.Copy(io.Discard, r) // so that the child never blocks on a full pipe
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -183,6 +184,8 @@ type devStack struct {
 	serverReady    serverReady
 	workerReady    workerReady
 	gateway        *devGateway
+	// reloads gets what became of edits of toolspecs; nil where a command runs.
+	reloads io.Writer
 }
 
 // dev starts everything, runs the command or waits for an interrupt, and stops everything.
@@ -209,6 +212,12 @@ func dev(ctx context.Context, a *cli.App, f *devFlags, command []string) error {
 // still run afterwards.
 func useStack(ctx context.Context, a *cli.App, s *devStack, f *devFlags,
 	command []string) (code int, err error) {
+	if len(command) == 0 {
+		s.reloads = a.Err
+	}
+	if err := f.linkToGateway(); err != nil {
+		return 0, err
+	}
 	if err := s.up(ctx, f, a.Connection.Payloads); err != nil {
 		return 0, err
 	}
@@ -219,8 +228,7 @@ func useStack(ctx context.Context, a *cli.App, s *devStack, f *devFlags,
 	}
 	if len(command) > 0 {
 		lost := s.whileKept(ctx, a.Err, func(ctx context.Context) {
-			code = runAgainst(ctx, a, s, f,
-				command)
+			code = runAgainst(ctx, a, s, command)
 		})
 		return code, cmp.Or(tellKept(a, s.serverReady, f), lost)
 	}
@@ -251,7 +259,7 @@ func (s *devStack) up(ctx context.Context, f *devFlags, stored payloads.Config) 
 	if err != nil {
 		return err
 	}
-	if s.server, err = launch("devserver", serverPath, s.logs, f.serverArgs()...); err != nil {
+	if s.server, err = launch("devserver", serverPath, s.logs, nil, f.serverArgs()...); err != nil {
 		return cli.Errorf(cli.ExitFailed, "cannot start the server: %w", err)
 	}
 	if err := s.server.ready(ctx, &s.serverReady); err != nil {
@@ -261,8 +269,8 @@ func (s *devStack) up(ctx context.Context, f *devFlags, stored payloads.Config) 
 		}
 		return err
 	}
-	if s.worker, err = launch("worker", workerPath, s.logs, f.workerArgs(s.serverReady,
-		stored)...); err != nil {
+	if s.worker, err = launch("worker", workerPath, s.logs, s.tellReload,
+		f.workerArgs(s.serverReady, stored)...); err != nil {
 		return cli.Errorf(cli.ExitFailed, "cannot start the worker: %w", err)
 	}
 	return s.worker.ready(ctx, &s.workerReady)
@@ -323,7 +331,7 @@ func withoutName(command []string) []string {
 }
 
 // runAgainst executes one starter command line against the development server.
-func runAgainst(ctx context.Context, a *cli.App, s *devStack, f *devFlags, command []string) int {
+func runAgainst(ctx context.Context, a *cli.App, s *devStack, command []string) int {
 	server := s.serverReady
 	inner := &cli.App{Stdio: a.Stdio, Again: a.Again, Run: a.Run, Served: s.workerReady.Tools}
 	inner.Connection.Local = true
@@ -333,12 +341,9 @@ func runAgainst(ctx context.Context, a *cli.App, s *devStack, f *devFlags, comma
 		tell += ", and browsers its Web UI at " + server.UI
 	}
 	fmt.Fprintln(a.Err, tell)
+	// Links to runs would lead to a server that stops with the command; see tellKept.
 	args := []string{"--address", server.Address, "--namespace", server.Namespace, "--output",
 		a.Format.Output, "--color", a.Format.Color}
-	// Omit links to runs that are lost with an in-memory server; see tellKept.
-	if server.UI != "" && f.db != "" {
-		args = append(args, "--ui-address", server.UI)
-	}
 	args = append(args, a.Connection.Payloads.Arguments()...)
 	return a.Run(ctx, inner, append(args, withoutName(command)...))
 }

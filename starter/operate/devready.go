@@ -2,10 +2,12 @@ package operate
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/switchyard/switchyard/starter/cli"
+	"github.com/switchyard/switchyard/toolspecs/folder"
 )
 
 // tellKept explains on standard error how to open the printed addresses after the server has
@@ -16,8 +18,8 @@ func tellKept(a *cli.App, server serverReady, f *devFlags) error {
 		return nil
 	}
 	_, err := fmt.Fprintf(a.Err,
-		"\nThe server stops and keeps its runs in %s. To start it again at the same address:\n  %s dev --db-filename %s --ui-port %s%s\n",
-		f.db, a.Connection.Called(), f.db, port, a.Connection.Stored())
+		"\nThe server stops and keeps its runs in %s. To look at them in its Web UI, start it again and open %s:\n  %s dev --db-filename %s --ui-port %s%s\n",
+		f.db, server.UI, a.Connection.Called(), f.db, port, a.Connection.Stored())
 	return err
 }
 
@@ -47,9 +49,48 @@ func tellReady(a *cli.App, s *devStack, f *devFlags) error {
 		fmt.Fprintf(a.Out, "%s  %s\n", p.Bold("Web UI"), s.serverReady.UI)
 	}
 	fmt.Fprintf(a.Out, "%s  lanes %s; tools %s\n", p.Bold("worker"),
-		strings.Join(s.workerReady.Lanes, ", "), strings.Join(s.workerReady.Tools, ", "))
+		strings.Join(s.workerReady.Lanes, ", "), fewOf(s.workerReady.Tools))
 	s.gateway.tell(a)
 	fmt.Fprintf(a.Out, "%s  %s\n", p.Bold("logs  "), s.logs)
 	return a.Println("\nIn another terminal: " + a.Connection.Called() + connect +
 		a.Connection.Stored() + " call echo text=hello\nCtrl-C stops everything.")
+}
+
+// maxShownTools is how many tools the line of the worker names.
+const maxShownTools = 6
+
+// fewOf names some tools and counts the others.
+func fewOf(tools []string) string {
+	shown := strings.Join(tools[:min(len(tools), maxShownTools)], ", ")
+	if left := len(tools) - maxShownTools; left > 0 {
+		shown += fmt.Sprintf(" and %d more", left)
+	}
+	return shown
+}
+
+// reloadLine is a line of the worker about an edit of toolspecs.
+type reloadLine struct {
+	Event   folder.CatalogEventType `json:"event"`
+	Tool    string                  `json:"tool"`
+	Version string                  `json:"version"`
+	File    string                  `json:"file"`
+	Error   string                  `json:"error"`
+}
+
+// tellReload prints what became of an edit of toolspecs. line is of the worker.
+func (s *devStack) tellReload(line []byte) {
+	var r reloadLine
+	if s.reloads == nil || json.Unmarshal(line, &r) != nil {
+		return
+	}
+	words := map[folder.CatalogEventType]string{folder.ToolAdded: "is added",
+		folder.ToolUpdated: "is reloaded", folder.ToolRemoved: "is removed"}[r.Event]
+	switch {
+	case r.Event == folder.LoadError:
+		fmt.Fprintf(s.reloads, "starter: %s is not in effect; what was valid stays:\n%s\n", r.File,
+			r.Error)
+	case words != "":
+		fmt.Fprintf(s.reloads, "starter: the tool %s %s %s (%s)\n", r.Tool, r.Version, words,
+			r.File)
+	}
 }

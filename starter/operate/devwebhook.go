@@ -1,6 +1,9 @@
 package operate
 
 import (
+	"net"
+	"strconv"
+
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/starter/cli"
@@ -17,7 +20,7 @@ var webhookUsage = []struct{ flag, usage string }{
 		"env:NAME or file:/path of the `secret` that signs webhook requests"},
 	{"approval-webhook-format",
 		"`format` of notices: json, slack, teams or template:FILE (default: json)"},
-	{"console-url", "`address` of the gateway with the console, for links in notices"},
+	{"console-url", "`address` of the gateway with the console, for links in notices (default: that of dev)"},
 	{"approval-link-key",
 		"env:NAME or file:/path of the `key`, shared with the gateway, of links that approve and deny"},
 	{"approval-link-to", "`name` of who reads the notices, recorded with decisions by link"},
@@ -53,4 +56,25 @@ func (f webhookFlags) args() []string {
 		}
 	}
 	return args
+}
+
+// linkToGateway has notices link to the console that dev serves, if they are to have links that
+// decide and no other console is named.
+func (f *devFlags) linkToGateway() error {
+	if *f.webhook["approval-link-key"] == "" || *f.webhook["console-url"] != "" || !f.gateway {
+		return nil
+	}
+	if f.gatewayPort == 0 { // the worker starts before the gateway and has to know its address
+		free, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		f.gatewayPort = free.Addr().(*net.TCPAddr).Port
+		if err := free.Close(); err != nil {
+			return err
+		}
+	}
+	*f.webhook["console-url"] = "http://" + net.JoinHostPort("127.0.0.1",
+		strconv.Itoa(f.gatewayPort))
+	return nil
 }

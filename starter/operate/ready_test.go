@@ -33,3 +33,32 @@ func TestReadyHint_NamesTheServer(t *testing.T) {
 		}
 	}
 }
+
+func TestReady_NamesAFewTools(t *testing.T) {
+	for n, want := range map[int]string{0: "", 2: "a, b", 6: "a, b, c, d, e, f",
+		8: "a, b, c, d, e, f and 2 more"} {
+		if got := fewOf(strings.Split("abcdefgh", "")[:n]); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}
+
+// Edits of toolspecs are told, right or wrong.
+func TestReloads_AreTold(t *testing.T) {
+	for line, want := range map[string]string{
+		`{"event":"tool_updated","tool":"a","version":"1.1.0","file":"tools/a.yaml"}`: "starter: the " +
+			"tool a 1.1.0 is reloaded (tools/a.yaml)\n",
+		`{"event":"tool_removed","tool":"a","version":"1.1.0","file":"tools/a.yaml"}`: "starter: the " +
+			"tool a 1.1.0 is removed (tools/a.yaml)\n",
+		`{"event":"load_error","file":"tools/a.yaml","error":"tools/a.yaml:1:1: no name"}`: "starter: " +
+			"tools/a.yaml is not in effect; what was valid stays:\ntools/a.yaml:1:1: no name\n",
+		`{"event":"other"}`: "", `x`: "",
+	} {
+		var out bytes.Buffer
+		(&devStack{reloads: &out}).tellReload([]byte(line))
+		(&devStack{}).tellReload([]byte(line))
+		if out.String() != want {
+			t.Errorf("%s: %q, want %q", line, out.String(), want)
+		}
+	}
+}

@@ -77,8 +77,8 @@ func checkName(cmd *cobra.Command, flag, value string) error {
 }
 
 // LoadAgent reads the agent in a file, with its available tools.
-func (f *Flags) LoadAgent(a *cli.App, path string) (*api.Agent, error) {
-	return loadAgent(a, &f.catalog, path)
+func (f *Flags) LoadAgent(ctx context.Context, a *cli.App, path string) (*api.Agent, error) {
+	return loadAgent(ctx, a, f, api.DefaultTaskQueue, path)
 }
 
 // Started is a run that a command has started.

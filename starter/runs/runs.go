@@ -87,7 +87,7 @@ func agentStart(a *cli.App, cmd *cobra.Command, flags *agentFlags, path string,
 	if err := flags.check(cmd, words); err != nil {
 		return nil, err
 	}
-	agent, err := loadAgent(a, &flags.catalog, path)
+	agent, err := loadAgent(cmd.Context(), a, &flags.Flags, flags.queue, path)
 	if err != nil {
 		return nil, err
 	}
@@ -114,20 +114,10 @@ func agentStart(a *cli.App, cmd *cobra.Command, flags *agentFlags, path string,
 }
 
 // loadAgent reads the agent in a file, with its available tools.
-func loadAgent(a *cli.App, c *specfiles.Flags, path string) (*api.Agent, error) {
-	known, err := specfiles.KnownTools(a, c)
-	if err != nil {
-		return nil, err
-	}
-	agent, err := agents.Load(path, known)
-	if err != nil {
-		return nil, specfiles.CannotRun(a, path, specfiles.KindAgent, c, err,
-			func(known agents.Known) error {
-				_, err := agents.Load(path, known)
-				return err
-			})
-	}
-	return agent, nil
+func loadAgent(ctx context.Context, a *cli.App, flags *Flags, queue, path string) (*api.Agent,
+	error) {
+	return loadNaming(ctx, a, &flags.catalog, namingFile{path, specfiles.KindAgent, queue},
+		func(known agents.Known) (*api.Agent, error) { return agents.Load(path, known) })
 }
 
 // instructs reports whether an agent has instructions without a prompt.
@@ -161,17 +151,12 @@ references are listed with file, line and column, and the exit code is 2.`,
 }
 
 func planStart(a *cli.App, cmd *cobra.Command, flags *startFlags, path string) (*start, error) {
-	known, err := specfiles.KnownTools(a, &flags.catalog)
+	plan, err := loadNaming(cmd.Context(), a, &flags.catalog, namingFile{path, specfiles.KindPlan,
+		flags.queue}, func(known agents.Known) (*api.Plan, error) {
+		return plans.Load(path, known.Names)
+	})
 	if err != nil {
 		return nil, err
-	}
-	plan, err := plans.Load(path, known.Names)
-	if err != nil {
-		return nil, specfiles.CannotRun(a, path, specfiles.KindPlan, &flags.catalog, err,
-			func(known agents.Known) error {
-				_, err := plans.Load(path, known.Names)
-				return err
-			})
 	}
 	if plan.Name == "" {
 		plan.Name = baseName(path)

@@ -116,8 +116,9 @@ With --conversation each run of an agent continues the conversation of the previ
 another run of the conversation is active when a run is due, that run is not started and the
 schedule's run of that time fails.
 
-The command prints the next starts. A cron expression has exactly five fields. If it limits the
-day of the month and the day of the week, both have to match; crontab starts on either.`,
+The command prints the next starts, in the schedule's time zone. A cron expression has exactly five
+fields of numbers, names, *, ranges, lists and steps. If it limits the day of the month and the day
+of the week, both have to match; crontab starts on either.`,
 		Example: `  starter schedule create nightly --agent librarian.yaml --prompt "What is new?" --cron "0 3 * * *" --time-zone Europe/Berlin
   starter schedule create pulse --call http_get url=https://example.com/health --interval 5m --pause-on-failure
   starter schedule create totals --plan totals.yaml --cron "0 18 * * fri" --overlap-policy buffer_one
@@ -249,30 +250,64 @@ func createSchedule(ctx context.Context, a *cli.App, c client.Client, n *newSche
 		return err
 	}
 	if slices.ContainsFunc(n.options.Spec.CronExpressions, bothDays) {
-		fmt.Fprintln(a.Err, "note: day of month and day of week both have to match")
+		fmt.Fprintln(a.Err, "note: day of month and day of week both have to match; crontab starts on "+
+			"either")
 	}
-	return tellSchedule(a, s.id, "created", "is created; "+nextStarts(ctx, created))
+	return tellCreated(ctx, a, created, n)
 }
 
 // shownStarts is how many of its next starts a new schedule shows.
 const shownStarts = 3
 
-// nextStarts says when a new schedule starts runs.
-func nextStarts(ctx context.Context, h client.ScheduleHandle) string {
+// createdSchedule is a new schedule as create prints it.
+type createdSchedule struct {
+	Schedule string `json:"schedule"`
+	Done     string `json:"done"`
+	// TimeZone is that of Next, the next starts.
+	TimeZone string      `json:"time_zone"`
+	Next     []time.Time `json:"next"`
+}
+
+// tellCreated prints that a schedule was created and when it starts runs, in its time zone. A
+// schedule without a next start is warned about.
+func tellCreated(ctx context.Context, a *cli.App, h client.ScheduleHandle, n *newSchedule) error {
+	zone, err := time.LoadLocation(n.options.Spec.TimeZoneName) // checked before; empty is UTC
+	if err != nil {
+		return err
+	}
+	created := createdSchedule{Schedule: h.GetID(), Done: "created", TimeZone: zone.String(),
+		Next: []time.Time{}}
 	d, err := h.Describe(ctx)
-	switch {
-	case err != nil:
-		return "its next starts cannot be read: " + err.Error()
-	case d.Schedule.State != nil && d.Schedule.State.Paused:
-		return "it is paused"
-	case len(d.Info.NextActionTimes) == 0:
-		return "it never starts a run: no time matches"
+	if err != nil {
+		fmt.Fprintln(a.Err, "warning: the next starts cannot be read: "+err.Error())
+		return tellSchedule(a, h.GetID(), "created", "is created")
 	}
-	var times []string
 	for _, at := range d.Info.NextActionTimes[:min(shownStarts, len(d.Info.NextActionTimes))] {
-		times = append(times, at.Local().Format(time.RFC3339))
+		created.Next = append(created.Next, at.In(zone))
 	}
-	return "next starts: " + strings.Join(times, ", ")
+	if len(created.Next) == 0 {
+		fmt.Fprintln(a.Err, "warning: the schedule never starts a run: no time matches")
+	}
+	if a.Format.JSON() {
+		return cli.WriteJSON(a.Out, created, false)
+	}
+	words := ""
+	if n.options.Paused {
+		words = " paused"
+	}
+	return a.Println("schedule " + h.GetID() + " is created" + words + created.text())
+}
+
+// text lists the next starts.
+func (c createdSchedule) text() string {
+	if len(c.Next) == 0 {
+		return ""
+	}
+	text := "; next starts (" + c.TimeZone + "):"
+	for _, at := range c.Next {
+		text += at.Format("\n  Mon 2006-01-02 15:04:05 MST")
+	}
+	return text
 }
 
 // tellSchedule prints what was done to a schedule.

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,7 +45,7 @@ func (t *timeFlags) spec(cmd *cobra.Command) (client.ScheduleSpec, error) {
 		if err := checkCron(text); err != nil {
 			return s, cli.UsageError(cmd, "--cron %q: %v", text, err)
 		}
-		s.CronExpressions = append(s.CronExpressions, text)
+		s.CronExpressions = append(s.CronExpressions, strings.Join(strings.Fields(text), " "))
 	}
 	for _, text := range t.intervals {
 		interval, err := parseInterval(text)
@@ -72,7 +73,7 @@ func (t *timeFlags) bounds(cmd *cobra.Command, s *client.ScheduleSpec) error {
 		}
 		*to.at = at
 	}
-	if _, err := time.LoadLocation(t.zone); err != nil {
+	if _, err := time.LoadLocation(t.zone); err != nil || t.zone == "Local" {
 		return cli.UsageError(cmd, "--time-zone %q is not a known time zone", t.zone)
 	}
 	if t.jitter < 0 {
@@ -136,13 +137,14 @@ var cronFields = []cronField{
 }
 
 // checkCron reports which field of a cron expression is invalid and why. The server reads more
-// forms, some of them otherwise than crontab: it takes # for the beginning of a comment and a sixth
-// field for the year.
+// forms, some of them otherwise than the programs that they come from: it takes # for the beginning
+// of a comment and a sixth field for the year. Parsers of cron do not fit: robfig/cron refuses 7
+// for Sunday, which the server takes, and takes ? and @every.
 func checkCron(text string) error {
 	fields := strings.Fields(text)
 	if len(fields) != len(cronFields) {
-		return fmt.Errorf("it has %s, not five: minute, hour, day of month, month, day of week",
-			display.Plural(len(fields), "field"))
+		return fmt.Errorf("it has %s, not five: minute, hour, day of month, month, day of week%s",
+			display.Plural(len(fields), "field"), hintAt(fields))
 	}
 	for i, field := range fields {
 		if err := cronFields[i].check(field); err != nil {
@@ -150,6 +152,21 @@ func checkCron(text string) error {
 		}
 	}
 	return nil
+}
+
+// hintAt says what to do about fields that are too many or too few.
+func hintAt(fields []string) string {
+	switch {
+	case len(fields) > 0 && strings.Contains(fields[0], "TZ="):
+		return "; pass the time zone with --time-zone"
+	case len(fields) > 0 && strings.HasPrefix(fields[0], "@"):
+		return "; write @daily as 0 0 * * *, and @every as --interval"
+	case slices.ContainsFunc(fields, func(f string) bool { return strings.HasPrefix(f, "#") }):
+		return "; pass a comment with --notes"
+	case len(fields) > len(cronFields):
+		return "; leave out the seconds before them and the year after them"
+	}
+	return ""
 }
 
 // bothDays reports whether a cron expression limits the day of the month and the day of the week.
@@ -161,7 +178,7 @@ func bothDays(cron string) bool {
 func (f cronField) check(text string) error {
 	for part := range strings.SplitSeq(text, ",") {
 		span, step, stepped := strings.Cut(part, "/")
-		if n, err := strconv.Atoi(step); stepped && (err != nil || n < 1) {
+		if n, err := strconv.ParseUint(step, 10, 8); stepped && (err != nil || n < 1) {
 			return fmt.Errorf("the %s %q has the step %q, which is not a number above 0", f.name, text,
 				step)
 		}
@@ -184,19 +201,28 @@ func (f cronField) checkSpan(span string) error {
 		high, err = f.value(to)
 	}
 	if err == nil && high < low {
-		err = fmt.Errorf("the %s %q ends before it starts", f.name, span)
+		err = fmt.Errorf("the %s %q ends before it starts; write it as two ranges with a comma",
+			f.name, span)
 	}
 	return err
 }
+
+// unsupported matches what other programs read besides numbers and names: ?, MON#1, L, 5L, FRIL,
+// 15W and LW.
+var unsupported = regexp.MustCompile(`(?i)[?#]|^(\d*|[a-z]{3})[LW]{1,2}$`)
 
 // value parses one value of the field: a number or a name.
 func (f cronField) value(text string) (int, error) {
 	if i := slices.Index(f.names, strings.ToLower(text)); i >= 0 {
 		return f.from + i, nil
 	}
-	n, err := strconv.Atoi(text)
-	if err == nil && n >= f.from && n <= f.to {
-		return n, nil
+	n, err := strconv.ParseUint(text, 10, 8) // takes no sign
+	if err == nil && int(n) >= f.from && int(n) <= f.to {
+		return int(n), nil
+	}
+	if unsupported.MatchString(text) {
+		return 0, fmt.Errorf("the %s is %q, which schedules do not support; use numbers, names, *, "+
+			"ranges, lists and steps", f.name, text)
 	}
 	named := ""
 	if len(f.names) > 0 {

@@ -50,6 +50,10 @@ func MCP(entry toolspecs.MCPEntry, listed []mcpclient.Tool, o MCPOptions) Result
 	return r
 }
 
+// noteEffect is the note of a tool whose effect is what its server says only if people say so too.
+const noteEffect = "the server says that it is read-only or idempotent; this is not verified, " +
+	"so its effect is once until you change it"
+
 func mcpTool(name string, entry toolspecs.MCPEntry, remote mcpclient.Tool, o MCPOptions) Tool {
 	var notes noted
 	entry.Pin, entry.Tool = remote.Digest(), ""
@@ -65,7 +69,7 @@ func mcpTool(name string, entry toolspecs.MCPEntry, remote mcpclient.Tool, o MCP
 			"warn"
 	}
 	if remote.ReadOnly || remote.Idempotent {
-		notes.add("", "the server says that it is read-only or idempotent; this is not verified, so its effect is once until you change it")
+		notes.add("", noteEffect)
 	}
 	return Tool{Spec: s, Source: remote.Name, Notes: notes.notes}
 }

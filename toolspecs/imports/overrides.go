@@ -2,6 +2,7 @@ package imports
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
@@ -55,6 +56,11 @@ func (r *Result) Override(o Overrides, inside []string) {
 	}
 	for i, name := range toolNames(parts) {
 		o.apply(&tools[i].Spec, name)
+		if o.Effect != "" {
+			tools[i].Notes = slices.DeleteFunc(tools[i].Notes, func(note string) bool {
+				return note == noteEffect
+			})
+		}
 	}
 	provided := map[string]bool{}
 	for _, s := range toolspecs.Shipped() {
@@ -68,7 +74,8 @@ func (r *Result) Override(o Overrides, inside []string) {
 		}
 		err := t.Spec.CheckReach(inside)
 		if err != nil {
-			r.refuse(t.Source, "no worker would reach its server: %v; pass --allow", err)
+			r.refuse(t.Source, "no worker would reach its server: %v; pass --allow %s", err,
+				hostOf(t.Spec))
 		}
 		return err != nil
 	})
@@ -77,6 +84,15 @@ func (r *Result) Override(o Overrides, inside []string) {
 		return
 	}
 	r.take(tools)
+}
+
+// hostOf returns the host of a tool's server.
+func hostOf(s toolspecs.Spec) string {
+	u, err := url.Parse(s.Entry.Common().Address)
+	if err != nil {
+		return "HOST"
+	}
+	return u.Hostname()
 }
 
 // keepName makes a tool that is about to be renamed refer to what had its name.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/switchyard/switchyard/internal/healthcheck"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/payloads"
+	"github.com/switchyard/switchyard/toolspecs/folder"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 )
@@ -40,7 +42,8 @@ const (
 // no Logger, it logs to stderr at --log-level.
 //
 // When every lane is polled, Main prints an Info as one line of JSON to stdout, for the program
-// that started it, unless stdout is a terminal.
+// that started it, unless stdout is a terminal. Edits of toolspecs follow as lines with the event,
+// tool, version, file and error of a catalog event.
 func Main(c Config) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -68,7 +71,7 @@ func main(ctx context.Context, c Config, args []string, stdout, stderr io.Writer
 		fmt.Fprintln(stderr, "worker:", err)
 		return exitUsage
 	}
-	c.Ready = c.printing(stdout)
+	c = c.printing(stdout)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if f.parentPID != 0 {
@@ -133,20 +136,75 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// printing returns a Ready that also prints the Info, unless it is a terminal: the log says the
-// same there.
-func (c Config) printing(stdout io.Writer) func(Info) {
-	own := c.Ready
-	return func(info Info) {
-		if own != nil {
-			own(info)
+// printing returns a configuration that also prints the Info and then the events of the catalog,
+// unless it is a terminal: the log says the same there.
+func (c Config) printing(stdout io.Writer) Config {
+	if isTerminal(stdout) {
+		return c
+	}
+	lines := &lineWriter{out: json.NewEncoder(stdout), log: c.Logger}
+	ready, onEvent := c.Ready, c.OnCatalogEvent
+	c.Ready = func(info Info) {
+		if ready != nil {
+			ready(info)
 		}
-		if isTerminal(stdout) {
-			return
+		lines.begin(info)
+	}
+	c.OnCatalogEvent = func(e folder.CatalogEvent) {
+		if onEvent != nil {
+			onEvent(e)
 		}
-		if err := json.NewEncoder(stdout).Encode(info); err != nil {
-			c.Logger.Warn("ready line not printed", "error", err)
-		}
+		lines.event(e)
+	}
+	return c
+}
+
+// lineWriter prints lines of JSON, the first of which is an Info.
+type lineWriter struct {
+	mu    sync.Mutex
+	out   *json.Encoder
+	log   *slog.Logger
+	begun bool
+}
+
+func (w *lineWriter) begin(info Info) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun = true
+	w.print(info)
+}
+
+// catalogLine is the line of a catalog event.
+type catalogLine struct {
+	Event   folder.CatalogEventType `json:"event"`
+	Tool    string                  `json:"tool,omitempty"`
+	Version string                  `json:"version,omitempty"`
+	File    string                  `json:"file,omitempty"`
+	Error   string                  `json:"error,omitempty"`
+}
+
+// event prints a change of the catalog.
+func (w *lineWriter) event(e folder.CatalogEvent) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch e.Type {
+	case folder.ToolAdded, folder.ToolUpdated, folder.ToolRemoved, folder.LoadError:
+	default:
+		return
+	}
+	if !w.begun {
+		return
+	}
+	line := catalogLine{Event: e.Type, Tool: e.Tool, Version: e.Version, File: e.File}
+	if e.Error != nil {
+		line.Error = e.Error.Error()
+	}
+	w.print(line)
+}
+
+func (w *lineWriter) print(line any) {
+	if err := w.out.Encode(line); err != nil {
+		w.log.Warn("a line was not printed", "error", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -46,23 +47,42 @@ func (m *Executor) answerOf(got mcpclient.Answer, spec *toolspecs.Spec) (executo
 	case got.Structured != nil:
 		answer.Output = json.RawMessage(strings.ToValidUTF8(string(got.Structured), "\uFFFD"))
 		answer.Notes = m.noteBytes(got.Content)
+		return answer, nil
 	case isText:
 		answer.Output, err = jsonvalue.Encode(strings.ToValidUTF8(text, "\uFFFD"))
 	default:
 		answer.Output, err = m.EncodeParts(got.Content, spec.Execution.MaxResult)
 	}
+	answer.Notes = noteUnreadable(got.Content)
 	return answer, err
 }
 
-// joinedText returns the text parts, each on separate lines, and whether there are no other parts.
+// noteUnreadable returns notes about the parts that cannot be read and are passed on as JSON.
+func noteUnreadable(content []mcp.Content) []string {
+	var notes []string
+	for _, part := range content {
+		if kind, ok := mcpclient.Unreadable(part); ok {
+			notes = append(notes, fmt.Sprintf("a part of the answer, of the type %q, cannot be read; "+
+				"it is passed on as JSON", kind))
+		}
+	}
+	slices.Sort(notes)
+	return slices.Compact(notes)
+}
+
+// joinedText returns the text parts, each on separate lines, and whether a text is the right form
+// for the answer: there are no other parts, and none that cannot be read and is large.
 func joinedText(content []mcp.Content) (text string, all bool) {
 	var texts []string
+	large := false
 	for _, part := range content {
 		if t, ok := part.(*mcp.TextContent); ok {
 			texts = append(texts, t.Text)
+			_, odd := mcpclient.Unreadable(t)
+			large = large || odd && len(t.Text) > maxInline
 		}
 	}
-	return strings.Join(texts, "\n"), len(texts) == len(content)
+	return strings.Join(texts, "\n"), !large && len(texts) == len(content)
 }
 
 // toolFailure returns the tool's own description of its failure.
@@ -94,6 +114,10 @@ func (m *Executor) EncodeParts(content []mcp.Content, limit int) (json.RawMessag
 func (m *Executor) partOf(content mcp.Content, inline int) mcpPart {
 	switch c := content.(type) {
 	case *mcp.TextContent:
+		if _, odd := mcpclient.Unreadable(c); odd && len(c.Text) > inline {
+			return m.bytesPart(mcpPart{Type: "unknown", MIMEType: "application/json"}, []byte(c.Text),
+				inline)
+		}
 		return mcpPart{Type: "text", Text: c.Text}
 	case *mcp.ImageContent:
 		return m.bytesPart(mcpPart{Type: "image", MIMEType: c.MIMEType}, c.Data, inline)

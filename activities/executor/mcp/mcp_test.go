@@ -241,7 +241,7 @@ func TestMCPFailures_HaveTypes(t *testing.T) {
 			"the connection to the MCP server was lost during tools/call: the server ended with exit code 7; it wrote to standard error: out of cheese", true},
 		{"dies, once", "die", `{}`, once, api.ErrOutcomeUnknown, false, "the connection to the MCP server was lost during tools/call: the server ended with exit code 7; it wrote to standard error: out of cheese", true},
 		{"broken message", "litter", `{"text":"{\"jsonrpc\":"}`, nil, api.ErrInvalidOutput, false,
-			`the MCP server wrote a message to standard output that cannot be read: {"jsonrpc":`, true},
+			`the MCP server wrote a message to standard output that cannot be read: {"jsonrpc": (the text ends within a JSON value, at byte 11)`, true},
 		{"endless noise", "litter", `{"text":"noise"}`, nil, api.ErrInvalidOutput, false,
 			"the MCP server wrote more than 16777216 bytes to standard output that are not MCP messages", true},
 		{"endless line", "litter", `{"text":"endless"}`, nil, api.ErrInvalidOutput, false,

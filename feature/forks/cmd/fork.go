@@ -156,7 +156,7 @@ func (f *forkFlags) edit(a *cli.App, cmd *cobra.Command, w *wantedFork, name,
 	case name == "model":
 		w.model = value
 	case name == "agent":
-		w.agent, err = f.LoadAgent(a, value)
+		w.agent, err = f.LoadAgent(cmd.Context(), a, value)
 	case name == "policies":
 		set, failed := policies.Load(value)
 		if failed != nil {

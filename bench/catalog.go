@@ -42,7 +42,7 @@ func importAll(data []byte) (map[string][]byte, error) {
 	}
 	specs := map[string][]byte{}
 	for _, tool := range result.Tools {
-		text, err := imports.YAML("big.json", tool, nil)
+		text, err := imports.YAML("big.json", tool)
 		if err != nil {
 			return nil, err
 		}

@@ -13,21 +13,13 @@ import (
 // the source no longer has them, or they have other names now. Nothing is left if the import
 // selects some of the tools.
 func (r *importReport) findLeft(flags *importFlags) error {
-	if flags.selects() || len(r.Tools) == 0 {
+	imported, sources := r.origins()
+	if flags.selects() || len(sources) == 0 {
 		return nil
 	}
 	files, err := filepath.Glob(filepath.Join(flags.out, "*.yaml"))
 	if err != nil {
 		return cli.Errorf(cli.ExitUsage, "--out %s: %w", flags.out, err)
-	}
-	imported := map[string]bool{}
-	for _, t := range r.Tools {
-		imported[t.File] = true
-	}
-	sources := map[string]bool{}
-	for _, t := range r.Tools {
-		record, _ := imports.ReadRecord(t.data)
-		sources[record.Source] = record.Source != ""
 	}
 	for _, file := range files {
 		if imported[file] || !toolspecs.IsSpecFile(file) {
@@ -42,6 +34,17 @@ func (r *importReport) findLeft(flags *importFlags) error {
 		}
 	}
 	return nil
+}
+
+// origins returns the files and the sources of the imported tools.
+func (r *importReport) origins() (files, sources map[string]bool) {
+	files, sources = map[string]bool{}, map[string]bool{}
+	for _, t := range r.Tools {
+		files[t.File] = true
+		record, _ := imports.ReadRecord(t.data)
+		sources[record.Source] = record.Source != ""
+	}
+	return files, sources
 }
 
 // selects reports whether flags select some of the tools of the source.

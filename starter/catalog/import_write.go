@@ -131,20 +131,26 @@ func (t *importedTool) plan(flags *importFlags, title string, tool imports.Tool)
 	} else if err != nil {
 		return cli.Errorf(cli.ExitUsage, "%s: %w", t.File, cli.PathError(t.File, err))
 	}
-	before, imported := imports.ReadRecord(old)
-	now, _ := imports.ReadRecord(data)
-	switch sameSource := imported && before.Source == now.Source; {
-	case bytes.Equal(old, data):
-		t.State = fileUnchanged
-	case flags.force, sameSource && !before.Edited:
-		t.State = fileUpdated
-	case sameSource && before.Same(now): // people edited what the source still has
-		t.State = fileUnchanged
-	default:
-		t.State = fileEdited
+	if t.State = stateAfter(old, data, flags.force); t.State == fileEdited {
 		t.New = strings.TrimSuffix(t.File, ".yaml") + toolspecs.NewVersionEnding
 	}
 	return nil
+}
+
+// stateAfter returns the state of a file after the import of a new version.
+func stateAfter(old, data []byte, force bool) string {
+	before, imported := imports.ReadRecord(old)
+	now, _ := imports.ReadRecord(data)
+	sameSource := imported && before.Source == now.Source
+	switch {
+	case bytes.Equal(old, data):
+		return fileUnchanged
+	case force, sameSource && !before.Edited:
+		return fileUpdated
+	case sameSource && before.Same(now): // people edited what the source still has
+		return fileUnchanged
+	}
+	return fileEdited
 }
 
 // files returns the files in a state.

@@ -96,28 +96,36 @@ func (c *call) isEmpty(schema any) bool {
 // not a plain object, or is given or left out as a whole: an optional one with required members,
 // and with DELETE, where it matters whether there is one.
 func (c *call) placeBody(m media, description string, required bool) {
+	c.encode(m)
+	if m.encoding == encodingText {
+		c.body = c.argument("body", "request", textSchema(description), required)
+		return
+	}
+	schema := m.content.Get("schema")
+	whole := c.op.method == http.MethodDelete && m.encoding == encodingJSON
+	if members, named := c.members(schema); named && (required || !whole && !members.needed()) {
+		c.placeMembers(m, members)
+		return
+	}
+	c.body = c.argument("body", "request", described(c.schema(schema), description), required)
+}
+
+// described gives a schema a description unless it has one.
+func described(schema any, description string) any {
+	if o, ok := schema.(*jsontext.Object); ok && description != "" && !o.Has(keyDescription) {
+		o.Set(keyDescription, description)
+	}
+	return schema
+}
+
+// encode sets how the body is sent if it differs from the default.
+func (c *call) encode(m media) {
 	if m.encoding != encodingJSON {
 		c.encoding = m.encoding
 	}
 	if !slices.Contains(usualTypes, m.name) {
 		c.headers.Set("Content-Type", m.name)
 	}
-	if m.encoding == encodingText {
-		c.body = c.argument("body", "request", textSchema(description), required)
-		return
-	}
-	schema := m.content.Get("schema")
-	optional := c.op.method != http.MethodDelete || m.encoding != encodingJSON
-	members, named := c.members(schema)
-	if named && (required || optional && len(members.required) == 0) {
-		c.placeMembers(m, members)
-		return
-	}
-	converted := c.schema(schema)
-	if o, ok := converted.(*jsontext.Object); ok && description != "" && !o.Has(keyDescription) {
-		o.Set(keyDescription, description)
-	}
-	c.body = c.argument("body", "request", converted, required)
 }
 
 // bodyMembers are the properties of a body, as the document declares them.
@@ -127,6 +135,9 @@ type bodyMembers struct {
 	// left are those that only responses have.
 	left map[string]bool
 }
+
+// needed reports whether a body has required properties.
+func (m bodyMembers) needed() bool { return len(m.required) > 0 }
 
 // members returns the properties of a schema. It reports whether the schema is an object of named
 // properties and nothing else.
@@ -142,19 +153,10 @@ func (c *call) members(schema any) (bodyMembers, bool) {
 // addMembers adds the properties of a schema and of the parts of its allOf.
 func (c *call) addMembers(into *bodyMembers, schema any, known map[*jsontext.Object]bool) bool {
 	o, err := follow(c.doc.root, schema)
-	if err != nil || known[o] {
+	if err != nil || known[o] || !saysPropertiesAlone(o) {
 		return false
 	}
 	known[o] = true
-	for _, key := range o.Names() {
-		switch value := o.Members[key]; {
-		case isDropped(key) && (key != "nullable" || value == false), key == keyDescription, key == "title",
-			key == keyProperties, key == keyRequired, key == keyAllOf, key == "deprecated",
-			key == keyType && value == typeObject, key == keyAdditional && value == false:
-		default:
-			return false
-		}
-	}
 	for _, part := range listAt(o, keyAllOf) {
 		if !c.addMembers(into, part, known) {
 			return false
@@ -171,12 +173,25 @@ func (c *call) addMembers(into *bodyMembers, schema any, known map[*jsontext.Obj
 			property = object(keyAllOf, []any{other, property})
 		}
 		into.properties.Set(name, property)
-		if flagAt(property, keyRequired) { // as functions have it
-			into.required = append(into.required, name)
-		}
 	}
-	into.required = append(into.required, texts(o.Get(keyRequired))...)
+	into.required = append(into.required, requiredNames(o)...)
 	return true
+}
+
+// saysPropertiesAlone reports whether a schema says nothing but which properties an object has.
+func saysPropertiesAlone(o *jsontext.Object) bool {
+	return !slices.ContainsFunc(o.Names(), func(key string) bool {
+		value := o.Members[key]
+		switch key {
+		case keyType:
+			return value != typeObject
+		case keyAdditional, "nullable":
+			return value != false
+		case keyDescription, keyProperties, keyRequired, keyAllOf, "title", "deprecated":
+			return false
+		}
+		return !isDropped(key)
+	})
 }
 
 func (c *call) placeMembers(m media, members bodyMembers) {

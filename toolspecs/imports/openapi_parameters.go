@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -65,16 +66,15 @@ func (c *call) parameters() ([]parameter, error) {
 	return all, nil
 }
 
+// usualStyles are the default styles of parameters, by location; elsewhere simple.
+var usualStyles = map[string]string{inQuery: "form", inCookie: "form"}
+
 // read takes a parameter apart.
 func (c *call) read(o *jsontext.Object) parameter {
-	p := parameter{o: o, name: textAt(o, "name"), in: textAt(o, "in"), style: textAt(o, "style"),
-		required: flagAt(o, keyRequired) || textAt(o, "in") == inPath}
-	if p.style == "" {
-		p.style = "simple"
-		if p.in == inQuery || p.in == inCookie {
-			p.style = "form"
-		}
-	}
+	in := textAt(o, "in")
+	p := parameter{o: o, name: textAt(o, "name"), in: in, required: flagAt(o, keyRequired),
+		style: cmp.Or(textAt(o, "style"), usualStyles[in], "simple")}
+	p.required = p.required || in == inPath
 	p.explode = p.style == "form"
 	if explode, given := o.Get("explode").(bool); given {
 		p.explode = explode
@@ -103,11 +103,15 @@ func textSchema(description string) *jsontext.Object {
 // cannot express is omitted with a note; if it is required, that is the error.
 func (c *call) parameter(p parameter) error {
 	err := c.place(p)
-	if err == nil || p.required {
-		return err
+	switch {
+	case err == nil && flagAt(p.o, "allowReserved"):
+		c.notes.add(p.name,
+			"reserved characters such as / are percent-encoded, though the document has allowReserved")
+	case err != nil && !p.required:
+		c.notes.add(p.name, "the optional parameter is omitted: %v", err)
+		return nil
 	}
-	c.notes.add(p.name, "the optional parameter is omitted: %v", err)
-	return nil
+	return err
 }
 
 func (c *call) place(p parameter) error {
@@ -213,11 +217,7 @@ func (c *call) single(p parameter) any {
 // inQuery places a query parameter. A list gives it several times; an object gives one parameter
 // for each property.
 func (c *call) inQuery(p parameter) error {
-	if flagAt(p.o, "allowReserved") {
-		c.notes.add(p.name,
-			"reserved characters such as / are percent-encoded, though the document has allowReserved")
-	}
-	several := !p.json && (p.style == styleBrackets || p.style == "form" && p.explode)
+	several := p.isSeveral()
 	switch {
 	case !p.json && c.holdsObjects(p.forms):
 		return errors.New("a list of objects cannot be written into a query")
@@ -233,6 +233,11 @@ func (c *call) inQuery(p parameter) error {
 		c.query.Set(p.name, c.argument(p.name, inQuery, c.single(p), p.required))
 	}
 	return nil
+}
+
+// isSeveral reports whether lists and objects are written as several parameters.
+func (p parameter) isSeveral() bool {
+	return !p.json && (p.style == styleBrackets || p.style == "form" && p.explode)
 }
 
 // holdsObjects reports whether a value can be a list with objects in it.

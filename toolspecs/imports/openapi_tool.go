@@ -193,8 +193,8 @@ func (c *call) declareResult(s *toolspecs.Spec, schema any) {
 	result.complete(converted)
 	data := encoded(converted)
 	if len(data) > maxResultSchema {
-		c.notes.add("", "the result is not declared: its schema has %d bytes, more than %d",
-			len(data), maxResultSchema)
+		c.notes.add("", "the result is not declared: its schema has more than %d bytes",
+			maxResultSchema)
 		return
 	}
 	s.OutputSchema, s.Execution.OnInvalidOutput = data, "warn"

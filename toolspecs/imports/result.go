@@ -142,14 +142,7 @@ func drop(tree any, path []jsonpath.Step) bool {
 		return false
 	}
 	for _, step := range path[:last] {
-		list, isList := tree.([]any)
-		switch {
-		case step.Index < 0:
-			o, _ := tree.(*jsontext.Object)
-			tree = o.Get(step.Key)
-		case isList && step.Index < len(list):
-			tree = list[step.Index]
-		}
+		tree = memberAt(tree, step)
 	}
 	o, ok := tree.(*jsontext.Object)
 	if !ok || !o.Has(path[last].Key) {
@@ -157,6 +150,14 @@ func drop(tree any, path []jsonpath.Step) bool {
 	}
 	o.Delete(path[last].Key)
 	return true
+}
+
+func memberAt(tree any, step jsonpath.Step) any {
+	if list, ok := tree.([]any); ok && step.Index >= 0 && step.Index < len(list) {
+		return list[step.Index]
+	}
+	o, _ := tree.(*jsontext.Object)
+	return o.Get(step.Key)
 }
 
 // firstFault is the first thing wrong with a spec, without the name of the tool.

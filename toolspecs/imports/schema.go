@@ -116,6 +116,7 @@ const (
 	holdsOne = iota + 1
 	holdsList
 	holdsNamed
+	holdsReference
 )
 
 var nested = map[string]int{
@@ -123,7 +124,8 @@ var nested = map[string]int{
 	"else": holdsOne, "contains": holdsOne, "propertyNames": holdsOne,
 	"unevaluatedItems": holdsOne, "unevaluatedProperties": holdsOne, keyAllOf: holdsList,
 	keyAnyOf: holdsList, keyOneOf: holdsList, "prefixItems": holdsList,
-	"patternProperties": holdsNamed, "dependentSchemas": holdsNamed,
+	keyProperties: holdsNamed, "patternProperties": holdsNamed, "dependentSchemas": holdsNamed,
+	keyRef: holdsReference,
 }
 
 // dropped are the keywords that JSON Schema lacks, that say nothing about values, or that are
@@ -160,40 +162,59 @@ func (c *converter) schema(value any) any {
 	setBounds(s)
 	c.setRequired(s, o)
 	c.setDefault(s, o)
-	if flagAt(o, "nullable") || c.fill && o.Has(keyDefault) && o.Get(keyDefault) == nil {
+	if flagAt(o, "nullable") || c.defaultsToNull(o) {
 		return allowNull(s)
 	}
 	return s
 }
 
+// defaultsToNull reports whether an absent value becomes null, which makes null a value.
+func (c *converter) defaultsToNull(o *jsontext.Object) bool {
+	return c.fill && o.Has(keyDefault) && o.Get(keyDefault) == nil
+}
+
 func (c *converter) keyword(s *jsontext.Object, key string, value any) {
-	list, isList := value.([]any)
-	members, isObject := value.(*jsontext.Object)
-	if key == keyItems && isList {
+	if _, isList := value.([]any); key == keyItems && isList {
 		key = "prefixItems" // its name until 2019
 	}
-	how := nested[key]
-	switch {
-	case key == keyRef:
+	switch nested[key] {
+	case holdsReference:
 		value = c.reference(value)
-	case key == keyProperties && isObject:
-		value = c.properties(members)
-	case how == holdsOne:
+	case holdsOne:
 		value = c.schema(value)
-	case how == holdsList && isList:
-		list = slices.Clone(list)
-		for i := range list {
-			list[i] = c.schema(list[i])
-		}
-		value = list
-	case how == holdsNamed && isObject:
-		named := object()
-		for _, name := range members.Keys {
-			named.Set(name, c.schema(members.Members[name]))
-		}
-		value = named
+	case holdsList:
+		value = c.list(value)
+	case holdsNamed:
+		value = c.named(value, key == keyProperties)
 	}
 	s.Set(key, value)
+}
+
+func (c *converter) list(value any) any {
+	list, ok := value.([]any)
+	if !ok {
+		return value
+	}
+	list = slices.Clone(list)
+	for i := range list {
+		list[i] = c.schema(list[i])
+	}
+	return list
+}
+
+// named converts schemas by name; properties without those that only go the other way.
+func (c *converter) named(value any, properties bool) any {
+	members, ok := value.(*jsontext.Object)
+	if !ok {
+		return value
+	}
+	named := object()
+	for _, name := range members.Keys {
+		if !properties || !c.oneWay(members.Members[name]) {
+			named.Set(name, c.schema(members.Members[name]))
+		}
+	}
+	return named
 }
 
 // reference returns a reference to the definition of what is referred to. One that names nothing
@@ -208,16 +229,6 @@ func (c *converter) reference(value any) any {
 	return "#/" + keyDefs + "/" + d.name
 }
 
-func (c *converter) properties(members *jsontext.Object) *jsontext.Object {
-	kept := object()
-	for _, name := range members.Keys {
-		if !c.oneWay(members.Members[name]) {
-			kept.Set(name, c.schema(members.Members[name]))
-		}
-	}
-	return kept
-}
-
 // oneWay reports whether a property only goes the other way.
 func (c *converter) oneWay(property any) bool {
 	key := "readOnly"
@@ -228,19 +239,12 @@ func (c *converter) oneWay(property any) bool {
 	return flagAt(property, key) || err == nil && flagAt(found, key)
 }
 
-// setRequired writes the names of the required properties, without those that are left out. A
-// property may itself say that it is required. Names that are not declared are declared, because
-// they could not be given otherwise.
+// setRequired writes the names of the required properties, without those that are left out. Names
+// that are not declared are declared, because they could not be given otherwise.
 func (c *converter) setRequired(s, o *jsontext.Object) {
 	declared, kept := objectAt(o, keyProperties), objectAt(s, keyProperties)
-	names := texts(o.Get(keyRequired))
-	for _, name := range declared.Names() {
-		if flagAt(declared.Members[name], keyRequired) {
-			names = append(names, name)
-		}
-	}
 	var required []any
-	for _, name := range names {
+	for _, name := range requiredNames(o) {
 		if declared.Has(name) && !kept.Has(name) || slices.Contains(required, any(name)) {
 			continue
 		}
@@ -254,6 +258,17 @@ func (c *converter) setRequired(s, o *jsontext.Object) {
 		return
 	}
 	s.Set(keyRequired, required)
+}
+
+// requiredNames returns the properties that a schema or they themselves say are required.
+func requiredNames(o *jsontext.Object) []string {
+	names, properties := texts(o.Get(keyRequired)), objectAt(o, keyProperties)
+	for _, name := range properties.Names() {
+		if flagAt(properties.Members[name], keyRequired) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // setDefault keeps a default, or describes it.

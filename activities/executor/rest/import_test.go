@@ -185,14 +185,15 @@ func (s sampler) object(schema map[string]any, depth int) map[string]any {
 
 // something adds an optional member to an object, because forms cannot have empty objects.
 func (s sampler) something(o, schema, properties map[string]any, depth int) {
-	more, _ := schema["additionalProperties"].(map[string]any)
-	if len(properties) == 0 {
-		o["key"] = s.value(more, depth+1)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		property, _ := properties[name].(map[string]any)
+		o[name] = s.value(property, depth+1)
 		return
 	}
-	name := slices.Sorted(maps.Keys(properties))[0]
-	property, _ := properties[name].(map[string]any)
-	o[name] = s.value(property, depth+1)
+	if _, closed := schema["properties"]; !closed {
+		more, _ := schema["additionalProperties"].(map[string]any)
+		o["key"] = s.value(more, depth+1)
+	}
 }
 
 // arguments returns arguments for a tool, validated and completed by its schema, and the problems

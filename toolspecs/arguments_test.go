@@ -371,7 +371,7 @@ entry: {type: function}
 		{login, `{"as":{"pin":"1234","user":"hunter2"}}`,
 			"$.as.pin: the text was read as the declared type\n$.as.user [min_length] the value has 7 of at least 20 characters"},
 		{hidden, `{"a":"1234","b":{"key":"hunter2"}}`,
-			"$.a: the text was read as the declared type\n$.b [anyOf] the value fits none of the allowed forms: " +
+			"$.a: \"1234\" was read as 1234\n$.b [anyOf] the value fits none of the allowed forms: " +
 				"$.b: must be an integer, not an object; or $.b.key: the value has 7 of at most 2 characters"},
 	} {
 		_, notes, problems := c.tool.Arguments(c.text, api.ModeLenient)

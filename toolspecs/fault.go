@@ -1,6 +1,9 @@
 package toolspecs
 
 import (
+	"path"
+	"strings"
+
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -14,6 +17,16 @@ type Faults = strictyaml.Faults
 
 // MaxFileBytes bounds a toolspec file, in bytes.
 const MaxFileBytes = 1 << 20
+
+// NewVersionEnding ends the names of the files with a new version of a tool whose file people
+// edited. Folders are loaded without them.
+const NewVersionEnding = ".new.yaml"
+
+// IsSpecFile reports whether a file of a folder has toolspecs, by its name.
+func IsSpecFile(name string) bool {
+	ending := path.Ext(name)
+	return (ending == ".yaml" || ending == ".yml") && !strings.HasSuffix(name, NewVersionEnding)
+}
 
 // Options describe the environment of the toolspecs that are read.
 type Options struct {

@@ -127,9 +127,8 @@ func specFiles(paths []string) ([]string, error) {
 			if err != nil {
 				return cli.Errorf(cli.ExitUsage, "%s: %w", name, cli.PathError(name, err))
 			}
-			ending := filepath.Ext(name)
 			if !entry.IsDir() && !toolspecs.IsServersFile(name) &&
-				(name == path || ending == ".yaml" || ending == ".yml") {
+				(name == path || toolspecs.IsSpecFile(name)) {
 				files = append(files, name)
 			}
 			return nil

@@ -29,11 +29,11 @@ const maxImport = 64 << 20
 func importCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "import", Short: "Create toolspecs from OpenAPI, MCP servers, functions or a registry",
-		Long: `Writes one file per tool into the folder of --out (default ./tools). Importing again merges: what
-you changed or added in a file stays, and the rest follows the source. If a file is not from an
-earlier import of the same source, nothing is written unless --force is set. Everything that
-cannot be imported is listed with the reason. Read the files, edit them, and check them with
-'starter tools lint'.
+		Long: `Writes one file per tool into the folder of --out (default ./tools). Importing again updates
+the files that nobody edited. A file that people wrote or edited stays as it is, and the new
+version is written beside it as NAME.new.yaml, which is not loaded; --force overwrites it.
+Everything that cannot be imported is listed with the reason. Read the files, edit them, and check
+them with 'starter tools lint'.
 
 What you know of the tools can be declared at once: --session, --access, --effect, --lane,
 --heartbeat, --emits, --category and tags. --prefix keeps names of several sources distinct.
@@ -78,7 +78,7 @@ func (f *importFlags) add(flags *pflag.FlagSet, tags string) {
 	flags.StringVar(&f.out, "out", specfiles.DefaultToolsDir,
 		"`folder` that the files are written to")
 	flags.BoolVar(&f.force, "force", false,
-		"take over files that are not from an earlier import; fields that people added stay")
+		"overwrite files that people wrote or edited")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be written without writing it")
 	flags.StringSliceVar(&f.names, "name", nil,
 		"only tools whose names match one of these `patterns`, such as repos_*")
@@ -112,7 +112,7 @@ func importOpenAPICommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
 		Long: `Creates a tool for each operation, or for those that --tag, --path and --name select. GET, HEAD
 and OPTIONS get effect: read, PUT and DELETE idempotent, POST and PATCH once. Server and
 authentication come from the document; the secret is named after the API and its security scheme.
-Default values are described to the model and not sent. Schemas are shortened to --max-schema bytes.`,
+Default values are described to the model and not sent.`,
 		Example: `  starter tools import openapi petstore.yaml
   starter tools import openapi https://api.example.com/openapi.json --tag orders --base-url https://staging.example.com
   starter tools import openapi github.json --name 'issues_*' --auth bearer=env:GITHUB_TOKEN --dry-run`,
@@ -130,9 +130,6 @@ Default values are described to the model and not sent. Schemas are shortened to
 			if err := target.CheckReach(insideHosts()); err != nil {
 				return cli.UsageError(cmd, "--base-url: no worker would reach it: %v; pass --allow%s",
 					err, strings.TrimPrefix(suchAs(o.BaseURL), ", such as --allow"))
-			}
-			if o.MaxSchema < 1 {
-				return cli.UsageError(cmd, "--max-schema %d: at least 1 byte", o.MaxSchema)
 			}
 			o.Names = flags.names
 			flags.part = len(o.Tags)+len(o.Paths) > 0
@@ -153,8 +150,6 @@ Default values are described to the model and not sent. Schemas are shortened to
 		"non-public `hosts` or ranges that the tools may reach, such as localhost")
 	cmd.Flags().BoolVar(&o.Output, "with-output", false,
 		"declare output schemas too; a result that does not match gets a note")
-	cmd.Flags().IntVar(&o.MaxSchema, "max-schema", imports.DefaultMaxSchema,
-		"maximum `bytes` of the schema of a tool's arguments")
 	return cmd
 }
 

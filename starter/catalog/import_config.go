@@ -182,7 +182,8 @@ func (c *configImport) server(path string, old []byte,
 		return refuse("the server lists no tools")
 	}
 	entry.Server, entry.Session = s.Name, ""
-	r = imports.MCP(entry, listed, imports.MCPOptions{Names: c.flags.names, Output: c.output})
+	r = imports.MCP(entry, listed, imports.MCPOptions{Names: c.flags.names, Output: c.output,
+		Effect: c.flags.overrides.Effect})
 	prefix := c.flags.overrides.Prefix
 	if c.ownPrefix {
 		prefix = s.Name + "_"

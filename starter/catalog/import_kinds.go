@@ -53,7 +53,7 @@ effects are not trusted: tools get effect: once until you change it.`,
 			if err != nil {
 				return importError(cmd.Context(), entry, err)
 			}
-			o.Names = flags.names
+			o.Names, o.Effect = flags.names, flags.overrides.Effect
 			return writeImported(a, cmd, &flags, catalog, imports.MCP(entry, listed, o))
 		},
 	}

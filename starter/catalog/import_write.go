@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,14 +21,13 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/imports"
 )
 
-// States of an imported tool's file.
+// States of an imported tool's file, or in a dry run those that it would get.
 const (
-	fileWritten     = "written"
-	fileUpdated     = "updated"
-	fileUnchanged   = "unchanged"
-	fileInTheWay    = "in_the_way"
-	fileWouldWrite  = "would_write"
-	fileWouldUpdate = "would_update"
+	fileWritten   = "written"
+	fileUpdated   = "updated"
+	fileUnchanged = "unchanged"
+	// fileEdited is a file of people, which stays as it is.
+	fileEdited = "edited"
 )
 
 // importedTool is the JSON form of an imported tool.
@@ -35,11 +35,10 @@ type importedTool struct {
 	Tool   string `json:"tool"`
 	Source string `json:"source"`
 	File   string `json:"file"`
-	// State is the file's state, or the state it would get.
-	State string   `json:"state"`
+	State  string `json:"state"`
+	// New is the file with the new version of a tool whose file people edited.
+	New   string   `json:"new,omitempty"`
 	Notes []string `json:"notes,omitempty"`
-	// Kept are the fields that the file keeps although the source has other values.
-	Kept []string `json:"kept,omitempty"`
 
 	data []byte
 }
@@ -74,8 +73,10 @@ func writeImported(a *cli.App, cmd *cobra.Command, flags *importFlags, catalog *
 	if err != nil {
 		return err
 	}
-	if err := writeReported(report, flags); err != nil {
-		return err
+	if !flags.dryRun && len(report.Tools) > 0 {
+		if err := report.write(flags); err != nil {
+			return cli.Errorf(cli.ExitFailed, "--out %s: %w", flags.out, err)
+		}
 	}
 	if err := printImport(a, report, flags); err != nil {
 		return err
@@ -84,23 +85,6 @@ func writeImported(a *cli.App, cmd *cobra.Command, flags *importFlags, catalog *
 		return cli.Exit(cli.ExitUsage)
 	}
 	return checkImported(a, report, flags, catalog)
-}
-
-// writeReported writes the files of a report, unless files of others are in the way.
-func writeReported(report *importReport, flags *importFlags) error {
-	if flags.dryRun || len(report.Tools) == 0 {
-		return nil
-	}
-	if inTheWay := report.files(fileInTheWay); len(inTheWay) > 0 {
-		return cli.Errorf(cli.ExitUsage,
-			"%s already there and not from an earlier import of this source: %s\nNothing was written. Pass --force to take over what they have in common, --prefix for other names, or another folder with --out.",
-			cli.IsAre(len(inTheWay), "file"), strings.Join(inTheWay[:min(len(inTheWay), 10)], ", ")+
-				more(len(inTheWay)-10))
-	}
-	if err := report.write(flags); err != nil {
-		return cli.Errorf(cli.ExitFailed, "--out %s: %w", flags.out, err)
-	}
-	return nil
 }
 
 func more(n int) string {
@@ -130,47 +114,43 @@ func planImport(flags *importFlags, result imports.Result) (*importReport, error
 	for _, w := range toolspecs.Warnings(located) {
 		report.Notes = append(report.Notes, w.String())
 	}
-	return report, report.findLeft(flags, located)
+	return report, report.findLeft(flags)
 }
 
-// plan determines what becomes of the tool's file.
+// plan determines what becomes of the tool's file. One that people wrote or edited stays, and so
+// does one of another source.
 func (t *importedTool) plan(flags *importFlags, title string, tool imports.Tool) error {
-	explicit := flags.overrides.Explicit()
-	data, err := imports.YAML(title, tool, explicit)
+	data, err := imports.YAML(title, tool)
 	if err != nil {
 		return err
 	}
 	t.data, t.State = data, fileWritten
-	if flags.dryRun {
-		t.State = fileWouldWrite
-	}
 	old, err := os.ReadFile(t.File)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return cli.Errorf(cli.ExitUsage, "%s: %w", t.File, cli.PathError(t.File, err))
 	}
-	return t.merge(flags, old, explicit)
-}
-
-// merge determines what becomes of a file that exists.
-func (t *importedTool) merge(flags *importFlags, old []byte, explicit []string) error {
-	merged, err := imports.Merge(old, t.data, explicit)
-	if err != nil {
-		return cli.Errorf(cli.ExitUsage, "%s: %w", t.File, err)
-	}
-	t.data, t.Kept = merged.Data, merged.Kept
-	switch {
-	case bytes.Equal(old, merged.Data):
-		t.State = fileUnchanged
-	case merged.Foreign && !flags.force:
-		t.State, t.Kept = fileInTheWay, nil
-	case flags.dryRun:
-		t.State = fileWouldUpdate
-	default:
-		t.State = fileUpdated
+	if t.State = stateAfter(old, data, flags.force); t.State == fileEdited {
+		t.New = strings.TrimSuffix(t.File, ".yaml") + toolspecs.NewVersionEnding
 	}
 	return nil
+}
+
+// stateAfter returns the state of a file after the import of a new version.
+func stateAfter(old, data []byte, force bool) string {
+	before, imported := imports.ReadRecord(old)
+	now, _ := imports.ReadRecord(data)
+	sameSource := imported && before.Source == now.Source
+	switch {
+	case bytes.Equal(old, data):
+		return fileUnchanged
+	case force, sameSource && !before.Edited:
+		return fileUpdated
+	case sameSource && before.Same(now): // people edited what the source still has
+		return fileUnchanged
+	}
+	return fileEdited
 }
 
 // files returns the files in a state.
@@ -209,7 +189,7 @@ func (r *importReport) write(flags *importFlags) error {
 		if t.State == fileUnchanged {
 			continue
 		}
-		if err := wholefile.Write(t.File, t.data, 0o644); err != nil {
+		if err := wholefile.Write(cmp.Or(t.New, t.File), t.data, 0o644); err != nil {
 			return err
 		}
 	}
@@ -223,7 +203,7 @@ func printImport(a *cli.App, r *importReport, flags *importFlags) error {
 	p := a.PaletteFor(a.Out)
 	rows := cli.Table{Header: []string{"file", "state", "from"}}
 	for _, t := range r.Tools {
-		rows.Add(t.File, strings.ReplaceAll(t.State, "_", " "), t.Source)
+		rows.Add(t.File, t.State, t.Source)
 	}
 	if n := len(r.Servers); n > 0 {
 		fmt.Fprintf(a.Err, "%s: %s %s\n", filepath.Join(flags.out, toolspecs.ServersFile),
@@ -237,8 +217,12 @@ func printImport(a *cli.App, r *importReport, flags *importFlags) error {
 	}
 	p = a.PaletteFor(a.Err)
 	notes := r.printNotes(a, p)
-	for _, refused := range r.refusals() {
-		fmt.Fprintln(a.Err, p.Bad("not imported:"), refused.of()+": "+refused.text)
+	refusals := grouped{}
+	for _, refused := range r.Refused {
+		refusals.add(refused.Reason, refused.Source)
+	}
+	for _, n := range refusals.notes {
+		fmt.Fprintln(a.Err, p.Bad("not imported:"), n.of()+": "+n.text)
 	}
 	fmt.Fprintln(a.Err, r.summary(flags, notes))
 	return nil
@@ -249,18 +233,24 @@ func (r *importReport) printNotes(a *cli.App, p cli.Palette) (notes int) {
 	for _, note := range r.Notes {
 		fmt.Fprintln(a.Err, p.Warn("note:"), note)
 	}
-	for _, note := range r.noted() {
+	all := grouped{}
+	for _, t := range r.Tools {
+		for _, text := range t.Notes {
+			all.add(text, t.Source)
+			notes++
+		}
+	}
+	for _, note := range all.notes {
 		fmt.Fprintln(a.Err, p.Warn("note:"), note.of()+": "+note.text)
-		notes += len(note.sources)
 	}
 	for _, file := range r.Left {
 		fmt.Fprintf(a.Err, "%s %s is from an earlier import of this source, and its tool is not among "+
 			"those of now; delete it if you no longer need it\n", p.Warn("note:"), file)
 	}
 	for _, t := range r.Tools {
-		if len(t.Kept) > 0 {
-			fmt.Fprintf(a.Err, "%s %s keeps %s as you wrote it, where the source differs\n",
-				p.Warn("note:"), t.File, strings.Join(t.Kept, ", "))
+		if t.New != "" {
+			fmt.Fprintf(a.Err, "%s %s was edited or is from another source, so it stays; "+
+				"the new version is %s (--force overwrites)\n", p.Warn("note:"), t.File, t.New)
 		}
 	}
 	return notes
@@ -272,36 +262,23 @@ type importNote struct {
 	sources []string
 }
 
-// noted returns every note once.
-func (r *importReport) noted() []*importNote {
-	var notes importNotes
-	for _, t := range r.Tools {
-		for _, text := range t.Notes {
-			notes.add(text, t.Source)
+// grouped are notes, each once.
+type grouped struct {
+	notes []*importNote
+	known map[string]*importNote
+}
+
+func (g *grouped) add(text, source string) {
+	n, again := g.known[text]
+	if !again {
+		n = &importNote{text: text}
+		if g.known == nil {
+			g.known = map[string]*importNote{}
 		}
+		g.known[text] = n
+		g.notes = append(g.notes, n)
 	}
-	return notes
-}
-
-// refusals returns every reason of a refusal once.
-func (r *importReport) refusals() []*importNote {
-	var notes importNotes
-	for _, refused := range r.Refused {
-		notes.add(refused.Reason, refused.Source)
-	}
-	return notes
-}
-
-// importNotes are notes with different texts.
-type importNotes []*importNote
-
-func (n *importNotes) add(text, source string) {
-	i := slices.IndexFunc(*n, func(note *importNote) bool { return note.text == text })
-	if i < 0 {
-		i = len(*n)
-		*n = append(*n, &importNote{text: text})
-	}
-	(*n)[i].sources = append((*n)[i].sources, source)
+	n.sources = append(n.sources, source)
 }
 
 // of names some of the parts that a note concerns.
@@ -314,20 +291,12 @@ func (n *importNote) of() string {
 func (r *importReport) summary(flags *importFlags, notes int) string {
 	text := display.Plural(len(r.files(fileWritten)), "tool") + " written to " + flags.out
 	if flags.dryRun {
-		text = "dry run: " + display.Plural(len(r.files(fileWouldWrite)), "tool") +
-			" would be written to " + flags.out
+		text = "dry run, nothing was written: " + text
 	}
-	if n := len(r.files(fileUpdated)); n > 0 {
-		text += fmt.Sprintf(", %d updated", n)
-	}
-	if n := len(r.files(fileWouldUpdate)); n > 0 {
-		text += fmt.Sprintf(", %d would be updated", n)
-	}
-	if n := len(r.files(fileUnchanged)); n > 0 {
-		text += fmt.Sprintf(", %d unchanged", n)
-	}
-	if n := len(r.files(fileInTheWay)); n > 0 {
-		text += ", " + cli.IsAre(n, "file") + " not from an earlier import of this source"
+	for _, state := range []string{fileUpdated, fileUnchanged, fileEdited} {
+		if n := len(r.files(state)); n > 0 {
+			text += fmt.Sprintf(", %d %s", n, state)
+		}
 	}
 	if notes > 0 {
 		text += ", " + display.Plural(notes, "note")

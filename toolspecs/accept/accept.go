@@ -71,7 +71,7 @@ func File(file string, data []byte, o toolspecs.Options, remotes map[string]mcpc
 	if err := check(file, was, again, o, remotes); err != nil {
 		return nil, err
 	}
-	return again, nil
+	return imports.Renew(data, again), nil
 }
 
 // mcpEntry returns the entry of a tool of an MCP server.

@@ -10,8 +10,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// Load reports all faults at once, finds duplicate names, and reads neither hidden files nor
-// targets of links outside of the folder.
+// Load reports all faults at once, finds duplicate names, and reads neither hidden files, nor new
+// versions that an import wrote beside edited files, nor targets of links outside of the folder.
 func TestLoad_ReportsTheFaultsOfAllFiles(t *testing.T) {
 	outside := t.TempDir()
 	good := "version: 1.0.0\ndescription: A tool.\nentry: {type: function}\n"
@@ -21,6 +21,7 @@ func TestLoad_ReportsTheFaultsOfAllFiles(t *testing.T) {
 	write(t, filepath.Join(dir, "sub", "b.yml"), "name: b\n"+good+"---\nname: b2\n"+good)
 	write(t, filepath.Join(dir, "notes.txt"), "not: [a toolspec")
 	write(t, filepath.Join(dir, ".hidden.yaml"), "not: a toolspec")
+	write(t, filepath.Join(dir, "a.new.yaml"), "name: a\n"+good)
 	write(t, filepath.Join(dir, ".git", "c.yaml"), "not: a toolspec")
 	c, err := Load(dir, toolspecs.Options{})
 	if err != nil {

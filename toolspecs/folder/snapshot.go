@@ -5,11 +5,11 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/switchyard/switchyard/internal/filewatch"
+	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // snapshot is the state of a folder at one moment, without the content of its files.
@@ -39,7 +39,7 @@ func (s snapshot) without(name string) bool {
 	return s.lost == nil && !there && !s.within(name)
 }
 
-// snapshotOf looks at the toolspec files below fsys: *.yaml and *.yml, other than hidden ones.
+// snapshotOf looks at the toolspec files below fsys, other than hidden ones.
 // Links to folders are not followed.
 func snapshotOf(fsys fs.FS) snapshot {
 	s := snapshot{files: map[string]filewatch.Stamp{}, others: map[string]filewatch.Stamp{},
@@ -59,7 +59,7 @@ func snapshotOf(fsys fs.FS) snapshot {
 
 func (s *snapshot) add(fsys fs.FS, name string, entry fs.DirEntry) error {
 	hidden := strings.HasPrefix(entry.Name(), ".") && name != "."
-	switch ext := filepath.Ext(name); {
+	switch {
 	case hidden && entry.IsDir():
 		return fs.SkipDir
 	case hidden:
@@ -67,7 +67,7 @@ func (s *snapshot) add(fsys fs.FS, name string, entry fs.DirEntry) error {
 		if info, err := entry.Info(); err == nil {
 			s.dirs[name] = info
 		}
-	case ext == ".yaml" || ext == ".yml":
+	case toolspecs.IsSpecFile(name):
 		info, err := fs.Stat(fsys, name)
 		s.files[name] = filewatch.StampOf(info, err)
 	}

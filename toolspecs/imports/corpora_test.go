@@ -69,7 +69,7 @@ func importFunctions(t *testing.T, id string, tools json.RawMessage) []*toolspec
 	}
 	var all []*toolspecs.Compiled
 	for _, tool := range r.Tools {
-		data, err := YAML("", tool, nil)
+		data, err := YAML("", tool)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package imports
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,8 +22,8 @@ type FunctionOptions struct {
 
 // function is one function of a document.
 type function struct {
-	o              *jsontext.Object
-	original, name string
+	o        *jsontext.Object
+	original string
 }
 
 // Functions creates a tool of kind function from every selected function of a JSON or YAML
@@ -33,53 +32,32 @@ type function struct {
 // and endpoint becomes a tool of kind rest. Defaults that satisfy their own schema are kept, others
 // are dropped with a note. The error is Faults.
 func Functions(file string, data []byte, o FunctionOptions) (Result, error) {
-	root, notes, err := parsed(file, data)
+	root, notes, err := parse(file, data)
 	if err != nil {
 		return Result{}, err
 	}
 	r := Result{Notes: notes}
-	all := functionsIn(&r, root)
-	before := len(all)
-	all = slices.DeleteFunc(all, func(f function) bool {
-		return !picks(o.Names, func(pattern string) bool {
-			return matches(pattern, f.name) ||
-				matches(pattern, f.original)
-		})
-	})
-	if len(all) == 0 && len(r.Refused) == 0 {
-		fault := toolspecs.Fault{File: file, Message: "the document has no functions",
-			Hint: "give a list of objects with name, description and parameters"}
-		if before > 0 {
-			fault.Message, fault.Hint = fmt.Sprintf("no function is selected; the document has %d",
-				before), ""
-		}
-		return Result{}, toolspecs.Faults{fault}
-	}
-	var tools []Tool
-	for _, f := range all {
-		tool, err := f.tool(o)
-		if err != nil {
-			r.refuse(f.original, "%v", err)
-			continue
-		}
-		tools = append(tools, tool)
-	}
-	r.take(tools)
-	return r, nil
-}
-
-// functionsIn returns all functions of a document by name. Other values are refused.
-func functionsIn(r *Result, root any) []function {
 	var all []function
-	collect(r, root, "$", &all)
+	collect(&r, root, "$", &all)
 	names := make([]string, len(all))
 	for i, f := range all {
 		names[i] = f.original
 	}
-	for i, name := range toolNames(numbered(names)) {
-		all[i].name = name
+	parts := make([]part, len(all))
+	for i, w := range numbered(names) {
+		parts[i] = part{wanted: w, source: w.name,
+			make: func(name string) (Tool, error) { return all[i].tool(name, o) }}
 	}
-	return all
+	if r.add(parts, o.Names)+len(r.Refused) == 0 {
+		fault := toolspecs.Fault{File: file, Message: "the document has no functions",
+			Hint: "give a list of objects with name, description and parameters"}
+		if len(all) > 0 {
+			fault.Message = fmt.Sprintf("no function is selected; the document has %d", len(all))
+			fault.Hint = ""
+		}
+		return Result{}, toolspecs.Faults{fault}
+	}
+	return r, nil
 }
 
 // wrappers are the keys under which lists of functions are found.
@@ -105,7 +83,7 @@ func collect(r *Result, value any, at string, into *[]function) {
 				return
 			}
 		}
-		name := jsontext.Member[string](v, "name")
+		name := textAt(v, "name")
 		if name == "" {
 			r.refuse(at, "it has no name")
 			return
@@ -128,39 +106,40 @@ var (
 	quietKeys = []string{"name", keyDescription, keyType, "strict", "method", "host", "endpoint"}
 )
 
-func (f function) tool(o FunctionOptions) (Tool, error) {
+func (f function) tool(name string, o FunctionOptions) (Tool, error) {
 	if f.o.Has("host") && f.o.Has("endpoint") {
-		return f.request(o)
+		return f.request(name, o)
 	}
 	var notes noted
-	t := f.translator(&notes)
-	schema, err := f.arguments(t)
+	schema, err := f.arguments()
 	if err != nil {
 		return Tool{}, err
 	}
-	s := toolspecs.Spec{Name: f.name, Version: "1.0.0", InputSchema: encoded(schema),
-		Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{}}}
-	s.Description = plain(jsontext.Member[string](f.o, keyDescription), maxToolText)
+	s := toolspecs.Spec{Name: name, Version: "1.0.0", InputSchema: encoded(schema),
+		Description: strings.TrimSpace(textAt(f.o, keyDescription)),
+		Entry:       toolspecs.Entry{Kind: toolspecs.FunctionEntry{}}}
 	if s.Description == "" {
-		s.Description = "The function " + f.name + "."
+		s.Description = "The function " + name + "."
 		notes.add("", "it has no description; write one, because models choose tools by it")
 	}
-	if f.name != f.original {
+	if name != f.original {
 		notes.add("", "the function is called %q in the document; register it as %s, or name its handler",
-			f.original, f.name)
+			f.original, name)
 	}
 	if result, ok := f.first(resultKeys); ok && o.Output {
-		t.response, t.root = true, result
-		s.OutputSchema, s.Execution.OnInvalidOutput = encoded(t.schema(asSchema(result),
-			"the result", 0)), "warn"
+		s.OutputSchema = encoded(convert(asSchema(result), true))
+		s.Execution.OnInvalidOutput = "warn"
 	}
 	f.tellUnread(&notes)
-	return Tool{Spec: s, Source: f.original, Notes: notes.notes}, nil
+	return Tool{Spec: s, Notes: notes.notes}, nil
 }
 
-func (f function) translator(notes *noted) *translator {
-	return &translator{root: f.o, most: maxDepth, left: maxSchemas, keep: true, notes: notes,
-		known: newMemory()}
+// convert returns a schema that stands alone, with the definitions that it has.
+func convert(schema *jsontext.Object, response bool) *jsontext.Object {
+	c := converter{definitions: newDefinitions(schema, response, true)}
+	converted, _ := c.schema(schema).(*jsontext.Object)
+	c.complete(converted)
+	return converted
 }
 
 // first returns the first of the keys that the function has with an object.
@@ -174,39 +153,31 @@ func (f function) first(keys []string) (*jsontext.Object, bool) {
 }
 
 // arguments returns the schema of the function's arguments.
-func (f function) arguments(t *translator) (*jsontext.Object, error) {
-	all := jsontext.NewObject()
+func (f function) arguments() (*jsontext.Object, error) {
+	all := object(keyProperties, f.grouped())
 	if o, ok := f.first(argumentKeys); ok {
 		all = asSchema(o)
-		t.root = o
-	} else if properties := f.grouped(); len(properties.Keys) > 0 {
-		all.Set(keyProperties, properties)
 	}
-	s := t.schema(all, "", 0)
-	switch types := typesIn(s); {
-	case len(types) == 0 || slices.Equal(types, []string{typeObject}):
-	default:
-		return nil, errors.New("its parameters are of the type " + strings.Join(types, " or ") +
-			", but arguments must be an object")
+	s := convert(all, false)
+	if types := oneOrMore(s.Get(keyType)); len(types) > 0 &&
+		!slices.Contains(types, any(typeObject)) {
+		return nil, fmt.Errorf("its parameters are of the type %s, but arguments must be an object",
+			types[0])
 	}
-	typed := jsontext.NewObject()
-	typed.Set(keyType, typeObject)
-	if !s.Has(keyProperties) {
-		typed.Set(keyProperties, jsontext.NewObject())
-	}
-	typed.Delete(keyDescription)
-	merge(typed, s)
-	if t.left <= 0 {
-		return nil, errors.New("its parameters consist of too many schemas")
+	typed := object(keyType, typeObject, keyProperties, object())
+	for _, key := range s.Keys {
+		if key != keyType && key != keyDescription {
+			typed.Set(key, s.Members[key])
+		}
 	}
 	return typed, nil
 }
 
 // grouped returns the arguments of a function that lists them by where they go.
 func (f function) grouped() *jsontext.Object {
-	properties := jsontext.NewObject()
+	properties := object()
 	for _, key := range groupKeys {
-		group := jsontext.Member[*jsontext.Object](f.o, key)
+		group := objectAt(f.o, key)
 		for _, name := range group.Names() {
 			properties.Set(name, group.Members[name])
 		}
@@ -218,27 +189,20 @@ func (f function) grouped() *jsontext.Object {
 func asSchema(o *jsontext.Object) *jsontext.Object {
 	_, typed := o.Get(keyType).(string)
 	properties, declares := o.Get(keyProperties).(*jsontext.Object)
-	if declares {
-		_, declares = entryObject(properties)
-	}
-	if typed || declares || o.Has(keyRef) || o.Has(keyAnyOf) || o.Has(keyOneOf) ||
-		o.Has(keyAllOf) || len(o.Names()) == 0 {
+	declares = declares && holdsObjectsAlone(properties)
+	if typed || declares || len(o.Names()) == 0 ||
+		slices.ContainsFunc([]string{keyRef, keyAnyOf, keyOneOf, keyAllOf}, o.Has) {
 		return o
 	}
-	s := jsontext.NewObject()
-	s.Set(keyType, typeObject)
-	s.Set(keyProperties, o)
-	return s
+	return object(keyType, typeObject, keyProperties, o)
 }
 
-// entryObject reports whether all values of an object are objects.
-func entryObject(o *jsontext.Object) (*jsontext.Object, bool) {
-	for _, name := range o.Names() {
-		if _, ok := o.Members[name].(*jsontext.Object); !ok {
-			return nil, false
-		}
-	}
-	return o, true
+// holdsObjectsAlone reports whether all values of an object are objects.
+func holdsObjectsAlone(o *jsontext.Object) bool {
+	return !slices.ContainsFunc(o.Names(), func(name string) bool {
+		_, ok := o.Members[name].(*jsontext.Object)
+		return !ok
+	})
 }
 
 // tellUnread notes the fields of the function that toolspecs do not have.
@@ -256,26 +220,22 @@ func (f function) tellUnread(notes *noted) {
 
 // request creates a tool of kind rest from a function that describes its request. Its defaults are
 // the server's.
-func (f function) request(o FunctionOptions) (Tool, error) {
-	host := jsontext.Member[string](f.o, "host")
+func (f function) request(name string, o FunctionOptions) (Tool, error) {
+	host := textAt(f.o, "host")
 	if !strings.Contains(host, "://") {
 		host = "https://" + host
 	}
-	r := requestOf{method: strings.ToUpper(cmp.Or(jsontext.Member[string](f.o, "method"), "GET")),
-		host: host,
-		path: "/" + strings.TrimPrefix(jsontext.Member[string](f.o, "endpoint"), "/")}
+	r := request{method: strings.ToUpper(cmp.Or(textAt(f.o, "method"), "GET")), host: host,
+		path: "/" + strings.TrimPrefix(textAt(f.o, "endpoint"), "/")}
 	for _, key := range groupKeys {
 		in, _, _ := strings.Cut(key, "_")
-		group := jsontext.Member[*jsontext.Object](f.o, key)
-		for _, name := range group.Names() {
-			schema, _ := group.Members[name].(*jsontext.Object)
-			r.add(name, in, schema)
+		group := objectAt(f.o, key)
+		for _, argument := range group.Names() {
+			r.add(argument, in, objectAt(group, argument))
 		}
 	}
 	if result, ok := f.first(resultKeys); ok && o.Output {
 		r.result = asSchema(result)
 	}
-	tool, err := r.tool(f.name, jsontext.Member[string](f.o, keyDescription))
-	tool.Source = f.original
-	return tool, err
+	return r.tool(name, textAt(f.o, keyDescription))
 }

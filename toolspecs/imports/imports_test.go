@@ -22,7 +22,7 @@ func written(t *testing.T, r Result, err error) string {
 	}
 	var b strings.Builder
 	for _, tool := range r.Tools {
-		data, err := YAML(r.Title, tool, nil)
+		data, err := YAML(r.Title, tool)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,11 +122,7 @@ func TestImports_MatchGoldenFiles(t *testing.T) {
 			case strings.HasPrefix(name, "registry"):
 				r, err = Registry(name, data, RegistryOptions{Ask: serve})
 			default:
-				o := Options{Output: strings.HasPrefix(name, "schemas")}
-				if name == "schemas_3.1.json" {
-					o.MaxSchema = 1200
-				}
-				r, err = OpenAPI(name, data, o)
+				r, err = OpenAPI(name, data, Options{Output: strings.HasPrefix(name, "schemas")})
 			}
 			golden.Compare(t, file+".golden", written(t, r, err))
 		})

@@ -2,9 +2,12 @@ package imports
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -17,45 +20,34 @@ type MCPOptions struct {
 	Names []string
 	// Output declares results as well, where the server does. A result that breaks it gives a note.
 	Output bool
+	// Effect is what the person who imports declares of the tools; empty if unknown.
+	Effect api.Effect
 }
 
 // MCP creates a pinned toolspec from every selected tool of a server. entry describes how to reach
-// the server. Description and schemas are the server's text,
-// because they are pinned; only a schema that no toolspec can have is rewritten, with notes.
+// the server. Description and schemas are the server's text, because they are pinned; only what no
+// toolspec can have of a schema is dropped, with notes.
 func MCP(entry toolspecs.MCPEntry, listed []mcpclient.Tool, o MCPOptions) Result {
-	parts := make([]wanted, len(listed))
-	for i, tool := range listed {
-		parts[i] = wanted{tool.Name, tool.Name}
+	parts := make([]part, len(listed))
+	for i, remote := range listed {
+		parts[i] = part{wanted: wanted{remote.Name, remote.Name},
+			source: cmp.Or(remote.Name, fmt.Sprintf("tool %d of the server", i+1)),
+			make:   func(name string) (Tool, error) { return mcpTool(name, entry, remote, o) }}
 	}
 	var r Result
-	var tools []Tool
-	for i, name := range toolNames(parts) {
-		if !picks(o.Names, func(pattern string) bool {
-			return matches(pattern, name) ||
-				matches(pattern, listed[i].Name)
-		}) {
-			continue
-		}
-		switch remote := listed[i]; {
-		case remote.Name == "":
-			r.refuse(fmt.Sprintf("tool %d of the server", i+1),
-				"it has no name, so that it cannot be called")
-		case remote.Unusable() != "":
-			r.refuse(remote.Name, "%s", remote.Unusable())
-		default:
-			tools = append(tools, mcpTool(name, entry, remote, o))
-		}
-	}
-	r.take(tools)
+	r.add(parts, o.Names)
 	return r
 }
 
-// noteEffect is the note of a tool whose effect is what its server says only if people say so too.
-const noteEffect = "the server says that it is read-only or idempotent; this is not verified, " +
-	"so its effect is once until you change it"
-
-func mcpTool(name string, entry toolspecs.MCPEntry, remote mcpclient.Tool, o MCPOptions) Tool {
+func mcpTool(name string, entry toolspecs.MCPEntry, remote mcpclient.Tool,
+	o MCPOptions) (Tool, error) {
 	var notes noted
+	if remote.Name == "" {
+		return Tool{}, errors.New("it has no name, so that it cannot be called")
+	}
+	if why := remote.Unusable(); why != "" {
+		return Tool{}, errors.New(why)
+	}
 	entry.Pin, entry.Tool = remote.Digest(), ""
 	if name != remote.Name {
 		entry.Tool = remote.Name
@@ -63,41 +55,28 @@ func mcpTool(name string, entry toolspecs.MCPEntry, remote mcpclient.Tool, o MCP
 	s := toolspecs.Spec{Name: name, Version: "1.0.0", Entry: toolspecs.Entry{Kind: entry},
 		Description: cmp.Or(strings.TrimSpace(remote.Description), remote.Title, "The tool "+
 			remote.Name+" of an MCP server.")}
-	s.InputSchema = usable(remote.InputSchema, true, &notes)
+	s.InputSchema = arguments(remote.InputSchema)
 	if o.Output && remote.OutputSchema != nil {
-		s.OutputSchema, s.Execution.OnInvalidOutput = usable(remote.OutputSchema, false, &notes),
-			"warn"
+		s.OutputSchema, s.Execution.OnInvalidOutput = remote.OutputSchema, "warn"
 	}
-	if remote.ReadOnly || remote.Idempotent {
-		notes.add("", noteEffect)
+	if o.Effect == "" && (remote.ReadOnly || remote.Idempotent) {
+		notes.add("", "the server says that it is read-only or idempotent; this is not verified, so its effect is once until you change it")
 	}
-	return Tool{Spec: s, Source: remote.Name, Notes: notes.notes}
+	return Tool{Spec: s, Notes: notes.notes}, nil
 }
 
-// usable returns a server's schema unchanged if a toolspec can have it, else rewritten.
-func usable(schema []byte, arguments bool, notes *noted) []byte {
-	trial := toolspecs.Spec{Name: "trial", Version: "1.0.0", Description: "A trial.",
-		Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{}}}
-	if trial.OutputSchema = schema; arguments {
-		trial.InputSchema, trial.OutputSchema = schema, nil
-	}
-	_, err := trial.Compile()
-	if err == nil && len(schema) > 0 {
+// arguments returns a server's schema unchanged, or one that says that arguments are an object.
+func arguments(schema json.RawMessage) json.RawMessage {
+	o, ok := treeOf(schema).(*jsontext.Object)
+	switch {
+	case len(schema) > 0 && (!ok || o.Has(keyType)):
 		return schema
+	case !ok:
+		return json.RawMessage(`{"type":"object"}`)
 	}
-	if len(schema) > 0 {
-		notes.add("", "the server's schema is not a plain JSON Schema (%s) and was rewritten as one",
-			firstFault(err))
+	typed := object(keyType, typeObject)
+	for _, key := range o.Keys {
+		typed.Set(key, o.Members[key])
 	}
-	o, _ := treeOf(schema).(*jsontext.Object)
-	t := translator{root: o, most: maxDepth, left: maxSchemas, keep: true, response: !arguments,
-		notes: notes, known: newMemory()}
-	s := t.schema(o, "", 0)
-	if arguments && !s.Has(keyType) {
-		typed := jsontext.NewObject()
-		typed.Set(keyType, typeObject)
-		merge(typed, s)
-		s = typed
-	}
-	return encoded(s)
+	return encoded(typed)
 }

@@ -2,9 +2,11 @@ package imports
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/secretname"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -36,7 +39,7 @@ type ConfiguredServer struct {
 // MCPConfig reads the MCP servers of a configuration as Claude, Cursor (mcpServers) and VS Code
 // (servers) write it: JSON, with comments and trailing commas. The error is Faults.
 func MCPConfig(file string, data []byte) ([]ConfiguredServer, error) {
-	root, _, err := parsed(file, withoutComments(data))
+	root, _, err := parse(file, withoutComments(data))
 	if err != nil {
 		return nil, err
 	}
@@ -60,18 +63,32 @@ func MCPConfig(file string, data []byte) ([]ConfiguredServer, error) {
 	return list, nil
 }
 
-// serversIn returns the mapping of servers; nil if there is none.
+// serversIn returns the mapping of servers; nil if there is none. Settings of VS Code have it in
+// mcp.
 func serversIn(root any) *jsontext.Object {
-	var servers *jsontext.Object
-	for _, key := range []string{"mcpServers", "servers"} {
-		if o, ok := root.(*jsontext.Object); ok && servers == nil {
-			servers = jsontext.Member[*jsontext.Object](o, key)
-			if nested := jsontext.Member[*jsontext.Object](o, "mcp"); servers == nil {
-				servers = jsontext.Member[*jsontext.Object](nested, key) // settings of VS Code
+	for _, holder := range []any{root, objectAt(root, "mcp")} {
+		for _, key := range []string{"mcpServers", "servers"} {
+			if servers := objectAt(holder, key); servers != nil {
+				return servers
 			}
 		}
 	}
-	return servers
+	return nil
+}
+
+// declaredServer is a server as a configuration declares it.
+type declaredServer struct {
+	Command   string                     `json:"command"`
+	Args      []string                   `json:"args"`
+	Env       map[string]json.RawMessage `json:"env"`
+	Dir       string                     `json:"cwd"`
+	Type      string                     `json:"type"`
+	Transport string                     `json:"transport"`
+	URL       string                     `json:"url"`
+	ServerURL string                     `json:"serverUrl"`
+	HTTPURL   string                     `json:"httpUrl"`
+	Headers   map[string]string          `json:"headers"`
+	Disabled  bool                       `json:"disabled"`
 }
 
 // serverKeys are the keys of a server that are read, and those that mean something to clients only.
@@ -81,96 +98,59 @@ var serverKeys = []string{"command", "args", "env", "cwd", "type", "transport", 
 
 func configured(name string, value any) ConfiguredServer {
 	s := ConfiguredServer{Name: name, Literals: map[string]string{}}
+	if err := s.read(value); err != nil {
+		s.Problem = err.Error()
+	}
+	return s
+}
+
+// read reads the declaration of a server. The error is why it cannot be imported, without values,
+// which may be secrets.
+func (s *ConfiguredServer) read(value any) error {
 	o, ok := value.(*jsontext.Object)
 	if !ok {
-		s.Problem = "its declaration is not an object"
-		return s
+		return errors.New("its declaration is not an object")
 	}
 	for _, key := range o.Names() {
 		if !slices.Contains(serverKeys, key) {
 			s.Notes = append(s.Notes, fmt.Sprintf("%s is not imported", key))
 		}
 	}
-	if jsontext.Member[bool](o, "disabled") {
-		s.Problem = "it is disabled"
-		return s
-	}
-	err := checkTypes(o)
-	if err != nil {
-		s.Problem = err.Error()
-		return s
+	var d declaredServer
+	if err := json.Unmarshal(encoded(o), &d); err != nil {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return fmt.Errorf("its declaration has %s with a value of the wrong type, %s",
+				wrong.Field, wrong.Value)
+		}
+		return err
 	}
 	// Beside httpUrl, url is the address of an older transport.
-	if address := firstText(o, "httpUrl", "url", "serverUrl"); address != "" {
-		err = s.remote(o, address)
-	} else {
-		err = s.program(o)
-	}
-	if err != nil {
-		s.Problem = err.Error()
-	}
-	return s
-}
-
-// checkTypes refuses values of wrong types, which would be ignored silently.
-func checkTypes(o *jsontext.Object) error {
-	for _, key := range o.Names() {
-		value, fits := o.Members[key], true
-		want := "an object"
-		switch key {
-		case "command", "cwd", "type", "transport", "url", "serverUrl", "httpUrl":
-			want = "a text"
-			_, fits = value.(string)
-		case "disabled":
-			want = "true or false"
-			_, fits = value.(bool)
-		case "args":
-			want = "a list of texts"
-			fits = isTexts(value)
-		case "env", "headers":
-			_, fits = value.(*jsontext.Object)
-		}
-		if value != nil && !fits { // the value may be a secret
-			return fmt.Errorf("its declaration has %s that is not %s", key, want)
-		}
-	}
-	return nil
-}
-
-// isTexts reports whether a value is a list of texts.
-func isTexts(value any) bool {
-	list, ok := value.([]any)
-	return ok && len(texts(list)) == len(list)
-}
-
-func firstText(o *jsontext.Object, keys ...string) string {
-	for _, key := range keys {
-		if text := jsontext.Member[string](o, key); text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
-func (s *ConfiguredServer) program(o *jsontext.Object) error {
-	command := jsontext.Member[string](o, "command")
-	if command == "" {
+	switch address := cmp.Or(d.HTTPURL, d.URL, d.ServerURL); {
+	case d.Disabled:
+		return errors.New("it is disabled")
+	case address != "":
+		return s.remote(d, address)
+	case d.Command == "":
 		return errors.New("it has neither command nor url")
 	}
-	s.Entry.Argv = append([]string{command}, texts(o.Get("args"))...)
-	if fields := strings.Fields(command); len(fields) > 1 && !o.Has("args") {
+	return s.program(d, o.Has("args"))
+}
+
+// program reads how a program is started. hasArguments is set if they are given apart from it.
+func (s *ConfiguredServer) program(d declaredServer, hasArguments bool) error {
+	s.Entry.Argv = append([]string{d.Command}, d.Args...)
+	if fields := strings.Fields(d.Command); len(fields) > 1 && !hasArguments {
 		s.Entry.Argv = fields
 		s.Notes = append(s.Notes, "its command is split at blanks into program and arguments")
 	}
-	s.Entry.Dir = ownFolder(jsontext.Member[string](o, "cwd"))
+	s.Entry.Dir = ownFolder(d.Dir)
 	if err := s.checkArguments(); err != nil {
 		return err
 	}
-	env := jsontext.Member[*jsontext.Object](o, "env")
-	for _, name := range env.Names() {
-		text, ok := env.Members[name].(string)
-		if !ok {
-			text = string(encoded(env.Members[name]))
+	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
+		text := string(d.Env[name])
+		if value, ok := treeOf(d.Env[name]).(string); ok {
+			text = value
 		}
 		if err := s.variable(name, text); err != nil {
 			return err
@@ -260,8 +240,8 @@ func with(m map[string]string, key, value string) map[string]string {
 	return m
 }
 
-func (s *ConfiguredServer) remote(o *jsontext.Object, address string) error {
-	switch kind := firstText(o, "type", "transport"); strings.ToLower(kind) {
+func (s *ConfiguredServer) remote(d declaredServer, address string) error {
+	switch kind := cmp.Or(d.Type, d.Transport); strings.ToLower(kind) {
 	case "", "http", "streamable-http", "streamablehttp", "streamable_http":
 	default:
 		return fmt.Errorf("the transport %s is not supported; use the server's streamable HTTP "+
@@ -275,26 +255,21 @@ func (s *ConfiguredServer) remote(o *jsontext.Object, address string) error {
 		return fmt.Errorf("its url has a variable; write the address itself")
 	}
 	s.Entry.URL = address
-	headers := jsontext.Member[*jsontext.Object](o, "headers")
-	plainHeaders := jsontext.NewObject()
-	for _, name := range headers.Names() {
-		text, ok := headers.Members[name].(string)
-		if !ok {
-			return fmt.Errorf("its header %s is not a text", name)
-		}
-		auth, err := s.authIn(name, text)
+	plain := object()
+	for _, name := range slices.Sorted(maps.Keys(d.Headers)) {
+		auth, err := s.authIn(name, d.Headers[name])
 		switch {
 		case err != nil:
 			return err
 		case auth == nil:
-			plainHeaders.Set(name, text)
+			plain.Set(name, d.Headers[name])
 		case s.Entry.Auth != nil:
 			return errors.New("several of its headers hold secrets, but a server has one")
 		default:
 			s.Entry.Auth = auth
 		}
 	}
-	s.Entry.Headers = members(plainHeaders)
+	s.Entry.Headers = encodedMembers(plain)
 	return nil
 }
 
@@ -331,35 +306,52 @@ func ServersYAML(old []byte, servers []ConfiguredServer) (data []byte, added []s
 	if len(strings.TrimSpace(string(old))) == 0 {
 		old = []byte("# MCP servers, to which toolspecs refer by entry.server.\nservers: {}\n")
 	}
-	doc, err := documentOf(old)
+	list, root, err := serverList(old)
 	if err != nil {
 		return nil, nil, err
 	}
-	at := keyIndex(doc.Content[0], "servers")
-	if at < 0 || doc.Content[0].Content[at+1].Kind != yaml.MappingNode {
-		return nil, nil, errors.New("it has no mapping servers")
-	}
-	list := doc.Content[0].Content[at+1]
 	for _, s := range servers {
-		if keyIndex(list, s.Name) >= 0 {
+		if valueAt(list, s.Name) != nil {
 			continue
 		}
-		value, err := node(reflect.ValueOf(s.Entry))
+		entry, err := jsonvalue.Encode(s.Entry)
 		if err != nil {
 			return nil, nil, err
 		}
 		list.Style = 0
-		list.Content = append(list.Content, plainScalar(s.Name), value)
+		list.Content = append(list.Content, plainScalar(s.Name), yamlNode(treeOf(entry), ""))
 		added = append(added, s.Name)
 	}
 	if len(added) == 0 {
 		return old, nil, nil
 	}
-	var b bytes.Buffer
-	e := yaml.NewEncoder(&b)
-	e.SetIndent(2)
-	err = e.Encode(doc)
-	return b.Bytes(), added, err
+	data, err = encodeYAML(root)
+	return data, added, err
+}
+
+// serverList returns the mapping of servers in a file, and the file's document.
+func serverList(data []byte) (list, root *yaml.Node, err error) {
+	root = &yaml.Node{}
+	if err := yaml.Unmarshal(data, root); err != nil {
+		return nil, nil, err
+	}
+	if len(root.Content) > 0 {
+		list = valueAt(root.Content[0], "servers")
+	}
+	if list == nil || list.Kind != yaml.MappingNode {
+		return nil, nil, errors.New("it has no mapping servers")
+	}
+	return list, root, nil
+}
+
+// valueAt returns the value of a key of a mapping; nil if there is none.
+func valueAt(mapping *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if mapping.Content[i].Value == key {
+			return mapping.Content[i+1]
+		}
+	}
+	return nil
 }
 
 // withoutComments replaces the comments and trailing commas of a JSON text by blanks, so that

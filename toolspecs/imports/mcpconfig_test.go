@@ -34,12 +34,12 @@ func TestMCPConfig_ReadsTheFormatsOfClients(t *testing.T) {
 			`copied: give it to the worker as the environment variable DB`,
 		`{"mcpServers": {"a": {"httpUrl": "https://example.com/mcp"}}}`:// Gemini CLI
 		`a {"type":"mcp","url":"https://example.com/mcp"}`,
-		`{"mcpServers": {"a": {"command": "s", "args": "-y"}}}`:       `a {"type":"mcp"} problem: its declaration has args that is not a list of texts`,
-		`{"mcpServers": {"a": {"command": "s", "args": ["-p", 80]}}}`: `a {"type":"mcp"} problem: its declaration has args that is not a list of texts`,
-		`{"mcpServers": {"a": {"command": "s", "env": ["A=b"]}}}`:     `a {"type":"mcp"} problem: its declaration has env that is not an object`,
+		`{"mcpServers": {"a": {"command": "s", "args": "-y"}}}`:       `a {"type":"mcp"} problem: its declaration has args with a value of the wrong type, string`,
+		`{"mcpServers": {"a": {"command": "s", "args": ["-p", 80]}}}`: `a {"type":"mcp"} problem: its declaration has args with a value of the wrong type, number`,
+		`{"mcpServers": {"a": {"command": "s", "env": ["A=b"]}}}`:     `a {"type":"mcp"} problem: its declaration has env with a value of the wrong type, array`,
 		`{"mcpServers": {"a": {"url": "https://example.com", "headers": {"X": 1}}}}`: `a ` +
-			`{"type":"mcp","url":"https://example.com"} problem: its header X is not a text`,
-		`{"mcpServers": {"a": {"url": ["https://example.com"]}}}`: `a {"type":"mcp"} problem: its declaration has url that is not a text`,
+			`{"type":"mcp"} problem: its declaration has headers with a value of the wrong type, number`,
+		`{"mcpServers": {"a": {"url": ["https://example.com"]}}}`: `a {"type":"mcp"} problem: its declaration has url with a value of the wrong type, array`,
 		`{"mcpServers": {"a": {"args": []}}}`: `a {"type":"mcp"} problem: it has neither command ` +
 			`nor url`,
 		`{"mcpServers": {"a": {"command": "s", "env": {"A": "x-${B}"}}}}`: `a {"type":"mcp",` +

@@ -1,7 +1,6 @@
 package imports
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
 	"path"
@@ -14,9 +13,6 @@ import (
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/toolspecs"
 )
-
-// DefaultMaxSchema bounds the schema of a tool's arguments, in bytes: about four thousand tokens.
-const DefaultMaxSchema = 16 << 10
 
 // Options select the operations of an OpenAPI document that become tools.
 type Options struct {
@@ -33,9 +29,6 @@ type Options struct {
 	// Output declares results as well, by the schema of the successful response. A result that
 	// breaks it gives a note.
 	Output bool
-	// MaxSchema bounds the schema of the arguments in bytes; beyond it descriptions are shortened
-	// and nested values left open. Default DefaultMaxSchema.
-	MaxSchema int
 }
 
 // document is an OpenAPI document that is being imported.
@@ -46,9 +39,14 @@ type document struct {
 	options Options
 	// title and version are the API's.
 	title, version string
-	// keep is set if the tool fills in defaults; otherwise they are the server's.
-	keep  bool
-	known *memory
+	// arguments and results are the schemas that others refer to.
+	arguments, results *definitions
+}
+
+// newDocument returns a document with its schemas. fill is set if the tools fill in defaults.
+func newDocument(root *jsontext.Object, o Options, fill bool) document {
+	return document{root: root, options: o, version: "1.0.0",
+		arguments: newDefinitions(root, false, fill), results: newDefinitions(root, true, fill)}
 }
 
 // operation is a method of a path.
@@ -56,7 +54,8 @@ type operation struct {
 	method, path string
 	// item is what all methods of the path share.
 	item, op *jsontext.Object
-	name     string
+	// id is the preferred name of its tool.
+	id string
 }
 
 // webAddress returns the address of a document that was read from one; nil for a file.
@@ -69,6 +68,8 @@ func webAddress(file string) *url.URL {
 	return u
 }
 
+func (o operation) tags() []string { return texts(o.op.Get("tags")) }
+
 // source tells an operation from all others of the document.
 func (o operation) source() string { return o.method + " " + o.path }
 
@@ -77,40 +78,35 @@ func (o operation) source() string { return o.method + " " + o.path }
 // relative. An operation that a toolspec cannot express is refused with the reason. The error is
 // Faults: the document is unreadable or of another format, or no operation is selected.
 func OpenAPI(file string, data []byte, o Options) (Result, error) {
-	root, notes, err := parsed(file, data)
+	tree, notes, err := parse(file, data)
 	if err != nil {
 		return Result{}, err
 	}
-	d := document{address: webAddress(file), options: o, known: newMemory()}
-	d.options.MaxSchema = cmp.Or(o.MaxSchema, DefaultMaxSchema)
-	if d.root, err = openAPIRoot(file, root); err != nil {
+	root, err := openAPIRoot(file, tree)
+	if err != nil {
 		return Result{}, err
 	}
-	info := jsontext.Member[*jsontext.Object](d.root, "info")
-	d.title, d.version = plain(jsontext.Member[string](info, "title"), 100), "1.0.0"
-	if version := jsontext.Member[string](info, "version"); plainVersion.MatchString(version) {
+	d := newDocument(root, o, false)
+	d.address = webAddress(file)
+	info := objectAt(root, "info")
+	d.title = oneLine(textAt(info, "title"), 100)
+	if version := textAt(info, "version"); plainVersion.MatchString(version) {
 		d.version = version
 	}
-	r := Result{Title: strings.TrimSpace(d.title + " " + jsontext.Member[string](info, "version")),
-		Notes: notes}
-	if hooks := jsontext.Member[*jsontext.Object](d.root, "webhooks"); len(hooks.Names()) > 0 {
+	r := Result{Title: strings.TrimSpace(d.title + " " + textAt(info, "version")), Notes: notes}
+	if hooks := objectAt(root, "webhooks"); len(hooks.Names()) > 0 {
 		r.Notes = append(r.Notes,
 			"webhooks are requests that the API sends, so they become no tools")
 	}
-	picked, err := d.pick(file, d.operations(&r))
-	if err != nil {
-		return Result{}, err
+	all := d.operations(&r)
+	parts := make([]part, len(all))
+	for i, op := range all {
+		parts[i] = part{wanted: wanted{op.id, op.source()}, source: op.source(),
+			left: !o.picks(op), make: func(name string) (Tool, error) { return d.tool(op, name) }}
 	}
-	var tools []Tool
-	for _, op := range picked {
-		tool, err := d.tool(op)
-		if err != nil {
-			r.refuse(op.source(), "%v", err)
-			continue
-		}
-		tools = append(tools, tool)
+	if r.add(parts, o.Names) == 0 {
+		return Result{}, o.emptySelection(file, all)
 	}
-	r.take(tools)
 	return r, nil
 }
 
@@ -123,7 +119,7 @@ func openAPIRoot(file string, root any) (*jsontext.Object, error) {
 		Message: "this is not an OpenAPI document: it lacks openapi: 3.…",
 		Hint:    "use a document of OpenAPI 3.0, 3.1 or 3.2"}
 	o, _ := root.(*jsontext.Object)
-	switch version := jsontext.Member[string](o, "openapi"); {
+	switch version := textAt(o, "openapi"); {
 	case o.Has("swagger"):
 		fault.Message, fault.Hint = "this is a document of OpenAPI 2 (Swagger)",
 			"convert it to OpenAPI 3 first"
@@ -141,27 +137,25 @@ var methods = []string{"get", "head", "post", "put", "patch", "delete", "options
 // operations returns all operations, named, in the document's order. What cannot be one is refused.
 func (d *document) operations(r *Result) []operation {
 	var all []operation
-	paths := jsontext.Member[*jsontext.Object](d.root, "paths")
+	paths := objectAt(d.root, "paths")
 	for _, p := range paths.Names() {
 		if strings.HasPrefix(p, "x-") {
 			continue
 		}
-		item, err := chased(d.root, paths.Members[p])
+		item, err := follow(d.root, paths.Members[p])
 		if err != nil {
 			r.refuse(p, "%v", err)
 			continue
 		}
-		all = append(all, operationsOf(r, p, item)...)
-		for _, method := range jsontext.Member[*jsontext.Object](item,
-			"additionalOperations").Names() {
+		all = append(all, operationsIn(r, p, item)...)
+		for _, method := range objectAt(item, "additionalOperations").Names() {
 			r.refuse(method+" "+p, "the method %s is not supported", method)
 		}
 	}
-	named(all)
 	return all
 }
 
-func operationsOf(r *Result, path string, item *jsontext.Object) []operation {
+func operationsIn(r *Result, path string, item *jsontext.Object) []operation {
 	var all []operation
 	for _, key := range item.Names() {
 		if !slices.Contains(methods, key) {
@@ -172,78 +166,54 @@ func operationsOf(r *Result, path string, item *jsontext.Object) []operation {
 			r.refuse(o.source(), "an object is expected, not %.80s", encoded(item.Members[key]))
 			continue
 		}
+		if o.id = textAt(o.op, "operationId"); legal(o.id) == "" {
+			o.id = key + "_" + legal(path)
+		}
 		all = append(all, o)
 	}
 	return all
 }
 
-// named gives operations the names of their tools.
-func named(all []operation) {
-	parts := make([]wanted, len(all))
-	for i, op := range all {
-		parts[i] = wanted{jsontext.Member[string](op.op, "operationId"), op.source()}
-		if legal(parts[i].name) == "" {
-			parts[i].name = strings.ToLower(op.method) + "_" + legal(op.path)
-		}
-	}
-	for i, name := range toolNames(parts) {
-		all[i].name = name
-	}
+// picks reports whether the tags and paths select an operation.
+func (o Options) picks(op operation) bool {
+	return picks(o.Tags, func(tag string) bool { return slices.Contains(op.tags(), tag) }) &&
+		picks(o.Paths, func(pattern string) bool { return below(pattern, op.path) })
 }
 
-// pick returns the operations that the options pick.
-func (d *document) pick(file string, all []operation) ([]operation, error) {
-	o := d.options
-	var picked []operation
-	var tags []string
-	for _, op := range all {
-		tags = append(tags, texts(op.op.Get("tags"))...)
-		if picks(o.Tags, func(tag string) bool {
-			return slices.Contains(texts(op.op.Get("tags")),
-				tag)
-		}) &&
-			picks(o.Paths, func(pattern string) bool { return below(pattern, op.path) }) &&
-			picks(o.Names, func(pattern string) bool {
-				return matches(pattern, op.name) || matches(pattern, jsontext.Member[string](op.op,
-					"operationId"))
-			}) {
-			picked = append(picked, op)
-		}
-	}
-	if len(picked) > 0 {
-		return picked, nil
-	}
+// emptySelection returns why no operation is selected.
+func (o Options) emptySelection(file string, all []operation) error {
 	fault := toolspecs.Fault{File: file, Message: "the document has no operations"}
 	if len(all) > 0 {
-		fault.Message = fmt.Sprintf("no operation is selected; the document has %d",
-			len(all))
-		fault.Hint = selectionHint(o, all, tags)
+		fault.Message = fmt.Sprintf("no operation is selected; the document has %d", len(all))
 	}
-	return nil, toolspecs.Faults{fault}
-}
-
-// selectionHint returns why a selection may be empty.
-func selectionHint(o Options, all []operation, tags []string) string {
-	if len(o.Tags) > 0 && len(tags) == 0 {
-		return "the operations of the document have no tags; select by path or name"
-	}
-	if len(o.Tags) > 0 {
-		return spelling.Hint(o.Tags[0], slices.Compact(slices.Sorted(slices.Values(tags))))
-	}
-	for _, pattern := range o.Paths {
-		prefix := strings.TrimSuffix(pattern, "/") + "/"
-		if slices.ContainsFunc(all, func(op operation) bool {
-			return strings.HasPrefix(op.path, prefix)
-		}) {
-			return "to select everything below the path, write " + prefix + "**"
+	var tags []string
+	for _, op := range all {
+		tags = append(tags, op.tags()...)
+		for _, pattern := range o.Paths {
+			if prefix := strings.TrimSuffix(pattern, "/") + "/"; strings.HasPrefix(op.path, prefix) {
+				fault.Hint = "to select everything below the path, write " + prefix + "**"
+			}
 		}
 	}
-	return ""
+	switch slices.Sort(tags); {
+	case len(o.Tags) > 0 && len(all) > 0 && len(tags) == 0:
+		fault.Hint = "the operations of the document have no tags; select by path or name"
+	case len(o.Tags) > 0:
+		fault.Hint = spelling.Hint(o.Tags[0], slices.Compact(tags))
+	}
+	return toolspecs.Faults{fault}
 }
 
 // picks reports whether one of the patterns fits; no patterns fit everything.
 func picks(patterns []string, fits func(string) bool) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, fits)
+}
+
+// picksName reports whether one of the patterns fits the name of a tool or its name in the source.
+func picksName(patterns []string, name, original string) bool {
+	return picks(patterns, func(pattern string) bool {
+		return matches(pattern, name) || matches(pattern, original)
+	})
 }
 
 func matches(pattern, name string) bool {

@@ -14,8 +14,7 @@ import (
 
 // baseURL returns the address that the path follows.
 func (c *call) baseURL() (string, error) {
-	own := len(jsontext.Member[[]any](c.op.op, "servers")) > 0 ||
-		len(jsontext.Member[[]any](c.op.item, "servers")) > 0
+	own := len(listAt(c.op.op, "servers"))+len(listAt(c.op.item, "servers")) > 0
 	if base := c.doc.options.BaseURL; base != "" {
 		if own {
 			c.notes.add("", "the document names a separate server for this operation; the given base URL replaces it")
@@ -23,7 +22,7 @@ func (c *call) baseURL() (string, error) {
 		return base, nil
 	}
 	for _, holder := range []*jsontext.Object{c.op.op, c.op.item, c.doc.root} {
-		for _, value := range jsontext.Member[[]any](holder, "servers") {
+		for _, value := range listAt(holder, "servers") {
 			server, ok := value.(*jsontext.Object)
 			if !ok {
 				continue
@@ -39,12 +38,11 @@ func (c *call) baseURL() (string, error) {
 
 // server returns a server's address with the defaults of its variables.
 func (c *call) server(server *jsontext.Object) (string, error) {
-	address := jsontext.Member[string](server, "url")
-	variables := jsontext.Member[*jsontext.Object](server, "variables")
+	address := textAt(server, "url")
+	variables := objectAt(server, "variables")
 	for _, name := range variables.Names() {
 		variable, _ := variables.Members[name].(*jsontext.Object)
-		address = strings.ReplaceAll(address, "{"+name+"}", jsontext.Member[string](variable,
-			keyDefault))
+		address = strings.ReplaceAll(address, "{"+name+"}", textAt(variable, keyDefault))
 	}
 	if strings.ContainsAny(address, "{}") {
 		return "", fmt.Errorf("the server %s has a variable without a default; pass --base-url",
@@ -90,14 +88,14 @@ func sets(auth *outbound.Auth, in, name string) bool {
 // preference orders the ways to show a secret: those that need nothing but one secret first.
 var preference = []string{outbound.Bearer, outbound.Header, outbound.Query, outbound.Basic}
 
-// authOf returns how the operation's requests show who they come from; nil where they need not.
-func (c *call) authOf() (*outbound.Auth, error) {
+// findAuth returns how the operation's requests show who they come from; nil where they need not.
+func (c *call) findAuth() (*outbound.Auth, error) {
 	if c.doc.options.Auth != nil {
 		return c.doc.options.Auth, nil
 	}
-	ways := jsontext.Member[[]any](c.op.op, "security")
+	ways := listAt(c.op.op, "security")
 	if !c.op.op.Has("security") {
-		ways = jsontext.Member[[]any](c.doc.root, "security")
+		ways = listAt(c.doc.root, "security")
 	}
 	var found []*outbound.Auth
 	var reasons []string
@@ -113,10 +111,10 @@ func (c *call) authOf() (*outbound.Auth, error) {
 		}
 		found = append(found, auth)
 	}
-	if len(found) == 0 && len(reasons) > 0 {
-		return nil, errors.New(strings.Join(reasons, "; "))
-	}
 	if len(found) == 0 {
+		if len(reasons) > 0 {
+			return nil, errors.New(strings.Join(reasons, "; "))
+		}
 		return nil, nil
 	}
 	slices.SortStableFunc(found, func(a, b *outbound.Auth) int {
@@ -132,23 +130,22 @@ func (c *call) way(way *jsontext.Object) (*outbound.Auth, error) {
 			strings.Join(way.Keys, ", "))
 	}
 	name := way.Keys[0]
-	schemes := jsontext.Member[*jsontext.Object](jsontext.Member[*jsontext.Object](c.doc.root,
-		"components"), "securitySchemes")
+	schemes := objectAt(objectAt(c.doc.root, "components"), "securitySchemes")
 	if !schemes.Has(name) {
 		return nil, fmt.Errorf("the document does not declare the security scheme %s", name)
 	}
-	scheme, err := chased(c.doc.root, schemes.Members[name])
+	scheme, err := follow(c.doc.root, schemes.Members[name])
 	if err != nil {
 		return nil, fmt.Errorf("the security scheme %s cannot be read: %w", name, err)
 	}
-	auth := &outbound.Auth{Secret: "env:" + secretOf(c.doc.title, name), Type: schemeTypes[kindOf(scheme)]}
+	auth := &outbound.Auth{Secret: "env:" + secretName(c.doc.title, name), Type: schemeTypes[schemeKind(scheme)]}
 	switch auth.Type {
 	case "":
-		return nil, fmt.Errorf("the security scheme %s (%s) is not supported", name, kindOf(scheme))
+		return nil, fmt.Errorf("the security scheme %s (%s) is not supported", name, schemeKind(scheme))
 	case outbound.Header, outbound.Query:
-		auth.Name = jsontext.Member[string](scheme, "name")
+		auth.Name = textAt(scheme, "name")
 	}
-	if jsontext.Member[string](scheme, "in") == inCookie {
+	if textAt(scheme, "in") == inCookie {
 		c.notes.add("", "the secret %s is the whole cookie: %s=…", auth.Secret, auth.Name)
 		auth.Name = "Cookie"
 	}
@@ -158,9 +155,9 @@ func (c *call) way(way *jsontext.Object) (*outbound.Auth, error) {
 // maxTitleWords bounds how much of an API's title is part of the name of its secret.
 const maxTitleWords = 3
 
-// secretOf returns the environment variable for the secret of a security scheme, with the API's
+// secretName returns the environment variable for the secret of a security scheme, with the API's
 // title, so that the secrets of two APIs differ.
-func secretOf(title, scheme string) string {
+func secretName(title, scheme string) string {
 	words := strings.Fields(noName.ReplaceAllString(title, " "))
 	prefix, own := envName(strings.Join(words[:min(len(words), maxTitleWords)], "_")),
 		envName(scheme)
@@ -178,14 +175,14 @@ var schemeTypes = map[string]string{
 	"apiKey query": outbound.Query,
 }
 
-// kindOf describes a security scheme, such as http bearer or apiKey header.
-func kindOf(scheme *jsontext.Object) string {
-	kind, more := jsontext.Member[string](scheme, keyType), ""
+// schemeKind describes a security scheme, such as http bearer or apiKey header.
+func schemeKind(scheme *jsontext.Object) string {
+	kind, more := textAt(scheme, keyType), ""
 	switch kind {
 	case "http":
-		more = strings.ToLower(jsontext.Member[string](scheme, "scheme"))
+		more = strings.ToLower(textAt(scheme, "scheme"))
 	case "apiKey":
-		more = jsontext.Member[string](scheme, "in")
+		more = textAt(scheme, "in")
 	}
 	return strings.TrimSpace(kind + " " + more)
 }

@@ -1,6 +1,7 @@
 package imports
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,8 +23,10 @@ type parameter struct {
 	explode bool
 	// json is set if the value is written as JSON.
 	json bool
-	// raw is the schema in the document, with the parameter's description.
-	raw *jsontext.Object
+	// schema has the parameter's description.
+	schema *jsontext.Object
+	// forms are the alternatives of the schema.
+	forms []*jsontext.Object
 }
 
 // Where parameters go.
@@ -34,14 +37,17 @@ const (
 	inCookie = "cookie"
 )
 
+// styleBrackets writes members of a value as name[key]=value.
+const styleBrackets = "deepObject"
+
 // parameters returns the parameters of path and operation; the operation's win. Those in the path
 // come first.
 func (c *call) parameters() ([]parameter, error) {
 	var all []parameter
 	place := map[[2]string]int{}
 	for _, holder := range []*jsontext.Object{c.op.item, c.op.op} {
-		for _, value := range jsontext.Member[[]any](holder, "parameters") {
-			o, err := chased(c.doc.root, value)
+		for _, value := range listAt(holder, "parameters") {
+			o, err := follow(c.doc.root, value)
 			if err != nil {
 				return nil, fmt.Errorf("a parameter cannot be read: %w", err)
 			}
@@ -55,74 +61,68 @@ func (c *call) parameters() ([]parameter, error) {
 			all = append(all, p)
 		}
 	}
-	inside := func(p parameter) bool { return p.in == inPath }
-	outside := func(p parameter) bool { return p.in != inPath }
-	return append(slices.DeleteFunc(slices.Clone(all), outside), slices.DeleteFunc(all, inside)...),
-		nil
+	rank := map[string]int{inPath: -1}
+	slices.SortStableFunc(all, func(a, b parameter) int { return rank[a.in] - rank[b.in] })
+	return all, nil
 }
+
+// usualStyles are the default styles of parameters, by location; elsewhere simple.
+var usualStyles = map[string]string{inQuery: "form", inCookie: "form"}
 
 // read takes a parameter apart.
 func (c *call) read(o *jsontext.Object) parameter {
-	p := parameter{o: o, name: jsontext.Member[string](o, "name"), in: jsontext.Member[string](o,
-		"in"), style: jsontext.Member[string](o, "style"), required: jsontext.Member[bool](o,
-		keyRequired)}
-	if p.style == "" {
-		p.style = "simple"
-		if p.in == inQuery || p.in == inCookie {
-			p.style = "form"
-		}
-	}
+	in := textAt(o, "in")
+	p := parameter{o: o, name: textAt(o, "name"), in: in, required: flagAt(o, keyRequired),
+		style: cmp.Or(textAt(o, "style"), usualStyles[in], "simple")}
+	p.required = p.required || in == inPath
 	p.explode = p.style == "form"
 	if explode, given := o.Get("explode").(bool); given {
 		p.explode = explode
 	}
-	schema, _ := o.Get("schema").(*jsontext.Object)
-	if content := jsontext.Member[*jsontext.Object](o, "content"); schema == nil &&
-		len(content.Names()) > 0 {
+	schema := objectAt(o, "schema")
+	if content := objectAt(o, "content"); schema == nil && len(content.Names()) > 0 {
 		m, _ := pickMedia(content)
 		p.json = m.encoding == encodingJSON
-		if schema = jsontext.Member[*jsontext.Object](m.content, "schema"); !p.json {
+		if schema = objectAt(m.content, "schema"); !p.json {
 			schema = textSchema("A text in the format " + content.Keys[0])
 		}
 	}
-	p.raw = schema.Copy()
-	if text := jsontext.Member[string](o, keyDescription); text != "" {
-		p.raw.Set(keyDescription, text)
+	p.forms = c.forms(schema)
+	p.schema = schema.Copy()
+	if text := textAt(o, keyDescription); text != "" {
+		p.schema.Set(keyDescription, text)
 	}
 	return p
 }
 
 func textSchema(description string) *jsontext.Object {
-	s := jsontext.NewObject()
-	s.Set(keyType, typeString)
-	s.Set(keyDescription, description)
-	return s
+	return object(keyType, typeString, keyDescription, description)
 }
 
 // parameter declares the arguments of a parameter and their locations. A parameter that a toolspec
 // cannot express is omitted with a note; if it is required, that is the error.
 func (c *call) parameter(p parameter) error {
 	err := c.place(p)
-	if err == nil || p.required || p.in == inPath {
-		return err
+	switch {
+	case err == nil && flagAt(p.o, "allowReserved"):
+		c.notes.add(p.name,
+			"reserved characters such as / are percent-encoded, though the document has allowReserved")
+	case err != nil && !p.required:
+		c.notes.add(p.name, "the optional parameter is omitted: %v", err)
+		return nil
 	}
-	c.notes.add(p.name, "the optional parameter is omitted: %v", err)
-	return nil
+	return err
 }
 
 func (c *call) place(p parameter) error {
-	switch needed := p.required || p.in == inPath; {
+	switch {
 	case p.name == "":
 		return errors.New("it has no name")
-	case jsontext.Member[bool](p.o, "deprecated") && !needed:
+	case flagAt(p.o, "deprecated") && !p.required:
 		return errors.New("it is deprecated")
 	case sets(c.auth, p.in, p.name):
 		return nil // the secret replaces it
 	}
-	return c.placeIn(p)
-}
-
-func (c *call) placeIn(p parameter) error {
 	switch p.in {
 	case inPath:
 		return c.inPath(p)
@@ -145,16 +145,15 @@ func (c *call) inPath(p parameter) error {
 		c.notes.add(p.name, "the parameter is omitted: the path has no %s", slot)
 		return nil
 	}
-	placeholder := c.argument(p.name, inPath, c.single(p), true)
-	c.path = strings.ReplaceAll(c.path, slot, placeholder)
+	c.path = strings.ReplaceAll(c.path, slot, c.argument(p.name, inPath, c.single(p), true))
 	return nil
 }
 
 var slots = regexp.MustCompile(`\{([^{}]+)\}`)
 
-// undeclared declares {name} placeholders of the path that are not parameters. Declared ones are
+// declareSlots declares {name} placeholders of the path that are not parameters. Declared ones are
 // {{args.name}} at this point.
-func (c *call) undeclared() {
+func (c *call) declareSlots() {
 	c.path = slots.ReplaceAllStringFunc(c.path, func(slot string) string {
 		name := slot[1 : len(slot)-1]
 		if strings.HasPrefix(name, "args.") {
@@ -168,8 +167,8 @@ func (c *call) undeclared() {
 // unescaped matches characters that a path must escape.
 var unescaped = regexp.MustCompile(`[^A-Za-z0-9\-._~!$&'()*+,;=:@/%{}]`)
 
-// escaped percent-encodes the text of a path between its parameters.
-func escaped(path string) string { return unescaped.ReplaceAllStringFunc(path, url.PathEscape) }
+// escape percent-encodes the text of a path between its parameters.
+func escape(path string) string { return unescaped.ReplaceAllStringFunc(path, url.PathEscape) }
 
 func (c *call) inHeader(p parameter) error {
 	switch name := http.CanonicalHeaderKey(p.name); {
@@ -192,50 +191,118 @@ func (c *call) inCookie(p parameter) error {
 	return nil
 }
 
+// writtenWith are what goes between several values in one text, by style.
+var writtenWith = map[string]string{"spaceDelimited": "spaces", "pipeDelimited": "|"}
+
 // single returns the schema of a parameter that is written as one value. Lists and objects are
 // written by the caller.
-func (c *call) single(p parameter) *jsontext.Object {
-	s := c.t.schema(p.raw, p.name, 1)
-	if !holds(s, typeArray) && (p.json || !holds(s, typeObject)) {
-		return s
-	}
-	if p.json {
-		return textSchema(sentences(jsontext.Member[string](s, keyDescription), "Written as JSON"))
+func (c *call) single(p parameter) any {
+	description := textAt(p.schema, keyDescription)
+	switch {
+	case !holds(p.forms, typeArray) && (p.json || !holds(p.forms, typeObject)):
+		return c.schema(p.schema)
+	case p.json:
+		return textSchema(sentences(description, "Written as JSON"))
 	}
 	c.notes.add(p.name, "lists and objects are written as one text, as the style %s requires",
 		p.style)
-	how := "Several values are written with commas between them"
-	switch p.style {
-	case "spaceDelimited":
-		how = "Several values are written with spaces between them"
-	case "pipeDelimited":
-		how = "Several values are written with | between them"
+	between, special := writtenWith[p.style]
+	if !special {
+		between = "commas"
 	}
-	return textSchema(sentences(jsontext.Member[string](s, keyDescription), how))
+	return textSchema(sentences(description,
+		"Several values are written with "+between+" between them"))
 }
 
-// holds reports whether a value of a translated schema can be of that type; one that is left open
-// can be anything, and is taken for a plain value.
-func holds(s *jsontext.Object, typ string) bool {
-	for _, form := range forms(s) {
-		if slices.Contains(typesIn(form), typ) {
-			return true
+// inQuery places a query parameter. A list gives it several times; an object gives one parameter
+// for each property.
+func (c *call) inQuery(p parameter) error {
+	several := p.isSeveral()
+	switch {
+	case !p.json && c.holdsObjects(p.forms):
+		return errors.New("a list of objects cannot be written into a query")
+	case several && holds(p.forms, typeObject):
+		return c.queryObject(p)
+	case several && holds(p.forms, typeArray):
+		key := p.name
+		if p.style == styleBrackets {
+			key += "[]"
 		}
+		c.query.Set(key, c.argument(p.name, inQuery, c.schema(p.schema), p.required))
+	default:
+		c.query.Set(p.name, c.argument(p.name, inQuery, c.single(p), p.required))
 	}
-	return false
+	return nil
 }
 
-// forms returns the alternative schemas of a value.
-func forms(s *jsontext.Object) []*jsontext.Object {
-	list := jsontext.Member[[]any](s, keyAnyOf)
-	if len(list) == 0 {
-		return []*jsontext.Object{s}
+// isSeveral reports whether lists and objects are written as several parameters.
+func (p parameter) isSeveral() bool {
+	return !p.json && (p.style == styleBrackets || p.style == "form" && p.explode)
+}
+
+// holdsObjects reports whether a value can be a list with objects in it.
+func (c *call) holdsObjects(forms []*jsontext.Object) bool {
+	return slices.ContainsFunc(forms, func(form *jsontext.Object) bool {
+		return holds(c.forms(form.Get(keyItems)), typeObject)
+	})
+}
+
+// queryObject creates an argument and a query parameter for each property of an object. If the
+// value may also be a scalar, it gets an argument as well.
+func (c *call) queryObject(p parameter) error {
+	var objects []*jsontext.Object
+	var plain []any
+	for _, form := range p.forms {
+		if holds([]*jsontext.Object{form}, typeObject) {
+			objects = append(objects, form)
+			continue
+		}
+		plain = append(plain, form)
 	}
-	all := make([]*jsontext.Object, 0, len(list))
-	for _, form := range list {
-		if o, ok := form.(*jsontext.Object); ok {
-			all = append(all, forms(o)...)
+	if len(plain) > 0 {
+		scalar := object(keyAnyOf, plain)
+		if len(plain) == 1 {
+			scalar = plain[0].(*jsontext.Object).Copy()
+		}
+		if text := textAt(p.schema, keyDescription); text != "" {
+			scalar.Set(keyDescription, text)
+		}
+		c.query.Set(p.name, c.argument(p.name, inQuery, c.schema(scalar), false))
+	}
+	for _, form := range objects {
+		required := p.required && len(p.forms) == 1
+		if err := c.queryProperties(p, form, required); err != nil {
+			return err
 		}
 	}
-	return all
+	return nil
+}
+
+func (c *call) queryProperties(p parameter, form *jsontext.Object, required bool) error {
+	properties := objectAt(form, keyProperties)
+	if objectAt(form, keyAdditional) != nil || len(properties.Names()) == 0 {
+		return errors.New("an object whose properties are not named cannot be written into a query")
+	}
+	for _, name := range properties.Names() {
+		property := properties.Members[name]
+		forms := c.forms(property)
+		if c.oneWay(property) {
+			continue
+		}
+		if holds(forms, typeObject) {
+			c.notes.add(p.name+"."+name,
+				"it is omitted: nested objects cannot be written into a query")
+			continue
+		}
+		key, argument := name, name
+		if p.style == styleBrackets {
+			key, argument = p.name+"["+name+"]", p.name+"_"+name
+			if holds(forms, typeArray) {
+				key += "[]"
+			}
+		}
+		needed := required && slices.Contains(texts(form.Get(keyRequired)), name)
+		c.query.Set(key, c.argument(argument, inQuery, c.schema(property), needed))
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package imports
 import (
 	"cmp"
 	"net/url"
+	"reflect"
 	"slices"
 
 	"github.com/switchyard/switchyard/api"
@@ -27,23 +28,6 @@ type Overrides struct {
 	Emits, Tags []string
 }
 
-// Explicit returns the paths of the fields that the overrides set.
-func (o Overrides) Explicit() []string {
-	var paths []string
-	for _, f := range []struct {
-		path string
-		set  bool
-	}{{"entry.session", o.Session != ""}, {"execution.access", o.Access != ""},
-		{"execution.effect", o.Effect != ""}, {"execution.lane", o.Lane != ""},
-		{"execution.heartbeat", o.Heartbeat != 0},
-		{"category", o.Category != ""}, {"emits", o.Emits != nil}, {"tags", o.Tags != nil}} {
-		if f.set {
-			paths = append(paths, f.path)
-		}
-	}
-	return paths
-}
-
 // Override applies overrides to all tools. Tools that then are invalid, and tools that have the
 // name of a tool that the worker provides, are refused. inside lists the non-public hosts that the
 // worker lets tools reach; tools that cannot be reached are refused.
@@ -56,11 +40,6 @@ func (r *Result) Override(o Overrides, inside []string) {
 	}
 	for i, name := range toolNames(parts) {
 		o.apply(&tools[i].Spec, name)
-		if o.Effect != "" {
-			tools[i].Notes = slices.DeleteFunc(tools[i].Notes, func(note string) bool {
-				return note == noteEffect
-			})
-		}
 	}
 	provided := map[string]bool{}
 	for _, s := range toolspecs.Shipped() {
@@ -75,39 +54,32 @@ func (r *Result) Override(o Overrides, inside []string) {
 		err := t.Spec.CheckReach(inside)
 		if err != nil {
 			r.refuse(t.Source, "no worker would reach its server: %v; pass --allow %s", err,
-				hostOf(t.Spec))
+				host(t.Spec))
 		}
 		return err != nil
 	})
-	if len(o.Explicit()) == 0 && o.Prefix == "" {
+	if reflect.ValueOf(o).IsZero() {
 		r.Tools = tools
 		return
 	}
 	r.take(tools)
 }
 
-// hostOf returns the host of a tool's server.
-func hostOf(s toolspecs.Spec) string {
-	u, err := url.Parse(s.Entry.Common().Address)
+// host returns the host that a tool reaches.
+func host(s toolspecs.Spec) string {
+	address, err := url.Parse(s.Entry.Common().Address)
 	if err != nil {
-		return "HOST"
+		return ""
 	}
-	return u.Hostname()
+	return address.Hostname()
 }
 
 // keepName makes a tool that is about to be renamed refer to what had its name.
 func keepName(s *toolspecs.Spec) {
-	switch e := s.Entry.Kind.(type) {
-	case toolspecs.FunctionEntry:
-		e.Handler = cmp.Or(e.Handler, s.Name)
-		s.Entry.Kind = e
-	case toolspecs.StatefulEntry:
-		e.Handler = cmp.Or(e.Handler, s.Name)
-		s.Entry.Kind = e
-	case toolspecs.MCPEntry:
-		e.Tool = cmp.Or(e.Tool, s.Name)
-		s.Entry.Kind = e
-	}
+	keep := func(name *string) { *name = cmp.Or(*name, s.Name) }
+	toolspecs.EditEntry(s, func(e *toolspecs.FunctionEntry) { keep(&e.Handler) })
+	toolspecs.EditEntry(s, func(e *toolspecs.StatefulEntry) { keep(&e.Handler) })
+	toolspecs.EditEntry(s, func(e *toolspecs.MCPEntry) { keep(&e.Tool) })
 }
 
 func (o Overrides) apply(s *toolspecs.Spec, name string) {

@@ -117,27 +117,13 @@ func Registry(file string, data []byte, o RegistryOptions) (Result, error) {
 	for i, t := range content.Tool {
 		names[i] = t.Name
 	}
-	var r Result
-	var tools []Tool
-	for i, name := range toolNames(numbered(names)) {
-		t := content.Tool[i]
-		if !picks(o.Names, func(pattern string) bool {
-			return matches(pattern, name) ||
-				matches(pattern, t.Name)
-		}) {
-			continue
-		}
-		source := cmp.Or(t.Name, fmt.Sprintf("[[tool]] %d", i+1))
-		tool, err := t.tool(name, o)
-		if err != nil {
-			r.refuse(source, "%v", err)
-			continue
-		}
-		tool.Source = source
-		tools = append(tools, tool)
+	parts := make([]part, len(names))
+	for i, w := range numbered(names) {
+		parts[i] = part{wanted: w, source: cmp.Or(w.name, fmt.Sprintf("[[tool]] %d", i+1)),
+			make: func(name string) (Tool, error) { return content.Tool[i].tool(name, o) }}
 	}
-	r.take(tools)
-	if len(r.Tools)+len(r.Refused) == 0 {
+	var r Result
+	if r.add(parts, o.Names) == 0 {
 		return Result{}, toolspecs.Faults{{File: file,
 			Message: fmt.Sprintf("no tool is selected; the registry has %d", len(names))}}
 	}
@@ -152,7 +138,7 @@ func tomlFaults(file string, err error) toolspecs.Faults {
 			key := e.Key()
 			name := key[len(key)-1]
 			fault := toolspecs.Fault{File: file, Message: fmt.Sprintf("unknown key %q", name),
-				Hint: spelling.Hint(name, keysOf(key))}
+				Hint: spelling.Hint(name, keysBeside(key))}
 			fault.Line, fault.Column = e.Position()
 			faults = append(faults, fault)
 		}
@@ -168,8 +154,8 @@ func tomlFaults(file string, err error) toolspecs.Faults {
 	return toolspecs.Faults{fault}
 }
 
-// keysOf returns the keys allowed beside that one.
-func keysOf(key toml.Key) []string {
+// keysBeside returns the keys allowed beside that one.
+func keysBeside(key toml.Key) []string {
 	t := reflect.TypeFor[registered]()
 	switch {
 	case len(key) == 1:

@@ -17,8 +17,8 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// given refuses settings that the tool's kind does not have.
-func (t registered) given(allowed ...string) error {
+// checkSettings refuses settings that the tool's kind does not have.
+func (t registered) checkSettings(allowed ...string) error {
 	for _, setting := range []struct {
 		name  string
 		given bool
@@ -33,16 +33,16 @@ func (t registered) given(allowed ...string) error {
 	return nil
 }
 
-func (t registered) function(_ RegistryOptions, s *toolspecs.Spec, notes *noted) error {
+func (t registered) function(_ RegistryOptions, s *toolspecs.Spec, _ *noted) error {
 	s.Entry = toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: t.Handler}}
-	s.InputSchema = t.arguments(notes)
-	return t.given("handler")
+	s.InputSchema = t.arguments()
+	return t.checkSettings("handler")
 }
 
-func (t registered) stateful(_ RegistryOptions, s *toolspecs.Spec, notes *noted) error {
+func (t registered) stateful(_ RegistryOptions, s *toolspecs.Spec, _ *noted) error {
 	s.Entry = toolspecs.Entry{Kind: toolspecs.StatefulEntry{Handler: t.Handler}}
-	s.InputSchema = t.arguments(notes)
-	return t.given("handler")
+	s.InputSchema = t.arguments()
+	return t.checkSettings("handler")
 }
 
 // mcp takes the tool's schema, and its description where the registry has none, from the server.
@@ -51,7 +51,7 @@ func (t registered) mcp(o RegistryOptions, s *toolspecs.Spec, notes *noted) erro
 	if t.URL != "" {
 		allowed = []string{"url", "headers", "auth", "remote"}
 	}
-	if err := t.given(allowed...); err != nil {
+	if err := t.checkSettings(allowed...); err != nil {
 		return err
 	}
 	if (t.URL == "") == (len(t.Command) == 0) {
@@ -71,7 +71,10 @@ func (t registered) mcp(o RegistryOptions, s *toolspecs.Spec, notes *noted) erro
 	if i < 0 {
 		return fmt.Errorf("the server has no tool %q", remote)
 	}
-	made := mcpTool(s.Name, entry, listed[i], MCPOptions{})
+	made, err := mcpTool(s.Name, entry, listed[i], MCPOptions{Effect: s.Execution.Effect})
+	if err != nil {
+		return err
+	}
 	s.Entry, s.InputSchema, s.Description = made.Spec.Entry, made.Spec.InputSchema,
 		cmp.Or(s.Description, made.Spec.Description)
 	if len(t.Parameters) > 0 {
@@ -90,7 +93,7 @@ func (t registered) auth() *outbound.Auth {
 
 // rest describes the tool as an operation of its own document.
 func (t registered) rest(_ RegistryOptions, s *toolspecs.Spec, notes *noted) error {
-	if err := t.given("url", "method", "headers", "query", "auth"); err != nil {
+	if err := t.checkSettings("url", "method", "headers", "query", "auth"); err != nil {
 		return err
 	}
 	address, err := url.Parse(t.URL)
@@ -98,8 +101,8 @@ func (t registered) rest(_ RegistryOptions, s *toolspecs.Spec, notes *noted) err
 		return errors.New("a REST tool needs a url, such as https://api.example.com/items/{id}")
 	}
 	path, _, _ := strings.Cut(t.URL[strings.Index(t.URL, address.Host)+len(address.Host):], "?")
-	request := requestOf{method: strings.ToUpper(cmp.Or(t.Method, http.MethodGet)),
-		host: address.Scheme + "://" + address.Host, path: cmp.Or(path, "/"), keep: true,
+	request := request{method: strings.ToUpper(cmp.Or(t.Method, http.MethodGet)),
+		host: address.Scheme + "://" + address.Host, path: cmp.Or(path, "/"), fill: true,
 		auth: t.auth()}
 	for _, p := range t.Parameters {
 		request.add(p.Name, p.in(request), p.schema())
@@ -119,7 +122,7 @@ func (t registered) rest(_ RegistryOptions, s *toolspecs.Spec, notes *noted) err
 }
 
 // in is where an argument of a REST tool goes.
-func (p registeredParameter) in(r requestOf) string {
+func (p registeredParameter) in(r request) string {
 	switch {
 	case p.In != "":
 		return p.In
@@ -145,38 +148,35 @@ func withQuery(query map[string]string, address *url.URL) map[string]string {
 func joined(templates json.RawMessage, values map[string]string) json.RawMessage {
 	o, ok := treeOf(templates).(*jsontext.Object)
 	if !ok {
-		o = jsontext.NewObject()
+		o = object()
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		o.Set(name, values[name])
 	}
-	return members(o)
+	return encodedMembers(o)
 }
 
 // arguments returns the schema of the tool's arguments.
-func (t registered) arguments(notes *noted) json.RawMessage {
-	tr := translator{most: maxDepth, left: maxSchemas, keep: true, notes: notes, known: newMemory()}
-	s := tr.schema(objectOf(t.Parameters), "", 0)
+func (t registered) arguments() json.RawMessage {
+	s := convert(declare(t.Parameters), false)
 	s.Set(keyAdditional, false)
 	return encoded(s)
 }
 
-func objectOf(parameters []registeredParameter) *jsontext.Object {
-	properties := jsontext.NewObject()
+// declare returns the schema of an object with the parameters as properties.
+func declare(parameters []registeredParameter) *jsontext.Object {
+	properties := object()
 	for _, p := range parameters {
 		properties.Set(p.Name, p.schema())
 	}
-	s := jsontext.NewObject()
-	s.Set(keyType, typeObject)
-	s.Set(keyProperties, properties)
-	return s
+	return object(keyType, typeObject, keyProperties, properties)
 }
 
 // schema returns a parameter as the property of a schema.
 func (p registeredParameter) schema() *jsontext.Object {
-	s := jsontext.NewObject()
+	s := object()
 	if len(p.Properties) > 0 {
-		s = objectOf(p.Properties)
+		s = declare(p.Properties)
 	}
 	for _, k := range []struct {
 		key   string

@@ -10,25 +10,25 @@ import (
 // inBody is where parameters go that become members of a JSON body.
 const inBody = "body"
 
-// requestOf is a request described by something other than an OpenAPI document. It becomes a tool
-// in the same way.
-type requestOf struct {
+// request is a request described by something other than an OpenAPI document. It becomes a tool in
+// the same way.
+type request struct {
 	method, host, path string
 	parameters         []any
 	body               *jsontext.Object
 	// result is the schema of what comes back, if it is known and wanted.
 	result *jsontext.Object
 	auth   *outbound.Auth
-	// keep is set if defaults are the caller's and not the server's.
-	keep bool
+	// fill is set if defaults are the caller's and not the server's.
+	fill bool
 }
 
 // add gives the request a parameter. One that goes into the path and has no place there comes last
 // in it.
-func (r *requestOf) add(name, in string, schema *jsontext.Object) {
+func (r *request) add(name, in string, schema *jsontext.Object) {
 	if in == inBody {
 		if r.body == nil {
-			r.body = jsontext.NewObject()
+			r.body = object()
 		}
 		r.body.Set(name, schema)
 		return
@@ -36,39 +36,23 @@ func (r *requestOf) add(name, in string, schema *jsontext.Object) {
 	if in == inPath && !strings.Contains(r.path, "{"+name+"}") {
 		r.path = strings.TrimSuffix(r.path, "/") + "/{" + name + "}"
 	}
-	p := jsontext.NewObject()
-	p.Set("name", name)
-	p.Set("in", in)
-	p.Set(keyRequired, in == inPath || jsontext.Member[bool](schema, keyRequired))
-	p.Set("schema", schema)
-	r.parameters = append(r.parameters, p)
+	r.parameters = append(r.parameters, object("name", name, "in", in,
+		keyRequired, in == inPath || flagAt(schema, keyRequired), "schema", schema))
 }
 
 // tool makes a tool of kind rest.
-func (r *requestOf) tool(name, description string) (Tool, error) {
-	op := jsontext.NewObject()
-	op.Set(keyDescription, description)
-	op.Set("parameters", r.parameters)
+func (r *request) tool(name, description string) (Tool, error) {
+	op := object(keyDescription, description, "parameters", r.parameters)
 	if r.body != nil {
-		body := jsonContent(asSchema(r.body))
-		body.Set(keyRequired, true)
-		op.Set("requestBody", body)
+		op.Set("requestBody", object("content", jsonContent(asSchema(r.body)), keyRequired, true))
 	}
 	if r.result != nil {
-		responses := jsontext.NewObject()
-		responses.Set("200", jsonContent(r.result))
-		op.Set("responses", responses)
+		op.Set("responses", object("200", object("content", jsonContent(r.result))))
 	}
-	d := document{version: "1.0.0", known: newMemory(), keep: r.keep,
-		options: Options{BaseURL: r.host, Auth: r.auth, Output: r.result != nil,
-			MaxSchema: DefaultMaxSchema}}
-	return d.tool(operation{method: r.method, path: r.path, op: op, name: name})
+	d := newDocument(op, Options{BaseURL: r.host, Auth: r.auth, Output: r.result != nil}, r.fill)
+	return d.tool(operation{method: r.method, path: r.path, op: op}, name)
 }
 
 func jsonContent(schema *jsontext.Object) *jsontext.Object {
-	content, typed, holder := jsontext.NewObject(), jsontext.NewObject(), jsontext.NewObject()
-	typed.Set("schema", schema)
-	content.Set("application/json", typed)
-	holder.Set("content", content)
-	return holder
+	return object("application/json", object("schema", schema))
 }

@@ -1,59 +1,14 @@
 package imports
 
 import (
-	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/switchyard/switchyard/internal/jsontext"
-	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// translator turns the schemas of one tool, in the dialects of OpenAPI and of model providers, into
-// JSON Schema 2020-12 without references.
-type translator struct {
-	root any
-	// most is how deep values may nest before the rest is left open, left how many schemas may
-	// still be translated.
-	most, left int
-	// keep is set if defaults stay defaults. Otherwise they are the server's: described, and never
-	// sent.
-	keep bool
-	// response is set for schemas of responses, which lack write-only instead of read-only parts.
-	response bool
-	notes    *noted
-	// open are the references that are being followed.
-	open []string
-	// cut is set if something deeper was left unconstrained.
-	cut   bool
-	known *memory
-}
-
-// memory caches what repeats in a document.
-type memory struct {
-	// wrong has the faults of defaults by schema and value.
-	wrong map[string]string
-	// words has descriptions for models.
-	words map[string]string
-}
-
-func newMemory() *memory { return &memory{wrong: map[string]string{}, words: map[string]string{}} }
-
-// remembered returns the cached value of a key, or computes it.
-func remembered(known map[string]string, key string, find func() string) string {
-	value, again := known[key]
-	if !again {
-		value = find()
-		known[key] = value
-	}
-	return value
-}
-
-func (m *memory) text(text string) string {
-	return remembered(m.words, text, func() string { return plain(text, maxWords) })
-}
-
-// Keys of schemas that are written here.
+// Keys of schemas that are read or written here.
 const (
 	keyType        = "type"
 	keyDescription = "description"
@@ -67,230 +22,396 @@ const (
 	keyAnyOf       = "anyOf"
 	keyOneOf       = "oneOf"
 	keyRef         = "$ref"
+	keyDefs        = "$defs"
 
 	typeObject  = "object"
 	typeArray   = "array"
 	typeString  = "string"
 	typeNumber  = "number"
 	typeInteger = "integer"
-	typeBoolean = "boolean"
 	typeNull    = "null"
 )
 
-// schema translates a schema. at is its place, for notes, depth how deep the value nests in the
-// arguments.
-func (t *translator) schema(value any, at string, depth int) *jsontext.Object {
-	t.left--
+// definitions are the schemas to which others of a document refer. Each is converted once.
+type definitions struct {
+	root any
+	// response is set for schemas of results, which lack write-only properties; others lack
+	// read-only ones.
+	response bool
+	// fill is set if the tool fills in defaults. Otherwise the server does: they are described to
+	// the model and not sent, because a PATCH that sent them would revert other changes.
+	fill  bool
+	byRef map[string]*definition
+	names map[string]bool
+}
+
+// definition is a converted schema and those that it refers to.
+type definition struct {
+	name   string
+	schema any
+	uses   []*definition
+}
+
+func newDefinitions(root any, response, fill bool) *definitions {
+	return &definitions{root: root, response: response, fill: fill,
+		byRef: map[string]*definition{}, names: map[string]bool{}}
+}
+
+// find returns the definition that a reference names; nil if there is none. A schema that refers
+// to itself finds its own definition before that is complete.
+func (d *definitions) find(ref string) *definition {
+	if found, again := d.byRef[ref]; again {
+		return found
+	}
+	schema, err := target(d.root, ref)
+	if err != nil {
+		return nil
+	}
+	found := &definition{name: d.name(ref[strings.LastIndexByte(ref, '/')+1:])}
+	d.byRef[ref] = found
+	c := converter{definitions: d}
+	found.schema = c.schema(schema)
+	found.uses = c.uses
+	return found
+}
+
+func (d *definitions) name(wanted string) string {
+	stem := legal(wanted)
+	if stem == "" {
+		stem = "schema"
+	}
+	name := stem
+	for n := 2; d.names[name]; n++ {
+		name = fmt.Sprintf("%s_%d", stem, n)
+	}
+	d.names[name] = true
+	return name
+}
+
+// converter rewrites schemas as JSON Schema 2020-12. What OpenAPI 3.0 and model providers write
+// differently is converted; all other keywords stay as they are.
+type converter struct {
+	*definitions
+	// uses are the definitions that the schemas refer to.
+	uses []*definition
+}
+
+// complete adds the definitions to a schema that it needs, directly or not.
+func (c *converter) complete(schema *jsontext.Object) {
+	needed, queue := map[string]any{}, slices.Clone(c.uses)
+	for i := 0; i < len(queue); i++ {
+		d := queue[i]
+		if _, again := needed[d.name]; !again {
+			needed[d.name] = d.schema
+			queue = append(queue, d.uses...)
+		}
+	}
+	if len(needed) > 0 {
+		schema.Set(keyDefs, needed)
+	}
+}
+
+// How the keywords that hold schemas hold them.
+const (
+	holdsOne = iota + 1
+	holdsList
+	holdsNamed
+	holdsReference
+)
+
+var nested = map[string]int{
+	keyItems: holdsOne, keyAdditional: holdsOne, "not": holdsOne, "if": holdsOne, "then": holdsOne,
+	"else": holdsOne, "contains": holdsOne, "propertyNames": holdsOne,
+	"unevaluatedItems": holdsOne, "unevaluatedProperties": holdsOne, keyAllOf: holdsList,
+	keyAnyOf: holdsList, keyOneOf: holdsList, "prefixItems": holdsList,
+	keyProperties: holdsNamed, "patternProperties": holdsNamed, "dependentSchemas": holdsNamed,
+	keyRef: holdsReference,
+}
+
+// dropped are the keywords that JSON Schema lacks, that say nothing about values, or that are
+// converted.
+var dropped = []string{"example", "examples", "discriminator", "xml", "externalDocs", "nullable",
+	"$id", "$schema", keyDefs, "definitions", "allowed_values", "possible_values", keyDefault,
+	"optional"}
+
+func isDropped(key string) bool {
+	return slices.Contains(dropped, key) || strings.HasPrefix(key, "x-")
+}
+
+// schema converts a schema. A value that is none accepts any value.
+func (c *converter) schema(value any) any {
+	s := object()
 	o, ok := value.(*jsontext.Object)
 	if !ok {
-		if value != true && value != nil {
-			t.notes.add(at, "its schema is %.40s and accepts any value", encoded(value))
+		if value == false {
+			return false
 		}
-		return jsontext.NewObject()
+		return s
 	}
-	if ref, ok := o.Get(keyRef).(string); ok {
-		return t.reference(o, ref, at, depth)
-	}
-	if t.tooDeep(o, depth) {
-		t.cut = true
-		return t.outline(o, at)
-	}
-	if parts := jsontext.Member[[]any](o, keyAllOf); len(parts) > 0 {
-		return t.whole(o, parts, at, depth)
-	}
-	if parts, ok := alternatives(o); ok {
-		return t.choice(o, parts, at, depth)
-	}
-	return t.translated(o, at, depth)
-}
-
-func (t *translator) tooDeep(o *jsontext.Object, depth int) bool {
-	return t.left <= 0 || depth > t.most && nests(o)
-}
-
-// nests reports whether a schema has schemas in it.
-func nests(o *jsontext.Object) bool {
 	for _, key := range o.Names() {
-		if _, deep := nested[key]; deep {
-			return true
+		if !isDropped(key) {
+			c.keyword(s, key, o.Members[key])
 		}
 	}
-	return false
-}
-
-// reference translates the target of a reference. Keywords beside it, which older versions ignore,
-// apply as well.
-func (t *translator) reference(o *jsontext.Object, ref, at string, depth int) *jsontext.Object {
-	target, err := pointed(t.root, ref)
-	if err != nil {
-		t.notes.add(at, "%v; it is left open", err)
-		return t.outline(o, at)
+	for _, key := range []string{"allowed_values", "possible_values"} {
+		if list := listAt(o, key); len(list) > 0 {
+			s.Set(keyEnum, list)
+		}
 	}
-	if slices.Contains(t.open, ref) {
-		t.notes.add(at, "its schema contains itself and accepts any value from here on")
-		found, _ := target.(*jsontext.Object)
-		return t.outline(found, at)
+	setTypes(s)
+	setBounds(s)
+	c.setRequired(s, o)
+	c.setDefault(s, o)
+	if flagAt(o, "nullable") || c.defaultsToNull(o) {
+		return allowNull(s)
 	}
-	t.open = append(t.open, ref)
-	defer func() { t.open = t.open[:len(t.open)-1] }()
-	beside := o.Copy()
-	beside.Delete(keyRef)
-	if len(beside.Keys) == 0 {
-		return t.schema(target, at, depth)
-	}
-	return t.whole(beside, []any{target}, at, depth)
-}
-
-// outline keeps these keywords of a schema whose content is left unconstrained.
-func (t *translator) outline(o *jsontext.Object, at string) *jsontext.Object {
-	s := jsontext.NewObject()
-	if types := t.types(o, at); len(types) > 0 {
-		s.Set(keyType, oneOrMore(types))
-	} else if o.Has(keyProperties) {
-		s.Set(keyType, typeObject)
-	}
-	t.describe(s, o, "")
 	return s
 }
 
-// translated translates a schema keyword by keyword, in an order that reads well.
-func (t *translator) translated(o *jsontext.Object, at string, depth int) *jsontext.Object {
-	s := jsontext.NewObject()
-	types := t.types(o, at)
-	if len(types) == 0 && o.Has(keyProperties) {
-		types = []string{typeObject}
-	}
-	if len(types) > 0 {
-		s.Set(keyType, oneOrMore(types))
-	}
-	s.Set(keyDescription, "") // a placeholder; it may later describe the default
-	t.enum(s, o, types, at)
-	t.plainKeywords(s, o, at)
-	t.bounds(s, o, at)
-	t.composites(s, o, at, depth)
-	t.describe(s, o, t.defaultOf(s, o, at))
-	return s
+// defaultsToNull reports whether an absent value becomes null, which makes null a value.
+func (c *converter) defaultsToNull(o *jsontext.Object) bool {
+	return c.fill && o.Has(keyDefault) && o.Get(keyDefault) == nil
 }
 
-// describe writes the description: the schema's own, else a title that is more than an identifier,
-// and the text about the default.
-func (t *translator) describe(s, o *jsontext.Object, more string) {
-	text := jsontext.Member[string](o, keyDescription)
-	if title := jsontext.Member[string](o, "title"); text == "" && strings.Contains(title, " ") {
-		text = title
+func (c *converter) keyword(s *jsontext.Object, key string, value any) {
+	if _, isList := value.([]any); key == keyItems && isList {
+		key = "prefixItems" // its name until 2019
 	}
-	text = t.known.text(text)
-	if more != "" {
-		text = sentences(text, more)
+	switch nested[key] {
+	case holdsReference:
+		value = c.reference(value)
+	case holdsOne:
+		value = c.schema(value)
+	case holdsList:
+		value = c.list(value)
+	case holdsNamed:
+		value = c.named(value, key == keyProperties)
 	}
-	if text == "" {
-		s.Delete(keyDescription)
-		return
-	}
-	s.Set(keyDescription, text)
+	s.Set(key, value)
 }
 
-// maxToldDefault bounds a default that a description tells, in bytes.
-const maxToldDefault = 60
-
-// defaultOf keeps a default that satisfies the translated schema: as a default, or in the
-// description.
-func (t *translator) defaultOf(s, o *jsontext.Object, at string) (told string) {
-	if !o.Has(keyDefault) {
-		return ""
+func (c *converter) list(value any) any {
+	list, ok := value.([]any)
+	if !ok {
+		return value
 	}
-	value := o.Get(keyDefault)
-	text := encoded(value)
-	if wrong := t.wrong(s, text); wrong != "" {
-		t.notes.add(at, "the default %.60s violates its own schema (%s) and is dropped", text, wrong)
-		return ""
-	}
-	if t.keep {
-		s.Set(keyDefault, value)
-		return ""
-	}
-	if value == nil || len(text) > maxToldDefault || jsontext.Member[string](o,
-		keyDescription) != "" && mentions(jsontext.Member[string](o, keyDescription), value) {
-		return ""
-	}
-	return "Default: " + strings.Trim(string(text), `"`) + "."
-}
-
-// wrong returns the fault of a default against its translated schema; nothing if the schema itself
-// is invalid, which is reported for the tool.
-func (t *translator) wrong(s *jsontext.Object, value json.RawMessage) string {
-	bare := s.Copy()
-	bare.Delete(keyDescription)
-	schema := encoded(bare)
-	return remembered(t.known.wrong, string(schema)+"\n"+string(value), func() string {
-		if problems, err := schemas.CheckValue(schema, value); err == nil && len(problems) > 0 {
-			return problems[0].Message
-		}
-		return ""
-	})
-}
-
-// mentions reports whether a description already contains the default.
-func mentions(text string, value any) bool {
-	return strings.Contains(strings.ToLower(text), "default") && strings.Contains(text,
-		strings.Trim(string(encoded(value)), `"`))
-}
-
-// enum takes over the listed values. Where none of them has the type, the list is what counts.
-func (t *translator) enum(s, o *jsontext.Object, types []string, at string) {
-	list := listedValues(o)
-	if len(list) == 0 {
-		if o.Has(keyEnum) {
-			t.notes.add(at, "its list of values is not a list and is dropped")
-		}
-		return
-	}
-	if (nullable(o) || t.keep && defaultsToNull(o)) && !slices.Contains(list, nil) {
-		list = append(slices.Clone(list), nil)
-	}
-	if len(types) > 0 && !slices.ContainsFunc(list, func(v any) bool { return fits(v, types) }) {
-		t.notes.add(at, "no listed value is of the type %s, which is dropped",
-			strings.Join(types, " or "))
-		s.Delete(keyType)
-	}
-	s.Set(keyEnum, list)
-}
-
-// listedValues returns the values that are allowed, under any of the names for them.
-func listedValues(o *jsontext.Object) []any {
-	for _, key := range []string{keyEnum, "allowed_values", "possible_values"} {
-		if list := jsontext.Member[[]any](o, key); len(list) > 0 {
-			return list
-		}
-	}
-	return nil
-}
-
-// fits reports whether a value is of one of the types.
-func fits(value any, types []string) bool {
-	switch v := value.(type) {
-	case nil:
-		return slices.Contains(types, typeNull)
-	case string:
-		return slices.Contains(types, typeString)
-	case bool:
-		return slices.Contains(types, typeBoolean)
-	case []any:
-		return slices.Contains(types, typeArray)
-	case json.Number:
-		return slices.Contains(types, typeNumber) || slices.Contains(types, typeInteger) &&
-			!strings.ContainsAny(string(v), ".eE")
-	}
-	return slices.Contains(types, typeObject)
-}
-
-func oneOrMore(types []string) any {
-	if len(types) == 1 {
-		return types[0]
-	}
-	list := make([]any, len(types))
-	for i, name := range types {
-		list[i] = name
+	list = slices.Clone(list)
+	for i := range list {
+		list[i] = c.schema(list[i])
 	}
 	return list
+}
+
+// named converts schemas by name; properties without those that only go the other way.
+func (c *converter) named(value any, properties bool) any {
+	members, ok := value.(*jsontext.Object)
+	if !ok {
+		return value
+	}
+	named := object()
+	for _, name := range members.Keys {
+		if !properties || !c.oneWay(members.Members[name]) {
+			named.Set(name, c.schema(members.Members[name]))
+		}
+	}
+	return named
+}
+
+// reference returns a reference to the definition of what is referred to. One that names nothing
+// stays, and the check of the toolspec reports it.
+func (c *converter) reference(value any) any {
+	ref, _ := value.(string)
+	d := c.find(ref)
+	if d == nil {
+		return value
+	}
+	c.uses = append(c.uses, d)
+	return "#/" + keyDefs + "/" + d.name
+}
+
+// oneWay reports whether a property only goes the other way.
+func (c *converter) oneWay(property any) bool {
+	key := "readOnly"
+	if c.response {
+		key = "writeOnly"
+	}
+	found, err := follow(c.root, property)
+	return flagAt(property, key) || err == nil && flagAt(found, key)
+}
+
+// setRequired writes the names of the required properties, without those that are left out. Names
+// that are not declared are declared, because they could not be given otherwise.
+func (c *converter) setRequired(s, o *jsontext.Object) {
+	declared, kept := objectAt(o, keyProperties), objectAt(s, keyProperties)
+	var required []any
+	for _, name := range requiredNames(o) {
+		if declared.Has(name) && !kept.Has(name) || slices.Contains(required, any(name)) {
+			continue
+		}
+		if len(kept.Names()) > 0 && !kept.Has(name) {
+			kept.Set(name, object())
+		}
+		required = append(required, name)
+	}
+	if len(required) == 0 {
+		s.Delete(keyRequired)
+		return
+	}
+	s.Set(keyRequired, required)
+}
+
+// requiredNames returns the properties that a schema or they themselves say are required.
+func requiredNames(o *jsontext.Object) []string {
+	names, properties := texts(o.Get(keyRequired)), objectAt(o, keyProperties)
+	for _, name := range properties.Names() {
+		if flagAt(properties.Members[name], keyRequired) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// setDefault keeps a default, or describes it.
+func (c *converter) setDefault(s, o *jsontext.Object) {
+	value, text := o.Get(keyDefault), textAt(s, keyDescription)
+	switch {
+	case c.fill && o.Has(keyDefault):
+		s.Set(keyDefault, value)
+	case value != nil && !strings.Contains(strings.ToLower(text), "default"):
+		told := strings.Trim(string(encoded(value)), `"`)
+		s.Set(keyDescription, sentences(text, "Default: "+told))
+	}
+}
+
+// setBounds writes exclusive bounds as numbers. In OpenAPI 3.0 they are truths beside the others.
+func setBounds(s *jsontext.Object) {
+	for exclusive, bound := range map[string]string{"exclusiveMinimum": "minimum",
+		"exclusiveMaximum": "maximum"} {
+		isExclusive, ok := s.Get(exclusive).(bool)
+		if !ok {
+			continue
+		}
+		if !isExclusive || !s.Has(bound) {
+			s.Delete(exclusive)
+			continue
+		}
+		s.Set(exclusive, s.Get(bound))
+		s.Delete(bound)
+	}
+}
+
+// typeNames maps the names of types that model providers use, in lower case, to types; the empty
+// string is any.
+var typeNames = map[string]string{
+	"dict": typeObject, "map": typeObject, "hashmap": typeObject, "json": typeObject,
+	"float": typeNumber, "double": typeNumber, "decimal": typeNumber,
+	"int": typeInteger, "long": typeInteger, "int32": typeInteger, "int64": typeInteger,
+	"bool": "boolean", "none": typeNull, "any": "", "mixed": "",
+	"str": typeString, "text": typeString, "char": typeString, "date": typeString,
+	"datetime": typeString, "file": typeString, "binary": typeString, "enum": typeString,
+	"list": typeArray, "tuple": typeArray, "set": typeArray, "arraylist": typeArray,
+}
+
+// setTypes writes the names of types as JSON Schema has them. An unknown one stays.
+func setTypes(s *jsontext.Object) {
+	var types []any
+	for _, given := range oneOrMore(s.Get(keyType)) {
+		text, ok := given.(string)
+		if !ok {
+			return // the check of the toolspec reports it
+		}
+		name, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(text)), " ")
+		if other, known := typeNames[name]; known {
+			name = other
+		}
+		if name == "" {
+			s.Delete(keyType)
+			return
+		}
+		if !slices.Contains(types, any(name)) {
+			types = append(types, name)
+		}
+	}
+	setList(s, keyType, types)
+}
+
+// oneOrMore returns a value that may be a list as a list.
+func oneOrMore(value any) []any {
+	if list, ok := value.([]any); ok || value == nil {
+		return list
+	}
+	return []any{value}
+}
+
+// setList sets a keyword to a list, to the value of a list of one, or removes it.
+func setList(s *jsontext.Object, key string, list []any) {
+	switch len(list) {
+	case 0:
+		s.Delete(key)
+	case 1:
+		s.Set(key, list[0])
+	default:
+		s.Set(key, list)
+	}
+}
+
+// allowNull returns a schema that null fits, too.
+func allowNull(s *jsontext.Object) *jsontext.Object {
+	if list := listAt(s, keyEnum); len(list) > 0 && !slices.Contains(list, nil) {
+		s.Set(keyEnum, append(slices.Clone(list), nil))
+	}
+	if types := oneOrMore(s.Get(keyType)); len(types) > 0 {
+		if !slices.Contains(types, any(typeNull)) {
+			setList(s, keyType, append(slices.Clone(types), typeNull))
+		}
+		return s
+	}
+	if !slices.ContainsFunc([]string{keyRef, keyAllOf, keyAnyOf, keyOneOf}, s.Has) {
+		return s // it accepts any value
+	}
+	wrapped := object(keyAnyOf, []any{s, object(keyType, typeNull)})
+	for _, key := range []string{keyDescription, keyDefault} {
+		if s.Has(key) {
+			wrapped.Set(key, s.Get(key))
+			s.Delete(key)
+		}
+	}
+	return wrapped
+}
+
+// forms returns the alternatives of a schema in the document, with references followed.
+func (d *definitions) forms(schema any) []*jsontext.Object {
+	return d.formsBeside(schema, map[*jsontext.Object]bool{})
+}
+
+// formsBeside is forms without those that are known, so that it ends for any schema.
+func (d *definitions) formsBeside(schema any,
+	known map[*jsontext.Object]bool) []*jsontext.Object {
+	o, err := follow(d.root, schema)
+	if err != nil || known[o] {
+		return nil
+	}
+	known[o] = true
+	for _, key := range []string{keyAnyOf, keyOneOf, keyAllOf} {
+		var all []*jsontext.Object
+		for _, part := range listAt(o, key) {
+			all = append(all, d.formsBeside(part, known)...)
+		}
+		if len(all) > 0 {
+			return all
+		}
+	}
+	return []*jsontext.Object{o}
+}
+
+// holds reports whether one of the forms is of that type. One that is left open can be anything,
+// and is taken for a plain value.
+func holds(forms []*jsontext.Object, typ string) bool {
+	return slices.ContainsFunc(forms, func(form *jsontext.Object) bool {
+		s := object(keyType, form.Get(keyType))
+		setTypes(s)
+		types := oneOrMore(s.Get(keyType))
+		return slices.Contains(types, any(typ)) || len(types) == 0 &&
+			(typ == typeObject && form.Has(keyProperties) || typ == typeArray && form.Has(keyItems))
+	})
 }

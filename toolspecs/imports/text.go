@@ -1,30 +1,17 @@
 package imports
 
 import (
-	"html"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// maxToolText bounds the description of a tool, in characters, because models pay for it in every
-// step.
-const maxToolText = 800
+// maxToolText bounds the description of a tool, in characters: OpenAI accepts 1,024, and models pay
+// for it in every step.
+const maxToolText = 1000
 
-var (
-	markup = regexp.MustCompile(
-		`(?i)</?(a|abbr|b|blockquote|br|code|div|em|h[1-6]|hr|i|img|li|ol|p|pre|small|span|strong|sub|sup|table|tbody|td|th|thead|tr|u|ul)(\s[^<>]*)?/?>`)
-	titles = regexp.MustCompile(`(?m)^\s*#{1,6}\s+`)
-	links  = regexp.MustCompile(`!?\[([^\[\]]*)\]\([^()\s]*(\s+"[^"]*")?\)`)
-)
-
-// plain brings a description to one paragraph of at most most characters: without HTML, targets of
-// links and headings, cut at the end of a sentence where there is one, else of a word.
-func plain(text string, most int) string {
-	text = html.UnescapeString(markup.ReplaceAllString(text, " "))
-	text = titles.ReplaceAllString(text, "")
-	text = links.ReplaceAllString(text, "$1")
+// oneLine brings a text to one line of at most most characters.
+func oneLine(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return ' ' // also line ends
@@ -34,6 +21,7 @@ func plain(text string, most int) string {
 	return cut(strings.Join(strings.Fields(text), " "), most)
 }
 
+// cut ends a longer text after a sentence where there is one, else after a word.
 func cut(text string, most int) string {
 	if utf8.RuneCountInString(text) <= most {
 		return text
@@ -42,10 +30,10 @@ func cut(text string, most int) string {
 	if end := strings.LastIndex(kept, ". "); end > len(kept)/2 {
 		return kept[:end+1]
 	}
-	if end := strings.LastIndexByte(kept, ' '); end > 0 {
+	if end := strings.LastIndexAny(kept, " \n"); end > 0 {
 		kept = kept[:end]
 	}
-	return strings.TrimRight(kept, " ,;:") + " …"
+	return strings.TrimRight(kept, " \n,;:") + " …"
 }
 
 // sentences joins texts and ends each with a full stop unless it has one.

@@ -1,23 +1,22 @@
 package imports
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // maxDocument bounds a document in bytes; the largest known ones have 15 MB.
 const maxDocument = 64 << 20
 
-// parsed reads a JSON or YAML document. Faults that do not prevent reading, such as repeated keys,
+// parse reads a JSON or YAML document. Faults that do not prevent reading, such as repeated keys,
 // become notes. The error is Faults if the document cannot be read.
-func parsed(file string, data []byte) (root any, notes []string, err error) {
+func parse(file string, data []byte) (root any, notes []string, err error) {
 	doc, faults := strictyaml.ParseOne(file, data, maxDocument)
 	if err := faults.Err(); err != nil {
 		return nil, nil, err
@@ -27,100 +26,90 @@ func parsed(file string, data []byte) (root any, notes []string, err error) {
 	for _, fault := range doc.Faults() {
 		notes = append(notes, fault.String())
 	}
-	return treeOf(raw), notes, nil
+	if len(raw) == 0 {
+		return nil, notes, nil
+	}
+	root, wrong := jsontext.ParseOrdered(raw)
+	if wrong != nil {
+		return nil, nil, toolspecs.Faults{{File: file, Message: wrong.Error()}}
+	}
+	return root, notes, nil
 }
 
-// treeOf returns a JSON value with *object for objects and json.Number for numbers; nil if it is
-// not JSON.
+// treeOf returns a JSON text as objects, lists and values; nil if it is not JSON.
 func treeOf(raw json.RawMessage) any {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	return nextValue(d)
-}
-
-func nextValue(d *json.Decoder) any {
-	token, err := d.Token()
+	tree, err := jsontext.ParseOrdered(raw)
 	if err != nil {
 		return nil
 	}
-	switch token {
-	case json.Delim('{'):
-		o := jsontext.NewObject()
-		for d.More() {
-			key, _ := d.Token()
-			name, _ := key.(string)
-			o.Set(name, nextValue(d))
-		}
-		_, _ = d.Token() // the closing brace
-		return o
-	case json.Delim('['):
-		list := []any{}
-		for d.More() {
-			list = append(list, nextValue(d))
-		}
-		_, _ = d.Token()
-		return list
-	}
-	return token
+	return tree
 }
 
 // encoded writes a value as compact JSON.
 func encoded(value any) json.RawMessage { return jsontext.Encode(value, nil) }
 
-// same reports whether two values are equal, keys in the same order.
-func same(a, b any) bool {
-	switch a := a.(type) {
-	case *jsontext.Object:
-		b, ok := b.(*jsontext.Object)
-		return ok && slices.Equal(a.Names(), b.Names()) &&
-			!slices.ContainsFunc(a.Names(), func(key string) bool {
-				return !same(a.Members[key],
-					b.Members[key])
-			})
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, same)
+// object returns an object of names and values in turn.
+func object(pairs ...any) *jsontext.Object {
+	o := jsontext.NewObject()
+	for i := 0; i < len(pairs); i += 2 {
+		o.Set(pairs[i].(string), pairs[i+1])
 	}
-	switch b.(type) {
-	case *jsontext.Object, []any:
-		return false
-	}
-	return a == b
+	return o
 }
 
-// pointed returns the target of a reference such as #/components/schemas/Pet. It does not follow a
+// textAt, flagAt, listAt and objectAt return a member of an object, if it has that type.
+func textAt(o any, key string) string { return jsontext.Member[string](o, key) }
+
+func flagAt(o any, key string) bool { return jsontext.Member[bool](o, key) }
+
+func listAt(o any, key string) []any { return jsontext.Member[[]any](o, key) }
+
+func objectAt(o any, key string) *jsontext.Object {
+	return jsontext.Member[*jsontext.Object](o, key)
+}
+
+// texts returns the strings of a list.
+func texts(value any) []string {
+	list, _ := value.([]any)
+	var found []string
+	for _, e := range list {
+		if text, ok := e.(string); ok {
+			found = append(found, text)
+		}
+	}
+	return found
+}
+
+// target returns what a reference such as #/components/schemas/Pet names. It does not follow a
 // second reference.
-func pointed(root any, ref string) (any, error) {
-	fragment, local := strings.CutPrefix(ref, "#")
+func target(root any, ref string) (any, error) {
+	pointer, local := strings.CutPrefix(ref, "#/")
 	if !local {
 		return nil, fmt.Errorf(
 			"it refers to another document, %s; bundle the documents into one first", ref)
 	}
-	if unescaped, err := url.PathUnescape(fragment); err == nil {
-		fragment = unescaped
+	if unescaped, err := url.PathUnescape(pointer); err == nil {
+		pointer = unescaped
 	}
-	if fragment == "" {
-		return nil, nil
-	}
-	value, ok := jsontext.At(root, "/"+strings.TrimPrefix(fragment, "/"))
+	value, ok := jsontext.At(root, "/"+pointer)
 	if !ok {
 		return nil, fmt.Errorf("it refers to %s, which does not exist", ref)
 	}
 	return value, nil
 }
 
-// chased follows references to a value. The error names the reference that failed.
-func chased(root, value any) (*jsontext.Object, error) {
+// follow follows references to an object. The error names the reference that failed.
+func follow(root, value any) (*jsontext.Object, error) {
 	for range 100 {
 		o, ok := value.(*jsontext.Object)
 		if !ok {
 			return nil, fmt.Errorf("an object is expected, not %.80s", encoded(value))
 		}
-		ref, ok := o.Get("$ref").(string)
+		ref, ok := o.Get(keyRef).(string)
 		if !ok {
 			return o, nil
 		}
-		next, err := pointed(root, ref)
+		next, err := target(root, ref)
 		if err != nil {
 			return nil, err
 		}

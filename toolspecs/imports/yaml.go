@@ -2,11 +2,7 @@ package imports
 
 import (
 	"bytes"
-	"encoding"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,8 +11,8 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
 // Bounds for values written on one line: characters, and members of a mapping.
@@ -26,168 +22,87 @@ const (
 	maxFlowMembers = 3
 )
 
-// YAML writes a toolspec as a file, with fields in the order of Spec, a comment about its origin,
-// one for each note, and one that Merge reads. Equal tools give equal bytes. explicit are the paths
-// of fields that the person who imports declared.
-func YAML(title string, t Tool, explicit []string) ([]byte, error) {
-	root, err := node(reflect.ValueOf(referring(t.Spec)))
+// YAML writes a toolspec as a file, with fields in the order of Spec: a comment about its origin,
+// one for each note, and the record of ReadRecord. Equal tools give equal bytes.
+func YAML(title string, t Tool) ([]byte, error) {
+	fields, err := specFields(t.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("toolspec %q: %w", t.Spec.Name, err)
 	}
-	var body bytes.Buffer
-	e := yaml.NewEncoder(&body)
-	e.SetIndent(2)
-	if err := e.Encode(root); err != nil {
-		return nil, fmt.Errorf("toolspec %q: %w", t.Spec.Name, err)
-	}
-	spec := folded(body.Bytes())
-	record, err := recordOf(spec, explicit)
+	spec, err := encodeYAML(yamlNode(fields, ""))
 	if err != nil {
 		return nil, fmt.Errorf("toolspec %q: %w", t.Spec.Name, err)
 	}
-	var b bytes.Buffer
-	b.WriteString(comment(strings.TrimSpace("From " + t.Source + ofTitle(title))))
+	spec = fold(spec)
+	from := t.Source
+	if title != "" {
+		from += " of " + title
+	}
+	head := comment("From " + from + ".")
 	for _, note := range t.Notes {
-		b.WriteString(comment("Note: " + note))
+		head += comment("Note: " + note)
 	}
-	b.WriteString(record + "\n")
-	b.Write(spec)
-	return b.Bytes(), nil
+	content := append([]byte(head), spec...)
+	record := newRecord(content, sourceDigest(title, t.Spec))
+	return slices.Concat([]byte(head), []byte(record), spec), nil
 }
 
-// referring returns a spec without what the server that it names declares.
-func referring(s toolspecs.Spec) toolspecs.Spec {
+// specFields returns the fields of a spec that are set, without what the server that it names
+// declares.
+func specFields(s toolspecs.Spec) (*jsontext.Object, error) {
 	if e, ok := s.Entry.Kind.(toolspecs.MCPEntry); ok && e.Server != "" {
 		s.Entry.Kind = toolspecs.MCPEntry{Server: e.Server, Tool: e.Tool, Pin: e.Pin,
 			Session: e.Session}
 	}
-	return s
-}
-
-func ofTitle(title string) string {
-	if title == "" {
-		return "."
+	data, err := jsonvalue.Encode(s)
+	if err != nil {
+		return nil, err
 	}
-	return " of " + title + "."
+	fields, _ := treeOf(data).(*jsontext.Object)
+	dropEmpty(objectAt(fields, "execution"))
+	dropEmpty(fields)
+	return fields, nil
 }
 
-func comment(text string) string { return "# " + plain(text, 500) + "\n" }
+// dropEmpty removes the members that a field has if it is not set.
+func dropEmpty(o *jsontext.Object) {
+	for _, name := range slices.Clone(o.Names()) {
+		switch string(encoded(o.Members[name])) {
+		case `""`, "0", `"0s"`, "{}", "null":
+			o.Delete(name)
+		}
+	}
+}
 
-var (
-	rawType   = reflect.TypeFor[json.RawMessage]()
-	blockHead = regexp.MustCompile(`(?m)^( *(?:- )*description: )\|$`)
-)
+func encodeYAML(n *yaml.Node) ([]byte, error) {
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	err := e.Encode(n)
+	return b.Bytes(), err
+}
 
-// folded joins blocks of descriptions that read as one line, because wrap broke their lines. wrap
+func comment(text string) string { return "# " + oneLine(text, 500) + "\n" }
+
+var blockHead = regexp.MustCompile(`(?m)^( *(?:- )*description: )\|$`)
+
+// fold joins blocks of descriptions that read as one line, because wrap broke their lines. wrap
 // ends such blocks with a line break, which a multi-line description never has.
-func folded(data []byte) []byte { return blockHead.ReplaceAll(data, []byte("${1}>-")) }
+func fold(data []byte) []byte { return blockHead.ReplaceAll(data, []byte("${1}>-")) }
 
-// node returns a value as YAML; nil if it is empty.
-func node(v reflect.Value) (*yaml.Node, error) {
-	if v.IsZero() {
-		return nil, nil
-	}
-	if v.Type() == rawType {
-		return nodeOf(treeOf(v.Bytes()), ""), nil
-	}
-	if text, ok := v.Interface().(encoding.TextMarshaler); ok {
-		data, err := text.MarshalText()
-		return scalar(string(data)), err
-	}
-	if e, ok := v.Interface().(policies.Emission); ok && e.When == "" {
-		return scalar(e.Label), nil
-	}
-	if e, ok := v.Interface().(toolspecs.Entry); ok {
-		return entryNode(e)
-	}
-	return nodeByKind(v)
-}
-
-// entryNode returns the type of an entry, then the fields of its kind.
-func entryNode(e toolspecs.Entry) (*yaml.Node, error) {
-	return structNode(reflect.ValueOf(e.Kind), scalar("type"), scalar(e.Type()))
-}
-
-func nodeByKind(v reflect.Value) (*yaml.Node, error) {
-	switch v.Kind() {
-	case reflect.Pointer:
-		return node(v.Elem())
-	case reflect.Struct:
-		return structNode(v)
-	case reflect.Slice:
-		return listNode(v)
-	case reflect.Map:
-		return mapNode(v), nil
-	case reflect.String:
-		if v.Type() == reflect.TypeFor[json.Number]() {
-			return plainScalar(v.String()), nil
-		}
-		return scalar(v.String()), nil
-	}
-	return plainScalar(fmt.Sprint(v.Interface())), nil
-}
-
-// structNode returns the fields of a struct that are set, after those of head.
-func structNode(v reflect.Value, head ...*yaml.Node) (*yaml.Node, error) {
-	n := &yaml.Node{Kind: yaml.MappingNode, Content: head}
-	for i, f := range reflect.VisibleFields(v.Type()) {
-		name := f.Tag.Get("yaml")
-		if name == "-" || name == "" {
-			continue
-		}
-		value, err := node(v.Field(i))
-		if err != nil {
-			return nil, err
-		}
-		if value == nil {
-			continue
-		}
-		if name == "description" {
-			wrap(value)
-		}
-		n.Content = append(n.Content, scalar(name), value)
-	}
-	return tidy(n), nil
-}
-
-// mapNode returns a map of texts.
-func mapNode(v reflect.Value) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.MappingNode}
-	names := v.Interface().(map[string]string)
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		n.Content = append(n.Content, scalar(name), scalar(names[name]))
-	}
-	return tidy(n)
-}
-
-func listNode(v reflect.Value) (*yaml.Node, error) {
-	n := &yaml.Node{Kind: yaml.SequenceNode}
-	for i := range v.Len() {
-		value, err := node(v.Index(i))
-		if err != nil {
-			return nil, err
-		}
-		if value == nil { // keep empty elements of lists
-			value = scalar("")
-		}
-		n.Content = append(n.Content, value)
-	}
-	return tidy(n), nil
-}
-
-// nodeOf returns a JSON value as YAML. key is its key.
-func nodeOf(value any, key string) *yaml.Node {
+// yamlNode returns a JSON value as YAML. key is its key.
+func yamlNode(value any, key string) *yaml.Node {
 	n := &yaml.Node{}
 	switch v := value.(type) {
 	case *jsontext.Object:
 		n.Kind = yaml.MappingNode
 		for _, name := range v.Names() {
-			n.Content = append(n.Content, scalar(name), nodeOf(v.Members[name], name))
+			n.Content = append(n.Content, scalar(name), yamlNode(v.Members[name], name))
 		}
 	case []any:
 		n.Kind = yaml.SequenceNode
 		for _, e := range v {
-			n.Content = append(n.Content, nodeOf(e, ""))
+			n.Content = append(n.Content, yamlNode(e, ""))
 		}
 	case string:
 		n = scalar(v)
@@ -256,14 +171,14 @@ func wrap(n *yaml.Node) {
 			n.Style = yaml.LiteralStyle
 		}
 	case utf8.RuneCountInString(text) > maxFlow && strings.Join(strings.Fields(text), " ") == text:
-		if lines := broken(text); len(lines) > 1 {
+		if lines := breakLines(text); len(lines) > 1 {
 			n.Value, n.Style = strings.Join(lines, "\n")+"\n", yaml.LiteralStyle
 		}
 	}
 }
 
-// broken breaks a text into lines at its blanks.
-func broken(text string) []string {
+// breakLines breaks a text into lines at its blanks.
+func breakLines(text string) []string {
 	var lines []string
 	line := ""
 	for word := range strings.SplitSeq(text, " ") {

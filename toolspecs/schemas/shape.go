@@ -2,7 +2,9 @@ package schemas
 
 import (
 	"encoding/json"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/value/redaction"
@@ -182,6 +184,18 @@ var composite = []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not"
 // additionalProperties is closed if it declares properties, and always at the root; otherwise its
 // additionalProperties applies. writeOnly properties are sensitive.
 func ShapeOf(schema any, pointer string) *Shape {
+	hides := writeOnlyFinder{known: map[*jsontext.Object]bool{}}.in(schema)
+	return shaper{root: schema, hides: hides}.shape(schema, pointer)
+}
+
+// shaper finds the shapes of the schemas in a root.
+type shaper struct {
+	root any
+	// hides is set if something is write-only.
+	hides bool
+}
+
+func (r shaper) shape(schema any, pointer string) *Shape {
 	o, ok := schema.(*jsontext.Object)
 	if !ok {
 		return nil
@@ -194,10 +208,10 @@ func ShapeOf(schema any, pointer string) *Shape {
 	required := jsontext.Member[[]any](o, "required")
 	properties := jsontext.Member[*jsontext.Object](o, "properties")
 	for _, name := range properties.Names() {
-		s.Add(name, ShapeOf(properties.Members[name], pointer+"/properties/"+
+		s.Add(name, r.shape(properties.Members[name], pointer+"/properties/"+
 			jsontext.EscapePointer(name)), slices.Contains(required, any(name)))
 	}
-	s.items = ShapeOf(o.Members["items"], pointer+"/items")
+	s.items = r.shape(o.Members["items"], pointer+"/items")
 	s.closed = isClosed(o, pointer == "")
 	for _, p := range s.properties {
 		if p.shape != nil && p.required {
@@ -205,32 +219,55 @@ func ShapeOf(schema any, pointer string) *Shape {
 			p.shape.value = nil
 		}
 	}
-	if jsontext.Member[bool](o, "writeOnly") || hidesElsewhere(o) {
+	if r.hides && r.hidesAll(o) {
 		s.Hide()
 	}
 	return s
 }
 
-// hidesElsewhere reports whether something is write-only where a shape does not reach: then all of
-// the value is treated so.
-func hidesElsewhere(o *jsontext.Object) bool {
-	for _, k := range o.Keys {
-		if k != "properties" && k != "items" && writeOnlyIn(o.Members[k]) {
-			return true
+// hidesAll reports whether a schema is write-only, or something is where a shape does not reach:
+// then all of the value is treated so.
+func (r shaper) hidesAll(o *jsontext.Object) bool {
+	rest := o.Copy()
+	for _, key := range []string{"properties", "items", "$defs", "definitions"} {
+		rest.Delete(key)
+	}
+	return writeOnlyFinder{root: r.root, known: map[*jsontext.Object]bool{}}.in(rest)
+}
+
+// writeOnlyFinder finds what is write-only in schemas and, with a root, in those that they refer
+// to.
+type writeOnlyFinder struct {
+	root  any
+	known map[*jsontext.Object]bool
+}
+
+func (f writeOnlyFinder) in(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return slices.ContainsFunc(v, f.in)
+	case *jsontext.Object:
+		if f.known[v] {
+			return false
 		}
+		f.known[v] = true
+		return jsontext.Member[bool](v, "writeOnly") || f.in(f.target(v)) ||
+			slices.ContainsFunc(v.Keys, func(k string) bool { return f.in(v.Members[k]) })
 	}
 	return false
 }
 
-func writeOnlyIn(v any) bool {
-	switch v := v.(type) {
-	case []any:
-		return slices.ContainsFunc(v, writeOnlyIn)
-	case *jsontext.Object:
-		return jsontext.Member[bool](v, "writeOnly") || slices.ContainsFunc(v.Keys,
-			func(k string) bool { return writeOnlyIn(v.Members[k]) })
+// target returns the schema that another refers to; nil if it refers to none.
+func (f writeOnlyFinder) target(schema *jsontext.Object) any {
+	pointer, local := strings.CutPrefix(jsontext.Member[string](schema, "$ref"), "#/")
+	if f.root == nil || !local {
+		return nil
 	}
-	return false
+	if unescaped, err := url.PathUnescape(pointer); err == nil {
+		pointer = unescaped
+	}
+	target, _ := jsontext.At(f.root, "/"+pointer)
+	return target
 }
 
 func isClosed(o *jsontext.Object, root bool) bool {

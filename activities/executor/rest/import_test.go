@@ -73,7 +73,7 @@ func importedTools(t *testing.T, file string, data []byte,
 	}
 	dir := t.TempDir()
 	for _, tool := range r.Tools {
-		written, err := imports.YAML(r.Title, tool, nil)
+		written, err := imports.YAML(r.Title, tool)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,16 +94,21 @@ func importedTools(t *testing.T, file string, data []byte,
 
 // sampler creates arguments that fit a schema.
 type sampler struct {
+	// root is the schema that references are resolved in.
+	root map[string]any
 	// all includes optional values, except those in without.
 	all     bool
 	without []string
 }
 
 func (s sampler) value(schema map[string]any, depth int) any {
+	if ref, ok := schema["$ref"].(string); ok {
+		return s.value(s.definition(ref), depth)
+	}
 	if values, ok := schema["enum"].([]any); ok {
 		return values[0]
 	}
-	for _, key := range []string{"anyOf", "allOf"} {
+	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
 		if forms, ok := schema[key].([]any); ok {
 			form, _ := forms[0].(map[string]any)
 			return s.value(form, depth)
@@ -129,6 +134,12 @@ func (s sampler) value(schema map[string]any, depth int) any {
 		return true
 	}
 	return sampleText(schema)
+}
+
+func (s sampler) definition(ref string) map[string]any {
+	defs, _ := s.root["$defs"].(map[string]any)
+	schema, _ := defs[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any)
+	return schema
 }
 
 func numberAt(schema map[string]any, key string) float64 {
@@ -174,14 +185,15 @@ func (s sampler) object(schema map[string]any, depth int) map[string]any {
 
 // something adds an optional member to an object, because forms cannot have empty objects.
 func (s sampler) something(o, schema, properties map[string]any, depth int) {
-	more, _ := schema["additionalProperties"].(map[string]any)
-	if len(properties) == 0 {
-		o["key"] = s.value(more, depth+1)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		property, _ := properties[name].(map[string]any)
+		o[name] = s.value(property, depth+1)
 		return
 	}
-	name := slices.Sorted(maps.Keys(properties))[0]
-	property, _ := properties[name].(map[string]any)
-	o[name] = s.value(property, depth+1)
+	if _, closed := schema["properties"]; !closed {
+		more, _ := schema["additionalProperties"].(map[string]any)
+		o["key"] = s.value(more, depth+1)
+	}
 }
 
 // arguments returns arguments for a tool, validated and completed by its schema, and the problems
@@ -192,6 +204,7 @@ func (s sampler) arguments(t *testing.T, tool *toolspecs.Compiled) (string, []ap
 	if err := json.Unmarshal(tool.InputSchema(), &schema); err != nil {
 		t.Fatal(err)
 	}
+	s.root = schema
 	given, err := json.Marshal(s.object(schema, 0))
 	if err != nil {
 		t.Fatal(err)
@@ -223,9 +236,7 @@ func TestImportedStripe_PassesStripesMock(t *testing.T) {
 	}
 	t.Setenv("STRIPE_API_BEARER_AUTH", "sk_test_123")
 	base := apiServer(t, program, "-http-addr", "127.0.0.1:PORT")
-	// If a schema is shortened, a sample lacks information to be valid.
-	tools := importedTools(t, "stripe.json", data, imports.Options{BaseURL: base, Output: true,
-		MaxSchema: 1 << 20})
+	tools := importedTools(t, "stripe.json", data, imports.Options{BaseURL: base, Output: true})
 	for _, all := range []bool{false, true} {
 		refused := 0
 		for _, tool := range tools {
@@ -298,8 +309,7 @@ func TestImportedGitHub_PassesPrism(t *testing.T) {
 	}
 	base := apiServer(t, prism, "mock", "-h", "127.0.0.1", "-p", "PORT", file)
 	called, left := 0, 0
-	for _, tool := range importedTools(t, "github.json", data, imports.Options{BaseURL: base,
-		MaxSchema: 1 << 20}) {
+	for _, tool := range importedTools(t, "github.json", data, imports.Options{BaseURL: base}) {
 		for _, all := range []bool{false, true} {
 			args, problems := sampler{all: all}.arguments(t, tool)
 			if len(problems) > 0 {

@@ -124,7 +124,7 @@ func (c *Flags) UseDefault() {
 		if err != nil { // no such folder, or none to be read: there is no default
 			return fs.SkipAll
 		}
-		if ending := filepath.Ext(path); !entry.IsDir() && (ending == ".yaml" || ending == ".yml") {
+		if !entry.IsDir() && toolspecs.IsSpecFile(path) {
 			c.Dir, c.Assumed = DefaultToolsDir, true
 			return fs.SkipAll
 		}

@@ -236,7 +236,7 @@ func serverErrorType(err error) RequestErrorType {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return ServerUnreachable
 	}
-	switch connection.CodeOf(err) {
+	switch connection.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded:
 		return ServerUnreachable
 	case codes.InvalidArgument:

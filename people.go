@@ -48,7 +48,7 @@ func (c *Client) Questions(ctx context.Context) ([]Question, error) {
 // Waiting returns what Approvals and Questions return, and reads the open runs once for both.
 // Errors are those of Approvals; an *UnreadError comes with what the other runs wait for.
 func (c *Client) Waiting(ctx context.Context) ([]Approval, []Question, error) {
-	runs, err := audit.OfOpenRuns(ctx, c.temporal, c.namespace.Name, audit.WaitsOf)
+	runs, err := audit.OfOpenRuns(ctx, c.temporal, c.namespace.Name, audit.ReadWaits)
 	var approvals []Approval
 	var questions []Question
 	for _, r := range runs {

@@ -65,8 +65,8 @@ func (a *Activities) withTimeout(ctx context.Context, t attempt,
 	return lease.Rebind(ctx), cancel
 }
 
-// repliesOf describes who replied to the questions of the call of ctx.
-func repliesOf(ctx context.Context) []string {
+// describeReplies describes who replied to the questions of the call of ctx.
+func describeReplies(ctx context.Context) []string {
 	a, ok := ctx.Value(askerKey{}).(*asker)
 	if !ok {
 		return nil
@@ -80,8 +80,8 @@ func (a *asker) ask(ctx context.Context, text string, schema json.RawMessage) (a
 	a.clock.Pause()
 	defer a.clock.Resume()
 	q := api.Question{Call: a.callID, Tool: a.tool, Name: callcontext.QuestionName(ctx),
-		Text: executor.RedactorOf(ctx).Text(executor.ValidText(text)), Schema: schema,
-		Until: time.Now().Add(a.within - a.clock.Asked())}
+		Text: executor.RedactorFromContext(ctx).Text(executor.ValidText(text)), Schema: schema,
+		Until: time.Now().Add(a.within - a.clock.PausedTime())}
 	if e := checkQuestion(q); e != nil {
 		return api.Reply{}, e
 	}

@@ -279,17 +279,17 @@ func TestToolClock_PausesWhilePeopleAreAsked(t *testing.T) {
 		t.Fatal("the timeout passed in a pause")
 	case <-paused.C:
 	}
-	if asked := clock.Asked(); asked < 2*timeout {
+	if asked := clock.PausedTime(); asked < 2*timeout {
 		t.Errorf("asked for %s", asked)
 	}
 	clock.Resume()
-	asked := clock.Asked()
+	asked := clock.PausedTime()
 	<-ctx.Done()
 	if !errors.Is(context.Cause(ctx), executor.ErrTimeout) {
 		t.Errorf("ended by %v", context.Cause(ctx))
 	}
-	if clock.Asked() != asked {
-		t.Errorf("asked for %s, later for %s", asked, clock.Asked())
+	if clock.PausedTime() != asked {
+		t.Errorf("asked for %s, later for %s", asked, clock.PausedTime())
 	}
 	_, ended, cancel := executor.WithClock(context.Background(), time.Hour)
 	cancel()

@@ -47,19 +47,20 @@ func (a *Activities) apart(ctx context.Context, compiled *toolspecs.Compiled,
 		}
 		output, _ := jsonvalue.Encode(answers[at : at+p.Elements]) // they were decoded from JSON
 		at += p.Elements
-		whole.Parts = append(whole.Parts, a.partOf(ctx, &smaller, executor.Answer{Output: output,
-			Notes: answer.Notes}, mine, took))
+		whole.Parts = append(whole.Parts, a.processPart(ctx, &smaller,
+			executor.Answer{Output: output,
+				Notes: answer.Notes}, mine, took))
 	}
 	return whole, nil
 }
 
-// partOf makes the result of one call of the batch.
-func (a *Activities) partOf(ctx context.Context, compiled *toolspecs.Compiled,
+// processPart makes the result of one call of the batch.
+func (a *Activities) processPart(ctx context.Context, compiled *toolspecs.Compiled,
 	answer executor.Answer, t attempt, took time.Duration) api.CallOutcome {
 	began := time.Now()
 	part := api.CallOutcome{ID: t.id, Tool: t.tool}
 	result, failure := a.results.Process(ctx, compiled, answer, t.call(ctx, &compiled.Spec))
-	if part.Error = executor.RedactorOf(ctx).Error(failure); failure == nil {
+	if part.Error = executor.RedactorFromContext(ctx).Error(failure); failure == nil {
 		result.Slow = took > compiled.Spec.Execution.SlowAfter.Std()
 		result.ExecutionMicros, result.PostMicros = took.Microseconds(),
 			time.Since(began).Microseconds()

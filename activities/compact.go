@@ -40,7 +40,7 @@ func (a *Activities) prompt(setup *api.Setup, messages []api.Message, r api.Mode
 			return p, compacted, &models.Error{Message: err.Error(), Permanent: true}
 		}
 		if toolsearch.In(setup.Pinned.Value.Catalog) {
-			p.Tools = toolsearch.Offered(p.Tools, messages, setup.Agent.Model.ToolChoice)
+			p.Tools = toolsearch.SelectOffers(p.Tools, messages, setup.Agent.Model.ToolChoice)
 		}
 	}
 	return p, compacted, nil
@@ -111,7 +111,7 @@ func transcribe(messages []api.Message, limit int) (text string, cut int) {
 	}
 	parts, whole := make([]string, len(messages)), make([]bool, len(messages))
 	for i, m := range messages {
-		parts[i], whole[i] = transcribed(m, most)
+		parts[i], whole[i] = transcribeMessage(m, most)
 	}
 	first, last := ends(parts, limit)
 	left := ""
@@ -158,9 +158,10 @@ func transcriptSize(messages []api.Message, most int) (size int) {
 	return size
 }
 
-// transcribed writes one message as text and cuts each of its texts to most bytes; whole reports
+// transcribeMessage writes one message as text and cuts each of its texts to most bytes; whole
+// reports
 // that nothing was cut.
-func transcribed(m api.Message, most int) (part string, whole bool) {
+func transcribeMessage(m api.Message, most int) (part string, whole bool) {
 	var b strings.Builder
 	whole = true
 	cut := func(text string) string {

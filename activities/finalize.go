@@ -17,7 +17,7 @@ func (a *Activities) FinalizeResult(ctx context.Context,
 	finalized := api.FinalizedResult{CallOutcome: api.CallOutcome{ID: r.Call, Tool: r.Tool.Name,
 		Error: r.Error}, Usage: r.Usage}
 	if r.Error == nil {
-		finalized.Result, finalized.Error = a.finalized(ctx, r)
+		finalized.Result, finalized.Error = a.finalize(ctx, r)
 	}
 	if finalized.Error != nil {
 		e := executor.ValidError(finalized.Error)
@@ -27,8 +27,8 @@ func (a *Activities) FinalizeResult(ctx context.Context,
 	return finalized, nil
 }
 
-// finalized checks an answer and makes the call's result from it.
-func (a *Activities) finalized(ctx context.Context, r api.FinalizeResultRequest) (*api.Result,
+// finalize checks an answer and makes the call's result from it.
+func (a *Activities) finalize(ctx context.Context, r api.FinalizeResultRequest) (*api.Result,
 	*api.Error) {
 	compiled, err := a.specs.Of(r.Tool)
 	if err != nil {
@@ -40,11 +40,11 @@ func (a *Activities) finalized(ctx context.Context, r api.FinalizeResultRequest)
 	began := time.Now()
 	output := r.Output
 	if len(output) == 0 {
-		output = results.OutputOf(compiled, r.Answer)
+		output = results.OutputFromAnswer(compiled, r.Answer)
 	}
 	result, failure := a.results.Process(ctx, compiled, executor.Answer{Output: output,
 		Notes: slices.Clone(r.Notes)},
-		results.Unexecuted(ctx, r.Origin, r.Parent, r.Call, r.Tool, r.Arguments, r.Hooks))
+		results.NewAnsweredCall(ctx, r.Origin, r.Parent, r.Call, r.Tool, r.Arguments, r.Hooks))
 	if failure != nil {
 		return nil, failure
 	}

@@ -15,8 +15,8 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// executorOf returns the executor of a tool's calls, and whether this worker has one.
-func executorOf(a *Activities, compiled *toolspecs.Compiled) (executor.Executor,
+// findExecutor returns the executor of a tool's calls, and whether this worker has one.
+func findExecutor(a *Activities, compiled *toolspecs.Compiled) (executor.Executor,
 	bool) {
 	if compiled.Spec.Name == api.FindTools && toolsearch.Is(compiled.Tool()) {
 		return toolFinder{a}, true

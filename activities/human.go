@@ -43,7 +43,7 @@ func (a *Activities) Reply(ctx context.Context, r api.ReplyRequest) (api.ReplyDe
 		}
 		result, failure := a.results.Process(ctx, compiled, executor.Answer{Output: value.Bytes(),
 			Notes: append(slices.Clone(r.Notes), people.ReplyNote(r.Reply))},
-			results.Unexecuted(ctx, r.Origin, r.Parent, r.Question.Call, *r.Tool, r.Arguments,
+			results.NewAnsweredCall(ctx, r.Origin, r.Parent, r.Question.Call, *r.Tool, r.Arguments,
 				r.Hooks))
 		outcome.Result, outcome.Error = &result, failure
 	}

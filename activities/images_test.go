@@ -47,7 +47,7 @@ func seeing(t *testing.T, images bool) (*bench, *api.Setup, *mcp.Executor) {
 	files := mcp.New(mcp.Options{Files: filepath.Join(t.TempDir(), "files")})
 	t.Cleanup(files.Close)
 	b := setUp(t, catalogOf(t), func(c *Config) {
-		c.Stored = files.Stored
+		c.Stored = files.ReadStored
 		var err error
 		if c.ModelTable, err = modeltable.Decode("m.yaml",
 			[]byte("as_of: 2026-06-21\nmodels:\n  sees: {input: 1, output: 1, images: true}\n  blind: {input: 1, output: 1}\n")); err != nil {
@@ -155,7 +155,7 @@ func TestImages_AreBounded(t *testing.T) {
 		t.Error("images are shown that are not here")
 	}
 	for _, digest := range []string{"", "../../../../etc/passwd", "zz"} {
-		if _, err := files.Stored(digest, "image/png"); err == nil {
+		if _, err := files.ReadStored(digest, "image/png"); err == nil {
 			t.Errorf("%q is read", digest)
 		}
 	}
@@ -171,7 +171,7 @@ func TestImages_AreBounded(t *testing.T) {
 // the turn.
 func TestImages_FollowTheProtocol(t *testing.T) {
 	data := picture(t, 4, false)
-	p := modelserver.PromptOf(
+	p := modelserver.NewPrompt(
 		api.Message{Role: api.RoleUser, Text: "look"},
 		api.Message{Role: api.RoleAssistant, Calls: []api.Call{{ID: "1.1", Tool: "see"},
 			{ID: "1.2", Tool: "see"}}},
@@ -189,7 +189,7 @@ func TestImages_FollowTheProtocol(t *testing.T) {
 		t.Fatal(err)
 	}
 	messages := server.Body["messages"].([]any)
-	if want := modelserver.Decoded(t,
+	if want := modelserver.Decode(t,
 		`{"role":"user","content":[{"type":"text","text":"An image in the result of call 1.1:"},{"type":"image_url","image_url":{"url":"data:image/png;base64,`+
 			string(encoded[1:])+`}}]}`); len(messages) != 5 || !reflect.DeepEqual(messages[4],
 		want) {
@@ -201,7 +201,7 @@ func TestImages_FollowTheProtocol(t *testing.T) {
 		t.Fatal(err)
 	}
 	messages = server.Body["messages"].([]any)
-	want := modelserver.Decoded(t, `{"role":"user","content":[
+	want := modelserver.Decode(t, `{"role":"user","content":[
 		{"type":"tool_result","tool_use_id":"1_1","content":[{"type":"text","text":"one"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":`+string(encoded)+`}}]},
 		{"type":"tool_result","tool_use_id":"1_2","content":[{"type":"text","text":"two"}],"cache_control":{"type":"ephemeral"}}]}`)
 	if len(messages) != 3 || !reflect.DeepEqual(messages[2], want) {

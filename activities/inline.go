@@ -23,9 +23,9 @@ type attempt struct {
 	inline *api.InlineCall
 }
 
-// attemptOf reads the attempt from an activity's input. The activity's type and ID are the call's
+// readAttempt reads the attempt from an activity's input. The activity's type and ID are the call's
 // tool and ID, except for inline calls, which the SDK numbers.
-func attemptOf(ctx context.Context, input converter.EncodedValues) (attempt, error) {
+func readAttempt(ctx context.Context, input converter.EncodedValues) (attempt, error) {
 	info := activity.GetInfo(ctx)
 	t := attempt{info: info, id: api.CallOfActivity(info.ActivityID),
 		tool: info.ActivityType.Name}

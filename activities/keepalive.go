@@ -43,11 +43,11 @@ const (
 // returned context.
 func keepAlive(ctx context.Context, c client.Client) (reporting context.Context, stop func()) {
 	p := newPulse(ctx, c)
-	return p.reporting(ctx), p.stop
+	return p.withProgress(ctx), p.stop
 }
 
-// reporting returns a context whose progress the heartbeats carry.
-func (p *pulse) reporting(ctx context.Context) context.Context {
+// withProgress returns a context whose progress the heartbeats carry.
+func (p *pulse) withProgress(ctx context.Context) context.Context {
 	if p == nil {
 		return ctx
 	}
@@ -145,7 +145,7 @@ func (p *pulse) beat() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sending = false
-	p.saved(saving, err)
+	p.endWaits(saving, err)
 	if p.stopped {
 		return
 	}

@@ -27,7 +27,7 @@ func (b *bench) liveStep(t *testing.T, turn int, beat func(api.Live)) error {
 	env.SetTestTimeout(20 * time.Second)
 	env.RegisterActivityWithOptions(func(ctx context.Context) (api.ModelResponse, error) {
 		return b.ModelStep(ctx, api.ModelRequest{Run: "r", Turn: turn,
-			Catalog: b.Conversations.Cached("r").Pinned.Value.Catalog.Digest})
+			Catalog: b.Conversations.CachedSetup("r").Pinned.Value.Catalog.Digest})
 	}, activity.RegisterOptions{Name: api.ModelActivity})
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
 		var l api.Live

@@ -86,7 +86,7 @@ func (a *Activities) answer(ctx context.Context, r api.ModelRequest,
 			&models.Error{Message: "this worker has no models of the provider " +
 				string(setup.Pinned.Value.Provider)}
 	}
-	budgets := a.Ledgers.BudgetsOf(setup, a.config.Policies().Budgets())
+	budgets := a.Ledgers.SelectBudgets(setup, a.config.Policies().Budgets())
 	if exhausted, err := exhaustedBy(ctx, r, budgets); err != nil || exhausted != "" {
 		return api.ModelResponse{Exhausted: exhausted}, err
 	}
@@ -117,7 +117,7 @@ func exhaustedBy(ctx context.Context, r api.ModelRequest, budgets ledgers.Budget
 	if r.Limit != "" || r.Compact != nil {
 		return "", nil
 	}
-	return budgets.Exhausted(ctx)
+	return budgets.DescribeExhausted(ctx)
 }
 
 // finalizeAnswer converts a model's message into one that the run can use; last means that the

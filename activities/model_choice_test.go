@@ -20,7 +20,7 @@ func TestToolChoice_IsRequestedUntilMet(t *testing.T) {
 			if !c.made {
 				earlier = append(earlier, api.Message{Role: api.RoleUser, Text: "again"})
 			}
-			p := modelserver.PromptOf(earlier...)
+			p := modelserver.NewPrompt(earlier...)
 			p.Tools = []models.Offer{{Name: "count", Schema: json.RawMessage(`{"type":"object"}`)},
 				{Name: "other", Schema: json.RawMessage(`{"type":"object"}`)}}
 			parallel := !c.single
@@ -30,7 +30,7 @@ func TestToolChoice_IsRequestedUntilMet(t *testing.T) {
 			if _, err := chat.Answer(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
-			if !reflect.DeepEqual(server.Body["tool_choice"], modelserver.Decoded(t, c.openai)) ||
+			if !reflect.DeepEqual(server.Body["tool_choice"], modelserver.Decode(t, c.openai)) ||
 				(server.Body["parallel_tool_calls"] == false) != c.single {
 				t.Errorf("openai was asked %v, parallel %v", server.Body["tool_choice"],
 					server.Body["parallel_tool_calls"])
@@ -40,7 +40,7 @@ func TestToolChoice_IsRequestedUntilMet(t *testing.T) {
 			if _, err := messages.Answer(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
-			if !reflect.DeepEqual(server.Body["tool_choice"], modelserver.Decoded(t, c.anthropic)) {
+			if !reflect.DeepEqual(server.Body["tool_choice"], modelserver.Decode(t, c.anthropic)) {
 				t.Errorf("anthropic was asked %v", server.Body["tool_choice"])
 			}
 			// Without tools there is no choice.

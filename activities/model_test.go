@@ -28,7 +28,7 @@ func (b *bench) step(t testing.TB, r api.ModelRequest, cause error) (response ap
 	err error) {
 	t.Helper()
 	r.Run, r.Catalog = "r", b.run.Setup.Pinned.Value.Catalog.Digest
-	if known := b.Conversations.Cached("r"); known != nil && r.Catalog == "" {
+	if known := b.Conversations.CachedSetup("r"); known != nil && r.Catalog == "" {
 		r.Catalog = known.Pinned.Value.Catalog.Digest
 	}
 	value, err := within(t, api.ModelActivity, r, func(ctx context.Context,
@@ -171,7 +171,7 @@ func TestModelStep_QueriesTheSetupOnce(t *testing.T) {
 		error) {
 		return api.ModelResponse{Message: api.Message{Text: "hi"}}, nil
 	})
-	b.run.Setup = *b.Conversations.Cached("r")
+	b.run.Setup = *b.Conversations.CachedSetup("r")
 	b.forget()
 	for range 2 {
 		if response, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil ||
@@ -189,7 +189,7 @@ func TestModelStep_QueriesTheSetupAfterAReset(t *testing.T) {
 		offered = len(p.Tools)
 		return api.ModelResponse{Message: api.Message{Text: "hi"}}, nil
 	})
-	b.run.Setup = *b.Conversations.Cached("r")
+	b.run.Setup = *b.Conversations.CachedSetup("r")
 	b.run.Setup.Pinned = api.Pack(api.Pinned{Catalog: api.Catalog{Digest: "another"},
 		Provider: b.run.Setup.Pinned.Value.Provider})
 	if _, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil || offered != 0 ||
@@ -302,7 +302,7 @@ func TestModelStep_CanBeCancelled(t *testing.T) {
 // Another worker may have the provider. An unreadable pinned tool is a permanent failure.
 func TestModelStep_OfUnknownProviderIsRetried(t *testing.T) {
 	b := modelBench(t, api.Agent{}, nil)
-	setup := *b.Conversations.Cached("r")
+	setup := *b.Conversations.CachedSetup("r")
 	delete(b.config.Models, "stub")
 	_, err := b.step(t, api.ModelRequest{Turn: 1}, nil)
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || app.NonRetryable() ||

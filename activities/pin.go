@@ -28,13 +28,13 @@ func (a *Activities) Pin(ctx context.Context, r api.PinRequest) (api.Packed[api.
 	p.tools(r)
 	p.Policies = parent.Policies
 	if r.Parent == nil {
-		p.Policies = a.config.Policies().Pinned()
+		p.Policies = a.config.Policies().PinnedPolicies()
 	}
 	if r.Agent != nil {
 		p.Provider, p.Problems = a.provider(r.Agent.Model, p.Problems)
 		p.model(r.Agent.Model)
 		p.boundOffers(ctx, r.Agent)
-		p.Problems = append(p.Problems, a.config.Hooks.Missing(r.Agent)...)
+		p.Problems = append(p.Problems, a.config.Hooks.ListMissing(r.Agent)...)
 	}
 	packed := p.bound()
 	a.Conversations.Begin(r.Run, &api.Setup{Agent: r.Agent, Pinned: api.Pack(packed.Value),
@@ -48,7 +48,7 @@ func (a *Activities) parentPinned(ctx context.Context, parent *api.Parent) (api.
 	if parent == nil {
 		return api.Pinned{}, nil
 	}
-	setup := a.Conversations.Cached(parent.Run)
+	setup := a.Conversations.CachedSetup(parent.Run)
 	if setup == nil || !pinnedTo(setup.Pinned.Value, parent) {
 		setup = &api.Setup{}
 		value, err := a.config.Client.QueryWorkflow(ctx, parent.WorkflowID, "", api.SetupQuery)
@@ -95,7 +95,7 @@ type pinning struct {
 func (p *pinning) tools(r api.PinRequest) {
 	digests := make([]string, 0, len(r.Tools))
 	var runs []descendant
-	for _, s := range p.selected(r) {
+	for _, s := range p.selectTools(r) {
 		compiled, ok := p.find(s.name)
 		i := s.place
 		if !ok {
@@ -105,7 +105,7 @@ func (p *pinning) tools(r api.PinRequest) {
 		p.seen[s.name] = true
 		p.Catalog.Tools = append(p.Catalog.Tools, compiled.Tool())
 		digests = append(digests, compiled.Digest)
-		runs = append(runs, runsIn(compiled, placesOf(r, i))...)
+		runs = append(runs, runsIn(compiled, listPlaces(r, i))...)
 	}
 	if r.Agent != nil {
 		digests = append(digests, p.search(r.Agent)...)
@@ -210,7 +210,7 @@ func (p *pinning) pinDescendant(d descendant) []descendant {
 	if _, problems := p.activities.provider(d.agent.Model, nil); len(problems) > 0 {
 		report(problems[0].Rule, problems[0].Message)
 	}
-	for _, problem := range p.activities.config.Hooks.Missing(d.agent) {
+	for _, problem := range p.activities.config.Hooks.ListMissing(d.agent) {
 		report(problem.Rule, problem.Message)
 	}
 	return below
@@ -269,7 +269,7 @@ func (p *pinning) pinCompanion(r api.PinRequest, tool, what, by string) {
 // a sub-agent's tool.
 func (p *pinning) place(r api.PinRequest, name string) string {
 	if i := slices.Index(r.Tools, name); i >= 0 {
-		return placesOf(r, i)[0]
+		return listPlaces(r, i)[0]
 	}
 	return "$.tools"
 }
@@ -281,7 +281,7 @@ const maxPinned = api.MaxPayload * 3 / 4
 // bound returns what the run is pinned to, encoded. What does not fit into history is replaced by a
 // problem.
 func (p *pinning) bound() api.Packed[api.Pinned] {
-	packed, err := api.Pack(p.Pinned).Encoded()
+	packed, err := api.Pack(p.Pinned).EncodeOnce()
 	var message string
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		message = "the tools and policies of the run are too large; give it fewer tools: " +
@@ -312,15 +312,15 @@ func unknownTool(r api.PinRequest, i int, near []string) []api.Problem {
 		return nil
 	}
 	var problems []api.Problem
-	for _, place := range placesOf(r, i) {
+	for _, place := range listPlaces(r, i) {
 		problems = append(problems, api.Problem{Path: place, Rule: api.RuleTool,
 			Message: noTool(r.Tools[i], near)})
 	}
 	return problems
 }
 
-// placesOf returns the paths at which the run's input names a tool.
-func placesOf(r api.PinRequest, i int) []string {
+// listPlaces returns the paths at which the run's input names a tool.
+func listPlaces(r api.PinRequest, i int) []string {
 	switch {
 	case r.Agent != nil:
 		return []string{fmt.Sprintf("$.tools[%d]", i)}
@@ -342,14 +342,14 @@ func (p *pinning) model(m api.Model) {
 	lane, known := p.activities.config.Lanes().Lane(m.Lane)
 	switch {
 	case !known || m.Lane == api.LaneInline:
-	case lane.Keyed():
+	case lane.HasKey():
 		p.Problems = append(p.Problems, api.Problem{Path: "$.agent.model.lane", Rule: "lane",
 			Message: fmt.Sprintf(
 				"the lane %s has a queue for each %s, and a model step has no arguments; name a lane without a key",
 				lane.Name, lane.Key)})
 	default:
-		p.Model = admission.RouteOf(lane)
-		if lane.Limited() {
+		p.Model = admission.RouteFromLane(lane)
+		if lane.HasLimit() {
 			p.Model.Lease = lane.Lease
 		}
 	}

@@ -177,7 +177,7 @@ func TestPin_PinsPolicies(t *testing.T) {
 		c.Policies = func() *policies.Set { return own }
 	})
 	root, err := b.Pin(t.Context(), api.PinRequest{Run: "root", Tools: []string{"send"}})
-	if err != nil || !reflect.DeepEqual(root.Value.Policies, own.Pinned()) ||
+	if err != nil || !reflect.DeepEqual(root.Value.Policies, own.PinnedPolicies()) ||
 		root.Value.Policies.Digest == "" {
 		t.Fatalf("got %+v, %v", root.Value.Policies, err)
 	}
@@ -186,7 +186,7 @@ func TestPin_PinsPolicies(t *testing.T) {
 		Policies: own.Digest(), Depth: 1}
 	below, err := b.Pin(t.Context(), api.PinRequest{Run: "below", Parent: &parent,
 		Tools: []string{"send"}})
-	if err != nil || !reflect.DeepEqual(below.Value.Policies, own.Pinned()) {
+	if err != nil || !reflect.DeepEqual(below.Value.Policies, own.PinnedPolicies()) {
 		t.Errorf("the sub-agent's run got %+v, %v", below.Value.Policies, err)
 	}
 	none, err := b.Pin(t.Context(), api.PinRequest{Run: "none", Tools: []string{"send"}})

@@ -124,7 +124,7 @@ func TestFunctionSecrets_AreHidden(t *testing.T) {
 			reports = append(reports,
 				p.Message)
 		})
-		return functions.Execute(executor.RedactorOf(ctx).Reporting(ctx), spec, args)
+		return functions.Execute(executor.RedactorFromContext(ctx).RedactReports(ctx), spec, args)
 	}
 	for how, want := range map[string]string{
 		"answers":          `{"leaked":"[secret] 4111-1111-1111"}`,

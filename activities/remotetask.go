@@ -68,9 +68,9 @@ func (p *pulse) save(ctx context.Context, set func()) {
 	}
 }
 
-// saved ends the waits of save that a heartbeat served, unless it failed. The caller holds the
+// endWaits ends the waits of save that a heartbeat served, unless it failed. The caller holds the
 // lock.
-func (p *pulse) saved(served []chan struct{}, err error) {
+func (p *pulse) endWaits(served []chan struct{}, err error) {
 	if err != nil {
 		p.saving = append(p.saving, served...)
 		return
@@ -101,17 +101,18 @@ func (p *pulse) heartbeatDetails() []any {
 // leftTask returns the failure details of a call besides its error: the task that it leaves to
 // another worker.
 func leftTask(ctx context.Context) []any {
-	if task := executor.TaskOf(ctx).Current(); task != nil {
+	if task := executor.TaskFromContext(ctx).Current(); task != nil {
 		return []any{*task}
 	}
 	return nil
 }
 
-// remaining returns the spec with the time that the task of an earlier attempt leaves to this one.
-func remaining(ctx context.Context, spec *toolspecs.Spec) *toolspecs.Spec {
-	task := executor.TaskOf(ctx).Current()
+// boundByTask returns the spec with the time that the task of an earlier attempt leaves to this
+// one.
+func boundByTask(ctx context.Context, spec *toolspecs.Spec) *toolspecs.Spec {
+	task := executor.TaskFromContext(ctx).Current()
 	if task == nil {
-		executor.TaskOf(ctx).SetUntil(time.Now().Add(spec.Execution.Timeout.Std() +
+		executor.TaskFromContext(ctx).SetUntil(time.Now().Add(spec.Execution.Timeout.Std() +
 			spec.Entry.Common().AnswerWithin.Std()))
 		return spec
 	}

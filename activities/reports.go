@@ -32,8 +32,8 @@ type report struct {
 	size int
 }
 
-// collecting returns a context whose reports r collects, besides what they are for already.
-func (r *reports) collecting(outer context.Context) context.Context {
+// withCollector returns a context whose reports r collects, besides what they are for already.
+func (r *reports) withCollector(outer context.Context) context.Context {
 	if r.inline {
 		return outer
 	}

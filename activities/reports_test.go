@@ -18,7 +18,7 @@ import (
 func TestReports_AreInTheResult(t *testing.T) {
 	b, compiled := toolBench(t, nil, func(ctx context.Context, _ *toolspecs.Spec,
 		_ json.RawMessage) (executor.Answer, error) {
-		executor.RedactorOf(ctx).Hide("planted-secret")
+		executor.RedactorFromContext(ctx).Hide("planted-secret")
 		callcontext.ReportProgress(ctx, api.Progress{Done: 1, Total: 2, Message: "planted-secret"})
 		callcontext.ReportProgress(ctx, api.Progress{Done: math.Inf(1)})
 		callcontext.Log(ctx, api.LogLine{Level: "info", Logger: "l",
@@ -39,7 +39,7 @@ func TestReports_AreInTheResult(t *testing.T) {
 
 func TestReports_KeepTheLastOnes(t *testing.T) {
 	r := &reports{}
-	ctx := r.collecting(t.Context())
+	ctx := r.withCollector(t.Context())
 	line := func(text string) {
 		data, _ := json.Marshal(text)
 		callcontext.Log(ctx, api.LogLine{Level: "info", Data: data})
@@ -56,7 +56,7 @@ func TestReports_KeepTheLastOnes(t *testing.T) {
 		t.Errorf("%d reports of %d bytes, the last one %s", len(kept), len(data), last)
 	}
 	none := &reports{inline: true}
-	callcontext.Log(none.collecting(t.Context()), api.LogLine{Data: json.RawMessage("1")})
+	callcontext.Log(none.withCollector(t.Context()), api.LogLine{Data: json.RawMessage("1")})
 	if none.kept() != nil {
 		t.Error("an inline call kept something")
 	}

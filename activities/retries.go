@@ -9,10 +9,11 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// limited makes the failure of a call that timed out final after DefaultAttempts, if its retries
+// limitRetries makes the failure of a call that timed out final after DefaultAttempts, if its
+// retries
 // are the default ones of a tool that reads from a network service: each attempt at a service that
 // hangs takes the whole timeout.
-func (t attempt) limited(e *api.Error, spec *toolspecs.Spec) *api.Error {
+func (t attempt) limitRetries(e *api.Error, spec *toolspecs.Spec) *api.Error {
 	if e.Type == api.ErrTimeout && spec.SpreadsReads() &&
 		t.info.Attempt >= toolspecs.DefaultAttempts {
 		e.Retryable = false

@@ -74,7 +74,7 @@ func TestTimeouts_OfReadsEndAfterThreeAttempts(t *testing.T) {
 		{"third timeout with its own retries", own, api.ErrTimeout, 3, true},
 	} {
 		call := attempt{info: activity.Info{Attempt: c.attempt}}
-		got := call.limited(&api.Error{Type: c.kind, Retryable: true}, &c.spec)
+		got := call.limitRetries(&api.Error{Type: c.kind, Retryable: true}, &c.spec)
 		if got.Retryable != c.again {
 			t.Errorf("%s: retryable is %t", c.name, got.Retryable)
 		}

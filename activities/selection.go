@@ -17,9 +17,10 @@ type selectedTool struct {
 	place int
 }
 
-// selected returns the tools that the run names or that its agent selects, each once. An entry that
+// selectTools returns the tools that the run names or that its agent selects, each once. An entry
+// that
 // selects none is reported.
-func (p *pinning) selected(r api.PinRequest) []selectedTool {
+func (p *pinning) selectTools(r api.PinRequest) []selectedTool {
 	var all []selectedTool
 	added := map[string]bool{}
 	for i, entry := range r.Tools {

@@ -28,14 +28,14 @@ import (
 // phases execution and post_execution. It returns an error made by Failure, or Temporal's own error
 // of a cancelled activity.
 func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (api.Result, error) {
-	t, err := attemptOf(ctx, input)
+	t, err := readAttempt(ctx, input)
 	if err != nil {
 		return api.Result{}, executor.Failure(executor.UnreadableInput(err))
 	}
 	releaseRun(ctx, a.config.Client)
 	p := newPulse(ctx, a.config.Client)
 	defer p.stop()
-	ctx = p.withTask(p.reporting(ctx), t)
+	ctx = p.withTask(p.withProgress(ctx), t)
 	if t.inline != nil {
 		var stop context.CancelFunc
 		ctx, stop = inlineContext(ctx, t.inline.Left)
@@ -52,25 +52,25 @@ func (a *Activities) Tool(ctx context.Context, input converter.EncodedValues) (a
 	case waiting:
 		return api.Result{}, activity.ErrResultPending
 	case nil:
-		a.ended(t, api.CallOutcome{ID: t.id, Result: &result})
+		a.keepOutcomes(t, api.CallOutcome{ID: t.id, Result: &result})
 		return result, nil
 	}
-	return api.Result{}, t.failed(ctx, a, failure)
+	return api.Result{}, t.fail(ctx, a, failure)
 }
 
-// failed returns the error of a call's activity.
-func (t attempt) failed(ctx context.Context, a *Activities, failure *api.Error) error {
+// fail returns the error of a call's activity.
+func (t attempt) fail(ctx context.Context, a *Activities, failure *api.Error) error {
 	if failure.Type == api.ErrCancelled && ctx.Err() != nil {
-		return executor.Cancelled(failure)
+		return executor.CancelledError(failure)
 	}
 	task := leftTask(ctx)
 	if !failure.Retryable && task == nil {
-		a.ended(t, api.CallOutcome{ID: t.id, Error: failure})
+		a.keepOutcomes(t, api.CallOutcome{ID: t.id, Error: failure})
 	}
 	return executor.FailureAfter(failure, t.retryWait(failure), append(t.spent(), task...)...)
 }
 
-func (a *Activities) ended(t attempt, whole api.CallOutcome) {
+func (a *Activities) keepOutcomes(t attempt, whole api.CallOutcome) {
 	if t.inline == nil || t.inline.Apart {
 		for _, outcome := range t.outcomes(whole) {
 			a.Conversations.KeepOutcome(t.Origin, outcome)
@@ -81,7 +81,7 @@ func (a *Activities) ended(t attempt, whole api.CallOutcome) {
 // inputs completes what a call needs from its run: the toolspec, and variables that the input names
 // by digest.
 func (a *Activities) inputs(ctx context.Context, t *attempt) (*toolspecs.Compiled, *api.Error) {
-	compiled, err := a.specOf(ctx, *t)
+	compiled, err := a.findSpec(ctx, *t)
 	what := "the pinned toolspec of " + t.tool
 	if err == nil {
 		what = "the run's variables"
@@ -131,9 +131,9 @@ func (a *Activities) call(ctx context.Context, t attempt, at *stage) (api.Result
 	if missing != nil {
 		return api.Result{}, missing
 	}
-	spec := t.bounded(&compiled.Spec)
+	spec := t.boundSpec(&compiled.Spec)
 	at.spec = spec
-	kind, ok := executorOf(a, compiled)
+	kind, ok := findExecutor(a, compiled)
 	if !ok {
 		e := api.Errorf(api.ErrExecutorNotFound,
 			"this worker does not execute tools of the kind %q", spec.Entry.Type())
@@ -142,8 +142,8 @@ func (a *Activities) call(ctx context.Context, t attempt, at *stage) (api.Result
 	}
 	hidden := executor.NewRedactor(compiled, t.Arguments)
 	reported := &reports{inline: t.inline != nil}
-	timeout, cancel := a.withTimeout(hidden.Reporting(executor.WithRedactor(t.withContext(
-		reported.collecting(ctx), spec), hidden)), t, remaining(ctx, spec))
+	timeout, cancel := a.withTimeout(hidden.RedactReports(executor.WithRedactor(t.withContext(
+		reported.withCollector(ctx), spec), hidden)), t, boundByTask(ctx, spec))
 	defer cancel()
 	if e := command.EnsureDependencies(timeout, spec); e != nil {
 		if timeout.Err() != nil {
@@ -163,10 +163,11 @@ func (a *Activities) call(ctx context.Context, t attempt, at *stage) (api.Result
 		return api.Result{}, waiting
 	}
 	if err != nil {
-		return api.Result{}, hidden.Error(t.limited(executor.CallError(timeout, err, spec), spec))
+		return api.Result{}, hidden.Error(t.limitRetries(executor.CallError(timeout, err, spec),
+			spec))
 	}
 	began = time.Now()
-	answer.Notes = slices.Concat(t.Notes, repliesOf(timeout), answer.Notes)
+	answer.Notes = slices.Concat(t.Notes, describeReplies(timeout), answer.Notes)
 	answer = hidden.Answer(answer)
 	if len(t.Parts) > 0 {
 		result, failure := a.apart(executor.WithRedactor(ctx, hidden), compiled, answer, t, took)
@@ -175,23 +176,23 @@ func (a *Activities) call(ctx context.Context, t attempt, at *stage) (api.Result
 	result, failure := a.results.Process(ctx, compiled, answer,
 		t.call(executor.WithRedactor(ctx, hidden), spec))
 	result.Reports = reported.kept()
-	result = t.fitting(result)
+	result = t.fitInline(result)
 	result.Slow = took > spec.Execution.SlowAfter.Std()
 	result.ExecutionMicros, result.PostMicros = took.Microseconds(),
 		time.Since(began).Microseconds()
 	return result, hidden.Error(failure)
 }
 
-// fitting bounds the result of an inline call to what a marker may carry.
-func (t attempt) fitting(result api.Result) api.Result {
+// fitInline bounds the result of an inline call to what a marker may carry.
+func (t attempt) fitInline(result api.Result) api.Result {
 	if t.inline == nil {
 		return result
 	}
 	return results.FitInline(result)
 }
 
-// bounded returns the spec with the bounds of the call's execution plan.
-func (t attempt) bounded(spec *toolspecs.Spec) *toolspecs.Spec {
+// boundSpec returns the spec with the bounds of the call's execution plan.
+func (t attempt) boundSpec(spec *toolspecs.Spec) *toolspecs.Spec {
 	if t.Execution.Timeout <= 0 || t.Execution.Timeout >= spec.Execution.Timeout {
 		return spec
 	}
@@ -200,8 +201,8 @@ func (t attempt) bounded(spec *toolspecs.Spec) *toolspecs.Spec {
 	return &within
 }
 
-// specOf returns the exact spec of the attempt's call.
-func (a *Activities) specOf(ctx context.Context, t attempt) (*toolspecs.Compiled, error) {
+// findSpec returns the exact spec of the attempt's call.
+func (a *Activities) findSpec(ctx context.Context, t attempt) (*toolspecs.Compiled, error) {
 	if t.inline != nil {
 		return a.inlineSpec(t.inline.Tool)
 	}
@@ -236,7 +237,7 @@ func (a *Activities) pinnedSpec(ctx context.Context, name string,
 
 // withContext adds to ctx what the tool can know about the call.
 func (t attempt) withContext(ctx context.Context, spec *toolspecs.Spec) context.Context {
-	lane, fence, ok := slots.LaneOf(ctx)
+	lane, fence, ok := slots.LaneFromContext(ctx)
 	if !ok {
 		lane = spec.Execution.Lane
 	}

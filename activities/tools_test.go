@@ -437,7 +437,7 @@ func BenchmarkTool(b *testing.B) {
 	x := executionOf(compiled)
 	_, err := within(b, "probe", x, func(ctx context.Context, in converter.EncodedValues) (any,
 		error) {
-		call, err := attemptOf(ctx, in)
+		call, err := readAttempt(ctx, in)
 		if err != nil {
 			return nil, err
 		}
@@ -477,7 +477,7 @@ func TestTimeout_IsBoundedByThePlan(t *testing.T) {
 	for plan, want := range map[time.Duration]time.Duration{0: time.Minute,
 		time.Second: time.Second, time.Hour: time.Minute} {
 		a := attempt{Execution: api.Execution{Timeout: api.Duration(plan)}}
-		if got := a.bounded(s).Execution.Timeout.Std(); got != want {
+		if got := a.boundSpec(s).Execution.Timeout.Std(); got != want {
 			t.Errorf("%s: %s", plan, got)
 		}
 	}

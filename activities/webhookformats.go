@@ -74,7 +74,7 @@ func written(path string, n api.Notice) ([]byte, error) {
 	t, err := template.New(path).Funcs(template.FuncMap{"json": func(v any) (string, error) {
 		data, err := json.Marshal(v)
 		return string(data), err
-	}, "title": titleOf, "details": detailsOf}).Parse(string(text))
+	}, "title": formatTitle, "details": formatDetails}).Parse(string(text))
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +88,8 @@ func written(path string, n api.Notice) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// titleOf says in a line what a notice is about.
-func titleOf(n api.Notice) string {
+// formatTitle says in a line what a notice is about.
+func formatTitle(n api.Notice) string {
 	what := cmp.Or(n.Tool, "more "+n.Limit) + " (" + n.WorkflowID + " " + n.Call + ")"
 	if n.Event == api.NoticeDecided {
 		return "Decided: " + what
@@ -97,9 +97,9 @@ func titleOf(n api.Notice) string {
 	return "Approval needed: " + what
 }
 
-// detailsOf says in a few lines why a call waits, who may decide and until when, or what was
+// formatDetails says in a few lines why a call waits, who may decide and until when, or what was
 // decided.
-func detailsOf(n api.Notice) string {
+func formatDetails(n api.Notice) string {
 	if d := n.Decided; d != nil && n.Event == api.NoticeDecided {
 		return people.DecidedNote(api.Decided{Decision: d.Decision, By: d.By, Auth: d.Auth,
 			Reason: d.Reason})
@@ -115,7 +115,7 @@ func detailsOf(n api.Notice) string {
 // button is a link of a notice.
 type button struct{ title, url string }
 
-func buttonsOf(n api.Notice) []button {
+func listButtons(n api.Notice) []button {
 	if n.Links == nil {
 		return nil
 	}
@@ -137,21 +137,21 @@ type object map[string]any
 // also calls the app, and an incoming webhook has none that answers.
 func slackMessage(n api.Notice) object {
 	plain := func(text string, limit int) object {
-		return object{"type": "plain_text", "emoji": false, "text": limited(text, limit)}
+		return object{"type": "plain_text", "emoji": false, "text": limitText(text, limit)}
 	}
-	blocks := []object{{"type": "header", "text": plain(titleOf(n), slackHeader)},
+	blocks := []object{{"type": "header", "text": plain(formatTitle(n), slackHeader)},
 		{"type": "section", "text": plain(cmp.Or(n.Text, "-"), slackText)},
-		{"type": "context", "elements": []object{plain(detailsOf(n), slackText)}}}
-	for _, b := range buttonsOf(n) {
+		{"type": "context", "elements": []object{plain(formatDetails(n), slackText)}}}
+	for _, b := range listButtons(n) {
 		blocks = append(blocks, object{"type": "section", "text": object{"type": "mrkdwn",
 			"text": "<" + b.url + "|" + b.title + ">"}})
 	}
-	escaped := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(titleOf(n))
+	escaped := strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(formatTitle(n))
 	return object{"text": escaped, "blocks": blocks, "unfurl_links": false, "unfurl_media": false}
 }
 
-// limited returns at most limit characters of a text, with its lines.
-func limited(text string, limit int) string {
+// limitText returns at most limit characters of a text, with its lines.
+func limitText(text string, limit int) string {
 	runes := []rune(text)
 	if len(runes) <= limit {
 		return text
@@ -170,13 +170,13 @@ func teamsMessage(n api.Notice) object {
 		return object{"type": "RichTextBlock", "inlines": []object{run}}
 	}
 	var actions []object
-	for _, b := range buttonsOf(n) {
+	for _, b := range listButtons(n) {
 		actions = append(actions, object{"type": "Action.OpenUrl", "title": b.title, "url": b.url})
 	}
 	card := object{"$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
 		"type": "AdaptiveCard", "version": "1.4", "body": []object{
-			block(titleOf(n), object{"weight": "Bolder", "size": "Medium"}),
-			block(n.Text, nil), block(detailsOf(n), object{"isSubtle": true, "size": "Small"})}}
+			block(formatTitle(n), object{"weight": "Bolder", "size": "Medium"}),
+			block(n.Text, nil), block(formatDetails(n), object{"isSubtle": true, "size": "Small"})}}
 	if len(actions) > 0 {
 		card["actions"] = actions
 	}

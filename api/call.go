@@ -33,9 +33,10 @@ type Call struct {
 	Trace string `json:"trace,omitempty"`
 }
 
-// Asked returns the ID of the call that its caller asked for: that of the call, or of the one on
+// RequestedID returns the ID of the call that its caller asked for: that of the call, or of the one
+// on
 // whose behalf the run makes it.
-func (c Call) Asked() string { return cmp.Or(c.TargetCallID, c.ID) }
+func (c Call) RequestedID() string { return cmp.Or(c.TargetCallID, c.ID) }
 
 // Execution is the input of a tool's activity, whose type is the tool's name and whose id is the
 // call's.

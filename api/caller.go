@@ -44,8 +44,9 @@ func (c Caller) Bare() Caller {
 	return c
 }
 
-// Passed returns the caller for the inputs of activities. Only the run and admission read the rest.
-func (c Caller) Passed() Caller {
+// ToActivityInput returns the caller for the inputs of activities. Only the run and admission read
+// the rest.
+func (c Caller) ToActivityInput() Caller {
 	c.Claims, c.Principal = nil, ""
 	return c
 }
@@ -70,10 +71,11 @@ type Origin struct {
 // maxPassedVariables bounds the variables in the input of every call, in bytes as JSON.
 const maxPassedVariables = 4 << 10
 
-// Passed returns the origin for the inputs of activities: with the digest of the variables in their
+// ToActivityInput returns the origin for the inputs of activities: with the digest of the variables
+// in their
 // place if they are large.
-func (o Origin) Passed() Origin {
-	o.Caller = o.Caller.Passed()
+func (o Origin) ToActivityInput() Origin {
+	o.Caller = o.Caller.ToActivityInput()
 	data, err := json.Marshal(o.Variables)
 	if err == nil && len(data) > maxPassedVariables {
 		o.Variables, o.VariablesDigest = nil, Digest(data)

@@ -80,16 +80,16 @@ type Lane struct {
 // DefaultLease is the lease of lanes that set none.
 const DefaultLease = Duration(15 * time.Second)
 
-// Keyed reports whether the lane applies its rules to each key.
-func (l Lane) Keyed() bool { return l.Key != "" }
+// HasKey reports whether the lane applies its rules to each key.
+func (l Lane) HasKey() bool { return l.Key != "" }
 
-// Limited reports whether the lane is served only by workers with a lease for its slots.
-func (l Lane) Limited() bool { return l.Limit > 0 }
+// HasLimit reports whether the lane is served only by workers with a lease for its slots.
+func (l Lane) HasLimit() bool { return l.Limit > 0 }
 
 // UsesWaitQueue reports whether the worker that serves the lane, and not the server, decides who
 // waits, how long and in which order.
 func (l Lane) UsesWaitQueue() bool {
-	return l.Keyed() || l.QueueSize != nil || l.Strategy == StrategyReject
+	return l.HasKey() || l.QueueSize != nil || l.Strategy == StrategyReject
 }
 
 // Bypasses reports whether the lane's rules do not apply to calls of the caller.

@@ -75,8 +75,9 @@ type Page struct {
 // pageBytes is the approximate text size of one Page; a single longer message makes a longer page.
 const pageBytes = 1 << 20
 
-// PageOf returns the page that starts at message from. An index beyond the end gives an empty page.
-func PageOf(messages []Message, from int) Page {
+// NewPage returns the page that starts at message from. An index beyond the end gives an empty
+// page.
+func NewPage(messages []Message, from int) Page {
 	from = min(max(from, 0), len(messages))
 	to, size := from, 0
 	for to < len(messages) {

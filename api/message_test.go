@@ -101,7 +101,7 @@ func TestPages_ContainTheConversation(t *testing.T) {
 	var read []Message
 	pages := 0
 	for len(read) < len(conversation) {
-		page := PageOf(conversation, len(read))
+		page := NewPage(conversation, len(read))
 		if page.From != len(read) || page.Total != len(conversation) ||
 			len(page.Messages.Value) == 0 {
 			t.Fatalf("page from %d of %d with %d messages after %d", page.From, page.Total,
@@ -126,7 +126,7 @@ func TestPages_ContainTheConversation(t *testing.T) {
 		}
 	}
 	for from, want := range map[int]int{-3: 0, 10: 10, 99: 10} {
-		if page := PageOf(conversation, from); page.From != want || from > 0 &&
+		if page := NewPage(conversation, from); page.From != want || from > 0 &&
 			len(page.Messages.Value) != 0 {
 			t.Errorf("page from %d starts at %d with %d messages", from, page.From,
 				len(page.Messages.Value))

@@ -27,9 +27,10 @@ type gzipped struct {
 	Gzip []byte `json:"gzip"`
 }
 
-// Encoded returns p with its JSON, so that encoding it several times compresses it once. The value
+// EncodeOnce returns p with its JSON, so that encoding it several times compresses it once. The
+// value
 // must not be changed afterwards. It fails with validation_error if the JSON has more than 32 MiB.
-func (p Packed[T]) Encoded() (Packed[T], error) {
+func (p Packed[T]) EncodeOnce() (Packed[T], error) {
 	data, err := p.MarshalJSON()
 	p.encoded = data
 	return p, err
@@ -43,7 +44,7 @@ func (p Packed[T]) Plain() (Packed[T], error) {
 	return p, err
 }
 
-// Size returns the length of the JSON of a value that Encoded or Plain returned.
+// Size returns the length of the JSON of a value that its methods return.
 func (p Packed[T]) Size() int { return len(p.encoded) }
 
 // MarshalJSON encodes the value, compressed if its JSON has 16 KiB or more. It refuses JSON of more

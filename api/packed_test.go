@@ -98,7 +98,7 @@ func wraps(target error) func(error) bool {
 // A value that cannot be decoded afterwards is not encoded.
 func TestPacked_RefusesValuesAboveTheDecodersLimit(t *testing.T) {
 	large := Pack(strings.Repeat("x", compression.MaxPlain-1))
-	_, err := large.Encoded()
+	_, err := large.EncodeOnce()
 	if e, ok := errors.AsType[*Error](err); !ok || e.Type != ErrValidation {
 		t.Errorf("Encoded gives %v", err)
 	}

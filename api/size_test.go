@@ -8,7 +8,7 @@ import (
 
 // A packed value that knows its JSON is not encoded again.
 func TestPacked_EncodedOnce(t *testing.T) {
-	packed, err := Pack(strings.Repeat("x", 64<<10)).Encoded()
+	packed, err := Pack(strings.Repeat("x", 64<<10)).EncodeOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,11 +25,11 @@ func TestPacked_EncodedOnce(t *testing.T) {
 // Only small variables are part of the input of every call.
 func TestOrigin_PassesLargeVariablesByDigest(t *testing.T) {
 	small := Origin{Run: "r", Variables: map[string]any{"a": 1.0}}
-	if p := small.Passed(); p.VariablesDigest != "" || len(p.Variables) != 1 {
+	if p := small.ToActivityInput(); p.VariablesDigest != "" || len(p.Variables) != 1 {
 		t.Errorf("small variables are passed as %+v", p)
 	}
 	large := Origin{Run: "r", Variables: map[string]any{"a": strings.Repeat("x", 8<<10)}}
-	if p := large.Passed(); p.VariablesDigest == "" || p.Variables != nil {
+	if p := large.ToActivityInput(); p.VariablesDigest == "" || p.Variables != nil {
 		t.Errorf("large variables are passed as %+v", p)
 	}
 	if len(large.Variables) != 1 {

@@ -112,8 +112,8 @@ type CallPurpose struct {
 // OfRun reports whether the run itself makes the call.
 func (p CallPurpose) OfRun() bool { return p.Purpose != "" }
 
-// Governed reports whether policies and approvals apply to the call. They do not apply to calls
+// IsGoverned reports whether policies and approvals apply to the call. They do not apply to calls
 // that undo or verify another one.
-func (p CallPurpose) Governed() bool {
+func (p CallPurpose) IsGoverned() bool {
 	return p.Purpose != PurposeUndo && p.Purpose != PurposeVerify
 }

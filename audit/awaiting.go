@@ -17,9 +17,10 @@ const (
 	AwaitsAnswer   Awaited = "answer"
 )
 
-// Awaiting lists what people have to do for a run with calls that wait for approval, or with open
+// ListAwaited lists what people have to do for a run with calls that wait for approval, or with
+// open
 // questions.
-func Awaiting(approvals, questions bool) (list []Awaited) {
+func ListAwaited(approvals, questions bool) (list []Awaited) {
 	if approvals {
 		list = append(list, AwaitsApproval)
 	}
@@ -52,5 +53,5 @@ func Awaits(ctx context.Context, c client.Client, workflowID, runID string) ([]A
 		return nil, err
 	}
 	questions, err := Questions(ctx, c, workflowID, runID)
-	return Awaiting(len(approvals) > 0, len(questions) > 0), err
+	return ListAwaited(len(approvals) > 0, len(questions) > 0), err
 }

@@ -20,7 +20,7 @@ func TestStatusText_NamesWhatARunWaitsFor(t *testing.T) {
 		{history.RunPaused, true, true, "paused"},
 		{history.RunTimedOut, false, false, "timed_out"},
 	} {
-		got := StatusText(test.status, Awaiting(test.approvals, test.questions))
+		got := StatusText(test.status, ListAwaited(test.approvals, test.questions))
 		if got != test.want {
 			t.Errorf("%+v: %q", test, got)
 		}

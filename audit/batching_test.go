@@ -52,7 +52,7 @@ func TestBatchedCalls_HaveOneRecordEach(t *testing.T) {
 	}
 	derive(t, d, open)
 	var running []string
-	for _, r := range d.Running() {
+	for _, r := range d.RunningCalls() {
 		running = append(running, r.CallID)
 	}
 	slices.Sort(running)

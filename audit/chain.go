@@ -67,7 +67,7 @@ func (ch *chain) open(ctx context.Context) (runID string, err error) {
 	if err := ch.find(ctx, info); err != nil {
 		return "", err
 	}
-	runID, err = ch.beginning(ctx, info)
+	runID, err = ch.findFirst(ctx, info)
 	incomplete := errors.Is(err, ErrIncomplete)
 	if incomplete && ch.from.Sequence > 0 {
 		err = nil // the reader has seen what is deleted
@@ -109,9 +109,9 @@ func (ch *chain) find(
 	return nil
 }
 
-// beginning returns the first execution of the chain that the server still has. The error is
+// findFirst returns the first execution of the chain that the server still has. The error is
 // ErrIncomplete if earlier ones are deleted.
-func (ch *chain) beginning(
+func (ch *chain) findFirst(
 	ctx context.Context,
 	info *workflowservice.DescribeWorkflowExecutionResponse,
 ) (runID string, err error) {
@@ -170,7 +170,7 @@ func (ch *chain) execution(
 	runID string,
 	yield func(api.Event, error) bool,
 ) bool {
-	if !ch.deriver.Numbered() && ch.from.Sequence > 0 && runID == ch.from.Part {
+	if !ch.deriver.HasNumbers() && ch.from.Sequence > 0 && runID == ch.from.Part {
 		ch.deriver.NumberAfter(ch.from.Before)
 	}
 	taken := int64(0)

@@ -389,7 +389,7 @@ func deriveDamaged(t *testing.T, recorded []*historypb.HistoryEvent, damaged int
 			return
 		}
 	}
-	d.Running()
+	d.RunningCalls()
 }
 
 func TestReadHistory_RefusesOtherFilesWithATypedError(t *testing.T) {
@@ -470,7 +470,7 @@ func TestDeriver_UsesConstantMemory(t *testing.T) {
 	if after := rounds(1000); after > before+1<<20 {
 		t.Errorf("20,000 more calls left %d KB", (after-before)>>10)
 	}
-	if open := d.Running(); len(open) > 0 {
+	if open := d.RunningCalls(); len(open) > 0 {
 		t.Errorf("calls are left open: %+v", open)
 	}
 }

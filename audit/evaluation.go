@@ -50,11 +50,11 @@ func Evaluate(s history.Summary, person *api.RunEvaluation) (Solved, EvaluatedBy
 	case s.Closed.IsZero():
 		return SolvedOpen, EvaluatedByEnd
 	case person != nil:
-		return solved(person.Solved), EvaluatedByPerson
+		return toSolved(person.Solved), EvaluatedByPerson
 	case s.Result != nil && s.Result.Checked != nil && s.Result.Checked.Problem == "":
-		return solved(s.Result.Checked.Solved), EvaluatedByChecker
+		return toSolved(s.Result.Checked.Solved), EvaluatedByChecker
 	}
-	return solved(s.Status == history.RunCompleted && s.Result != nil &&
+	return toSolved(s.Status == history.RunCompleted && s.Result != nil &&
 		(s.Result.Outcome == api.OutcomeAnswered ||
 			s.Result.Outcome == api.OutcomeCompleted)), EvaluatedByEnd
 }
@@ -104,7 +104,7 @@ func EvaluationText(j api.EvaluatedResult) string {
 	return text
 }
 
-func solved(yes bool) Solved {
+func toSolved(yes bool) Solved {
 	if yes {
 		return SolvedYes
 	}

@@ -196,7 +196,7 @@ func (t *treeFollower) take(ctx context.Context, a treeArrival) error {
 		t.queue(ctx, b, *a.event)
 	case a.current:
 		b.current = time.Now()
-	case a.err != nil && !Missing(a.err):
+	case a.err != nil && !IsMissing(a.err):
 		return a.err
 	default:
 		if a.err != nil {
@@ -243,7 +243,7 @@ func (t *treeFollower) emit(
 		if next == nil {
 			return nil, true
 		}
-		left, known := t.outstanding(next)
+		left, known := t.remainingDelay(next)
 		switch {
 		case !known:
 			return nil, true
@@ -276,9 +276,10 @@ func (b *branch) before(other *branch) bool {
 	return order < 0 || order == 0 && b.path < other.path
 }
 
-// outstanding returns how long other runs may still have events before the first one of a branch.
+// remainingDelay returns how long other runs may still have events before the first one of a
+// branch.
 // known is false while one of them has events that are not read.
-func (t *treeFollower) outstanding(first *branch) (left time.Duration, known bool) {
+func (t *treeFollower) remainingDelay(first *branch) (left time.Duration, known bool) {
 	for _, b := range t.branches {
 		if b.ended || len(b.queue) > 0 {
 			continue

@@ -276,7 +276,7 @@ func TestInlineRetries_AreOneCall(t *testing.T) {
 			marker(t, 51, "look", "1.1 look", time.Minute, nil, application("x", "not yet", nil)),
 		),
 	)
-	running := d.Running()
+	running := d.RunningCalls()
 	if len(running) != 1 || running[0].CallID != "1.1" || running[0].LastFailure != "not yet" ||
 		running[0].Attempts != 1 {
 		t.Errorf("what runs is %+v", running)

@@ -48,14 +48,14 @@ func Instances(ctx context.Context, c client.Client, workflowID, runID string) (
 		queue := a.GetActivityOptions().GetTaskQueue().GetName()
 		switch name := a.GetActivityType().GetName(); {
 		case name == api.HostInstanceActivity:
-			list = append(list, hosted(a, info.GetTaskQueue()))
+			list = append(list, instanceFromActivity(a, info.GetTaskQueue()))
 		case history.IsTool(name) && queues.IsInstance(queue):
 			instance := queue[strings.LastIndex(queue, "/")+1:]
 			calls[instance] = append(calls[instance],
 				api.CallOfActivity(a.GetActivityId()))
 		}
 	}
-	start, err := startOf(ctx, c, workflowID, info.GetExecution().GetRunId())
+	start, err := readStart(ctx, c, workflowID, info.GetExecution().GetRunId())
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +70,9 @@ func Instances(ctx context.Context, c client.Client, workflowID, runID string) (
 	return list, err
 }
 
-// hosted returns the instance that an activity hosts for a workflow with the task queue base.
-func hosted(a *workflowpb.PendingActivityInfo, base string) Instance {
+// instanceFromActivity returns the instance that an activity hosts for a workflow with the task
+// queue base.
+func instanceFromActivity(a *workflowpb.PendingActivityInfo, base string) Instance {
 	queue := a.GetActivityOptions().GetTaskQueue().GetName()
 	i := Instance{Name: queues.HostedInstance(a.GetActivityId()),
 		Lane: queues.HostLane(base, queue), Worker: a.GetLastWorkerIdentity()}
@@ -116,7 +117,7 @@ func withKept(ctx context.Context, c client.Client, base, keeper string,
 	}
 	for _, a := range r.GetPendingActivities() {
 		if a.GetActivityType().GetName() == api.HostInstanceActivity {
-			i := hosted(a, base)
+			i := instanceFromActivity(a, base)
 			i.Keeper = keeper
 			list = append(list, i)
 		}

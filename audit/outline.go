@@ -27,8 +27,8 @@ func Outline(
 	s := history.Summary{
 		WorkflowID: workflowID,
 		Run:        firstRun(r),
-		Kind:       history.KindOf(info.GetType().GetName()),
-		Status:     StatusOf(info.GetStatus()),
+		Kind:       history.KindFromType(info.GetType().GetName()),
+		Status:     ToRunStatus(info.GetStatus()),
 		TaskQueue:  info.GetTaskQueue(),
 		Started:    pb.TimeOf(info.GetStartTime()),
 		Closed:     pb.TimeOf(info.GetCloseTime()),
@@ -49,8 +49,8 @@ func Outline(
 	return s, nil
 }
 
-// StatusOf returns the status of a run from that of its workflow.
-func StatusOf(s enumspb.WorkflowExecutionStatus) history.RunStatus {
+// ToRunStatus returns the status of a run from that of its workflow.
+func ToRunStatus(s enumspb.WorkflowExecutionStatus) history.RunStatus {
 	switch s {
 	case enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED:
 		return history.RunPaused

@@ -32,7 +32,7 @@ func Principals(ctx context.Context, c client.Client) iter.Seq2[ledgerrules.Prin
 				if !strings.Contains(id, "/"+string(api.ScopePrincipalCalls)+"/") {
 					continue
 				}
-				used, err := usageOf(ctx, c, id)
+				used, err := queryUsage(ctx, c, id)
 				if (err != nil || len(used.Periods) > 0) && !yield(used, err) {
 					return
 				}
@@ -44,8 +44,8 @@ func Principals(ctx context.Context, c client.Client) iter.Seq2[ledgerrules.Prin
 	}
 }
 
-// usageOf asks a ledger; one that has ended meanwhile has nothing left.
-func usageOf(ctx context.Context, c client.Client, id string) (used ledgerrules.PrincipalUsage,
+// queryUsage asks a ledger; one that has ended meanwhile has nothing left.
+func queryUsage(ctx context.Context, c client.Client, id string) (used ledgerrules.PrincipalUsage,
 	err error) {
 	value, err := c.QueryWorkflow(ctx, id, "", api.PrincipalUsageQuery)
 	if err == nil {

@@ -78,7 +78,7 @@ func (ch *chain) records(ctx context.Context) iter.Seq2[api.Record, error] {
 				return
 			}
 		}
-		running, err := ch.running(ctx)
+		running, err := ch.readRunning(ctx)
 		for _, r := range running {
 			if !yield(r, nil) {
 				return
@@ -108,9 +108,9 @@ func Describe(
 	return ch.deriver.Summary(), nil
 }
 
-// running completes the records of open calls with what the server says of their activities.
-func (ch *chain) running(ctx context.Context) ([]api.Record, error) {
-	records := ch.deriver.Running()
+// readRunning completes the records of open calls with what the server says of their activities.
+func (ch *chain) readRunning(ctx context.Context) ([]api.Record, error) {
+	records := ch.deriver.RunningCalls()
 	if len(records) == 0 {
 		return nil, nil
 	}
@@ -145,7 +145,7 @@ func describe(
 	if err != nil {
 		return nil, ReadError(ctx, err, workflowID, runID)
 	}
-	if name := response.GetWorkflowExecutionInfo().GetType().GetName(); history.KindOf(name) == "" {
+	if name := response.GetWorkflowExecutionInfo().GetType().GetName(); history.KindFromType(name) == "" {
 		return nil, fmt.Errorf("workflow %q has type %q: %w", workflowID, name, history.ErrNotARun)
 	}
 	return response, nil
@@ -203,9 +203,9 @@ func ReadError(ctx context.Context, err error, workflowID, runID string) error {
 	return fmt.Errorf("%s: %w", run, err)
 }
 
-// Missing reports whether an error concerns one run of a tree, so that the others can still be
+// IsMissing reports whether an error concerns one run of a tree, so that the others can still be
 // read: ErrNotFound or ErrUnreadable.
-func Missing(err error) bool {
+func IsMissing(err error) bool {
 	return errors.Is(err, ErrNotFound) || errors.Is(err, history.ErrUnreadable)
 }
 

@@ -30,6 +30,6 @@ func Read(
 		}
 		each(event)
 	}
-	running, err := ch.running(ctx)
+	running, err := ch.readRunning(ctx)
 	return ch.deriver.Summary(), running, cmp.Or(err, gone)
 }

@@ -33,7 +33,7 @@ func TestLive_FollowingEqualsReading(t *testing.T) {
 				t.Errorf("followed %d events, read %d: they differ", len(followed), len(read))
 			}
 			checkEvents(t, read)
-			if golden.Updating() {
+			if golden.IsUpdating() {
 				record(ctx, t, c, s.name, run.GetRunID())
 				for _, call := range s.below {
 					child, err := c.DescribeWorkflowExecution(

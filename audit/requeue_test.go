@@ -250,7 +250,7 @@ func TestRequeuedCall_IsOpenUntilTheRunEnds(t *testing.T) {
 	w.decide(again)
 	d := history.NewDeriver("", "")
 	derive(t, d, w.events)
-	if running := d.Running(); len(running) != 1 || running[0].Status != api.CallRunning ||
+	if running := d.RunningCalls(); len(running) != 1 || running[0].Status != api.CallRunning ||
 		running[0].Phase != api.PhasePreExecution ||
 		!running[0].Started.IsZero() {
 		t.Errorf("running: %+v", running)

@@ -20,7 +20,7 @@ func Root(ctx context.Context, c client.Client, s history.Summary) (run string, 
 		if parent.Depth == 1 {
 			break
 		}
-		if parent, err = parentOf(ctx, c, *parent); err != nil {
+		if parent, err = readParent(ctx, c, *parent); err != nil {
 			break
 		}
 	}
@@ -30,14 +30,14 @@ func Root(ctx context.Context, c client.Client, s history.Summary) (run string, 
 	return run, err
 }
 
-// parentOf reads the parent of a run from the start of its history.
-func parentOf(ctx context.Context, c client.Client, of api.Parent) (*api.Parent, error) {
-	s, err := startOf(ctx, c, of.WorkflowID, of.Run)
+// readParent reads the parent of a run from the start of its history.
+func readParent(ctx context.Context, c client.Client, of api.Parent) (*api.Parent, error) {
+	s, err := readStart(ctx, c, of.WorkflowID, of.Run)
 	return s.Parent, err
 }
 
-// startOf reads what the first event of an execution says of its run.
-func startOf(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary,
+// readStart reads what the first event of an execution says of its run.
+func readStart(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary,
 	error) {
 	pages := c.GetWorkflowHistory(
 		ctx,

@@ -206,7 +206,7 @@ func (s *stream) follow(ctx context.Context) error {
 
 // look reads what is new. behind is set if more runs that have ended wait to be read.
 func (s *stream) look(ctx context.Context, now time.Time) (behind bool, err error) {
-	if err := s.readAll(ctx, s.tracked(now)); err != nil {
+	if err := s.readAll(ctx, s.listDue(now)); err != nil {
 		return false, err
 	}
 	open, err := s.listOpen(ctx)
@@ -238,7 +238,7 @@ func (s *stream) readAll(ctx context.Context, tasks []streamTask) error {
 	for range min(streamReaders, len(tasks)) {
 		all.Go(func() {
 			for t := range waiting {
-				r := &streamReader{client: s.client, task: t, known: s.progressOf,
+				r := &streamReader{client: s.client, task: t, known: s.findProgress,
 					arrivals: arrivals}
 				r.read(reading)
 			}
@@ -275,8 +275,8 @@ func feed(ctx context.Context, tasks []streamTask, waiting chan<- streamTask) {
 	}
 }
 
-// progressOf returns how far a run is read. first is its first execution.
-func (s *stream) progressOf(first string) (streamProgress, bool) {
+// findProgress returns how far a run is read. first is its first execution.
+func (s *stream) findProgress(first string) (streamProgress, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, known := s.at.Open[first]
@@ -292,7 +292,7 @@ func (s *stream) take(a streamArrival) error {
 		s.since = time.Now()
 	}
 	for _, e := range a.entries {
-		s.batch, s.size = append(s.batch, e), s.size+sizeOf(e)
+		s.batch, s.size = append(s.batch, e), s.size+estimateSize(e)
 	}
 	s.mark(a, time.Now())
 	if len(s.batch) >= s.limit || s.size >= batchBytes ||
@@ -340,8 +340,8 @@ func (s *stream) flush() error {
 	return nil
 }
 
-// sizeOf estimates the size of an entry.
-func sizeOf(e StreamEntry) int {
+// estimateSize estimates the size of an entry.
+func estimateSize(e StreamEntry) int {
 	size := 1000
 	switch {
 	case e.Record != nil:

@@ -49,12 +49,12 @@ func (s *stream) begin(ctx context.Context, now time.Time) error {
 		s.at.Closed = now.Add(-s.retention - deletedWithin).UTC()
 		s.at.Missed = now.UTC() // what was deleted before the stream began is no gap
 	}
-	s.missed(now)
+	s.recordGap(now)
 	return nil
 }
 
-// missed reports the period whose runs the server may have deleted before they were read.
-func (s *stream) missed(now time.Time) {
+// recordGap reports the period whose runs the server may have deleted before they were read.
+func (s *stream) recordGap(now time.Time) {
 	from, kept := s.at.Closed.UTC(), now.Add(-s.retention).UTC()
 	if s.at.Missed.After(from) {
 		from = s.at.Missed
@@ -68,8 +68,8 @@ func (s *stream) missed(now time.Time) {
 	s.since, s.at.Missed = now, kept
 }
 
-// tracked returns the open runs that are due.
-func (s *stream) tracked(now time.Time) (tasks []streamTask) {
+// listDue returns the open runs that are due.
+func (s *stream) listDue(now time.Time) (tasks []streamTask) {
 	for first, at := range s.at.Open {
 		if p := s.polls[first]; !at.Unread && (p == nil || !now.Before(p.next)) {
 			tasks = append(tasks, streamTask{workflowID: at.WorkflowID, first: first, at: at})

@@ -59,19 +59,19 @@ func (r *streamReader) read(ctx context.Context) {
 	switch {
 	case err == nil || ctx.Err() != nil:
 	case errors.Is(err, ErrNotFound):
-		r.tell(ctx, streamArrival{entries: r.gap("", err), ended: true, closed: r.closed()})
+		r.tell(ctx, streamArrival{entries: r.gap("", err), ended: true, closed: r.endTime()})
 	case errors.Is(err, history.ErrUnreadable) || errors.Is(err, history.ErrNotARun):
 		at := r.task.at
 		at.WorkflowID, at.Unread = r.task.workflowID, true
 		r.tell(ctx, streamArrival{entries: r.gap("/unreadable", err), at: at, ended: r.task.over,
-			closed: r.closed()})
+			closed: r.endTime()})
 	default:
 		r.tell(ctx, streamArrival{err: err})
 	}
 }
 
-// closed is when the run ended, as far as it is known.
-func (r *streamReader) closed() time.Time {
+// endTime is when the run ended, as far as it is known.
+func (r *streamReader) endTime() time.Time {
 	if r.task.closed.IsZero() {
 		return time.Now().UTC()
 	}
@@ -95,11 +95,11 @@ func (r *streamReader) readNews(ctx context.Context) error {
 		return err
 	}
 	if t.at.Unread {
-		r.tell(ctx, streamArrival{at: t.at, ended: t.over, closed: r.closed()})
+		r.tell(ctx, streamArrival{at: t.at, ended: t.over, closed: r.endTime()})
 		return nil
 	}
 	execution := info.GetWorkflowExecutionInfo()
-	if r.unchanged(execution) {
+	if r.isUnchanged(execution) {
 		r.tell(ctx, streamArrival{at: t.at})
 		return nil
 	}
@@ -114,12 +114,13 @@ func (r *streamReader) readNews(ctx context.Context) error {
 	if at.Part == execution.GetExecution().GetRunId() {
 		at.length = execution.GetHistoryLength()
 	}
-	r.tell(ctx, streamArrival{at: at, took: time.Since(started), ended: t.over, closed: r.closed()})
+	r.tell(ctx, streamArrival{at: at, took: time.Since(started), ended: t.over,
+		closed: r.endTime()})
 	return nil
 }
 
-// unchanged reports whether an open execution has no event since it was read.
-func (r *streamReader) unchanged(execution *workflowpb.WorkflowExecutionInfo) bool {
+// isUnchanged reports whether an open execution has no event since it was read.
+func (r *streamReader) isUnchanged(execution *workflowpb.WorkflowExecutionInfo) bool {
 	at := r.task.at
 	return at.Part == execution.GetExecution().GetRunId() && !r.task.over &&
 		execution.GetCloseTime() == nil && at.length == execution.GetHistoryLength()
@@ -133,7 +134,7 @@ func (r *streamReader) prepare(
 	missing bool,
 ) (from string, err error) {
 	t := &r.task
-	from, err = (&chain{client: r.client, workflowID: t.workflowID}).beginning(ctx, info)
+	from, err = (&chain{client: r.client, workflowID: t.workflowID}).findFirst(ctx, info)
 	incomplete := errors.Is(err, ErrIncomplete)
 	if err != nil && !incomplete {
 		return "", err
@@ -227,7 +228,7 @@ func (r *streamReader) event(
 		return at, err
 	}
 	a := streamArrival{last: at.Part, closed: pb.TimeOf(event.GetEventTime())}
-	a.entries, a.ended = r.entriesOf(derived)
+	a.entries, a.ended = r.toEntries(derived)
 	if r.skipping && at.Part == r.task.at.Part && event.GetEventId() > r.task.at.Event {
 		r.skipping = false
 	}
@@ -244,8 +245,8 @@ func (r *streamReader) event(
 	return at, nil
 }
 
-// entriesOf returns the entries of events. ended is set if the run has ended.
-func (r *streamReader) entriesOf(events []api.Event) (entries []StreamEntry, ended bool) {
+// toEntries returns the entries of events. ended is set if the run has ended.
+func (r *streamReader) toEntries(events []api.Event) (entries []StreamEntry, ended bool) {
 	for _, e := range events {
 		if e.Record != nil {
 			entries = append(entries, StreamEntry{Key: e.Record.Run + "/" + e.Record.CallID,

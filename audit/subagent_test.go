@@ -144,7 +144,7 @@ func TestOpenSubAgents_AreShown(t *testing.T) {
 	})
 	derive(t, d, recorded[:at])
 	running := map[string]api.Record{}
-	for _, r := range d.Running() {
+	for _, r := range d.RunningCalls() {
 		running[r.CallID] = r
 	}
 	r := running["1.1"]

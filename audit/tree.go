@@ -106,7 +106,7 @@ func (t *tree) walk(
 // read returns the records of one run in order, as far as the server has its history.
 func (t *tree) read(ctx context.Context, run *chain) (records []api.Record, err error) {
 	for r, err := range run.records(ctx) {
-		if Missing(err) {
+		if IsMissing(err) {
 			t.gone = WorstError(t.gone, err)
 			break // the records so far are complete
 		}

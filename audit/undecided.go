@@ -16,10 +16,10 @@ import (
 // only events that arrived in the meantime.
 const failureWithin = 20
 
-// Undecided sets the LastFailure of the next workflow task in running if workers fail it
+// SetLastFailure sets the LastFailure of the next workflow task in running if workers fail it
 // repeatedly: for example a worker lacks a key, or a deployment changed the workflow. The error is
 // that of the server.
-func Undecided(
+func SetLastFailure(
 	ctx context.Context,
 	c client.Client,
 	namespace, workflowID string,
@@ -38,14 +38,15 @@ func Undecided(
 		if err != nil {
 			return err
 		}
-		running[i].LastFailure = undecided(answer.GetHistory().GetEvents())
+		running[i].LastFailure = findTaskFailure(answer.GetHistory().GetEvents())
 	}
 	return nil
 }
 
-// undecided returns why the last workflow task failed; empty if it did not. events are in reverse
+// findTaskFailure returns why the last workflow task failed; empty if it did not. events are in
+// reverse
 // order.
-func undecided(events []*historypb.HistoryEvent) string {
+func findTaskFailure(events []*historypb.HistoryEvent) string {
 	for _, e := range events {
 		switch e.GetEventType() {
 		case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:

@@ -36,7 +36,7 @@ func TestUndecided_NamesTheLastFailure(t *testing.T) {
 		{"taken since", []*historypb.HistoryEvent{late, taken, failed}, ""},
 		{"nothing", nil, ""},
 	} {
-		if got := undecided(test.last); got != test.want {
+		if got := findTaskFailure(test.last); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}

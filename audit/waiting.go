@@ -46,9 +46,10 @@ type Waiting struct {
 	Questions []RunQuestion
 }
 
-// WaitsOf returns what Approvals and Questions return of a run, in one reading: an element for each
+// ReadWaits returns what Approvals and Questions return of a run, in one reading: an element for
+// each
 // run of the tree, in no order within it. Parameters and errors are those of Questions.
-func WaitsOf(ctx context.Context, c client.Client, workflowID, runID string) ([]Waiting, error) {
+func ReadWaits(ctx context.Context, c client.Client, workflowID, runID string) ([]Waiting, error) {
 	return inTree(ctx, c, workflowID, runID, ownWaits)
 }
 

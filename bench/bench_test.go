@@ -16,7 +16,7 @@ import (
 
 // TestMain is the bench's own MCP server or worker where the bench starts one.
 func TestMain(m *testing.M) {
-	if code, serves := served(); serves {
+	if code, serves := runAsChild(); serves {
 		os.Exit(code)
 	}
 	os.Exit(m.Run())
@@ -38,7 +38,7 @@ func TestFigures(t *testing.T) {
 		func() (map[string]float64, error) { return measureStep(t.Context(), l) },
 		func() (map[string]float64, error) { return gatewayCalls(t.Context(), l, 3) },
 		func() (map[string]float64, error) {
-			return throughputOf(t.Context(), l, 2, time.Second)
+			return measureCallRates(t.Context(), l, 2, time.Second)
 		},
 		func() (map[string]float64, error) {
 			rate, err := sessionRate(t.Context(), l, 20, 5)

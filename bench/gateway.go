@@ -187,10 +187,10 @@ const (
 // measureGatewayThroughput compares the calls per second that clients get through the gateway with
 // those of the tool's MCP server. Server, worker, gateway and clients share the machine.
 func measureGatewayThroughput(ctx context.Context, l *lab) (map[string]float64, error) {
-	return throughputOf(ctx, l, gatewayClients, callingFor)
+	return measureCallRates(ctx, l, gatewayClients, callingFor)
 }
 
-func throughputOf(ctx context.Context, l *lab, clients int,
+func measureCallRates(ctx context.Context, l *lab, clients int,
 	d time.Duration) (map[string]float64, error) {
 	gateway, end, err := startGateway(l)
 	if err != nil {

@@ -41,7 +41,7 @@ func (w way) side() side {
 
 // measureInline compares a run with everything inline to the same run with activities.
 func measureInline(ctx context.Context, l *lab) (map[string]float64, error) {
-	value, err := l.paired(ctx, l.pairs, allInline.side(), asActivities.side())
+	value, err := l.measureRatio(ctx, l.pairs, allInline.side(), asActivities.side())
 	return map[string]float64{"inline_wall_ratio": value}, err
 }
 
@@ -103,7 +103,7 @@ func (l *lab) workOff(ctx context.Context, queue string, n int, input api.RunInp
 func (l *lab) span(ctx context.Context, runs []client.WorkflowRun) (time.Duration, error) {
 	var began, ended time.Time
 	for _, run := range runs {
-		first, last, err := l.worked(ctx, run)
+		first, last, err := l.readWorkTimes(ctx, run)
 		if err != nil {
 			return 0, err
 		}
@@ -117,8 +117,8 @@ func (l *lab) span(ctx context.Context, runs []client.WorkflowRun) (time.Duratio
 	return ended.Sub(began), nil
 }
 
-// worked returns the time when a worker first had the run, and the time when the run ended.
-func (l *lab) worked(ctx context.Context, run client.WorkflowRun) (first, last time.Time,
+// readWorkTimes returns the time when a worker first had the run, and the time when the run ended.
+func (l *lab) readWorkTimes(ctx context.Context, run client.WorkflowRun) (first, last time.Time,
 	err error) {
 	history := l.client.GetWorkflowHistory(ctx, run.GetID(), run.GetRunID(), false,
 		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)

@@ -18,7 +18,7 @@ const (
 // measureFanout compares a plan of parallel calls with a workflow that makes the same calls.
 func measureFanout(ctx context.Context, l *lab) (map[string]float64, error) {
 	plan := chains("pause", fmt.Sprintf(`{"ms":%d}`, fanMillis), fanCalls, 1)
-	ratio, err := l.paired(ctx, 2*l.pairs, side{api.DefaultTaskQueue, api.PlanWorkflow, plan},
+	ratio, err := l.measureRatio(ctx, 2*l.pairs, side{api.DefaultTaskQueue, api.PlanWorkflow, plan},
 		side{handQueue, "handFan", handInput{Turns: fanCalls, Size: fanMillis}})
 	return map[string]float64{"fanout_ratio": ratio}, err
 }
@@ -92,7 +92,7 @@ func measureLimited(ctx context.Context, l *lab) (map[string]float64, error) {
 // worstLoad returns the highest ratio of all loads.
 func (l *lab) worstLoad(ctx context.Context) (worst float64, err error) {
 	for _, load := range loads {
-		ratio, err := l.paired(ctx, 2*l.pairs, onLane(load.lane, load.rows, load.length),
+		ratio, err := l.measureRatio(ctx, 2*l.pairs, onLane(load.lane, load.rows, load.length),
 			onLane("free", load.rows, load.length))
 		if err != nil {
 			return 0, err

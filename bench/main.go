@@ -110,7 +110,7 @@ func (f figure) met(value float64) bool {
 }
 
 func main() {
-	if code, serves := served(); serves {
+	if code, serves := runAsChild(); serves {
 		os.Exit(code)
 	}
 	name := flag.String("figure", "", "measure only the figure of this name")
@@ -125,9 +125,9 @@ func main() {
 	}
 }
 
-// served runs this program as the MCP server or worker that a figure starts as a process. It
+// runAsChild runs this program as the MCP server or worker that a figure starts as a process. It
 // returns the exit code and whether the arguments ask for one.
-func served() (code int, serves bool) {
+func runAsChild() (code int, serves bool) {
 	switch {
 	case len(os.Args) > 1 && strings.HasPrefix(os.Args[1], serveWorker):
 		return serveCalls(), true

@@ -59,9 +59,9 @@ func measurePolicies(ctx context.Context, l *lab) (map[string]float64, error) {
 			with: &ruled} {
 			request.PinnedPolicies = api.PinnedPolicies{}
 			if a == with {
-				request.PinnedPolicies = set.Pinned()
+				request.PinnedPolicies = set.PinnedPolicies()
 			}
-			one, err := admitted(ctx, a, request)
+			one, err := timeAdmission(ctx, a, request)
 			if err != nil {
 				return nil, err
 			}
@@ -75,14 +75,14 @@ func measurePolicies(ctx context.Context, l *lab) (map[string]float64, error) {
 			(ruled[len(ruled)/2] - plain[len(plain)/2]).Microseconds()) / 1000}, nil
 }
 
-// admitted returns how long an admission of a turn takes.
-func admitted(ctx context.Context, a *activities.Activities,
+// timeAdmission returns how long an admission of a turn takes.
+func timeAdmission(ctx context.Context, a *activities.Activities,
 	request api.AdmissionRequest) (time.Duration, error) {
 	began := time.Now()
 	decisions, err := a.Admission.Admit(ctx, request)
 	took := time.Since(began)
 	if err == nil {
-		err = allowed(decisions)
+		err = checkAllowed(decisions)
 	}
 	return took, err
 }
@@ -133,8 +133,9 @@ func rules() []api.PolicyRule {
 	return list
 }
 
-// allowed returns an error if a rule stopped a call, because the measurement is then incomplete.
-func allowed(decisions []api.AdmissionDecision) error {
+// checkAllowed returns an error if a rule stopped a call, because the measurement is then
+// incomplete.
+func checkAllowed(decisions []api.AdmissionDecision) error {
 	for _, v := range decisions {
 		if v.Error != nil || len(decisions) != policyCalls {
 			data, _ := json.Marshal(decisions)

@@ -37,7 +37,7 @@ func (l *lab) records(ctx context.Context, turns int) (map[string]float64, error
 	rate := 0.0
 	for range l.pairs {
 		began := time.Now()
-		n, err := derived(parts)
+		n, err := countRecords(parts)
 		if err != nil || n != turns*recordCalls {
 			return nil, fmt.Errorf("%d records of %d calls: %w", n, turns*recordCalls, err)
 		}
@@ -69,8 +69,8 @@ func (l *lab) parts(ctx context.Context, e execution) ([][]*historypb.HistoryEve
 	return parts, nil
 }
 
-// derived counts the records of a run.
-func derived(parts [][]*historypb.HistoryEvent) (records int, err error) {
+// countRecords counts the records of a run.
+func countRecords(parts [][]*historypb.HistoryEvent) (records int, err error) {
 	d := history.NewDeriver("", "")
 	for _, part := range parts {
 		for _, event := range part {

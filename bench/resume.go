@@ -47,7 +47,7 @@ func measureResume(ctx context.Context, l *lab) (map[string]float64, error) {
 	}
 	run, err := l.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: yardQueue},
 		api.AgentWorkflow,
-		api.RunInput{Agent: hanging(5*time.Minute, time.Millisecond), Prompt: "go"})
+		api.RunInput{Agent: newHangingAgent(5*time.Minute, time.Millisecond), Prompt: "go"})
 	if err != nil {
 		return nil, err
 	}
@@ -63,12 +63,12 @@ func measureResume(ctx context.Context, l *lab) (map[string]float64, error) {
 	if err := run.Get(ctx, nil); err != nil {
 		return nil, err
 	}
-	next, err := l.startOf(ctx, run, api.TurnCallID(2, 1))
+	next, err := l.findCallStart(ctx, run, api.TurnCallID(2, 1))
 	return map[string]float64{"resume_s": next.Sub(killed).Seconds()}, err
 }
 
-// hanging returns an agent that makes a slow call in every turn and then answers.
-func hanging(times ...time.Duration) *api.Agent {
+// newHangingAgent returns an agent that makes a slow call in every turn and then answers.
+func newHangingAgent(times ...time.Duration) *api.Agent {
 	var script api.Script
 	for _, took := range times {
 		script.Steps = append(script.Steps, api.ScriptStep{Calls: []api.ScriptCall{
@@ -102,8 +102,9 @@ func (l *lab) awaitCall(ctx context.Context, run client.WorkflowRun, id string,
 	}
 }
 
-// startOf returns the start time of a call of an ended run.
-func (l *lab) startOf(ctx context.Context, run client.WorkflowRun, id string) (time.Time, error) {
+// findCallStart returns the start time of a call of an ended run.
+func (l *lab) findCallStart(ctx context.Context, run client.WorkflowRun, id string) (time.Time,
+	error) {
 	history := l.client.GetWorkflowHistory(ctx, run.GetID(), run.GetRunID(), false,
 		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	scheduled := int64(0)

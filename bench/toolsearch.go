@@ -52,7 +52,7 @@ func foundShare(data []byte) (float64, error) {
 	corpus.Cases = slices.DeleteFunc(corpus.Cases, func(c searchCase) bool {
 		return !strings.HasPrefix(c.ID, "live_")
 	})
-	offers := offersOf(corpus.Cases)
+	offers := collectOffers(corpus.Cases)
 	index := toolsearch.Index(offers)
 	called, found := 0, 0
 	for _, c := range corpus.Cases {
@@ -67,7 +67,7 @@ func foundShare(data []byte) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		tools := c.called()
+		tools := c.calledTools()
 		called += len(tools)
 		for _, t := range r.Tools {
 			if slices.Contains(tools, t.Name) {
@@ -81,8 +81,8 @@ func foundShare(data []byte) (float64, error) {
 	return float64(found) / float64(called), nil
 }
 
-// called returns the tools that the ground truth calls, each once.
-func (c searchCase) called() (tools []string) {
+// calledTools returns the tools that the ground truth calls, each once.
+func (c searchCase) calledTools() (tools []string) {
 	for _, call := range c.Calls {
 		if !slices.Contains(tools, call.Tool) {
 			tools = append(tools, call.Tool)
@@ -91,8 +91,8 @@ func (c searchCase) called() (tools []string) {
 	return tools
 }
 
-// offersOf returns the tools of all cases, by their first declaration.
-func offersOf(cases []searchCase) (offers []models.Offer) {
+// collectOffers returns the tools of all cases, by their first declaration.
+func collectOffers(cases []searchCase) (offers []models.Offer) {
 	seen := map[string]bool{}
 	for _, c := range cases {
 		for _, t := range c.Tools {

@@ -19,7 +19,7 @@ const (
 func measureTurns(ctx context.Context, l *lab) (map[string]float64, error) {
 	input := api.RunInput{Agent: agent(turns, turnSize), Prompt: "go"}
 	hand := handInput{Turns: turns, Size: turnSize}
-	ratio, err := l.paired(ctx, l.pairs, side{api.DefaultTaskQueue, api.AgentWorkflow, input},
+	ratio, err := l.measureRatio(ctx, l.pairs, side{api.DefaultTaskQueue, api.AgentWorkflow, input},
 		side{handQueue, "handTurns", hand})
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func measureTurns(ctx context.Context, l *lab) (map[string]float64, error) {
 // measurePipeline compares a plan of calls in a row with a workflow that makes the same ones.
 func measurePipeline(ctx context.Context, l *lab) (map[string]float64, error) {
 	plan := chains("payload", fmt.Sprintf(`{"size":%d}`, turnSize), 1, turns)
-	ratio, err := l.paired(ctx, 2*l.pairs, side{api.DefaultTaskQueue, api.PlanWorkflow, plan},
+	ratio, err := l.measureRatio(ctx, 2*l.pairs, side{api.DefaultTaskQueue, api.PlanWorkflow, plan},
 		side{handQueue, "handCalls", handInput{Turns: turns, Size: turnSize}})
 	return map[string]float64{"pipeline_ratio": ratio}, err
 }
@@ -41,8 +41,8 @@ type side struct {
 	input       any
 }
 
-// paired alternates both sides and returns the ratio of their times, first ÷ second.
-func (l *lab) paired(ctx context.Context, pairs int, first, second side) (float64, error) {
+// measureRatio alternates both sides and returns the ratio of their times, first ÷ second.
+func (l *lab) measureRatio(ctx context.Context, pairs int, first, second side) (float64, error) {
 	sided := func(s side) timed {
 		return func() (time.Duration, error) {
 			_, took, err := l.runToEnd(ctx, s.queue, s.kind, s.input)

@@ -263,7 +263,7 @@ func (y *yard) await(ctx context.Context, what string, well func([]lanestate.Sta
 func (y *yard) awaitServed(ctx context.Context) error {
 	return y.await(ctx, "holders of all slots", func(states []lanestate.State) bool {
 		return !slices.ContainsFunc(states, func(s lanestate.State) bool {
-			return s.Lane.Limited() && s.Lane.Name != api.LaneSerial &&
+			return s.Lane.HasLimit() && s.Lane.Name != api.LaneSerial &&
 				(!s.Served || s.ServedGroups() < s.Lane.Holders)
 		})
 	})

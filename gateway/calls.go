@@ -88,7 +88,7 @@ func (r *request) call(p *mcp.CallToolParamsRaw) (mcp.Result, error) {
 	name, args := p.Name, normalizeArguments(p.Arguments)
 	switch {
 	case p.RequestState != "":
-		return r.replied(p)
+		return r.serveReply(p)
 	case name == getResult:
 		return r.getResult(args)
 	case name == findTools:
@@ -135,7 +135,7 @@ func (r *request) start(tool *toolspecs.Compiled, args json.RawMessage, digest s
 		Trace: r.trace(), MCP: r.message()}
 	submitted.Key, _ = r.meta[idempotencyKey].(string)
 	keyed := submitted.Key != ""
-	if !keyed && r.unnamed() {
+	if !keyed && r.isUnnamed() {
 		submitted.Key = "call-" + submitted.ID
 	}
 	c := &openCall{request: r, session: r.run, id: submitted.ID, submission: submitted.ID,
@@ -145,15 +145,15 @@ func (r *request) start(tool *toolspecs.Compiled, args json.RawMessage, digest s
 	}
 	var err error
 	if c.status, err = r.config.Sessions.Submit(r.ctx, r.run, submitted); err != nil {
-		refusal, err := c.refused(err)
+		refusal, err := c.toRefusal(err)
 		return c, refusal, err
 	}
 	c.id, c.execution = c.status.ID, c.status.RunID
 	return c, nil, nil
 }
 
-// refused returns what a client gets whose call was not accepted.
-func (c *openCall) refused(err error) (mcp.Result, error) {
+// toRefusal returns what a client gets whose call was not accepted.
+func (c *openCall) toRefusal(err error) (mcp.Result, error) {
 	if c.ctx.Err() != nil {
 		c.abandon()
 		return nil, c.ctx.Err()
@@ -172,13 +172,13 @@ func (c *openCall) refused(err error) (mcp.Result, error) {
 
 // follow returns the result of a call, or what the client can do until there is one.
 func (c *openCall) follow() (mcp.Result, error) {
-	if res, err := c.endedOrAsked(); res != nil || err != nil {
+	if res, err := c.readOrAsk(); res != nil || err != nil {
 		return res, err
 	}
 	if err := c.await(c.config.Direct - time.Since(c.began)); err != nil {
 		return nil, err
 	}
-	if res, err := c.endedOrAsked(); res != nil || err != nil {
+	if res, err := c.readOrAsk(); res != nil || err != nil {
 		return res, err
 	}
 	if c.follows() {
@@ -188,22 +188,22 @@ func (c *openCall) follow() (mcp.Result, error) {
 		return nil, err
 	}
 	if c.status.State == api.SessionCallEnded {
-		return c.ended()
+		return c.readResult()
 	}
-	return c.pending(), nil
+	return c.pendingResult(), nil
 }
 
-// endedOrAsked returns the result of a call that has ended, or the question to a client that can
+// readOrAsk returns the result of a call that has ended, or the question to a client that can
 // answer it; nil if there is neither.
-func (c *openCall) endedOrAsked() (mcp.Result, error) {
+func (c *openCall) readOrAsk() (mcp.Result, error) {
 	if c.status.State == api.SessionCallEnded {
-		return c.ended()
+		return c.readResult()
 	}
 	return c.ask()
 }
 
-// ended returns the result of a call that has ended.
-func (c *openCall) ended() (mcp.Result, error) {
+// readResult returns the result of a call that has ended.
+func (c *openCall) readResult() (mcp.Result, error) {
 	if c.status.Outcome == nil {
 		var err error
 		c.status, err = c.config.Sessions.Status(c.ctx, c.session, c.id, c.execution)
@@ -324,9 +324,9 @@ func (c *openCall) followResult() (mcp.Result, error) {
 		}
 	}
 	if c.status.State == api.SessionCallEnded {
-		return c.ended()
+		return c.readResult()
 	}
-	return c.pending(), nil
+	return c.pendingResult(), nil
 }
 
 // load reads the status of a call that is known by its id.

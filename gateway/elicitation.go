@@ -26,8 +26,8 @@ type choices struct {
 	} `json:"anyOf"`
 }
 
-// offered reports whether a form can offer the values: texts, by themselves or with titles.
-func (c *choices) offered() bool {
+// fitsForm reports whether a form can offer the values: texts, by themselves or with titles.
+func (c *choices) fitsForm() bool {
 	if c == nil {
 		return false
 	}
@@ -48,14 +48,15 @@ func (s flatSchema) primitive() bool {
 	return false
 }
 
-func schemaOf(data json.RawMessage) (s flatSchema, ok bool) {
+func decodeSchema(data json.RawMessage) (s flatSchema, ok bool) {
 	return s, json.Unmarshal(data, &s) == nil
 }
 
-// wrapped reports whether the answer to a question is one field of a form, because its schema is
+// needsWrapping reports whether the answer to a question is one field of a form, because its schema
+// is
 // not that of an object.
-func wrapped(schema json.RawMessage) bool {
-	s, ok := schemaOf(schema)
+func needsWrapping(schema json.RawMessage) bool {
+	s, ok := decodeSchema(schema)
 	return !ok || s.Type != "object"
 }
 
@@ -67,7 +68,7 @@ func elicitation(s api.SessionCallStatus) *mcp.ElicitParams {
 		return &mcp.ElicitParams{Mode: "form", Message: "Approve this call?\n\n" +
 			arguments.Visible(s.Approval.Text), RequestedSchema: approvalForm}
 	case s.State == api.SessionCallAwaitsAnswer && s.Question != nil:
-		if form := formOf(s.Question.Schema); form != nil {
+		if form := formFromSchema(s.Question.Schema); form != nil {
 			return &mcp.ElicitParams{Mode: "form", Message: s.Question.Text,
 				RequestedSchema: form}
 		}
@@ -83,12 +84,12 @@ var approvalForm = json.RawMessage(`{"type":"object","required":["decision"],"pr
 var textForm = json.RawMessage(`{"type":"object","required":["answer"],"properties":{` +
 	`"answer":{"type":"string","title":"Answer"}}}`)
 
-// formOf returns the form for a value of the schema; nil if there is none.
-func formOf(schema json.RawMessage) json.RawMessage {
+// formFromSchema returns the form for a value of the schema; nil if there is none.
+func formFromSchema(schema json.RawMessage) json.RawMessage {
 	if len(schema) == 0 {
 		return textForm
 	}
-	s, ok := schemaOf(schema)
+	s, ok := decodeSchema(schema)
 	switch {
 	case ok && s.primitive():
 		form, err := json.Marshal(map[string]any{"type": "object", "required": []string{answerName},
@@ -106,8 +107,8 @@ func formOf(schema json.RawMessage) json.RawMessage {
 // flat reports whether the schema is that of an object of primitive values and of lists of choices.
 func (s flatSchema) flat() bool {
 	for _, property := range s.Properties {
-		p, ok := schemaOf(property)
-		if !ok || !p.primitive() && (p.Type != "array" || !p.Items.offered()) {
+		p, ok := decodeSchema(property)
+		if !ok || !p.primitive() && (p.Type != "array" || !p.Items.fitsForm()) {
 			return false
 		}
 	}

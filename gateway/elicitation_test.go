@@ -25,7 +25,7 @@ func TestForm_AsksForFlatValuesAndChoices(t *testing.T) {
 		if want == "same" {
 			want = c.schema
 		}
-		if got := string(formOf(json.RawMessage(c.schema))); got != want {
+		if got := string(formFromSchema(json.RawMessage(c.schema))); got != want {
 			t.Errorf("%s: got %s", c.schema, got)
 		}
 	}

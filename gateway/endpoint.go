@@ -176,7 +176,7 @@ func (e *endpoint) resume(r *http.Request, h *httpRequest, id sessionID) (done f
 	}
 	var gone []*mcp.Server
 	session := e.servers.entries[h.session]
-	if session == nil || !connected(session.value) {
+	if session == nil || !isConnected(session.value) {
 		s := e.newServer(h.session)
 		if !e.replay(r, h, s, id) {
 			e.mu.Unlock()

@@ -26,8 +26,8 @@ const (
 	maxEnded       = 10_000
 )
 
-// connected reports whether a server has a session.
-func connected(s *mcp.Server) bool {
+// isConnected reports whether a server has a session.
+func isConnected(s *mcp.Server) bool {
 	for range s.Sessions() {
 		return true
 	}
@@ -81,7 +81,7 @@ func (e *endpoint) sweep() {
 	}
 	e.swept = now
 	maps.DeleteFunc(e.servers.entries, func(_ string, s *entry[*mcp.Server]) bool {
-		return s.busy == 0 && !connected(s.value)
+		return s.busy == 0 && !isConnected(s.value)
 	})
 	maps.DeleteFunc(e.ended.entries, func(_ string, at *entry[time.Time]) bool {
 		return now.Sub(at.value) > endedFor

@@ -71,7 +71,7 @@ func (r *request) listTools(p *mcp.ListToolsParams) (mcp.Result, error) {
 		res.Tools = searchTools()
 		return res, nil
 	}
-	after, err := cursorOf(p.Cursor)
+	after, err := decodeCursor(p.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (r *request) listTools(p *mcp.ListToolsParams) (mcp.Result, error) {
 	return res, nil
 }
 
-func cursorOf(text string) (after string, err error) {
+func decodeCursor(text string) (after string, err error) {
 	data, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || text != "" && len(data) == 0 {
 		return "", invalid("the cursor is not one of this server")
@@ -108,12 +108,12 @@ func (o *offers) of(t *toolspecs.Compiled) *mcp.Tool {
 	if o.tools == nil || len(o.tools) > 4*pageSize {
 		o.tools = map[string]*mcp.Tool{}
 	}
-	tool := toolOf(t)
+	tool := toTool(t)
 	o.tools[t.Digest] = tool
 	return tool
 }
 
-func toolOf(t *toolspecs.Compiled) *mcp.Tool {
+func toTool(t *toolspecs.Compiled) *mcp.Tool {
 	effect := t.Tool().Effect
 	notes := &mcp.ToolAnnotations{ReadOnlyHint: effect == api.EffectRead,
 		IdempotentHint: effect != api.EffectOnce}

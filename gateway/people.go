@@ -100,7 +100,7 @@ func (c *openCall) ask() (mcp.Result, error) {
 			return nil, err
 		}
 		if c.status.State == api.SessionCallEnded {
-			return c.ended()
+			return c.readResult()
 		}
 	}
 	return nil, nil
@@ -155,8 +155,8 @@ func (c *openCall) elicit(ask string, question *mcp.ElicitParams) error {
 	}
 }
 
-// replied serves a call that is repeated with the answer to a question.
-func (r *request) replied(p *mcp.CallToolParamsRaw) (mcp.Result, error) {
+// serveReply serves a call that is repeated with the answer to a question.
+func (r *request) serveReply(p *mcp.CallToolParamsRaw) (mcp.Result, error) {
 	digest := requestDigest(p)
 	state, ok := r.state.read(p.RequestState, r.caller.ID, digest, time.Now())
 	if !ok {
@@ -249,10 +249,10 @@ func (c *openCall) answer(ask string, res *mcp.ElicitResult) (func(context.Conte
 	}
 	run := c.session.RunID()
 	if a := c.status.Approval; a == nil || a.Digest != ask {
-		r := replyOf(c, ask, res)
+		r := decodeReply(c, ask, res)
 		return func(ctx context.Context) error { return c.config.Sessions.Answer(ctx, run, r) }, nil
 	}
-	d, err := decisionOf(c, c.status.Approval, res)
+	d, err := decodeDecision(c, c.status.Approval, res)
 	return func(ctx context.Context) error { return c.config.Sessions.Decide(ctx, run, d) }, err
 }
 
@@ -262,8 +262,8 @@ func (c *openCall) denial(a *api.Approval) api.Decision {
 		By: c.caller.ID, Auth: c.caller.Auth, Claims: c.caller.Claims, Roles: c.http.roles}
 }
 
-// decisionOf returns the decision of a caller about its own call.
-func decisionOf(c *openCall, a *api.Approval, res *mcp.ElicitResult) (api.Decision, error) {
+// decodeDecision returns the decision of a caller about its own call.
+func decodeDecision(c *openCall, a *api.Approval, res *mcp.ElicitResult) (api.Decision, error) {
 	d := c.denial(a)
 	if res.Action == "accept" {
 		switch res.Content["decision"] {
@@ -278,15 +278,15 @@ func decisionOf(c *openCall, a *api.Approval, res *mcp.ElicitResult) (api.Decisi
 	return d, nil
 }
 
-// replyOf returns the answer to a question.
-func replyOf(c *openCall, question string, res *mcp.ElicitResult) api.Reply {
+// decodeReply returns the answer to a question.
+func decodeReply(c *openCall, question string, res *mcp.ElicitResult) api.Reply {
 	r := api.Reply{Question: question, By: c.caller.ID, Auth: c.caller.Auth}
 	if res.Action != "accept" {
 		r.Decline = true
 		return r
 	}
 	var value any = res.Content
-	if wrapped(c.status.Question.Schema) {
+	if needsWrapping(c.status.Question.Schema) {
 		value = res.Content[answerName]
 	}
 	r.Value, _ = json.Marshal(value) // it was decoded from JSON

@@ -62,11 +62,11 @@ func (r *contentRequest) listPrompts(p *mcp.ListPromptsParams) (mcp.Result, erro
 	res := r.newList()
 	var err error
 	res.Prompts, res.NextCursor, err = page(r.view.Prompts, p.Cursor,
-		func(p *content.Prompt) string { return p.Name }, promptOf)
+		func(p *content.Prompt) string { return p.Name }, toPrompt)
 	return res, err
 }
 
-func promptOf(p *content.Prompt) *mcp.Prompt {
+func toPrompt(p *content.Prompt) *mcp.Prompt {
 	shown := &mcp.Prompt{Name: p.Name, Title: p.Title, Description: p.Description}
 	for _, a := range p.Arguments {
 		shown.Arguments = append(shown.Arguments, &mcp.PromptArgument{Name: a.Name, Title: a.Title,
@@ -89,7 +89,7 @@ func (r *contentRequest) getPrompt(p *mcp.GetPromptParams) (mcp.Result, error) {
 	if err != nil {
 		return nil, invalid(fmt.Sprintf("unknown prompt %q", short(p.Name)))
 	}
-	values, missing := argumentsOf(prompt, p.Arguments)
+	values, missing := collectArguments(prompt, p.Arguments)
 	if len(missing) > 0 {
 		asked, err := r.askArguments(prompt, p, values, missing)
 		if asked != nil || err != nil {
@@ -101,7 +101,7 @@ func (r *contentRequest) getPrompt(p *mcp.GetPromptParams) (mcp.Result, error) {
 		res.ResultType = resultComplete
 	}
 	for _, m := range prompt.Messages {
-		c, err := r.messageOf(m, values)
+		c, err := r.readMessage(m, values)
 		if err != nil {
 			return nil, err
 		}
@@ -111,9 +111,10 @@ func (r *contentRequest) getPrompt(p *mcp.GetPromptParams) (mcp.Result, error) {
 	return res, nil
 }
 
-// argumentsOf returns the values of all arguments of a prompt, and those that are required and have
+// collectArguments returns the values of all arguments of a prompt, and those that are required and
+// have
 // none.
-func argumentsOf(p *content.Prompt, given map[string]string) (values map[string]string,
+func collectArguments(p *content.Prompt, given map[string]string) (values map[string]string,
 	missing []content.Argument) {
 	values = map[string]string{}
 	for _, a := range p.Arguments {
@@ -186,8 +187,8 @@ func formOfArguments(missing []content.Argument) json.RawMessage {
 	return form
 }
 
-// messageOf returns the content of a message of a prompt.
-func (r *contentRequest) messageOf(m content.Message, values map[string]string) (
+// readMessage returns the content of a message of a prompt.
+func (r *contentRequest) readMessage(m content.Message, values map[string]string) (
 	mcp.Content, error) {
 	switch {
 	case m.Resource != "":

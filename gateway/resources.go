@@ -17,7 +17,7 @@ func short(text string) string { return display.Shorten(text, 100) }
 // page returns the part of a list after a cursor, as clients see it.
 func page[T, S any](all []T, cursor string, key func(T) string, shown func(T) S) (part []S,
 	next string, err error) {
-	after, err := cursorOf(cursor)
+	after, err := decodeCursor(cursor)
 	if err != nil {
 		return nil, "", err
 	}

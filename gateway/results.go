@@ -54,7 +54,7 @@ func (c *openCall) outcome(o *api.CallOutcome) *callResult {
 	case o.Result == nil:
 		res = c.failure(api.Errorf(api.ErrOutcomeUnknown, "the call ended without a result"))
 	default:
-		res = c.result(&callResult{Content: contentOf(o.Result)})
+		res = c.result(&callResult{Content: toContent(o.Result)})
 		if c.hasSchema() && isObject(o.Result.Output) {
 			res.StructuredContent = o.Result.Output
 		}
@@ -62,8 +62,8 @@ func (c *openCall) outcome(o *api.CallOutcome) *callResult {
 	return c.about(res, map[string]any{"call_id": c.handle()})
 }
 
-// pending returns the result of a call that has not ended.
-func (c *openCall) pending() *callResult {
+// pendingResult returns the result of a call that has not ended.
+func (c *openCall) pendingResult() *callResult {
 	about := map[string]any{"call_id": c.handle(), "state": c.status.State}
 	text := fmt.Sprintf("The call is pending: %s. Do not make it again. Its result is returned by "+
 		"the tool get_result with {\"call_id\": %q}.", stateText(c.status), c.handle())
@@ -134,9 +134,9 @@ type part struct {
 	Data        []byte `json:"data"`
 }
 
-// contentOf returns the content of a result: its text for models, or the parts of an answer that is
+// toContent returns the content of a result: its text for models, or the parts of an answer that is
 // not only text.
-func contentOf(res *api.Result) []mcp.Content {
+func toContent(res *api.Result) []mcp.Content {
 	var raw []json.RawMessage
 	if json.Unmarshal(res.Output, &raw) != nil || len(raw) == 0 || len(res.Notes) > 0 {
 		return []mcp.Content{&mcp.TextContent{Text: res.ForModel()}}
@@ -164,7 +164,7 @@ func (p part) content() mcp.Content {
 			Description: p.Description, MIMEType: p.MIMEType, Size: p.Size}
 	case "resource":
 		if p.Text != "" {
-			return p.embedded()
+			return p.toResource()
 		}
 	}
 	if p.Data == nil { // its bytes are in a file of the worker
@@ -176,12 +176,12 @@ func (p part) content() mcp.Content {
 	case "audio":
 		return &mcp.AudioContent{Data: p.Data, MIMEType: p.MIMEType}
 	case "resource":
-		return p.embedded()
+		return p.toResource()
 	}
 	return nil
 }
 
-func (p part) embedded() mcp.Content {
+func (p part) toResource() mcp.Content {
 	return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: p.URI,
 		MIMEType: p.MIMEType, Text: p.Text, Blob: p.Data}}
 }

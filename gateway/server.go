@@ -174,12 +174,12 @@ func (g *Gateway) httpRequest(ctx context.Context, req mcp.Request) *httpRequest
 // Mcp-Session-Id, else the name of the client's program.
 func (r *request) sessionKey() string {
 	if name, ok := r.meta[sessionName].(string); ok && name != "" {
-		return keyOf("named", name)
+		return keyFromName("named", name)
 	}
 	if id, ok := parseSessionID(r.http.session, r.caller.ID); ok {
 		return id.Key
 	}
-	return keyOf("client", cmp.Or(r.program(), "unknown"))
+	return keyFromName("client", cmp.Or(r.program(), "unknown"))
 }
 
 // program returns the name of the client's program; empty if it gives none.
@@ -190,10 +190,10 @@ func (r *request) program() string {
 	return r.client.ClientInfo.Name
 }
 
-// unnamed reports whether the session of the message is one that all programs of the caller share
+// isUnnamed reports whether the session of the message is one that all programs of the caller share
 // that name neither themselves nor a session. Equal calls of such programs are unlikely to be
 // repetitions, so only a key makes them one.
-func (r *request) unnamed() bool {
+func (r *request) isUnnamed() bool {
 	name, _ := r.meta[sessionName].(string)
 	_, ok := parseSessionID(r.http.session, r.caller.ID)
 	return name == "" && !ok && r.program() == ""

@@ -57,8 +57,8 @@ type Session struct {
 // sessionKey is what keys of sessions match, so that they can be a part of ids.
 var sessionKey = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// keyOf returns a session's key for a name that a client gave.
-func keyOf(kind, name string) string {
+// keyFromName returns a session's key for a name that a client gave.
+func keyFromName(kind, name string) string {
 	if key := kind + "-" + name; sessionKey.MatchString(key) {
 		return key
 	}
@@ -87,8 +87,8 @@ func (s Session) RunID() string {
 	return "session/" + url.PathEscape(s.Caller.ID) + "/" + s.key
 }
 
-// CallerOf returns the caller of the run of a session; the zero Caller for other runs.
-func CallerOf(run string) api.Caller {
+// CallerFromRunID returns the caller of the run of a session; the zero Caller for other runs.
+func CallerFromRunID(run string) api.Caller {
 	rest, ok := strings.CutPrefix(run, "session/")
 	name, _, cut := strings.Cut(rest, "/")
 	id, err := url.PathUnescape(name)

@@ -68,13 +68,13 @@ func addTaskMethods(s *mcp.Server) {
 
 // createTask returns the task of a call. The call is durable already.
 func (c *openCall) createTask() mcp.Result {
-	t := c.taskOf()
+	t := c.toTask()
 	t.ResultType = resultTask
 	return t
 }
 
-// taskOf returns a call as a task.
-func (c *openCall) taskOf() *taskResult {
+// toTask returns a call as a task.
+func (c *openCall) toTask() *taskResult {
 	now := time.Now().UTC()
 	t := &taskResult{ResultType: resultComplete, TaskID: c.handle(), Status: taskWorking,
 		StatusMessage: stateText(c.status), LastUpdatedAt: now.Format(time.RFC3339Nano),
@@ -126,13 +126,13 @@ func (r *request) task(method string, p *mcpclient.TaskParams) (mcp.Result, erro
 // getTask returns the status of a task, with its result if it has ended.
 func (c *openCall) getTask() (mcp.Result, error) {
 	if c.status.State != api.SessionCallEnded {
-		return c.taskOf(), nil
+		return c.toTask(), nil
 	}
-	res, err := c.ended()
+	res, err := c.readResult()
 	if err != nil {
 		return nil, err
 	}
-	t := c.taskOf()
+	t := c.toTask()
 	t.Status, t.StatusMessage, t.InputRequests, t.PollIntervalMs = taskCompleted, "", nil, 0
 	t.Result = res
 	if o := c.status.Outcome; o != nil && o.Error != nil && o.Error.Type == api.ErrCancelled {

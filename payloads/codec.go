@@ -162,8 +162,8 @@ const maxWindow = 8 << 20
 // errTooLarge is the error of a payload that is larger than a reader accepts.
 var errTooLarge = errors.New("it is larger than this program reads at once")
 
-// KeyOf returns the ID of the key that a payload is encrypted with; false if it is not encrypted.
-func KeyOf(p *commonpb.Payload) (id string, encrypted bool) {
+// KeyID returns the ID of the key that a payload is encrypted with; false if it is not encrypted.
+func KeyID(p *commonpb.Payload) (id string, encrypted bool) {
 	return string(p.GetMetadata()[metadataKeyID]), isEncoded(p, encodingEncrypted)
 }
 

@@ -116,7 +116,7 @@ func Open(c Config) (*Storage, error) {
 		if s.store, err = openStore(c.Store); err != nil {
 			faults = append(faults, fmt.Errorf("--%s: %w", flagStore, err))
 		}
-		s.place = placeOf(c.Store)
+		s.place = redactStore(c.Store)
 	}
 	if c.Keys != "" {
 		if s.codec.ring, err = loadKeys(c.Keys); err != nil {
@@ -133,8 +133,8 @@ func Open(c Config) (*Storage, error) {
 	return s, nil
 }
 
-// placeOf returns the address of a store without user and query.
-func placeOf(store string) string {
+// redactStore returns the address of a store without user and query.
+func redactStore(store string) string {
 	u, err := url.Parse(store)
 	if err != nil {
 		return "the store" // openStore reports it

@@ -106,14 +106,14 @@ func (d driver) Retrieve(ctx converter.StorageDriverRetrieveContext,
 // key matches a SHA-256 in hex.
 var key = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-func keyOf(data []byte) string {
+func computeKey(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
 // put stores data and returns its key.
 func (s *Storage) put(ctx context.Context, data []byte) (string, error) {
-	k := keyOf(data)
+	k := computeKey(data)
 	if err := s.store.Put(ctx, k, data); err != nil {
 		return "", err
 	}
@@ -138,9 +138,9 @@ func (s *Storage) get(ctx context.Context, k string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errPayload, err)
 	}
-	if keyOf(data) != k {
+	if computeKey(data) != k {
 		return nil, fmt.Errorf("%w: %s in the payload store %s was altered or is damaged: its "+
-			"SHA-256 is %s; restore it from a backup", errPayload, k, s.store, keyOf(data))
+			"SHA-256 is %s; restore it from a backup", errPayload, k, s.store, computeKey(data))
 	}
 	s.recent.add(k, data)
 	return data, nil

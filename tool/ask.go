@@ -36,7 +36,7 @@ func Ask(ctx context.Context, text string, schema json.RawMessage) (Reply, error
 	if ask, ok := ctx.Value(askKey{}).(AskFunc); ok {
 		return ask(ctx, text, schema)
 	}
-	call, _ := ContextOf(ctx)
+	call, _ := CallFromContext(ctx)
 	return Reply{}, api.Errorf(api.ErrPreconditionFailed,
 		"tool %q asks a person, but its toolspec has no entry.answer_within; add one", call.Tool)
 }

@@ -20,8 +20,8 @@ type (
 	Message = api.Message
 )
 
-// ContextOf returns the CallContext of the call that ctx belongs to; false outside of a call.
-func ContextOf(ctx context.Context) (CallContext, bool) { return callcontext.From(ctx) }
+// CallFromContext returns the CallContext of the call that ctx belongs to; false outside of a call.
+func CallFromContext(ctx context.Context) (CallContext, bool) { return callcontext.From(ctx) }
 
 // WithCallContext returns a context with a CallContext, for tests of tools.
 func WithCallContext(ctx context.Context, c CallContext) context.Context {

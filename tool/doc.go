@@ -7,7 +7,8 @@
 //
 //	host.Run(ctx, host.Config{Functions: []tool.Function{...}})
 //
-// The context of a call says which call it is (ContextOf), takes progress (ReportProgress), and
+// The context of a call says which call it is (CallFromContext), takes progress (ReportProgress),
+// and
 // gives access to secrets (Secret) and to people (Ask). Hooks are Go functions that observe or
 // change the calls and runs of the agents that name them.
 //

@@ -37,15 +37,16 @@ type Noted interface{ Notes() []string }
 // encoding/json encodes. A nil f, or an In that JSON cannot fill, is reported when a worker
 // registers the function.
 func NewFunction[In, Out any](name string, f func(context.Context, In) (Out, error)) Function {
-	return Function{name: name, input: reflect.TypeFor[In](), call: typed(f), err: missing(f == nil,
-		"the function")}
+	return Function{name: name, input: reflect.TypeFor[In](), call: wrapTyped(f),
+		err: rejectNil(f == nil,
+			"the function")}
 }
 
 // RawFunction returns a Function that takes its arguments, a JSON object, and returns its output, a
 // JSON value, without conversion. Its arguments are not compared with the toolspec at registration.
 func RawFunction(name string, f func(context.Context, json.RawMessage) (json.RawMessage,
 	error)) Function {
-	return Function{name: name, call: raw(f), err: missing(f == nil, "the function")}
+	return Function{name: name, call: wrapRaw(f), err: rejectNil(f == nil, "the function")}
 }
 
 // Name returns the name that toolspecs refer to.
@@ -67,15 +68,15 @@ func (f Function) Call(ctx context.Context, args json.RawMessage) (output any, e
 	return f.call(ctx, args)
 }
 
-func missing(isNil bool, what string) error {
+func rejectNil(isNil bool, what string) error {
 	if isNil {
 		return errors.New(what + " is nil")
 	}
 	return nil
 }
 
-// typed returns a CallFunc for a function with Go types.
-func typed[In, Out any](f func(context.Context, In) (Out, error)) CallFunc {
+// wrapTyped returns a CallFunc for a function with Go types.
+func wrapTyped[In, Out any](f func(context.Context, In) (Out, error)) CallFunc {
 	return func(ctx context.Context, args json.RawMessage) (any, error) {
 		var in In
 		if err := decode(args, &in); err != nil {
@@ -85,8 +86,8 @@ func typed[In, Out any](f func(context.Context, In) (Out, error)) CallFunc {
 	}
 }
 
-// raw returns a CallFunc for a function from JSON to JSON.
-func raw(f func(context.Context, json.RawMessage) (json.RawMessage, error)) CallFunc {
+// wrapRaw returns a CallFunc for a function from JSON to JSON.
+func wrapRaw(f func(context.Context, json.RawMessage) (json.RawMessage, error)) CallFunc {
 	return func(ctx context.Context, args json.RawMessage) (any, error) { return f(ctx, args) }
 }
 

@@ -11,7 +11,7 @@ import (
 // Hook is a Go function that runs at one point of the runs whose agents name it. Make it with
 // NewBeforeRun, NewMemoryRetrieve, NewBeforeCall, NewAfterCall, NewMemoryWrite or NewAfterRun.
 //
-// ContextOf returns which run a hook works for and, for hooks of calls, which call. A hook is
+// CallFromContext returns which run a hook works for and, for hooks of calls, which call. A hook is
 // called from several goroutines at once, and may be called again for the same call or run after a
 // worker was lost. When ctx ends, the hook's timeout has passed and its outcome is ignored.
 type Hook struct {
@@ -118,7 +118,7 @@ func NewAfterRun(name string, f func(ctx context.Context, e HookEnd) error) Hook
 }
 
 func newHook(name string, point api.HookPoint, funcs HookFuncs, isNil bool) Hook {
-	return Hook{name: name, point: point, funcs: funcs, err: missing(isNil, "the function")}
+	return Hook{name: name, point: point, funcs: funcs, err: rejectNil(isNil, "the function")}
 }
 
 // Name returns the name by which agents refer to the hook.

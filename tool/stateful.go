@@ -70,7 +70,7 @@ type Snapshotter interface {
 func NewStateful[T any](name string, start func(context.Context, StartInfo) (*T, error),
 	methods ...Method[T]) Stateful {
 	s := Stateful{name: name, inputs: map[string]reflect.Type{}}
-	faults := []error{missing(start == nil, "the function that starts an instance"),
+	faults := []error{rejectNil(start == nil, "the function that starts an instance"),
 		completeSnapshotter(reflect.TypeFor[*T]())}
 	if len(methods) == 0 {
 		faults = append(faults, errors.New("it has no methods; make one with NewMethod"))
@@ -106,9 +106,12 @@ func NewStateful[T any](name string, start func(context.Context, StartInfo) (*T,
 // tools with effect: read can run at the same time.
 func NewMethod[T, In, Out any](name string,
 	f func(*T, context.Context, In) (Out, error)) Method[T] {
-	return Method[T]{name: name, input: reflect.TypeFor[In](), err: missing(f == nil,
+	return Method[T]{name: name, input: reflect.TypeFor[In](), err: rejectNil(f == nil,
 		"the function"), on: func(instance *T) CallFunc {
-		return typed(func(ctx context.Context, in In) (Out, error) { return f(instance, ctx, in) })
+		return wrapTyped(func(ctx context.Context, in In) (Out,
+			error) {
+			return f(instance, ctx, in)
+		})
 	}}
 }
 
@@ -116,9 +119,10 @@ func NewMethod[T, In, Out any](name string,
 // JSON value, without conversion. Its arguments are not compared with the toolspec at registration.
 func RawMethod[T any](name string,
 	f func(*T, context.Context, json.RawMessage) (json.RawMessage, error)) Method[T] {
-	return Method[T]{name: name, err: missing(f == nil, "the function"),
+	return Method[T]{name: name, err: rejectNil(f == nil, "the function"),
 		on: func(instance *T) CallFunc {
-			return raw(func(ctx context.Context, args json.RawMessage) (json.RawMessage, error) {
+			return wrapRaw(func(ctx context.Context, args json.RawMessage) (json.RawMessage,
+				error) {
 				return f(instance, ctx, args)
 			})
 		}}

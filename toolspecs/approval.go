@@ -118,7 +118,7 @@ func overHTTP(category string, read bool) (writes, reads string) {
 
 // Takes returns the arguments that the tool accepts, for policies.
 func (c *Compiled) Takes() policies.Takes {
-	return policies.Takes{Names: c.inputShape.Declared(), Any: c.inputShape.TakesOthers(),
+	return policies.Takes{Names: c.inputShape.PropertyNames(), Any: c.inputShape.TakesOthers(),
 		Sensitive: c.sensitive, Facts: c.Spec.Facts()}
 }
 
@@ -156,9 +156,10 @@ func (c *Compiled) ApprovalText(args json.RawMessage) (text string, partial bool
 	return cutText(text, api.MaxApprovalText), partial || len(text) > api.MaxApprovalText
 }
 
-// governed checks the policy section of a spec. Whether the named rules exist is known only to the
+// checkPolicies checks the policy section of a spec. Whether the named rules exist is known only to
+// the
 // workers.
-func (c *checker) governed(s Spec) {
+func (c *checker) checkPolicies(s Spec) {
 	c.wordList("$.policies", s.Policies, "cannot name a rule")
 	c.wordList("$.effects", s.Effects, "cannot name a capability of a tool")
 	policies.CheckEmissions(&c.Findings, "$.emits", s.Emits)

@@ -21,8 +21,8 @@ type Catalog struct {
 	tools []*Compiled
 }
 
-// CatalogOf returns the catalog of tools with distinct names.
-func CatalogOf(tools []*Compiled) *Catalog {
+// CatalogFromTools returns the catalog of tools with distinct names.
+func CatalogFromTools(tools []*Compiled) *Catalog {
 	c := &Catalog{tools: slices.Clone(tools)}
 	c.sort()
 	return c
@@ -179,7 +179,7 @@ func (c *Catalog) OnLanes(known *lanes.Set) (*Catalog, error) {
 		s := t.Spec.onLane(known)
 		check := checker{}
 		if lane, there := known.Lane(s.Execution.Lane); there {
-			check.keyOf(s, lane)
+			check.checkLaneKey(s, lane)
 		}
 		faults = append(faults, check.faults(s)...)
 		if s.Execution.Lane == t.Spec.Execution.Lane {
@@ -198,16 +198,16 @@ func (c *Catalog) OnLanes(known *lanes.Set) (*Catalog, error) {
 	return moved, nil
 }
 
-// Labelled returns the catalog with the labels that a table of labels adds to its tools.
-func (c *Catalog) Labelled(table *policies.Set) (*Catalog, error) {
-	if !table.Labelled() {
+// WithLabels returns the catalog with the labels that a table of labels adds to its tools.
+func (c *Catalog) WithLabels(table *policies.Set) (*Catalog, error) {
+	if !table.HasLabels() {
 		return c, nil
 	}
 	labelled := &Catalog{tools: c.All()}
 	for i, t := range c.tools {
 		s := t.Spec
 		own := policies.Labels{Emits: s.Emits, Effects: s.Effects, Clears: s.Clears}
-		all := own.With(table.LabelsOf(s.Facts()))
+		all := own.With(table.FindLabels(s.Facts()))
 		if reflect.DeepEqual(own, all) {
 			continue
 		}
@@ -224,9 +224,9 @@ func (c *Catalog) Labelled(table *policies.Set) (*Catalog, error) {
 //go:embed shipped/*.yaml
 var shipped embed.FS
 
-// Shipped returns the specs of the tools that come with the project, sorted by file. The worker
+// LoadShipped returns the specs of the tools that come with the project, sorted by file. The worker
 // registers their handlers as it does an application's.
-func Shipped() []Spec {
+func LoadShipped() []Spec {
 	var specs []Spec
 	names, err := fs.Glob(shipped, "shipped/*.yaml")
 	if err != nil {

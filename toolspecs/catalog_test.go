@@ -242,7 +242,7 @@ func TestCatalogMerge_RefusesDifferentToolsOfOneName(t *testing.T) {
 }
 
 func TestShippedTools_Compile(t *testing.T) {
-	c, err := NewCatalog(Shipped())
+	c, err := NewCatalog(LoadShipped())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func (c *checker) spec(s Spec) {
 		}
 	}
 	c.approval(s)
-	c.governed(s)
+	c.checkPolicies(s)
 	c.arguments(s)
 	c.executionPlan(s)
 	c.output(s)
@@ -93,7 +93,7 @@ func (c *checker) output(s Spec) {
 		c.checked.output = schemas.Check(&c.Findings, "$.output_schema", s.OutputSchema, false)
 	}
 	if s.Output != nil {
-		c.unnamed("$.output", *s.Output)
+		c.checkUnnamed("$.output", *s.Output)
 	}
 }
 
@@ -171,7 +171,7 @@ func (c *checker) batchedCalls(s Spec) {
 func (c *checker) batchArgument(s Spec) {
 	declared := shapeOfParameters(s.Parameters, nil, schemas.TypeObject)
 	if s.InputSchema != nil {
-		declared = schemas.ShapeOf(schemas.Decoded(s.InputSchema), "")
+		declared = schemas.ShapeFromSchema(schemas.Decode(s.InputSchema), "")
 	}
 	name := s.Batch.Argument
 	switch argument := declared.Property(name); {
@@ -179,7 +179,7 @@ func (c *checker) batchArgument(s Spec) {
 		c.Add(batchPath, "write argument: and the name of the parameter that holds the list",
 			"batch names no argument")
 	case !declared.Has(name):
-		c.Add(batchPath+".argument", spelling.Hint(name, declared.Declared()),
+		c.Add(batchPath+".argument", spelling.Hint(name, declared.PropertyNames()),
 			"the tool has no parameter %q", name)
 	case argument != nil && !argument.Only(schemas.TypeArray):
 		c.Add(batchPath+".argument", "name a parameter of the type array", "%s is no list", name)
@@ -189,6 +189,6 @@ func (c *checker) batchArgument(s Spec) {
 // handler checks that the worker registers what the entry names.
 func (c *checker) handler(e Entry, o Options) {
 	if k, ok := e.Kind.(handled); ok {
-		k.registered(c, o)
+		k.checkHandler(c, o)
 	}
 }

@@ -143,8 +143,8 @@ func (s Spec) argumentNames() []string {
 	return append(names, jsontext.Member[*jsontext.Object](tree, "properties").Names()...)
 }
 
-// named checks that a name at path is registered. what says what it names.
-func (c *checker) named(path, what, name string, known []string) {
+// checkRegistered checks that a name at path is registered. what says what it names.
+func (c *checker) checkRegistered(path, what, name string, known []string) {
 	if !slices.Contains(known, name) {
 		c.Add(path, spelling.Hint(name, known), "no %s is registered as %q", what, name)
 	}

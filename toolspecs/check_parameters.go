@@ -45,8 +45,9 @@ func (c *checker) parameters(path string, list []Parameter) {
 	}
 }
 
-// unnamed checks a declaration of a value without a name: the elements of an array, or the output.
-func (c *checker) unnamed(path string, p Parameter) {
+// checkUnnamed checks a declaration of a value without a name: the elements of an array, or the
+// output.
+func (c *checker) checkUnnamed(path string, p Parameter) {
 	given := []struct {
 		name string
 		set  bool
@@ -91,10 +92,10 @@ func (c *checker) beside(path string, p Parameter, v Validation) {
 			c.AddKey(path+"."+name, "keep one of them", "%s is declared here and in validation",
 				name)
 		}
-		c.fitting(path+"."+name, name, p.Type)
+		c.checkRuleType(path+"."+name, name, p.Type)
 	}
 	if p.Items != nil {
-		c.unnamed(path+".items", *p.Items)
+		c.checkUnnamed(path+".items", *p.Items)
 	}
 	c.parameters(path+".properties", p.Properties)
 	if p.Properties != nil {
@@ -102,8 +103,8 @@ func (c *checker) beside(path string, p Parameter, v Validation) {
 	}
 }
 
-// fitting checks that a rule applies to a type.
-func (c *checker) fitting(path, rule, typ string) {
+// checkRuleType checks that a rule applies to a type.
+func (c *checker) checkRuleType(path, rule, typ string) {
 	if fit := ruleTypes[rule]; !slices.Contains(fit, typ) {
 		c.AddKey(path, fmt.Sprintf("%s is for %s", rule, strings.Join(fit, " and ")),
 			"the rule %s does not fit the type %s", rule, typ)
@@ -145,20 +146,20 @@ func (v Validation) given() []string {
 
 func (c *checker) validation(path, typ string, v Validation) {
 	for _, name := range v.given() {
-		c.fitting(path+"."+name, name, typ)
+		c.checkRuleType(path+"."+name, name, typ)
 	}
 	if _, err := regexp.Compile(v.Pattern); err != nil {
 		c.Add(path+".pattern", schemas.HintRegex, "the pattern is not a regular expression: %v",
 			err)
 	}
-	schemas.Ordered(&c.Findings, path, "min_length", "max_length", number(v.MinLength),
+	schemas.CheckBounds(&c.Findings, path, "min_length", "max_length", number(v.MinLength),
 		number(v.MaxLength))
-	schemas.Ordered(&c.Findings, path, "min_items", "max_items", number(v.MinItems),
+	schemas.CheckBounds(&c.Findings, path, "min_items", "max_items", number(v.MinItems),
 		number(v.MaxItems))
-	schemas.Ordered(&c.Findings, path, "min", "max", schemas.Rational(v.Min),
+	schemas.CheckBounds(&c.Findings, path, "min", "max", schemas.Rational(v.Min),
 		schemas.Rational(v.Max))
 	if v.Items != nil {
-		c.unnamed(path+".items", *v.Items)
+		c.checkUnnamed(path+".items", *v.Items)
 	}
 	c.parameters(path+".properties", v.Properties)
 	c.requiredNames(path, v)

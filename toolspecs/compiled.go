@@ -119,7 +119,7 @@ func (c *Compiled) compileInput(checked *schemas.Form) error {
 		// The server fills them in, and models read them in the schema.
 		c.inputShape.DropDefaults()
 	}
-	for _, name := range c.inputShape.Declared() {
+	for _, name := range c.inputShape.PropertyNames() {
 		if c.inputShape.Property(name).Hides() {
 			c.sensitive = append(c.sensitive, name)
 		}
@@ -182,7 +182,7 @@ func (c *Compiled) Tool() api.Tool {
 		OutputMask:   c.outputMask,
 		Spec:         bytes.Clone(c.json),
 	}
-	if k := c.Spec.instanced(); k != nil {
+	if k := c.Spec.instanceKind(); k != nil {
 		t.Instance, t.HostWithin = k.instance(), k.hostWithin(e.Lane)
 		if entry.Instance.Scope == api.ScopeConversation {
 			t.Scope = api.ScopeConversation

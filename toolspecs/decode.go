@@ -59,14 +59,14 @@ func (l Located) Fault(message, hint string) Fault {
 	return Fault{File: l.File, Line: l.Line, Column: l.Column, Message: message, Hint: hint}
 }
 
-// Taken returns the fault of a spec whose name the spec other already has.
-func (l Located) Taken(other Located) Fault {
+// ConflictWith returns the fault of a spec whose name the spec other already has.
+func (l Located) ConflictWith(other Located) Fault {
 	return l.Fault(fmt.Sprintf("there is another tool %q, at %s:%d:%d", l.Spec.Name, other.File,
 		other.Line, other.Column), hintTaken)
 }
 
-// Provided returns the fault of a spec that has the name of another tool of the worker.
-func (l Located) Provided() Fault {
+// ConflictWithWorker returns the fault of a spec that has the name of another tool of the worker.
+func (l Located) ConflictWithWorker() Fault {
 	return l.Fault(fmt.Sprintf("there is another tool %q, which the worker provides", l.Spec.Name),
 		"rename it: starter tools import takes --prefix")
 }
@@ -83,17 +83,17 @@ func DecodeLocated(file string, data []byte, o Options) ([]Located, Faults) {
 		faults = append(append(faults, doc.Faults()...), agentFaults...)
 		specs = append(specs, l)
 	}
-	return specs, append(faults, Repeated(specs)...)
+	return specs, append(faults, FindDuplicates(specs)...)
 }
 
-// Repeated returns the faults of tools that have the name of an earlier tool.
-func Repeated(specs []Located) Faults {
+// FindDuplicates returns the faults of tools that have the name of an earlier tool.
+func FindDuplicates(specs []Located) Faults {
 	var faults Faults
 	first := map[string]Located{}
 	for _, l := range specs {
 		name := l.Spec.Name
 		if other, ok := first[name]; ok && name != "" {
-			faults = append(faults, l.Taken(other))
+			faults = append(faults, l.ConflictWith(other))
 			continue
 		}
 		first[name] = l

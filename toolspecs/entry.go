@@ -79,6 +79,6 @@ func withoutSlots(e Entry, hint string) (what, remedy string) {
 	return "the kind " + e.Type(), hint
 }
 
-// scheduled reports whether a run schedules the calls of a tool as activities, so that it can
+// isScheduled reports whether a run schedules the calls of a tool as activities, so that it can
 // schedule them again, verify them, and make them itself.
-func (e Entry) scheduled() bool { return e.Kind != nil && e.Kind.dispatch().Schedules() }
+func (e Entry) isScheduled() bool { return e.Kind != nil && e.Kind.dispatch().Schedules() }

@@ -247,7 +247,7 @@ func (c *checker) executionPlan(s Spec) {
 	}
 	taken := shapeOfParameters(s.Parameters, nil, schemas.TypeObject)
 	if s.InputSchema != nil {
-		taken = schemas.ShapeOf(schemas.Decoded(s.InputSchema), "")
+		taken = schemas.ShapeFromSchema(schemas.Decode(s.InputSchema), "")
 	}
 	if taken.Has(api.PlanArgument) {
 		c.Add("$.execution_plan", "rename the parameter, or write execution_plan: none",

@@ -12,8 +12,8 @@ import (
 // instanceFact is something that all tools of an instance declare equally.
 type instanceFact struct{ path, value string }
 
-// instanced returns the kind of a tool whose calls run on instances; nil for other tools.
-func (s Spec) instanced() instanced {
+// instanceKind returns the kind of a tool whose calls run on instances; nil for other tools.
+func (s Spec) instanceKind() instanced {
 	k, ok := s.Entry.Kind.(instanced)
 	if !ok || s.Entry.Kind.dispatch() != api.DispatchInstance {
 		return nil
@@ -23,7 +23,7 @@ func (s Spec) instanced() instanced {
 
 // instanceFacts returns the facts of the instance that serves the tool; nil for other tools.
 func (s Spec) instanceFacts() []instanceFact {
-	if s.instanced() == nil {
+	if s.instanceKind() == nil {
 		return nil
 	}
 	e := s.Entry.Common()
@@ -41,7 +41,7 @@ func (s Spec) instanceFacts() []instanceFact {
 // InstanceName returns the name of the instance that serves the tool: the shared one, or else the
 // tool's own, which has its name. It is empty for tools without instances.
 func (s Spec) InstanceName() string {
-	k := s.instanced()
+	k := s.instanceKind()
 	if k == nil {
 		return ""
 	}
@@ -76,17 +76,17 @@ func CheckInstances(specs []Spec) (faults Faults) {
 func (s Spec) contradicts(other Spec, fact instanceFact, theirs string) Fault {
 	field := fact.path[strings.LastIndex(fact.path, ".")+1:]
 	message := fmt.Sprintf("%s is %s, but it is %s for %s%s, which shares the instance %s", field,
-		fact.value, theirs, other.Name, other.placeOf(fact.path), s.InstanceName())
+		fact.value, theirs, other.Name, other.describePlace(fact.path), s.InstanceName())
 	if field == "secrets" {
 		message = fmt.Sprintf("secrets differ from those of %s%s, which shares the instance %s",
-			other.Name, other.placeOf(fact.path), s.InstanceName())
+			other.Name, other.describePlace(fact.path), s.InstanceName())
 	}
-	return s.placed(strictyaml.Finding{Path: fact.path, Message: message,
+	return s.toFault(strictyaml.Finding{Path: fact.path, Message: message,
 		Hint: "declare the same for all tools of an instance, or name another instance"})
 }
 
-// placeOf returns where a part of the spec is written; empty if it comes from no file.
-func (s Spec) placeOf(path string) string {
+// describePlace returns where a part of the spec is written; empty if it comes from no file.
+func (s Spec) describePlace(path string) string {
 	if at, ok := s.places[path]; ok {
 		return fmt.Sprintf(" at %s:%d:%d", at.file, at.line, at.column)
 	}

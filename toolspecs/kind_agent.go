@@ -85,7 +85,7 @@ func (c *checker) notShown(s Spec, message, hint string) {
 		}
 	}
 	if tree, err := jsontext.ParseOrdered(s.InputSchema); err == nil &&
-		schemas.ShapeOf(tree, "").Hides() {
+		schemas.ShapeFromSchema(tree, "").Hides() {
 		c.AddKey("$.input_schema", hint, "%s", message)
 	}
 }
@@ -126,8 +126,8 @@ func CheckAgents(specs []Spec, known agents.Known) error {
 	return slices.Compact(faults).Err()
 }
 
-// toolsOf returns the tools that an agent's runs may need: its allowed tools and its checker.
-func toolsOf(a *api.Agent) []string {
+// listTools returns the tools that an agent's runs may need: its allowed tools and its checker.
+func listTools(a *api.Agent) []string {
 	if a.Checker == nil || slices.Contains(a.Tools, a.Checker.Tool) {
 		return a.Tools
 	}
@@ -138,7 +138,7 @@ func toolsOf(a *api.Agent) []string {
 // of the agent tool.
 func (e AgentEntry) missingTools(tool string, known agents.Known) Faults {
 	var faults Faults
-	for _, name := range toolsOf(e.Agent) {
+	for _, name := range listTools(e.Agent) {
 		if !known.Selects(name) {
 			faults = append(faults, Fault{File: fmt.Sprintf("toolspec %q", tool),
 				Message: fmt.Sprintf("its agent %s names the tool %q, and there is none",

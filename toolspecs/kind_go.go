@@ -30,7 +30,8 @@ const (
 // FunctionEntry is the entry of tools that call Go functions which the worker registers.
 //
 // The function gets the idempotency key of the call and the fencing number of its slot as Key and
-// Fence of tool.ContextOf(ctx). Any error is a failure, tool.Transient(err, after) a transient one.
+// Fence of tool.CallFromContext(ctx). Any error is a failure, tool.Transient(err, after) a
+// transient one.
 type FunctionEntry struct {
 	// Handler names the function; default the tool's name.
 	Handler string `json:"handler,omitempty" yaml:"handler"`
@@ -58,17 +59,18 @@ func (e FunctionEntry) check(c *checker, _ Spec) { c.environment(nil, nil, e.Sec
 
 func (FunctionEntry) dispatch() api.Dispatch { return api.DispatchLane }
 
-// registered implements handled.
-func (e FunctionEntry) registered(c *checker, o Options) {
+// checkHandler implements handled.
+func (e FunctionEntry) checkHandler(c *checker, o Options) {
 	if o.Handlers != nil && e.Handler != "" {
-		c.named("$.entry.handler", "function", e.Handler, o.Handlers)
+		c.checkRegistered("$.entry.handler", "function", e.Handler, o.Handlers)
 	}
 }
 
 // StatefulEntry is the entry of tools that call methods of Go objects which hold state for a run.
 //
 // The method gets the idempotency key of the call and the number of its instance, for fencing, as
-// Key and Generation of tool.ContextOf(ctx). Any error is a failure, tool.Transient(err, after) a
+// Key and Generation of tool.CallFromContext(ctx). Any error is a failure, tool.Transient(err,
+// after) a
 // transient one.
 type StatefulEntry struct {
 	// Handler names the stateful type; default Instance, or else the tool's name.
@@ -149,8 +151,8 @@ func (e StatefulEntry) instance() string { return e.Instance }
 
 func (StatefulEntry) hostWithin(string) api.Duration { return 0 }
 
-// registered implements handled.
-func (e StatefulEntry) registered(c *checker, o Options) {
+// checkHandler implements handled.
+func (e StatefulEntry) checkHandler(c *checker, o Options) {
 	if o.Stateful == nil || e.Handler == "" {
 		return
 	}
@@ -160,7 +162,7 @@ func (e StatefulEntry) registered(c *checker, o Options) {
 	}
 	methods, known := o.Stateful[e.Handler]
 	if !known {
-		c.named(path, "stateful type", e.Handler, slices.Sorted(maps.Keys(o.Stateful)))
+		c.checkRegistered(path, "stateful type", e.Handler, slices.Sorted(maps.Keys(o.Stateful)))
 	} else if _, fault := e.SelectMethod(methods); fault != nil {
 		c.All = append(c.All, *fault)
 	}

@@ -114,9 +114,9 @@ func (e PlanEntry) readFiles(doc *strictyaml.Document, file string, o Options) (
 	return e, nil
 }
 
-// PlanOf returns the plan of a call of a plan tool with these validated arguments. An error is a
+// FillPlan returns the plan of a call of a plan tool with these validated arguments. An error is a
 // validation_error.
-func (c *Compiled) PlanOf(args json.RawMessage) (api.Plan, error) {
+func (c *Compiled) FillPlan(args json.RawMessage) (api.Plan, error) {
 	return planrules.Fill(*c.Spec.plan(), args)
 }
 

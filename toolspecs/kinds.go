@@ -63,8 +63,8 @@ type InstanceFields struct {
 
 // handled is implemented by kinds whose entry names something that programs register.
 type handled interface {
-	// registered checks that the program of the options registers what the entry names.
-	registered(c *checker, o Options)
+	// checkHandler checks that the program of the options registers what the entry names.
+	checkHandler(c *checker, o Options)
 }
 
 // fileReader is implemented by kinds whose entry names a file.

@@ -45,11 +45,11 @@ func (c *checker) lane(s Spec, known *lanes.Set) {
 		}
 		c.Add("$.execution.lane", hint, "there is no lane %q", name)
 	}
-	c.keyOf(s, lane)
+	c.checkLaneKey(s, lane)
 }
 
-// keyOf checks that calls of a tool can form the key of its lane.
-func (c *checker) keyOf(s Spec, lane api.Lane) {
+// checkLaneKey checks that calls of a tool can form the key of its lane.
+func (c *checker) checkLaneKey(s Spec, lane api.Lane) {
 	if !s.Entry.takesSlots() {
 		return
 	}

@@ -58,7 +58,7 @@ func TestLaneOfSpec_IsNamedOrOfTheCategoryOrTheDefault(t *testing.T) {
 
 // Tools without a file move too. A tool that lacks the arguments of the lane's key is a fault.
 func TestCatalog_MovesToolsToTheLaneOfTheirCategory(t *testing.T) {
-	shipped, err := NewCatalog(Shipped())
+	shipped, err := NewCatalog(LoadShipped())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ func schemaOfParameter(p Parameter) *jsontext.Object {
 		s.Set("description", p.Description)
 	}
 	if p.Default != nil {
-		s.Set("default", schemas.Decoded(p.Default))
+		s.Set("default", schemas.Decode(p.Default))
 	}
 	v.addTo(s)
 	if values, ok := s.Get("enum").([]any); ok && p.nullable() {
@@ -89,7 +89,7 @@ func (v Validation) addTo(s *jsontext.Object) {
 	if len(v.Enum) > 0 {
 		values := make([]any, len(v.Enum))
 		for i, e := range v.Enum {
-			values[i] = schemas.Decoded(e)
+			values[i] = schemas.Decode(e)
 		}
 		s.Set("enum", values)
 	}

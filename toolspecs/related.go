@@ -104,7 +104,7 @@ func (c *checker) verify(s Spec) {
 		c.AddKey(verifyPath, "remove it, or write effect: once",
 			"the effect is %s, so calls with an unknown outcome are repeated, not verified",
 			s.Execution.Effect)
-	} else if s.Entry.Type() != "" && !s.Entry.scheduled() {
+	} else if s.Entry.Type() != "" && !s.Entry.isScheduled() {
 		c.AddKey(verifyPath, "remove it", "calls of the kind %s are not repeated; verify is for %s",
 			s.Entry.Type(), strings.Join(scheduledKinds(), ", "))
 	}
@@ -207,7 +207,7 @@ func (c *checker) placeholderByRun(s Spec, path string, p placeholders.Placehold
 func (c *checker) inOutput(s Spec, path, text string, place []string) {
 	result := s.outputShape()
 	for i, key := range place {
-		names := result.Declared()
+		names := result.PropertyNames()
 		switch {
 		case result == nil || len(names) == 0 && result.Item() == nil:
 			return
@@ -232,7 +232,7 @@ func (s Spec) outputShape() *schemas.Shape {
 	if s.OutputSchema == nil || err != nil {
 		return nil
 	}
-	return schemas.ShapeOf(tree, "")
+	return schemas.ShapeFromSchema(tree, "")
 }
 
 // inputShape returns the shape of the arguments.
@@ -241,7 +241,7 @@ func (s Spec) inputShape() *schemas.Shape {
 	if s.InputSchema == nil || err != nil {
 		return shapeOfParameters(s.Parameters, nil, schemas.TypeObject)
 	}
-	return schemas.ShapeOf(tree, "")
+	return schemas.ShapeFromSchema(tree, "")
 }
 
 // CheckCalls returns the faults between specs. Those of their undo and verify declarations are
@@ -264,14 +264,14 @@ func CheckCalls(specs []Spec, known []string) error {
 					call.Tool)
 			}
 			for _, f := range c.All {
-				faults = append(faults, s.placed(f))
+				faults = append(faults, s.toFault(f))
 			}
 		}
 	}
 	return append(faults, CheckInstances(specs)...).Err()
 }
 
-func (s Spec) placed(f strictyaml.Finding) Fault {
+func (s Spec) toFault(f strictyaml.Finding) Fault {
 	at, ok := s.places[f.Path]
 	if !ok {
 		return s.fault(f.Path, f.Message, f.Hint)
@@ -283,7 +283,7 @@ func (s Spec) placed(f strictyaml.Finding) Fault {
 func (c *checker) callWith(s, with Spec, call callByRun) {
 	reads := with.Execution.Effect == api.EffectRead
 	switch {
-	case !with.Entry.scheduled():
+	case !with.Entry.isScheduled():
 		c.Add(call.toolPath(), "name a tool of the kind "+strings.Join(scheduledKinds(), ", "),
 			"%s is of the kind %s, which a run cannot call to undo or verify", with.Name,
 			with.Entry.Type())
@@ -311,7 +311,7 @@ func (c *checker) argumentsByRun(s, with Spec, call callByRun) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		path := jsonvalue.KeyPath(call.argumentsPath(), name)
 		if !takes.Has(name) && !takes.TakesOthers() {
-			c.Add(path, spelling.Hint(name, takes.Declared()), "%s has no parameter %q", with.Name,
+			c.Add(path, spelling.Hint(name, takes.PropertyNames()), "%s has no parameter %q", with.Name,
 				name)
 			continue
 		}

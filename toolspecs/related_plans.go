@@ -66,7 +66,7 @@ func (c planChecker) faults(s Spec) Faults {
 	}
 	var faults Faults
 	for _, f := range found.All {
-		faults = append(faults, s.placed(f))
+		faults = append(faults, s.toFault(f))
 	}
 	return faults
 }
@@ -112,7 +112,7 @@ func (c *checker) planCall(s, with Spec, i int) {
 	takes := with.inputShape()
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if !takes.Has(name) && !takes.TakesOthers() && name != api.PlanArgument {
-			c.Add(path, spelling.Hint(name, takes.Declared()),
+			c.Add(path, spelling.Hint(name, takes.PropertyNames()),
 				"call %s of the plan: %s has no parameter %q", call.ID, with.Name, name)
 		}
 	}

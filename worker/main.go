@@ -19,7 +19,7 @@ func main() {
 		allowed = strings.Split(list, ",")
 	}
 	os.Exit(host.Main(host.Config{
-		Specs:     toolspecs.Shipped(),
+		Specs:     toolspecs.LoadShipped(),
 		Functions: tools.All(tools.Config{HTTP: tools.HTTPConfig{Allow: allowed}}),
 		Inside:    allowed,
 	}))

@@ -13,8 +13,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// toolsOf returns the tools that calls name and that they may name, without duplicates.
-func (p *pipeline) toolsOf(calls []api.Call) (tools []api.Tool) {
+// listTools returns the tools that calls name and that they may name, without duplicates.
+func (p *pipeline) listTools(calls []api.Call) (tools []api.Tool) {
 	named := map[string]bool{}
 	for _, c := range calls {
 		if t := p.tools.Get(c.Tool); t != nil && !named[c.Tool] && (c.OfRun() || p.own(c.Tool)) {
@@ -39,7 +39,7 @@ func (p *pipeline) admit(f *flow, calls []api.Call) ([]api.AdmissionDecision, er
 	var wait ledgerWait
 	for {
 		rest := calls[len(decisions):]
-		part, err := p.admitReady(f, rest, claimed(decisions), wait.last(f.ctx))
+		part, err := p.admitReady(f, rest, countClaims(decisions), wait.last(f.ctx))
 		if len(part) > 0 {
 			wait = ledgerWait{}
 		}
@@ -64,7 +64,7 @@ func (p *pipeline) admitReady(f *flow, calls []api.Call, claims int,
 	p.followers.Admit(calls, decisions, workflow.Now(f.ctx))
 	for len(decisions) < len(calls) {
 		rest := calls[len(decisions):]
-		used := p.usage.Calls + p.uncounted + claims + claimed(decisions)
+		used := p.usage.Calls + p.uncounted + claims + countClaims(decisions)
 		part, err := p.admitBatch(f, rest[:p.portion(rest)], used, last)
 		if err != nil || len(part) == 0 {
 			return decisions, err
@@ -108,8 +108,8 @@ func (w *ledgerWait) pause(f *flow, c api.Call) error {
 	return over.Get(f.ctx, nil)
 }
 
-// claimed returns how many calls of the run's budget the decisions take.
-func claimed(decisions []api.AdmissionDecision) (calls int) {
+// countClaims returns how many calls of the run's budget the decisions take.
+func countClaims(decisions []api.AdmissionDecision) (calls int) {
 	for _, v := range decisions {
 		if v.Error == nil {
 			calls += 1 + v.Claim
@@ -142,7 +142,7 @@ func (p *pipeline) portion(calls []api.Call) int {
 // used is the number of the run's calls so far.
 func (p *pipeline) admission(of api.Call, used int) api.AdmissionRequest {
 	request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue,
-		Caller: p.originOf(of.Asked()).Caller,
+		Caller: p.findOrigin(of.RequestedID()).Caller,
 		Known:  p.pinned.Catalog.Names(), AnyTool: p.anyTool(), Mode: p.mode,
 		Variables: slices.Sorted(maps.Keys(p.origin.Variables)), Depth: p.parent.Depth,
 		Spent: p.Spent(p.usage), DryRun: p.origin.DryRun, Blocked: p.blocked,
@@ -173,7 +173,7 @@ func (f *flow) admit(calls []api.Call, used int, last bool,
 	p := f.pipeline
 	request := p.admission(calls[0], used)
 	request.Final = last
-	request.Calls, request.Tools = calls, p.toolsOf(calls)
+	request.Calls, request.Tools = calls, p.listTools(calls)
 	if calls[0].OfRun() {
 		// Allow does not restrict calls that the run itself makes, such as verify and undo.
 		request.Allow = nil
@@ -181,8 +181,9 @@ func (f *flow) admit(calls []api.Call, used int, last bool,
 	var decisions []api.AdmissionDecision
 	var err error
 	start := func() workflow.Future {
-		return workflow.ExecuteLocalActivity(saying(withAdmitOptions(f.ctx, p.hooks.BeforeCall),
-			"check of "+named(calls)), api.AdmitActivity, request)
+		return workflow.ExecuteLocalActivity(withSummary(withAdmitOptions(f.ctx,
+			p.hooks.BeforeCall),
+			"check of "+nameCalls(calls)), api.AdmitActivity, request)
 	}
 	take := func(answered workflow.Future) int {
 		err = answered.Get(f.ctx, &decisions)

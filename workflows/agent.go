@@ -173,7 +173,7 @@ func (r *agentRun) instruct() {
 }
 
 func (r *agentRun) pins(ctx workflow.Context, run string) *api.PinRequest {
-	setup := setupOf(ctx, r.in, &r.pinned)
+	setup := newSetup(ctx, r.in, &r.pinned)
 	request := &api.PinRequest{Run: run, Parent: r.in.Parent, Agent: r.agent, Tools: r.agent.Tools,
 		Caller: setup.Caller, Queue: setup.Queue}
 	if r.conversation.Size() < pinMessages {
@@ -193,8 +193,8 @@ func (r *agentRun) mode() api.Mode {
 func (r *agentRun) loop(ctx workflow.Context) (*api.RunResult, error) {
 	turns, stopTurns := r.turns(ctx)
 	for {
-		for limit := r.reached(); limit != ""; limit = r.reached() {
-			if more, err := r.granted(ctx, limit); err != nil || !more {
+		for limit := r.findReachedLimit(); limit != ""; limit = r.findReachedLimit() {
+			if more, err := r.extendLimit(ctx, limit); err != nil || !more {
 				return r.atLimit(ctx, limit, err)
 			}
 		}
@@ -242,7 +242,7 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunRes
 	r.pipeline.turn = r.turn
 	response, err := r.ask(ctx, api.TurnStepID(r.turn), "")
 	if err != nil {
-		return r.unanswered(err)
+		return r.handleNoAnswer(err)
 	}
 	for _, f := range r.followers {
 		f.Answer(response.Message)
@@ -295,7 +295,7 @@ func (r *agentRun) modelStep(ctx workflow.Context, id, limit string,
 		}
 	}
 	if !r.pipeline.stepsInline {
-		r.pipeline.changed(ctx)
+		r.pipeline.publishState(ctx)
 	}
 	step := newModelStep(r, id, limit, compaction)
 	response, err := r.step(ctx, step)
@@ -406,7 +406,7 @@ func (r *agentRun) inlineStep(ctx workflow.Context, s *modelStep,
 		return err
 	}
 	p.sizes.Task.Enter(ctx, o.ActivityID, maxInlineStep)
-	setup := setupOf(ctx, r.in, &r.pinned)
+	setup := newSetup(ctx, r.in, &r.pinned)
 	setup.Agent = r.agent
 	request.Inline = &api.InlineStep{ID: o.ActivityID,
 		Messages: slices.Clip(r.conversation.Messages), Setup: &setup}

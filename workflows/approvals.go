@@ -83,7 +83,7 @@ func newApprovals(ctx workflow.Context, sizes *budget.Sizes) (*approvals, error)
 
 // list answers the query with the open approvals, as many as fit.
 func (a *approvals) list() ([]api.Approval, error) {
-	return answering(a.open, func(o *approval) (api.Approval, int) {
+	return collectFitting(a.open, func(o *approval) (api.Approval, int) {
 		return o.Approval, len(o.Text) + len(o.Reason) + encodedSize(o.Approvers)
 	}), nil
 }
@@ -358,16 +358,16 @@ func (a *approvals) change(ctx workflow.Context, o *approval, d api.Decision) (*
 func (p *pipeline) editCall(ctx workflow.Context, o *approval,
 	d api.Decision) (v api.AdmissionDecision, err error) {
 	c := o.call
-	c.Arguments, c.Plan = string(validated(o.call, o.decision)), o.decision.Plan
+	c.Arguments, c.Plan = string(selectArguments(o.call, o.decision)), o.decision.Plan
 	request := api.EditRequest{Admit: p.admission(c, 0), Decision: d}
 	// The first admission has counted the call.
 	request.Admit.Allow, request.Admit.Facts.Calls = nil, p.runFacts.Past(c.ID)
 	request.Admit.Facts.Earlier = p.runFacts.Log.Calls(c.ID)
 	request.Admit.Calls = []api.Call{c}
-	request.Admit.Tools = p.toolsOf(request.Admit.Calls)
+	request.Admit.Tools = p.listTools(request.Admit.Calls)
 	need := admissionSize(request.Admit) + decisionSize(d)
 	cancelled := p.sizes.Task.Record(ctx, need, func() int {
-		err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, p.hooks.BeforeCall),
+		err = workflow.ExecuteLocalActivity(withSummary(withAdmitOptions(ctx, p.hooks.BeforeCall),
 			"check of call "+c.ID+" as "+d.By+" changed it"), api.AdmitEditActivity,
 			request).Get(ctx, &v)
 		if err == nil {

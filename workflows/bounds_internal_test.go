@@ -121,11 +121,11 @@ func TestReported_BoundsUndoneCallsInBytes(t *testing.T) {
 			undone[i].Error = api.Errorf(api.ErrExecution, "%s", strings.Repeat("<", 2000))
 		}
 	}
-	list := reported(undone)
-	if len(list) == 0 || encoded(list) > maxUndoneBytes+1<<10 || list[0].Error == nil {
-		t.Errorf("%d calls in %d bytes", len(list), encoded(list))
+	list := limitUndone(undone)
+	if len(list) == 0 || measureJSON(list) > maxUndoneBytes+1<<10 || list[0].Error == nil {
+		t.Errorf("%d calls in %d bytes", len(list), measureJSON(list))
 	}
-	if got := reported(undone[:1]); len(got) != 1 {
+	if got := limitUndone(undone[:1]); len(got) != 1 {
 		t.Errorf("one call: %d are reported", len(got))
 	}
 }

@@ -77,7 +77,7 @@ func (r *agentRun) noteInARow(limit, count int, call string, told hints) {
 // noteStuck handles calls that fail repeatedly, whatever other calls do in between.
 func (r *agentRun) noteStuck(limit int, calls []api.Call, outcomes []api.CallOutcome, told hints) {
 	for i, o := range outcomes {
-		c := repeatOf(&r.repeats, calls[i], o.Error)
+		c := findRepeat(&r.repeats, calls[i], o.Error)
 		switch {
 		case r.stopped != "" || c == nil || c.All < limit || c.Told && c.All < 2*limit:
 		case c.Told:
@@ -89,9 +89,10 @@ func (r *agentRun) noteStuck(limit int, calls []api.Call, outcomes []api.CallOut
 	}
 }
 
-// repeatOf returns the record of a call that failed now. It returns nil where the failure does not
+// findRepeat returns the record of a call that failed now. It returns nil where the failure does
+// not
 // count or the budget caused it.
-func repeatOf(known *api.Repeats, c api.Call, e *api.Error) *api.Repeat {
+func findRepeat(known *api.Repeats, c api.Call, e *api.Error) *api.Repeat {
 	if !countedAgainst(e) || e.Type == api.ErrBudgetExceeded {
 		return nil
 	}

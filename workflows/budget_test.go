@@ -132,7 +132,7 @@ func TestSubAgent_ReservesBudgetForItsSummary(t *testing.T) {
 
 // Agents that call each other in a circle end at the maximum depth, where the call is refused.
 func TestSubAgent_DepthIsBounded(t *testing.T) {
-	again := step(named("next", "loop", `{"topic":"again"}`))
+	again := step(nameCalls("next", "loop", `{"topic":"again"}`))
 	l, inputs := newTree(t, agentTool("loop", above("loop", again, answer("[${next}]"))))
 	l.runAgent(above("loop", again, answer("${next}")), "Go.")
 	r := l.result()
@@ -142,7 +142,7 @@ func TestSubAgent_DepthIsBounded(t *testing.T) {
 	}
 }
 
-func named(id, tool, arguments string) api.ScriptCall {
+func nameCalls(id, tool, arguments string) api.ScriptCall {
 	c := call(tool, arguments)
 	c.ID = id
 	return c

@@ -88,7 +88,7 @@ func (c *Call) Parts() []Part {
 	}
 	parts := make([]Part, len(c.parts))
 	for i, p := range c.parts {
-		parts[i] = Part{p.call, validated(p.call, p.decision)}
+		parts[i] = Part{p.call, selectArguments(p.call, p.decision)}
 	}
 	return parts
 }
@@ -236,11 +236,11 @@ func (c *Call) beginFinalizing(ctx workflow.Context, r api.FinalizeResultRequest
 	c.pipeline.usage.Add(r.Usage)
 	most := c.pipeline.sizes.History.MaxResult(*c.tool)
 	if r.Error != nil {
-		most = encoded(r.Error)
+		most = measureJSON(r.Error)
 	}
 	f := &finalization{recordedStep: recordedStep{ctx: ctx, most: most}}
 	f.start = func() workflow.Future {
-		return workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...),
+		return workflow.ExecuteLocalActivity(withSummary(withLocalOptions(ctx, r.Hooks...),
 			"end of call "+r.Call), api.FinalizeResultActivity, r)
 	}
 	f.take = func(ended workflow.Future) int {
@@ -272,16 +272,16 @@ func (c *Call) endKnown() api.FinalizeResultRequest {
 func (c *Call) finalizeRequest() api.FinalizeResultRequest {
 	p := c.pipeline
 	return api.FinalizeResultRequest{Call: c.call.ID, Tool: *c.tool,
-		Origin: p.originOf(c.call.Asked()), Notes: c.decision.Notes,
+		Origin: p.findOrigin(c.call.RequestedID()), Notes: c.decision.Notes,
 		Hooks:     hookrules.For(p.hooks.AfterCall, c.call.Tool),
 		Arguments: c.Arguments(), Parent: p.parent.Call}
 }
 
 // Arguments returns the validated arguments of the call.
-func (c *Call) Arguments() json.RawMessage { return validated(c.call, c.decision) }
+func (c *Call) Arguments() json.RawMessage { return selectArguments(c.call, c.decision) }
 
-// validated returns the arguments of an admitted call.
-func validated(c api.Call, v api.AdmissionDecision) json.RawMessage {
+// selectArguments returns the arguments of an admitted call.
+func selectArguments(c api.Call, v api.AdmissionDecision) json.RawMessage {
 	if len(v.Arguments) > 0 {
 		return v.Arguments
 	}
@@ -298,23 +298,24 @@ type part struct {
 
 // origin returns the origin of the call, which may have a caller and a trace of its own.
 func (c *Call) origin() api.Origin {
-	o := c.pipeline.originOf(c.call.Asked())
+	o := c.pipeline.findOrigin(c.call.RequestedID())
 	o.Trace = cmp.Or(c.call.Trace, o.Trace)
 	return o
 }
 
-// passed returns the origin of the call for the input of its activity.
-func (c *Call) passed() api.Origin {
+// activityOrigin returns the origin of the call for the input of its activity.
+func (c *Call) activityOrigin() api.Origin {
 	o, own := *c.pipeline.passed, c.origin()
-	o.Caller, o.Trace = own.Caller.Passed(), own.Trace
+	o.Caller, o.Trace = own.Caller.ToActivityInput(), own.Trace
 	return o
 }
 
 // execution returns the input of the call's activity, without the lane-specific parts.
 func (c *Call) execution() api.Execution {
 	p := c.pipeline
-	return api.Execution{Digest: c.tool.Digest, Arguments: c.Arguments(), Origin: c.passed(),
-		Notes: c.decision.Notes, Parent: p.parent.Call,
+	return api.Execution{Digest: c.tool.Digest, Arguments: c.Arguments(),
+		Origin: c.activityOrigin(),
+		Notes:  c.decision.Notes, Parent: p.parent.Call,
 		Hooks:   hookrules.For(p.hooks.AfterCall, c.tool.Name),
 		Timeout: policyrules.AttemptTimeout(c.decision.Plan), Task: c.task,
 		HasErrors: p.usage.Failed > 0, Own: c.call.OfRun()}

@@ -138,7 +138,7 @@ func (i *instance) closeOnDemand(ctx workflow.Context, why string) {
 		switch { // the context is never cancelled
 		case i.closing != c:
 		case i.hostInstance == nil:
-			i.closed(ctx)
+			i.finishClosing(ctx)
 		default:
 			i.tellHost(ctx)
 		}
@@ -161,9 +161,9 @@ func (i *instance) tellHost(ctx workflow.Context) {
 		instancerules.CloseRequest{OnDemand: true, Why: i.closing.Why})
 }
 
-// closed ends the closing of an instance that no worker hosts any more. It was asked for, so
+// finishClosing ends the closing of an instance that no worker hosts any more. It was asked for, so
 // nothing is lost.
-func (i *instance) closed(ctx workflow.Context) {
+func (i *instance) finishClosing(ctx workflow.Context) {
 	if i.closing.stop != nil {
 		i.closing.stop()
 	}
@@ -172,8 +172,8 @@ func (i *instance) closed(ctx workflow.Context) {
 	i.again(ctx)
 }
 
-// missing returns the refusal to close an instance that is not open; nil if it is open.
-func (s *instances) missing(name string) *api.ControlError {
+// checkOpen returns the refusal to close an instance that is not open; nil if it is open.
+func (s *instances) checkOpen(name string) *api.ControlError {
 	if s == nil || s.openNames() == "" {
 		return &api.ControlError{Type: api.NoInstance, Message: "the run has no open instance"}
 	}

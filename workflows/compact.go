@@ -215,11 +215,11 @@ const leastConversation = 64 << 10
 // deployment has for new runs. It ends the run if that state is too large for the input of an
 // execution.
 func (r *agentRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error) {
-	pinned, err := api.Pack(r.pinned).Encoded()
+	pinned, err := api.Pack(r.pinned).EncodeOnce()
 	if err != nil {
 		return nil, err
 	}
-	left := api.MaxInputs - encoded(r.nextInput(ctx, pinned))
+	left := api.MaxInputs - measureJSON(r.nextInput(ctx, pinned))
 	if left < leastConversation {
 		return r.atLimit(ctx, budget.LimitConversation, nil)
 	}
@@ -232,7 +232,7 @@ func (r *agentRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error) {
 		return nil, err
 	}
 	next := r.nextInput(ctx, pinned)
-	if len(earlier)+encoded(next) > api.MaxInputs {
+	if len(earlier)+measureJSON(next) > api.MaxInputs {
 		return r.atLimit(ctx, budget.LimitConversation, nil)
 	}
 	return nil, workflow.NewContinueAsNewErrorWithOptions(ctx, workflow.ContinueAsNewErrorOptions{
@@ -268,7 +268,7 @@ func (r *agentRun) plainSize(ctx workflow.Context) (int, error) {
 		return 0, err
 	}
 	next.Agent = &agent
-	return encoded(next), nil
+	return measureJSON(next), nil
 }
 
 func plain[T any](p *api.Packed[T]) (*api.Packed[T], error) {
@@ -287,7 +287,7 @@ func (r *agentRun) nextInput(ctx workflow.Context, pinned api.Packed[api.Pinned]
 	next.State = &api.ContinueState{Run: p.origin.Run, Started: r.started, Turn: r.turn,
 		Before: r.before, Usage: p.usage, Prompt: r.hookPrompt(), Pinned: pinned,
 		Grants: r.asked, Limits: r.continuedLimits(), Window: r.continuedWindow(),
-		Repeats: r.continuedRepeats(), Statements: p.statements.Passed(api.SourcePrompt,
+		Repeats: r.continuedRepeats(), Statements: p.statements.Select(api.SourcePrompt,
 			api.SourceMessage, api.SourceParent)}
 	p.followers.Save(ctx, next.State)
 	return next
@@ -297,7 +297,7 @@ func (r *agentRun) nextInput(ctx workflow.Context, pinned api.Packed[api.Pinned]
 // bytes. The other input has rest bytes. The conversation includes messages that arrive while the
 // run waits for its next workflow task, because nothing else carries them over.
 func (r *agentRun) carriable(ctx workflow.Context, limit, rest int) ([]byte, error) {
-	earlier, err := r.shortened(ctx, limit)
+	earlier, err := r.shorten(ctx, limit)
 	for err == nil && len(earlier) <= limit {
 		if err := r.pipeline.sizes.Task.Await(ctx, len(earlier)+rest); err != nil {
 			return nil, err
@@ -314,7 +314,7 @@ func (r *agentRun) carriable(ctx workflow.Context, limit, rest int) ([]byte, err
 // model reads as much, and encoding more takes longer than a workflow task may take.
 const maxConversation = 16 << 20
 
-func (r *agentRun) shortened(ctx workflow.Context, limit int) ([]byte, error) {
+func (r *agentRun) shorten(ctx workflow.Context, limit int) ([]byte, error) {
 	r.readAllSent(ctx)
 	if r.conversation.Size() > maxConversation {
 		return r.compactToContinue(ctx, limit)

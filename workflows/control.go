@@ -125,8 +125,8 @@ func (c *control) goOn(ctx workflow.Context) error {
 	return workflow.Await(ctx, func() bool { return c.paused == nil })
 }
 
-// resumed is ready when the run is not paused, or the context is cancelled.
-func (c *control) resumed(ctx workflow.Context) workflow.Future {
+// newResumeFuture is ready when the run is not paused, or the context is cancelled.
+func (c *control) newResumeFuture(ctx workflow.Context) workflow.Future {
 	future, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) { end.SetError(c.goOn(ctx)) })
 	return future
@@ -288,7 +288,7 @@ func (c *control) mayClose(ctx workflow.Context, r api.CloseInstance) error {
 	case c.sizes.Updates.Full(ctx):
 		e = updatesFull()
 	default:
-		e = c.instances.missing(r.Instance)
+		e = c.instances.checkOpen(r.Instance)
 	}
 	return failure.Refusal(e)
 }

@@ -57,16 +57,17 @@ func (p *pipeline) follow(ctx workflow.Context, in *api.RunInput) {
 	}
 	d.pipeline, d.agent, d.session = p, in.Agent != nil, in.Session != nil
 	p.details = d
-	p.control.changed, p.control.approvals.changed, p.questions.changed = p.changed, p.changed,
-		p.changed
-	p.changed(ctx)
+	p.control.changed, p.control.approvals.changed, p.questions.changed = p.publishState,
+		p.publishState,
+		p.publishState
+	p.publishState(ctx)
 }
 
-// changed updates what the run shows about its state: the current details and the search
+// publishState updates what the run shows about its state: the current details and the search
 // attributes. It is called before the run waits for calls or its model, and when people or
 // questions change what it waits for. A coroutine that waits for changes would cost more: the SDK
 // resumes every coroutine at each step.
-func (p *pipeline) changed(ctx workflow.Context) {
+func (p *pipeline) publishState(ctx workflow.Context) {
 	p.updateAttributes(ctx)
 	p.details.update(ctx)
 }
@@ -85,7 +86,7 @@ func (d *details) update(ctx workflow.Context) {
 // end shows how the run ended.
 func (d *details) end(ctx workflow.Context, result *api.RunResult, err error) {
 	d.over = true
-	workflow.SetCurrentDetails(ctx, d.ending(result, err))
+	workflow.SetCurrentDetails(ctx, d.describeEnd(result, err))
 }
 
 // glance reads the run's state. Its cost does not depend on the number of calls.
@@ -104,8 +105,8 @@ func (d *details) glance() glance {
 	return g
 }
 
-// ending returns the details of a run that has ended.
-func (d *details) ending(result *api.RunResult, err error) string {
+// describeEnd returns the details of a run that has ended.
+func (d *details) describeEnd(result *api.RunResult, err error) string {
 	t := &detailsText{}
 	switch {
 	case err == nil:
@@ -118,7 +119,7 @@ func (d *details) ending(result *api.RunResult, err error) string {
 		t.failure(err)
 	}
 	if d.pipeline != nil {
-		t.line(d.used())
+		t.line(d.describeUsage())
 	}
 	return t.String()
 }
@@ -217,9 +218,10 @@ func (p *pipeline) toolNames() (names []string) {
 	return names
 }
 
-// ended returns how a run ends, after it has set the final attributes. p is nil if the run did not
+// finishRun returns how a run ends, after it has set the final attributes. p is nil if the run did
+// not
 // start.
-func ended(ctx workflow.Context, in *api.RunInput, p *pipeline, result *api.RunResult,
+func finishRun(ctx workflow.Context, in *api.RunInput, p *pipeline, result *api.RunResult,
 	failure error) (*api.RunResult, error) {
 	goesOn := workflow.IsContinueAsNewError(failure)
 	a := &attributes{known: in.Attributes}

@@ -17,7 +17,7 @@ func underLoad() *details {
 		control: &control{approvals: &approvals{}}, questions: &questions{}}
 	for i := range 5000 {
 		id := fmt.Sprint(i)
-		p.runFacts.Admitted([]api.Call{{Tool: fmt.Sprint("tool", i%40)}},
+		p.runFacts.RecordAdmissions([]api.Call{{Tool: fmt.Sprint("tool", i%40)}},
 			[]api.AdmissionDecision{{ID: id}}, 1, time.Time{})
 		if i%10 == 0 {
 			p.runFacts.Begin(id, nil)

@@ -58,7 +58,7 @@ func (t *detailsText) add(text string, limit int) bool {
 // text returns the details of a run that has not ended.
 func (d *details) text(info *workflow.Info) string {
 	t := &detailsText{}
-	lines := []string{d.state(), d.used()}
+	lines := []string{d.state(), d.describeUsage()}
 	if named := d.underWay(); named != "" {
 		lines = append(lines, named)
 	}
@@ -82,7 +82,7 @@ func (d *details) state() string {
 	parts = append(parts, d.waitsFor()...)
 	switch running := p.runFacts.Running; {
 	case running > 0:
-		parts = append(parts, "**Runs** "+counted(running, "call"))
+		parts = append(parts, "**Runs** "+formatCount(running, "call"))
 	case len(parts) > 0:
 	case d.agent && p.runFacts.Open() == 0:
 		parts = append(parts, "**Waits for its model**")
@@ -102,24 +102,24 @@ func (d *details) waitsFor() (parts []string) {
 		parts = append(parts, "**Waits for approval** at its limit of "+plainMarkdown(open[0].Limit,
 			maxDetailsText))
 	case n > 0:
-		parts = append(parts, "**Waits for approval** of "+counted(n, "call"))
+		parts = append(parts, "**Waits for approval** of "+formatCount(n, "call"))
 	}
 	if n := len(d.pipeline.questions.open); n > 0 {
-		parts = append(parts, "**Waits for an answer** to "+counted(n, "question"))
+		parts = append(parts, "**Waits for an answer** to "+formatCount(n, "question"))
 	}
 	return parts
 }
 
-// counted returns a number of things in words.
-func counted(n int, thing string) string {
+// formatCount returns a number of things in words.
+func formatCount(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// used describes the run's usage and its limits.
-func (d *details) used() string {
+// describeUsage describes the run's usage and its limits.
+func (d *details) describeUsage() string {
 	l, u := d.pipeline.Limits, d.pipeline.usage
 	var parts []string
 	of := func(what, used, limit string) {
@@ -133,15 +133,15 @@ func (d *details) used() string {
 		of("turn", strconv.Itoa(d.pipeline.turn-d.before),
 			strconv.Itoa(cmp.Or(l.Turns, api.DefaultTurns)))
 	}
-	of("calls", strconv.Itoa(u.Calls), limited(l.Calls))
+	of("calls", strconv.Itoa(u.Calls), formatLimit(l.Calls))
 	if u.Failed > 0 {
 		parts[len(parts)-1] += ", " + strconv.Itoa(u.Failed) + " failed"
 	}
 	if tokens := u.InputTokens + u.OutputTokens; d.agent || tokens > 0 {
-		of("tokens", strconv.Itoa(tokens), limited(l.Tokens))
+		of("tokens", strconv.Itoa(tokens), formatLimit(l.Tokens))
 	}
 	if u.Cost > 0 || l.Cost > 0 {
-		of("US dollars", fmt.Sprintf("%.4g", u.Cost), limited(l.Cost))
+		of("US dollars", fmt.Sprintf("%.4g", u.Cost), formatLimit(l.Cost))
 	}
 	if l.WallTime > 0 {
 		parts = append(parts, "until "+moment(d.pipeline.Started.Add(l.WallTime.Std())))
@@ -149,8 +149,8 @@ func (d *details) used() string {
 	return strings.Join(parts, " · ")
 }
 
-// limited returns a limit in words; empty for none.
-func limited[N int | float64](limit N) string {
+// formatLimit returns a limit in words; empty for none.
+func formatLimit[N int | float64](limit N) string {
 	if limit <= 0 {
 		return ""
 	}
@@ -195,14 +195,14 @@ func toolCounts(tools *smallmap.Map[turn.UnderWay], count func(turn.UnderWay) in
 		parts = append(parts, part)
 	}
 	if more := len(names) - len(parts); more > 0 {
-		parts = append(parts, counted(more, "more tool"))
+		parts = append(parts, formatCount(more, "more tool"))
 	}
 	return strings.Join(parts, ", ")
 }
 
 func (d *details) listApprovals(t *detailsText, info *workflow.Info) {
 	open := d.pipeline.control.approvals.open
-	listed(t, open, command(info, "approvals"), func(o *approval) string {
+	addItems(t, open, command(info, "approvals"), func(o *approval) string {
 		text := "**Call " + plainMarkdown(o.Call, maxDetailsText) + "**: "
 		approve, deny := command(info, "approve", o.Call), command(info, "deny", o.Call)+
 			" --reason TEXT"
@@ -217,7 +217,7 @@ func (d *details) listApprovals(t *detailsText, info *workflow.Info) {
 }
 
 func (d *details) listQuestions(t *detailsText, info *workflow.Info) {
-	listed(t, d.pipeline.questions.open, command(info, "questions"), func(o *question) string {
+	addItems(t, d.pipeline.questions.open, command(info, "questions"), func(o *question) string {
 		text := "**Question " + plainMarkdown(o.ID, maxDetailsText) + "**: " +
 			plainMarkdown(o.Text, maxDetailsText)
 		if !o.Until.IsZero() {
@@ -227,8 +227,8 @@ func (d *details) listQuestions(t *detailsText, info *workflow.Info) {
 	})
 }
 
-// listed adds the first open items and says how to see the rest.
-func listed[T any](t *detailsText, open []T, rest string, show func(T) string) {
+// addItems adds the first open items and says how to see the rest.
+func addItems[T any](t *detailsText, open []T, rest string, show func(T) string) {
 	for i, o := range open {
 		if i < maxListed && t.add(show(o), maxDetails-moreReserve) {
 			continue

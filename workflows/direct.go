@@ -21,7 +21,7 @@ func directCallWorkflow(ctx workflow.Context, in *api.RunInput) (*api.RunResult,
 	if call.OfRun() || call.Plan != nil {
 		// A call with a purpose skips approval, policies or checks; the caller of a run must not
 		// set one.
-		return ended(ctx, in, nil, nil, Invalid([]api.Problem{{Path: "$.call", Rule: api.RuleType,
+		return finishRun(ctx, in, nil, nil, Invalid([]api.Problem{{Path: "$.call", Rule: api.RuleType,
 			Message: "a direct call has a tool and arguments; only a run itself makes calls that undo or verify others, and an execution plan stands among the arguments"}}))
 	}
 	if call.ID == "" {
@@ -53,16 +53,17 @@ func (r *directRun) begin(_ workflow.Context, p *pipeline) error {
 
 func (r *directRun) makeCalls(ctx workflow.Context) (*api.RunResult, error) {
 	outcomes, err := r.pipeline.runTurn(ctx, []api.Call{r.call}, "")
-	if err := stopped(ctx, err); err != nil {
+	if err := findStopCause(ctx, err); err != nil {
 		return nil, err
 	}
 	return r.pipeline.callsResult(outcomes,
 		func() ([]byte, error) { return outcomes[0].Result.Output, nil })
 }
 
-// stopped returns why a run of calls ends before its result: the pipeline failed, or the run was
+// findStopCause returns why a run of calls ends before its result: the pipeline failed, or the run
+// was
 // cancelled.
-func stopped(ctx workflow.Context, err error) error {
+func findStopCause(ctx workflow.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -107,7 +108,7 @@ func shortFailures(failures []api.CallOutcome) []api.CallOutcome {
 		e := *f.Error
 		e.Message = cutText(e.Message)
 		e.Problems = e.Problems[:min(len(e.Problems), 20)]
-		if encoded(e) > maxFailure {
+		if measureJSON(e) > maxFailure {
 			e.Problems, e.Details, e.Near = nil, nil, nil
 		}
 		out = append(out, api.CallOutcome{ID: f.ID, Tool: f.Tool, Error: &e})

@@ -78,7 +78,7 @@ func (d *dispatcher) takeFitting(ctx workflow.Context, q *turn.Queue) []int {
 	if n <= 0 {
 		return nil
 	}
-	if n = d.pipeline.fitting(ctx, d.calls.at(q.Ready[:n])); n == 0 && q.Running == 0 {
+	if n = d.pipeline.countFitting(ctx, d.calls.at(q.Ready[:n])); n == 0 && q.Running == 0 {
 		d.full = true
 		return q.Take(maxInFlight)
 	}
@@ -88,7 +88,7 @@ func (d *dispatcher) takeFitting(ctx workflow.Context, q *turn.Queue) []int {
 // start starts calls, unless they exceed the history budget or the context is cancelled, even
 // during their admission: otherwise a worker would execute a call that no run waits for.
 func (d *dispatcher) start(f *flow, q *turn.Queue, ready []int) error {
-	calls, err := d.admitted(f, ready)
+	calls, err := d.admit(f, ready)
 	if err != nil && f.ctx.Err() == nil {
 		return err
 	}
@@ -106,8 +106,8 @@ func (d *dispatcher) start(f *flow, q *turn.Queue, ready []int) error {
 	return nil
 }
 
-// admitted returns calls that are ready, with their decisions.
-func (d *dispatcher) admitted(f *flow, ready []int) ([]*Call, error) {
+// admit returns calls that are ready, with their decisions.
+func (d *dispatcher) admit(f *flow, ready []int) ([]*Call, error) {
 	switch {
 	case f.ctx.Err() != nil:
 		return nil, f.ctx.Err()
@@ -152,7 +152,7 @@ func (p *pipeline) known(c api.Call, v api.AdmissionDecision) *KnownOutcome {
 	if v.Error != nil || v.Result != nil {
 		return nil
 	}
-	return p.followers.Take(c, validated(c, v))
+	return p.followers.Take(c, selectArguments(c, v))
 }
 
 // merge gives a batched call the elements of all its parts.
@@ -165,7 +165,7 @@ func (c *Call) merge() {
 	for i := range c.parts {
 		part := &c.parts[i]
 		// Admission batches a call only if there are elements.
-		list, _, _ := batches.Elements(*c.tool.Batch, validated(part.call, part.decision))
+		list, _, _ := batches.Elements(*c.tool.Batch, selectArguments(part.call, part.decision))
 		all = append(all, list...)
 		part.Part = api.Part{ID: part.call.ID, Elements: len(list)}
 	}
@@ -200,7 +200,7 @@ func (p *pipeline) countPart(c *Call, whole, own api.CallOutcome, n int) {
 		p.usage.Calls++
 	}
 	if n > 0 && !c.refused { // else factsFollower has counted it
-		p.runFacts.Ended(own, p.tools.Of(own.Tool))
+		p.runFacts.RecordOutcome(own, p.tools.Of(own.Tool))
 	}
 	if own.Error != nil && (n > 0 || whole.Error == nil) {
 		p.usage.Failed++

@@ -25,9 +25,9 @@ import (
 func All(features ...Feature) map[string]any {
 	return map[string]any{
 		api.AgentWorkflow:      showingAgent(features),
-		api.PlanWorkflow:       showing(planWorkflow),
-		api.CallWorkflow:       showing(directCallWorkflow),
-		api.SessionWorkflow:    showing(sessionWorkflow),
+		api.PlanWorkflow:       showDetails(planWorkflow),
+		api.CallWorkflow:       showDetails(directCallWorkflow),
+		api.SessionWorkflow:    showDetails(sessionWorkflow),
 		api.ScheduledWorkflow:  scheduledRun,
 		api.EvaluationWorkflow: evaluationWorkflow,
 		api.CatalogWorkflow:    catalogReport,
@@ -42,8 +42,8 @@ func All(features ...Feature) map[string]any {
 // this workflow starts, and counts even if no worker is running.
 func evaluationWorkflow(workflow.Context) error { return nil }
 
-// showing wraps a workflow of calls so that it keeps its current details.
-func showing(run RunWorkflow) RunWorkflow {
+// showDetails wraps a workflow of calls so that it keeps its current details.
+func showDetails(run RunWorkflow) RunWorkflow {
 	return func(ctx workflow.Context, in *api.RunInput) (*api.RunResult, error) {
 		ctx, d := withDetails(ctx)
 		result, err := run(ctx, given(in))

@@ -66,7 +66,7 @@ func (r *agentRun) messagesBefore(ctx workflow.Context, earlier []byte) ([]api.M
 		}
 	}
 	if r.in.State == nil && (r.in.Beginning != nil || len(r.in.Features) > 0) {
-		return nil, unopened(r.in.Features)
+		return nil, rejectFeatures(r.in.Features)
 	}
 	earlier, err := r.loadConversation(ctx, earlier)
 	if err != nil {
@@ -80,8 +80,9 @@ func (r *agentRun) messagesBefore(ctx workflow.Context, earlier []byte) ([]api.M
 	return messages, nil
 }
 
-// unopened returns the failure of a run that begins with what none of the worker's features takes.
-func unopened(features api.Features) error {
+// rejectFeatures returns the failure of a run that begins with what none of the worker's features
+// takes.
+func rejectFeatures(features api.Features) error {
 	names := slices.Sorted(maps.Keys(features))
 	return Invalid([]api.Problem{{Path: "$.features", Rule: api.RuleConversation,
 		Message: fmt.Sprintf("the worker has no feature that begins a run with %s; start it on a "+
@@ -90,7 +91,7 @@ func unopened(features api.Features) error {
 
 // page answers the conversation query.
 func (r *agentRun) page(from int) (api.Page, error) {
-	page := api.PageOf(r.conversation.Messages, from)
+	page := api.NewPage(r.conversation.Messages, from)
 	page.Turn = r.turn
 	page.Labels = r.Labels()
 	return page, nil

@@ -28,7 +28,7 @@ func (p *pipeline) newFlow(ctx workflow.Context) *flow { return &flow{ctx: ctx, 
 
 // wait waits until something has ended, and what follows it has begun.
 func (f *flow) wait() {
-	f.pipeline.changed(f.ctx)
+	f.pipeline.publishState(f.ctx)
 	f.Wait(f.ctx)
 }
 
@@ -49,7 +49,7 @@ func (f *flow) afterPause(then func(cancelled error)) {
 	if f.paused = append(f.paused, then); len(f.paused) > 1 {
 		return
 	}
-	resumed := control.resumed(f.ctx)
+	resumed := control.newResumeFuture(f.ctx)
 	f.Add(resumed, func(workflow.Future) {
 		waiting := f.paused
 		f.paused = nil

@@ -91,11 +91,11 @@ type factsFollower struct {
 }
 
 func (f factsFollower) Admit(calls []api.Call, decisions []api.AdmissionDecision, at time.Time) {
-	f.p.runFacts.Admitted(calls, decisions, f.p.turn, at)
+	f.p.runFacts.RecordAdmissions(calls, decisions, f.p.turn, at)
 }
 
 func (f factsFollower) Approve(c *Call, clears []api.Clearing) {
-	f.p.runFacts.Changed(c.call.ID, c.Arguments())
+	f.p.runFacts.RecordChange(c.call.ID, c.Arguments())
 	f.p.runFacts.Clear(c.call.ID, clears)
 }
 
@@ -105,13 +105,13 @@ func (f factsFollower) End(_ workflow.Context, c *Call, out api.CallOutcome) {
 	facts := &f.p.runFacts
 	switch {
 	case !c.refused:
-		facts.Ended(out, f.p.tools.Of(c.call.Tool))
+		facts.RecordOutcome(out, f.p.tools.Of(c.call.Tool))
 	case len(c.parts) == 0:
-		facts.Refused(c.call)
+		facts.RecordRefusal(c.call)
 	}
 	for _, part := range c.parts {
 		if c.refused {
-			facts.Refused(part.call)
+			facts.RecordRefusal(part.call)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (f factsFollower) Adopt(c *Call, below *api.RunResult) {
 func (f factsFollower) Save(_ workflow.Context, next *api.ContinueState) {
 	facts := &f.p.runFacts
 	next.Labels, next.Calls = facts.Labels, facts.EndedCalls()
-	next.DescendantCalls, next.Earlier = facts.ContinueDescendants(), facts.Log.Continued()
+	next.DescendantCalls, next.Earlier = facts.ContinueDescendants(), facts.Log.ContinueCalls()
 }
 
 // sizesFollower reserves what running calls may add to the history and to the workflow task.

@@ -82,7 +82,7 @@ func (r *agentRun) endHooks(ctx workflow.Context, result *api.RunResult,
 	if len(hooks.MemoryWrite)+len(hooks.AfterRun) == 0 {
 		return result, failure
 	}
-	end := r.ending(ctx, result, failure)
+	end := r.newRunEnd(ctx, result, failure)
 	apart, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	for _, p := range hookrules.Points(hooks) {
@@ -101,8 +101,9 @@ func (r *agentRun) endHooks(ctx workflow.Context, result *api.RunResult,
 	return result, nil
 }
 
-// ending returns what hooks are told about the end of the run.
-func (r *agentRun) ending(ctx workflow.Context, result *api.RunResult, failure error) *api.RunEnd {
+// newRunEnd returns what hooks are told about the end of the run.
+func (r *agentRun) newRunEnd(ctx workflow.Context, result *api.RunResult,
+	failure error) *api.RunEnd {
 	end := &api.RunEnd{}
 	if result != nil {
 		end.RunResult = *result

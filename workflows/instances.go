@@ -212,7 +212,7 @@ func (i *instance) watch(ctx workflow.Context, hostInstance workflow.Future, can
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		_ = hostInstance.Get(ctx, nil) // it is looked at below, unless it has been
 		if i.hostInstance == hostInstance {
-			i.ended(ctx)
+			i.handleEnd(ctx)
 		}
 	})
 }
@@ -226,14 +226,14 @@ func (s *instances) notice(ctx workflow.Context) {
 	}
 	for _, i := range s.list {
 		if i.hostInstance != nil && i.hostInstance.IsReady() {
-			i.ended(ctx)
+			i.handleEnd(ctx)
 		}
 	}
 }
 
-// ended handles the end of an instance host: the instance was idle for too long, could not be
+// handleEnd handles the end of an instance host: the instance was idle for too long, could not be
 // created, or was lost.
-func (i *instance) ended(ctx workflow.Context) {
+func (i *instance) handleEnd(ctx workflow.Context) {
 	var left api.InstanceProgress
 	err := i.hostInstance.Get(ctx, &left)
 	adopted := i.adopting
@@ -245,16 +245,16 @@ func (i *instance) ended(ctx workflow.Context) {
 	}
 	switch {
 	case i.closing != nil && len(i.calls) == 0:
-		i.closed(ctx)
+		i.finishClosing(ctx)
 	case err == nil:
 		i.again(ctx)
 	default:
-		i.failed(ctx, failure.Of(err), adopted)
+		i.handleFailure(ctx, failure.Of(err), adopted)
 	}
 }
 
-// failed handles the failure of an instance host.
-func (i *instance) failed(ctx workflow.Context, f failures.ActivityFailure, adopted bool) {
+// handleFailure handles the failure of an instance host.
+func (i *instance) handleFailure(ctx workflow.Context, f failures.ActivityFailure, adopted bool) {
 	if !adopted && keeper.HostNeverStarted(f) {
 		i.again(ctx)
 		return

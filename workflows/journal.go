@@ -24,7 +24,7 @@ const maxJournal = 256 << 10
 // add records an entry, in one marker with those that the other coroutines add before they wait:
 // the SDK lets a new coroutine run last.
 func (j *journal) add(ctx workflow.Context, e api.JournalEntry) {
-	size := encoded(e)
+	size := measureJSON(e)
 	j.task.Add(ctx, size)
 	if j.size+size > maxJournal {
 		j.record(ctx)

@@ -17,8 +17,8 @@ type exhausted string
 
 func (e exhausted) Error() string { return string(e) }
 
-// reached returns the limit that prevents another turn, or "".
-func (r *agentRun) reached() string {
+// findReachedLimit returns the limit that prevents another turn, or "".
+func (r *agentRun) findReachedLimit() string {
 	if r.timeOver {
 		return budget.LimitWallTime
 	}
@@ -42,12 +42,13 @@ func (r *agentRun) reached() string {
 			return limit.name
 		}
 	}
-	return r.reserved(l)
+	return r.findReservedLimit(l)
 }
 
-// unanswered ends a run whose model step has no answer because a limit was reached, or returns the
+// handleNoAnswer ends a run whose model step has no answer because a limit was reached, or returns
+// the
 // error.
-func (r *agentRun) unanswered(err error) (done bool, result *api.RunResult, _ error) {
+func (r *agentRun) handleNoAnswer(err error) (done bool, result *api.RunResult, _ error) {
 	if errors.Is(err, errFull) {
 		r.stopped = budget.LimitConversation
 		return false, nil, nil
@@ -60,11 +61,12 @@ func (r *agentRun) unanswered(err error) (done bool, result *api.RunResult, _ er
 	return false, nil, err
 }
 
-// reserved returns the limit of which a sub-agent has no more left than its next step and the
+// findReservedLimit returns the limit of which a sub-agent has no more left than its next step and
+// the
 // summarising answer may need, estimated from its last step. What a sub-agent uses beyond its share
 // exceeds the budget of the parent run. It returns "" where more is left, for a run without a
 // parent, and for one that makes no such answer.
-func (r *agentRun) reserved(l api.Limits) string {
+func (r *agentRun) findReservedLimit(l api.Limits) string {
 	if r.in.Parent == nil || l.OnReached != "" && l.OnReached != api.LimitWrapsUp {
 		return ""
 	}
@@ -171,16 +173,17 @@ func (r *agentRun) atLimit(ctx workflow.Context, limit string, err error) (*api.
 	return r.summarise(ctx, limit)
 }
 
-// granted asks a person for more of a limit that the run has reached, if the agent declares that.
+// extendLimit asks a person for more of a limit that the run has reached, if the agent declares
+// that.
 // It reports whether the run continues: with more, or up to another limit reached meanwhile. It
 // returns an error only if the run is cancelled.
-func (r *agentRun) granted(ctx workflow.Context, limit string) (bool, error) {
+func (r *agentRun) extendLimit(ctx workflow.Context, limit string) (bool, error) {
 	if !r.asksAt(limit) {
 		return false, nil
 	}
 	o, err := r.askMore(ctx, limit)
 	if err == nil {
-		r.pipeline.changed(ctx)
+		r.pipeline.publishState(ctx)
 		err = workflow.Await(ctx, func() bool {
 			return o.over || r.timeOver &&
 				limit != budget.LimitWallTime
@@ -220,10 +223,10 @@ func (r *agentRun) askMore(ctx workflow.Context, limit string) (*approval, error
 	var need api.ApprovalNeed
 	var err error
 	cancelled := r.pipeline.sizes.Task.Record(ctx, needSize, func() int {
-		err = workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx),
+		err = workflow.ExecuteLocalActivity(withSummary(withLocalOptions(ctx),
 			"asking for more of the limit of "+limit), api.DescribeLimitActivity, request).Get(ctx,
 			&need)
-		return encoded(need)
+		return measureJSON(need)
 	})
 	if err := cmp.Or(cancelled, err); err != nil {
 		return nil, err

@@ -126,15 +126,15 @@ func withLocalOptions(ctx workflow.Context, hooks ...api.Hook) workflow.Context 
 // maxSaid bounds the summary of a local activity, in characters.
 const maxSaid = 100
 
-// saying sets the summary that a local activity shows in the history.
-func saying(ctx workflow.Context, summary string) workflow.Context {
+// withSummary sets the summary that a local activity shows in the history.
+func withSummary(ctx workflow.Context, summary string) workflow.Context {
 	o := workflow.GetLocalActivityOptions(ctx)
 	o.Summary = display.Shorten(summary, maxSaid)
 	return workflow.WithLocalActivityOptions(ctx, o)
 }
 
-// named returns a text such as "calls 3.1 to 3.4".
-func named(calls []api.Call) string {
+// nameCalls returns a text such as "calls 3.1 to 3.4".
+func nameCalls(calls []api.Call) string {
 	if len(calls) == 1 {
 		return "call " + calls[0].ID
 	}
@@ -158,8 +158,8 @@ func runError(kind api.RunErrorType, message string, cause error, details ...any
 		})
 }
 
-// encoded returns the size of a value as JSON.
-func encoded(value any) int {
+// measureJSON returns the size of a value as JSON.
+func measureJSON(value any) int {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return api.MaxPayload

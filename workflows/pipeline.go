@@ -67,9 +67,9 @@ type pipeline struct {
 	stepsInline, inlineOn bool
 }
 
-// originOf returns the origin of a call, with who asked for it. A call that verifies another
+// findOrigin returns the origin of a call, with who asked for it. A call that verifies another
 // has the origin of that one.
-func (p *pipeline) originOf(callID string) api.Origin {
+func (p *pipeline) findOrigin(callID string) api.Origin {
 	o := *p.origin
 	if p.asker == nil {
 		return o
@@ -86,12 +86,13 @@ func (p *pipeline) requester(c api.Call) *api.Caller {
 	if p.asker == nil {
 		return nil
 	}
-	return p.asker(c.Asked())
+	return p.asker(c.RequestedID())
 }
 
-// need adds the tools of calls that the run or its sub-agents make, unless the run has a tool of
+// addTools adds the tools of calls that the run or its sub-agents make, unless the run has a tool
+// of
 // that name.
-func (p *pipeline) need(below []api.Tool) { p.tools.Add(below) }
+func (p *pipeline) addTools(below []api.Tool) { p.tools.Add(below) }
 
 // refuse counts a call that is not executed because of e and returns its outcome.
 func (p *pipeline) refuse(ctx workflow.Context, c api.Call, e *api.Error) api.CallOutcome {
@@ -115,9 +116,10 @@ func (p *pipeline) written(ctx workflow.Context) (events, bytes int) {
 	return events + info.GetCurrentHistoryLength(), bytes + info.GetCurrentHistorySize()
 }
 
-// fitting returns how many of the calls, from the first on, may start besides those that run, so
+// countFitting returns how many of the calls, from the first on, may start besides those that run,
+// so
 // that the history stays under the size at which the server ends the run.
-func (p *pipeline) fitting(ctx workflow.Context, calls []*Call) int {
+func (p *pipeline) countFitting(ctx workflow.Context, calls []*Call) int {
 	events, bytes := p.written(ctx)
 	return p.sizes.History.Fit(events, bytes, len(calls),
 		func(i int) int { return calls[i].historyNeed() })

@@ -33,7 +33,7 @@ func planWorkflow(ctx workflow.Context, in *api.RunInput) (*api.RunResult, error
 				len(plan.Calls), maxPlanCalls)})
 	}
 	if len(problems) > 0 {
-		return ended(ctx, in, nil, nil, Invalid(problems))
+		return finishRun(ctx, in, nil, nil, Invalid(problems))
 	}
 	var pinned api.Pinned
 	return runFrom(ctx, in, &pinned, &planRun{basicSource: basicSource{in}, plan: plan})
@@ -46,7 +46,8 @@ func (r *planRun) caller() api.Caller {
 func (r *planRun) mode() api.Mode { return cmp.Or(r.in.Mode, r.plan.Mode) }
 
 func (r *planRun) pins(_ workflow.Context, run string) *api.PinRequest {
-	return &api.PinRequest{Run: run, Parent: r.in.Parent, Plan: &r.plan, Tools: toolsOf(r.plan)}
+	return &api.PinRequest{Run: run, Parent: r.in.Parent, Plan: &r.plan,
+		Tools: listPlanTools(r.plan)}
 }
 
 // begin takes over what the run above leaves to the run of a plan tool: its part of the budget.
@@ -62,10 +63,10 @@ func (r *planRun) begin(ctx workflow.Context, p *pipeline) error {
 // makeCalls admits the calls whose arguments are known, and makes all calls.
 func (r *planRun) makeCalls(ctx workflow.Context) (*api.RunResult, error) {
 	if err := r.admitFixed(ctx); err != nil {
-		r.pipeline.unadmitted(ctx, r.requests())
+		r.pipeline.refuseUnadmitted(ctx, r.requests())
 		return nil, err
 	}
-	if err := stopped(ctx, r.pipeline.dispatch(ctx, r.waits(), r)); err != nil {
+	if err := findStopCause(ctx, r.pipeline.dispatch(ctx, r.waits(), r)); err != nil {
 		return nil, err
 	}
 	result, err := r.pipeline.callsResult(r.results.Outcomes, r.output)
@@ -220,7 +221,7 @@ func (r *planRun) prepare(f *flow, ready []int) ([]*Call, error) {
 		} else if !r.admitted[i] {
 			late = append(late, i)
 		}
-		r.results.Resolved(i)
+		r.results.MarkResolved(i)
 	}
 	if err := r.admit(f, late); err != nil {
 		return nil, err

@@ -90,9 +90,10 @@ func (u *undo) End(_ workflow.Context, c *Call, out api.CallOutcome) {
 func (u *undo) note(t api.Tool, c api.Call, v api.AdmissionDecision, out api.CallOutcome) {
 	undo := api.Call{ID: undorules.CallID(c.ID), Tool: t.Undo.Tool, CallPurpose: api.CallPurpose{
 		Purpose: api.PurposeUndo, TargetCallID: c.ID, TargetTool: c.Tool}}
-	arguments, fault := undorules.Arguments(*t.Undo, placeholders.Source{Arguments: validated(c,
-		v), Result: out.Result,
-		Key: api.IdempotencyKey(u.run, c.ID)})
+	arguments, fault := undorules.Arguments(*t.Undo,
+		placeholders.Source{Arguments: selectArguments(c,
+			v), Result: out.Result,
+			Key: api.IdempotencyKey(u.run, c.ID)})
 	if fault != nil {
 		undo.Problem = cutText(fault.Error())
 	}
@@ -128,13 +129,13 @@ func (p *pipeline) undoCalls(ctx workflow.Context) []api.Undone {
 	for i := len(calls) - 1; i >= 0; i-- {
 		undone = append(undone, p.undoCall(ctx, calls[i]))
 	}
-	return reported(undone)
+	return limitUndone(undone)
 }
 
 func (p *pipeline) undoCall(ctx workflow.Context, c api.Call) api.Undone {
 	undone := api.Undone{CallID: c.ID, Tool: c.Tool, TargetCallID: c.TargetCallID,
 		TargetTool: c.TargetTool}
-	if p.fitting(ctx, []*Call{p.newCall(c, api.AdmissionDecision{})}) == 0 {
+	if p.countFitting(ctx, []*Call{p.newCall(c, api.AdmissionDecision{})}) == 0 {
 		undone.Error = api.Errorf(api.ErrBudgetExceeded, "%s", p.fullness(ctx))
 		return undone
 	}
@@ -156,9 +157,9 @@ const (
 	maxUndoneBytes = 512 << 10
 )
 
-// reported returns the undone calls that a run's error lists, beginning with those that failed.
-func reported(all []api.Undone) []api.Undone {
-	if len(all) <= maxUndone && encoded(all) <= maxUndoneBytes {
+// limitUndone returns the undone calls that a run's error lists, beginning with those that failed.
+func limitUndone(all []api.Undone) []api.Undone {
+	if len(all) <= maxUndone && measureJSON(all) <= maxUndoneBytes {
 		return all
 	}
 	var failed, done []api.Undone
@@ -171,7 +172,7 @@ func reported(all []api.Undone) []api.Undone {
 	}
 	list, size := append(failed, done...), 0
 	for i, u := range list {
-		if size += encoded(u); i == maxUndone || size > maxUndoneBytes {
+		if size += measureJSON(u); i == maxUndone || size > maxUndoneBytes {
 			return list[:i]
 		}
 	}

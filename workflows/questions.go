@@ -93,7 +93,7 @@ func newQuestions(ctx workflow.Context, sizes *budget.Sizes) (*questions, error)
 
 // list answers the query with the open questions, as many as fit.
 func (q *questions) list() ([]api.Question, error) {
-	return answering(q.open, func(o *question) (api.Question, int) {
+	return collectFitting(q.open, func(o *question) (api.Question, int) {
 		return o.Question,
 			len(o.Text) + len(o.Schema)
 	}), nil
@@ -109,9 +109,10 @@ func (q *questions) of(callID string) *api.Question {
 	return nil
 }
 
-// answering returns a query's answer from the open items: as many as fit, at least one. of returns
+// collectFitting returns a query's answer from the open items: as many as fit, at least one. of
+// returns
 // an item's answer and its size.
-func answering[T, Told any](open []T, of func(T) (Told, int)) []Told {
+func collectFitting[T, Told any](open []T, of func(T) (Told, int)) []Told {
 	list := []Told{}
 	size := 0
 	for _, o := range open {
@@ -131,9 +132,9 @@ func (q *questions) Begin(call *Call) {
 	}
 }
 
-// scheduled opens the question of a call of a human tool that is being scheduled. A reply before
+// openQuestion opens the question of a call of a human tool that is being scheduled. A reply before
 // that could not end the call.
-func (q *questions) scheduled(ctx workflow.Context, call *Call) {
+func (q *questions) openQuestion(ctx workflow.Context, call *Call) {
 	c, t, now := call.call, *call.tool, workflow.Now(ctx)
 	if t.Dispatch != api.DispatchQuestion || t.AnswerWithin <= 0 {
 		return
@@ -168,14 +169,14 @@ func (q *questions) End(_ workflow.Context, _ *Call, out api.CallOutcome) {
 		how := "the call that asked is over"
 		if o.tool != nil {
 			o.taken = out.Result != nil || out.Error.Type == api.ErrApprovalDenied
-			how = ending(out)
+			how = describeOutcome(out)
 		}
 		q.close(o, how)
 	}
 }
 
-// ending says how the call that was a question ended.
-func ending(out api.CallOutcome) string {
+// describeOutcome says how the call that was a question ended.
+func describeOutcome(out api.CallOutcome) string {
 	if out.Error != nil {
 		return out.Error.Error()
 	}
@@ -387,9 +388,9 @@ const replyDecisionSize = 16 << 10
 func (q *questions) evaluate(ctx workflow.Context, r api.ReplyRequest) (decision api.ReplyDecision,
 	err error) {
 	cancelled := q.sizes.Task.Record(ctx, replyDecisionSize, func() int {
-		err = workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx, r.Hooks...),
+		err = workflow.ExecuteLocalActivity(withSummary(withLocalOptions(ctx, r.Hooks...),
 			"check of the reply to "+r.Question.ID), api.CheckReplyActivity, r).Get(ctx, &decision)
-		return encoded(decision)
+		return measureJSON(decision)
 	})
 	return decision, cmp.Or(cancelled, err)
 }

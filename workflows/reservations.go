@@ -23,10 +23,10 @@ func newReservations(ctx workflow.Context, p *pipeline) *reservations {
 }
 
 func (r *reservations) Admit(_ []api.Call, decisions []api.AdmissionDecision, _ time.Time) {
-	r.calls.Admitted(decisions...)
+	r.calls.RecordReservations(decisions...)
 }
 
-func (r *reservations) Readmit(v api.AdmissionDecision) { r.calls.Admitted(v) }
+func (r *reservations) Readmit(v api.AdmissionDecision) { r.calls.RecordReservations(v) }
 
 // end notes the end of a call, or of its parts.
 func (r *reservations) End(_ workflow.Context, c *Call, out api.CallOutcome) {
@@ -50,7 +50,7 @@ const endsSize = 1 << 10
 // count as running, until their window has passed.
 func (r *reservations) tell(ctx workflow.Context, ends ledgerrules.Ends) {
 	_ = r.p.sizes.Task.Record(ctx, endsSize, func() int {
-		err := workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, nil),
+		err := workflow.ExecuteLocalActivity(withSummary(withAdmitOptions(ctx, nil),
 			"ledgers of rules about time"), api.CloseReservationsActivity, ends).Get(ctx, nil)
 		if err != nil {
 			workflow.GetLogger(ctx).Warn("ledgers count calls that have ended as running", "error",
@@ -62,6 +62,6 @@ func (r *reservations) tell(ctx workflow.Context, ends ledgerrules.Ends) {
 
 // ledgerID returns the workflow ID of the ledger of a scope for a call of the run.
 func (r *reservations) ledgerID(scope api.LedgerScope, callID string) string {
-	return api.LedgerWorkflowID(r.p.queue, scope, r.p.originOf(callID).Caller,
+	return api.LedgerWorkflowID(r.p.queue, scope, r.p.findOrigin(callID).Caller,
 		r.p.origin.Conversation, r.p.origin.Run)
 }

@@ -54,14 +54,14 @@ func runFrom(ctx workflow.Context, in *api.RunInput, pinned *api.Pinned,
 		err = temporal.NewCanceledError()
 	}
 	if err != nil {
-		return ended(ctx, in, p, nil, err)
+		return finishRun(ctx, in, p, nil, err)
 	}
 	result, err := s.makeCalls(ctx)
 	if !workflow.IsContinueAsNewError(err) {
 		result, err = s.finish(ctx, result, p.end(ctx, err))
 		p.instances.close(ctx) // undo calls may need them
 	}
-	return ended(ctx, in, p, result, err)
+	return finishRun(ctx, in, p, result, err)
 }
 
 // startFrom pins the tools, or restores the state of the execution before. The pipeline is nil if
@@ -75,7 +75,7 @@ func startFrom(ctx workflow.Context, in *api.RunInput, pinned *api.Pinned,
 	if err := s.open(ctx); err != nil {
 		return nil, err
 	}
-	origin := originOf(ctx, in, s.caller())
+	origin := newOrigin(ctx, in, s.caller())
 	if in.State != nil {
 		*pinned = in.State.Pinned.Value
 	} else if request := s.pins(ctx, origin.Run); request != nil {
@@ -84,7 +84,7 @@ func startFrom(ctx workflow.Context, in *api.RunInput, pinned *api.Pinned,
 		}
 	}
 	p := newPipeline(ctx, in, origin, pinned, s.mode(), control)
-	p.need(pinned.DescendantTools)
+	p.addTools(pinned.DescendantTools)
 	if in.Parent != nil {
 		p.parent = in.Parent
 	}
@@ -137,8 +137,8 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 		priority: turn.NewPriority(ctx, in, origin), control: c, questions: c.questions,
 		sizes: c.sizes, queue: workflow.GetInfo(ctx).TaskQueueName, runFacts: turn.NewFacts(in),
 		pinned: pinned, journal: journal{task: &c.sizes.Task}}
-	c.questions.origin = p.originOf
-	p.need(catalog.Tools)
+	c.questions.origin = p.findOrigin
+	p.addTools(catalog.Tools)
 	p.inlineOn = slices.ContainsFunc(catalog.Tools, func(t api.Tool) bool {
 		return t.Lane == api.LaneInline
 	})
@@ -152,13 +152,13 @@ func newPipeline(ctx workflow.Context, in *api.RunInput, origin api.Origin, pinn
 			policyrules.KeepContents(p.pinned.Policies.Rules)
 	}
 	p.statements = turn.NewStatements(in, p.runFacts.Log.Keep)
-	p.passed = passed(p.origin)
+	p.passed = toActivityOrigin(p.origin)
 	p.measure()
 	p.instances = &instances{base: p.queue, origin: p.passed, tools: &p.tools, sizes: p.sizes,
-		conversation: conversationOf(ctx, in)}
+		conversation: findConversation(ctx, in)}
 	c.instances = p.instances
 	c.approvals.edit, c.approvals.notify = p.editCall, p.notify
-	c.approvals.caller = func(callID string) api.Caller { return p.originOf(callID).Caller }
+	c.approvals.caller = func(callID string) api.Caller { return p.findOrigin(callID).Caller }
 	p.attributes.known = in.Attributes
 	p.undo = undo{run: origin.Run, tools: &p.tools}
 	// Features of other packages come after these: they read what the facts have after the end of a

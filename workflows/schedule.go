@@ -25,10 +25,11 @@ func (c *Call) send(ctx workflow.Context,
 		return c.unsendable(ctx, fault)
 	}
 	task := &c.pipeline.sizes.Task
-	return c.fitting(ctx, size, task.Fits, task.Await, func(ctx workflow.Context) workflow.Future {
-		task.Add(ctx, size)
-		return start(ctx)
-	})
+	return c.startWhenFits(ctx, size, task.Fits, task.Await,
+		func(ctx workflow.Context) workflow.Future {
+			task.Add(ctx, size)
+			return start(ctx)
+		})
 }
 
 // unsendable records that the call cannot be sent, and fails.
@@ -36,15 +37,17 @@ func (c *Call) unsendable(ctx workflow.Context, fault *api.Error) workflow.Futur
 	future, end := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		_, err := c.finalize(ctx, api.FinalizeResultRequest{Call: c.call.ID, Tool: *c.tool,
-			Origin: c.pipeline.originOf(c.call.Asked()), Notes: c.decision.Notes, Error: fault})
+			Origin: c.pipeline.findOrigin(c.call.RequestedID()), Notes: c.decision.Notes,
+			Error: fault})
 		end.SetError(err)
 	})
 	return future
 }
 
-// fitting starts an attempt as soon as n bytes fit into the workflow task, as fits reports and
+// startWhenFits starts an attempt as soon as n bytes fit into the workflow task, as fits reports
+// and
 // await waits for, and the call waits for nothing else.
-func (c *Call) fitting(ctx workflow.Context, n int, fits func(workflow.Context, int) bool,
+func (c *Call) startWhenFits(ctx workflow.Context, n int, fits func(workflow.Context, int) bool,
 	await func(workflow.Context, int) error,
 	start func(workflow.Context) workflow.Future) workflow.Future {
 	if !c.waits() && fits(ctx, n) {
@@ -69,11 +72,12 @@ func (c *Call) fitting(ctx workflow.Context, n int, fits func(workflow.Context, 
 
 // waits reports whether the call may not start yet: the run is paused, or the instance that served
 // calls before is being closed.
-func (c *Call) waits() bool { return c.paused() || c.pipeline.instances.isClosing(*c.tool) }
+func (c *Call) waits() bool { return c.isPaused() || c.pipeline.instances.isClosing(*c.tool) }
 
-// paused reports whether the call waits for a paused run. Calls that the run itself makes belong to
+// isPaused reports whether the call waits for a paused run. Calls that the run itself makes belong
+// to
 // the end of others, which a pause does not stop.
-func (c *Call) paused() bool {
+func (c *Call) isPaused() bool {
 	return c.pipeline.control.paused != nil && !c.call.OfRun()
 }
 
@@ -88,7 +92,7 @@ func (c *Call) inputSize() int {
 		size += jsonvalue.TextSize(note)
 	}
 	if c.task != nil {
-		size += encoded(c.task)
+		size += measureJSON(c.task)
 	}
 	switch c.tool.Dispatch {
 	case api.DispatchChildWorkflow:
@@ -108,9 +112,10 @@ var (
 	noHooks  api.Hooks
 )
 
-// passed returns the origin for the inputs of activities, which nearly always is the same.
-func passed(origin *api.Origin) *api.Origin {
-	p := origin.Passed()
+// toActivityOrigin returns the origin for the inputs of activities, which nearly always is the
+// same.
+func toActivityOrigin(origin *api.Origin) *api.Origin {
+	p := origin.ToActivityInput()
 	if origin.Caller.Claims == nil && origin.Caller.Principal == p.Caller.Principal &&
 		origin.VariablesDigest == p.VariablesDigest {
 		return origin
@@ -120,13 +125,13 @@ func passed(origin *api.Origin) *api.Origin {
 
 // measure computes what the inputs of all calls have in common.
 func (p *pipeline) measure() {
-	p.passedSize = encoded(api.Execution{Origin: *p.passed, Hooks: p.hooks.AfterCall})
+	p.passedSize = measureJSON(api.Execution{Origin: *p.passed, Hooks: p.hooks.AfterCall})
 }
 
 // childSize returns how many bytes the inputs of all sub-agents have in common.
 func (p *pipeline) childSize() int {
 	if p.childBytes == 0 {
-		p.childBytes = encoded(api.RunInput{Variables: p.origin.Variables, Policies: p.policies,
+		p.childBytes = measureJSON(api.RunInput{Variables: p.origin.Variables, Policies: p.policies,
 			Attributes: p.attributes.known})
 	}
 	size := p.childBytes
@@ -150,7 +155,7 @@ func (c *Call) schedule(ctx workflow.Context) workflow.Future {
 	for _, part := range c.parts {
 		execution.Parts = append(execution.Parts, part.Part)
 	}
-	p.questions.scheduled(ctx, c)
+	p.questions.openQuestion(ctx, c)
 	options.StartToCloseTimeout += hookrules.TotalTimeout(execution.Hooks)
 	if route.Holds {
 		execution.QueueTimeout = failures.ApplyRoute(t, route).QueueTimeout
@@ -205,7 +210,7 @@ func (c *Call) inline(ctx workflow.Context) workflow.Future {
 		return readyFuture(ctx, fault)
 	}
 	task := &c.pipeline.sizes.Task
-	return c.fitting(ctx, api.MaxInlineRecord, task.FitsInline, task.AwaitInline,
+	return c.startWhenFits(ctx, api.MaxInlineRecord, task.FitsInline, task.AwaitInline,
 		c.executeInline)
 }
 
@@ -243,7 +248,7 @@ func filledSize(c *Call) int {
 	if c.decision.Prompt != "" {
 		return 0 // an agent
 	}
-	entry, err := entryOf(*c.tool)
+	entry, err := decodeEntry(*c.tool)
 	if err != nil || entry.Plan == nil {
 		return 0
 	}
@@ -251,5 +256,5 @@ func filledSize(c *Call) int {
 	if err != nil {
 		return 0
 	}
-	return encoded(filled)
+	return measureJSON(filled)
 }

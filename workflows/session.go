@@ -104,7 +104,7 @@ func (s *sessionRun) begin(ctx workflow.Context, p *pipeline) error {
 // answer registers the handlers of a session's updates and its query.
 func (s *sessionRun) answer(ctx workflow.Context) error {
 	requests := s
-	if err := workflow.SetQueryHandler(ctx, api.CallStatusQuery, s.statusOf); err != nil {
+	if err := workflow.SetQueryHandler(ctx, api.CallStatusQuery, s.answerStatusQuery); err != nil {
 		return err
 	}
 	if err := workflow.SetUpdateHandlerWithOptions(ctx, api.SubmitCallsUpdate, s.submit,
@@ -131,7 +131,7 @@ func (s *sessionRun) makeCalls(ctx workflow.Context) (*api.RunResult, error) {
 	s.watchIdle(ctx)
 	s.watchWallTime(ctx)
 	for {
-		s.pipeline.changed(ctx)
+		s.pipeline.publishState(ctx)
 		switch err := s.await(ctx); {
 		case err != nil:
 			s.drain(ctx, 0, "is being cancelled")
@@ -299,7 +299,7 @@ func (s *sessionRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error)
 			return nil, err
 		}
 		shrink(next.State)
-		if size := encoded(next); size <= api.MaxInputs {
+		if size := measureJSON(next); size <= api.MaxInputs {
 			if err := s.pipeline.sizes.Task.Await(ctx, size); err != nil {
 				return nil, err
 			}
@@ -320,12 +320,12 @@ func (s *sessionRun) continueAsNew(ctx workflow.Context) (*api.RunResult, error)
 // nextInput returns the input of the next execution.
 func (s *sessionRun) nextInput(ctx workflow.Context) (api.RunInput, error) {
 	p, next := s.pipeline, *s.in
-	pinned, err := api.Pack(s.pinned).Encoded()
+	pinned, err := api.Pack(s.pinned).EncodeOnce()
 	if err != nil {
 		pinned = api.Pack(s.openPins())
 	}
 	usage := p.usage
-	usage.Calls -= s.counted()
+	usage.Calls -= s.countOpenCalls()
 	next.State = &api.ContinueState{Run: p.origin.Run, Started: p.Started, Usage: usage,
 		Pinned: pinned, Session: s.state(ctx, true)}
 	p.followers.Save(ctx, next.State)

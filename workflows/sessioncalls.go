@@ -204,8 +204,8 @@ func (s *sessionRun) awaitOutcome(ctx workflow.Context, c *session.Call, wait ap
 	})
 }
 
-// statusOf answers the query for calls.
-func (s *sessionRun) statusOf(ids []string) ([]api.SessionCallStatus, error) {
+// answerStatusQuery answers the query for calls.
+func (s *sessionRun) answerStatusQuery(ids []string) ([]api.SessionCallStatus, error) {
 	calls := make([]*session.Call, len(ids))
 	for i, id := range ids {
 		calls[i] = s.calls.Find(id)
@@ -267,7 +267,7 @@ func (s *sessionRun) takeCalls(ctx workflow.Context) {
 	decisions, err := s.pipeline.admitReady(s.pipeline.newFlow(ctx), requests(ready), 0,
 		false)
 	if err != nil {
-		s.unadmitted(ctx, ready, err)
+		s.endUnadmitted(ctx, ready, err)
 		return
 	}
 	s.beginAll(ready, decisions)
@@ -372,7 +372,7 @@ func (s *sessionRun) admitApart(calls []*sessionCall) {
 			decisions, err := s.pipeline.admit(s.pipeline.newFlow(ctx),
 				requests(waiting))
 			if done += len(waiting); err != nil {
-				s.unadmitted(ctx, waiting, err)
+				s.endUnadmitted(ctx, waiting, err)
 			} else {
 				s.beginAll(waiting, decisions)
 			}
@@ -448,8 +448,8 @@ func (s *sessionRun) state(ctx workflow.Context, outcomes bool) *api.SessionStat
 	return s.calls.State(outcomes, workflow.Now(ctx), waiting)
 }
 
-// counted returns how many of the calls that have not ended the usage of the run has.
-func (s *sessionRun) counted() (n int) {
+// countOpenCalls returns how many of the calls that have not ended the usage of the run has.
+func (s *sessionRun) countOpenCalls() (n int) {
 	for _, c := range s.calls.OpenCalls() {
 		if s.running[c.ID].counted {
 			n++
@@ -458,9 +458,9 @@ func (s *sessionRun) counted() (n int) {
 	return n
 }
 
-// unadmitted ends calls that could not be admitted because of err. That is rare: admission is
+// endUnadmitted ends calls that could not be admitted because of err. That is rare: admission is
 // repeated.
-func (s *sessionRun) unadmitted(ctx workflow.Context, calls []*sessionCall, err error) {
+func (s *sessionRun) endUnadmitted(ctx workflow.Context, calls []*sessionCall, err error) {
 	for _, c := range calls {
 		fault := failures.CancelledBeforeStart()
 		if ctx.Err() == nil {
@@ -468,7 +468,7 @@ func (s *sessionRun) unadmitted(ctx workflow.Context, calls []*sessionCall, err 
 				cutText(err.Error()))
 			fault.Phase = api.PhasePreExecution
 		}
-		c.ended(ctx, s.pipeline.refuse(ctx, c.Request(), fault))
+		c.recordOutcome(ctx, s.pipeline.refuse(ctx, c.Request(), fault))
 	}
 }
 
@@ -476,7 +476,7 @@ func (s *sessionRun) unadmitted(ctx workflow.Context, calls []*sessionCall, err 
 func (c *sessionCall) begin() {
 	s := c.run
 	if out, decided := c.call.endUnexecuted(c.ctx); decided {
-		c.ended(c.ctx, out)
+		c.recordOutcome(c.ctx, out)
 		return
 	}
 	p := s.pipeline
@@ -493,15 +493,15 @@ func (c *sessionCall) begin() {
 		err := d.run(ctx)
 		c.count()
 		if c.out.ID == "" {
-			s.unadmitted(ctx, []*sessionCall{c}, err)
+			s.endUnadmitted(ctx, []*sessionCall{c}, err)
 			return
 		}
-		c.ended(ctx, c.out)
+		c.recordOutcome(ctx, c.out)
 	})
 }
 
-// ended takes the outcome of a call.
-func (c *sessionCall) ended(ctx workflow.Context, out api.CallOutcome) {
+// recordOutcome takes the outcome of a call.
+func (c *sessionCall) recordOutcome(ctx workflow.Context, out api.CallOutcome) {
 	s := c.run
 	size := 0
 	if out.Result != nil {
@@ -511,7 +511,7 @@ func (c *sessionCall) ended(ctx workflow.Context, out api.CallOutcome) {
 	s.calls.End(c.Call, out, size, workflow.Now(ctx))
 	s.used = workflow.Now(ctx)
 	c.Cancel() // releases the context
-	s.pipeline.changed(ctx)
+	s.pipeline.publishState(ctx)
 }
 
 // mayCancel rejects requests to cancel a call that the session does not know.
@@ -603,12 +603,12 @@ func (s *sessionRun) grow(pinned api.Pinned) {
 		p.tools.Delete(t.Name) // a tool that verifies others has no companions itself
 		p.inlineOn = p.inlineOn || t.Lane == api.LaneInline
 	}
-	p.need(pinned.Catalog.Tools)
+	p.addTools(pinned.Catalog.Tools)
 	all.Catalog.Tools = append(all.Catalog.Tools, pinned.Catalog.Tools...)
 	for _, t := range pinned.DescendantTools {
 		if _, known := all.Find(t.Name); !known {
 			all.DescendantTools = append(all.DescendantTools, t)
-			p.need([]api.Tool{t})
+			p.addTools([]api.Tool{t})
 		}
 	}
 	if all.Policies.Digest == "" {
@@ -633,13 +633,13 @@ func (c *sessionCall) refuse(ctx workflow.Context, why string) {
 	var decisions []api.AdmissionDecision
 	var err error
 	cancelled := p.sizes.Task.Record(ctx, rejectionSize+len(why), func() int {
-		err = workflow.ExecuteLocalActivity(saying(withAdmitOptions(ctx, nil),
+		err = workflow.ExecuteLocalActivity(withSummary(withAdmitOptions(ctx, nil),
 			"check of call "+call.ID), api.AdmitActivity, request).Get(ctx, &decisions)
 		return budget.DecisionsSize(decisions)
 	})
 	if err = cmp.Or(cancelled, err); err != nil {
-		s.unadmitted(ctx, []*sessionCall{c}, err)
+		s.endUnadmitted(ctx, []*sessionCall{c}, err)
 		return
 	}
-	c.ended(ctx, p.refuse(ctx, call, decisions[0].Error))
+	c.recordOutcome(ctx, p.refuse(ctx, call, decisions[0].Error))
 }

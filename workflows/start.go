@@ -35,7 +35,7 @@ func pinStep(ctx workflow.Context, sizes *budget.Sizes,
 	var recorded json.RawMessage
 	var err error
 	cancelled := sizes.Task.Record(ctx, api.MaxPayload, func() int {
-		err = workflow.ExecuteLocalActivity(saying(withLocalOptions(ctx),
+		err = workflow.ExecuteLocalActivity(withSummary(withLocalOptions(ctx),
 			"tools and rules of the run"), api.PinActivity, request).Get(ctx, &recorded)
 		return len(recorded)
 	})
@@ -70,7 +70,7 @@ func answerSetup(ctx workflow.Context, in *api.RunInput, pinned *api.Pinned) (*c
 		return nil, err
 	}
 	err = workflow.SetQueryHandler(ctx, api.SetupQuery, func() (api.Setup, error) {
-		setup := setupOf(ctx, in, pinned)
+		setup := newSetup(ctx, in, pinned)
 		setup.Agent, setup.Grows = agent, in.Session != nil
 		return setup, nil
 	})
@@ -80,18 +80,18 @@ func answerSetup(ctx workflow.Context, in *api.RunInput, pinned *api.Pinned) (*c
 	return newControl(ctx, agent != nil)
 }
 
-// setupOf returns what model steps of an agent's run need to know of it, without the agent.
-func setupOf(ctx workflow.Context, in *api.RunInput, pinned *api.Pinned) api.Setup {
+// newSetup returns what model steps of an agent's run need to know of it, without the agent.
+func newSetup(ctx workflow.Context, in *api.RunInput, pinned *api.Pinned) api.Setup {
 	setup := api.Setup{Pinned: api.Pack(*pinned), Queue: workflow.GetInfo(ctx).TaskQueueName}
 	if in.Agent != nil {
 		agent := api.Caller{Type: api.CallerAgent, ID: in.Agent.Name}
-		setup.Caller = originOf(ctx, in, agent).Caller
+		setup.Caller = newOrigin(ctx, in, agent).Caller
 		setup.Caller.Claims = nil
 	}
 	return setup
 }
 
-func originOf(ctx workflow.Context, in *api.RunInput, caller api.Caller) api.Origin {
+func newOrigin(ctx workflow.Context, in *api.RunInput, caller api.Caller) api.Origin {
 	info := workflow.GetInfo(ctx)
 	caller.Auth, caller.Claims = in.Caller.Auth, in.Caller.Claims
 	if who := in.Caller.Identity(); who != caller.ID {
@@ -105,9 +105,10 @@ func originOf(ctx workflow.Context, in *api.RunInput, caller api.Caller) api.Ori
 	return o
 }
 
-// conversationOf returns the conversation whose later runs can use the instances of a run; empty if
+// findConversation returns the conversation whose later runs can use the instances of a run; empty
+// if
 // there can be none.
-func conversationOf(ctx workflow.Context, in *api.RunInput) string {
+func findConversation(ctx workflow.Context, in *api.RunInput) string {
 	switch {
 	case in.Parent != nil:
 		return ""

@@ -64,7 +64,7 @@ func (s steps) decide(o *approval, cancelled error) {
 		s.end(nil, failures.CancelledBeforeStart())
 	case o.fault != nil:
 		s.finalize(api.FinalizeResultRequest{Call: c.call.ID, Tool: p.tools.Of(c.call.Tool),
-			Origin: p.originOf(c.call.Asked()), Notes: c.decision.Notes, Error: o.fault})
+			Origin: p.findOrigin(c.call.RequestedID()), Notes: c.decision.Notes, Error: o.fault})
 	case c.decision.Result != nil:
 		s.end(c.decision.Result, nil)
 	default:

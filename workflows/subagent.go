@@ -58,7 +58,7 @@ func (c *Call) startChild(ctx workflow.Context) (workflow.ChildWorkflowFuture, *
 		Mode:     p.override,
 		Priority: cmp.Or(c.call.Priority, p.priority.Run, tool.Priority),
 		Policies: p.policies, Labels: p.runFacts.Labels, Attributes: p.attributes.known,
-		Statements: p.statements.Passed(api.SourcePrompt, api.SourceMessage),
+		Statements: p.statements.Select(api.SourcePrompt, api.SourceMessage),
 		Parent: &api.Parent{WorkflowID: info.ID, Run: p.origin.Run,
 			Call:    api.CallPath(p.parent.Call, c.call.ID),
 			Catalog: p.pinned.Catalog.Digest, Policies: p.pinned.Policies.Digest,
@@ -92,12 +92,13 @@ type childKind struct {
 func (c *Call) takeEntry(ctx workflow.Context, tool api.Tool,
 	input *api.RunInput) (childKind, error) {
 	p, bounds := c.pipeline, c.decision.Plan
-	entry, err := entryOf(tool)
+	entry, err := decodeEntry(tool)
 	if err != nil {
 		return childKind{}, err
 	}
 	if agent := entry.Agent; agent != nil {
-		agent.Limits = policyrules.LimitRun(bounds, p.Lend(ctx, agent.Limits, limitsOf(c.share)))
+		agent.Limits = policyrules.LimitRun(bounds,
+			p.Lend(ctx, agent.Limits, limitsFromShare(c.share)))
 		input.Agent, input.Prompt = agent, c.decision.Prompt
 		return childKind{api.CallerAgent, api.AgentWorkflow, agent.Name}, nil
 	}
@@ -108,7 +109,7 @@ func (c *Call) takeEntry(ctx workflow.Context, tool api.Tool,
 	plan.Name = cmp.Or(plan.Name, c.call.Tool)
 	packed := api.Pack(plan)
 	input.Plan = &packed
-	share := limitsOf(c.share)
+	share := limitsFromShare(c.share)
 	share.Calls *= c.decision.Claim // the share of one claimed call
 	limits := policyrules.LimitRun(bounds, p.Lend(ctx, api.Limits{}, share))
 	if limits.Turns = 0; limits != (api.Limits{}) {
@@ -117,8 +118,8 @@ func (c *Call) takeEntry(ctx workflow.Context, tool api.Tool,
 	return childKind{api.CallerPlan, api.PlanWorkflow, plan.Name}, nil
 }
 
-// limitsOf returns the limits of a share, none for nil.
-func limitsOf(share *api.Limits) api.Limits {
+// limitsFromShare returns the limits of a share, none for nil.
+func limitsFromShare(share *api.Limits) api.Limits {
 	if share == nil {
 		return api.Limits{}
 	}
@@ -137,8 +138,8 @@ type childEntry struct {
 	Plan  *api.Plan  `json:"plan"`
 }
 
-// entryOf decodes the agent or the plan from the pinned toolspec of a tool.
-func entryOf(t api.Tool) (childEntry, error) {
+// decodeEntry decodes the agent or the plan from the pinned toolspec of a tool.
+func decodeEntry(t api.Tool) (childEntry, error) {
 	var spec struct {
 		Entry childEntry `json:"entry"`
 	}
@@ -236,7 +237,7 @@ func (c *Call) awaitChild(ctx workflow.Context, run workflow.ChildWorkflowFuture
 func (c *Call) failChild(err error, started bool, request *api.FinalizeResultRequest) {
 	facts := &c.pipeline.runFacts
 	facts.LabelCall(request.Call, c.pipeline.emittedBy(request.Tool))
-	entry, _ := entryOf(request.Tool) // was decoded to start the run
+	entry, _ := decodeEntry(request.Tool) // was decoded to start the run
 	ended := childFailure(err, entry.run())
 	if !started {
 		ended.fault.NotStarted = true
@@ -315,7 +316,7 @@ func (p *pipeline) emittedBy(t api.Tool) []string {
 	visited := map[string]bool{}
 	for next := []api.Tool{t}; len(next) > 0; next = next[1:] {
 		labels = append(labels, next[0].Emits...)
-		entry, err := entryOf(next[0])
+		entry, err := decodeEntry(next[0])
 		if next[0].Dispatch != api.DispatchChildWorkflow || err != nil {
 			continue
 		}
@@ -336,7 +337,7 @@ func namedBy(tools *turn.Tools, of childEntry) []string {
 	if of.Agent != nil {
 		entries = of.Agent.Tools
 	} else {
-		entries = toolsOf(*of.Plan)
+		entries = listPlanTools(*of.Plan)
 	}
 	for _, entry := range entries {
 		if !toolfacts.SelectsTools(entry) {
@@ -361,7 +362,7 @@ func traceBelow(c *Call) string {
 	return cmp.Or(o.Trace, traceparent.Format(o, c.call.ID))
 }
 
-func toolsOf(plan api.Plan) []string {
+func listPlanTools(plan api.Plan) []string {
 	var names []string
 	runFacts := map[string]bool{}
 	for _, c := range plan.Calls {

@@ -16,7 +16,7 @@ func (p *pipeline) runTurn(ctx workflow.Context, calls []api.Call,
 	order api.Order) ([]api.CallOutcome, error) {
 	t, err := p.admitTurn(ctx, calls)
 	if err != nil {
-		return p.unadmitted(ctx, calls), err
+		return p.refuseUnadmitted(ctx, calls), err
 	}
 	defer p.runFacts.BeginTurn()()
 	err = p.dispatch(ctx, turn.Waits(t.slots, order), t)
@@ -54,10 +54,11 @@ func (p *pipeline) admitTurn(ctx workflow.Context, calls []api.Call) (*turnCalls
 	return t, nil
 }
 
-// unadmitted returns the outcomes of calls that were not admitted because the run was cancelled or
+// refuseUnadmitted returns the outcomes of calls that were not admitted because the run was
+// cancelled or
 // its wall time had passed, and counts them, so that the audit records have them. It returns nil if
 // admission failed for another reason, which ends the run.
-func (p *pipeline) unadmitted(ctx workflow.Context, calls []api.Call) []api.CallOutcome {
+func (p *pipeline) refuseUnadmitted(ctx workflow.Context, calls []api.Call) []api.CallOutcome {
 	if ctx.Err() == nil {
 		return nil
 	}
@@ -90,13 +91,13 @@ func (p *pipeline) dispatch(ctx workflow.Context, waits [][]int, calls dispatche
 func (p *pipeline) noHistoryLeft(ctx workflow.Context, calls []*Call) error {
 	why := p.fullness(ctx)
 	byCall := map[string]api.AdmissionDecision{}
-	for rest := unbatched(calls); len(rest) > 0; {
+	for rest := expandBatches(calls); len(rest) > 0; {
 		n := p.portion(rest)
 		request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Calls: rest[:n],
 			Full: why}
 		var part []api.AdmissionDecision
 		var err error
-		options := saying(withAdmitOptions(ctx, nil), "no history left for "+named(request.Calls))
+		options := withSummary(withAdmitOptions(ctx, nil), "no history left for "+nameCalls(request.Calls))
 		cancelled := p.sizes.Task.Record(ctx, n*rejectionSize, func() int {
 			err = workflow.ExecuteLocalActivity(options, api.AdmitActivity, request).Get(ctx, &part)
 			return budget.DecisionsSize(part)
@@ -116,8 +117,8 @@ func (p *pipeline) noHistoryLeft(ctx workflow.Context, calls []*Call) error {
 	return nil
 }
 
-// unbatched returns calls as the model made them: the parts in place of batched calls.
-func unbatched(calls []*Call) (all []api.Call) {
+// expandBatches returns calls as the model made them: the parts in place of batched calls.
+func expandBatches(calls []*Call) (all []api.Call) {
 	for _, c := range calls {
 		if len(c.parts) == 0 {
 			all = append(all, c.call)

@@ -98,7 +98,7 @@ func withinRun(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision,
 		v.Error = blockedRepeat(r, c)
 	}
 	if v.Error != nil {
-		return stopped(v)
+		return omitExecution(v)
 	}
 	return v
 }
@@ -173,7 +173,7 @@ func containPanic(ctx context.Context, c api.Call, v *api.AdmissionDecision) {
 		panics.Note(ctx, nil, panics.Admission, panics.Text(cause), "tool", c.Tool, "call_id", c.ID)
 		v.Error = api.Errorf(api.ErrExecution, "the call was refused because of %v", panics.Err)
 		v.Error.Phase = api.PhasePreExecution
-		*v = stopped(*v)
+		*v = omitExecution(*v)
 		if c.OfRun() {
 			v.CallPurpose, v.Tool = c.CallPurpose, c.Tool
 		}
@@ -199,7 +199,7 @@ func tooLarge(tool string, arguments []byte) *api.Error {
 }
 
 func (a *Admitter) exists(c *oneCall) *api.Error {
-	tool, found := toolOf(c.AdmissionRequest, c.call.Tool)
+	tool, found := findTool(c.AdmissionRequest, c.call.Tool)
 	if c.tool = tool; !found {
 		return a.notFound(c.AdmissionRequest, c.call.Tool)
 	}
@@ -226,8 +226,8 @@ func (a *Admitter) hasSpec(c *oneCall) *api.Error {
 	return e
 }
 
-// toolOf returns the pinned tool with a name, and whether there is one.
-func toolOf(r api.AdmissionRequest, name string) (api.Tool, bool) {
+// findTool returns the pinned tool with a name, and whether there is one.
+func findTool(r api.AdmissionRequest, name string) (api.Tool, bool) {
 	return api.Catalog{Tools: r.Tools}.Find(name)
 }
 

@@ -44,14 +44,14 @@ func (a *Admitter) needApproval(r api.AdmissionRequest, c api.Call, v api.Admiss
 	if declared := compiled.Spec.Approval; declared != nil {
 		need.Within = cmp.Or(declared.Timeout, need.Within)
 		need.ByCaller = declared.ByCaller && rule == ""
-		need.Approvers = append(need.Approvers, approversOf(declared, compiled,
-			factsOf(r, c, v, tool, compiled))...)
+		need.Approvers = append(need.Approvers, findApprovers(declared, compiled,
+			newFacts(r, c, v, tool, compiled))...)
 	}
 	return need
 }
 
-// approversOf returns who may decide about a call by its toolspec, if that requires approval.
-func approversOf(declared *toolspecs.Approval, compiled *toolspecs.Compiled,
+// findApprovers returns who may decide about a call by its toolspec, if that requires approval.
+func findApprovers(declared *toolspecs.Approval, compiled *toolspecs.Compiled,
 	facts *policies.Facts) []api.ApproverRule {
 	if len(declared.Approvers) == 0 {
 		return nil
@@ -71,15 +71,15 @@ const maxIntent = 500
 func (a *Admitter) approvals(r api.AdmissionRequest, decisions []api.AdmissionDecision,
 	allowed []bool) []api.AdmissionDecision {
 	for i, v := range decisions {
-		if complete(v) || !r.Calls[i].Governed() || allowed[i] && r.Calls[i].Ask == "" {
+		if complete(v) || !r.Calls[i].IsGoverned() || allowed[i] && r.Calls[i].Ask == "" {
 			continue
 		}
-		tool, _ := toolOf(r, r.Calls[i].Tool)
+		tool, _ := findTool(r, r.Calls[i].Tool)
 		compiled, err := a.config.Specs.Of(tool)
 		if err != nil {
 			continue
 		}
-		if reason, needs := asked(r, r.Calls[i], v, tool, compiled); needs {
+		if reason, needs := needsApproval(r, r.Calls[i], v, tool, compiled); needs {
 			decisions[i].Approval = a.needApproval(r, r.Calls[i], v, tool, compiled,
 				executor.ValidText(reason), "")
 		}
@@ -92,8 +92,8 @@ func complete(v api.AdmissionDecision) bool {
 	return v.Error != nil || v.Result != nil || v.Approval != nil
 }
 
-// asked reports whether a call's plan or tool requires approval, and why.
-func asked(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api.Tool,
+// needsApproval reports whether a call's plan or tool requires approval, and why.
+func needsApproval(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api.Tool,
 	compiled *toolspecs.Compiled) (reason string, needs bool) {
 	switch {
 	case c.Ask != "":
@@ -101,7 +101,7 @@ func asked(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api
 	case compiled.Spec.Approval == nil:
 		return "", false
 	}
-	return compiled.NeedsApproval(factsOf(r, c, v, tool, compiled))
+	return compiled.NeedsApproval(newFacts(r, c, v, tool, compiled))
 }
 
 // Edit implements the activity api.AdmitEditActivity: it admits a call that waits for approval
@@ -111,9 +111,9 @@ func asked(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api
 // that contains the edit. Errors are those of Admit.
 func (a *Admitter) Edit(ctx context.Context, r api.EditRequest) (api.AdmissionDecision, error) {
 	c := r.Admit.Calls[0]
-	tool, _ := toolOf(r.Admit, c.Tool)
+	tool, _ := findTool(r.Admit, c.Tool)
 	present := json.RawMessage(c.Arguments)
-	arguments, err := changed(present, r.Decision.Arguments)
+	arguments, err := applyChanges(present, r.Decision.Arguments)
 	if err == nil && len(arguments) > maxHooked {
 		err = fmt.Errorf("the arguments have %d bytes in all, and may have %d", len(arguments),
 			maxHooked)
@@ -138,7 +138,7 @@ func (a *Admitter) Edit(ctx context.Context, r api.EditRequest) (api.AdmissionDe
 			r.Admit.Caller); refused != nil {
 			v.Error = api.Errorf(api.ErrPolicyViolation, "%s", refused.Message)
 			v.Error.Phase = api.PhasePreExecution
-			a.dropped(ctx, r.Admit, v)
+			a.dropReservation(ctx, r.Admit, v)
 			return v, nil
 		}
 	}
@@ -156,10 +156,10 @@ func noteOfEdit(d api.Decision, tool api.Tool, before, after json.RawMessage) st
 	var hider *redaction.Hider
 	hider = hider.With(redaction.Word, slices.Concat(callview.ArgumentMask(tool).Values(before),
 		callview.ArgumentMask(tool).Values(after))...)
-	old, now := membersOf(callview.RedactArguments(tool, before)),
-		membersOf(callview.RedactArguments(tool, after))
+	old, now := decodeMembers(callview.RedactArguments(tool, before)),
+		decodeMembers(callview.RedactArguments(tool, after))
 	var changes []string
-	for _, change := range jsontext.Differences(membersOf(before), membersOf(after)) {
+	for _, change := range jsontext.Differences(decodeMembers(before), decodeMembers(after)) {
 		text := noteOfChange(old, now, change.Path)
 		if !slices.Contains(changes, text) { // several members of a sensitive object
 			changes = append(changes, text)
@@ -191,8 +191,8 @@ func noteOfChange(before, after any, path []string) string {
 	return ""
 }
 
-// membersOf returns the arguments of a call; an empty object for a call without arguments.
-func membersOf(arguments json.RawMessage) map[string]any {
+// decodeMembers returns the arguments of a call; an empty object for a call without arguments.
+func decodeMembers(arguments json.RawMessage) map[string]any {
 	value, _ := jsonvalue.Decode(arguments) // validated arguments are an object
 	if members, ok := value.(map[string]any); ok {
 		return members
@@ -209,8 +209,8 @@ const (
 // maxEditor bounds the editor's name in the note of a call, in characters.
 const maxEditor = 100
 
-// changed returns arguments with changes applied, which are a JSON merge patch.
-func changed(arguments, changes json.RawMessage) (json.RawMessage, error) {
+// applyChanges returns arguments with changes applied, which are a JSON merge patch.
+func applyChanges(arguments, changes json.RawMessage) (json.RawMessage, error) {
 	value, fault := jsontext.Parse(string(changes))
 	if fault != nil && fault.Rule == jsontext.RuleDuplicate {
 		return nil, fmt.Errorf("the changed arguments: %w", fault)

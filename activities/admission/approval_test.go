@@ -118,7 +118,7 @@ func TestApprovals_HaveTheApproversOfToolAndPolicies(t *testing.T) {
 		"free": {Rule: "free"},
 	} {
 		r := api.AdmissionRequest{Run: "run-1", Tools: toolsOf(catalog), Known: []string{"pay"},
-			PinnedPolicies: rules.Pinned(),
+			PinnedPolicies: rules.PinnedPolicies(),
 			Calls:          []api.Call{{ID: "1.1", Tool: "pay", Arguments: `{"text":"` + text + `"}`}}}
 		got := b.admit(t, r)[0].Approval
 		if got == nil || got.Rule != want.Rule || got.ByCaller != want.ByCaller ||

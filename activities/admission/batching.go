@@ -24,7 +24,7 @@ func (a *Admitter) batch(_ context.Context, all *turnAdmission) error {
 		if v.Error != nil || v.Result != nil {
 			continue
 		}
-		tool, _ := toolOf(r, r.Calls[i].Tool)
+		tool, _ := findTool(r, r.Calls[i].Tool)
 		mine := candidate(tool, r.Calls[i], v)
 		if b := join(open, mine, tool, v.Route.Key); b != nil {
 			decisions[b.first].Batch, decisions[i].Batch = decisions[b.first].ID,

@@ -19,7 +19,8 @@ func (a *Admitter) withhold(_ context.Context, all *turnAdmission) error {
 		if v.Error != nil || v.Result != nil || !all.DryRun && !v.Plan.IsDryRun() {
 			continue
 		}
-		if tool, _ := toolOf(all.AdmissionRequest, all.Calls[i].Tool); policyrules.Withholds(tool) {
+		if tool, _ := findTool(all.AdmissionRequest,
+			all.Calls[i].Tool); policyrules.Withholds(tool) {
 			all.decisions[i] = withheld(tool, all.Calls[i], v)
 		}
 	}
@@ -46,13 +47,13 @@ func withheld(tool api.Tool, c api.Call, v api.AdmissionDecision) api.AdmissionD
 		v.Error = api.Errorf(api.ErrExecution,
 			"the withheld call cannot be written as JSON: %v", err)
 		v.Error.Phase = api.PhasePreExecution
-		return stopped(v)
+		return omitExecution(v)
 	}
 	result := api.Result{Output: output, Notes: append(v.Notes[:len(v.Notes):len(v.Notes)],
 		"dry run: nothing was done")}
 	result.Tokens = tokens.Count(result.ForModel())
 	v.Result = &result
-	v = stopped(v)
+	v = omitExecution(v)
 	v.DryRun = true
 	return v
 }

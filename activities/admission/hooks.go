@@ -73,7 +73,7 @@ func (a *Admitter) beforeCall(ctx context.Context, r api.AdmissionRequest, c api
 	v api.AdmissionDecision, before []api.Hook) (out api.AdmissionDecision) {
 	out = v
 	defer containPanic(ctx, c, &out)
-	tool, _ := toolOf(r, c.Tool)
+	tool, _ := findTool(r, c.Tool)
 	ctx = hooks.WithContext(ctx, *r.Origin, r.Parent, c.ID, tool)
 	if len(v.Arguments) > 0 {
 		c.Arguments = string(v.Arguments)
@@ -90,12 +90,12 @@ func (a *Admitter) beforeCall(ctx context.Context, r api.AdmissionRequest, c api
 				api.HookFailed, err.Error()))
 			hooks.LogFailure(ctx, h, api.HookBeforeCall, err)
 			if hookrules.Blocks(h, api.HookBeforeCall) {
-				next.Error = blocked("the hook %q before the call failed: %s", h.Name,
+				next.Error = newHookError("the hook %q before the call failed: %s", h.Name,
 					hooks.Text(err.Error()))
 			}
 		}
 		if v = next; v.Error != nil || v.Result != nil {
-			return stopped(v)
+			return omitExecution(v)
 		}
 		if len(v.Arguments) > 0 {
 			c.Arguments = string(v.Arguments)
@@ -104,8 +104,8 @@ func (a *Admitter) beforeCall(ctx context.Context, r api.AdmissionRequest, c api
 	return v
 }
 
-// stopped reduces a decision to what a call needs that does not run.
-func stopped(v api.AdmissionDecision) api.AdmissionDecision {
+// omitExecution reduces a decision to what a call needs that does not run.
+func omitExecution(v api.AdmissionDecision) api.AdmissionDecision {
 	return api.AdmissionDecision{ID: v.ID, Arguments: v.Arguments, Notes: v.Notes, Tokens: v.Tokens,
 		Plan: v.Plan, Hooks: v.Hooks,
 		Policies: v.Policies, Labels: v.Labels, Sources: v.Sources, Result: v.Result,
@@ -119,7 +119,7 @@ func (a *Admitter) decide(ctx context.Context, r api.AdmissionRequest, c api.Cal
 	if err != nil {
 		return v, err
 	}
-	called, _ := toolOf(r, c.Tool)
+	called, _ := findTool(r, c.Tool)
 	call := tool.HookCall{ID: c.ID, Tool: c.Tool, Effect: called.Effect,
 		Arguments: json.RawMessage(c.Arguments)}
 	decided, err := hooks.Call(ctx, h, func(ctx context.Context) (tool.HookDecision, error) {
@@ -133,9 +133,9 @@ func (a *Admitter) decide(ctx context.Context, r api.AdmissionRequest, c api.Cal
 	case several(decided):
 		return v, errors.New("it sets several of Block, Arguments and Override; set exactly one")
 	case decided.Block != "":
-		reason := hooks.Text(executor.RedactorOf(ctx).Text(decided.Block))
+		reason := hooks.Text(executor.RedactorFromContext(ctx).Text(decided.Block))
 		v.Hooks = append(v.Hooks, hooks.Action(h, api.HookBeforeCall, api.HookBlocked, reason))
-		v.Error = blocked("the hook %q says: %s", h.Name, reason)
+		v.Error = newHookError("the hook %q says: %s", h.Name, reason)
 	case decided.Override != nil:
 		return a.override(ctx, called, v, h, decided.Override)
 	case decided.Arguments != nil:
@@ -154,7 +154,7 @@ func several(v tool.HookDecision) bool {
 	return n > 1
 }
 
-func blocked(format string, args ...any) *api.Error {
+func newHookError(format string, args ...any) *api.Error {
 	e := api.Errorf(api.ErrBlockedByHook, format, args...)
 	e.Phase = api.PhasePreExecution
 	return e

@@ -80,8 +80,8 @@ func (a *Admitter) reservations(r api.AdmissionRequest) *reservations {
 		ahead: len(r.Calls)}
 }
 
-// ledgerOf returns the ledger of a scope for the calls of a request.
-func ledgerOf(r api.AdmissionRequest, scope api.LedgerScope) ledgers.Ledger {
+// ledgerFromRequest returns the ledger of a scope for the calls of a request.
+func ledgerFromRequest(r api.AdmissionRequest, scope api.LedgerScope) ledgers.Ledger {
 	l := ledgers.Ledger{Queue: r.Base, Scope: scope, Of: r.Facts.Conversation,
 		ID: api.LedgerWorkflowID(r.Base, scope, r.Caller, r.Facts.Conversation, r.Run)}
 	if scope == api.ScopePrincipalCalls {
@@ -93,7 +93,7 @@ func ledgerOf(r api.AdmissionRequest, scope api.LedgerScope) ledgers.Ledger {
 // prepare notes what rules ask ledgers about a call of the turn.
 func (s *reservations) prepare(index int, tool api.Tool, f *policies.Facts,
 	sets ...*policies.Set) {
-	asks := policies.AsksOf(f, sets...)
+	asks := policies.CollectAsks(f, sets...)
 	q := &question{index: index, requests: map[api.LedgerScope]ledgerrules.Request{}}
 	q.call, q.Holder = s.request.Calls[index].ID, rand.Text()
 	for _, scope := range asks.Scopes() {
@@ -113,10 +113,10 @@ func (s *reservations) prepare(index int, tool api.Tool, f *policies.Facts,
 	}
 }
 
-// answered reports whether a call of the turn can be decided: no ledger is asked about it, or all
+// canDecide reports whether a call of the turn can be decided: no ledger is asked about it, or all
 // have answered. It is called for the calls in their order. A call whose ledger is away can be
 // decided in the last admission only, which refuses it.
-func (s *reservations) answered(ctx context.Context, index int) bool {
+func (s *reservations) canDecide(ctx context.Context, index int) bool {
 	if len(s.questions) == 0 || s.questions[0].index != index || s.questions[0].answered {
 		return true
 	}
@@ -187,7 +187,7 @@ func (s *reservations) askIn(ctx context.Context, scope api.LedgerScope, all []*
 	requests[0].Ends = s.toTell(scope)
 	ctx, cancel := context.WithDeadline(ctx, s.until)
 	defer cancel()
-	answers, err := s.ledgers.Reserve(ctx, ledgerOf(s.request, scope), requests...)
+	answers, err := s.ledgers.Reserve(ctx, ledgerFromRequest(s.request, scope), requests...)
 	if err != nil {
 		if activity.IsActivity(ctx) {
 			activity.GetLogger(ctx).Warn("the ledger of a rule about time has not answered",
@@ -296,7 +296,7 @@ func (s *reservations) close(ctx context.Context, decisions []api.AdmissionDecis
 	for _, scope := range scopes {
 		if calls := s.toTell(scope); len(calls) > 0 {
 			all.Ledgers = append(all.Ledgers, ledgerrules.Calls{
-				WorkflowID: ledgerOf(s.request, scope).ID, Calls: calls})
+				WorkflowID: ledgerFromRequest(s.request, scope).ID, Calls: calls})
 		}
 	}
 	if len(all.Ledgers) == 0 {
@@ -307,8 +307,9 @@ func (s *reservations) close(ctx context.Context, decisions []api.AdmissionDecis
 	_ = s.ledgers.Close(ctx, all) // which logs why it failed
 }
 
-// dropped tells ledgers that the decision on an edited call is not used.
-func (a *Admitter) dropped(ctx context.Context, r api.AdmissionRequest, v api.AdmissionDecision) {
+// dropReservation tells ledgers that the decision on an edited call is not used.
+func (a *Admitter) dropReservation(ctx context.Context, r api.AdmissionRequest,
+	v api.AdmissionDecision) {
 	if v.Reserved == nil {
 		return
 	}

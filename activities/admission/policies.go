@@ -29,13 +29,13 @@ const maxRuleSets = 1024
 
 // of returns the compiled rules of agents; nil if there are none.
 func (s *rulesOfRuns) of(rules []api.PolicyRule) *policies.Set {
-	set, _ := s.pinned(api.PinnedPolicies{Digest: policies.DigestOf(rules), Rules: rules})
+	set, _ := s.compile(api.PinnedPolicies{Digest: policies.DigestRules(rules), Rules: rules})
 	return set
 }
 
-// pinned returns the compiled rules that a run is pinned to, and whether they were compiled just
+// compile returns the compiled rules that a run is pinned to, and whether they were compiled just
 // now; nil if there are none.
-func (s *rulesOfRuns) pinned(p api.PinnedPolicies) (set *policies.Set, compiled bool) {
+func (s *rulesOfRuns) compile(p api.PinnedPolicies) (set *policies.Set, compiled bool) {
 	if len(p.Rules) == 0 {
 		return nil, false
 	}
@@ -61,7 +61,7 @@ func (a *Admitter) inForce(ctx context.Context, r api.AdmissionRequest) (all []*
 	if r.PinnedPolicies.Digest == current.Digest() {
 		return []*policies.Set{current}, agents
 	}
-	pinned, compiled := a.rules.pinned(r.PinnedPolicies)
+	pinned, compiled := a.rules.compile(r.PinnedPolicies)
 	if compiled && activity.IsActivity(ctx) {
 		activity.GetLogger(ctx).Warn("a run is pinned to policies that this worker does not have "+
 			"in --policies-file; they apply besides the worker's own", "pinned",
@@ -81,7 +81,7 @@ func (a *Admitter) pinPolicies(ctx context.Context, all *turnAdmission) error {
 	if all.PinnedPolicies.Digest != "" || current.Len() == 0 || len(all.decisions) == 0 {
 		return nil
 	}
-	packed, err := api.Pack(current.Pinned()).Encoded()
+	packed, err := api.Pack(current.PinnedPolicies()).EncodeOnce()
 	if err == nil && packed.Size() <= maxLatePinned {
 		all.decisions[0].Pinned = &packed
 	} else if activity.IsActivity(ctx) {
@@ -103,7 +103,7 @@ func (a *Admitter) applyPolicies(ctx context.Context, all *turnAdmission) error 
 	a.askAhead(ctx, r, decisions, made)
 	for i, v := range decisions {
 		if rulesApply(r.Calls[i], v) {
-			if !made.answered(ctx, i) {
+			if !made.canDecide(ctx, i) {
 				decisions, allowed = decisions[:i], allowed[:i]
 				break
 			}
@@ -114,7 +114,7 @@ func (a *Admitter) applyPolicies(ctx context.Context, all *turnAdmission) error 
 		if v.Error == nil {
 			// The rules for the next call of the turn count this admitted call.
 			r.Facts.Calls = withRunning(r.Facts.Calls, r.Calls[i].Tool)
-			r.Facts.Earlier = append(slices.Clip(r.Facts.Earlier), running(r, r.Calls[i], v))
+			r.Facts.Earlier = append(slices.Clip(r.Facts.Earlier), toEarlierCall(r, r.Calls[i], v))
 		}
 	}
 	all.decisions = a.approvals(r, decisions, allowed)
@@ -123,7 +123,7 @@ func (a *Admitter) applyPolicies(ctx context.Context, all *turnAdmission) error 
 
 // rulesApply reports whether rules decide about a call that was admitted so far.
 func rulesApply(c api.Call, v api.AdmissionDecision) bool {
-	return v.Error == nil && v.Result == nil && c.Governed()
+	return v.Error == nil && v.Result == nil && c.IsGoverned()
 }
 
 // askAhead prepares what rules ask ledgers about the calls, so that all are asked together.
@@ -146,15 +146,15 @@ func (a *Admitter) prepareQuestion(ctx context.Context, r api.AdmissionRequest, 
 	v *api.AdmissionDecision, made *reservations, sets []*policies.Set) {
 	c := r.Calls[index]
 	defer containPanic(ctx, c, v)
-	tool, _ := toolOf(r, c.Tool)
+	tool, _ := findTool(r, c.Tool)
 	compiled, err := a.config.Specs.Of(tool)
 	if err == nil && lacksPolicy(compiled, sets...) == nil {
-		made.prepare(index, tool, factsOf(r, c, *v, tool, compiled), sets...)
+		made.prepare(index, tool, newFacts(r, c, *v, tool, compiled), sets...)
 	}
 }
 
-// running returns an admitted call of the request as an earlier one for the calls after it.
-func running(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision) *api.EarlierCall {
+// toEarlierCall returns an admitted call of the request as an earlier one for the calls after it.
+func toEarlierCall(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision) *api.EarlierCall {
 	arguments := c.Arguments
 	if len(v.Arguments) > 0 {
 		arguments = string(v.Arguments)
@@ -184,17 +184,17 @@ func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, in
 	defer containPanic(ctx, c, &out)
 	all, agents := a.inForce(ctx, r)
 	sets := append(slices.Clone(all), agents)
-	tool, _ := toolOf(r, c.Tool)
+	tool, _ := findTool(r, c.Tool)
 	compiled, err := a.config.Specs.Of(tool)
 	if err != nil || rulesIn(sets)+len(compiled.Spec.Policies) == 0 {
 		return v, false // without a spec there is no admitted call
 	}
-	facts := factsOf(r, c, v, tool, compiled)
+	facts := newFacts(r, c, v, tool, compiled)
 	if v.Error = lacksPolicy(compiled, sets...); v.Error == nil {
 		v.Reserved, v.Error = made.reserve(index, facts)
 	}
 	if v.Error != nil {
-		return stopped(v), false
+		return omitExecution(v), false
 	}
 	decided := policies.Decide(facts, all, agents)
 	met := decided.Met
@@ -203,14 +203,14 @@ func (a *Admitter) checkPolicies(ctx context.Context, r api.AdmissionRequest, in
 	}
 	v.Policies, v.Labels = recordedPolicies(met, len(tool.Sensitive) > 0), r.Facts.Labels
 	if met[0].Effect == api.PolicyDeny {
-		return denied(v), false
+		return deny(v), false
 	}
 	if met[0].Effect == api.PolicyAsk && met[0].AllowedBy == "" {
 		v.Approval = a.needApproval(r, c, v, tool, compiled, policyrules.DescribeActions(v.Policies,
 			api.PolicyAsk), met[0].Rule, policies.Approvers(met, sets...)...)
 		policyrules.AddClearings(v.Approval, policies.Clearings(met, all...))
 	}
-	return warned(v), decided.Allowed
+	return addWarnings(v), decided.Allowed
 }
 
 // rulesIn counts the rules of sets.
@@ -221,8 +221,8 @@ func rulesIn(sets []*policies.Set) (n int) {
 	return n
 }
 
-// warned adds notes of the rules that warn to a decision.
-func warned(v api.AdmissionDecision) api.AdmissionDecision {
+// addWarnings adds notes of the rules that warn to a decision.
+func addWarnings(v api.AdmissionDecision) api.AdmissionDecision {
 	for _, p := range v.Policies {
 		if p.Effect == api.PolicyWarn {
 			v.Notes = append(slices.Clip(v.Notes),
@@ -232,12 +232,12 @@ func warned(v api.AdmissionDecision) api.AdmissionDecision {
 	return v
 }
 
-// denied is the decision on a call that rules deny; it lists all of them.
-func denied(v api.AdmissionDecision) api.AdmissionDecision {
+// deny is the decision on a call that rules deny; it lists all of them.
+func deny(v api.AdmissionDecision) api.AdmissionDecision {
 	v.Error = api.Errorf(api.ErrPolicyViolation, "%s", policyrules.DescribeActions(v.Policies,
 		api.PolicyDeny, api.PolicyAsk, api.PolicyWarn))
 	v.Error.Phase = api.PhasePreExecution
-	return stopped(v)
+	return omitExecution(v)
 }
 
 // lacksPolicy rejects a call whose tool requires rules that are not in force.
@@ -257,19 +257,19 @@ func lacksPolicy(compiled *toolspecs.Compiled, sets ...*policies.Set) *api.Error
 	return nil
 }
 
-// factsOf returns the facts about a call that rules can use.
-func factsOf(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api.Tool,
+// newFacts returns the facts about a call that rules can use.
+func newFacts(r api.AdmissionRequest, c api.Call, v api.AdmissionDecision, tool api.Tool,
 	compiled *toolspecs.Compiled) *policies.Facts {
 	now := time.Now()
 	f := &policies.Facts{
 		Tool: compiled.PolicyTool(tool),
-		Plan: policies.PlanOf(v.Plan),
+		Plan: policies.NewPlan(v.Plan),
 		Caller: policies.Caller{Type: string(r.Caller.Type), ID: r.Caller.ID,
 			Auth: string(r.Caller.Auth), Claims: r.Caller.Claims},
 		Run: policies.Run{ID: r.Facts.Run, Conversation: r.Facts.Conversation,
 			Depth: int64(r.Depth), Turn: int64(r.Facts.Turn),
 			Variables: append([]string{}, r.Variables...), Values: r.Facts.Values},
-		Budget: policies.BudgetOf(r.Facts.Limits, r.Facts.Usage, now.Sub(r.Facts.Started)),
+		Budget: policies.NewBudget(r.Facts.Limits, r.Facts.Usage, now.Sub(r.Facts.Started)),
 		Labels: r.Facts.Labels, Calls: r.Facts.Calls, Now: now,
 		Principal: policies.Principal{ID: r.Caller.Identity(), Auth: string(r.Caller.Auth)},
 		Arguments: v.Arguments, Earlier: r.Facts.Earlier, Statements: r.Facts.Statements,

@@ -87,7 +87,7 @@ func TestPolicies_WithoutRulesChangeNothing(t *testing.T) {
 	elsewhere.Tools = []string{"send"}
 	want, _ := json.Marshal(free.admit(t, r))
 	free.config.Policies = func() *policies.Set { return policies.Of(elsewhere) }
-	r.PinnedPolicies = policies.Of(elsewhere).Pinned()
+	r.PinnedPolicies = policies.Of(elsewhere).PinnedPolicies()
 	r.Policies = []api.PolicyRule{rule("never", "false", api.PolicyDeny)}
 	if got, _ := json.Marshal(free.admit(t, r)); string(got) != string(want) {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -112,7 +112,7 @@ func TestAdmit_PinsRulesOfARunWithoutAny(t *testing.T) {
 		want   *policies.Set
 	}{
 		"the run has none":  {own, api.PinnedPolicies{}, own},
-		"the run has some":  {own, other.Pinned(), nil},
+		"the run has some":  {own, other.PinnedPolicies(), nil},
 		"neither has any":   {nil, api.PinnedPolicies{}, nil},
 		"they are too many": {policies.Of(many...), api.PinnedPolicies{}, nil},
 	} {
@@ -123,7 +123,7 @@ func TestAdmit_PinsRulesOfARunWithoutAny(t *testing.T) {
 		if decisions[0].Pinned != nil {
 			got = decisions[0].Pinned.Value
 		}
-		if !reflect.DeepEqual(got, c.want.Pinned()) || decisions[1].Pinned != nil {
+		if !reflect.DeepEqual(got, c.want.PinnedPolicies()) || decisions[1].Pinned != nil {
 			t.Errorf("%s: pinned to %.200v", name, got)
 		}
 	}
@@ -282,7 +282,7 @@ func TestRulesOfAgents_AreCompiledOnce(t *testing.T) {
 func TestPolicies_ApplyAsPinnedOnWorkersThatLackThem(t *testing.T) {
 	seal := rule("seal", "args.text == 'x'", api.PolicyDeny)
 	ask := rule("later", "args.text == 'y'", api.PolicyDeny)
-	pinned := policies.Of(seal).Pinned()
+	pinned := policies.Of(seal).PinnedPolicies()
 	for _, c := range []struct {
 		name   string
 		rules  []api.PolicyRule
@@ -333,7 +333,7 @@ func TestPolicies_AllowCallsWithoutApproval(t *testing.T) {
 			text: "ada", asks: true, met: "large known"},
 	} {
 		b, r := governed(t, c.worker...)
-		r.PinnedPolicies, r.Policies = policies.Of(c.pinned...).Pinned(), c.agent
+		r.PinnedPolicies, r.Policies = policies.Of(c.pinned...).PinnedPolicies(), c.agent
 		call := textCall("asking", c.text)
 		call.Ask = c.ask
 		r.Calls = []api.Call{call}

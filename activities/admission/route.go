@@ -29,18 +29,18 @@ func (a *Admitter) routeTo(r api.AdmissionRequest, tool api.Tool,
 	case lane.Bypasses(r.Caller.Type):
 		return api.Route{Queue: queues.Bypass(r.Base, lane.Name)}, nil
 	}
-	route := RouteOf(lane)
-	if lane.Limited() && tool.Heartbeat < lane.Lease {
+	route := RouteFromLane(lane)
+	if lane.HasLimit() && tool.Heartbeat < lane.Lease {
 		route.Lease = lane.Lease
 	}
-	if !lane.Keyed() {
+	if !lane.HasKey() {
 		return route, nil
 	}
-	return keyed(route, r.Base, lane, arguments)
+	return addKey(route, r.Base, lane, arguments)
 }
 
-// keyed adds the key of a call to its route.
-func keyed(route api.Route, base string, lane api.Lane, arguments json.RawMessage) (api.Route,
+// addKey adds the key of a call to its route.
+func addKey(route api.Route, base string, lane api.Lane, arguments json.RawMessage) (api.Route,
 	*api.Error) {
 	key, fault := lanes.Key(lane, arguments)
 	if fault != nil {
@@ -50,13 +50,14 @@ func keyed(route api.Route, base string, lane api.Lane, arguments json.RawMessag
 	return route, nil
 }
 
-// RouteOf returns the lane's rules for a route. It is empty for a lane with default rules, which
+// RouteFromLane returns the lane's rules for a route. It is empty for a lane with default rules,
+// which
 // keeps decisions small.
-func RouteOf(lane api.Lane) api.Route {
+func RouteFromLane(lane api.Lane) api.Route {
 	route := api.Route{
 		Queue:        lane.Queue,
 		QueueTimeout: lane.QueueTimeout,
-		Holds:        lane.Limited() && lane.UsesWaitQueue(),
+		Holds:        lane.HasLimit() && lane.UsesWaitQueue(),
 		FIFO:         lane.Strategy == api.StrategyFIFO,
 	}
 	if lane.Fairness != api.FairnessConversation && !route.FIFO {

@@ -41,7 +41,7 @@ const (
 // the last, or if that has no messages. Its errors are the server's.
 func (s *Store) Load(ctx context.Context,
 	r api.LoadConversationRequest) (api.LoadedConversation, error) {
-	if last, known := lastRunOf(r); known {
+	if last, known := lastRunFromRequest(r); known {
 		if last == nil {
 			return api.LoadedConversation{}, nil
 		}
@@ -56,9 +56,11 @@ func (s *Store) Load(ctx context.Context,
 	return s.firstWithMessages(ctx, runs...)
 }
 
-// lastRunOf returns the last run of the conversation as the request has it, nil if the server has
+// lastRunFromRequest returns the last run of the conversation as the request has it, nil if the
+// server has
 // none, and whether that is still known to be true.
-func lastRunOf(r api.LoadConversationRequest) (last *workflowpb.WorkflowExecutionInfo, known bool) {
+func lastRunFromRequest(r api.LoadConversationRequest) (last *workflowpb.WorkflowExecutionInfo,
+	known bool) {
 	if r.LastRun == nil || r.Started.Sub(r.LastRun.At).Abs() > lastRunWithin {
 		return nil, false
 	}
@@ -74,7 +76,7 @@ func (s *Store) firstWithMessages(ctx context.Context,
 	runs ...*workflowpb.WorkflowExecutionInfo) (api.LoadedConversation, error) {
 	gone := 0
 	for _, run := range runs {
-		past, err := s.conversationOf(ctx, run)
+		past, err := s.queryConversation(ctx, run)
 		if _, lost := errors.AsType[*serviceerror.NotFound](err); lost {
 			gone++
 			continue
@@ -85,7 +87,7 @@ func (s *Store) firstWithMessages(ctx context.Context,
 					run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId(), err)
 		}
 		if len(past.messages) > 0 {
-			return past.loaded(run)
+			return past.toLoaded(run)
 		}
 	}
 	return nothingLoaded(gone)
@@ -140,7 +142,7 @@ func otherRuns(runs []*workflowpb.WorkflowExecutionInfo,
 func (s *Store) listConversation(ctx context.Context,
 	conversation string) ([]*workflowpb.WorkflowExecutionInfo, error) {
 	request := &workflowservice.ListWorkflowExecutionsRequest{PageSize: recentRuns,
-		Query: visibility.OneOf("WorkflowId", conversation) + " AND WorkflowType = '" +
+		Query: visibility.In("WorkflowId", conversation) + " AND WorkflowType = '" +
 			api.AgentWorkflow + "' AND ExecutionStatus != 'ContinuedAsNew'"}
 	var runs []*workflowpb.WorkflowExecutionInfo
 	for {
@@ -167,14 +169,15 @@ type pastConversation struct {
 	labels   []string
 }
 
-// conversationOf queries a closed run for its conversation, which is empty if the run never started
+// queryConversation queries a closed run for its conversation, which is empty if the run never
+// started
 // or was refused.
-func (s *Store) conversationOf(ctx context.Context,
+func (s *Store) queryConversation(ctx context.Context,
 	run *workflowpb.WorkflowExecutionInfo) (pastConversation, error) {
 	var past pastConversation
 	for {
-		page, err := s.pageOf(ctx, run, len(past.messages))
-		if neverStarted(err) || s.refused(ctx, run, err) {
+		page, err := s.queryPage(ctx, run, len(past.messages))
+		if neverStarted(err) || s.isRefused(ctx, run, err) {
 			return pastConversation{}, nil
 		}
 		if err != nil {
@@ -188,7 +191,7 @@ func (s *Store) conversationOf(ctx context.Context,
 	}
 }
 
-func (s *Store) pageOf(ctx context.Context, run *workflowpb.WorkflowExecutionInfo,
+func (s *Store) queryPage(ctx context.Context, run *workflowpb.WorkflowExecutionInfo,
 	from int) (page api.Page, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
@@ -216,10 +219,10 @@ func neverStarted(err error) bool {
 	return ok
 }
 
-// refused reports whether a run whose query failed with err had been refused before it did
+// isRefused reports whether a run whose query failed with err had been refused before it did
 // anything, as the server recorded it. One that could not load the conversation would otherwise be
 // an earlier run that only its own build can replay, and after a rollback none could.
-func (s *Store) refused(ctx context.Context, run *workflowpb.WorkflowExecutionInfo,
+func (s *Store) isRefused(ctx context.Context, run *workflowpb.WorkflowExecutionInfo,
 	err error) bool {
 	if _, failed := errors.AsType[*serviceerror.QueryFailed](err); !failed {
 		return false
@@ -232,11 +235,11 @@ func (s *Store) refused(ctx context.Context, run *workflowpb.WorkflowExecutionIn
 	return ok && application.Type() == string(api.RunInvalid)
 }
 
-// loaded returns the conversation for the next run: without the agent's instructions and with an
+// toLoaded returns the conversation for the next run: without the agent's instructions and with an
 // answer to every call.
-func (t pastConversation) loaded(
+func (t pastConversation) toLoaded(
 	run *workflowpb.WorkflowExecutionInfo) (api.LoadedConversation, error) {
-	messages := slices.DeleteFunc(answered(t.messages),
+	messages := slices.DeleteFunc(answerOpenCalls(t.messages),
 		func(m api.Message) bool { return m.Role == api.RoleSystem })
 	r := api.LoadedConversation{Turn: t.turn, WorkflowID: run.GetExecution().GetWorkflowId(),
 		RunID: run.GetExecution().GetRunId(), Labels: t.labels}
@@ -246,13 +249,14 @@ func (t pastConversation) loaded(
 		}
 	}
 	var err error
-	r.Messages, r.Dropped, err = continued(messages, maxLoaded)
+	r.Messages, r.Dropped, err = encodeLatest(messages, maxLoaded)
 	return r, err
 }
 
-// answered adds an answer for every call that had none when its run ended, after the other answers
+// answerOpenCalls adds an answer for every call that had none when its run ended, after the other
+// answers
 // of its turn. Models reject a conversation with unanswered calls.
-func answered(messages []api.Message) []api.Message {
+func answerOpenCalls(messages []api.Message) []api.Message {
 	var whole []api.Message
 	var open []api.Call
 	end := func() {
@@ -278,9 +282,10 @@ func answered(messages []api.Message) []api.Message {
 // other fields.
 const maxLoaded = api.MaxPayload*3/4 - 4<<10
 
-// continued encodes messages in at most limit bytes. If they do not fit, it omits the oldest turns,
+// encodeLatest encodes messages in at most limit bytes. If they do not fit, it omits the oldest
+// turns,
 // dropped messages in all, and adds a message that says so.
-func continued(messages []api.Message, limit int) (data []byte, dropped int, err error) {
+func encodeLatest(messages []api.Message, limit int) (data []byte, dropped int, err error) {
 	rest := messages
 	for {
 		if dropped = len(messages) - len(rest); dropped > 0 {

@@ -52,7 +52,7 @@ func (l *listedRuns) QueryWorkflow(ctx context.Context, id, runID, query string,
 		return nil, err
 	}
 	from := args[0].(int)
-	page := api.PageOf(l.texts[runID], from)
+	page := api.NewPage(l.texts[runID], from)
 	page.Turn, page.Labels = 7, []string{"untrusted"}
 	run := activitytest.Run{Page: func(int) api.Page { return page }}
 	return run.QueryWorkflow(ctx, id, runID, query, args...)
@@ -311,7 +311,7 @@ func TestContinued_FitsLimit(t *testing.T) {
 		"larger than can be decoded": {slices.Repeat([]api.Message{
 			user(strings.Repeat("x", 1<<20))}, 40), func(n int) bool { return n > 10 && n < 32 }},
 	} {
-		data, dropped, err := continued(c.messages, 100<<10)
+		data, dropped, err := encodeLatest(c.messages, 100<<10)
 		if err != nil || len(data) > 100<<10 || !c.snapshot(len(c.messages)-dropped) {
 			t.Errorf("%s: %d bytes, %d of %d dropped, %v", name, len(data), dropped,
 				len(c.messages), err)

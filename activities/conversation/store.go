@@ -51,8 +51,8 @@ func (s *Store) KeepOutcome(o api.Origin, outcome api.CallOutcome) {
 	}
 }
 
-// Cached returns what a run is pinned to if it is in the cache, else nil.
-func (s *Store) Cached(run string) *api.Setup { return s.runs.setup(run) }
+// CachedSetup returns what a run is pinned to if it is in the cache, else nil.
+func (s *Store) CachedSetup(run string) *api.Setup { return s.runs.setup(run) }
 
 // Setup returns what a run is pinned to, from the cache if valid accepts the entry, or else by
 // querying the run for which ctx executes. An entry may be outdated if the run was reset. It

@@ -40,8 +40,9 @@ type progressError struct {
 
 func (p *progressError) Unwrap() error { return p.error }
 
-// progressOf returns what an executor knows about the progress of the call that failed with err.
-func progressOf(err error) (notStarted, unclear bool) {
+// progressFromError returns what an executor knows about the progress of the call that failed with
+// err.
+func progressFromError(err error) (notStarted, unclear bool) {
 	p, ok := errors.AsType[*progressError](err)
 	return ok && !p.started, ok && p.started
 }
@@ -49,7 +50,7 @@ func progressOf(err error) (notStarted, unclear bool) {
 // IsNotStarted reports whether err is marked by NotStarted. If it is marked several times, the
 // outermost mark counts.
 func IsNotStarted(err error) bool {
-	notStarted, _ := progressOf(err)
+	notStarted, _ := progressFromError(err)
 	return notStarted
 }
 
@@ -99,7 +100,7 @@ func ownError(cause, err error, spec *toolspecs.Spec) *api.Error {
 func ToolError(err error, spec *toolspecs.Spec) *api.Error {
 	e := *api.AsError(err)
 	// Only an executor can know whether the call started, and no tool can requeue its call.
-	notStarted, unclear := progressOf(err)
+	notStarted, unclear := progressFromError(err)
 	e.NotStarted, e.Requeue, e.Unclear, e.NotDone = notStarted, false, false, false
 	if e.Phase == "" || e.BeforeStart() && !notStarted {
 		e.Phase = api.PhaseExecution // a tool may return the error of a call of its own

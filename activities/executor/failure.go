@@ -37,9 +37,12 @@ func FailureAfter(failed *api.Error, wait time.Duration, more ...any) error {
 		})
 }
 
-// Cancelled converts the error of a call that was stopped on request to Temporal's error of a
+// CancelledError converts the error of a call that was stopped on request to Temporal's error of a
 // cancelled activity, with the whole error as its detail.
-func Cancelled(failed *api.Error) error { return temporal.NewCanceledError(ValidError(failed)) }
+func CancelledError(failed *api.Error) error {
+	return temporal.NewCanceledError(
+		ValidError(failed))
+}
 
 // Refusal converts the error of an attempt that was refused before its tool started. The run learns
 // of the last attempt only: that of a call says what an earlier one may have done. call is false
@@ -49,7 +52,7 @@ func Refusal(ctx context.Context, refused *api.Error, call bool) error {
 		refused = failures.AfterEffect(refused)
 	}
 	if refused.Type == api.ErrCancelled {
-		return Cancelled(refused)
+		return CancelledError(refused)
 	}
 	return Failure(refused)
 }

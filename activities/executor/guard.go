@@ -17,7 +17,7 @@ import (
 func Guard[T any](ctx context.Context, handler string, f func() (T, error)) (out T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			said := RedactorOf(ctx).Text(fmt.Sprint(p))
+			said := RedactorFromContext(ctx).Text(fmt.Sprint(p))
 			panics.Note(ctx, nil, panics.Tool, said, "handler", handler)
 			var nothing T
 			out, err = nothing, api.Errorf(api.ErrExecution, "the tool's function panicked: %s",

@@ -63,7 +63,7 @@ func WithRedactor(ctx context.Context, h *Redactor) context.Context {
 	return context.WithValue(ctx, hidingKey{}, h)
 }
 
-func RedactorOf(ctx context.Context) *Redactor {
+func RedactorFromContext(ctx context.Context) *Redactor {
 	h, _ := ctx.Value(hidingKey{}).(*Redactor)
 	return h
 }
@@ -73,7 +73,7 @@ func (h *Redactor) Hide(secrets ...string) {
 	if h == nil || len(secrets) == 0 {
 		return
 	}
-	secrets = slices.Concat(secrets, outbound.LinesOf(secrets))
+	secrets = slices.Concat(secrets, outbound.SplitLines(secrets))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.named = true
@@ -153,8 +153,8 @@ func (h *Redactor) Answer(a Answer) Answer {
 	return a
 }
 
-// Reporting returns a context whose progress reports and log messages are redacted.
-func (h *Redactor) Reporting(outer context.Context) context.Context {
+// RedactReports returns a context whose progress reports and log messages are redacted.
+func (h *Redactor) RedactReports(outer context.Context) context.Context {
 	ctx := callcontext.WithProgress(outer, func(p api.Progress) {
 		p.Message = h.Text(p.Message)
 		callcontext.ReportProgress(outer, p)

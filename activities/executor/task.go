@@ -42,8 +42,8 @@ func WithTask(ctx context.Context, t *Task) context.Context {
 	return context.WithValue(ctx, taskKey{}, t)
 }
 
-// TaskOf returns the task of the call that ctx belongs to; nil if nothing can be saved.
-func TaskOf(ctx context.Context) *Task {
+// TaskFromContext returns the task of the call that ctx belongs to; nil if nothing can be saved.
+func TaskFromContext(ctx context.Context) *Task {
 	t, _ := ctx.Value(taskKey{}).(*Task)
 	return t
 }

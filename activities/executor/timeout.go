@@ -58,8 +58,8 @@ func (c *Clock) Resume() {
 	c.timer = time.AfterFunc(c.left, c.end)
 }
 
-// Asked returns for how long people have been asked so far.
-func (c *Clock) Asked() time.Duration {
+// PausedTime returns for how long people have been asked so far.
+func (c *Clock) PausedTime() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pauses > 0 {

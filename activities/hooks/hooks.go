@@ -62,8 +62,8 @@ func (r *Registry) Find(point api.HookPoint, name string) (tool.Hook, error) {
 		executor.NameList(known))
 }
 
-// Missing reports the hooks of an agent that this worker does not have.
-func (r *Registry) Missing(agent *api.Agent) []api.Problem {
+// ListMissing reports the hooks of an agent that this worker does not have.
+func (r *Registry) ListMissing(agent *api.Agent) []api.Problem {
 	var problems []api.Problem
 	for _, p := range hookrules.Points(agent.Hooks) {
 		for i, h := range p.Hooks {
@@ -102,7 +102,7 @@ func Call[T any](ctx context.Context, h api.Hook, f func(context.Context) (T, er
 		var e ended
 		defer func() {
 			if p := recover(); p != nil {
-				said := executor.RedactorOf(ctx).Text(fmt.Sprint(p))
+				said := executor.RedactorFromContext(ctx).Text(fmt.Sprint(p))
 				panics.Note(ctx, nil, panics.Hook, said, "hook", h.Name)
 				e.err = fmt.Errorf("it panicked: %s", said)
 			}
@@ -119,7 +119,7 @@ func Call[T any](ctx context.Context, h api.Hook, f func(context.Context) (T, er
 	if e.err != nil && errors.Is(context.Cause(ctx), errTimeout) {
 		e.err = fmt.Errorf("it did not end within %s", hookrules.Timeout(h))
 	}
-	return e.out, executor.RedactorOf(ctx).Plain(e.err)
+	return e.out, executor.RedactorFromContext(ctx).Plain(e.err)
 }
 
 // Action records that a hook acted.

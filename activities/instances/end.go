@@ -130,7 +130,7 @@ func (h *hosting) waitClosed(closed <-chan struct{}, end ending) {
 // report tells the run how the hosting has ended. An adopted activity has no execution of its own
 // and is completed from here.
 func (h *hosting) report(end ending) (state api.InstanceProgress, err error) {
-	state, err = resultOf(h, end)
+	state, err = resultFromEnding(h, end)
 	switch {
 	case h.unknown:
 		return state, activity.ErrResultPending
@@ -147,8 +147,9 @@ func (h *hosting) report(end ending) (state api.InstanceProgress, err error) {
 	return state, activity.ErrResultPending
 }
 
-// resultOf returns the result of the activity that hosts an instance, by how the hosting ended.
-func resultOf(h *hosting, end ending) (state api.InstanceProgress, err error) {
+// resultFromEnding returns the result of the activity that hosts an instance, by how the hosting
+// ended.
+func resultFromEnding(h *hosting, end ending) (state api.InstanceProgress, err error) {
 	switch end.kind {
 	case endIdle:
 		return h.state(), nil

@@ -70,7 +70,7 @@ func (h *hosting) next(asked context.Context, tick <-chan time.Time) *ending {
 	select {
 	case <-h.cancellation:
 		h.cancellation = nil
-		return h.cancelled(ctx, context.Cause(asked))
+		return h.endingFromCause(ctx, context.Cause(asked))
 	case <-activity.GetWorkerStopChannel(ctx):
 		return &ending{kind: endStopped, err: h.lostError("its worker stops")}
 	case <-h.lease.Lost:
@@ -96,8 +96,10 @@ func stateLost(err error) *ending {
 	return &ending{kind: endState, err: e}
 }
 
-// unserved says that the instance's queue cannot be served.
-func unserved(err error) string { return "it cannot serve the instance's queue: " + err.Error() }
+// describeQueueError says that the instance's queue cannot be served.
+func describeQueueError(err error) string {
+	return "it cannot serve the instance's queue: " + err.Error()
+}
 
 // silence describes why the lease was not renewed.
 func (h *hosting) silence() string {
@@ -111,9 +113,10 @@ func (h *hosting) silence() string {
 
 func (h *hosting) lost(why string) *ending { return &ending{kind: endLost, err: h.lostError(why)} }
 
-// cancelled determines why the first execution's context ended: the run has cancelled it or is
+// endingFromCause determines why the first execution's context ended: the run has cancelled it or
+// is
 // closed, the run continues as new, or the worker's stop timeout has passed.
-func (h *hosting) cancelled(ctx context.Context, cause error) *ending {
+func (h *hosting) endingFromCause(ctx context.Context, cause error) *ending {
 	switch {
 	case !temporal.IsCanceledError(cause):
 		return h.lost("it was stopped: " + cause.Error())
@@ -149,10 +152,13 @@ func (h *hosting) serve(i *instance) *ending {
 			return h.config.Tool(context.WithValue(ctx, instanceKey{}, i), in)
 		},
 		HostInstance: h.adopt, Close: h.endOnRequest,
-		Failed: func(err error) { h.endings.add(func() *ending { return h.lost(unserved(err)) }) },
+		Failed: func(err error) {
+			h.endings.add(
+				func() *ending { return h.lost(describeQueueError(err)) })
+		},
 	})
 	if err != nil {
-		return h.lost(unserved(err))
+		return h.lost(describeQueueError(err))
 	}
 	h.stop = stop
 	return nil

@@ -50,7 +50,7 @@ func (s *Stateful) read() error {
 	s.takes = map[string]*jsonschema.Schema{}
 	var faults []error
 	for _, name := range s.methods() {
-		takes, err := function.TakesOf(s.Inputs()[name], nil)
+		takes, err := function.InferSchema(s.Inputs()[name], nil)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("method %q: %w", name, err))
 		}

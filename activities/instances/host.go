@@ -289,7 +289,7 @@ func (h *hosting) creationFailure(ctx context.Context, err error) *api.Error {
 		return api.Errorf(api.ErrTimeout, "the instance of %s was not created within %s",
 			h.request.Name(), h.spec.Execution.Timeout)
 	}
-	e := executor.RedactorOf(ctx).Error(executor.ToolError(err, h.spec))
+	e := executor.RedactorFromContext(ctx).Error(executor.ToolError(err, h.spec))
 	e.Message = fmt.Sprintf("the instance of %s could not be created: %s", h.request.Name(), e.Message)
 	return e
 }

@@ -27,8 +27,8 @@ type leaseSize struct {
 	tried time.Time
 }
 
-// wanted returns the heartbeat timeout that fits the current use of the instance of h.
-func (*leaseSize) wanted(h *hosting) time.Duration {
+// chooseTimeout returns the heartbeat timeout that fits the current use of the instance of h.
+func (*leaseSize) chooseTimeout(h *hosting) time.Duration {
 	heartbeat := h.spec.Execution.Heartbeat
 	after := min(4*heartbeat.Std(), maxIdleAfter)
 	if i := h.instance.Load(); i != nil && i.idle() >= after {
@@ -40,7 +40,7 @@ func (*leaseSize) wanted(h *hosting) time.Duration {
 // adjust changes the heartbeat timeout if another one fits the use of the instance of h. Its errors
 // are those of heartbeats.
 func (s *leaseSize) adjust(ctx context.Context, h *hosting) error {
-	want := s.wanted(h)
+	want := s.chooseTimeout(h)
 	if s.fixed || want == s.confirmed || time.Since(s.tried) < resizePause && s.confirmed == 0 {
 		return nil
 	}

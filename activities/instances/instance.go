@@ -117,14 +117,14 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
 		return executor.Answer{}, notStarted(err, spec)
 	}
 	call.Generation = i.state().Generation
-	hidden := executor.RedactorOf(ctx)
+	hidden := executor.RedactorFromContext(ctx)
 	hidden.Join(i.hidden)
 	inner, cancel := context.WithCancelCause(callcontext.With(ctx, call))
 	defer cancel(nil)
 	defer context.AfterFunc(period, func() { cancel(context.Cause(period)) })()
 	answer, err := i.created.Call(i.lease.Bind(inner, cancel), spec, args)
 	if cause := context.Cause(inner); ctx.Err() == nil && cause != nil {
-		return executor.Answer{}, interrupted(cause, spec)
+		return executor.Answer{}, newInterruptedError(cause, spec)
 	}
 	answer = hidden.Answer(answer)
 	ended := snapshotCall{ID: id, Output: answer.Output, Notes: answer.Notes}
@@ -132,7 +132,7 @@ func (i *instance) execute(ctx context.Context, spec *toolspecs.Spec,
 		ended.Error = hidden.Error(executor.CallError(ctx, err, spec))
 	}
 	if lost := i.commit(ended, spec.Execution.Effect); lost != nil {
-		return executor.Answer{}, interrupted(lost, spec)
+		return executor.Answer{}, newInterruptedError(lost, spec)
 	}
 	answer.Notes = append(answer.Notes, i.notes()...)
 	return answer, err
@@ -330,8 +330,8 @@ func AddNote(ctx context.Context, failure *api.Error) *api.Error {
 	return &noted
 }
 
-// interrupted is the error of a call whose instance was given up while it ran.
-func interrupted(cause error, spec *toolspecs.Spec) error {
+// newInterruptedError is the error of a call whose instance was given up while it ran.
+func newInterruptedError(cause error, spec *toolspecs.Spec) error {
 	e := &api.Error{Type: api.ErrOutcomeUnknown, Phase: api.PhaseExecution,
 		Message: "the call was interrupted while the tool ran: " + cause.Error()}
 	if spec.Execution.Effect != api.EffectOnce {

@@ -265,17 +265,17 @@ func (l *Lease) Resize(ctx context.Context, timeout time.Duration,
 	ctx, cancel := context.WithTimeout(ctx, l.Patience())
 	defer cancel()
 	if timeout < l.Timeout() {
-		l.resized(timeout)
+		l.setTimeout(timeout)
 	}
 	if err := set(ctx); err != nil {
 		return err
 	}
-	l.resized(timeout)
+	l.setTimeout(timeout)
 	return nil
 }
 
-// resized sets the timeout of the lease and computes its end.
-func (l *Lease) resized(timeout time.Duration) {
+// setTimeout sets the timeout of the lease and computes its end.
+func (l *Lease) setTimeout(timeout time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timeout.Store(int64(timeout))

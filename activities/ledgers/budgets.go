@@ -24,8 +24,8 @@ type Budgets struct {
 	all    []ledgerrules.Budget
 }
 
-// BudgetsOf returns those of all budgets that are for the principal of a run.
-func (c *Client) BudgetsOf(run *api.Setup, all []ledgerrules.Budget) Budgets {
+// SelectBudgets returns those of all budgets that are for the principal of a run.
+func (c *Client) SelectBudgets(run *api.Setup, all []ledgerrules.Budget) Budgets {
 	who := run.Caller.Identity()
 	b := Budgets{client: c, ledger: Ledger{Queue: run.Queue, Scope: api.ScopePrincipalCalls,
 		Of: who, Auth: run.Caller.Auth,
@@ -38,8 +38,9 @@ func (c *Client) BudgetsOf(run *api.Setup, all []ledgerrules.Budget) Budgets {
 	return b
 }
 
-// Exhausted says which budget is used up; empty if none is. The error is that of the server.
-func (b Budgets) Exhausted(ctx context.Context) (string, error) {
+// DescribeExhausted says which budget is used up; empty if none is. The error is that of the
+// server.
+func (b Budgets) DescribeExhausted(ctx context.Context) (string, error) {
 	if len(b.all) == 0 {
 		return "", nil
 	}
@@ -61,8 +62,9 @@ func (b Budgets) Exhausted(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// used asks a ledger once for n that wait. A ledger that does not exist has added up nothing.
-func (c *Client) used(ctx context.Context, ledger string, n int) ([]ledgerrules.PrincipalUsage,
+// queryUsage asks a ledger once for n that wait. A ledger that does not exist has added up nothing.
+func (c *Client) queryUsage(ctx context.Context, ledger string,
+	n int) ([]ledgerrules.PrincipalUsage,
 	error) {
 	var used ledgerrules.PrincipalUsage
 	value, err := c.client.QueryWorkflow(ctx, ledger, "", api.PrincipalUsageQuery)

@@ -68,8 +68,8 @@ func TestBudgets_AreExhaustedAtTheirLimit(t *testing.T) {
 		if test.refusal != nil {
 			s.refusals = []error{test.refusal}
 		}
-		b := ledgers.New(s).BudgetsOf(run, []ledgerrules.Budget{monthly, daily})
-		got, err := b.Exhausted(t.Context())
+		b := ledgers.New(s).SelectBudgets(run, []ledgerrules.Budget{monthly, daily})
+		got, err := b.DescribeExhausted(t.Context())
 		if err != nil || !strings.HasPrefix(got, test.want) || (got == "") != (test.want == "") {
 			t.Errorf("%s: %q, %v, want %q", test.name, got, err, test.want)
 		}
@@ -79,7 +79,8 @@ func TestBudgets_AreExhaustedAtTheirLimit(t *testing.T) {
 // A step is not made while nobody can tell whether it may be made.
 func TestBudgets_FailIfTheirLedgerDoesNotAnswer(t *testing.T) {
 	s := &server{refusals: []error{errUnavailable}}
-	_, err := ledgers.New(s).BudgetsOf(run, []ledgerrules.Budget{daily}).Exhausted(t.Context())
+	_, err := ledgers.New(s).SelectBudgets(run,
+		[]ledgerrules.Budget{daily}).DescribeExhausted(t.Context())
 	if !errors.Is(err, errUnavailable) {
 		t.Errorf("got %v", err)
 	}
@@ -94,7 +95,7 @@ func TestBudgets_CountUsage(t *testing.T) {
 		Principals: []string{"bob"}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	ledgers.New(s).BudgetsOf(run, []ledgerrules.Budget{hourly, daily, daily, weekly}).Count(ctx,
+	ledgers.New(s).SelectBudgets(run, []ledgerrules.Budget{hourly, daily, daily, weekly}).Count(ctx,
 		api.Usage{InputTokens: 7, OutputTokens: 5, CachedTokens: 3, Cost: 0.5})
 	if len(s.told) != 1 || s.told[0].ID == "" {
 		t.Fatalf("told %+v", s.told)
@@ -112,8 +113,8 @@ func TestBudgets_CostNothingWithoutOne(t *testing.T) {
 	s := &server{}
 	other := daily
 	other.Except = []string{"ada"}
-	b := ledgers.New(s).BudgetsOf(run, []ledgerrules.Budget{other})
-	got, err := b.Exhausted(t.Context())
+	b := ledgers.New(s).SelectBudgets(run, []ledgerrules.Budget{other})
+	got, err := b.DescribeExhausted(t.Context())
 	b.Count(t.Context(), api.Usage{InputTokens: 7})
 	if got != "" || err != nil || len(s.signals) != 0 {
 		t.Errorf("got %q, %v after %d requests", got, err, len(s.signals))

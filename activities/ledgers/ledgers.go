@@ -69,7 +69,7 @@ func (c *Client) with(id string) (*lines, func()) {
 		l.usage.size, l.usage.once = func(struct{}) int { return 0 }, true
 		l.usage.send = func(ctx context.Context, _ string,
 			all []struct{}) ([]ledgerrules.PrincipalUsage, error) {
-			return c.used(ctx, id, len(all))
+			return c.queryUsage(ctx, id, len(all))
 		}
 		c.lines[id] = l
 	}

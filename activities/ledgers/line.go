@@ -73,7 +73,7 @@ func (l *line[T, R]) do(ctx context.Context, values ...T) ([]R, error) {
 			}
 			results[i] = w.result
 		case <-ctx.Done():
-			return nil, l.unanswered(context.Cause(ctx))
+			return nil, l.joinFailure(context.Cause(ctx))
 		}
 	}
 	return results, nil
@@ -89,7 +89,7 @@ func (l *line[T, R]) add(all []*waiter[T, R]) {
 	}
 }
 
-func (l *line[T, R]) unanswered(cause error) error {
+func (l *line[T, R]) joinFailure(cause error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return errors.Join(cause, l.failure)

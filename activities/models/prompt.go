@@ -52,10 +52,10 @@ func (p Prompt) Single() bool {
 	return parallel != nil && !*parallel
 }
 
-// Paired returns a conversation in the form that providers accept: each message with calls is
+// PairResults returns a conversation in the form that providers accept: each message with calls is
 // followed by their results, once each and in the order of the calls. A note replaces a missing
 // result; a result without a call becomes a user message.
-func Paired(messages []api.Message) []api.Message {
+func PairResults(messages []api.Message) []api.Message {
 	whole := make([]api.Message, 0, len(messages))
 	for len(messages) > 0 {
 		m := messages[0]

@@ -14,9 +14,10 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// checked validates an answer against the tool's declared output. If the tool tolerates invalid
+// checkOutput validates an answer against the tool's declared output. If the tool tolerates invalid
 // output, it adds a note instead of returning an error.
-func checked(compiled *toolspecs.Compiled, answer executor.Answer) (executor.Answer, *api.Error) {
+func checkOutput(compiled *toolspecs.Compiled, answer executor.Answer) (executor.Answer,
+	*api.Error) {
 	problems := compiled.CheckOutput(answer.Output)
 	if len(problems) == 0 {
 		return answer, nil
@@ -81,15 +82,15 @@ func FitInline(r api.Result) api.Result {
 	return r
 }
 
-// OutputOf returns an answer as a JSON value; plain text becomes a JSON string. If the tool
+// OutputFromAnswer returns an answer as a JSON value; plain text becomes a JSON string. If the tool
 // declares an output schema, it extracts the JSON from the text, with or without a code fence,
 // unless only the text itself is valid.
-func OutputOf(compiled *toolspecs.Compiled, answer string) json.RawMessage {
+func OutputFromAnswer(compiled *toolspecs.Compiled, answer string) json.RawMessage {
 	text, err := jsonvalue.Encode(strings.ToValidUTF8(answer, "\uFFFD"))
 	if err != nil || compiled.OutputSchema() == nil {
 		return text
 	}
-	for _, candidate := range []string{answer, unfenced(answer)} {
+	for _, candidate := range []string{answer, stripFence(answer)} {
 		var value bytes.Buffer
 		if json.Compact(&value, []byte(candidate)) != nil {
 			continue
@@ -104,8 +105,8 @@ func OutputOf(compiled *toolspecs.Compiled, answer string) json.RawMessage {
 
 const fence = "```"
 
-// unfenced returns the text between the first and the last code fence.
-func unfenced(text string) string {
+// stripFence returns the text between the first and the last code fence.
+func stripFence(text string) string {
 	_, text, ok := strings.Cut(text, fence)
 	end := strings.LastIndex(text, fence)
 	if !ok || end < 0 {

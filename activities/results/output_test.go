@@ -22,11 +22,11 @@ func TestAnswer_IsReadAsJSON(t *testing.T) {
 		`"a string"`:                      `"a string"`,
 		"":                                `""`,
 	} {
-		if got := string(OutputOf(anything, answer)); got != want {
+		if got := string(OutputFromAnswer(anything, answer)); got != want {
 			t.Errorf("%q gives %s, want %s", answer, got, want)
 		}
 	}
-	if got := string(OutputOf(open, "[1]")); got != `"[1]"` {
+	if got := string(OutputFromAnswer(open, "[1]")); got != `"[1]"` {
 		t.Errorf("without a declared output: %s", got)
 	}
 }

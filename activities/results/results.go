@@ -46,7 +46,7 @@ type Call struct {
 // The conditions of labels are evaluated on the output after hooks, before it is truncated.
 func (p *Processor) Process(ctx context.Context, compiled *toolspecs.Compiled,
 	answer executor.Answer, c Call) (api.Result, *api.Error) {
-	answer, failure := checked(compiled, answer)
+	answer, failure := checkOutput(compiled, answer)
 	if failure != nil {
 		return api.Result{}, failure
 	}
@@ -96,9 +96,10 @@ func (p *Processor) afterCall(c Call, hook api.Hook, compiled *toolspecs.Compile
 	return answer.Output, err
 }
 
-// Unexecuted returns a call that a person or a sub-agent answered instead of an executor, for its
+// NewAnsweredCall returns a call that a person or a sub-agent answered instead of an executor, for
+// its
 // hooks after the call.
-func Unexecuted(ctx context.Context, origin api.Origin, parent, id string, t api.Tool,
+func NewAnsweredCall(ctx context.Context, origin api.Origin, parent, id string, t api.Tool,
 	arguments json.RawMessage, after []api.Hook) Call {
 	if len(after) == 0 {
 		return Call{Call: tool.HookCall{Arguments: arguments}}

@@ -37,7 +37,7 @@ func (a *Server) WhileOpen(workerSlots *WorkerSlots, lane string) (tool func(con
 	model func(context.Context, api.ModelRequest) (api.ModelResponse, error)) {
 	model = func(ctx context.Context, in api.ModelRequest) (r api.ModelResponse, err error) {
 		if workerSlots.isClosed() {
-			return r, executor.Failure(requeued(lane, nil))
+			return r, executor.Failure(newRequeueError(lane, nil))
 		}
 		return a.config.Model(ctx, in)
 	}
@@ -56,7 +56,7 @@ func (a *Server) requeueIf(requeue func() bool, lane string,
 	converter.EncodedValues) (api.Result, error) {
 	return func(ctx context.Context, in converter.EncodedValues) (r api.Result, err error) {
 		if requeue() {
-			return r, executor.Failure(requeued(lane, in))
+			return r, executor.Failure(newRequeueError(lane, in))
 		}
 		return do(ctx, in)
 	}
@@ -65,9 +65,10 @@ func (a *Server) requeueIf(requeue func() bool, lane string,
 // leaseKey is the context key of the lease under which a call runs.
 type leaseKey struct{}
 
-// LaneOf returns the lane and the fencing number of the lease under which a call runs; false if
+// LaneFromContext returns the lane and the fencing number of the lease under which a call runs;
+// false if
 // there is none.
-func LaneOf(ctx context.Context) (lane string, fence int64, ok bool) {
+func LaneFromContext(ctx context.Context) (lane string, fence int64, ok bool) {
 	h, ok := ctx.Value(leaseKey{}).(callLease)
 	return h.lane, h.fence, ok
 }
@@ -183,7 +184,7 @@ func (q *slotQueue) startCall(ctx context.Context, info activity.Info,
 	t, shut := turn{of: q.semaphore.queues, waits: q.waits}, q.shut
 	q.mu.Unlock()
 	if shut {
-		return t, executor.Refusal(ctx, requeued(q.lane(""), in), in != nil)
+		return t, executor.Refusal(ctx, newRequeueError(q.lane(""), in), in != nil)
 	}
 	var x api.Execution
 	if t.waits && in != nil {
@@ -216,7 +217,7 @@ func (q *slotQueue) beginNow(ctx context.Context, info activity.Info, t turn) er
 		return nil
 	}
 	w := &waiter{queue: q, info: info, earlier: earlier}
-	err := w.started()
+	err := w.recordStart()
 	if err != nil {
 		t.queue.leave()
 	}
@@ -240,24 +241,24 @@ func (q *slotQueue) awaitTurn(ctx context.Context, info activity.Info, x api.Exe
 	w := &waiter{queue: q, info: info, earlier: executor.LastHeartbeat(ctx), cancel: cancel}
 	defer w.end()
 	e := entrant{deadline: deadline, stays: x.Own || x.Requeues >= maxReturns, own: x.Own,
-		sharer: sharer{levelOf(info), cmp.Or(x.Fairness, info.Priority.FairnessKey)}}
+		sharer: sharer{levelFromInfo(info), cmp.Or(x.Fairness, info.Priority.FairnessKey)}}
 	if err := t.queue.enter(ctx, e, func(waits bool) {
 		if waits {
 			w.begin()
 		}
 		found, crowded := t.of.returnSurplus(t.queue)
-		q.semaphore.probed(found, crowded, time.Now())
+		q.semaphore.recordProbe(found, crowded, time.Now())
 	}); err != nil {
 		return err
 	}
-	err := w.started()
+	err := w.recordStart()
 	if err != nil {
 		t.queue.leave()
 	}
 	return err
 }
 
-func levelOf(info activity.Info) int {
+func levelFromInfo(info activity.Info) int {
 	if info.Priority.PriorityKey > 0 {
 		return info.Priority.PriorityKey
 	}
@@ -279,7 +280,7 @@ func (q *slotQueue) refusal(err error, in converter.EncodedValues,
 		e.Phase = api.PhasePreExecution
 		return e
 	case errors.Is(err, errQueueCrowded):
-		e := requeued(q.lane(""), in)
+		e := newRequeueError(q.lane(""), in)
 		e.Message = fmt.Sprintf("the worker of the lane %s has too many calls with the same key, "+
 			"and returned this one before it started; nothing ran", q.lane(""))
 		return e
@@ -289,13 +290,14 @@ func (q *slotQueue) refusal(err error, in converter.EncodedValues,
 		e.Phase, e.NotStarted = api.PhasePreExecution, true
 		return e
 	}
-	return requeued(q.lane(""), in)
+	return newRequeueError(q.lane(""), in)
 }
 
-// requeued is the error of a call that a worker may no longer start. The run schedules the call
+// newRequeueError is the error of a call that a worker may no longer start. The run schedules the
+// call
 // again without using up an attempt; a model step, for which in is nil, is retried by its retry
 // policy.
-func requeued(lane string, in converter.EncodedValues) *api.Error {
+func newRequeueError(lane string, in converter.EncodedValues) *api.Error {
 	e := api.Errorf(api.ErrWorkerLost,
 		"the worker gave up the lane %s before the call started; nothing ran", lane)
 	e.Phase, e.Retryable = api.PhaseExecution, in == nil

@@ -65,17 +65,17 @@ func TestSemaphore_ProbesForCallsOfOtherKeys(t *testing.T) {
 		take(true, 0)
 	}
 	take(false, minProbe)
-	g.probed(true, false, now)
+	g.recordProbe(true, false, now)
 	take(true, 0)
 	for _, pause := range []time.Duration{minProbe, 2 * minProbe, 4 * minProbe} {
-		g.probed(false, true, now)
+		g.recordProbe(false, true, now)
 		take(false, pause)
 		now = now.Add(pause)
 		take(true, 0)
 		take(false, pause)
 	}
 	for range 20 {
-		g.probed(false, true, now)
+		g.recordProbe(false, true, now)
 	}
 	take(false, maxProbe)
 	g.used = 1

@@ -73,13 +73,13 @@ func (q *slotQueue) configure(lane api.Lane) {
 		return
 	}
 	q.waits = lane.UsesWaitQueue()
-	rules, permits := rulesOf(lane, q.holder.share(lane))
+	rules, permits := rulesFromLane(lane, q.holder.share(lane))
 	q.semaphore.queues.configure(rules)
 	q.semaphore.resize(permits)
 	q.semaphore.probeFrom(rules.most)
 	current, rate := q.current, lane.Rate
 	q.mu.Unlock()
-	if lane.Keyed() {
+	if lane.HasKey() {
 		rate = 0 // it applies to each key
 	}
 	if current == nil || current.rate != rate || current.counted == lane.UsesWaitQueue() {
@@ -87,12 +87,13 @@ func (q *slotQueue) configure(lane api.Lane) {
 	}
 }
 
-// rulesOf returns the rules of the wait queues of a task queue, and how many calls are taken from
+// rulesFromLane returns the rules of the wait queues of a task queue, and how many calls are taken
+// from
 // it at a time.
-func rulesOf(lane api.Lane, share int) (r waitRules, permits int) {
+func rulesFromLane(lane api.Lane, share int) (r waitRules, permits int) {
 	r = waitRules{limit: share, space: lanerules.WaitCapacity(lane), strategy: lane.Strategy}
 	switch {
-	case lane.Keyed():
+	case lane.HasKey():
 		r.rate, r.most = lane.Rate, keyedCalls+share
 		if r.space < lanerules.UnboundedWait {
 			r.most += r.space
@@ -116,7 +117,7 @@ func (q *slotQueue) serve(lane api.Lane, rate float64) {
 		tool = q.holder.requeueIf(q.holder.excess, lane.Name, tool)
 	}
 	stop, err := q.holder.config.ServeQueue(ServedQueue{Queue: q.queue, Lane: lane.Name,
-		WorkerSlots: s.workerSlots, Rate: rate, Keyed: lane.Keyed(),
+		WorkerSlots: s.workerSlots, Rate: rate, Keyed: lane.HasKey(),
 		Counted: s.counted, Tool: tool, Model: q.model, Failed: q.fail})
 	if err != nil {
 		q.holder.log.Warn("a task queue of the lane cannot be served yet", append(q.holder.fields(),
@@ -239,7 +240,7 @@ func (q *slotQueue) addTo(c *lanerules.Counts) {
 	c.Add(q.counts)
 	keys, waiting := q.semaphore.queues.length()
 	c.Waiting += waiting
-	if q.holder.request.Lane.Keyed() {
+	if q.holder.request.Lane.HasKey() {
 		c.Keys += keys
 	}
 }

@@ -63,8 +63,8 @@ func (s *semaphore) probeFrom(crowd int) {
 	}
 }
 
-// probed records what a probe found.
-func (s *semaphore) probed(found, crowded bool, now time.Time) {
+// recordProbe records what a probe found.
+func (s *semaphore) recordProbe(found, crowded bool, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

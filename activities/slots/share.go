@@ -27,7 +27,7 @@ func (h *slotGroup) shareOut(ctx context.Context, now time.Time) bool {
 		return false // the share of a process is at least one group
 	}
 	h.shared = now
-	pollers, err := h.owned.pollersOf(h.queue).list(now, func() ([]*taskqueuepb.PollerInfo,
+	pollers, err := h.owned.findPollers(h.queue).list(now, func() ([]*taskqueuepb.PollerInfo,
 		error) {
 		return h.slotPollers(ctx)
 	})
@@ -82,8 +82,8 @@ func (l *pollerList) list(now time.Time,
 	return pollers, err
 }
 
-// pollersOf returns the list of the workers that poll a lane's queue of slots.
-func (s *ownedSlots) pollersOf(queue string) *pollerList {
+// findPollers returns the list of the workers that poll a lane's queue of slots.
+func (s *ownedSlots) findPollers(queue string) *pollerList {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.pollers[queue]

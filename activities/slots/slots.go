@@ -83,7 +83,7 @@ func (a *Server) Serve(ctx context.Context, r lanerules.SlotsRequest) (lanerules
 		return lanerules.SlotsState{}, errors.New("this worker serves no lanes with a limit")
 	}
 	if a.owned.declines(h.queue, r.Group, h.since) {
-		return lanerules.SlotsState{}, released(releaseShared, declinedWait)
+		return lanerules.SlotsState{}, newReleaseError(releaseShared, declinedWait)
 	}
 	h.restore(ctx, int64(info.Attempt))
 	h.configure()
@@ -154,7 +154,7 @@ func (h *slotGroup) fields() []any {
 // configure applies the lane's current configuration. The keeper decides the number of groups.
 func (h *slotGroup) configure() {
 	lane, known := h.config.Lanes().Lane(h.request.Lane.Name)
-	if !known || !lane.Limited() || lane.Keyed() != h.request.Lane.Keyed() {
+	if !known || !lane.HasLimit() || lane.HasKey() != h.request.Lane.HasKey() {
 		lane = lanes.WithDefaults(h.request.Lane) // until the keeper hears of it
 	}
 	h.mu.Lock()
@@ -256,7 +256,7 @@ func (h *slotGroup) finish(ctx context.Context, why release) (lanerules.SlotsSta
 	if why == releaseShared {
 		h.owned.gaveUp(h, time.Now())
 	}
-	return state, released(why, atOnce)
+	return state, newReleaseError(why, atOnce)
 }
 
 // tellRelease logs that the group was given up. It names an outage of the server as the reason.
@@ -271,8 +271,8 @@ func (h *slotGroup) tellRelease(why release) {
 	h.log.Info("slots given up", fields...)
 }
 
-// released is the failure that makes the server offer a group again after a delay.
-func released(why release, after time.Duration) error {
+// newReleaseError is the failure that makes the server offer a group again after a delay.
+func newReleaseError(why release, after time.Duration) error {
 	return temporal.NewApplicationErrorWithOptions("the worker gave up its slots: "+string(why),
 		slotsReleased,
 		temporal.ApplicationErrorOptions{NextRetryDelay: after,

@@ -123,10 +123,11 @@ func (w *waiter) beat(waits bool) error {
 	return err
 }
 
-// started records at the server that a waiting call starts now, so that from now on it counts as
+// recordStart records at the server that a waiting call starts now, so that from now on it counts
+// as
 // started, and restores its heartbeat timeout. It returns an error if the call was cancelled, if an
 // earlier heartbeat may still be in flight, or if the server may still have the short timeout.
-func (w *waiter) started() error {
+func (w *waiter) recordStart() error {
 	if w.stop == nil && w.info.Attempt <= 1 && !w.earlier.Waiting {
 		return nil
 	}

@@ -48,7 +48,7 @@ func CountFor(model, text string) int {
 	if i < 0 {
 		return Count(text)
 	}
-	return sampled(text, families[i].estimate)
+	return countSamples(text, families[i].estimate)
 }
 
 // estimate returns the tokens of a text.
@@ -56,14 +56,14 @@ func (f family) estimate(text string) float64 {
 	n := 0.0
 	for text != "" {
 		size := nextPiece(text)
-		n += f.factors[kindOf(text[:size])] * float64(pretokenizeEarlier.count(text[:size]))
+		n += f.factors[detectKind(text[:size])] * float64(pretokenizeEarlier.count(text[:size]))
 		text = text[size:]
 	}
 	return n
 }
 
-// kindOf returns the kind of a piece by its first letter.
-func kindOf(piece string) int {
+// detectKind returns the kind of a piece by its first letter.
+func detectKind(piece string) int {
 	for i, r := range piece {
 		class, _ := classAt(piece, i)
 		switch {

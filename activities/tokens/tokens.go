@@ -37,11 +37,11 @@ const (
 
 // Count returns how many tokens a current OpenAI model sees in the text.
 func Count(text string) int {
-	return sampled(text, func(part string) float64 { return float64(countExactly(part)) })
+	return countSamples(text, func(part string) float64 { return float64(countExactly(part)) })
 }
 
-// sampled returns the count of a text, from samples of a long one.
-func sampled(text string, count func(string) float64) int {
+// countSamples returns the count of a text, from samples of a long one.
+func countSamples(text string, count func(string) float64) int {
 	if len(text) <= maxCounted {
 		return int(math.Round(count(text)))
 	}

@@ -39,7 +39,7 @@ func TestOffered_FollowsTheConversation(t *testing.T) {
 			result(`{"tools":[{"name":"b"}]}`)}, "", "d find_tools"},
 	} {
 		var names []string
-		for _, o := range Offered(offers, c.messages, c.required) {
+		for _, o := range SelectOffers(offers, c.messages, c.required) {
 			names = append(names, o.Name)
 		}
 		if got := strings.Join(names, " "); got != c.want {
@@ -52,7 +52,7 @@ func TestOffered_FollowsTheConversation(t *testing.T) {
 		many = append(many, models.Offer{Name: fmt.Sprint("tool", i)})
 		found = append(found, fmt.Sprintf(`{"name":"tool%d"}`, i))
 	}
-	if got := Offered(many, []api.Message{search,
+	if got := SelectOffers(many, []api.Message{search,
 		result(`{"tools":[` + strings.Join(found, ",") + `]}`)}, ""); len(got) != maxOffered ||
 		got[0].Name != "tool0" {
 		t.Errorf("%d tools are offered, the first is %s", len(got), got[0].Name)

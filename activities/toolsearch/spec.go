@@ -50,10 +50,11 @@ func Is(tool api.Tool) bool {
 // In reports whether the model of a run with that catalog searches for tools.
 func In(catalog api.Catalog) bool { return slices.ContainsFunc(catalog.Tools, Is) }
 
-// Offered returns the tools that a model which searches is offered: api.FindTools, those that its
+// SelectOffers returns the tools that a model which searches is offered: api.FindTools, those that
+// its
 // searches found and that it called, and the required one, if any. It depends on the offers of the
 // pinned catalog and on the conversation only.
-func Offered(offers []models.Offer, messages []api.Message, required string) []models.Offer {
+func SelectOffers(offers []models.Offer, messages []api.Message, required string) []models.Offer {
 	shown := map[string]bool{api.FindTools: true, required: true}
 	found := foundIn(messages)
 	for _, name := range found[max(0, len(found)-maxOffered):] {

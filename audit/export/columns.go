@@ -51,10 +51,10 @@ var columns = []column{
 	{"target_call_id", text, func(r *api.Record) any { return r.TargetCallID }},
 	{"parent", text, func(r *api.Record) any { return r.Parent }},
 	{"error", text, func(r *api.Record) any {
-		return errorOf(r, func(e *api.Error) string { return string(e.Type) })
+		return errorPart(r, func(e *api.Error) string { return string(e.Type) })
 	}},
 	{"error_message", text, func(r *api.Record) any {
-		return errorOf(r, func(e *api.Error) string { return e.Message })
+		return errorPart(r, func(e *api.Error) string { return e.Message })
 	}},
 	{"error_detail", document, func(r *api.Record) any { return r.Error }},
 	{"last_failure", text, func(r *api.Record) any { return r.LastFailure }},
@@ -96,22 +96,22 @@ var columns = []column{
 		return r.Usage
 	}},
 	{"evaluation", text, func(r *api.Record) any {
-		return evaluationOf(r, func(e *api.EvaluatedResult) string { return e.Evaluation })
+		return evaluationPart(r, func(e *api.EvaluatedResult) string { return e.Evaluation })
 	}},
 	{"evaluated_by", text, func(r *api.Record) any {
-		return evaluationOf(r, func(e *api.EvaluatedResult) string { return e.EvaluatedBy })
+		return evaluationPart(r, func(e *api.EvaluatedResult) string { return e.EvaluatedBy })
 	}},
 	{"evaluation_detail", document, func(r *api.Record) any { return r.Evaluation }},
 }
 
-func errorOf(r *api.Record, part func(*api.Error) string) string {
+func errorPart(r *api.Record, part func(*api.Error) string) string {
 	if r.Error == nil {
 		return ""
 	}
 	return part(r.Error)
 }
 
-func evaluationOf(r *api.Record, part func(*api.EvaluatedResult) string) string {
+func evaluationPart(r *api.Record, part func(*api.EvaluatedResult) string) string {
 	if r.Evaluation == nil {
 		return ""
 	}
@@ -120,9 +120,9 @@ func evaluationOf(r *api.Record, part func(*api.EvaluatedResult) string) string 
 
 func milliseconds(d api.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// valueOf returns the value of a column: a string, int, float64, bool, time.Time in UTC or, for a
+// read returns the value of a column: a string, int, float64, bool, time.Time in UTC or, for a
 // document, json.RawMessage. It is nil where the record has none.
-func (c column) valueOf(r *api.Record) (any, error) {
+func (c column) read(r *api.Record) (any, error) {
 	v := c.value(r)
 	switch c.of {
 	case text:

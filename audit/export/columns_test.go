@@ -141,7 +141,7 @@ func values(t *testing.T, r api.Record) []string {
 	t.Helper()
 	list := make([]string, len(columns))
 	for i, c := range columns {
-		v, err := c.valueOf(&r)
+		v, err := c.read(&r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func (x *csvExport) Write(r api.Record) error {
 	}
 	row := make([]string, len(columns))
 	for i, c := range columns {
-		v, err := c.valueOf(&r)
+		v, err := c.read(&r)
 		if err != nil {
 			return fmt.Errorf("column %s of call %s: %w", c.name, r.CallID, err)
 		}

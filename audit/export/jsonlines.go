@@ -51,7 +51,7 @@ func (x *jsonExport) Write(r api.Record) error {
 	head := x.next()
 	line := fmt.Appendf(nil, `{"line":%d,"previous":%q,"record":{`, head.Line, head.Previous)
 	for i, c := range columns {
-		v, err := c.valueOf(&r)
+		v, err := c.read(&r)
 		if err != nil {
 			return fmt.Errorf("column %s of call %s: %w", c.name, r.CallID, err)
 		}
@@ -86,12 +86,12 @@ func (x *jsonExport) next() link { return link{Line: x.last.Line + 1, Previous: 
 
 // write writes a line and keeps its digest for the next one.
 func (x *jsonExport) write(line []byte) error {
-	x.last = link{Line: x.last.Line + 1, Previous: digestOf(line)}
+	x.last = link{Line: x.last.Line + 1, Previous: digestLine(line)}
 	_, err := x.w.Write(append(line, '\n'))
 	return err
 }
 
-func digestOf(line []byte) string {
+func digestLine(line []byte) string {
 	sum := sha256.Sum256(line)
 	return hex.EncodeToString(sum[:])
 }
@@ -134,9 +134,9 @@ func Verify(r io.Reader) (records int, seal string, err error) {
 				)
 		}
 		if end.Line != last.Line+1 || end.Previous != last.Previous {
-			return max(last.Line-1, 0), "", unchained(last.Line, end.link)
+			return max(last.Line-1, 0), "", checkLink(last.Line, end.link)
 		}
-		last = link{Line: end.Line, Previous: digestOf(data)}
+		last = link{Line: end.Line, Previous: digestLine(data)}
 		if end.Records != nil {
 			return checkEnd(lines, *end.Records, last)
 		}
@@ -179,9 +179,9 @@ func checkEnd(rest *bufio.Reader, records int, last link) (int, string, error) {
 	return records, last.Previous, nil
 }
 
-// unchained returns why a line does not follow the lines before it. If only the digest differs,
+// checkLink returns why a line does not follow the lines before it. If only the digest differs,
 // this line or the one before it was changed: the digest of a line is in the next one.
-func unchained(before int, next link) error {
+func checkLink(before int, next link) error {
 	switch {
 	case before == 0:
 		return broken(

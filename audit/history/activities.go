@@ -19,10 +19,10 @@ import (
 type activityKind interface {
 	// scheduled completes an activity from the event that schedules it, and returns the activity
 	// that is open from then on: another one where this one continues it.
-	scheduled(*historypb.HistoryEvent, *activity) (*activity, error)
-	completed(*historypb.HistoryEvent, *activity, *commonpb.Payloads) error
+	readScheduled(*historypb.HistoryEvent, *activity) (*activity, error)
+	readCompleted(*historypb.HistoryEvent, *activity, *commonpb.Payloads) error
 	// failed reads an activity that failed, timed out or was cancelled.
-	failed(*historypb.HistoryEvent, *activity, failures.ActivityFailure)
+	readFailed(*historypb.HistoryEvent, *activity, failures.ActivityFailure)
 }
 
 // activity is a call, a model step or a hook of the run that is scheduled and not over.
@@ -64,18 +64,18 @@ func newActivities(r *run) activities {
 	}}
 }
 
-// kindOf returns the kind of an activity type; nil for types that mean nothing to a reader.
-func (as *activities) kindOf(activityType string) activityKind {
+// findKind returns the kind of an activity type; nil for types that mean nothing to a reader.
+func (as *activities) findKind(activityType string) activityKind {
 	if IsTool(activityType) {
 		return &as.run.calls
 	}
 	return as.kinds[activityType]
 }
 
-// scheduled reads the start of an activity.
-func (as *activities) scheduled(e *historypb.HistoryEvent) error {
+// readScheduled reads the start of an activity.
+func (as *activities) readScheduled(e *historypb.HistoryEvent) error {
 	attributes := e.GetActivityTaskScheduledEventAttributes()
-	kind := as.kindOf(attributes.GetActivityType().GetName())
+	kind := as.findKind(attributes.GetActivityType().GetName())
 	if kind == nil {
 		return nil
 	}
@@ -84,16 +84,16 @@ func (as *activities) scheduled(e *historypb.HistoryEvent) error {
 		Lane:      queues.LaneName(as.run.base, attributes.GetTaskQueue().GetName()),
 		Scheduled: pb.TimeOf(e.GetEventTime()),
 	}
-	a, err := kind.scheduled(e, a)
+	a, err := kind.readScheduled(e, a)
 	if err == nil {
 		as.open[e.GetEventId()] = a
 	}
 	return err
 }
 
-// started reads what the server says of the last attempt. The server writes this event when the
+// readStarted reads what the server says of the last attempt. The server writes this event when the
 // activity is over.
-func (as *activities) started(e *historypb.HistoryEvent) error {
+func (as *activities) readStarted(e *historypb.HistoryEvent) error {
 	a := e.GetActivityTaskStartedEventAttributes()
 	open := as.open[a.GetScheduledEventId()]
 	if open == nil {
@@ -125,43 +125,44 @@ func (as *activities) take(scheduled int64, closed time.Time) *activity {
 	return a
 }
 
-func (as *activities) failed(e *historypb.HistoryEvent) error {
+func (as *activities) readFailed(e *historypb.HistoryEvent) error {
 	a := e.GetActivityTaskFailedEventAttributes()
 	as.end(e, a.GetScheduledEventId(), activityFailure(a.GetFailure()))
 	return nil
 }
 
-func (as *activities) timedOut(e *historypb.HistoryEvent) error {
+func (as *activities) readTimedOut(e *historypb.HistoryEvent) error {
 	a := e.GetActivityTaskTimedOutEventAttributes()
 	as.end(e, a.GetScheduledEventId(), activityFailure(a.GetFailure()))
 	return nil
 }
 
-func (as *activities) cancelled(e *historypb.HistoryEvent) error {
+func (as *activities) readCancelled(e *historypb.HistoryEvent) error {
 	a := e.GetActivityTaskCanceledEventAttributes()
 	as.end(e, a.GetScheduledEventId(), cancelledBy(a.GetDetails()))
 	return nil
 }
 
-func (as *activities) completed(e *historypb.HistoryEvent) error {
+func (as *activities) readCompleted(e *historypb.HistoryEvent) error {
 	attributes := e.GetActivityTaskCompletedEventAttributes()
 	a := as.take(attributes.GetScheduledEventId(), pb.TimeOf(e.GetEventTime()))
 	if a == nil {
 		return nil
 	}
-	return a.kind.completed(e, a, attributes.GetResult())
+	return a.kind.readCompleted(e, a, attributes.GetResult())
 }
 
 // end ends an activity that gave no result.
 func (as *activities) end(e *historypb.HistoryEvent, scheduled int64, f failures.ActivityFailure) {
 	if a := as.take(scheduled, pb.TimeOf(e.GetEventTime())); a != nil {
-		a.kind.failed(e, a, f)
+		a.kind.readFailed(e, a, f)
 	}
 }
 
-// cancelRequested ends a call of a human tool. The run no longer waits for it, and no worker has it
+// readCancelRequested ends a call of a human tool. The run no longer waits for it, and no worker
+// has it
 // that could report its end.
-func (as *activities) cancelRequested(e *historypb.HistoryEvent) error {
+func (as *activities) readCancelRequested(e *historypb.HistoryEvent) error {
 	scheduled := e.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()
 	if a := as.open[scheduled]; a != nil &&
 		as.run.tools[a.record.Tool].Dispatch == api.DispatchQuestion {
@@ -227,14 +228,16 @@ func (as *activities) findCall(id string) *activity {
 // loadedConversation reads the activity that loads the conversation's earlier runs.
 type loadedConversation struct{ run *run }
 
-func (loadedConversation) scheduled(_ *historypb.HistoryEvent, a *activity) (*activity, error) {
+func (loadedConversation) readScheduled(_ *historypb.HistoryEvent, a *activity) (*activity, error) {
 	return a, nil
 }
 
-func (loadedConversation) failed(*historypb.HistoryEvent, *activity, failures.ActivityFailure) {}
+func (loadedConversation) readFailed(*historypb.HistoryEvent, *activity,
+	failures.ActivityFailure) {
+}
 
-// completed reads which run the current one continues. The messages are large and not needed.
-func (lc loadedConversation) completed(
+// readCompleted reads which run the current one continues. The messages are large and not needed.
+func (lc loadedConversation) readCompleted(
 	e *historypb.HistoryEvent,
 	_ *activity,
 	result *commonpb.Payloads,

@@ -53,8 +53,8 @@ type admission struct {
 	wanted wantedCalls
 }
 
-// pinned reads the local activity that pins the tools of the run.
-func (ad *admission) pinned(_ *historypb.HistoryEvent, l local) error {
+// readPinned reads the local activity that pins the tools of the run.
+func (ad *admission) readPinned(_ *historypb.HistoryEvent, l local) error {
 	var pinned api.Packed[api.Pinned]
 	err := ad.run.decodeEvent(l.event, "pinned tools", l.result, &pinned)
 	if err == nil {
@@ -63,8 +63,8 @@ func (ad *admission) pinned(_ *historypb.HistoryEvent, l local) error {
 	return err
 }
 
-// decided reads the local activity that admits calls.
-func (ad *admission) decided(e *historypb.HistoryEvent, l local) error {
+// readDecisions reads the local activity that admits calls.
+func (ad *admission) readDecisions(e *historypb.HistoryEvent, l local) error {
 	var decisions []api.AdmissionDecision
 	err := ad.run.decodeEvent(e, "admission decisions", l.result, &decisions)
 	if err == nil {
@@ -112,7 +112,7 @@ func (ad *admission) pin(pinned api.Pinned) {
 // pinTools keeps pinned tools for the calls of the run.
 func (ad *admission) pinTools(tools []api.Tool) (pinned []PinnedTool) {
 	for _, t := range tools {
-		if transport := transportOf(t); transport != "" {
+		if transport := findTransport(t); transport != "" {
 			ad.run.transports[t.Name] = transport
 		}
 		t.Spec = nil // large and not needed
@@ -123,8 +123,8 @@ func (ad *admission) pinTools(tools []api.Tool) (pinned []PinnedTool) {
 	return pinned
 }
 
-// transportOf returns how the MCP server of a tool is reached; empty for other tools.
-func transportOf(t api.Tool) string {
+// findTransport returns how the MCP server of a tool is reached; empty for other tools.
+func findTransport(t api.Tool) string {
 	var spec struct {
 		Entry struct {
 			Type string   `json:"type"`
@@ -140,9 +140,10 @@ func transportOf(t api.Tool) string {
 	return api.TransportHTTP
 }
 
-// messageOf returns the MCP message of a call: of the client that asked for it, else of this run to
+// findMessage returns the MCP message of a call: of the client that asked for it, else of this run
+// to
 // the server of its tool.
-func (ad *admission) messageOf(id, tool string) *api.MCPMessage {
+func (ad *admission) findMessage(id, tool string) *api.MCPMessage {
 	if m := ad.run.submitted.requests[id].MCP; m != nil {
 		return m
 	}
@@ -181,9 +182,9 @@ func (ad *admission) admit(e *historypb.HistoryEvent, decisions []api.AdmissionD
 
 // refuse ends a call that never ran.
 func (ad *admission) refuse(e *historypb.HistoryEvent, w *wantedCall, v api.AdmissionDecision) {
-	r := ad.unscheduled(w)
+	r := ad.newUnscheduled(w)
 	r.Notes = v.Notes
-	r = ad.admitted(r, v, []byte(w.Arguments))
+	r = ad.addDecision(r, v, []byte(w.Arguments))
 	r.Status, r.Error = api.CallRefused, v.Error
 	ad.run.summary.Usage.Calls++
 	ad.run.calls.end(e, r)
@@ -197,7 +198,7 @@ func (ad *admission) abandon(e *historypb.HistoryEvent, reason string) {
 		return
 	}
 	for _, w := range ad.wanted.inOrder() {
-		r := ad.unscheduled(w)
+		r := ad.newUnscheduled(w)
 		r.Status, r.Error = api.CallCancelled, api.Errorf(api.ErrCancelled, "%s", reason)
 		r.Error.Phase = r.Phase
 		ad.run.summary.Usage.Calls++
@@ -206,9 +207,9 @@ func (ad *admission) abandon(e *historypb.HistoryEvent, reason string) {
 	clear(ad.wanted)
 }
 
-// admitted adds to the record of a call what its admission decision says, except for whether and
+// addDecision adds to the record of a call what its admission decision says, except for whether and
 // where it runs. written are the arguments as the caller wrote them.
-func (ad *admission) admitted(
+func (ad *admission) addDecision(
 	r api.Record,
 	v api.AdmissionDecision,
 	written json.RawMessage,
@@ -224,8 +225,8 @@ func (ad *admission) admitted(
 	return r
 }
 
-// unscheduled returns the record of a call before it is scheduled.
-func (ad *admission) unscheduled(w *wantedCall) api.Record {
+// newUnscheduled returns the record of a call before it is scheduled.
+func (ad *admission) newUnscheduled(w *wantedCall) api.Record {
 	r := ad.ofRun(ad.record(w.ID, w.Tool, []byte(w.Arguments)), w.Call)
 	r.Priority = lanerules.CallPriority(
 		w.Call,
@@ -235,7 +236,7 @@ func (ad *admission) unscheduled(w *wantedCall) api.Record {
 	r.Lane, r.Phase = ad.run.tools[w.Tool].Lane, api.PhasePreValidation
 	if v := w.decision; v != nil {
 		r.Phase, r.Notes = api.PhasePreExecution, v.Notes
-		r = ad.admitted(r, *v, []byte(w.Arguments))
+		r = ad.addDecision(r, *v, []byte(w.Arguments))
 		if len(v.Arguments) > 0 {
 			r.Arguments = ad.run.shown(w.Tool, v.Arguments)
 		}
@@ -263,7 +264,7 @@ func (ad *admission) record(id, tool string, arguments json.RawMessage) api.Reco
 		Path:         api.CallPath(ad.run.parent(), id),
 		Approval:     ad.run.approvals.decided[id],
 		Trace:        ad.run.submitted.requests[id].Trace,
-		MCP:          ad.messageOf(id, tool),
+		MCP:          ad.findMessage(id, tool),
 	}
 }
 
@@ -281,13 +282,13 @@ func (ad *admission) ofRun(r api.Record, c api.Call) api.Record {
 
 // override ends a call that never ran because a hook answered it or because the run is a dry run.
 func (ad *admission) override(e *historypb.HistoryEvent, w *wantedCall, v api.AdmissionDecision) {
-	r := ad.unscheduled(w)
+	r := ad.newUnscheduled(w)
 	if len(v.Arguments) > 0 {
 		r.Arguments = ad.run.shown(w.Tool, v.Arguments)
 	}
 	r = withResult(r, *v.Result)
 	r.Phase = api.PhasePreExecution
-	r = ad.admitted(r, v, []byte(w.Arguments))
+	r = ad.addDecision(r, v, []byte(w.Arguments))
 	ad.run.summary.Usage.Calls++
 	ad.run.calls.end(e, r)
 }

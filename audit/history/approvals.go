@@ -34,18 +34,18 @@ func newApprovals(r *run) approvals {
 	}
 }
 
-// editDecided reads the admission decision on a call with the arguments of an edit.
-func (ap *approvals) editDecided(e *historypb.HistoryEvent, l local) error {
+// readEdit reads the admission decision on a call with the arguments of an edit.
+func (ap *approvals) readEdit(e *historypb.HistoryEvent, l local) error {
 	var v api.AdmissionDecision
 	err := ap.run.decodeEvent(e, "admission decision on an edit", l.result, &v)
 	if err == nil {
-		ap.changed(e, v)
+		ap.applyEdit(e, v)
 	}
 	return err
 }
 
-// limitReached reads what the run asks people at a limit.
-func (ap *approvals) limitReached(e *historypb.HistoryEvent, l local) error {
+// readLimit reads what the run asks people at a limit.
+func (ap *approvals) readLimit(e *historypb.HistoryEvent, l local) error {
 	var need api.ApprovalNeed
 	err := ap.run.decodeEvent(e, "approval at a limit", l.result, &need)
 	if err == nil {
@@ -54,8 +54,8 @@ func (ap *approvals) limitReached(e *historypb.HistoryEvent, l local) error {
 	return err
 }
 
-// decisionAccepted reads a decision that the run checks.
-func (ap *approvals) decisionAccepted(
+// readDecision reads a decision that the run checks.
+func (ap *approvals) readDecision(
 	e *historypb.HistoryEvent,
 	id string,
 	input *updatepb.Input,
@@ -68,7 +68,7 @@ func (ap *approvals) decisionAccepted(
 	return err
 }
 
-func (ap *approvals) decisionOver(
+func (ap *approvals) readDecisionEnd(
 	e *historypb.HistoryEvent,
 	id string,
 	outcome *updatepb.Outcome,
@@ -96,7 +96,7 @@ func (ap *approvals) request(e *historypb.HistoryEvent, w *wantedCall, need api.
 		Approval: &approval,
 	}
 	if need.Limit == "" {
-		event.Summary = ap.run.line(ap.run.admission.unscheduled(w))
+		event.Summary = ap.run.line(ap.run.admission.newUnscheduled(w))
 	}
 	ap.run.emit(e, event)
 }
@@ -131,7 +131,7 @@ func (ap *approvals) decisionTaken(e *historypb.HistoryEvent, updateID, failure 
 		Auth:     decision.Auth,
 		Reason:   decision.Reason,
 		Grant:    decision.Grant,
-		As:       ap.qualified(decision),
+		As:       ap.findApprovers(decision),
 	}
 	if failure != "" {
 		decided.At = pb.TimeOf(e.GetEventTime())
@@ -151,15 +151,15 @@ func (ap *approvals) decisionTaken(e *historypb.HistoryEvent, updateID, failure 
 		edit := ap.edits[decision.Call]
 		decided.Original, decided.Edited = edit.original, edit.edited
 	}
-	ap.run.granted(decided.Grant, pb.TimeOf(e.GetEventTime()))
+	ap.run.addGrant(decided.Grant, pb.TimeOf(e.GetEventTime()))
 	if decision.Kind != api.DecisionDeny {
 		decided.Cleared = ap.clears(decision.Call)
 	}
 	ap.decide(e, decision.Call, decided)
 }
 
-// qualified returns the approvers that the one who decides about an open approval is.
-func (ap *approvals) qualified(decision api.Decision) []api.Approver {
+// findApprovers returns the approvers that the one who decides about an open approval is.
+func (ap *approvals) findApprovers(decision api.Decision) []api.Approver {
 	open := ap.run.summary.Approvals
 	i := slices.IndexFunc(open, func(a api.Approval) bool { return a.Call == decision.Call })
 	if i < 0 {
@@ -205,9 +205,9 @@ func (ap *approvals) decide(e *historypb.HistoryEvent, callID string, decided ap
 	)
 }
 
-// endOf returns the approval of a call that is over; nil if there was none. An open approval is
+// endCall returns the approval of a call that is over; nil if there was none. An open approval is
 // closed: its time is over, or the run no longer makes the call.
-func (ap *approvals) endOf(e *historypb.HistoryEvent, r api.Record) *api.Decided {
+func (ap *approvals) endCall(e *historypb.HistoryEvent, r api.Record) *api.Decided {
 	if ap.decided[r.CallID] == nil {
 		return nil
 	}
@@ -222,15 +222,15 @@ func (ap *approvals) endOf(e *historypb.HistoryEvent, r api.Record) *api.Decided
 	return decided
 }
 
-// changed reads the admission decision on a call with the arguments of an edit. A refused edit
+// applyEdit reads the admission decision on a call with the arguments of an edit. A refused edit
 // leaves the call as it was.
-func (ap *approvals) changed(e *historypb.HistoryEvent, v api.AdmissionDecision) {
+func (ap *approvals) applyEdit(e *historypb.HistoryEvent, v api.AdmissionDecision) {
 	w := ap.run.admission.wanted[v.ID]
 	if w == nil || v.Error != nil {
 		return
 	}
 	ap.edits[v.ID] = argumentsEdit{
-		original: ap.run.admission.unscheduled(w).Arguments,
+		original: ap.run.admission.newUnscheduled(w).Arguments,
 		edited:   ap.run.shown(w.Tool, v.Arguments),
 	}
 	if v.Result != nil {

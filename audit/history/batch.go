@@ -46,7 +46,7 @@ func (c *calls) ofBatch(r api.Record, w *wantedCall) api.Record {
 	r.Batched, r.Activity = true, r.CallID
 	arguments := json.RawMessage(w.Arguments)
 	if v := w.decision; v != nil {
-		r = c.run.admission.admitted(r, *v, arguments)
+		r = c.run.admission.addDecision(r, *v, arguments)
 		r.Notes = v.Notes
 		if len(v.Arguments) > 0 {
 			arguments = v.Arguments

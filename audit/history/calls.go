@@ -22,8 +22,8 @@ type calls struct {
 	waiting map[string]*activity
 }
 
-// scheduled reads the start of a call. A call that the run schedules again keeps its record.
-func (c *calls) scheduled(e *historypb.HistoryEvent, call *activity) (*activity, error) {
+// readScheduled reads the start of a call. A call that the run schedules again keeps its record.
+func (c *calls) readScheduled(e *historypb.HistoryEvent, call *activity) (*activity, error) {
 	call.id = api.CallOfActivity(call.id)
 	if a := c.waiting[call.id]; a != nil {
 		delete(c.waiting, call.id)
@@ -39,9 +39,9 @@ func (c *calls) scheduled(e *historypb.HistoryEvent, call *activity) (*activity,
 	w := c.run.admission.wanted.take(call.id)
 	r = c.run.admission.ofRun(r, w.Call)
 	if v := w.decision; v != nil {
-		r = c.run.admission.admitted(r, *v, execution.Arguments)
+		r = c.run.admission.addDecision(r, *v, execution.Arguments)
 		question, call.route = v.Question, v.Route
-		timing.Lane = c.run.laneOf(r.Tool, v.Route, timing.Lane)
+		timing.Lane = c.run.findLane(r.Tool, v.Route, timing.Lane)
 	}
 	r.Status, r.Phase, r.Timing = api.CallRunning, api.PhasePreExecution, timing
 	r.Digest, r.Notes, r.Priority = execution.Digest, execution.Notes, c.run.priorityAt(
@@ -57,7 +57,8 @@ func (c *calls) scheduled(e *historypb.HistoryEvent, call *activity) (*activity,
 	return call, nil
 }
 
-func (c *calls) completed(e *historypb.HistoryEvent, a *activity, result *commonpb.Payloads) error {
+func (c *calls) readCompleted(e *historypb.HistoryEvent, a *activity,
+	result *commonpb.Payloads) error {
 	var r api.Result
 	if err := c.run.decodeEvent(e, "result", result, &r); err != nil {
 		return err
@@ -66,7 +67,7 @@ func (c *calls) completed(e *historypb.HistoryEvent, a *activity, result *common
 	return nil
 }
 
-func (c *calls) failed(e *historypb.HistoryEvent, a *activity, f failures.ActivityFailure) {
+func (c *calls) readFailed(e *historypb.HistoryEvent, a *activity, f failures.ActivityFailure) {
 	switch entry, recorded := c.run.journal.take(a.id); {
 	case !recorded:
 		c.fail(e, a.record, failures.CallError(f, c.run.tools[a.record.Tool], a.route))
@@ -83,7 +84,7 @@ func (c *calls) fail(e *historypb.HistoryEvent, r api.Record, fault *api.Error) 
 	r.Notes = slices.Concat(r.Notes, fault.Notes)
 	countAsWait(&r)
 	r.Status = failedStatus(r.Error)
-	r = waited(r, r.Error.WaitedMicros)
+	r = moveWait(r, r.Error.WaitedMicros)
 	c.end(e, r)
 }
 
@@ -101,7 +102,7 @@ func withResult(r api.Record, result api.Result) api.Record {
 	r.Notes, r.ResultTokens = result.Notes, result.Tokens
 	r.ActualTokens = r.ArgumentTokens() + result.Tokens
 	r.Hooks = slices.Concat(r.Hooks, result.Hooks)
-	r = waited(r, result.WaitedMicros)
+	r = moveWait(r, result.WaitedMicros)
 	for phase, micros := range map[api.Phase]int64{
 		api.PhaseExecution: result.ExecutionMicros, api.PhasePostExecution: result.PostMicros} {
 		if micros > 0 {
@@ -114,9 +115,9 @@ func withResult(r api.Record, result api.Result) api.Record {
 	return r
 }
 
-// waited moves the wait with the worker that serves the lane from the duration of a call to its
+// moveWait moves the wait with the worker that serves the lane from the duration of a call to its
 // queue wait.
-func waited(r api.Record, micros int64) api.Record {
+func moveWait(r api.Record, micros int64) api.Record {
 	wait := api.Duration(time.Duration(micros) * time.Microsecond)
 	r.QueueWait, r.Duration = r.QueueWait+wait, max(r.Duration-wait, 0)
 	return r
@@ -158,8 +159,8 @@ func (c *calls) endOne(e *historypb.HistoryEvent, r api.Record) {
 	}
 	r.Closed = pb.TimeOf(e.GetEventTime())
 	r.Result = c.run.hidden.result(r.CallID, c.run.tools[r.Tool].OutputMask, r.Result)
-	c.run.questions.closeOf(e, r)
-	r.Approval = c.run.approvals.endOf(e, r)
+	c.run.questions.endCall(e, r)
+	r.Approval = c.run.approvals.endCall(e, r)
 	if r.Child != nil {
 		c.run.children.subAgent(r.CallID).Status = r.Status
 	}
@@ -182,7 +183,7 @@ func (c *calls) inline(l local) error {
 	if a == nil {
 		a = c.beginInline(l)
 	}
-	c.run.markers.attempted(a, l)
+	c.run.markers.setAttempts(a, l)
 	if l.failure != nil && l.again {
 		c.run.activities.retry(a, l)
 		return nil
@@ -219,7 +220,7 @@ func (c *calls) beginInline(l local) *activity {
 	if w.Tool == "" {
 		w.Tool = l.kind
 	}
-	r := c.run.admission.unscheduled(w)
+	r := c.run.admission.newUnscheduled(w)
 	r.Lane, r.Scheduled = api.LaneInline, c.run.markers.clock
 	r.Started, r.Phase = c.run.markers.clock, api.PhaseExecution
 	c.run.summary.Usage.Calls++

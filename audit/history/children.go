@@ -17,14 +17,14 @@ type SubAgent struct {
 // children are the calls that sub-agents execute.
 type children struct{ run *run }
 
-// initiated reads the start of a call of an agent tool.
-func (c *children) initiated(e *historypb.HistoryEvent) error {
+// readInitiated reads the start of a call of an agent tool.
+func (c *children) readInitiated(e *historypb.HistoryEvent) error {
 	a := e.GetStartChildWorkflowExecutionInitiatedEventAttributes()
 	id, ours := api.ChildCallID(c.run.workflowID, a.GetWorkflowId())
 	if !ours {
 		return nil
 	}
-	r := c.run.admission.unscheduled(c.run.admission.wanted.take(id))
+	r := c.run.admission.newUnscheduled(c.run.admission.wanted.take(id))
 	r.Phase, r.Scheduled, r.Child = api.PhasePreExecution, pb.TimeOf(
 		e.GetEventTime(),
 	), &api.ChildRun{
@@ -57,8 +57,8 @@ func (c *children) initiated(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-// started reads that the run of the sub-agent has started.
-func (c *children) started(e *historypb.HistoryEvent) error {
+// readStarted reads that the run of the sub-agent has started.
+func (c *children) readStarted(e *historypb.HistoryEvent) error {
 	a := e.GetChildWorkflowExecutionStartedEventAttributes()
 	open := c.run.activities.open[a.GetInitiatedEventId()]
 	if open == nil {
@@ -86,15 +86,15 @@ func (c *children) subAgent(callID string) *SubAgent {
 	return &SubAgent{}
 }
 
-// finalized ends a call of an agent tool, or a call whose outcome the run has verified.
-func (c *calls) finalized(e *historypb.HistoryEvent, l local) error {
+// readFinalized ends a call of an agent tool, or a call whose outcome the run has verified.
+func (c *calls) readFinalized(e *historypb.HistoryEvent, l local) error {
 	var s api.FinalizedResult
 	if err := c.run.decodeEvent(e, "result of a call", l.result, &s); err != nil {
 		return err
 	}
 	r, started := c.takeFinalized(s.ID, e)
 	if !started {
-		r = c.run.admission.unscheduled(c.run.admission.wanted.take(s.ID))
+		r = c.run.admission.newUnscheduled(c.run.admission.wanted.take(s.ID))
 		c.run.summary.Usage.Calls++
 	}
 	r.Usage = s.Usage

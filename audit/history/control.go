@@ -25,15 +25,16 @@ func (c *control) message(e *historypb.HistoryEvent, id string, input *updatepb.
 	return err
 }
 
-func (c *control) paused(e *historypb.HistoryEvent, _ string, input *updatepb.Input) error {
+func (c *control) readPause(e *historypb.HistoryEvent, _ string, input *updatepb.Input) error {
 	return c.pauseUpdate(e, input, true)
 }
 
-func (c *control) resumed(e *historypb.HistoryEvent, _ string, input *updatepb.Input) error {
+func (c *control) readResume(e *historypb.HistoryEvent, _ string, input *updatepb.Input) error {
 	return c.pauseUpdate(e, input, false)
 }
 
-func (c *control) closesInstance(e *historypb.HistoryEvent, _ string, input *updatepb.Input) error {
+func (c *control) readInstanceClose(e *historypb.HistoryEvent, _ string,
+	input *updatepb.Input) error {
 	var closes api.CloseInstance
 	err := c.run.decodeEvent(e, "request to close an instance", input.GetArgs(), &closes)
 	if err == nil {
@@ -58,8 +59,8 @@ func (c *control) pauseUpdate(e *historypb.HistoryEvent, input *updatepb.Input, 
 	return nil
 }
 
-// signalled reads a message that came by signal. The run ignores invalid messages too.
-func (c *control) signalled(e *historypb.HistoryEvent) error {
+// readSignal reads a message that came by signal. The run ignores invalid messages too.
+func (c *control) readSignal(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionSignaledEventAttributes()
 	var s api.Sent
 	if a.GetSignalName() != api.SendMessageSignal || pb.Decode(a.GetInput(), &s) != nil ||

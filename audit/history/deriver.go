@@ -24,34 +24,34 @@ type Deriver struct {
 func NewDeriver(workflowID, runID string) *Deriver {
 	r := newRun(workflowID, runID)
 	return &Deriver{run: r, handlers: map[enumspb.EventType]func(*historypb.HistoryEvent) error{
-		enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:   r.markers.taskStarted,
-		enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED: r.markers.taskCompleted,
-		enumspb.EVENT_TYPE_MARKER_RECORDED:         r.markers.recorded,
+		enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED:   r.markers.readTaskStarted,
+		enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED: r.markers.readTaskCompleted,
+		enumspb.EVENT_TYPE_MARKER_RECORDED:         r.markers.read,
 
-		enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:        r.activities.scheduled,
-		enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:          r.activities.started,
-		enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:        r.activities.completed,
-		enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:           r.activities.failed,
-		enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:        r.activities.timedOut,
-		enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:         r.activities.cancelled,
-		enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED: r.activities.cancelRequested,
+		enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:        r.activities.readScheduled,
+		enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:          r.activities.readStarted,
+		enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:        r.activities.readCompleted,
+		enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:           r.activities.readFailed,
+		enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:        r.activities.readTimedOut,
+		enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:         r.activities.readCancelled,
+		enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED: r.activities.readCancelRequested,
 
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED:  r.updates.admitted,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:  r.updates.accepted,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED: r.updates.completed,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ADMITTED:  r.updates.readAdmitted,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:  r.updates.readAccepted,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED: r.updates.readCompleted,
 
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED: r.control.signalled,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED: r.control.readSignal,
 
-		enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED: r.children.initiated,
-		enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:         r.children.started,
+		enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED: r.children.readInitiated,
+		enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:         r.children.readStarted,
 
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:        r.ending.completed,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:           r.ending.failed,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:        r.ending.timedOut,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED: r.ending.cancelRequested,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         r.ending.cancelled,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       r.ending.terminated,
-		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: r.continued,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:        r.ending.readCompleted,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:           r.ending.readFailed,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:        r.ending.readTimedOut,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED: r.ending.readCancelRequested,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:         r.ending.readCancelled,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:       r.ending.readTerminated,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: r.readContinued,
 	}}
 }
 
@@ -86,8 +86,8 @@ func (d *Deriver) StopNumbering() { d.run.unnumbered = true }
 // NumberAfter numbers the next events from sequence+1 on.
 func (d *Deriver) NumberAfter(sequence int) { d.run.unnumbered, d.run.sequence = false, sequence }
 
-// Numbered reports whether events have sequence numbers.
-func (d *Deriver) Numbered() bool { return !d.run.unnumbered }
+// HasNumbers reports whether events have sequence numbers.
+func (d *Deriver) HasNumbers() bool { return !d.run.unnumbered }
 
 // Sequence returns the number of events so far.
 func (d *Deriver) Sequence() int { return d.run.sequence }
@@ -105,9 +105,10 @@ func (d *Deriver) Execution() string { return d.run.runID }
 // empty otherwise.
 func (d *Deriver) Next() string { return d.run.next }
 
-// Running returns the records of the calls that are not over, in the order in which they were made.
+// RunningCalls returns the records of the calls that are not over, in the order in which they were
+// made.
 // History does not say whether a scheduled call has started: audit.Pending does.
-func (d *Deriver) Running() []api.Record {
+func (d *Deriver) RunningCalls() []api.Record {
 	var records []api.Record
 	for _, a := range d.run.activities.openInOrder() {
 		r := a.record
@@ -118,7 +119,7 @@ func (d *Deriver) Running() []api.Record {
 		records = append(append(records, a.record), d.run.calls.batching[a.id]...)
 	}
 	for _, w := range d.run.admission.wanted.inOrder() {
-		records = append(records, d.run.admission.unscheduled(w))
+		records = append(records, d.run.admission.newUnscheduled(w))
 	}
 	for i, r := range records {
 		records[i] = d.run.hidden.record(r)

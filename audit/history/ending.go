@@ -56,7 +56,7 @@ func (c *calls) endOpen(e *historypb.HistoryEvent) {
 	clear(c.run.activities.open)
 }
 
-func (x *ending) completed(e *historypb.HistoryEvent) error {
+func (x *ending) readCompleted(e *historypb.HistoryEvent) error {
 	var result api.RunResult
 	if err := x.run.decodeEvent(e, "result",
 		e.GetWorkflowExecutionCompletedEventAttributes().GetResult(), &result); err != nil {
@@ -66,7 +66,7 @@ func (x *ending) completed(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-func (x *ending) failed(e *historypb.HistoryEvent) error {
+func (x *ending) readFailed(e *historypb.HistoryEvent) error {
 	f := e.GetWorkflowExecutionFailedEventAttributes().GetFailure()
 	event := api.Event{Type: api.EventRunFailed, Failure: pb.FailureMessage(f)}
 	if app := pb.FindCause(f, pb.IsApplication); app != nil {
@@ -149,27 +149,27 @@ func (x *ending) endNotRun(e *historypb.HistoryEvent, event api.Event) {
 	}
 }
 
-func (x *ending) timedOut(e *historypb.HistoryEvent) error {
+func (x *ending) readTimedOut(e *historypb.HistoryEvent) error {
 	x.close(e, RunTimedOut, api.Event{Type: api.EventRunFailed,
 		Failure: "the run exceeded its timeout"})
 	return nil
 }
 
-// cancelRequested keeps who asked the run to stop, and why. Later requests change nothing.
-func (x *ending) cancelRequested(e *historypb.HistoryEvent) error {
+// readCancelRequested keeps who asked the run to stop, and why. Later requests change nothing.
+func (x *ending) readCancelRequested(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionCancelRequestedEventAttributes()
 	who := a.GetIdentity()
 	if run := a.GetExternalWorkflowExecution().GetWorkflowId(); run != "" {
 		who = "the run " + run // the identity is that of the server
 	}
 	if x.cancelRequest == "" {
-		x.cancelRequest = stopped("the run was cancelled", who, a.GetCause())
+		x.cancelRequest = appendCause("the run was cancelled", who, a.GetCause())
 	}
 	return nil
 }
 
-// stopped appends who stopped a run and why, as far as both are known.
-func stopped(words, who, why string) string {
+// appendCause appends who stopped a run and why, as far as both are known.
+func appendCause(words, who, why string) string {
 	if who != "" {
 		words += " by " + who
 	}
@@ -179,7 +179,7 @@ func stopped(words, who, why string) string {
 	return words
 }
 
-func (x *ending) cancelled(e *historypb.HistoryEvent) error {
+func (x *ending) readCancelled(e *historypb.HistoryEvent) error {
 	event := api.Event{
 		Type:    api.EventRunCancelled,
 		Failure: cmp.Or(x.cancelRequest, "the run was cancelled"),
@@ -195,9 +195,9 @@ func (x *ending) cancelled(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-func (x *ending) terminated(e *historypb.HistoryEvent) error {
+func (x *ending) readTerminated(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionTerminatedEventAttributes()
-	words := stopped("the run was terminated", a.GetIdentity(), a.GetReason())
+	words := appendCause("the run was terminated", a.GetIdentity(), a.GetReason())
 	x.close(e, RunTerminated, api.Event{Type: api.EventRunCancelled, Failure: words})
 	return nil
 }

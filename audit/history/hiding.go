@@ -85,7 +85,7 @@ func (h *hidden) event(e api.Event) api.Event {
 		q.Text = h.hider.Text(q.Text)
 		e.Question = &q
 	}
-	e.Approval, e.Decided = h.approval(e.Approval), h.decided(e.Decided)
+	e.Approval, e.Decided = h.approval(e.Approval), h.decision(e.Decided)
 	if e.Sent != nil {
 		s := *e.Sent
 		s.Text = h.hider.Text(s.Text)
@@ -133,7 +133,7 @@ func (h *hidden) record(r api.Record) api.Record {
 	r.LastFailure = h.hider.Text(r.LastFailure)
 	r.Policies, r.Approval, r.Plan = h.policies(
 		r.Policies,
-	), h.decided(
+	), h.decision(
 		r.Approval,
 	), callview.HidePlan(r.Plan,
 		h.hider,
@@ -164,7 +164,7 @@ func (h *hidden) approval(a *api.Approval) *api.Approval {
 	return &shown
 }
 
-func (h *hidden) decided(d *api.Decided) *api.Decided {
+func (h *hidden) decision(d *api.Decided) *api.Decided {
 	if h.hider == nil || d == nil {
 		return d
 	}

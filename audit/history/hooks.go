@@ -10,8 +10,8 @@ import (
 // hooks are the hooks of the run, before it begins and after it ends.
 type hooks struct{ run *run }
 
-// scheduled reads the start of a hook.
-func (h *hooks) scheduled(e *historypb.HistoryEvent, a *activity) (*activity, error) {
+// readScheduled reads the start of a hook.
+func (h *hooks) readScheduled(e *historypb.HistoryEvent, a *activity) (*activity, error) {
 	var request api.HookRequest
 	input := e.GetActivityTaskScheduledEventAttributes().GetInput()
 	if err := h.run.decodeEvent(e, "hook request", input, &request); err != nil {
@@ -21,7 +21,8 @@ func (h *hooks) scheduled(e *historypb.HistoryEvent, a *activity) (*activity, er
 	return a, nil
 }
 
-func (h *hooks) completed(e *historypb.HistoryEvent, a *activity, result *commonpb.Payloads) error {
+func (h *hooks) readCompleted(e *historypb.HistoryEvent, a *activity,
+	result *commonpb.Payloads) error {
 	var answer api.HookAnswer
 	if err := h.run.decodeEvent(e, "hook answer", result, &answer); err != nil {
 		return err
@@ -34,7 +35,7 @@ func (h *hooks) completed(e *historypb.HistoryEvent, a *activity, result *common
 	return nil
 }
 
-func (h *hooks) failed(e *historypb.HistoryEvent, a *activity, f failures.ActivityFailure) {
+func (h *hooks) readFailed(e *historypb.HistoryEvent, a *activity, f failures.ActivityFailure) {
 	a.hook.Outcome, a.hook.Reason = api.HookFailed, f.Message
 	switch {
 	case f.Timeout != "":

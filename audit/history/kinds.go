@@ -15,9 +15,10 @@ var runKinds = map[string]RunKind{
 	api.SessionWorkflow: RunSession,
 }
 
-// KindOf returns the kind of the runs of a workflow type. It is empty for workflows that are not
+// KindFromType returns the kind of the runs of a workflow type. It is empty for workflows that are
+// not
 // runs.
-func KindOf(workflowType string) RunKind { return runKinds[workflowType] }
+func KindFromType(workflowType string) RunKind { return runKinds[workflowType] }
 
 // TopRuns returns the visibility query for runs that no other run started. Of a run over
 // continue-as-new it finds the last execution.

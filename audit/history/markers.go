@@ -49,11 +49,11 @@ type markers struct {
 
 func newMarkers(r *run) markers {
 	return markers{run: r, kinds: map[string]func(*historypb.HistoryEvent, local) error{
-		api.PinActivity:            r.admission.pinned,
-		api.AdmitActivity:          r.admission.decided,
-		api.AdmitEditActivity:      r.approvals.editDecided,
-		api.DescribeLimitActivity:  r.approvals.limitReached,
-		api.FinalizeResultActivity: r.calls.finalized,
+		api.PinActivity:            r.admission.readPinned,
+		api.AdmitActivity:          r.admission.readDecisions,
+		api.AdmitEditActivity:      r.approvals.readEdit,
+		api.DescribeLimitActivity:  r.approvals.readLimit,
+		api.FinalizeResultActivity: r.calls.readFinalized,
 	}}
 }
 
@@ -62,8 +62,8 @@ func isJournal(e *historypb.HistoryEvent) bool {
 	return e.GetMarkerRecordedEventAttributes().GetMarkerName() == sideEffectMarker
 }
 
-// recorded reads a marker. Model steps and calls that ran inline are markers too.
-func (m *markers) recorded(e *historypb.HistoryEvent) error {
+// read reads a marker. Model steps and calls that ran inline are markers too.
+func (m *markers) read(e *historypb.HistoryEvent) error {
 	if isJournal(e) {
 		return m.run.journal.read(e)
 	}
@@ -122,19 +122,20 @@ func (m *markers) readLocal(e *historypb.HistoryEvent) (l local, ok bool, err er
 	return l, err == nil, err
 }
 
-// taskStarted reads when a workflow task started, and taskCompleted which worker completed it.
+// readTaskStarted reads when a workflow task started, and readTaskCompleted which worker completed
+// it.
 // Inline activities run in between.
-func (m *markers) taskStarted(e *historypb.HistoryEvent) error {
+func (m *markers) readTaskStarted(e *historypb.HistoryEvent) error {
 	m.clock = pb.TimeOf(e.GetEventTime())
 	return nil
 }
 
-func (m *markers) taskCompleted(e *historypb.HistoryEvent) error {
+func (m *markers) readTaskCompleted(e *historypb.HistoryEvent) error {
 	m.decider = e.GetWorkflowTaskCompletedEventAttributes().GetIdentity()
 	return nil
 }
 
-func (m *markers) attempted(a *activity, l local) {
+func (m *markers) setAttempts(a *activity, l local) {
 	a.inline = true
 	a.record.Attempts, a.record.Worker = l.attempt, m.decider
 }

@@ -32,8 +32,9 @@ func newQuestions(r *run) questions {
 	}
 }
 
-// asked reads a question of a running call.
-func (qs *questions) asked(e *historypb.HistoryEvent, id string, input *updatepb.Input) error {
+// readQuestion reads a question of a running call.
+func (qs *questions) readQuestion(e *historypb.HistoryEvent, id string,
+	input *updatepb.Input) error {
 	var q api.Question
 	if err := qs.run.decodeEvent(e, "question", input.GetArgs(), &q); err != nil {
 		return err
@@ -45,9 +46,10 @@ func (qs *questions) asked(e *historypb.HistoryEvent, id string, input *updatepb
 	return nil
 }
 
-// askedOver closes a question of a running call. Without a reply the call gave it up or withdrew
+// readQuestionEnd closes a question of a running call. Without a reply the call gave it up or
+// withdrew
 // it.
-func (qs *questions) askedOver(
+func (qs *questions) readQuestionEnd(
 	e *historypb.HistoryEvent,
 	id string,
 	outcome *updatepb.Outcome,
@@ -67,8 +69,8 @@ func (qs *questions) askedOver(
 	return nil
 }
 
-// replied reads a reply that the run checks.
-func (qs *questions) replied(e *historypb.HistoryEvent, id string, input *updatepb.Input) error {
+// readReply reads a reply that the run checks.
+func (qs *questions) readReply(e *historypb.HistoryEvent, id string, input *updatepb.Input) error {
 	var r api.Reply
 	if err := qs.run.decodeEvent(e, "reply", input.GetArgs(), &r); err != nil {
 		return err
@@ -78,8 +80,8 @@ func (qs *questions) replied(e *historypb.HistoryEvent, id string, input *update
 	return nil
 }
 
-// repliedOver closes the question of a reply that the run accepted.
-func (qs *questions) repliedOver(
+// readReplyEnd closes the question of a reply that the run accepted.
+func (qs *questions) readReplyEnd(
 	e *historypb.HistoryEvent,
 	id string,
 	outcome *updatepb.Outcome,
@@ -150,9 +152,9 @@ func (qs *questions) close(e *historypb.HistoryEvent, id string, r *api.Reply) {
 	)
 }
 
-// closeOf closes the questions of a call that is over. A call of a human tool ends before the
+// endCall closes the questions of a call that is over. A call of a human tool ends before the
 // update that brought the reply.
-func (qs *questions) closeOf(e *historypb.HistoryEvent, r api.Record) {
+func (qs *questions) endCall(e *historypb.HistoryEvent, r api.Record) {
 	delete(qs.times, r.CallID)
 	if len(qs.list) == 0 {
 		return

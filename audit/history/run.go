@@ -86,7 +86,7 @@ func newRun(workflowID, runID string) *run {
 // begin reads the start of an execution. The run starts with the first execution of its chain.
 func (r *run) begin(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionStartedEventAttributes()
-	kind := KindOf(a.GetWorkflowType().GetName())
+	kind := KindFromType(a.GetWorkflowType().GetName())
 	if kind == "" {
 		return fmt.Errorf("the workflow has type %q: %w", a.GetWorkflowType().GetName(), ErrNotARun)
 	}
@@ -171,8 +171,8 @@ func (r *run) name(kind RunKind) {
 	}
 }
 
-// granted adds what a person grants to the limits. Summaries that were returned keep theirs.
-func (r *run) granted(g *api.Grant, at time.Time) {
+// addGrant adds what a person grants to the limits. Summaries that were returned keep theirs.
+func (r *run) addGrant(g *api.Grant, at time.Time) {
 	s := &r.summary
 	if g == nil || s.Limits == nil {
 		return
@@ -184,8 +184,8 @@ func (r *run) granted(g *api.Grant, at time.Time) {
 // part returns the execution that is being read.
 func (r *run) part() *Part { return &r.summary.Parts[len(r.summary.Parts)-1] }
 
-// continued reads that the run continues as new.
-func (r *run) continued(e *historypb.HistoryEvent) error {
+// readContinued reads that the run continues as new.
+func (r *run) readContinued(e *historypb.HistoryEvent) error {
 	r.next = e.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	r.open = false
 	return nil
@@ -231,9 +231,9 @@ func (r *run) stand() {
 	}
 }
 
-// laneOf returns the lane of a call with its key. derived is the lane that the name of the queue
+// findLane returns the lane of a call with its key. derived is the lane that the name of the queue
 // says.
-func (r *run) laneOf(tool string, route api.Route, derived string) string {
+func (r *run) findLane(tool string, route api.Route, derived string) string {
 	lane := r.tools[tool].Lane
 	switch {
 	case route.Key != "":

@@ -31,7 +31,7 @@ func (s *steps) inline(l local) error {
 		a.record.Lane, a.record.Scheduled = api.LaneInline, s.run.markers.clock
 		a.record.Started = s.run.markers.clock
 	}
-	s.run.markers.attempted(a, l)
+	s.run.markers.setAttempts(a, l)
 	if l.failure != nil && l.again {
 		s.run.activities.retry(a, l)
 		return nil
@@ -53,9 +53,10 @@ func (s *steps) inline(l local) error {
 	return nil
 }
 
-// scheduled reads the start of a model step. Calls of the step before that are still wanted were
+// readScheduled reads the start of a model step. Calls of the step before that are still wanted
+// were
 // not made.
-func (s *steps) scheduled(e *historypb.HistoryEvent, a *activity) (*activity, error) {
+func (s *steps) readScheduled(e *historypb.HistoryEvent, a *activity) (*activity, error) {
 	var request api.ModelRequest
 	input := e.GetActivityTaskScheduledEventAttributes().GetInput()
 	if err := s.run.decodeEvent(e, "model request", input, &request); err != nil {
@@ -67,7 +68,8 @@ func (s *steps) scheduled(e *historypb.HistoryEvent, a *activity) (*activity, er
 	return a, nil
 }
 
-func (s *steps) completed(e *historypb.HistoryEvent, a *activity, result *commonpb.Payloads) error {
+func (s *steps) readCompleted(e *historypb.HistoryEvent, a *activity,
+	result *commonpb.Payloads) error {
 	var response api.ModelResponse
 	if err := s.run.decodeEvent(e, "model response", result, &response); err != nil {
 		return err
@@ -76,7 +78,7 @@ func (s *steps) completed(e *historypb.HistoryEvent, a *activity, result *common
 	return nil
 }
 
-func (s *steps) failed(
+func (s *steps) readFailed(
 	_ *historypb.HistoryEvent,
 	a *activity,
 	f failures.ActivityFailure,

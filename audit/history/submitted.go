@@ -52,8 +52,8 @@ func (s *submitted) add(call api.SessionCall) {
 		ID: call.ID, Tool: call.Tool, Arguments: call.Arguments}}
 }
 
-// accepted reads that the session gets calls. The same call may come several times.
-func (s *submitted) accepted(e *historypb.HistoryEvent, id string, input *updatepb.Input) error {
+// readCalls reads that the session gets calls. The same call may come several times.
+func (s *submitted) readCalls(e *historypb.HistoryEvent, id string, input *updatepb.Input) error {
 	var calls []api.SessionCall
 	if err := s.run.decodeEvent(e, "submitted calls", input.GetArgs(), &calls); err != nil {
 		return err
@@ -77,9 +77,10 @@ func (s *submitted) requester(callID string) api.Caller {
 	return s.run.caller
 }
 
-// answered reads the answer to submitted calls. A call that repeats another one has no record, and
+// readAnswer reads the answer to submitted calls. A call that repeats another one has no record,
+// and
 // one that the session did not take is submitted again.
-func (s *submitted) answered(e *historypb.HistoryEvent, id string,
+func (s *submitted) readAnswer(e *historypb.HistoryEvent, id string,
 	outcome *updatepb.Outcome) error {
 	fresh := s.updates[id]
 	delete(s.updates, id)
@@ -103,9 +104,9 @@ func (s *submitted) answered(e *historypb.HistoryEvent, id string,
 	return nil
 }
 
-// cancelled reads that a client or a person cancels a call. A call that is not scheduled at that
+// readCancel reads that a client or a person cancels a call. A call that is not scheduled at that
 // time never is.
-func (s *submitted) cancelled(e *historypb.HistoryEvent, _ string, input *updatepb.Input) error {
+func (s *submitted) readCancel(e *historypb.HistoryEvent, _ string, input *updatepb.Input) error {
 	var c api.CancelCall
 	if err := s.run.decodeEvent(e, "request to cancel a call", input.GetArgs(), &c); err != nil {
 		return err
@@ -120,7 +121,7 @@ func (s *submitted) cancelled(e *historypb.HistoryEvent, _ string, input *update
 		return nil
 	}
 	w := s.run.admission.wanted.take(c.ID)
-	r := s.run.admission.unscheduled(w)
+	r := s.run.admission.newUnscheduled(w)
 	r.Status, r.Error = api.CallCancelled, failures.CancelledBeforeStart()
 	r.Error.Phase, r.Notes = r.Phase, append(slices.Clone(r.Notes), note)
 	s.run.summary.Usage.Calls++

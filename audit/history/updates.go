@@ -29,26 +29,26 @@ func newUpdates(r *run) updates {
 	return updates{
 		run: r, requests: map[string]*updatepb.Request{}, pending: map[string]updateKind{},
 		kinds: map[string]updateKind{
-			api.AskQuestionUpdate:    {r.questions.asked, r.questions.askedOver},
-			api.AnswerQuestionUpdate: {r.questions.replied, r.questions.repliedOver},
-			api.DecideApprovalUpdate: {r.approvals.decisionAccepted, r.approvals.decisionOver},
+			api.AskQuestionUpdate:    {r.questions.readQuestion, r.questions.readQuestionEnd},
+			api.AnswerQuestionUpdate: {r.questions.readReply, r.questions.readReplyEnd},
+			api.DecideApprovalUpdate: {r.approvals.readDecision, r.approvals.readDecisionEnd},
 			api.SendMessageUpdate:    {accepted: r.control.message},
-			api.PauseUpdate:          {accepted: r.control.paused},
-			api.ResumeUpdate:         {accepted: r.control.resumed},
-			api.CloseInstanceUpdate:  {accepted: r.control.closesInstance},
-			api.SubmitCallsUpdate:    {r.submitted.accepted, r.submitted.answered},
-			api.CancelCallUpdate:     {accepted: r.submitted.cancelled},
+			api.PauseUpdate:          {accepted: r.control.readPause},
+			api.ResumeUpdate:         {accepted: r.control.readResume},
+			api.CloseInstanceUpdate:  {accepted: r.control.readInstanceClose},
+			api.SubmitCallsUpdate:    {r.submitted.readCalls, r.submitted.readAnswer},
+			api.CancelCallUpdate:     {accepted: r.submitted.readCancel},
 		},
 	}
 }
 
-func (u *updates) admitted(e *historypb.HistoryEvent) error {
+func (u *updates) readAdmitted(e *historypb.HistoryEvent) error {
 	request := e.GetWorkflowExecutionUpdateAdmittedEventAttributes().GetRequest()
 	u.requests[request.GetMeta().GetUpdateId()] = request
 	return nil
 }
 
-func (u *updates) accepted(e *historypb.HistoryEvent) error {
+func (u *updates) readAccepted(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionUpdateAcceptedEventAttributes()
 	id, request := a.GetProtocolInstanceId(), a.GetAcceptedRequest()
 	if request == nil {
@@ -68,7 +68,7 @@ func (u *updates) accepted(e *historypb.HistoryEvent) error {
 	return nil
 }
 
-func (u *updates) completed(e *historypb.HistoryEvent) error {
+func (u *updates) readCompleted(e *historypb.HistoryEvent) error {
 	a := e.GetWorkflowExecutionUpdateCompletedEventAttributes()
 	id := a.GetMeta().GetUpdateId()
 	kind, ok := u.pending[id]

@@ -46,7 +46,7 @@ func recorded(t *testing.T, parts int, names ...string) *html.Timeline {
 			}
 			timeline.Now = history[len(history)-1].GetEventTime().AsTime()
 		}
-		timeline.AddRun(b, d.Summary(), d.Running(), nil)
+		timeline.AddRun(b, d.Summary(), d.RunningCalls(), nil)
 	}
 	return timeline
 }

@@ -34,7 +34,7 @@ func (t *Timeline) awaited(run int) []audit.Awaited {
 		return t.Awaited
 	}
 	s := t.runs[run].summary
-	return audit.Awaiting(len(s.Approvals) > 0, len(s.Questions) > 0)
+	return audit.ListAwaited(len(s.Approvals) > 0, len(s.Questions) > 0)
 }
 
 // decision returns the line with the evaluation of the run; none for an open run.

@@ -22,7 +22,7 @@ type historyMark struct {
 	length int64
 }
 
-func markOf(info *workflowpb.WorkflowExecutionInfo) historyMark {
+func newHistoryMark(info *workflowpb.WorkflowExecutionInfo) historyMark {
 	return historyMark{info.GetExecution().GetRunId(), info.GetHistoryLength()}
 }
 
@@ -41,7 +41,7 @@ func (k *keeperHistory) read(
 	c client.Client,
 	info *workflowpb.WorkflowExecutionInfo,
 ) error {
-	mark := markOf(info)
+	mark := newHistoryMark(info)
 	if k.mark == mark {
 		return nil
 	}

@@ -148,7 +148,7 @@ func (r *Reader) read(ctx context.Context, lane api.Lane, known *knownLane) (Sta
 		return s, err
 	}
 	var err error
-	if s.Lane.Limited() {
+	if s.Lane.HasLimit() {
 		s.Workers, err = Pollers(
 			ctx,
 			r.client,

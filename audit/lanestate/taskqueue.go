@@ -26,14 +26,14 @@ func Pollers(
 	answer, err := c.WorkflowService().
 		DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 			Namespace: namespace, TaskQueueType: kind, TaskQueue: taskQueue(queue)})
-	return pollersOf(answer), err
+	return listPollers(answer), err
 }
 
 func taskQueue(name string) *taskqueuepb.TaskQueue {
 	return &taskqueuepb.TaskQueue{Name: name, Kind: enumspb.TASK_QUEUE_KIND_NORMAL}
 }
 
-func pollersOf(answer *workflowservice.DescribeTaskQueueResponse) []string {
+func listPollers(answer *workflowservice.DescribeTaskQueueResponse) []string {
 	var identities []string
 	for _, p := range answer.GetPollers() {
 		if time.Since(p.GetLastAccessTime().AsTime()) < PollerAge {
@@ -80,8 +80,8 @@ func backlog(
 	//lint:ignore SA1019 see above
 	status := answer.GetTaskQueueStatus()
 	// The status covers calls of runs without a version only.
-	if status != nil && partitions <= 1 && len(versionsOf(answer).Served) == 0 {
+	if status != nil && partitions <= 1 && len(decodeVersions(answer).Served) == 0 {
 		waiting = status.GetBacklogCountHint()
 	}
-	return waiting, pollersOf(answer), nil
+	return waiting, listPollers(answer), nil
 }

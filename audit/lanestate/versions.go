@@ -26,19 +26,19 @@ type Versions struct {
 	Unversioned bool
 }
 
-// VersionsOf returns the versions of a task queue of workflows. The error is that of the server.
-func VersionsOf(ctx context.Context, c client.Client, namespace, queue string) (Versions, error) {
+// ReadVersions returns the versions of a task queue of workflows. The error is that of the server.
+func ReadVersions(ctx context.Context, c client.Client, namespace, queue string) (Versions, error) {
 	answer, err := c.WorkflowService().
 		DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 			Namespace: namespace, TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
 			TaskQueue: taskQueue(queue)})
-	return versionsOf(answer), err
+	return decodeVersions(answer), err
 }
 
-func versionsOf(answer *workflowservice.DescribeTaskQueueResponse) Versions {
+func decodeVersions(answer *workflowservice.DescribeTaskQueueResponse) Versions {
 	info := answer.GetVersioningInfo()
-	v := Versions{Current: versionOf(info.GetCurrentDeploymentVersion()),
-		Ramping: versionOf(info.GetRampingDeploymentVersion()),
+	v := Versions{Current: decodeVersion(info.GetCurrentDeploymentVersion()),
+		Ramping: decodeVersion(info.GetRampingDeploymentVersion()),
 		Percent: info.GetRampingVersionPercentage()}
 	seen := map[Version]bool{}
 	for _, p := range answer.GetPollers() {
@@ -55,6 +55,6 @@ func versionsOf(answer *workflowservice.DescribeTaskQueueResponse) Versions {
 	return v
 }
 
-func versionOf(v *deploymentpb.WorkerDeploymentVersion) Version {
+func decodeVersion(v *deploymentpb.WorkerDeploymentVersion) Version {
 	return Version{Deployment: v.GetDeploymentName(), Build: v.GetBuildId()}
 }

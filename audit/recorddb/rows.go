@@ -57,7 +57,7 @@ func insertAll(ctx context.Context, tx pgx.Tx, entries []audit.StreamEntry) erro
 	}
 	batch := &pgx.Batch{}
 	for _, e := range entries {
-		values, err := valuesOf(e)
+		values, err := entryValues(e)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func insertAll(ctx context.Context, tx pgx.Tx, entries []audit.StreamEntry) erro
 // insertEach inserts entries one by one, those that jsonb cannot have as text.
 func insertEach(ctx context.Context, tx pgx.Tx, entries []audit.StreamEntry) error {
 	for _, e := range entries {
-		values, err := valuesOf(e)
+		values, err := entryValues(e)
 		if err != nil {
 			return err
 		}
@@ -90,8 +90,8 @@ func insertEach(ctx context.Context, tx pgx.Tx, entries []audit.StreamEntry) err
 	return nil
 }
 
-// valuesOf returns the values of a row.
-func valuesOf(e audit.StreamEntry) ([]any, error) {
+// entryValues returns the values of a row.
+func entryValues(e audit.StreamEntry) ([]any, error) {
 	var values []any
 	var whole any
 	switch {

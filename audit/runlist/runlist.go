@@ -67,7 +67,7 @@ func (q Query) condition() string {
 		{api.AttributeOutcome, string(q.Outcome)},
 	} {
 		if one.value != "" {
-			parts = append(parts, visibility.OneOf(one.attribute, one.value))
+			parts = append(parts, visibility.In(one.attribute, one.value))
 		}
 	}
 	if name := statusNames[q.Status]; name != "" {
@@ -108,19 +108,19 @@ func Page(ctx context.Context, c client.Client, namespace string, q Query, size 
 		return nil, nil, err
 	}
 	for _, e := range page.GetExecutions() {
-		runs = append(runs, listed(e))
+		runs = append(runs, newRun(e))
 	}
 	return runs, page.GetNextPageToken(), nil
 }
 
-func listed(e *workflowpb.WorkflowExecutionInfo) Run {
+func newRun(e *workflowpb.WorkflowExecutionInfo) Run {
 	fields := e.GetSearchAttributes().GetIndexedFields()
 	r := Run{WorkflowID: e.GetExecution().GetWorkflowId(), RunID: e.GetExecution().GetRunId(),
-		Kind:         history.KindOf(e.GetType().GetName()),
+		Kind:         history.KindFromType(e.GetType().GetName()),
 		Agent:        value[string](fields[api.AttributeAgent]),
 		Caller:       value[string](fields[api.AttributeCaller]),
 		Conversation: value[string](fields[api.AttributeConversation]),
-		Status:       audit.StatusOf(e.GetStatus()), Started: pb.TimeOf(e.GetStartTime()),
+		Status:       audit.ToRunStatus(e.GetStatus()), Started: pb.TimeOf(e.GetStartTime()),
 		Closed:  pb.TimeOf(e.GetCloseTime()),
 		Tools:   value[[]string](fields[api.AttributeTools]),
 		Outcome: value[api.Outcome](fields[api.AttributeOutcome]),

@@ -141,7 +141,7 @@ func NewAnalysis(t Thresholds) *Analysis {
 // AddRun counts a run with its evaluation. person is the evaluation of a person; nil if there is
 // none. Do not add the runs of sub-agents: their usage is part of that of their callers.
 func (a *Analysis) AddRun(s history.Summary, person *api.RunEvaluation) {
-	if person == nil && mistyped(s) {
+	if person == nil && isMistyped(s) {
 		a.report.Runs.Mistyped++
 		return
 	}
@@ -175,9 +175,9 @@ func (a *Analysis) AddRun(s history.Summary, person *api.RunEvaluation) {
 	addUsage(&of.Usage, s.Usage)
 }
 
-// mistyped reports whether a run is a direct call that was refused because of its tool's name or
+// isMistyped reports whether a run is a direct call that was refused because of its tool's name or
 // its arguments.
-func mistyped(s history.Summary) bool {
+func isMistyped(s history.Summary) bool {
 	if s.Kind != history.RunCall || s.Result == nil || len(s.Result.Failures) != 1 {
 		return false
 	}
@@ -199,8 +199,8 @@ func (a *Analysis) of(made starter) *AgentStats {
 	return s
 }
 
-// starterOf returns what made a call.
-func starterOf(r api.Record) starter {
+// findStarter returns what made a call.
+func findStarter(r api.Record) starter {
 	switch r.Caller.Type {
 	case api.CallerAgent:
 		return starter{history.RunAgent, r.Caller.ID}
@@ -215,8 +215,8 @@ func starterOf(r api.Record) starter {
 // AddCall counts a call.
 func (a *Analysis) AddCall(r api.Record) {
 	for _, s := range []*CallStats{
-		&a.report.Calls, grouped(a.tools, r.Tool), grouped(a.lanes, r.Lane),
-		&a.of(starterOf(r)).CallStats,
+		&a.report.Calls, ensureGroup(a.tools, r.Tool), ensureGroup(a.lanes, r.Lane),
+		&a.of(findStarter(r)).CallStats,
 	} {
 		s.add(r, a.thresholds)
 	}
@@ -236,8 +236,8 @@ func (a *Analysis) AddCall(r api.Record) {
 // Runs returns the counts of the runs so far.
 func (a *Analysis) Runs() RunCounts { return a.report.Runs }
 
-// Called reports whether the analysis has a call of a tool.
-func (a *Analysis) Called(tool string) bool { return a.tools[tool] != nil }
+// HasCall reports whether the analysis has a call of a tool.
+func (a *Analysis) HasCall(tool string) bool { return a.tools[tool] != nil }
 
 // Report returns the result so far.
 func (a *Analysis) Report() Report {
@@ -328,10 +328,10 @@ func (a *Analysis) Add(other *Analysis) {
 	}
 	r.Calls.merge(o.Calls)
 	for name, s := range other.tools {
-		grouped(a.tools, name).merge(*s)
+		ensureGroup(a.tools, name).merge(*s)
 	}
 	for name, s := range other.lanes {
-		grouped(a.lanes, name).merge(*s)
+		ensureGroup(a.lanes, name).merge(*s)
 	}
 	for of, s := range other.steps {
 		a.step(of).merge(*s)

@@ -66,7 +66,7 @@ type CallStats struct {
 	total, wait time.Duration
 }
 
-func grouped(groups map[string]*CallStats, name string) *CallStats {
+func ensureGroup(groups map[string]*CallStats, name string) *CallStats {
 	s := groups[name]
 	if s == nil {
 		s = &CallStats{}

@@ -60,7 +60,7 @@ func (w *walker) run(ctx context.Context, run api.ChildRun) bool {
 	events := audit.Subscribe(w.client, audit.Position{WorkflowID: run.WorkflowID, Run: run.RunID})
 	var place *tree
 	for e, err := range events.Read(ctx) {
-		if audit.Missing(err) {
+		if audit.IsMissing(err) {
 			w.gone = audit.WorstError(w.gone, err)
 			break
 		}

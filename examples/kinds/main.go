@@ -33,7 +33,7 @@ func main() {
 		}
 	}
 	os.Exit(host.Main(host.Config{
-		Specs:     toolspecs.Shipped(),
+		Specs:     toolspecs.LoadShipped(),
 		Functions: append(tools.All(tools.Config{}), tool.NewFunction("price", price)),
 		Stateful:  []tool.Stateful{carts(), shells()},
 		Hooks:     hooks(),

@@ -24,7 +24,7 @@ func main() {
 	library := library{root: cmp.Or(os.Getenv("LIBRARY"), "."), notes: filepath.Join(os.TempDir(),
 		"librarian-notes")}
 	os.Exit(host.Main(host.Config{
-		Specs: toolspecs.Shipped(),
+		Specs: toolspecs.LoadShipped(),
 		Functions: append(tools.All(tools.Config{}),
 			tool.NewFunction("read_document", library.read),
 			tool.NewFunction("count_words", library.count),

@@ -47,9 +47,10 @@ func (p Identity) caller() api.Caller {
 
 type identityKey struct{}
 
-// identityOf returns who sent the request of a context that passed Access.Middleware; the zero
+// identityFromContext returns who sent the request of a context that passed Access.Middleware; the
+// zero
 // identity for another.
-func identityOf(ctx context.Context) Identity {
+func identityFromContext(ctx context.Context) Identity {
 	p, _ := ctx.Value(identityKey{}).(Identity)
 	return p
 }
@@ -148,7 +149,7 @@ func newRules(s *Settings, o Options, before *rules) (*rules, error) {
 	if before == nil {
 		before = &rules{settings: &Settings{}}
 	}
-	r := &rules{settings: s, options: o, hosts: hostsOf(s, o.Listen), limits: before.limits,
+	r := &rules{settings: s, options: o, hosts: newHosts(s, o.Listen), limits: before.limits,
 		keys: before.keys}
 	if !s.Authenticates() && o.Listen != "" && !loopback(o.Listen) {
 		return nil, fmt.Errorf("the gateway does not listen on %s without authentication: set "+
@@ -244,7 +245,7 @@ func (a *Access) Middleware(next http.Handler) http.Handler {
 // Operates reports whether the sender of the request of a context may use the tools for approvals.
 // It does not depend on where the request was sent.
 func (a *Access) Operates(ctx context.Context) bool {
-	return a.rules().authorize(identityOf(ctx), routes.Route{Kind: routes.Operator}) == nil
+	return a.rules().authorize(identityFromContext(ctx), routes.Route{Kind: routes.Operator}) == nil
 }
 
 // Screen passes the requests of browsers to next that name a host of the gateway and, if they may
@@ -255,8 +256,8 @@ func (a *Access) Screen(next http.Handler) http.Handler {
 	})
 }
 
-// CallerOf returns who sent the request of a context that passed Access.Middleware.
-func CallerOf(ctx context.Context) api.Caller { return identityOf(ctx).caller() }
+// CallerFromContext returns who sent the request of a context that passed Access.Middleware.
+func CallerFromContext(ctx context.Context) api.Caller { return identityFromContext(ctx).caller() }
 
 // loopback reports whether an address can be reached from this machine only.
 func loopback(address string) bool {
@@ -290,8 +291,8 @@ func asRefusal(err error) *refusal {
 		message: err.Error(), retry: 5 * time.Second}
 }
 
-// unauthorized refuses a token or a key.
-func unauthorized(format string, args ...any) *refusal {
+// refuseCredential refuses a token or a key.
+func refuseCredential(format string, args ...any) *refusal {
 	return &refusal{status: http.StatusUnauthorized, code: "invalid_token",
 		message: fmt.Sprintf(format, args...)}
 }

@@ -67,7 +67,7 @@ func (s *Settings) Console() Console {
 func (a *rules) screen(next http.Handler) http.Handler {
 	own := http.NewCrossOriginProtection()
 	if u := a.settings.publicURL; u != nil {
-		_ = own.AddTrustedOrigin(originOf(u)) // an origin, as settings were checked
+		_ = own.AddTrustedOrigin(originFromURL(u)) // an origin, as settings were checked
 	}
 	own.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "another web page has sent this request", http.StatusForbidden)
@@ -91,7 +91,7 @@ func LocalHost(r *http.Request) bool {
 func (a *Access) KeyIdentity(key string) (Identity, error) {
 	now := a.rules()
 	p, err := now.keys.principal(key, now.options.now())
-	p.Roles = now.settings.rolesOf(p)
+	p.Roles = now.settings.findRoles(p)
 	return p, err
 }
 
@@ -101,11 +101,11 @@ func (a *Access) LoginIdentity(ctx context.Context, token, nonce string) (Identi
 	now := a.rules()
 	login := now.settings.console.Login
 	if login == nil { // it was removed since
-		return Identity{}, unauthorized("there is no login by a provider")
+		return Identity{}, refuseCredential("there is no login by a provider")
 	}
 	at := slices.IndexFunc(now.issuers, func(i *issuer) bool { return i.Issuer == login.Issuer })
 	if at < 0 { // settings were checked
-		return Identity{}, unauthorized("the token's issuer is not trusted")
+		return Identity{}, refuseCredential("the token's issuer is not trusted")
 	}
 	i := now.issuers[at]
 	verified, all, err := i.verify(ctx, token, []string{login.ClientID})
@@ -115,9 +115,9 @@ func (a *Access) LoginIdentity(ctx context.Context, token, nonce string) (Identi
 	party, several := all["azp"].(string)
 	switch {
 	case nonce == "" || verified.Nonce != nonce:
-		return Identity{}, unauthorized("the token is for another login")
+		return Identity{}, refuseCredential("the token is for another login")
 	case (several || len(verified.Audience) > 1) && party != login.ClientID:
-		return Identity{}, unauthorized("the token is for another client")
+		return Identity{}, refuseCredential("the token is for another client")
 	}
 	return i.identity(all, now.settings, api.AuthOIDC)
 }
@@ -132,7 +132,7 @@ func (a *Access) Current(p Identity) (Identity, error) {
 			return p, err
 		}
 	}
-	p.Roles = now.settings.rolesOf(p)
+	p.Roles = now.settings.findRoles(p)
 	return p, nil
 }
 
@@ -146,7 +146,7 @@ func (f *keyFile) current(p Identity, now time.Time) (Identity, error) {
 			}
 		}
 	}
-	return p, unauthorized("the API key has expired or was revoked")
+	return p, refuseCredential("the API key has expired or was revoked")
 }
 
 // console checks how people log in.

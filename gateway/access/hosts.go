@@ -19,11 +19,11 @@ type hosts struct {
 	names, origins []string
 }
 
-func hostsOf(s *Settings, listen string) hosts {
+func newHosts(s *Settings, listen string) hosts {
 	h := hosts{origins: s.origins}
 	if s.publicURL != nil {
 		h.names = append(h.names, strings.ToLower(s.publicURL.Hostname()))
-		h.origins = append(h.origins, originOf(s.publicURL))
+		h.origins = append(h.origins, originFromURL(s.publicURL))
 	}
 	h.names = append(h.names, s.hosts...)
 	if len(h.names) > 0 || loopback(listen) {
@@ -32,8 +32,8 @@ func hostsOf(s *Settings, listen string) hosts {
 	return h
 }
 
-// originOf returns the origin of an address as browsers write it.
-func originOf(u *url.URL) string { return strings.ToLower(u.Scheme + "://" + u.Host) }
+// originFromURL returns the origin of an address as browsers write it.
+func originFromURL(u *url.URL) string { return strings.ToLower(u.Scheme + "://" + u.Host) }
 
 // check refuses requests that are addressed to another name, or that another web page sends.
 func (h hosts) check(r *http.Request) *refusal {

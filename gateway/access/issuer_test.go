@@ -217,7 +217,7 @@ func serving(t *testing.T, s *Settings, o Options) http.Handler {
 	}
 	t.Cleanup(a.Close)
 	return routed(a.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = json.NewEncoder(w).Encode(CallerOf(r.Context()))
+		_ = json.NewEncoder(w).Encode(CallerFromContext(r.Context()))
 	})))
 }
 

@@ -164,7 +164,7 @@ func (k *Key) decodeClaims(found *strictyaml.Findings, at string) {
 func (f *keyFile) principal(token string, now time.Time) (Identity, error) {
 	const unknown = "the API key is not known"
 	if f == nil {
-		return Identity{}, unauthorized(unknown)
+		return Identity{}, refuseCredential(unknown)
 	}
 	hash := sha256.Sum256([]byte(token))
 	var found *Key
@@ -176,9 +176,9 @@ func (f *keyFile) principal(token string, now time.Time) (Identity, error) {
 	}
 	switch {
 	case found == nil:
-		return Identity{}, unauthorized(unknown)
+		return Identity{}, refuseCredential(unknown)
 	case !found.expires.IsZero() && !now.Before(found.expires):
-		return Identity{}, unauthorized("the API key is expired")
+		return Identity{}, refuseCredential("the API key is expired")
 	}
 	return found.identity(), nil
 }

@@ -18,9 +18,9 @@ type metadata struct {
 	ResourceName         string   `json:"resource_name"`
 }
 
-// described returns the route of the server whose metadata has the given name. Clients have the
+// findRoute returns the route of the server whose metadata has the given name. Clients have the
 // path of public_url in it, and a proxy may have removed that.
-func (s *Settings) described(name string) (routes.Route, bool) {
+func (s *Settings) findRoute(name string) (routes.Route, bool) {
 	if s.publicURL != nil {
 		name = strings.TrimPrefix(name, s.publicURL.EscapedPath())
 	}
@@ -38,7 +38,7 @@ func (a *rules) serveMetadata(w http.ResponseWriter, r *http.Request) bool {
 	if at.Kind != routes.Metadata {
 		return false
 	}
-	route, ok := a.settings.described(at.Name)
+	route, ok := a.settings.findRoute(at.Name)
 	if len(a.issuers) == 0 || !ok {
 		http.NotFound(w, r)
 		return true

@@ -38,7 +38,7 @@ func (a *rules) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	principal, err := a.authenticate(r, route)
 	if err == nil {
 		err = a.authorize(principal, route)
-		principal.Roles = a.settings.rolesOf(principal)
+		principal.Roles = a.settings.findRoles(principal)
 	}
 	if err != nil {
 		a.refuse(w, r, asRefusal(err))
@@ -70,7 +70,7 @@ func (a *rules) authenticate(r *http.Request, route routes.Route) (Identity, err
 	scheme, token, _ := strings.Cut(values[0], " ")
 	if len(values) > 1 || !strings.EqualFold(scheme, "Bearer") || token == "" ||
 		strings.ContainsAny(token, " \t,") {
-		return Identity{}, unauthorized("the header Authorization is not Bearer and one token")
+		return Identity{}, refuseCredential("the header Authorization is not Bearer and one token")
 	}
 	if strings.HasPrefix(token, keyPrefix) {
 		return a.keys.principal(token, a.options.now())

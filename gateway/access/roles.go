@@ -39,9 +39,10 @@ type roleMembers struct {
 	members []memberFile
 }
 
-// rolesOf returns the roles of an identity. Whoever may use the tools for approvals is an approver.
+// findRoles returns the roles of an identity. Whoever may use the tools for approvals is an
+// approver.
 // Without authentication everyone has all roles.
-func (s *Settings) rolesOf(p Identity) []api.UserRole {
+func (s *Settings) findRoles(p Identity) []api.UserRole {
 	var roles []api.UserRole
 	for _, list := range s.roles.lists() {
 		operates := list.role == api.RoleApprover && slices.Contains(p.Scopes, s.operatorScope)
@@ -53,13 +54,14 @@ func (s *Settings) rolesOf(p Identity) []api.UserRole {
 	return roles
 }
 
-// RolesOf returns the roles of who sent a request that passed Access.Middleware; nil for others,
+// RolesFromRequest returns the roles of who sent a request that passed Access.Middleware; nil for
+// others,
 // and for messages that did not come over HTTP.
-func RolesOf(r *http.Request) []api.UserRole {
+func RolesFromRequest(r *http.Request) []api.UserRole {
 	if r == nil {
 		return nil
 	}
-	return identityOf(r.Context()).Roles
+	return identityFromContext(r.Context()).Roles
 }
 
 // roles checks who has which role.

@@ -83,7 +83,7 @@ type Settings struct {
 }
 
 // NewSettings returns the settings of a gateway without a file: no authentication, all tools.
-func NewSettings() *Settings { return settingsOf(settingsFile{}) }
+func NewSettings() *Settings { return settingsFromFile(settingsFile{}) }
 
 // decodeSettings returns the settings of the file at path. The error is strictyaml.Faults and lists
 // everything that is wrong in the file.
@@ -94,7 +94,7 @@ func decodeSettings(path string, data []byte) (*Settings, error) {
 	}
 	var f settingsFile
 	doc.Decode(&f)
-	s := settingsOf(f)
+	s := settingsFromFile(f)
 	s.keysPath, s.endedSessions = beside(path, s.keysPath), beside(path, f.Console.EndedSessions)
 	s.content = content.New(f.Prompts, f.Resources, func(name string) string {
 		return beside(path, name)
@@ -109,7 +109,7 @@ func decodeSettings(path string, data []byte) (*Settings, error) {
 	return s, nil
 }
 
-func settingsOf(f settingsFile) *Settings {
+func settingsFromFile(f settingsFile) *Settings {
 	s := &Settings{issuers: f.Access.Issuers, keysPath: f.Access.APIKeys,
 		baseScopes:    f.Access.Scopes,
 		operatorScope: cmp.Or(f.Access.OperatorScope, defaultOperatorScope),

@@ -130,7 +130,7 @@ access:
 		{Identity{ID: "key:ci", Method: api.AuthKey}, "[operator]"},
 		{localIdentity, "[viewer operator approver]"},
 	} {
-		if got := fmt.Sprint(s.rolesOf(tt.identity)); got != tt.want {
+		if got := fmt.Sprint(s.findRoles(tt.identity)); got != tt.want {
 			t.Errorf("%+v has the roles %s, want %s", tt.identity, got, tt.want)
 		}
 	}
@@ -263,7 +263,7 @@ func TestOpen_FollowsTheFile(t *testing.T) {
 	}
 	defer a.Close()
 	ids := routed(a.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = w.Write([]byte(CallerOf(r.Context()).ID))
+		_, _ = w.Write([]byte(CallerFromContext(r.Context()).ID))
 	})))
 	if w := posted(ids, "/mcp", "Bearer "+key); w.Code != http.StatusUnauthorized {
 		t.Errorf("before: %d", w.Code)

@@ -62,29 +62,29 @@ type claims map[string]any
 // keys of the issuer cannot be fetched.
 func (a *rules) tokenPrincipal(ctx context.Context, token string, route routes.Route) (Identity,
 	error) {
-	name, err := issuerOf(token)
+	name, err := readIssuer(token)
 	if err != nil {
 		return Identity{}, err
 	}
 	i := slices.IndexFunc(a.issuers, func(i *issuer) bool { return i.Issuer == name })
 	if i < 0 {
-		return Identity{}, unauthorized("the token's issuer is not trusted")
+		return Identity{}, refuseCredential("the token's issuer is not trusted")
 	}
 	return a.issuers[i].principal(ctx, token, a.settings, route)
 }
 
-// issuerOf returns the issuer that a token claims to be from, before anything is verified.
-func issuerOf(token string) (string, error) {
+// readIssuer returns the issuer that a token claims to be from, before anything is verified.
+func readIssuer(token string) (string, error) {
 	parts := strings.Split(token, ".")
 	if len(token) > maxToken || len(parts) != 3 {
-		return "", unauthorized("the token is neither an API key nor a signed token")
+		return "", refuseCredential("the token is neither an API key nor a signed token")
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
 	var claimed struct {
 		Issuer string `json:"iss"`
 	}
 	if err != nil || json.Unmarshal(payload, &claimed) != nil {
-		return "", unauthorized("the token is neither an API key nor a signed token")
+		return "", refuseCredential("the token is neither an API key nor a signed token")
 	}
 	return claimed.Issuer, nil
 }
@@ -113,9 +113,9 @@ func (i *issuer) verify(ctx context.Context, token string, audiences []string) (
 	if !slices.ContainsFunc(verified.Audience, func(audience string) bool {
 		return slices.Contains(audiences, audience)
 	}) {
-		return nil, nil, unauthorized("the token is for another audience")
+		return nil, nil, refuseCredential("the token is for another audience")
 	}
-	all, err := claimsOf(verified)
+	all, err := decodeClaims(verified)
 	if err == nil {
 		err = i.checkTimes(all)
 	}
@@ -127,16 +127,16 @@ func (i *issuer) identity(all claims, s *Settings, method api.AuthMethod) (Ident
 	id, _ := all[i.principalClaim()].(string)
 	p := Identity{ID: i.Prefix + id, Method: method, Scopes: all.scopes(),
 		Claims: all.chosen(s.claims)}
-	p.Roles = s.rolesOf(p)
+	p.Roles = s.findRoles(p)
 	return p, p.check(id, i.principalClaim())
 }
 
 // refusedToken is the answer to a token that was not verified.
 func refusedToken(err error) error {
 	if _, expired := errors.AsType[*oidc.TokenExpiredError](err); expired {
-		return unauthorized("the token is expired")
+		return refuseCredential("the token is expired")
 	}
-	return unauthorized("the token is not valid: its signature, algorithm, key or issuer is wrong")
+	return refuseCredential("the token is not valid: its signature, algorithm, key or issuer is wrong")
 }
 
 // audiences are what a token for a route may be issued for.
@@ -158,16 +158,16 @@ func (i *issuer) principalClaim() string {
 	return i.Principal
 }
 
-// claimsOf returns the claims of a verified token. Numbers stay as they are written.
-func claimsOf(t *oidc.IDToken) (claims, error) {
+// decodeClaims returns the claims of a verified token. Numbers stay as they are written.
+func decodeClaims(t *oidc.IDToken) (claims, error) {
 	var raw json.RawMessage
 	if err := t.Claims(&raw); err != nil {
-		return nil, unauthorized("the claims of the token cannot be read")
+		return nil, refuseCredential("the claims of the token cannot be read")
 	}
 	decoded, err := jsonvalue.Decode(bytes.TrimSpace(raw))
 	all, ok := decoded.(map[string]any)
 	if err != nil || !ok {
-		return nil, unauthorized("the claims of the token cannot be read")
+		return nil, refuseCredential("the claims of the token cannot be read")
 	}
 	return all, nil
 }
@@ -179,7 +179,7 @@ func (i *issuer) checkTimes(all claims) error {
 		number, given := all[name].(json.Number)
 		seconds, err := number.Float64()
 		if given && (err != nil || time.Unix(int64(seconds), 0).After(latest)) {
-			return unauthorized("the token is not valid yet")
+			return refuseCredential("the token is not valid yet")
 		}
 	}
 	return nil
@@ -221,9 +221,9 @@ func (p Identity) check(id, claim string) error {
 	case id == "" || len(p.ID) > maxPrincipal || strings.ContainsFunc(p.ID, func(r rune) bool {
 		return !unicode.IsPrint(r)
 	}):
-		return unauthorized("the claim %s of the token does not identify its owner", claim)
+		return refuseCredential("the claim %s of the token does not identify its owner", claim)
 	case p.ID == localIdentity.ID || strings.HasPrefix(p.ID, keyPrincipal):
-		return unauthorized("the claim %s of the token is a reserved name", claim)
+		return refuseCredential("the claim %s of the token is a reserved name", claim)
 	}
 	data, err := json.Marshal(p.Claims)
 	if err != nil || len(data) > maxClaims {

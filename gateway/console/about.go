@@ -77,7 +77,7 @@ func readAbout(ctx context.Context, b backend, run runRef, call string) (*about,
 		}
 	}
 	a.Run, a.Caller = summary, summary.Caller.ID
-	if c := gateway.CallerOf(run.ID); c.ID != "" {
+	if c := gateway.CallerFromRunID(run.ID); c.ID != "" {
 		a.Caller = c.ID
 	}
 	a.Run.Prompt, _ = cut(summary.Prompt)
@@ -146,7 +146,7 @@ func (c *aboutCache) of(ctx context.Context, keys []aboutKey) []*about {
 		all.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			a, err := contained(ctx, func() (*about, error) {
+			a, err := containPanics(ctx, func() (*about, error) {
 				return readAbout(ctx, c.backend, runRef{ID: key.run}, key.call)
 			})
 			if err != nil {

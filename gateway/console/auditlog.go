@@ -26,14 +26,14 @@ func (p *page) audit(what, did string, err error, more ...any) {
 	}
 	all = append(all, more...)
 	if err != nil {
-		p.console.config.Audit.Warn(what+" refused", append(all, "reason", reasonOf(err))...)
+		p.console.config.Audit.Warn(what+" refused", append(all, "reason", classifyError(err))...)
 		return
 	}
 	p.console.config.Audit.Info(what, all...)
 }
 
-// reasonOf returns the type of an error. Its text could contain what somebody entered.
-func reasonOf(err error) string {
+// classifyError returns the type of an error. Its text could contain what somebody entered.
+func classifyError(err error) string {
 	if e, ok := errors.AsType[*api.ReplyError](err); ok {
 		return string(e.Type)
 	}

@@ -157,7 +157,7 @@ func (c *Console) handle(may func(Principal) bool, serve func(*page)) http.Handl
 			p.problem(http.StatusForbidden, "Your role does not allow this.")
 			return
 		}
-		if name, ok := p.misnamed(); ok {
+		if name, ok := p.findInvalidID(); ok {
 			p.problem(http.StatusNotFound, "There is no such "+name+".")
 			return
 		}
@@ -165,9 +165,10 @@ func (c *Console) handle(may func(Principal) bool, serve func(*page)) http.Handl
 	}
 }
 
-// misnamed returns what a request names by an ID that nothing can have: the server takes IDs of
+// findInvalidID returns what a request names by an ID that nothing can have: the server takes IDs
+// of
 // printable ASCII only.
-func (p *page) misnamed() (kind string, ok bool) {
+func (p *page) findInvalidID() (kind string, ok bool) {
 	for name, kind := range map[string]string{"id": "run", "run": "run", "run_id": "run",
 		"call": "call", "question": "question"} {
 		if strings.ContainsFunc(p.r.FormValue(name),

@@ -142,7 +142,7 @@ func (c *Console) callBody(ctx context.Context, p *page) (*callBody, error) {
 
 // openCall returns the approval that a call waits for; nil if it waits for none.
 func openCall(ctx context.Context, b backend, run, call string) (*switchyard.Approval, error) {
-	open, _, err := b.waiting(ctx, runRef{ID: run})
+	open, _, err := b.listWaits(ctx, runRef{ID: run})
 	for i, a := range open {
 		if a.WorkflowID == run && a.Call == call {
 			return &open[i], err
@@ -201,7 +201,7 @@ func (c *Console) decide(p *page) {
 		c.refusedDecision(p, body, err)
 		return
 	}
-	c.inbox.decided(aboutKey{body.Run, body.Call, d.Digest})
+	c.inbox.removeDecided(aboutKey{body.Run, body.Call, d.Digest})
 	if d.Grant != nil {
 		p.done("/console/inbox", formAction{Did: grantKind, Run: body.Run})
 		return
@@ -252,7 +252,7 @@ func (b *callBody) complete(d *switchyard.Decision, entered url.Values) bool {
 			d.Kind, d.Arguments = api.DecisionApprove, nil
 		}
 	case grantKind:
-		grant, ok := b.granted(entered)
+		grant, ok := b.readGrant(entered)
 		if !ok {
 			b.Problem = "The amounts are not valid."
 			return false
@@ -285,8 +285,8 @@ func (b *callBody) changes(entered url.Values) (json.RawMessage, bool) {
 	return data, fault == ""
 }
 
-// granted returns the amounts of a grant.
-func (b *callBody) granted(entered url.Values) (*api.Grant, bool) {
+// readGrant returns the amounts of a grant.
+func (b *callBody) readGrant(entered url.Values) (*api.Grant, bool) {
 	g, ok := &api.Grant{}, true
 	for i := range b.Grant {
 		f := &b.Grant[i]

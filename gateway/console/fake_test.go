@@ -56,7 +56,7 @@ func (f *fake) inbox(context.Context) ([]switchyard.Approval, []switchyard.Quest
 	return f.calls, f.asks, f.err
 }
 
-func (f *fake) waiting(context.Context, runRef) ([]switchyard.Approval, []switchyard.Question,
+func (f *fake) listWaits(context.Context, runRef) ([]switchyard.Approval, []switchyard.Question,
 	error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,7 +96,7 @@ func (f *fake) outline(context.Context, runRef) (history.Summary, error) {
 	return f.run, f.err
 }
 
-func (f *fake) pending(context.Context, runRef) ([]audit.Running, error) { return f.now, f.err }
+func (f *fake) listPending(context.Context, runRef) ([]audit.Running, error) { return f.now, f.err }
 
 func (f *fake) timeline(context.Context, runRef) (*html.Timeline, error) {
 	return &html.Timeline{}, f.err

@@ -45,8 +45,8 @@ func (p *page) filter() filter {
 			api.OutcomeFailed, api.OutcomeCancelled}}
 }
 
-// selected returns the query of the filter.
-func (f *filter) selected(now time.Time) switchyard.RunQuery {
+// toQuery returns the query of the filter.
+func (f *filter) toQuery(now time.Time) switchyard.RunQuery {
 	q := switchyard.RunQuery{Query: f.Query, Conversation: f.Conversation, Agent: f.Agent,
 		Caller: f.Caller, Tool: f.Tool, Status: history.RunStatus(f.Status),
 		Outcome: api.Outcome(f.Outcome), Waiting: f.Waiting, All: f.All}
@@ -93,7 +93,7 @@ type runsBody struct {
 
 func (c *Console) showRuns(p *page) {
 	f := p.filter()
-	query := f.selected(time.Now())
+	query := f.toQuery(time.Now())
 	body := runsBody{Filter: f}
 	values := p.r.URL.Query()
 	token, err := base64.RawURLEncoding.DecodeString(values.Get("page"))
@@ -156,7 +156,7 @@ type reportBody struct {
 
 func (c *Console) showReport(p *page) {
 	f := p.filter()
-	query := f.selected(time.Now())
+	query := f.toQuery(time.Now())
 	body := reportBody{Filter: f}
 	if f.Fault != "" {
 		p.unfit(reportContent(body))
@@ -205,7 +205,7 @@ type laneLine struct {
 }
 
 func (c *Console) showLanes(p *page) {
-	states, err := c.backend.lanes(p.r.Context(), lanesOf(c.config.Catalog()))
+	states, err := c.backend.lanes(p.r.Context(), listLanes(c.config.Catalog()))
 	if err != nil {
 		p.fail(err)
 		return
@@ -214,8 +214,8 @@ func (c *Console) showLanes(p *page) {
 	for _, s := range states {
 		l := laneLine{State: s, Limit: "no limit", HoldersServed: s.ServedGroups(),
 			HoldersAll: len(s.Holders)}
-		if s.Lane.Limited() {
-			l.Limit = limitOf(s.Lane)
+		if s.Lane.HasLimit() {
+			l.Limit = describeLimit(s.Lane)
 		}
 		if n := s.Counts.Ended; n > 0 {
 			l.AverageWait = time.Duration(s.Counts.WaitMicros/n) * time.Microsecond
@@ -226,8 +226,8 @@ func (c *Console) showLanes(p *page) {
 	p.show(content{Template: "lanes", Title: "Lanes", Section: "lanes", Body: lines})
 }
 
-// lanesOf returns the lanes of the tools of a catalog, by name.
-func lanesOf(c *toolspecs.Catalog) []api.Lane {
+// listLanes returns the lanes of the tools of a catalog, by name.
+func listLanes(c *toolspecs.Catalog) []api.Lane {
 	seen := map[string]bool{}
 	var lanes []api.Lane
 	for _, t := range c.All() {
@@ -267,10 +267,10 @@ func (c *Console) showTools(p *page) {
 	p.show(content{Template: "tools", Title: "Tools", Section: "tools", Body: body})
 }
 
-// limitOf returns the limit of a lane in words.
-func limitOf(l api.Lane) string {
+// describeLimit returns the limit of a lane in words.
+func describeLimit(l api.Lane) string {
 	text := display.Plural(l.Limit, "call") + " at once"
-	if l.Keyed() {
+	if l.HasKey() {
 		text += " for each key"
 	}
 	if l.Rate > 0 {

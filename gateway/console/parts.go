@@ -20,7 +20,7 @@ type tabPart struct {
 	Count          int
 }
 
-func tabOf(f frame, section, label string) tabPart {
+func newTabPart(f frame, section, label string) tabPart {
 	t := tabPart{Section: section, Label: label, Here: f.Section == section}
 	if section == "inbox" {
 		t.Count = max(f.Waiting, 0)
@@ -35,8 +35,8 @@ type askedPart struct {
 	About      *about
 }
 
-// askedOf takes an approval or the pointer to one.
-func askedOf(approval any, about *about) askedPart {
+// newAskedPart takes an approval or the pointer to one.
+func newAskedPart(approval any, about *about) askedPart {
 	a, ok := approval.(*switchyard.Approval)
 	if value, plain := approval.(switchyard.Approval); plain {
 		a, ok = &value, true
@@ -71,7 +71,7 @@ func (a askedPart) Rules() []api.PolicyAction {
 // decidedPart names the call that a form decides about, exactly as it is shown.
 type decidedPart struct{ Run, Call, Digest string }
 
-func decidedOf(run, call, digest string) decidedPart { return decidedPart{run, call, digest} }
+func newDecidedPart(run, call, digest string) decidedPart { return decidedPart{run, call, digest} }
 
 // groupPart is the data of a table of the report.
 type groupPart struct {
@@ -79,7 +79,7 @@ type groupPart struct {
 	Rows []stats.GroupStats
 }
 
-func groupOf(name string, rows []stats.GroupStats) groupPart { return groupPart{name, rows} }
+func newGroupPart(name string, rows []stats.GroupStats) groupPart { return groupPart{name, rows} }
 
 // entryID returns the id of the element of something that waits.
 func entryID(parts ...string) string {

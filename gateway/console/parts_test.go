@@ -25,14 +25,14 @@ func TestAsked_SaysWhatTheArgumentsDoNot(t *testing.T) {
 		"not an object": {"Pays.\nto: ada", `["to"]`, "Pays.\nto: ada"},
 		"unknown":       {"Pays.\nto: ada", ``, "Pays.\nto: ada"},
 	} {
-		a := askedOf(&switchyard.Approval{}, &about{})
+		a := newAskedPart(&switchyard.Approval{}, &about{})
 		a.Approval.Text = tt.text
 		a.About.Record.Arguments = json.RawMessage(tt.arguments)
 		if got := a.Says(); got != tt.want {
 			t.Errorf("%s: it says %q, want %q", name, got, tt.want)
 		}
 	}
-	if a := askedOf(switchyard.Approval{}, nil); a.Arguments() != nil || a.Says() != "" {
+	if a := newAskedPart(switchyard.Approval{}, nil); a.Arguments() != nil || a.Says() != "" {
 		t.Error("arguments without the run")
 	}
 }

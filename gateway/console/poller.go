@@ -86,8 +86,8 @@ func (p *poller) kick() {
 	}
 }
 
-// decided takes what was decided here off the list, and has the poller read.
-func (p *poller) decided(key aboutKey) {
+// removeDecided takes what was decided here off the list, and has the poller read.
+func (p *poller) removeDecided(key aboutKey) {
 	p.mu.Lock()
 	p.gone[key] = p.now()
 	p.publish(p.list)
@@ -100,7 +100,7 @@ func (p *poller) run(ctx context.Context) {
 	pause := pollEvery
 	for {
 		var timer <-chan time.Time
-		if p.wanted() {
+		if p.isWanted() {
 			timer = time.After(pause)
 		}
 		select {
@@ -116,7 +116,7 @@ func (p *poller) run(ctx context.Context) {
 	}
 }
 
-func (p *poller) wanted() bool {
+func (p *poller) isWanted() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.streams > 0 || p.now().Sub(p.seen) < interest
@@ -128,7 +128,7 @@ func (p *poller) poll(ctx context.Context) (read bool) {
 	ctx, cancel := context.WithTimeout(ctx, pollWithin)
 	defer cancel()
 	began := p.now()
-	list, err := contained(ctx, func() (waitingList, error) { return p.fresh(ctx) })
+	list, err := containPanics(ctx, func() (waitingList, error) { return p.fresh(ctx) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {

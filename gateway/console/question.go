@@ -44,7 +44,7 @@ func (c *Console) showQuestionBody(p *page, body *questionBody, status int) {
 // questionBody reads the question that a request names.
 func (c *Console) questionBody(ctx context.Context, p *page) (*questionBody, error) {
 	body := &questionBody{Run: p.r.FormValue("run"), ID: p.r.FormValue("question")}
-	_, open, err := c.backend.waiting(ctx, runRef{ID: body.Run})
+	_, open, err := c.backend.listWaits(ctx, runRef{ID: body.Run})
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func (c *Console) answer(p *page) {
 		c.refusedAnswer(p, body, err)
 		return
 	}
-	c.inbox.decided(aboutKey{body.Run, body.Open.Call, body.ID})
+	c.inbox.removeDecided(aboutKey{body.Run, body.Open.Call, body.ID})
 	p.done("/console/inbox", formAction{Did: did, Run: body.Run, Question: body.ID})
 }
 

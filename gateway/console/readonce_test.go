@@ -49,7 +49,7 @@ func TestInbox_DropsWhatWasDecidedAtOnce(t *testing.T) {
 		if n := p.count(); n != 1 {
 			t.Fatalf("%d wait", n)
 		}
-		time.AfterFunc(time.Second/2, func() { p.decided(key) })
+		time.AfterFunc(time.Second/2, func() { p.removeDecided(key) })
 		p.poll(t.Context())
 		if n := p.count(); n != 0 {
 			t.Errorf("%d wait after the decision", n)

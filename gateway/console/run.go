@@ -101,7 +101,7 @@ func (p *page) showReading(run runRef) {
 
 // addNow adds what an open run does and waits for.
 func (c *Console) addNow(p *page, run runRef, body *runBody) (err error) {
-	if body.Running, err = c.backend.pending(p.r.Context(), run); err != nil {
+	if body.Running, err = c.backend.listPending(p.r.Context(), run); err != nil {
 		return err
 	}
 	for i := range body.Running {
@@ -111,7 +111,7 @@ func (c *Console) addNow(p *page, run runRef, body *runBody) (err error) {
 			body.Running[i].Live = &shown
 		}
 	}
-	body.Approvals, body.Questions, err = c.backend.waiting(p.r.Context(), run)
+	body.Approvals, body.Questions, err = c.backend.listWaits(p.r.Context(), run)
 	return err
 }
 

@@ -95,7 +95,7 @@ func (v *runView) add(e api.Event) {
 func (v *runView) finish() {
 	events := v.events[max(0, len(v.events)-maxEvents):]
 	for _, e := range events {
-		v.Items = append(v.Items, itemOf(e))
+		v.Items = append(v.Items, newItem(e))
 		if e.Record != nil {
 			record := *e.Record
 			record.Arguments = nil // may have a megabyte
@@ -135,8 +135,8 @@ func jsonBlock(name string, data json.RawMessage) code {
 	return block(name, arguments.Readable(data))
 }
 
-// itemOf returns an event as an entry of the conversation.
-func itemOf(e api.Event) item {
+// newItem returns an event as an entry of the conversation.
+func newItem(e api.Event) item {
 	i := item{Time: e.Time, Call: e.CallID, Tool: e.Tool}
 	switch {
 	case e.Step != nil:

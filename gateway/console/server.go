@@ -24,7 +24,7 @@ type backend interface {
 	// inbox returns what all open runs wait for, oldest first.
 	inbox(ctx context.Context) ([]switchyard.Approval, []switchyard.Question, error)
 	// waiting returns what a run and its sub-agents wait for.
-	waiting(ctx context.Context, run runRef) ([]switchyard.Approval, []switchyard.Question, error)
+	listWaits(ctx context.Context, run runRef) ([]switchyard.Approval, []switchyard.Question, error)
 	list(ctx context.Context, q switchyard.RunQuery, size int, token []byte) (
 		[]switchyard.ListedRun, []byte, error)
 	// read reads a run so far; see audit.Read. outline reads what the server knows of it without
@@ -32,7 +32,7 @@ type backend interface {
 	read(ctx context.Context, run runRef, each func(api.Event)) (history.Summary, []api.Record,
 		error)
 	outline(ctx context.Context, run runRef) (history.Summary, error)
-	pending(ctx context.Context, run runRef) ([]audit.Running, error)
+	listPending(ctx context.Context, run runRef) ([]audit.Running, error)
 	timeline(ctx context.Context, run runRef) (*html.Timeline, error)
 	report(ctx context.Context, runs []switchyard.ListedRun) (stats.Report, int, error)
 	lanes(ctx context.Context, known []api.Lane) ([]lanestate.State, error)
@@ -73,7 +73,7 @@ func (s *server) open(run runRef) *switchyard.Run {
 
 func (s *server) handle(run runRef) controlled { return s.open(run) }
 
-func (s *server) waiting(ctx context.Context, run runRef) ([]switchyard.Approval,
+func (s *server) listWaits(ctx context.Context, run runRef) ([]switchyard.Approval,
 	[]switchyard.Question, error) {
 	approvals, err := s.open(run).Approvals(ctx)
 	if err != nil {
@@ -97,7 +97,7 @@ func (s *server) outline(ctx context.Context, run runRef) (history.Summary, erro
 	return audit.Outline(ctx, s.client.Temporal(), run.ID, run.RunID)
 }
 
-func (s *server) pending(ctx context.Context, run runRef) ([]audit.Running, error) {
+func (s *server) listPending(ctx context.Context, run runRef) ([]audit.Running, error) {
 	return audit.Pending(ctx, s.client.Temporal(), run.ID, run.RunID)
 }
 

@@ -126,7 +126,7 @@ func (c *viewCache) join(key string, run runRef, before int) (*runView, *flight)
 // fly reads the view of a flight and keeps it.
 func (c *viewCache) fly(ctx context.Context, f *flight, key string, run runRef, before int) {
 	began := time.Now()
-	view, err := contained(ctx, func() (*runView, error) {
+	view, err := containPanics(ctx, func() (*runView, error) {
 		return readRun(ctx, c.backend, run, before)
 	})
 	c.mu.Lock()
@@ -157,9 +157,10 @@ func (c *viewCache) land(key string, f *flight) {
 	}
 }
 
-// contained returns what f returns. In a goroutine of its own, a panic on the records of one run
+// containPanics returns what f returns. In a goroutine of its own, a panic on the records of one
+// run
 // would end the gateway; here it is an error.
-func contained[T any](ctx context.Context, f func() (T, error)) (out T, err error) {
+func containPanics[T any](ctx context.Context, f func() (T, error)) (out T, err error) {
 	defer panics.Gateway.Contain(ctx, nil, func(failed error) { err = failed })
 	return f()
 }

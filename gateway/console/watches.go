@@ -134,7 +134,10 @@ func (w *watches) tell(run runRef, one *watch, changed, ended bool) {
 
 // state identifies what a page of the run shows, or why it cannot be read.
 func (w *watches) state(ctx context.Context, run runRef) (state string, ended bool, err error) {
-	s, err := contained(ctx, func() (history.Summary, error) { return w.backend.outline(ctx, run) })
+	s, err := containPanics(ctx, func() (history.Summary,
+		error) {
+		return w.backend.outline(ctx, run)
+	})
 	if err != nil {
 		status, _ := explain(err)
 		return fmt.Sprint("error ", status), false, err
@@ -142,7 +145,7 @@ func (w *watches) state(ctx context.Context, run runRef) (state string, ended bo
 	if !s.Closed.IsZero() {
 		return "ended", true, nil
 	}
-	pending, err := w.backend.pending(ctx, run)
+	pending, err := w.backend.listPending(ctx, run)
 	if err != nil {
 		pending = nil // the history still tells what changed
 	}
@@ -151,13 +154,13 @@ func (w *watches) state(ctx context.Context, run runRef) (state string, ended bo
 		fmt.Fprint(&b, part.RunID, part.HistoryEvents, s.Status)
 	}
 	for _, r := range pending {
-		fmt.Fprint(&b, "\n", r.ID, r.State, r.Attempt, progressOf(r))
+		fmt.Fprint(&b, "\n", r.ID, r.State, r.Attempt, describeProgress(r))
 	}
 	return b.String(), false, nil
 }
 
-// progressOf identifies how far something has come.
-func progressOf(r audit.Running) string {
+// describeProgress identifies how far something has come.
+func describeProgress(r audit.Running) string {
 	switch {
 	case r.Live != nil:
 		return fmt.Sprint(r.Live.Attempt, r.Live.Until())

@@ -65,7 +65,7 @@ func (w *workerTools) current(ctx context.Context) workersView {
 func (w *workerTools) refresh(done chan struct{}) {
 	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
 	defer cancel()
-	report, err := contained(ctx, func() (workerreport.Report, error) { return w.ask(ctx) })
+	report, err := containPanics(ctx, func() (workerreport.Report, error) { return w.ask(ctx) })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asking, w.tried = nil, time.Now()

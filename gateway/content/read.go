@@ -127,10 +127,10 @@ func (v *View) ReadFile(name, mimeType string) (Contents, error) {
 		return Contents{}, err
 	}
 	defer func() { _ = file.Close() }()
-	return contentsOf(file, name, mimeType)
+	return readContents(file, name, mimeType)
 }
 
-func contentsOf(file io.Reader, name, mimeType string) (Contents, error) {
+func readContents(file io.Reader, name, mimeType string) (Contents, error) {
 	data, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err != nil {
 		return Contents{}, err

@@ -123,15 +123,16 @@ func (c Config) ask(w http.ResponseWriter, r *http.Request) {
 		c.show(w, http.StatusRequestEntityTooLarge, tooLarge)
 		return
 	}
-	c.show(w, http.StatusOK, asking(&open[i], link.Decision, given))
+	c.show(w, http.StatusOK, newApprovalPage(&open[i], link.Decision, given))
 }
 
 // tooLarge refuses to approve what no page of a link has shown.
 var tooLarge = page{Title: "Too large", Message: "The arguments of this call are too large for this " +
 	"page. Decide in the console."}
 
-// asking returns the page that shows a call as the tool will get it, and asks.
-func asking(a *switchyard.Approval, decision api.DecisionKind, given json.RawMessage) page {
+// newApprovalPage returns the page that shows a call as the tool will get it, and asks.
+func newApprovalPage(a *switchyard.Approval, decision api.DecisionKind,
+	given json.RawMessage) page {
 	if len(given) > maxArguments { // they are denied, not approved
 		given = nil
 	}
@@ -244,13 +245,13 @@ func (c Config) refuse(w http.ResponseWriter, r *http.Request, link approvallink
 	case refused:
 		status, p = http.StatusConflict, page{Title: "Not accepted", Message: refusal.Message}
 	}
-	c.Audit.Warn("approval link refused", "reason", reasonOf(err), "by", link.By(), "run",
+	c.Audit.Warn("approval link refused", "reason", classifyError(err), "by", link.By(), "run",
 		link.WorkflowID, "call", link.Call, "from", r.RemoteAddr)
 	c.show(w, status, p)
 }
 
-// reasonOf returns the type of an error. Its text can have what somebody entered.
-func reasonOf(err error) string {
+// classifyError returns the type of an error. Its text can have what somebody entered.
+func classifyError(err error) string {
 	if e, ok := errors.AsType[*api.ReplyError](err); ok {
 		return string(e.Type)
 	}

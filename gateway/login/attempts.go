@@ -33,7 +33,7 @@ func newAttempts(now func() time.Time) attempts {
 }
 
 func (a attempts) of(r *http.Request) *rate.Limiter {
-	address := addressOf(r)
+	address := clientAddress(r)
 	if len(a.by) >= maxAddresses && a.by[address] == nil {
 		clear(a.by)
 	}
@@ -43,22 +43,22 @@ func (a attempts) of(r *http.Request) *rate.Limiter {
 	return a.by[address]
 }
 
-// allowed reports whether another login from the request's address may fail.
-func (a attempts) allowed(r *http.Request) bool {
+// allows reports whether another login from the request's address may fail.
+func (a attempts) allows(r *http.Request) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.of(r).TokensAt(a.now()) >= 1
 }
 
-// failed counts a failed login.
-func (a attempts) failed(r *http.Request) {
+// countFailure counts a failed login.
+func (a attempts) countFailure(r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.of(r).AllowN(a.now(), 1)
 }
 
-// addressOf returns the address that a request comes from; for IPv6 the network of a household.
-func addressOf(r *http.Request) string {
+// clientAddress returns the address that a request comes from; for IPv6 the network of a household.
+func clientAddress(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr

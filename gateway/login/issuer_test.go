@@ -226,7 +226,7 @@ func serve(t *testing.T, path string, change func(*Config)) *replica {
 	t.Cleanup(r.login.Close)
 	pages := guard.Screen(r.login.Middleware(http.HandlerFunc(
 		func(w http.ResponseWriter, req *http.Request) {
-			_ = json.NewEncoder(w).Encode(PrincipalOf(req.Context()))
+			_ = json.NewEncoder(w).Encode(PrincipalFromContext(req.Context()))
 		})))
 	r.server = httptest.NewServer(routes.Handlers{routes.Console: pages})
 	t.Cleanup(r.server.Close)

@@ -77,9 +77,10 @@ type Principal struct {
 
 type principalKey struct{}
 
-// PrincipalOf returns who sent the request of a context that passed Middleware; the zero Principal
+// PrincipalFromContext returns who sent the request of a context that passed Middleware; the zero
+// Principal
 // for others.
-func PrincipalOf(ctx context.Context) Principal {
+func PrincipalFromContext(ctx context.Context) Principal {
 	p, _ := ctx.Value(principalKey{}).(Principal)
 	return p
 }
@@ -166,19 +167,19 @@ func (l *Login) guard(next http.Handler) http.Handler {
 			l.anonymous(w, r, err)
 			return
 		case !safe(r) && (fresh || !s.carriesCSRF(r)):
-			l.refused(r, s.Identity.ID, "csrf")
+			l.logRefusal(r, s.Identity.ID, "csrf")
 			l.problem(w, http.StatusForbidden, "This form is out of date. Go back, reload the page "+
 				"and send it again.")
 			return
 		case len(s.Identity.Roles) == 0:
-			l.refused(r, s.Identity.ID, "no_role")
+			l.logRefusal(r, s.Identity.ID, "no_role")
 			l.problem(w, http.StatusForbidden, s.Identity.ID+" has no role in this console. Ask "+
 				"whoever runs the gateway for access.roles in gateway.yaml.")
 			return
 		}
 		done, retry, ok := l.config.Access.Enter(s.Identity.ID, r.Method)
 		if !ok {
-			l.refused(r, s.Identity.ID, "rate_limited")
+			l.logRefusal(r, s.Identity.ID, "rate_limited")
 			l.wait(w, retry, "You have asked for too many pages. Wait a moment.")
 			return
 		}
@@ -192,11 +193,11 @@ func (l *Login) guard(next http.Handler) http.Handler {
 // anonymous answers a request without a valid session.
 func (l *Login) anonymous(w http.ResponseWriter, r *http.Request, err error) {
 	if !errors.Is(err, errNoSession) {
-		l.refused(r, "", err.Error())
+		l.logRefusal(r, "", err.Error())
 		l.dropCookie(w, r, sessionCookie)
 	}
 	if safe(r) && !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		http.Redirect(w, r, loginPath+"?return="+escaped(r.URL.RequestURI()), http.StatusSeeOther)
+		http.Redirect(w, r, loginPath+"?return="+escapeQuery(r.URL.RequestURI()), http.StatusSeeOther)
 		return
 	}
 	l.problem(w, http.StatusUnauthorized, "You are not logged in any more. Log in, and send the "+
@@ -208,8 +209,8 @@ func safe(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead
 }
 
-// refused logs a refused request. Reasons are words of this package, never what a client sent.
-func (l *Login) refused(r *http.Request, who, reason string) {
+// logRefusal logs a refused request. Reasons are words of this package, never what a client sent.
+func (l *Login) logRefusal(r *http.Request, who, reason string) {
 	l.config.Audit.Warn("console request refused", "reason", reason, "by", who, "path",
-		r.URL.Path, "from", addressOf(r))
+		r.URL.Path, "from", clientAddress(r))
 }

@@ -102,19 +102,19 @@ func (l *Login) begin(w http.ResponseWriter, r *http.Request) {
 
 // callback takes the answer of the provider.
 func (l *Login) callback(w http.ResponseWriter, r *http.Request) {
-	if !l.attempts.allowed(r) {
+	if !l.attempts.allows(r) {
 		l.tooMany(w, r)
 		return
 	}
 	l.dropCookie(w, r, flowCookie)
-	f, p, err := l.answered(r)
+	f, p, err := l.readAnswer(r)
 	if err == nil {
 		_, err = l.start(w, r, p)
 	}
 	if err != nil {
-		l.attempts.failed(r)
+		l.attempts.countFailure(r)
 		l.config.Audit.Warn("login refused", "reason", err.Error(), "method", "oidc", "from",
-			addressOf(r))
+			clientAddress(r))
 		l.loginFailed(w, err)
 		return
 	}
@@ -122,9 +122,9 @@ func (l *Login) callback(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, f.Return, http.StatusSeeOther)
 }
 
-// answered returns the login that an answer belongs to, and who has logged in.
-func (l *Login) answered(r *http.Request) (f flow, p access.Identity, err error) {
-	cookie, err := r.Cookie(nameOf(r, flowCookie))
+// readAnswer returns the login that an answer belongs to, and who has logged in.
+func (l *Login) readAnswer(r *http.Request) (f flow, p access.Identity, err error) {
+	cookie, err := r.Cookie(cookieName(r, flowCookie))
 	if err != nil || !l.seal.open(flowCookie, cookie.Value, &f) {
 		return f, p, errors.New("this browser has begun no login")
 	}

@@ -56,7 +56,7 @@ func (l *Login) showLogin(w http.ResponseWriter, r *http.Request) {
 func (l *Login) form(w http.ResponseWriter, r *http.Request, status int, text string) {
 	p := page{Text: text, Keys: l.settings.Keys, Return: returnPath(r)}
 	if l.settings.Issuer != "" {
-		p.OIDC = routes.ConsolePath + beginPage + "?return=" + escaped(p.Return)
+		p.OIDC = routes.ConsolePath + beginPage + "?return=" + escapeQuery(p.Return)
 	}
 	l.show(w, status, "login.html", p)
 }
@@ -67,7 +67,7 @@ func (l *Login) loginByKey(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	if !l.attempts.allowed(r) {
+	if !l.attempts.allows(r) {
 		l.tooMany(w, r)
 		return
 	}
@@ -76,9 +76,9 @@ func (l *Login) loginByKey(w http.ResponseWriter, r *http.Request) {
 		_, err = l.start(w, r, p)
 	}
 	if err != nil {
-		l.attempts.failed(r)
+		l.attempts.countFailure(r)
 		l.config.Audit.Warn("login refused", "reason", err.Error(), "method", "api_key", "from",
-			addressOf(r))
+			clientAddress(r))
 		l.form(w, r, http.StatusUnauthorized, "This API key is not accepted.")
 		return
 	}
@@ -88,7 +88,7 @@ func (l *Login) loginByKey(w http.ResponseWriter, r *http.Request) {
 
 func (l *Login) loggedIn(r *http.Request, p access.Identity) {
 	l.config.Audit.Info("login", "by", p.ID, "method", p.Method, "roles", p.Roles, "from",
-		addressOf(r))
+		clientAddress(r))
 }
 
 func (l *Login) loginFailed(w http.ResponseWriter, err error) {
@@ -101,7 +101,7 @@ func (l *Login) loginFailed(w http.ResponseWriter, err error) {
 }
 
 func (l *Login) tooMany(w http.ResponseWriter, r *http.Request) {
-	l.refused(r, "", "too_many_attempts")
+	l.logRefusal(r, "", "too_many_attempts")
 	l.wait(w, failureEvery, "Too many logins have failed. Wait a moment.")
 }
 
@@ -129,13 +129,13 @@ func (l *Login) leave(s session) {
 func (l *Login) logout(w http.ResponseWriter, r *http.Request) {
 	s, err := l.read(r)
 	if err == nil && !s.carriesCSRF(r) {
-		l.refused(r, s.Identity.ID, "csrf")
+		l.logRefusal(r, s.Identity.ID, "csrf")
 		l.problem(w, http.StatusForbidden, "This form is out of date. Reload the page.")
 		return
 	}
 	if err == nil {
 		l.leave(s)
-		l.config.Audit.Info("logout", "by", s.Identity.ID, "from", addressOf(r))
+		l.config.Audit.Info("logout", "by", s.Identity.ID, "from", clientAddress(r))
 	}
 	l.dropCookie(w, r, sessionCookie)
 	http.Redirect(w, r, loginPath, http.StatusSeeOther)
@@ -159,4 +159,4 @@ func returns(path string) bool {
 		callbackPage, logoutPage}, route.Name)
 }
 
-func escaped(text string) string { return url.QueryEscape(text) }
+func escapeQuery(text string) string { return url.QueryEscape(text) }

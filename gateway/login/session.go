@@ -98,7 +98,7 @@ func (l *Login) session(w http.ResponseWriter, r *http.Request) (s session, fres
 
 // read returns the session of the request's cookie.
 func (l *Login) read(r *http.Request) (s session, err error) {
-	cookie, err := r.Cookie(nameOf(r, sessionCookie))
+	cookie, err := r.Cookie(cookieName(r, sessionCookie))
 	if err != nil {
 		return s, errNoSession
 	}
@@ -184,9 +184,10 @@ func (l *Login) whileValid(r *http.Request, s session) (context.Context, context
 	return ctx, stop
 }
 
-// nameOf returns the name of a cookie. With the prefix, browsers accept it from this host alone and
+// cookieName returns the name of a cookie. With the prefix, browsers accept it from this host alone
+// and
 // over TLS alone.
-func nameOf(r *http.Request, name string) string {
+func cookieName(r *http.Request, name string) string {
 	if access.LocalHost(r) {
 		return name
 	}
@@ -213,6 +214,6 @@ func (l *Login) dropCookie(w http.ResponseWriter, r *http.Request, name string) 
 // cookie returns a cookie that scripts cannot read and that other sites do not send, except with a
 // link to the console: the provider's answer is one.
 func cookie(r *http.Request, name, value string, maxAge int) *http.Cookie {
-	return &http.Cookie{Name: nameOf(r, name), Value: value, Path: "/", MaxAge: maxAge,
+	return &http.Cookie{Name: cookieName(r, name), Value: value, Path: "/", MaxAge: maxAge,
 		HttpOnly: true, Secure: !access.LocalHost(r), SameSite: http.SameSiteLaxMode}
 }

@@ -93,7 +93,7 @@ func (s *Sessions) Approvals(ctx context.Context) ([]gateway.OpenApproval, error
 	open := make([]gateway.OpenApproval, len(all))
 	for i, a := range all {
 		open[i] = gateway.OpenApproval{Approval: a.Approval, Run: a.WorkflowID,
-			Caller: gateway.CallerOf(a.WorkflowID)}
+			Caller: gateway.CallerFromRunID(a.WorkflowID)}
 	}
 	return open, nil
 }

@@ -38,7 +38,7 @@ func New(documents [][]Field) *Index {
 	var total []int // words of each field over all documents
 	for i, fields := range documents {
 		for f, field := range fields {
-			w := wordsOf(field.Text)
+			w := splitWords(field.Text)
 			words[i] = append(words[i], w)
 			if f == len(total) {
 				total = append(total, 0)
@@ -66,7 +66,7 @@ func New(documents [][]Field) *Index {
 // Search returns the numbers of at most n documents that share words with the query, best first.
 // Documents of equal rank are in the order of their numbers.
 func (x *Index) Search(query string, n int) []int {
-	words := wordsOf(query)
+	words := splitWords(query)
 	slices.Sort(words)
 	words = slices.Compact(words)
 	scores := make([]float64, len(x.weights))
@@ -91,10 +91,10 @@ func (x *Index) rarity(word string) float64 {
 	return math.Log(1 + (float64(len(x.weights))-n+0.5)/(n+0.5))
 }
 
-// wordsOf returns the words of a text that are worth searching for, in order: in lower case,
+// splitWords returns the words of a text that are worth searching for, in order: in lower case,
 // without frequent words and numbers, and cut so that forms of one word are equal. Names such as
 // getUserName and get_user_name are several words.
-func wordsOf(text string) []string {
+func splitWords(text string) []string {
 	var words []string
 	for word := range strings.FieldsFuncSeq(splitCamel(text), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
@@ -148,12 +148,12 @@ func stem(word string) string {
 }
 
 // frequent are English words that say little about a tool.
-var frequent = setOf("a about all an and any are as at be by can could do does for from give has " +
+var frequent = newSet("a about all an and any are as at be by can could do does for from give has " +
 	"have help how i if in into is it its let like make me more my need of on one or our out " +
 	"please should so some than that the their them then there this to up us use using want was " +
 	"we what when where which who will with would you your im re ve ll don")
 
-func setOf(words string) map[string]bool {
+func newSet(words string) map[string]bool {
 	set := map[string]bool{}
 	for w := range strings.FieldsSeq(words) {
 		set[w] = true

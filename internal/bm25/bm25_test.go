@@ -16,7 +16,7 @@ func TestWords_SplitsNamesAndCutsForms(t *testing.T) {
 		{"Über-große Städte, 100 %", []string{"über", "große", "städte"}},
 		{"", nil},
 	} {
-		if got := wordsOf(c.text); !slices.Equal(got, c.want) {
+		if got := splitWords(c.text); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, want %q", c.text, got, c.want)
 		}
 	}

@@ -59,14 +59,14 @@ func (s Server) fault(ctx context.Context, err error) *Fault {
 		return &Fault{NoNamespace: true, What: fmt.Sprintf("the server at %s has no namespace %q",
 			s.address(), name), Remedy: "Pass another with --namespace, or create it: " + s.Create}
 	}
-	switch CodeOf(err) {
+	switch Code(err) {
 	case codes.PermissionDenied, codes.Unauthenticated:
-		return s.denied(err)
+		return s.explainDenied(err)
 	case codes.Unavailable, codes.DeadlineExceeded:
-		return s.unreachable(ctx, err)
+		return s.explainUnreachable(ctx, err)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return s.unreachable(ctx, err)
+		return s.explainUnreachable(ctx, err)
 	}
 	return nil
 }
@@ -77,10 +77,10 @@ func (s Server) namespace() string {
 	return cmp.Or(s.Options.Namespace, client.DefaultNamespace)
 }
 
-// denied explains that the server knows the caller not at all, or not as one with rights.
-func (s Server) denied(err error) *Fault {
+// explainDenied explains that the server knows the caller not at all, or not as one with rights.
+func (s Server) explainDenied(err error) *Fault {
 	f := &Fault{}
-	message := messageOf(err)
+	message := messageFromError(err)
 	switch {
 	case s.Options.Credentials != nil:
 		f.What = fmt.Sprintf("the server at %s refuses the API key for the namespace %q: %s",
@@ -102,14 +102,14 @@ func (s Server) denied(err error) *Fault {
 	return f
 }
 
-// unreachable explains that no server answers.
-func (s Server) unreachable(ctx context.Context, err error) *Fault {
+// explainUnreachable explains that no server answers.
+func (s Server) explainUnreachable(ctx context.Context, err error) *Fault {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTime)
 	defer cancel()
 	f := &Fault{}
 	if f.What, f.Remedy = s.probe(ctx); f.What == "" {
 		f.What = fmt.Sprintf("no Temporal server answers at %s (%s)", s.address(),
-			cmp.Or(s.unresolved(ctx), messageOf(err)))
+			cmp.Or(s.unresolved(ctx), messageFromError(err)))
 		f.Remedy = "Start one on this machine: " + s.Start +
 			"\nOr select another: --address host:port, --profile NAME, TEMPORAL_ADDRESS"
 	}
@@ -120,7 +120,7 @@ func (s Server) unreachable(ctx context.Context, err error) *Fault {
 // told. gRPC's error has lost its type and shows the query instead.
 func (s Server) unresolved(ctx context.Context) string {
 	host, _, err := net.SplitHostPort(s.address())
-	if err != nil || s.proxied() {
+	if err != nil || s.usesProxy() {
 		return ""
 	}
 	_, err = net.DefaultResolver.LookupHost(ctx, host)
@@ -130,23 +130,23 @@ func (s Server) unresolved(ctx context.Context) string {
 	return ""
 }
 
-// CodeOf returns the gRPC code of a server's error; codes.Unknown for other errors.
-func CodeOf(err error) codes.Code {
-	if s := statusOf(err); s != nil {
+// Code returns the gRPC code of a server's error; codes.Unknown for other errors.
+func Code(err error) codes.Code {
+	if s := statusFromError(err); s != nil {
 		return s.Code()
 	}
 	return codes.Unknown
 }
 
-// messageOf returns the server's own words.
-func messageOf(err error) string {
-	if s := statusOf(err); s != nil {
+// messageFromError returns the server's own words.
+func messageFromError(err error) string {
+	if s := statusFromError(err); s != nil {
 		return s.Message()
 	}
 	return err.Error()
 }
 
-func statusOf(err error) *status.Status {
+func statusFromError(err error) *status.Status {
 	if s, ok := errors.AsType[serviceerror.ServiceError](err); ok {
 		return s.Status()
 	}

@@ -27,7 +27,7 @@ const alertTime = time.Second
 // something else is the reason. The errors of gRPC have lost their types on the way.
 func (s Server) probe(ctx context.Context) (what, remedy string) {
 	host, _, err := net.SplitHostPort(s.address())
-	if err != nil || s.proxied() {
+	if err != nil || s.usesProxy() {
 		return "", ""
 	}
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.address())
@@ -41,8 +41,8 @@ func (s Server) probe(ctx context.Context) (what, remedy string) {
 	return s.probeTLS(ctx, conn, host)
 }
 
-// proxied reports whether gRPC reaches the server through an HTTP proxy.
-func (s Server) proxied() bool {
+// usesProxy reports whether gRPC reaches the server through an HTTP proxy.
+func (s Server) usesProxy() bool {
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: &url.URL{Scheme: "https",
 		Host: s.address()}})
 	return err != nil || proxy != nil
@@ -116,9 +116,9 @@ func (s Server) tlsFault(err error, asked request, name string) (what, remedy st
 				s.address()), "Remove the TLS settings, or pass --tls=false. An API key enables TLS; " +
 				"without TLS it is sent in plain text."
 	case unverified:
-		return s.unverified(verification, name)
+		return s.explainUnverified(verification, name)
 	case isAlert(err) && asked.info != nil:
-		return s.rejected(err, asked)
+		return s.explainRejected(err, asked)
 	default:
 		return fmt.Sprintf("the TLS handshake with the server at %s failed: %v", s.address(), err),
 			"Check --address and --tls-server-name, and that nothing between this machine and the " +
@@ -126,8 +126,8 @@ func (s Server) tlsFault(err error, asked request, name string) (what, remedy st
 	}
 }
 
-// unverified explains why the server's certificate is not accepted.
-func (s Server) unverified(err *tls.CertificateVerificationError, name string) (what,
+// explainUnverified explains why the server's certificate is not accepted.
+func (s Server) explainUnverified(err *tls.CertificateVerificationError, name string) (what,
 	remedy string) {
 	leaf := err.UnverifiedCertificates[0]
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err.Err)
@@ -153,8 +153,8 @@ func (s Server) unverified(err *tls.CertificateVerificationError, name string) (
 	}
 }
 
-// rejected explains why the server refuses the client's certificate.
-func (s Server) rejected(err error, asked request) (what, remedy string) {
+// explainRejected explains why the server refuses the client's certificate.
+func (s Server) explainRejected(err error, asked request) (what, remedy string) {
 	const pass = "--tls-cert-path and --tls-key-path (TEMPORAL_TLS_CLIENT_CERT_PATH, " +
 		"TEMPORAL_TLS_CLIENT_KEY_PATH)"
 	if asked.sent == nil {

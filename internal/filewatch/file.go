@@ -96,7 +96,7 @@ func (f *File[T]) Close() {
 	<-f.end
 }
 
-func (f *File[T]) now() Stamp { return StampOf(os.Stat(f.path)) }
+func (f *File[T]) now() Stamp { return NewStamp(os.Stat(f.path)) }
 
 // Folders returns the file's folder, where there is one.
 func (f *File[T]) Folders() map[string]fs.FileInfo {

@@ -16,8 +16,8 @@ type Stamp struct {
 	error string
 }
 
-// StampOf returns the stamp of a file from its fs.FileInfo.
-func StampOf(info fs.FileInfo, err error) Stamp {
+// NewStamp returns the stamp of a file from its fs.FileInfo.
+func NewStamp(info fs.FileInfo, err error) Stamp {
 	if err != nil {
 		return Stamp{error: Reason(err)}
 	}

@@ -202,7 +202,7 @@ const bearer = "Bearer "
 // used notes the token that a request sends, or explains why there is none.
 func (l *login) used(ctx context.Context, token *oauth2.Token, err error) error {
 	if err == nil {
-		l.last.Store(outbound.Hiding(token.AccessToken))
+		l.last.Store(outbound.NewHidingCredential(token.AccessToken))
 		return nil
 	}
 	if errors.Is(err, errNoLogin) {
@@ -291,7 +291,7 @@ func (l *login) resultOf(asked *url.URL, answer string) (*auth.AuthorizationResu
 	}
 	given := final.Query()
 	code := given.Get("code")
-	l.code.Store(outbound.Hiding(code))
+	l.code.Store(outbound.NewHidingCredential(code))
 	switch {
 	case given.Get("state") != asked.Query().Get("state"):
 		return nil, refused("the address belongs to another login; paste the full address of the last page of this login")
@@ -337,5 +337,5 @@ func (l *login) explain(ctx context.Context, err error, retryable bool) error {
 // hide takes the login's secrets out of a text.
 func (l *login) hide(text []byte) []byte {
 	hidden := l.code.Load().Hide(l.last.Load().Hide(string(text)))
-	return []byte(outbound.Hiding(l.secret).Hide(hidden))
+	return []byte(outbound.NewHidingCredential(l.secret).Hide(hidden))
 }

@@ -66,8 +66,8 @@ func TestLogin_IsSharedAndRefreshed(t *testing.T) {
 	}
 	g.Revoke(true)
 	echo(t, c)
-	if asked != 2 || !slices.Equal(g.Asked(), []string{"read", "read"}) {
-		t.Errorf("%d logins once all tokens were revoked, for %q", asked, g.Asked())
+	if asked != 2 || !slices.Equal(g.LoginScopes(), []string{"read", "read"}) {
+		t.Errorf("%d logins once all tokens were revoked, for %q", asked, g.LoginScopes())
 	}
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil || len(files) != 1 {
@@ -92,7 +92,7 @@ func TestLogin_RefreshesExpiredTokens(t *testing.T) {
 	folder, asked := t.TempDir(), 0
 	c := connect(t, entry, Options{Login: person(&asked), Logins: NewLogins(folder)})
 	echo(t, c)
-	scopes := strings.Fields(strings.Join(g.Asked(), " ")) // in any order
+	scopes := strings.Fields(strings.Join(g.LoginScopes(), " ")) // in any order
 	slices.Sort(scopes)
 	if asked != 1 || g.Refreshes() == 0 || !slices.Equal(scopes, []string{"a", "b"}) {
 		t.Errorf("%d logins and %d refreshes, for %q", asked, g.Refreshes(), scopes)

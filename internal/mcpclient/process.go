@@ -348,5 +348,5 @@ func (p *serverProcess) failed() error {
 }
 
 func (p *serverProcess) ending() error {
-	return fmt.Errorf("the server %s%s", process.Ending(p.cmd), p.quoted())
+	return fmt.Errorf("the server %s%s", process.DescribeEnd(p.cmd), p.quoted())
 }

@@ -86,5 +86,5 @@ func (s *stderrLog) finish(within time.Duration) {
 func (s *stderrLog) quoted() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return process.Quoted("; it wrote to standard error: ", s.tail)
+	return process.QuoteTail("; it wrote to standard error: ", s.tail)
 }

@@ -56,10 +56,10 @@ var errSwitched = errors.New("the server switched protocols (101) without being 
 
 func samePlace(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) &&
-		portOf(a) == portOf(b)
+		effectivePort(a) == effectivePort(b)
 }
 
-func portOf(u *url.URL) string {
+func effectivePort(u *url.URL) string {
 	if port := u.Port(); port != "" {
 		return port
 	}

@@ -46,7 +46,7 @@ func (c *Connections) Transport(p Policy) (*http.Transport, error) {
 	if c.kept == nil || len(c.kept) >= maxPolicies {
 		c.forget()
 	}
-	c.kept[key] = keeping(guard.Transport())
+	c.kept[key] = enableKeepAlives(guard.Transport())
 	return c.kept[key], nil
 }
 
@@ -58,9 +58,10 @@ func (c *Connections) forget() {
 	c.kept = map[string]*http.Transport{}
 }
 
-// keeping has a transport keep connections. They are of HTTP/1.1: over HTTP/2 all requests of a
+// enableKeepAlives has a transport keep connections. They are of HTTP/1.1: over HTTP/2 all requests
+// of a
 // moment would share one connection and break off with it.
-func keeping(t *http.Transport) *http.Transport {
+func enableKeepAlives(t *http.Transport) *http.Transport {
 	t.DisableKeepAlives, t.ForceAttemptHTTP2 = false, false
 	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.IdleConnTimeout = maxIdle, maxIdle, idleTimeout
 	return t

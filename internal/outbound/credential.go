@@ -43,7 +43,7 @@ func NewCredential(place, ref, name string) (*Credential, error) {
 		return nil, api.Errorf(api.ErrPreconditionFailed,
 			"the secret %s is not of the form user:password", ref)
 	}
-	hider := hiderOf(value)
+	hider := newHider(value)
 	if place == Basic {
 		hider = hider.With(redaction.HiddenSecret, password,
 			base64.StdEncoding.EncodeToString([]byte(value)))
@@ -88,10 +88,13 @@ func (c *Credential) Hider() *redaction.Hider {
 // Hide returns a text with [secret] in place of the secret.
 func (c *Credential) Hide(text string) string { return c.Hider().Text(text) }
 
-// Hiding returns a Credential that only hides secrets, which its caller puts into requests itself.
-func Hiding(secrets ...string) *Credential { return &Credential{hider: hiderOf(secrets...)} }
+// NewHidingCredential returns a Credential that only hides secrets, which its caller puts into
+// requests itself.
+func NewHidingCredential(secrets ...string) *Credential {
+	return &Credential{hider: newHider(secrets...)}
+}
 
-func hiderOf(secrets ...string) *redaction.Hider {
+func newHider(secrets ...string) *redaction.Hider {
 	var h *redaction.Hider
 	return h.With(redaction.HiddenSecret, secrets...)
 }

@@ -22,7 +22,7 @@ func Failure(ctx, limited context.Context, err error) error {
 		return own
 	}
 	if r, ok := errors.AsType[*Refusal](err); ok {
-		return refused(r)
+		return errorFromRefusal(r)
 	}
 	if limited.Err() != nil {
 		return api.Transient(errors.New("the server did not answer within the request's timeout"),
@@ -34,8 +34,9 @@ func Failure(ctx, limited context.Context, err error) error {
 	return api.Transient(err, 0)
 }
 
-// refused is a policy_violation, which implies that nothing ran, only as long as nothing was sent.
-func refused(r *Refusal) error {
+// errorFromRefusal is a policy_violation, which implies that nothing ran, only as long as nothing
+// was sent.
+func errorFromRefusal(r *Refusal) error {
 	if r.Redirected {
 		return fmt.Errorf("the server redirected to another address, and %w", r)
 	}

@@ -70,13 +70,13 @@ type places struct {
 func NewGuard(p Policy) (*Guard, error) {
 	g := &Guard{public: p.Public}
 	var faults [3]error
-	g.hosts, faults[0] = placesOf(p.Hosts)
-	g.allow, faults[1] = placesOf(p.Allow)
-	g.inside, faults[2] = placesOf(p.Inside)
+	g.hosts, faults[0] = parsePlaces(p.Hosts)
+	g.allow, faults[1] = parsePlaces(p.Allow)
+	g.inside, faults[2] = parsePlaces(p.Inside)
 	return g, errors.Join(faults[:]...)
 }
 
-func placesOf(entries []string) (places, error) {
+func parsePlaces(entries []string) (places, error) {
 	p := places{names: map[string]bool{}}
 	var faults []error
 	for _, entry := range entries {
@@ -89,7 +89,7 @@ func placesOf(entries []string) (places, error) {
 
 // CheckAllow reports an entry of Policy.Allow that is neither host name, address nor range.
 func CheckAllow(entry string) error {
-	_, err := placesOf([]string{entry})
+	_, err := parsePlaces([]string{entry})
 	return err
 }
 

@@ -66,18 +66,18 @@ func oneText(value string) bool { return !strings.ContainsRune(value, 0) }
 
 // SecretHere is SecretText for a program's start-up: its error is not a call's error.
 func SecretHere(ref string) (string, error) {
-	return secretOf(ref, oneText, noText, "")
+	return resolveSecret(ref, oneText, noText, "")
 }
 
 func secretThat(ref string, fits func(string) bool, misfit string) (string, error) {
-	value, err := secretOf(ref, fits, misfit, " on this worker")
+	value, err := resolveSecret(ref, fits, misfit, " on this worker")
 	if err != nil {
 		return "", api.Errorf(api.ErrPreconditionFailed, "%v", err)
 	}
 	return value, nil
 }
 
-func secretOf(ref string, fits func(string) bool, misfit, where string) (string, error) {
+func resolveSecret(ref string, fits func(string) bool, misfit, where string) (string, error) {
 	if err := CheckSecret(ref); err != nil {
 		return "", fmt.Errorf("%w; %s", err, HintSecret)
 	}
@@ -97,9 +97,10 @@ func secretOf(ref string, fits func(string) bool, misfit, where string) (string,
 // leastLine is the length from which a line of a secret is searched for separately.
 const leastLine = 16
 
-// LinesOf returns the lines of multi-line secrets, for redaction: a program may print a key line by
+// SplitLines returns the lines of multi-line secrets, for redaction: a program may print a key line
+// by
 // line.
-func LinesOf(secrets []string) []string {
+func SplitLines(secrets []string) []string {
 	var lines []string
 	for _, s := range secrets {
 		for line := range strings.Lines(s) {

@@ -59,7 +59,7 @@ func Environment(more []string, set, secrets map[string]string) (env, hidden []s
 		}
 		env, hidden = append(env, name+"="+value), append(hidden, value)
 	}
-	return env, slices.Concat(hidden, outbound.LinesOf(hidden)), nil
+	return env, slices.Concat(hidden, outbound.SplitLines(hidden)), nil
 }
 
 // Folder returns the working folder of a program: dir if it is absolute, else dir under base. It
@@ -140,8 +140,8 @@ func End(cmd *exec.Cmd, ended <-chan struct{}) {
 	}
 }
 
-// Ending describes how a program ended: "ended with exit code 3".
-func Ending(cmd *exec.Cmd) string {
+// DescribeEnd describes how a program ended: "ended with exit code 3".
+func DescribeEnd(cmd *exec.Cmd) string {
 	if code := cmd.ProcessState.ExitCode(); code >= 0 {
 		return fmt.Sprintf("ended with exit code %d", code)
 	}
@@ -151,8 +151,8 @@ func Ending(cmd *exec.Cmd) string {
 // quotedTail is how much of a program's output Quoted keeps, in bytes.
 const quotedTail = 2 << 10
 
-// Quoted returns, after a separator, the end of a program's output as readable text, or nothing.
-func Quoted(separator string, output []byte) string {
+// QuoteTail returns, after a separator, the end of a program's output as readable text, or nothing.
+func QuoteTail(separator string, output []byte) string {
 	text := strings.TrimSpace(strings.ToValidUTF8(string(output), "\uFFFD"))
 	if text == "" {
 		return ""

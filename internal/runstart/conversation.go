@@ -104,7 +104,7 @@ func (n *Namespace) wait(ctx context.Context, open OpenRun, turn *placeInLine) e
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	switch connection.CodeOf(err) {
+	switch connection.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Unauthenticated:
 		return err
 	}

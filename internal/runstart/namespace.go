@@ -115,7 +115,7 @@ func (n *Namespace) attributes(ctx context.Context) (attributes.Types, error) {
 	if fresh {
 		return known, nil
 	}
-	known, err := attributes.Registered(ctx, n.Client, n.Name)
+	known, err := attributes.List(ctx, n.Client, n.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func (d *Document) ReportKey(path, message, hint string) {
 	n := d.root
 	for i, s := range steps {
 		if i == len(steps)-1 {
-			if key := keyOf(n, s.Key); key != nil {
+			if key := findKey(n, s.Key); key != nil {
 				d.fault(key, message, hint)
 				return
 			}
@@ -137,7 +137,7 @@ func child(n *yaml.Node, s jsonpath.Step) *yaml.Node {
 	return nil
 }
 
-func keyOf(n *yaml.Node, name string) *yaml.Node {
+func findKey(n *yaml.Node, name string) *yaml.Node {
 	list, _ := entries(deref(n))
 	for _, e := range list {
 		if deref(e.key).Value == name {
@@ -175,11 +175,11 @@ func (d *Document) value(n *yaml.Node, v reflect.Value, f *field) {
 		return
 	}
 	if n.Kind == yaml.ScalarNode && n.ShortTag() == tagNull {
-		d.fault(n, "a value is missing here; "+wanted(v.Type()),
+		d.fault(n, "a value is missing here; "+describeType(v.Type()),
 			"remove the key, or give it a value")
 		return
 	}
-	d.tagged(n, v, f)
+	d.decodeTagged(n, v, f)
 	if f != nil && !d.faultAt(n) {
 		if message := f.rule.check(v); message != "" {
 			d.fault(n, fmt.Sprintf("%s %s", f.name, message), cmp.Or(f.rule.hint(v), f.remedy))
@@ -193,8 +193,8 @@ func (d *Document) raw(n *yaml.Node, v reflect.Value) {
 	v.SetBytes(b.Bytes())
 }
 
-// tagged decodes a node that is not null and has a tag that is supported.
-func (d *Document) tagged(n *yaml.Node, v reflect.Value, f *field) {
+// decodeTagged decodes a node that is not null and has a tag that is supported.
+func (d *Document) decodeTagged(n *yaml.Node, v reflect.Value, f *field) {
 	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
 		d.text(n, u)
 	} else if u, ok := v.Addr().Interface().(Variant); ok {
@@ -217,7 +217,7 @@ func (d *Document) composite(n *yaml.Node, v reflect.Value, f *field) bool {
 		d.value(n, v.Elem(), f)
 	case reflect.Struct:
 		if f != nil && f.rule.short != "" && n.Kind == yaml.ScalarNode {
-			short := fieldsOf(v.Type()).byName[f.rule.short]
+			short := loadFields(v.Type()).byName[f.rule.short]
 			d.value(n, v.FieldByIndex(short.index), short)
 			return true
 		}
@@ -241,7 +241,7 @@ func (d *Document) object(n *yaml.Node, v reflect.Value) {
 	d.reportMisplaced(misplaced)
 	d.fields(n, list, v, func(name string) (message, hint string) {
 		return fmt.Sprintf("unknown field %q", name),
-			spelling.Hint(name, fieldsOf(v.Type()).names)
+			spelling.Hint(name, loadFields(v.Type()).names)
 	})
 }
 
@@ -249,7 +249,7 @@ func (d *Document) object(n *yaml.Node, v reflect.Value) {
 // entry that the struct does not have.
 func (d *Document) fields(n *yaml.Node, list []entry, v reflect.Value,
 	refuse func(name string) (message, hint string)) {
-	fields := fieldsOf(v.Type())
+	fields := loadFields(v.Type())
 	given := map[string]bool{}
 	for _, e := range list {
 		name := deref(e.key).Value
@@ -291,7 +291,7 @@ func (d *Document) mapping(n *yaml.Node, v reflect.Value, f *field) {
 
 func (d *Document) list(n *yaml.Node, v reflect.Value, f *field) {
 	if n.Kind == yaml.MappingNode && f != nil && f.rule.keyed != "" {
-		d.keyed(n, v, f)
+		d.decodeKeyed(n, v, f)
 		return
 	}
 	if n.Kind != yaml.SequenceNode {

@@ -19,12 +19,12 @@ func (d *Document) wrongType(n *yaml.Node, t reflect.Type) {
 	case t.Kind() == reflect.String && t != numberType:
 		hint = fmt.Sprintf("put it in quotes: %q", n.Value)
 	}
-	d.fault(n, wanted(t)+", not "+is, hint)
+	d.fault(n, describeType(t)+", not "+is, hint)
 }
 
-func wanted(t reflect.Type) string {
+func describeType(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer {
-		return wanted(t.Elem())
+		return describeType(t.Elem())
 	}
 	word, ok := wantedWords[t.Kind()]
 	switch {

@@ -24,14 +24,14 @@ func decodeSize(d *Document, n *yaml.Node, v reflect.Value, f *field) bool {
 	return true
 }
 
-// keyed decodes a mapping into a list of structs, whose field rule.keyed gets the key.
-func (d *Document) keyed(n *yaml.Node, v reflect.Value, f *field) {
+// decodeKeyed decodes a mapping into a list of structs, whose field rule.keyed gets the key.
+func (d *Document) decodeKeyed(n *yaml.Node, v reflect.Value, f *field) {
 	list, misplaced := entries(n)
 	d.reportMisplaced(misplaced)
 	v.Set(reflect.MakeSlice(v.Type(), len(list), len(list)))
-	name := fieldsOf(v.Type().Elem()).byName[f.rule.keyed]
+	name := loadFields(v.Type().Elem()).byName[f.rule.keyed]
 	for i, e := range list {
-		if twice := keyOf(e.value, name.name); twice != nil {
+		if twice := findKey(e.value, name.name); twice != nil {
 			d.fault(twice, fmt.Sprintf("%s is given twice: %q is the key of this mapping", name.name,
 				deref(e.key).Value), "remove it")
 		}

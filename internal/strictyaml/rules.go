@@ -172,12 +172,13 @@ type fieldSet struct {
 	byName map[string]*field
 }
 
-// fieldSets caches fieldsOf by type.
+// fieldSets caches loadFields by type.
 var fieldSets sync.Map
 
-// fieldsOf returns the fields of a struct type, those of embedded structs included. A field of the
+// loadFields returns the fields of a struct type, those of embedded structs included. A field of
+// the
 // outer struct hides an embedded one of the same name.
-func fieldsOf(t reflect.Type) *fieldSet {
+func loadFields(t reflect.Type) *fieldSet {
 	if known, ok := fieldSets.Load(t); ok {
 		return known.(*fieldSet)
 	}
@@ -264,7 +265,7 @@ func checkElements(v reflect.Value, path string, f *field) []api.Problem {
 
 func checkStruct(v reflect.Value, path string) []api.Problem {
 	var problems []api.Problem
-	fields := fieldsOf(v.Type())
+	fields := loadFields(v.Type())
 	for _, name := range fields.names {
 		f := fields.byName[name]
 		at := jsonpath.Key(path, name)

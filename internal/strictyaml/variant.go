@@ -31,7 +31,7 @@ type Chosen interface {
 const variantKey = "type"
 
 // FieldNames returns the names of the fields that a struct has in YAML.
-func FieldNames(of any) []string { return fieldsOf(reflect.TypeOf(of)).names }
+func FieldNames(of any) []string { return loadFields(reflect.TypeOf(of)).names }
 
 func (d *Document) variant(n *yaml.Node, v Variant) {
 	if n.Kind != yaml.MappingNode {

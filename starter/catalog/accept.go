@@ -232,7 +232,7 @@ func (c *comparer) decide() error {
 		return cli.Errorf(cli.ExitUsage,
 			"%s to accept; nothing was written\nReview the differences and pass --yes.",
 			display.Plural(open, "tool"))
-	case !a.Confirmed(fmt.Sprintf("Accept %s?", display.Plural(open, "tool"))):
+	case !a.Confirm(fmt.Sprintf("Accept %s?", display.Plural(open, "tool"))):
 		return cli.Errorf(cli.ExitCancelled, "nothing was written")
 	}
 	return c.write()
@@ -258,7 +258,7 @@ func (c *comparer) show() {
 func (c *comparer) write() error {
 	written := map[string][]byte{}
 	for _, source := range c.sources {
-		remotes := c.acceptedOf(source.path)
+		remotes := c.listAccepted(source.path)
 		if len(remotes) == 0 {
 			continue
 		}
@@ -280,8 +280,8 @@ func (c *comparer) write() error {
 	return nil
 }
 
-// acceptedOf returns the servers' descriptions of a file's tools that are to be accepted.
-func (c *comparer) acceptedOf(path string) map[string]mcpclient.Tool {
+// listAccepted returns the servers' descriptions of a file's tools that are to be accepted.
+func (c *comparer) listAccepted(path string) map[string]mcpclient.Tool {
 	remotes := map[string]mcpclient.Tool{}
 	for _, t := range c.tools {
 		if t.File == path && t.open() {

@@ -44,7 +44,7 @@ effects are not trusted: tools get effect: once until you change it.`,
 			if entry.Auth, err = parseAuth(auth); err != nil {
 				return cli.UsageError(cmd, "--auth %v", err)
 			}
-			if entry.Auth, err = oauth.authOf(cmd, entry.Auth); err != nil {
+			if entry.Auth, err = oauth.readAuth(cmd, entry.Auth); err != nil {
 				return err
 			}
 			servers := mcpServersFor(a, cmd, logins)

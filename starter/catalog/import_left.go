@@ -25,15 +25,25 @@ func (r *importReport) findLeft(flags *importFlags) error {
 		if imported[file] || !toolspecs.IsSpecFile(file) {
 			continue
 		}
-		data, err := os.ReadFile(file)
+		source, err := readSource(file)
 		if err != nil {
-			return cli.Errorf(cli.ExitUsage, "%s: %w", file, cli.PathError(file, err))
+			return err
 		}
-		if record, ok := imports.ReadRecord(data); ok && sources[record.Source] {
+		if sources[source] {
 			r.Left = append(r.Left, file)
 		}
 	}
 	return nil
+}
+
+// readSource returns the source that a file was imported from; empty for another file.
+func readSource(file string) (string, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return "", cli.Errorf(cli.ExitUsage, "%s: %w", file, cli.PathError(file, err))
+	}
+	record, _ := imports.ReadRecord(data)
+	return record.Source, nil
 }
 
 // origins returns the files and the sources of the imported tools.

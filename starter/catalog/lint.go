@@ -80,7 +80,7 @@ type linter struct {
 func lint(a *cli.App, paths []string, l *linter) error {
 	faults, note := l.lanes(paths)
 	for _, path := range paths {
-		for _, f := range faultsOf(path, l.path(path)) {
+		for _, f := range faultsFromError(path, l.path(path)) {
 			if !slices.Contains(faults, f) { // a wrong folder of tools is read for every plan
 				faults = append(faults, f)
 			}
@@ -99,8 +99,8 @@ func lint(a *cli.App, paths []string, l *linter) error {
 	return nil
 }
 
-// faultsOf converts an error to faults.
-func faultsOf(path string, err error) toolspecs.Faults {
+// faultsFromError converts an error to faults.
+func faultsFromError(path string, err error) toolspecs.Faults {
 	faults, ok := errors.AsType[toolspecs.Faults](err)
 	if err != nil && !ok {
 		return toolspecs.Faults{{File: path, Message: cli.PathError(path, err).Error()}}
@@ -117,7 +117,7 @@ func (l *linter) lanes(paths []string) (faults toolspecs.Faults, note string) {
 	path := l.catalog.LanesPath()
 	var err error
 	if l.options, err = l.catalog.Options(); err != nil {
-		faults, l.options.Lanes = faultsOf(path, err), l.catalog.NamedLanes()
+		faults, l.options.Lanes = faultsFromError(path, err), l.catalog.NamedLanes()
 	}
 	if path != "" && !slices.Contains(paths, path) {
 		note = " (" + path + " was checked too)"
@@ -139,7 +139,7 @@ func (l *linter) path(path string) error {
 		return errors.New("this is a folder; name files of " + l.kind)
 	}
 	if isFolder {
-		shipped, err := l.shipped()
+		shipped, err := l.loadShipped()
 		if err != nil {
 			return err
 		}
@@ -148,7 +148,7 @@ func (l *linter) path(path string) error {
 			return err
 		}
 		l.warn(located)
-		return checkNamed(specsOf(located), agents.Known{})
+		return checkNamed(listSpecs(located), agents.Known{})
 	}
 	return l.file(path)
 }
@@ -202,9 +202,9 @@ func (l *linter) caller(path string, kind string, data []byte) (err error) {
 	return specfiles.AllFaults(err, wrong)
 }
 
-// shipped returns the tools that workers provide.
-func (l *linter) shipped() (*toolspecs.Catalog, error) {
-	shipped, err := toolspecs.NewCatalog(toolspecs.Shipped())
+// loadShipped returns the tools that workers provide.
+func (l *linter) loadShipped() (*toolspecs.Catalog, error) {
+	shipped, err := toolspecs.NewCatalog(toolspecs.LoadShipped())
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +219,7 @@ func unreachable(c *toolspecs.Compiled) []string {
 	return nil
 }
 
-func specsOf(located []toolspecs.Located) []toolspecs.Spec {
+func listSpecs(located []toolspecs.Located) []toolspecs.Spec {
 	specs := make([]toolspecs.Spec, len(located))
 	for i, s := range located {
 		specs[i] = s.Spec
@@ -237,7 +237,7 @@ func (l *linter) warn(located []toolspecs.Located) {
 
 // warnOfRules prints what may be wrong with rules that have no faults.
 func (l *linter) warnOfRules(path string, set *policies.Set) error {
-	tools, err := l.known.Labelled(set)
+	tools, err := l.known.WithLabels(set)
 	if err != nil {
 		return err
 	}
@@ -250,18 +250,18 @@ func (l *linter) warnOfRules(path string, set *policies.Set) error {
 
 // surroundings returns the faults of tools in relation to what workers provide and reach.
 func (l *linter) surroundings(located []toolspecs.Located) error {
-	shipped, err := l.shipped()
+	shipped, err := l.loadShipped()
 	if err != nil {
 		return err
 	}
-	faults := toolspecs.CheckInstances(specsOf(located))
+	faults := toolspecs.CheckInstances(listSpecs(located))
 	for _, s := range located {
 		compiled, err := s.Compile()
 		if err != nil {
 			return err
 		}
 		if other, both := shipped.Get(s.Spec.Name); both && other.Digest != compiled.Digest {
-			faults = append(faults, s.Provided())
+			faults = append(faults, s.ConflictWithWorker())
 		}
 		for _, message := range unreachable(compiled) {
 			faults = append(faults, s.Fault(message, ""))
@@ -278,7 +278,7 @@ func (l *linter) tool(path string, data []byte) error {
 	if err == nil {
 		err = l.surroundings(located)
 	}
-	specs := specsOf(located)
+	specs := listSpecs(located)
 	if err == nil {
 		l.warn(located)
 	}
@@ -301,7 +301,7 @@ func namesTools(s toolspecs.Spec) bool {
 // checkNamed looks up the tools that agents and undo and verify entries name, among specs, the
 // built-in tools, and known.
 func checkNamed(specs []toolspecs.Spec, known agents.Known) error {
-	own := toolspecs.Known(append(toolspecs.Shipped(), specs...))
+	own := toolspecs.Known(append(toolspecs.LoadShipped(), specs...))
 	if known.Names == nil || known.Selectable != nil {
 		known.Selectable = slices.Concat(known.Selectable, own.Selectable)
 	}
@@ -309,7 +309,7 @@ func checkNamed(specs []toolspecs.Spec, known agents.Known) error {
 	if err := toolspecs.CheckAgents(specs, known); err != nil {
 		return err
 	}
-	if err := toolspecs.CheckPlans(specs, toolspecs.Shipped(), known.Names); err != nil {
+	if err := toolspecs.CheckPlans(specs, toolspecs.LoadShipped(), known.Names); err != nil {
 		return err
 	}
 	return toolspecs.CheckCalls(specs, known.Names)

@@ -40,8 +40,8 @@ func (f *oauthFlags) add(set *pflag.FlagSet) {
 		"OAuth `grant`: authorization_code (a person logs in; default) or client_credentials (the client's secret)")
 }
 
-// authOf returns a toolspec's auth from the flags. given is --auth's value or nil.
-func (f *oauthFlags) authOf(cmd *cobra.Command, given *outbound.Auth) (*outbound.Auth, error) {
+// readAuth returns a toolspec's auth from the flags. given is --auth's value or nil.
+func (f *oauthFlags) readAuth(cmd *cobra.Command, given *outbound.Auth) (*outbound.Auth, error) {
 	if !f.oauth {
 		for _, name := range []string{"client-id", "client-secret", "issuer",
 			"client-metadata-url", "redirect-url", "scopes", "grant"} {

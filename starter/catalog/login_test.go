@@ -70,8 +70,8 @@ func TestLogin_StoresTheTokenAndNoSecretInTheToolspec(t *testing.T) {
 	var stderr bytes.Buffer
 	code = catalogProgram.Run(t.Context(), []string{"tools", "accept", tools, "--logins", logins},
 		cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &stderr})
-	if code != 0 || len(g.Asked()) != 1 || stderr.String() != "1 unchanged\n" {
-		t.Errorf("accept: exit code %d after %d logins: %s", code, len(g.Asked()), &stderr)
+	if code != 0 || len(g.LoginScopes()) != 1 || stderr.String() != "1 unchanged\n" {
+		t.Errorf("accept: exit code %d after %d logins: %s", code, len(g.LoginScopes()), &stderr)
 	}
 	code = catalogProgram.Run(t.Context(), []string{"tools", "accept", tools, "--logins",
 		t.TempDir()}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &stderr})

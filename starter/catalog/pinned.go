@@ -65,7 +65,7 @@ func listPinned(ctx context.Context, a *cli.App, c client.Client, tool, version 
 		return pinnedIn(s, runID, tool, version), nil
 	}
 	list, err := audit.OfOpenRuns(ctx, c, a.Connection.ResolvedNamespace, read)
-	missing, err := cli.UnreadOf(err)
+	missing, err := cli.UnreadFromError(err)
 	if err != nil {
 		return err
 	}

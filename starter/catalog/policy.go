@@ -113,7 +113,7 @@ func policyTools(c *specfiles.Flags) (*toolspecs.Catalog, error) {
 func findTools(tools *toolspecs.Catalog, tables ...*policies.Set) (
 	find func(name string) (policies.Tool, bool), err error) {
 	for _, table := range tables {
-		if tools, err = tools.Labelled(table); err != nil {
+		if tools, err = tools.WithLabels(table); err != nil {
 			return nil, err
 		}
 	}

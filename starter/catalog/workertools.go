@@ -64,7 +64,7 @@ func listWorkerTools(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, que
 		return err
 	}
 	return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
-		workers, err := cli.WorkersOf(ctx, c, a.Connection.Invocation(),
+		workers, err := cli.FindWorkers(ctx, c, a.Connection.Invocation(),
 			a.Connection.ResolvedNamespace, queue, lanes)
 		if err != nil {
 			return err
@@ -103,13 +103,13 @@ func compareTools(c *specfiles.Flags, report workerreport.Report,
 	if len(wrong) > 0 {
 		found.FolderError = display.ShortenLines(wrong.Error(), maxFolderError)
 	} else if c.Dir != "" && len(owners) > 0 {
-		folder, err := c.LoadFolder(modeOf(report))
+		folder, err := c.LoadFolder(findMode(report))
 		if err != nil {
 			return found, err
 		}
-		owners = append(owners, ownerOf("", versionsOf(folder)))
+		owners = append(owners, newOwner("", listVersions(folder)))
 	}
-	for _, name := range namesOf(owners) {
+	for _, name := range listToolNames(owners) {
 		if versions := versionsBy(owners, name); len(versions) > 1 {
 			found.Differences = append(found.Differences, toolDifference{Tool: name,
 				Versions: versions})
@@ -129,14 +129,14 @@ func (h *workerTools) take(report workerreport.Report) ([]owner, error) {
 		known := len(tools) == w.Tools
 		h.Workers = append(h.Workers, listedWorker{Catalog: w, Uncompared: !known})
 		if w.Failure == "" && known {
-			owners = append(owners, ownerOf(w.Worker, tools))
+			owners = append(owners, newOwner(w.Worker, tools))
 		}
 	}
 	return owners, nil
 }
 
-// modeOf returns the workers' mode. Workers in different modes differ in all tools anyway.
-func modeOf(report workerreport.Report) (mode api.Mode) {
+// findMode returns the workers' mode. Workers in different modes differ in all tools anyway.
+func findMode(report workerreport.Report) (mode api.Mode) {
 	for _, w := range report.Workers {
 		mode = cmp.Or(mode, w.Mode)
 	}
@@ -149,7 +149,7 @@ type owner struct {
 	tools  map[string]workerreport.ToolVersion
 }
 
-func ownerOf(worker string, tools []workerreport.ToolVersion) owner {
+func newOwner(worker string, tools []workerreport.ToolVersion) owner {
 	o := owner{worker: worker, tools: map[string]workerreport.ToolVersion{}}
 	for _, t := range tools {
 		o.tools[t.Name] = t
@@ -157,7 +157,7 @@ func ownerOf(worker string, tools []workerreport.ToolVersion) owner {
 	return o
 }
 
-func namesOf(owners []owner) []string {
+func listToolNames(owners []owner) []string {
 	names := map[string]bool{}
 	for _, o := range owners {
 		for name := range o.tools {
@@ -167,7 +167,7 @@ func namesOf(owners []owner) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-func versionsOf(catalog *toolspecs.Catalog) []workerreport.ToolVersion {
+func listVersions(catalog *toolspecs.Catalog) []workerreport.ToolVersion {
 	var tools []workerreport.ToolVersion
 	for _, t := range catalog.All() {
 		tools = append(tools, workerreport.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version,

@@ -70,9 +70,9 @@ func AskWorkers(ctx context.Context, c client.Client, queue string,
 	return report, &NoAnswerError{Queue: queue}
 }
 
-// WorkersOf returns the sorted identities of the workers that recently polled for runs or for one
+// FindWorkers returns the sorted identities of the workers that recently polled for runs or for one
 // of the lanes.
-func WorkersOf(ctx context.Context, c client.Client, inv Invocation, namespace, queue string,
+func FindWorkers(ctx context.Context, c client.Client, inv Invocation, namespace, queue string,
 	lanes []string) ([]string, error) {
 	workers, err := lanestate.Pollers(ctx, c, namespace, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {

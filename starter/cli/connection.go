@@ -106,7 +106,7 @@ func (a *App) Handle(c client.Client, run *RunRef) *switchyard.Run {
 func (c *Connection) server() connection.Server {
 	options := c.resolved
 	options.HostPort = cmp.Or(options.HostPort, c.Address)
-	return connection.Server{Options: options, Start: c.Called() + " dev",
+	return connection.Server{Options: options, Start: c.Program() + " dev",
 		Create: c.Invocation().Command("setup", "--create-namespace")}
 }
 

@@ -59,9 +59,10 @@ func Errorf(code int, format string, args ...any) error {
 	return &ExitError{Code: code, err: fmt.Errorf(format, args...)}
 }
 
-// Unserved returns the error of a command that no longer waits for a run, because no worker serves
+// UnservedError returns the error of a command that no longer waits for a run, because no worker
+// serves
 // it. The run stays open. runID is empty if it is not known.
-func Unserved(workflowID, runID, format string, args ...any) error {
+func UnservedError(workflowID, runID, format string, args ...any) error {
 	return &ExitError{Code: ExitUnserved, err: fmt.Errorf(format, args...),
 		workflowID: workflowID, runID: runID}
 }
@@ -161,7 +162,7 @@ func Unreachable(err error) bool {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return true
 	}
-	switch connection.CodeOf(err) {
+	switch connection.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Unauthenticated:
 		return true
 	}

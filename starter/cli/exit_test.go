@@ -75,7 +75,7 @@ func TestLookupErrors_DifferFromLostConnections(t *testing.T) {
 func TestReport_NamesTheOpenRunInJSON(t *testing.T) {
 	var stdout strings.Builder
 	a := &App{Stdio: Stdio{Out: &stdout}, Format: Format{Output: "json"}}
-	code := a.Report(Unserved("demo", "r1", "no worker"))
+	code := a.Report(UnservedError("demo", "r1", "no worker"))
 	want := `{"error":"no worker","workflow_id":"demo","run_id":"r1"}` + "\n"
 	if code != 4 || stdout.String() != want {
 		t.Errorf("exit code %d with %s, want 4 with %s", code, stdout.String(), want)

@@ -15,7 +15,7 @@ import (
 func flagProblem(cmd *cobra.Command, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		f := invalid.GetFlag()
-		return fmt.Errorf("--%s %q: %s", f.Name, invalid.GetValue(), Expected(f.Value.Type(),
+		return fmt.Errorf("--%s %q: %s", f.Name, invalid.GetValue(), DescribeExpected(f.Value.Type(),
 			errors.Unwrap(invalid)))
 	}
 	if missing, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
@@ -38,8 +38,9 @@ func flagProblem(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// Expected describes a valid value for a flag of the given type after parsing failed with cause.
-func Expected(kind string, cause error) string {
+// DescribeExpected describes a valid value for a flag of the given type after parsing failed with
+// cause.
+func DescribeExpected(kind string, cause error) string {
 	if errors.Is(cause, strconv.ErrRange) {
 		return "the number is too large or too small"
 	}

@@ -14,9 +14,9 @@ func LaneName(lane string) string {
 	return lane
 }
 
-// LaneOf returns the lane of a displayed queue name. The name may include a key or the bypass
+// LaneFromName returns the lane of a displayed queue name. The name may include a key or the bypass
 // prefix.
-func LaneOf(name string) string {
+func LaneFromName(name string) string {
 	lane, _, _ := strings.Cut(strings.TrimPrefix(name, Bypassing), "/")
 	return lane
 }

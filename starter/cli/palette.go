@@ -50,6 +50,6 @@ func (a *App) PaletteFor(w io.Writer) Palette {
 }
 
 func IsTerminal(w any) bool {
-	f, ok := FileOf(w)
+	f, ok := OutputFile(w)
 	return ok && term.IsTerminal(f.Fd())
 }

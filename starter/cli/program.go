@@ -78,13 +78,13 @@ const takeAgain = 500 * time.Millisecond
 func relayInterrupts(ctx context.Context, a *App, cancel context.CancelCauseFunc) {
 	select {
 	case s := <-a.Interrupts:
-		cancel(meaning(s))
+		cancel(signalCause(s))
 	case <-ctx.Done():
 		return
 	}
 	for s := range a.Interrupts {
 		select {
-		case a.Again <- meaning(s):
+		case a.Again <- signalCause(s):
 		case <-time.After(takeAgain):
 			if a.Exit != nil {
 				a.Exit(ExitCancelled)
@@ -94,9 +94,10 @@ func relayInterrupts(ctx context.Context, a *App, cancel context.CancelCauseFunc
 	}
 }
 
-// meaning maps a signal to its cause. Ctrl-C, which a user can repeat deliberately, differs from
+// signalCause maps a signal to its cause. Ctrl-C, which a user can repeat deliberately, differs
+// from
 // signals that programs send, often more than once.
-func meaning(s os.Signal) error {
+func signalCause(s os.Signal) error {
 	if s == os.Interrupt {
 		return errInterrupted
 	}

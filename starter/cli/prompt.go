@@ -9,16 +9,16 @@ import (
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
-// Confirmed asks a question on the terminal. Every answer except yes means no.
-func (a *App) Confirmed(question string) bool {
+// Confirm asks a question on the terminal. Every answer except yes means no.
+func (a *App) Confirm(question string) bool {
 	fmt.Fprint(a.Err, question+" [y/N] ")
 	line, _ := bufio.NewReader(a.In).ReadString('\n')
 	answer := strings.ToLower(strings.TrimSpace(line))
 	return answer == "y" || answer == "yes"
 }
 
-// Typed returns text if it is a JSON value, and otherwise text as a JSON string.
-func Typed(text string) json.RawMessage {
+// ToJSON returns text if it is a JSON value, and otherwise text as a JSON string.
+func ToJSON(text string) json.RawMessage {
 	if _, err := jsonvalue.Decode([]byte(text)); err == nil {
 		return json.RawMessage(text)
 	}

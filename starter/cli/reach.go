@@ -23,13 +23,13 @@ type Invocation struct {
 	flags string
 }
 
-// Called returns the name or path starter was called by.
-func (c *Connection) Called() string { return cmp.Or(c.program, ProgramName) }
+// Program returns the name or path starter was called by.
+func (c *Connection) Program() string { return cmp.Or(c.program, ProgramName) }
 
 // Invocation returns the connection's invocation without secrets, which must not be printed.
 func (c *Connection) Invocation() Invocation {
-	return Invocation{program: c.Called(), worker: c.workerProgram(),
-		flags: c.Arguments() + c.Stored()}
+	return Invocation{program: c.Program(), worker: c.workerProgram(),
+		flags: c.Arguments() + c.StorageFlags()}
 }
 
 // workerName is the default name of the worker program.
@@ -38,11 +38,11 @@ const workerName = "worker"
 // workerProgram returns the command for the worker: the path beside starter if starter was called
 // by a path and the worker exists there.
 func (c *Connection) workerProgram() string {
-	if !strings.ContainsRune(c.Called(), filepath.Separator) {
+	if !strings.ContainsRune(c.Program(), filepath.Separator) {
 		return workerName
 	}
 	// filepath.Join would remove the leading ./ that prevents a lookup in PATH.
-	beside := filepath.Dir(c.Called()) + string(filepath.Separator) + workerName
+	beside := filepath.Dir(c.Program()) + string(filepath.Separator) + workerName
 	if _, err := exec.LookPath(beside); err != nil {
 		return workerName
 	}
@@ -54,7 +54,7 @@ func (c *Connection) workerProgram() string {
 func (r Invocation) WorkerCommand(queue, lane string, more ...string) string {
 	words := []string{cmp.Or(r.worker, workerName)}
 	if lane != "" {
-		words = append(words, "--lanes", LaneOf(LaneName(lane)))
+		words = append(words, "--lanes", LaneFromName(LaneName(lane)))
 	}
 	if queue != "" && queue != api.DefaultTaskQueue {
 		words = append(words, "--task-queue", display.ShellWord(queue))
@@ -62,8 +62,8 @@ func (r Invocation) WorkerCommand(queue, lane string, more ...string) string {
 	return strings.Join(append(words, more...), " ") + r.flags
 }
 
-// Stored returns the given payload storage flags, each preceded by a space.
-func (c *Connection) Stored() string {
+// StorageFlags returns the given payload storage flags, each preceded by a space.
+func (c *Connection) StorageFlags() string {
 	text := ""
 	for _, argument := range c.Payloads.Arguments() {
 		text += " " + display.ShellWord(argument)
@@ -80,8 +80,9 @@ func (r Invocation) Command(name string, arguments ...string) string {
 	return strings.Join(words, " ") + r.flags
 }
 
-// Showing returns the command line that shows the run that another one continues. Empty for none.
-func (r Invocation) Showing(run *api.ContinuedRun) string {
+// ShowCommand returns the command line that shows the run that another one continues. Empty for
+// none.
+func (r Invocation) ShowCommand(run *api.ContinuedRun) string {
 	if run == nil {
 		return ""
 	}

@@ -33,8 +33,8 @@ func (u *Unread) Take(id, runID string, err error) bool {
 	return true
 }
 
-// UnreadOf returns the runs that err says could not be read, and the error if it says more.
-func UnreadOf(err error) (u Unread, _ error) {
+// UnreadFromError returns the runs that err says could not be read, and the error if it says more.
+func UnreadFromError(err error) (u Unread, _ error) {
 	unread, ok := errors.AsType[*switchyard.UnreadError](err)
 	if !ok {
 		return nil, err

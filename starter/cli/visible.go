@@ -25,15 +25,15 @@ func visible(text string, painted bool) string {
 			b.WriteString(text[:size])
 		} else {
 			size = 1 + strings.IndexAny(text[1:]+"\r", "\r\x1b")
-			b.WriteString(escaped(text[:size]))
+			b.WriteString(escapeHidden(text[:size]))
 		}
 		text = text[size:]
 	}
 	return b.String()
 }
 
-// escaped escapes the hidden characters of a text other than line ends and tabs.
-func escaped(text string) string {
+// escapeHidden escapes the hidden characters of a text other than line ends and tabs.
+func escapeHidden(text string) string {
 	valid := strings.Map(func(r rune) rune { return r }, text) // each other byte becomes U+FFFD
 	return display.ReplaceHidden(valid, "\n\t", func(r rune) string { return fmt.Sprintf(`\u%04x`, r) })
 }
@@ -102,8 +102,8 @@ func (v visibleWriter) Write(data []byte) (int, error) {
 // Visible is the function Visible for a text with colours of the palette.
 func (p Palette) Visible(text string) string { return visible(text, p.on) }
 
-// FileOf returns the file that an output of a command is written to, if it is one.
-func FileOf(w any) (*os.File, bool) {
+// OutputFile returns the file that an output of a command is written to, if it is one.
+func OutputFile(w any) (*os.File, bool) {
 	if v, ok := w.(visibleWriter); ok {
 		w = v.to
 	}

@@ -131,7 +131,7 @@ func answerFile(path string, stdin io.Reader) (json.RawMessage, error) {
 	if err != nil {
 		return nil, cli.Errorf(cli.ExitUsage, "--file %s: %w", path, cli.PathError(path, err))
 	}
-	return cli.Typed(strings.TrimRight(string(data), "\r\n")), nil
+	return cli.ToJSON(strings.TrimRight(string(data), "\r\n")), nil
 }
 
 // answer replies to a question of the run or one of its sub-agents.

@@ -129,7 +129,7 @@ func onDecision(a *cli.App, ref *cli.RunRef, flags *decisionFlags,
 	}
 }
 
-// grantTypes maps the numeric amounts to their types, as cli.Expected spells them.
+// grantTypes maps the numeric amounts to their types, as cli.DescribeExpected spells them.
 var grantTypes = map[string]string{"turns": "int", "calls": "int", "tokens": "int",
 	"cost": "float64"}
 
@@ -157,7 +157,7 @@ func parseGrant(text string) (*api.Grant, error) {
 				"there is no %q to grant; there are: turns, calls, tokens, cost, wall_time", name)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s=%s: %s", name, value, cli.Expected(grantTypes[name], err))
+			return nil, fmt.Errorf("%s=%s: %s", name, value, cli.DescribeExpected(grantTypes[name], err))
 		}
 	}
 	return g, nil
@@ -206,7 +206,7 @@ type seeing struct {
 // not waiting are passed to the run, which knows their state.
 func (s seeing) meant(run *cli.RunRef, open []audit.RunApproval,
 	d *api.Decision) (*cli.RunRef, error) {
-	fits := fitting(run, open, *d)
+	fits := matchApprovals(run, open, *d)
 	inv := s.app.Connection.Invocation()
 	switch {
 	case len(fits) == 0 && d.Call != "":
@@ -234,9 +234,10 @@ func (s seeing) meant(run *cli.RunRef, open []audit.RunApproval,
 	return &cli.RunRef{WorkflowID: o.WorkflowID}, nil
 }
 
-// fitting returns the calls that a decision can refer to, by ID or by the path below the run. Of
+// matchApprovals returns the calls that a decision can refer to, by ID or by the path below the
+// run. Of
 // two with the same ID it prefers the run's own.
-func fitting(run *cli.RunRef, open []audit.RunApproval, d api.Decision) []audit.RunApproval {
+func matchApprovals(run *cli.RunRef, open []audit.RunApproval, d api.Decision) []audit.RunApproval {
 	fits := slices.DeleteFunc(slices.Clone(open), func(o audit.RunApproval) bool {
 		if d.Call == "" {
 			return d.Digest != "" && o.Digest != d.Digest
@@ -292,7 +293,7 @@ func (s seeing) confirm(o audit.RunApproval, question string) error {
 		return cli.Errorf(cli.ExitUsage,
 			"nothing was approved: cannot ask for confirmation without a terminal\nReview the call and pass --yes or --digest %s",
 			o.Digest)
-	case !a.Confirmed(question):
+	case !a.Confirm(question):
 		return cli.Errorf(cli.ExitCancelled, "nothing was approved")
 	}
 	return nil

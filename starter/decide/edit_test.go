@@ -56,7 +56,7 @@ func TestFitting_FindsCallsByTheirPath(t *testing.T) {
 	for call, want := range map[string]string{"2.1": "demo", "1.6/2.1": "demo/1.6",
 		"1.6/1.1/3.1": "demo/1.6/1.1", "3.1": "demo/1.6/1.1", "1.7/2.1": ""} {
 		found := ""
-		for _, o := range fitting(&cli.RunRef{WorkflowID: "demo"}, open, api.Decision{Call: call}) {
+		for _, o := range matchApprovals(&cli.RunRef{WorkflowID: "demo"}, open, api.Decision{Call: call}) {
 			found += o.WorkflowID
 		}
 		if found != want {

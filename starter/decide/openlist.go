@@ -40,7 +40,7 @@ func (l openList[T]) run(a *cli.App, ref *cli.RunRef) func(*cobra.Command, []str
 
 func (l openList[T]) ofAll(ctx context.Context, a *cli.App, c client.Client) error {
 	open, err := l.all(a.Client(c), ctx)
-	missing, err := cli.UnreadOf(err)
+	missing, err := cli.UnreadFromError(err)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (o *options) people(a *cli.App, s served, guard *access.Access) (*pages, er
 func (o *options) workers(a *cli.App, c client.Client) func(context.Context) (workerreport.Report,
 	error) {
 	return func(ctx context.Context) (workerreport.Report, error) {
-		names, err := cli.WorkersOf(ctx, c, a.Connection.Invocation(),
+		names, err := cli.FindWorkers(ctx, c, a.Connection.Invocation(),
 			a.Connection.ResolvedNamespace, o.queue, []string{api.LaneGeneral})
 		if err != nil {
 			return workerreport.Report{}, err
@@ -86,7 +86,7 @@ func localName() string { return caller(nil).ID }
 
 // principal returns who sends a request that has passed the login.
 func principal(r *http.Request) console.Principal {
-	return console.Principal(login.PrincipalOf(r.Context()))
+	return console.Principal(login.PrincipalFromContext(r.Context()))
 }
 
 // temporalUI returns the address of the Temporal UI; empty if it is not known.

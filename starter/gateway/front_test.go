@@ -116,7 +116,7 @@ func frontGateway(t *testing.T, guard *access.Access) http.Handler {
 		t.Fatal(err)
 	}
 	g, err := gateway.New(gateway.Config{Sessions: openCalls{}, Caller: caller,
-		Catalog: func() *toolspecs.Catalog { return catalog }, Roles: access.RolesOf,
+		Catalog: func() *toolspecs.Catalog { return catalog }, Roles: access.RolesFromRequest,
 		Select: guard.Select, Operates: guard.Operates})
 	if err != nil {
 		t.Fatal(err)

@@ -163,7 +163,8 @@ func (o *options) run(ctx context.Context, a *cli.App, c client.Client) error {
 	}
 	defer guard.Close()
 	g, err := gateway.New(gateway.Config{Sessions: o.sessions(a, c), Catalog: watcher.Catalog,
-		Caller: caller, Roles: access.RolesOf, Operates: guard.Operates, Select: guard.Select,
+		Caller: caller, Roles: access.RolesFromRequest, Operates: guard.Operates,
+		Select:  guard.Select,
 		Content: guard.Content, Direct: o.direct, Wait: o.wait, MaxListed: o.maxListed,
 		StateKey: []byte(os.Getenv(stateKeyVariable)), Version: buildinfo.Read().Version,
 		Logger: log})
@@ -216,7 +217,7 @@ func (o *options) watch(log *slog.Logger) (*folder.Watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	shipped, err := toolspecs.NewCatalog(toolspecs.Shipped())
+	shipped, err := toolspecs.NewCatalog(toolspecs.LoadShipped())
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +250,7 @@ func (o *options) sessions(a *cli.App, c client.Client) *runs.Sessions {
 // no requests.
 func caller(r *http.Request) api.Caller {
 	if r != nil {
-		return access.CallerOf(r.Context())
+		return access.CallerFromContext(r.Context())
 	}
 	c := api.Caller{Type: api.CallerSession, ID: "local", Auth: api.AuthLoopback}
 	if u, err := user.Current(); err == nil && u.Username != "" {

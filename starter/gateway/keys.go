@@ -84,7 +84,7 @@ func listKeysCommand(a *cli.App, file *string) *cobra.Command {
 				return cli.Errorf(cli.ExitUsage, "%w", err)
 			}
 			if a.Format.JSON() {
-				return cli.WriteJSONLines(a.Out, listed(list))
+				return cli.WriteJSONLines(a.Out, toListedKeys(list))
 			}
 			for _, k := range list {
 				if err := a.Println(strings.Join([]string{k.Name, "made " + cmp.Or(k.Created, "-"),
@@ -114,7 +114,7 @@ type listedKey struct {
 	Claims  json.RawMessage `json:"claims,omitempty"`
 }
 
-func listed(list []access.Key) []listedKey {
+func toListedKeys(list []access.Key) []listedKey {
 	shown := make([]listedKey, len(list))
 	for i, k := range list {
 		shown[i] = listedKey{k.Name, k.Created, k.Expires, k.Scopes, k.Claims}

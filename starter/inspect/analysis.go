@@ -108,7 +108,7 @@ func analyse(ctx context.Context, c client.Client, list []runlist.Run, tool stri
 	missed missedRuns, err error) {
 	all = stats.NewAnalysis(t)
 	missed, err = readEach(ctx, c, list, t, func(i int, s history.Summary, one *stats.Analysis) {
-		if tool == "" || one.Called(tool) {
+		if tool == "" || one.HasCall(tool) {
 			all.Add(one)
 			if one.Runs().All == 0 { // a mistyped call
 				return

@@ -116,7 +116,7 @@ func sumUp(ctx context.Context, c client.Client, id string,
 	result.Conversation = id
 	missed, err := readEach(ctx, c, list, stats.Thresholds{}, func(i int, s history.Summary,
 		one *stats.Analysis) {
-		run := summed(list[i], s, one.Report().Calls)
+		run := newSummedRun(list[i], s, one.Report().Calls)
 		runs[i] = &run
 		sum.Add(one)
 	})
@@ -131,8 +131,8 @@ func sumUp(ctx context.Context, c client.Client, id string,
 	return result, err
 }
 
-// summed returns one run with its call counts.
-func summed(listed runlist.Run, s history.Summary, calls stats.CallStats) summedRun {
+// newSummedRun returns one run with its call counts.
+func newSummedRun(listed runlist.Run, s history.Summary, calls stats.CallStats) summedRun {
 	r := summedRun{WorkflowID: listed.ID, RunID: listed.RunID, Kind: listed.Kind, Name: s.Name,
 		Caller: listed.Caller, Status: listed.Status, WaitsFor: listed.WaitsFor,
 		Started:  listed.Started,
@@ -167,8 +167,8 @@ func printConversation(a *cli.App, result summedConversation, more bool) error {
 		Right: map[int]bool{7: true, 8: true, 9: true, 10: true, 11: true, 12: true}}
 	for _, r := range result.List {
 		t.Add(a.Format.When(r.Started, now), r.RunID, r.Name, r.Caller,
-			runlist.RunTextOf(p, r.Status, r.WaitsFor), string(r.Outcome), string(r.Evaluation),
-			strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.succeeded(),
+			runlist.RunStateText(p, r.Status, r.WaitsFor), string(r.Outcome), string(r.Evaluation),
+			strconv.Itoa(r.Usage.Turns), strconv.Itoa(r.Calls), r.formatSuccessRate(),
 			display.Thousands(r.Usage.InputTokens+r.Usage.OutputTokens),
 			fmt.Sprintf("$%.4f", r.Usage.Cost), cli.ShortDuration(r.Duration.Std()))
 	}
@@ -179,8 +179,8 @@ func printConversation(a *cli.App, result summedConversation, more bool) error {
 	return result.Unread.Err()
 }
 
-// succeeded formats the share of completed calls. Empty without calls.
-func (r summedRun) succeeded() string {
+// formatSuccessRate formats the share of completed calls. Empty without calls.
+func (r summedRun) formatSuccessRate() string {
 	if r.Calls == 0 {
 		return ""
 	}

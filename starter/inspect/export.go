@@ -116,7 +116,7 @@ func selectedRecords(ctx context.Context, a *cli.App, c client.Client, s *record
 		return err
 	}
 	var missing cli.Unread
-	records := recordsOf(ctx, a, c, list, s, &missing)
+	records := readRecords(ctx, a, c, list, s, &missing)
 	if len(list) == s.Limit {
 		fmt.Fprintln(a.Err, runlist.NewestOnly(s.Limit))
 	}
@@ -129,9 +129,9 @@ func selectedRecords(ctx context.Context, a *cli.App, c client.Client, s *record
 	return cmp.Or(printManyRecords(a, records, &missing), missing.Err())
 }
 
-// recordsOf yields the records of runs. It reports and skips runs whose histories the server has
+// readRecords yields the records of runs. It reports and skips runs whose histories the server has
 // deleted, and adds unreadable runs to missing.
-func recordsOf(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run,
+func readRecords(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run,
 	s *recordSelection, missing *cli.Unread) iter.Seq2[api.Record, error] {
 	return func(yield func(api.Record, error) bool) {
 		for _, run := range list {

@@ -72,7 +72,7 @@ func (s *spanSink) write(ctx context.Context, b switchyard.StreamBatch) error {
 func (s *spanSink) run(ctx context.Context, run *history.Summary, batch *traces.Batch) error {
 	for span, err := range traces.OfRun(ctx, s.client, run.WorkflowID, run.Run, traces.Options{}) {
 		switch {
-		case audit.Missing(err):
+		case audit.IsMissing(err):
 			fmt.Fprintf(s.app.Err, "gap: the spans of %s: %s\n", run.WorkflowID,
 				cli.OneLine(err.Error()))
 			return nil

@@ -189,8 +189,8 @@ func (v *lanesView) lanes() []api.Lane {
 	return read
 }
 
-// counted returns the workers' counts of a lane and whether they are known.
-func (v *lanesView) counted(lane string) (lanerules.Counts, bool) {
+// findCounts returns the workers' counts of a lane and whether they are known.
+func (v *lanesView) findCounts(lane string) (lanerules.Counts, bool) {
 	if v.counts == nil {
 		return lanerules.Counts{}, false
 	}
@@ -200,7 +200,7 @@ func (v *lanesView) counted(lane string) (lanerules.Counts, bool) {
 
 // inline adds the lane inline if it was requested or workers counted calls on it.
 func (v *lanesView) inline(states []lanestate.State) []lanestate.State {
-	_, used := v.counted(api.LaneInline)
+	_, used := v.findCounts(api.LaneInline)
 	named := slices.Contains(v.only, api.LaneInline)
 	if !named && (!used || len(v.only) > 0) {
 		return states
@@ -257,7 +257,7 @@ func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (co
 	err error) {
 	var workers []string
 	for _, s := range states {
-		if !s.Lane.Limited() {
+		if !s.Lane.HasLimit() {
 			workers = append(workers, s.Workers...)
 		}
 	}
@@ -287,11 +287,11 @@ func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (co
 	if err != nil {
 		return counts, err
 	}
-	return countsOf(report), nil
+	return sumCounts(report), nil
 }
 
-// countsOf sums the workers' counts.
-func countsOf(report workerreport.Report) workerCounts {
+// sumCounts sums the workers' counts.
+func sumCounts(report workerreport.Report) workerCounts {
 	counts := workerCounts{lanes: map[string]lanerules.Counts{}}
 	for _, w := range report.Lanes {
 		if w.Failure != "" {

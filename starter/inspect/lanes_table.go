@@ -50,10 +50,10 @@ func (v *lanesView) line(s lanestate.State) laneLine {
 		Workers: append([]string{}, s.Workers...),
 		Waiting: s.Queued + int64(s.Counts.Waiting), WaitingAtServer: s.Queued}
 	counts, known := s.Counts, s.Served
-	if s.Lane.Limited() {
+	if s.Lane.HasLimit() {
 		l.Groups = cmp.Or(l.Groups, s.Lane.Holders)
 	} else {
-		counts, _ = v.counted(s.Lane.Name)
+		counts, _ = v.findCounts(s.Lane.Name)
 		// A lane that no worker counted has had no calls.
 		known = v.counts != nil && v.counts.lanes != nil
 	}
@@ -61,7 +61,7 @@ func (v *lanesView) line(s lanestate.State) laneLine {
 		return l
 	}
 	l.Running, l.Acquired, l.Ended = &counts.Running, &counts.Acquired, &counts.Ended
-	if s.Lane.Limited() {
+	if s.Lane.HasLimit() {
 		l.Rejected, l.TimedOut = &counts.Rejected, &counts.TimedOut
 	}
 	if counts.Ended > 0 {
@@ -108,7 +108,7 @@ func (v *lanesView) text(r lanesReport, p cli.Palette) string {
 	}
 	for _, l := range r.Lanes {
 		cells := []string{l.Lane, number(l.Limit), l.key(), l.holders(p), shown(l.Running),
-			l.waiting(p), shown(l.Acquired), shown(l.Rejected), shown(l.TimedOut),
+			l.formatWaiting(p), shown(l.Acquired), shown(l.Rejected), shown(l.TimedOut),
 			duration(l.WaitAverage), duration(l.ExecutionAverage)}
 		if v.verbose {
 			cells = append(cells, l.workerNames())
@@ -171,7 +171,7 @@ func (l laneLine) holders(p cli.Palette) string {
 	}
 }
 
-func (l laneLine) waiting(p cli.Palette) string {
+func (l laneLine) formatWaiting(p cli.Palette) string {
 	switch text := strconv.FormatInt(l.Waiting, 10); {
 	case l.Lane == api.LaneInline:
 		return unknown

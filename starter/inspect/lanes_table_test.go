@@ -123,7 +123,7 @@ func TestLanesJSON_OmitsUnknownValues(t *testing.T) {
 
 // A worker that did not answer is named.
 func TestCounts_AddWorkersUp(t *testing.T) {
-	counts := countsOf(workerreport.Report{Lanes: []workerreport.Lanes{
+	counts := sumCounts(workerreport.Report{Lanes: []workerreport.Lanes{
 		{Worker: "a", Lanes: map[string]lanerules.Counts{"http": {Running: 1, Acquired: 2},
 			"general": {Acquired: 1}}},
 		{Worker: "b", Failure: "it did not answer"},

@@ -101,7 +101,7 @@ type lanesScreen struct {
 }
 
 func newLanesScreen(v *lanesView) *lanesScreen {
-	out, _ := cli.FileOf(v.app.Out)
+	out, _ := cli.OutputFile(v.app.Out)
 	return &lanesScreen{view: v, out: out, ended: make(chan struct{}),
 		restore: terminal.HideControlEcho(out)}
 }

@@ -114,7 +114,7 @@ func printRecords(a *cli.App, records iter.Seq2[api.Record, error], tree bool) e
 		if failed = err; err != nil {
 			break
 		}
-		r.Notes, r.Result = terminal.NotesOf(r), nil // no cell shows it, and runs can be long
+		r.Notes, r.Result = terminal.ListNotes(r), nil // no cell shows it, and runs can be long
 		if tree {
 			r.CallID = r.Path
 		}

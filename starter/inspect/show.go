@@ -98,7 +98,8 @@ func readShownRun(ctx context.Context, a *cli.App, c client.Client, run *cli.Run
 		err = shown.takePresent(ctx, c, run)
 	}
 	if err == nil {
-		err = audit.Undecided(ctx, c, a.Connection.ResolvedNamespace, run.WorkflowID, shown.Running)
+		err = audit.SetLastFailure(ctx, c, a.Connection.ResolvedNamespace, run.WorkflowID,
+			shown.Running)
 	}
 	if err == nil {
 		err = shown.askFeatures(ctx, a, c)
@@ -145,7 +146,7 @@ func (s *shownRun) takePresent(ctx context.Context, c client.Client, run *cli.Ru
 	s.Questions = terminal.QuestionsToList(s.invocation, open)
 	waiting, err := audit.Approvals(ctx, c, run.WorkflowID, run.RunID)
 	s.Approvals = terminal.ApprovalsToList(s.invocation, waiting)
-	s.WaitsFor = audit.Awaiting(len(waiting) > 0, len(open) > 0)
+	s.WaitsFor = audit.ListAwaited(len(waiting) > 0, len(open) > 0)
 	return err
 }
 
@@ -162,7 +163,7 @@ func (s shownRun) write(w io.Writer, p cli.Palette, f *cli.Format, now time.Time
 		field("incomplete", p.Warn(
 			"the server no longer has the run's first histories; the rest is shown"))
 	}
-	field("status", runlist.RunTextOf(p, s.Status, s.WaitsFor)+s.outcome())
+	field("status", runlist.RunStateText(p, s.Status, s.WaitsFor)+s.outcome())
 	field("evaluation", evaluationText(s.Summary, s.Person))
 	if s.Paused != nil {
 		field("paused", terminal.PauseText(f, *s.Paused, now))
@@ -180,10 +181,10 @@ func (s shownRun) write(w io.Writer, p cli.Palette, f *cli.Format, now time.Time
 		field("parent", "call "+s.Parent.Call+" of "+s.Parent.WorkflowID)
 	}
 	field("conversation", s.Conversation)
-	field("continues", s.invocation.Showing(s.Continues))
+	field("continues", s.invocation.ShowCommand(s.Continues))
 	field("task queue", s.TaskQueue)
 	field("used", terminal.UsageText(s.Usage))
-	field("called", s.called())
+	field("called", s.describeCalls())
 	field("tools", s.toolNames())
 	if len(s.Parts) > 1 {
 		field("parts", fmt.Sprintf("%d executions (continued as new)", len(s.Parts)))
@@ -221,7 +222,7 @@ func (s *shownRun) takeNotes(records iter.Seq2[api.Record, error]) error {
 		if err != nil {
 			return err
 		}
-		notes := terminal.NotesOf(r)
+		notes := terminal.ListNotes(r)
 		switch {
 		case len(notes) == 0:
 		case len(s.noted) == maxNoted:
@@ -282,8 +283,8 @@ func (s shownRun) times(f *cli.Format, now time.Time) string {
 	return s.Started.Local().Format(time.DateTime) + " (" + f.When(s.Started, now) + "), " + took
 }
 
-// called describes how often each tool was called according to the run's result.
-func (s shownRun) called() string {
+// describeCalls describes how often each tool was called according to the run's result.
+func (s shownRun) describeCalls() string {
 	if s.Result == nil || s.Result.CallStats == nil {
 		return ""
 	}

@@ -140,7 +140,7 @@ func (c *child) failure(what string) error {
 	if exit, ok := errors.AsType[*exec.ExitError](c.exit()); ok {
 		text += " (" + exit.ProcessState.String() + ")"
 	}
-	switch tail := tailOf(c.log); {
+	switch tail := readTail(c.log); {
 	case len(tail) == 0:
 		text += "; it wrote nothing"
 	case c.exit() != nil: // it exited unexpectedly; the reason is in the last lines
@@ -173,7 +173,7 @@ func (c *child) lastText(tail []string) []string {
 	return tail[len(tail)-1:]
 }
 
-func tailOf(path string) []string {
+func readTail(path string) []string {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil

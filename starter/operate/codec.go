@@ -178,7 +178,7 @@ func codecHandler(storage *payloads.Storage, token string, origins []string) (ht
 	}
 	requests := newIntake(maxBodies, maxDecodings, codecPlace, codecStretch)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !admitted(w, r, origins) {
+		if !checkOrigin(w, r, origins) {
 			return
 		}
 		path, authorized := withoutToken(r, token)
@@ -199,8 +199,9 @@ func codecHandler(storage *payloads.Storage, token string, origins []string) (ht
 	}), nil
 }
 
-// admitted reports whether a request is from no page or from a page of origins. It answers others.
-func admitted(w http.ResponseWriter, r *http.Request, origins []string) bool {
+// checkOrigin reports whether a request is from no page or from a page of origins. It answers
+// others.
+func checkOrigin(w http.ResponseWriter, r *http.Request, origins []string) bool {
 	origin := r.Header.Get("Origin")
 	switch {
 	case origin == "":

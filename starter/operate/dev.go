@@ -336,7 +336,7 @@ func runAgainst(ctx context.Context, a *cli.App, s *devStack, command []string) 
 	inner := &cli.App{Stdio: a.Stdio, Again: a.Again, Run: a.Run, Served: s.workerReady.Tools}
 	inner.Connection.Local = true
 	tell := "starter: while this command runs, other terminals reach the server with --address " +
-		server.Address + a.Connection.Stored()
+		server.Address + a.Connection.StorageFlags()
 	if server.UI != "" {
 		tell += ", and browsers its Web UI at " + server.UI
 	}

@@ -130,7 +130,7 @@ func (g *devGateway) whenEnded() <-chan struct{} {
 
 // lastLog returns the last lines of the gateway's log.
 func (g *devGateway) lastLog() string {
-	lines := tailOf(g.log)
+	lines := readTail(g.log)
 	return strings.Join(lines[max(len(lines)-shownLines, 0):], "\n")
 }
 

@@ -19,7 +19,7 @@ func tellKept(a *cli.App, server serverReady, f *devFlags) error {
 	}
 	_, err := fmt.Fprintf(a.Err,
 		"\nThe server stops and keeps its runs in %s. To look at them in its Web UI, start it again and open %s:\n  %s dev --db-filename %s --ui-port %s%s\n",
-		f.db, server.UI, a.Connection.Called(), f.db, port, a.Connection.Stored())
+		f.db, server.UI, a.Connection.Program(), f.db, port, a.Connection.StorageFlags())
 	return err
 }
 
@@ -52,8 +52,8 @@ func tellReady(a *cli.App, s *devStack, f *devFlags) error {
 		strings.Join(s.workerReady.Lanes, ", "), fewOf(s.workerReady.Tools))
 	s.gateway.tell(a)
 	fmt.Fprintf(a.Out, "%s  %s\n", p.Bold("logs  "), s.logs)
-	return a.Println("\nIn another terminal: " + a.Connection.Called() + connect +
-		a.Connection.Stored() + " call echo text=hello\nCtrl-C stops everything.")
+	return a.Println("\nIn another terminal: " + a.Connection.Program() + connect +
+		a.Connection.StorageFlags() + " call echo text=hello\nCtrl-C stops everything.")
 }
 
 // maxShownTools is how many tools the line of the worker names.

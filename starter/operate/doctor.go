@@ -108,7 +108,7 @@ func doctorCommand(a *cli.App) *cobra.Command {
 // examine prints findings as they arrive. The exit code is 1 if one is a problem.
 func (d *doctor) examine(ctx context.Context) error {
 	steps := []func(context.Context) ([]finding, error){d.files, d.server, d.codec,
-		d.namespaces, d.attributes, d.latency, d.workers, d.versions, d.laneStates, d.hosted}
+		d.namespaces, d.attributes, d.latency, d.workers, d.versions, d.laneStates, d.catalogs}
 	for _, step := range steps {
 		findings, err := step(ctx)
 		if err != nil {

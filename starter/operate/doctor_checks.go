@@ -46,7 +46,7 @@ func dynamicConfig(scope string, settings ...string) string {
 func (d *doctor) server(ctx context.Context) ([]finding, error) {
 	info, err := d.client.WorkflowService().GetClusterInfo(ctx,
 		&workflowservice.GetClusterInfoRequest{})
-	if err != nil && connection.CodeOf(err) != 0 && cli.Unreachable(err) {
+	if err != nil && connection.Code(err) != 0 && cli.Unreachable(err) {
 		return nil, err
 	}
 	version := info.GetServerVersion()
@@ -56,7 +56,7 @@ func (d *doctor) server(ctx context.Context) ([]finding, error) {
 	}
 	findings := []finding{{markGood, fmt.Sprintf("the server at %s answers, version %s",
 		d.app.Connection.ResolvedAddress, version), ""}}
-	if major, minor := versionOf(version); major == 1 && minor < eagerServer {
+	if major, minor := parseVersion(version); major == 1 && minor < eagerServer {
 		findings = append(findings,
 			finding{markWarn, "servers before 1.30 do not dispatch calls eagerly by default",
 				"use a newer server, or " +
@@ -65,7 +65,7 @@ func (d *doctor) server(ctx context.Context) ([]finding, error) {
 	return findings, nil
 }
 
-func versionOf(text string) (major, minor int) {
+func parseVersion(text string) (major, minor int) {
 	parts := strings.SplitN(text, ".", 3)
 	if len(parts) < 2 {
 		return 0, 0
@@ -88,14 +88,14 @@ func (d *doctor) namespaces(ctx context.Context) ([]finding, error) {
 		return nil, err
 	}
 	kept := answer.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
-	return []finding{d.retained(kept)}, nil
+	return []finding{d.describeRetention(kept)}, nil
 }
 
 // shortRetention is the retention below which doctor warns.
 const shortRetention = 7 * 24 * time.Hour
 
-// retained describes for how long the namespace keeps the histories of closed runs.
-func (d *doctor) retained(kept time.Duration) finding {
+// describeRetention describes for how long the namespace keeps the histories of closed runs.
+func (d *doctor) describeRetention(kept time.Duration) finding {
 	f := finding{markGood, fmt.Sprintf("namespace %s, finished runs are retained for %s",
 		d.namespace, days(kept)), ""}
 	if kept < shortRetention {
@@ -116,7 +116,7 @@ func days(d time.Duration) string {
 }
 
 func (d *doctor) attributes(ctx context.Context) ([]finding, error) {
-	missing, taken, err := attributes.Unregistered(ctx, d.client, d.namespace)
+	missing, taken, err := attributes.FindMissing(ctx, d.client, d.namespace)
 	if err != nil {
 		return []finding{{markWarn, fmt.Sprintf("cannot list the search attributes: %v", err),
 			"check the permissions with the server's operator"}}, nil
@@ -169,11 +169,11 @@ func (d *doctor) workers(ctx context.Context) ([]finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []finding{served(len(workers), fmt.Sprintf("runs on the task queue %s", d.queue),
+	return []finding{reportServed(len(workers), fmt.Sprintf("runs on the task queue %s", d.queue),
 		d.app.Connection.Invocation().WorkerCommand(d.queue, api.LaneGeneral))}, nil
 }
 
-func served(n int, what, command string) finding {
+func reportServed(n int, what, command string) finding {
 	if n == 0 {
 		return finding{markBad, "no worker serves " + what, "start one: " + command}
 	}

@@ -17,7 +17,7 @@ func (d *doctor) codec(ctx context.Context) ([]finding, error) {
 	}
 	if err := askCodec(ctx, endpoint, authorization, d.namespace); err != nil {
 		return []finding{{markBad, fmt.Sprintf("the codec server at %s does not decode: %v",
-			endpoint, err), "start it (" + d.app.Connection.Called() +
+			endpoint, err), "start it (" + d.app.Connection.Program() +
 			" codec), or correct TEMPORAL_CODEC_ENDPOINT or codec.endpoint in the profile"}}, nil
 	}
 	return []finding{{markGood, "the codec server at " + endpoint + " answers", ""}}, nil

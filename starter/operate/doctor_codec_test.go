@@ -17,7 +17,7 @@ func TestDoctor_WarnsOfAShortRetention(t *testing.T) {
 			"namespace agents, finished runs are retained for 3 days; records, reports and conversations read their histories",
 			"keep them longer: starter setup --retention 720h"},
 	} {
-		if got := d.retained(kept); got != want {
+		if got := d.describeRetention(kept); got != want {
 			t.Errorf("%s:\n got %q\nwant %q", kept, got, want)
 		}
 	}

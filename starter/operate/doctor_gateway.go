@@ -230,7 +230,7 @@ func (g *gatewayCheck) list(ctx context.Context, address, session, revision stri
 		} `json:"result"`
 		Error *struct{ Message string } `json:"error"`
 	}
-	if err := json.Unmarshal(messageOf(got.body), &answer); err != nil ||
+	if err := json.Unmarshal(extractMessage(got.body), &answer); err != nil ||
 		got.status != http.StatusOK {
 		return 0, fmt.Errorf("it answers %d: %s", got.status,
 			display.Shorten(strings.TrimSpace(string(got.body)), 200))
@@ -277,8 +277,8 @@ func (g *gatewayCheck) send(ctx context.Context, method, address, origin string,
 	return &gatewayAnswer{got.StatusCode, got.Header, data}, err
 }
 
-// messageOf returns the JSON of an answer, which may be a stream of events with one message.
-func messageOf(body []byte) []byte {
+// extractMessage returns the JSON of an answer, which may be a stream of events with one message.
+func extractMessage(body []byte) []byte {
 	for line := range bytes.Lines(body) {
 		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok && len(data) > 2 {
 			return data

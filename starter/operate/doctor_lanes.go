@@ -58,11 +58,11 @@ func (d *doctor) lane(s lanestate.State) finding {
 	what, command := "the lane "+s.Lane.Name, d.catalog.WorkerCommand(d.app.Connection.Invocation(),
 		d.queue, s.Lane.Name)
 	hosted, groups := s.ServedGroups(), len(s.Holders)
-	if !s.Lane.Limited() || hosted == 0 && len(s.Workers) == 0 {
-		return served(len(s.Workers), what, command)
+	if !s.Lane.HasLimit() || hosted == 0 && len(s.Workers) == 0 {
+		return reportServed(len(s.Workers), what, command)
 	}
-	by := " by " + strings.Join(holdersOf(s), ", ")
-	switch slots := slotsOf(s.Lane); {
+	by := " by " + strings.Join(listHolders(s), ", ")
+	switch slots := describeSlots(s.Lane); {
 	case hosted == 0:
 		return finding{markBad,
 			fmt.Sprintf("%s: no worker holds %s, so its calls wait, although %s could", what, slots,
@@ -83,10 +83,10 @@ func (d *doctor) lane(s lanestate.State) finding {
 
 const oneSlot = "its slot"
 
-// slotsOf describes what is hosted for a lane.
-func slotsOf(lane api.Lane) string {
+// describeSlots describes what is hosted for a lane.
+func describeSlots(lane api.Lane) string {
 	switch {
-	case lane.Keyed():
+	case lane.HasKey():
 		return "its keys"
 	case lane.Limit == 1:
 		return oneSlot
@@ -94,8 +94,8 @@ func slotsOf(lane api.Lane) string {
 	return "its slots"
 }
 
-// holdersOf returns the workers that host groups of a lane, sorted and without duplicates.
-func holdersOf(s lanestate.State) []string {
+// listHolders returns the workers that host groups of a lane, sorted and without duplicates.
+func listHolders(s lanestate.State) []string {
 	var workers []string
 	for _, h := range s.Holders {
 		if h.Served {

@@ -11,7 +11,7 @@ import (
 
 // versions reports on which version new runs start, if the workers use Worker Versioning.
 func (d *doctor) versions(ctx context.Context) ([]finding, error) {
-	v, err := lanestate.VersionsOf(ctx, d.client, d.namespace, d.queue)
+	v, err := lanestate.ReadVersions(ctx, d.client, d.namespace, d.queue)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func versionFindings(v lanestate.Versions, queue string) []finding {
 	findings := []finding{startFinding(v)}
 	for _, version := range to {
 		if !slices.Contains(v.Served, version) {
-			findings = append(findings, unserved(version))
+			findings = append(findings, reportUnserved(version))
 		}
 	}
 	return findings
@@ -49,8 +49,8 @@ func noCurrent(v lanestate.Versions, queue string) finding {
 		" wait, because the deployment has no current version", remedy}
 }
 
-// unserved reports a version of new runs without workers.
-func unserved(v lanestate.Version) finding {
+// reportUnserved reports a version of new runs without workers.
+func reportUnserved(v lanestate.Version) finding {
 	return finding{markBad, "no worker serves the version " + versionText(v) +
 		", on which new runs start", "start one with --deployment-name " +
 		display.ShellWord(v.Deployment) + " --build-id " + display.ShellWord(v.Build) +

@@ -57,7 +57,7 @@ func TestDoctor_ReportsSilentWorkersOnce(t *testing.T) {
 		"the current version": {lanestate.Versions{Current: a, Served: []lanestate.Version{a}}, want},
 		"none is current":     {lanestate.Versions{Served: []lanestate.Version{a}}, nil},
 	} {
-		if got := d.unanswered(silent, c.versions); !slices.Equal(got, c.want) {
+		if got := d.reportNoAnswer(silent, c.versions); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -22,23 +22,23 @@ func (d *doctor) files(context.Context) ([]finding, error) {
 	}
 	return []finding{{markWarn, specfiles.WhereFaults(d.wrong) +
 		": only the lanes that can be read are checked",
-		"show all: " + d.catalog.LintCommand(d.app.Connection.Called())}}, nil
+		"show all: " + d.catalog.LintCommand(d.app.Connection.Program())}}, nil
 }
 
-// hosted queries the workers' catalogs: whether they agree, their folders' faults, and their
+// catalogs queries the workers' catalogs: whether they agree, their folders' faults, and their
 // policies.
-func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
+func (d *doctor) catalogs(ctx context.Context) ([]finding, error) {
 	ctx, cancel := context.WithTimeout(ctx, cli.ReportTimeout)
 	defer cancel()
-	workers, err := cli.WorkersOf(ctx, d.client, d.app.Connection.Invocation(), d.namespace,
+	workers, err := cli.FindWorkers(ctx, d.client, d.app.Connection.Invocation(), d.namespace,
 		d.queue, d.lanes)
 	if err != nil || len(workers) == 0 {
 		return nil, nil // other checks report missing workers
 	}
 	report, err := cli.AskWorkers(ctx, d.client, d.queue, workerreport.Request{Workers: workers})
 	if silent, ok := errors.AsType[*cli.NoAnswerError](err); ok {
-		v, err := lanestate.VersionsOf(ctx, d.client, d.namespace, d.queue)
-		return d.unanswered(silent, v), err
+		v, err := lanestate.ReadVersions(ctx, d.client, d.namespace, d.queue)
+		return d.reportNoAnswer(silent, v), err
 	}
 	if err != nil {
 		return []finding{{markWarn, fmt.Sprintf("cannot ask the workers for their tools: %v",
@@ -47,9 +47,9 @@ func (d *doctor) hosted(ctx context.Context) ([]finding, error) {
 	return d.evaluateHosted(report.Workers), nil
 }
 
-// unanswered reports that no worker answers, unless the versions of new runs explain it, which
+// reportNoAnswer reports that no worker answers, unless the versions of new runs explain it, which
 // another check reports.
-func (d *doctor) unanswered(silent *cli.NoAnswerError, v lanestate.Versions) []finding {
+func (d *doctor) reportNoAnswer(silent *cli.NoAnswerError, v lanestate.Versions) []finding {
 	if slices.ContainsFunc(versionFindings(v, d.queue),
 		func(f finding) bool { return f.Mark == markBad }) {
 		return nil
@@ -58,19 +58,19 @@ func (d *doctor) unanswered(silent *cli.NoAnswerError, v lanestate.Versions) []f
 		d.app.Connection.Invocation().WorkerCommand(d.queue, api.LaneGeneral)}}
 }
 
-// faultsOf reports faulty files of a worker, which keeps what it loaded before.
-func (d *doctor) faultsOf(w workerreport.Catalog) (findings []finding) {
+// reportFaults reports faulty files of a worker, which keeps what it loaded before.
+func (d *doctor) reportFaults(w workerreport.Catalog) (findings []finding) {
 	if w.Error != "" {
 		findings = append(findings, finding{markBad, fmt.Sprintf(
 			"the worker %s keeps its earlier tools because its folder has faults:%s", w.Worker,
 			cli.Below(w.Error)),
-			"correct them; " + d.app.Connection.Called() + " tools lint shows all faults"})
+			"correct them; " + d.app.Connection.Program() + " tools lint shows all faults"})
 	}
 	if p := w.Policies; p != nil && p.Error != "" {
 		findings = append(findings, finding{markBad, fmt.Sprintf(
 			"the worker %s keeps its earlier policies because its file %s has faults:%s", w.Worker,
 			p.File, cli.Below(p.Error)),
-			"correct them; " + d.app.Connection.Called() + " policy lint shows all faults"})
+			"correct them; " + d.app.Connection.Program() + " policy lint shows all faults"})
 	}
 	return findings
 }
@@ -87,7 +87,7 @@ func (d *doctor) evaluateHosted(workers []workerreport.Catalog) []finding {
 					w.Failure), "check its log"})
 			continue
 		}
-		findings = append(findings, d.faultsOf(w)...)
+		findings = append(findings, d.reportFaults(w)...)
 		text = policiesText(w.Policies)
 		tools[w.Digest], rules[policiesDigest(w.Policies)] = true, true
 	}

@@ -71,7 +71,7 @@ were missing then.`,
 }
 
 func register(ctx context.Context, a *cli.App, c client.Client) error {
-	missing, taken, err := attributes.Unregistered(ctx, c, a.Connection.ResolvedNamespace)
+	missing, taken, err := attributes.FindMissing(ctx, c, a.Connection.ResolvedNamespace)
 	if err != nil {
 		return err
 	}

@@ -57,12 +57,12 @@ type recorded struct {
 
 // fileHistory returns the execution that an exported history is of.
 func fileHistory(h *historypb.History) recorded {
-	start := startOf(h)
+	start := findStart(h)
 	return recorded{workflowID: start.GetWorkflowId(), runID: start.GetOriginalExecutionRunId(),
 		history: h}
 }
 
-func startOf(h *historypb.History) *historypb.WorkflowExecutionStartedEventAttributes {
+func findStart(h *historypb.History) *historypb.WorkflowExecutionStartedEventAttributes {
 	if len(h.GetEvents()) == 0 {
 		return nil
 	}
@@ -71,7 +71,7 @@ func startOf(h *historypb.History) *historypb.WorkflowExecutionStartedEventAttri
 
 // replay replays one execution with the workflows of this build.
 func (r recorded) replay() replayed {
-	kind := startOf(r.history).GetWorkflowType().GetName()
+	kind := findStart(r.history).GetWorkflowType().GetName()
 	result := replayed{WorkflowID: r.workflowID, RunID: r.runID, WorkflowType: kind,
 		HistoryEvents: len(r.history.GetEvents()), Status: statusOK}
 	switch run, ours := feature.Workflows()[kind]; {
@@ -80,7 +80,7 @@ func (r recorded) replay() replayed {
 		result.Reason = display.Shorten(r.err.Error(), maxReason)
 	case !ours:
 		result.Status, result.Reason = statusSkipped, "the workflow is not one of Switchyard"
-	case !decided(r.history):
+	case !hasDecisions(r.history):
 		result.Status, result.Reason = statusSkipped, "no worker has executed it yet"
 	default:
 		if err := r.replayWith(kind, run); err != nil {
@@ -91,8 +91,8 @@ func (r recorded) replay() replayed {
 	return result
 }
 
-// decided reports whether a history has decisions: a workflow task that has been completed.
-func decided(h *historypb.History) bool {
+// hasDecisions reports whether a history has decisions: a workflow task that has been completed.
+func hasDecisions(h *historypb.History) bool {
 	return slices.ContainsFunc(h.GetEvents(), func(e *historypb.HistoryEvent) bool {
 		return e.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
 	})
@@ -110,7 +110,7 @@ func (r recorded) replayWith(kind string, run any) error {
 	replayer.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: kind})
 	return replayer.ReplayWorkflowHistoryWithOptions(silent, r.history,
 		worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{ID: r.workflowID,
-			RunID: startOf(r.history).GetOriginalExecutionRunId()}})
+			RunID: findStart(r.history).GetOriginalExecutionRunId()}})
 }
 
 // silent discards the log of the replayer, which repeats its errors.

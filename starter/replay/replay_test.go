@@ -53,7 +53,7 @@ func beforeItsFirstTask(t *testing.T) *historypb.History {
 
 func ofAnotherApplication(t *testing.T) *historypb.History {
 	h := read(t, "plan")
-	startOf(h).WorkflowType = &commonpb.WorkflowType{Name: "billing"}
+	findStart(h).WorkflowType = &commonpb.WorkflowType{Name: "billing"}
 	return h
 }
 

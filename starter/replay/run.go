@@ -21,10 +21,10 @@ func Run(ctx context.Context, a *cli.App, c client.Client, s history.Summary,
 		if err != nil {
 			return a.LookupError(s.WorkflowID, s.Run, err)
 		}
-		if !decided(r.history) {
+		if !hasDecisions(r.history) {
 			continue
 		}
-		kind := startOf(r.history).GetWorkflowType().GetName()
+		kind := findStart(r.history).GetWorkflowType().GetName()
 		if err := r.replayWith(kind, workflows[kind]); err != nil {
 			return cli.Errorf(cli.ExitFailed, "the run %s does not replay with this build: %s\nUse "+
 				"the starter of the build that executed it", s.WorkflowID,

@@ -141,7 +141,7 @@ func readHistory(a *cli.App, name string) (*historypb.History, error) {
 	}
 	h := &historypb.History{}
 	err = temporalproto.CustomJSONUnmarshalOptions{DiscardUnknown: true}.Unmarshal(data, h)
-	if err == nil && startOf(h) == nil {
+	if err == nil && findStart(h) == nil {
 		err = errors.New("its first event is not the start of a workflow")
 	}
 	if err != nil {

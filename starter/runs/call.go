@@ -134,7 +134,7 @@ func checkArguments(a *cli.App, tool *toolspecs.Compiled, text string, flags *st
 		lines = append(lines, "  "+p.String())
 	}
 	lines = append(lines, fmt.Sprintf("Show its arguments: %s tools show %s --tools %s",
-		a.Connection.Called(), tool.Spec.Name, display.ShellWord(flags.catalog.Dir)))
+		a.Connection.Program(), tool.Spec.Name, display.ShellWord(flags.catalog.Dir)))
 	return cli.Errorf(cli.ExitUsage, "%s", strings.Join(lines, "\n"))
 }
 
@@ -219,7 +219,7 @@ func typeHint(pairs []string, records []api.Record) string {
 				continue
 			}
 			value := strings.TrimPrefix(pairs[i], name+"=")
-			if quoted := cli.Typed(value); string(quoted) == value && value[0] != '"' {
+			if quoted := cli.ToJSON(value); string(quoted) == value && value[0] != '"' {
 				return fmt.Sprintf(
 					"values that are valid JSON are read as JSON; to pass text: %s='%q'", name,
 					value)

@@ -48,7 +48,7 @@ when a worker starts.`,
 
 func cancelRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, reason string,
 	noWait bool) error {
-	summary, err := statusOf(ctx, c, run.WorkflowID, run.RunID)
+	summary, err := readSummary(ctx, c, run.WorkflowID, run.RunID)
 	if err != nil {
 		return a.LookupError(run.WorkflowID, run.RunID, err)
 	}
@@ -83,7 +83,7 @@ func awaitCancelled(ctx context.Context, a *cli.App, c client.Client, run *cli.R
 			return tellEnd(ctx, a, c, run, err)
 		case <-look.C:
 			running, err := audit.Pending(ctx, c, run.WorkflowID, run.RunID)
-			if queue, waits := unserved(running, time.Now()); err == nil && waits {
+			if queue, waits := findUnserved(running, time.Now()); err == nil && waits {
 				return cli.Errorf(cli.ExitCancelled, "%s", endsLater(a.Connection.Invocation(),
 					queue))
 			}

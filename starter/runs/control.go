@@ -91,7 +91,7 @@ func onPause(a *cli.App, ref *cli.RunRef, flags *pauseFlags, f func(context.Cont
 
 func pauseRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	p api.Pause) error {
-	summary, err := a.Open(ctx, c, run, statusOf)
+	summary, err := a.Open(ctx, c, run, readSummary)
 	if err != nil {
 		return err
 	}
@@ -106,9 +106,9 @@ func pauseRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	return tellStatus(a, run.WorkflowID, string(history.RunPaused), "is "+people.PauseNote(p))
 }
 
-// statusOf returns a run's summary. If its history cannot be read, it returns the server's
+// readSummary returns a run's summary. If its history cannot be read, it returns the server's
 // description, which suffices to stop the run.
-func statusOf(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary,
+func readSummary(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary,
 	error) {
 	summary, err := audit.Describe(ctx, c, workflowID, runID)
 	if errors.Is(err, history.ErrUnreadable) {
@@ -119,7 +119,7 @@ func statusOf(ctx context.Context, c client.Client, workflowID, runID string) (h
 
 func resumeRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef,
 	p api.Pause) error {
-	if _, err := a.Open(ctx, c, run, statusOf); err != nil {
+	if _, err := a.Open(ctx, c, run, readSummary); err != nil {
 		return err
 	}
 	err := a.Handle(c, run).Resume(ctx, p.By, p.Reason)

@@ -165,7 +165,7 @@ func (f *follower) askPending(ctx context.Context) error {
 	defer cancel()
 	running, err := audit.Pending(ctx, f.client, f.id, f.run)
 	if err != nil {
-		return f.missed(err, time.Now())
+		return f.recordNoAnswer(err, time.Now())
 	}
 	f.missing = time.Time{}
 	f.view.Pending(running)
@@ -180,9 +180,9 @@ func (f *follower) askPending(ctx context.Context) error {
 		f.view.Note(note)
 	}
 	if f.cancelled.IsZero() {
-		return f.lanes.abandoned(f.id, f.run, running, time.Now())
+		return f.lanes.checkTimeout(f.id, f.run, running, time.Now())
 	}
-	if queue, waits := unserved(running, time.Now()); waits &&
+	if queue, waits := findUnserved(running, time.Now()); waits &&
 		time.Since(f.cancelled) >= patience {
 		f.view.Note(endsLater(f.app.Connection.Invocation(), queue))
 		f.detached = true
@@ -192,7 +192,8 @@ func (f *follower) askPending(ctx context.Context) error {
 
 // tellUndecided reports once why workflow tasks of the run fail.
 func (f *follower) tellUndecided(ctx context.Context, running []audit.Running) {
-	if audit.Undecided(ctx, f.client, f.app.Connection.ResolvedNamespace, f.id, running) != nil {
+	if audit.SetLastFailure(ctx, f.client, f.app.Connection.ResolvedNamespace, f.id,
+		running) != nil {
 		return // what reads the events meets the same trouble
 	}
 	failed := slices.IndexFunc(running,
@@ -214,9 +215,10 @@ func (f *follower) tell(running []audit.Running) error {
 	return nil
 }
 
-// unserved returns the task queue of a run whose workflow task waits for a worker, and whether it
+// findUnserved returns the task queue of a run whose workflow task waits for a worker, and whether
+// it
 // waits.
-func unserved(running []audit.Running, now time.Time) (queue string, waits bool) {
+func findUnserved(running []audit.Running, now time.Time) (queue string, waits bool) {
 	for _, r := range running {
 		if r.Kind == audit.KindRun && r.State == audit.StateWaiting &&
 			now.Sub(r.Since) >= patience {
@@ -232,8 +234,8 @@ func endsLater(r cli.Invocation, queue string) string {
 		queue, r.WorkerCommand(queue, ""))
 }
 
-// missed records that the server did not answer.
-func (f *follower) missed(err error, now time.Time) error {
+// recordNoAnswer records that the server did not answer.
+func (f *follower) recordNoAnswer(err error, now time.Time) error {
 	switch {
 	case !cli.Unreachable(err): // the reader of events meets the same trouble and reports it
 	case f.missing.IsZero():

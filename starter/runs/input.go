@@ -26,7 +26,7 @@ func parsePairs(pairs []string, isText func(name string) bool) (map[string]json.
 		if _, twice := values[name]; twice {
 			return nil, fmt.Errorf("%q is given twice", name)
 		}
-		values[name] = cli.Typed(value)
+		values[name] = cli.ToJSON(value)
 		if isText(name) && values[name][0] != '"' {
 			values[name] = cli.QuotedJSON(value)
 		}

@@ -99,7 +99,7 @@ func closeInstance(ctx context.Context, a *cli.App, c client.Client, run *cli.Ru
 	if err != nil {
 		return a.LookupError(run.WorkflowID, run.RunID, err)
 	}
-	if _, err := a.Open(ctx, c, run, statusOf); err != nil {
+	if _, err := a.Open(ctx, c, run, readSummary); err != nil {
 		if kept := keptInstance(list, closes.Instance); kept != nil {
 			return closeKept(ctx, a, c, run, kept, closes)
 		}

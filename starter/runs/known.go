@@ -53,7 +53,8 @@ func servedTools(ctx context.Context, a *cli.App, queue string) (names []string,
 		return nil, false
 	}
 	defer c.Close()
-	workers, err := cli.WorkersOf(ctx, c, a.Connection.Invocation(), a.Connection.ResolvedNamespace,
+	workers, err := cli.FindWorkers(ctx, c, a.Connection.Invocation(),
+		a.Connection.ResolvedNamespace,
 		queue, nil)
 	if err != nil {
 		return nil, false

@@ -53,7 +53,7 @@ func (l *laneWatch) check(ctx context.Context, running []audit.Running, now time
 		if r.Kind == audit.KindRun {
 			kind = enumspb.TASK_QUEUE_TYPE_WORKFLOW
 		}
-		served, err := l.served(ctx, r.Queue, kind)
+		served, err := l.isServed(ctx, r.Queue, kind)
 		if err != nil {
 			continue // doctor tells why
 		}
@@ -64,9 +64,10 @@ func (l *laneWatch) check(ctx context.Context, running []audit.Running, now time
 	return notes
 }
 
-// abandoned returns an error if nothing of a run happens and a task has waited for the timeout on a
+// checkTimeout returns an error if nothing of a run happens and a task has waited for the timeout
+// on a
 // queue that no worker served at the last check. runID may be empty.
-func (l *laneWatch) abandoned(id, runID string, running []audit.Running, now time.Time) error {
+func (l *laneWatch) checkTimeout(id, runID string, running []audit.Running, now time.Time) error {
 	waits := func(r audit.Running) bool { return r.State == audit.StateWaiting }
 	if l.timeout == 0 || slices.ContainsFunc(running, func(r audit.Running) bool {
 		return !waits(r)
@@ -82,7 +83,7 @@ func (l *laneWatch) abandoned(id, runID string, running []audit.Running, now tim
 			lane = r.Lane
 			what = fmt.Sprintf("the lane %q, ", cli.LaneName(r.Lane))
 		}
-		return cli.Unserved(id, runID,
+		return cli.UnservedError(id, runID,
 			"no worker has served %stask queue %q for %s (--worker-timeout); the run %s stays open and goes on when a worker starts\n  start one: %s\n  follow the run: %s\n  cancel it: %s",
 			what, r.Queue, l.timeout, id, l.invocation.WorkerCommand(l.queue, lane),
 			l.invocation.Command("watch", id), l.invocation.Command("cancel", id))
@@ -107,9 +108,9 @@ func (l *laneWatch) note(r audit.Running, served bool) string {
 		r.ID, cli.LaneName(r.Lane), r.Queue, l.invocation.WorkerCommand(l.queue, r.Lane))
 }
 
-// served reports whether a worker has polled the queue recently or is a candidate to host its
+// isServed reports whether a worker has polled the queue recently or is a candidate to host its
 // lane's slots, which can all be taken for a long time.
-func (l *laneWatch) served(ctx context.Context, queue string, kind enumspb.TaskQueueType) (bool,
+func (l *laneWatch) isServed(ctx context.Context, queue string, kind enumspb.TaskQueueType) (bool,
 	error) {
 	workers, err := lanestate.Pollers(ctx, l.client, l.namespace, queue, kind)
 	name := queues.LaneName(l.queue, queue)
@@ -118,6 +119,6 @@ func (l *laneWatch) served(ctx context.Context, queue string, kind enumspb.TaskQ
 		return len(workers) > 0, err
 	}
 	workers, err = lanestate.Pollers(ctx, l.client, l.namespace, queues.Slots(l.queue,
-		cli.LaneOf(name)), kind)
+		cli.LaneFromName(name)), kind)
 	return len(workers) > 0, err
 }

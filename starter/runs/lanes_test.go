@@ -43,7 +43,7 @@ func TestLaneWatch_GivesUpOnRunsWithoutWorkers(t *testing.T) {
 		l.timeout = c.timeout
 		l.reported["q"], l.reported["q/gpu"] = !c.served, !c.served
 		got := ""
-		if err := l.abandoned("demo", "r1", c.running, now); err != nil {
+		if err := l.checkTimeout("demo", "r1", c.running, now); err != nil {
 			got = err.Error()
 			if e, ok := errors.AsType[*cli.ExitError](err); !ok || e.Code != cli.ExitUnserved {
 				t.Errorf("%s: the error is %#v, not one with code %d", c.name, err, cli.ExitUnserved)

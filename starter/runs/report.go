@@ -45,11 +45,11 @@ func (r report) text(p cli.Palette) string {
 	}
 	fmt.Fprintf(w, "\n%s  %s %s in %s\n", p.Bold("run     "), r.id, r.outcome(p),
 		cli.ShortDuration(r.end.Time.Sub(r.started)))
-	if earlier := r.invocation.Showing(r.end.Continues); earlier != "" {
+	if earlier := r.invocation.ShowCommand(r.end.Continues); earlier != "" {
 		fmt.Fprintf(w, "%s  %s\n", p.Bold("after   "), earlier)
 	}
 	r.writeUsage(w, p)
-	if checked := r.checked(); checked != "" {
+	if checked := r.describeCheck(); checked != "" {
 		fmt.Fprintf(w, "%s  %s\n", p.Bold("checker "), checked)
 	}
 	if len(r.records) > 0 {
@@ -84,8 +84,8 @@ func (r report) resultText(result api.RunResult) string {
 	return cli.ReadableJSON(json.RawMessage("{" + strings.Join(results, ",") + "}"))
 }
 
-// checked describes the checker's evaluation of the run. It is empty without a checker.
-func (r report) checked() string {
+// describeCheck describes the checker's evaluation of the run. It is empty without a checker.
+func (r report) describeCheck() string {
 	if r.end.Result == nil || r.end.Result.Checked == nil {
 		return ""
 	}
@@ -118,11 +118,11 @@ func (r report) outcome(p cli.Palette) string {
 }
 
 func (r report) writeUsage(w *strings.Builder, p cli.Palette) {
-	fmt.Fprintf(w, "%s  %s\n", p.Bold("used    "), terminal.UsageText(r.used()))
+	fmt.Fprintf(w, "%s  %s\n", p.Bold("used    "), terminal.UsageText(r.findUsage()))
 }
 
-// used returns the usage that the run reports, or else the counted usage.
-func (r report) used() api.Usage {
+// findUsage returns the usage that the run reports, or else the counted usage.
+func (r report) findUsage() api.Usage {
 	if r.end.Result != nil && r.end.Result.Usage != (api.Usage{}) {
 		return r.end.Result.Usage
 	}

@@ -146,17 +146,17 @@ func TestServerAway_IsAwaitedForAWhile(t *testing.T) {
 		SubAgentNotes: terminal.SubAgentNotes{Notes: &notes}}}
 	down := serviceerror.NewUnavailable("down")
 	for _, after := range []time.Duration{0, time.Second, cli.GiveUpAfter} {
-		if err := f.missed(down, clitest.Noon.Add(after)); err != nil {
+		if err := f.recordNoAnswer(down, clitest.Noon.Add(after)); err != nil {
 			t.Errorf("after %s: %v", after, err)
 		}
 	}
 	if n := strings.Count(notes.String(), "does not answer"); n != 1 {
 		t.Errorf("%d notes, want one:\n%s", n, notes.String())
 	}
-	if err := f.missed(down, clitest.Noon.Add(cli.GiveUpAfter+time.Second)); err == nil {
+	if err := f.recordNoAnswer(down, clitest.Noon.Add(cli.GiveUpAfter+time.Second)); err == nil {
 		t.Error("the absence is never given up")
 	}
-	if err := f.missed(audit.ErrNotFound, clitest.Noon.Add(time.Hour)); err != nil {
+	if err := f.recordNoAnswer(audit.ErrNotFound, clitest.Noon.Add(time.Hour)); err != nil {
 		t.Errorf("%v is not about the connection", err)
 	}
 }
@@ -173,7 +173,7 @@ func TestReport_ShowsTheCheckersDecision(t *testing.T) {
 			Problem: "no form:\n  $: must be one"},
 	} {
 		r := report{end: api.Event{Result: &api.RunResult{Checked: checked}}}
-		if got := r.checked(); got != want {
+		if got := r.describeCheck(); got != want {
 			t.Errorf("%+v is shown as %q, want %q", checked, got, want)
 		}
 	}

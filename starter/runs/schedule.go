@@ -82,9 +82,9 @@ func addOverlap(cmd *cobra.Command, overlap *string) {
 		"`policy` while the previous run is active: skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all (default skip)")
 }
 
-// overlapOf parses --overlap-policy, also in the Temporal CLI's spelling (BufferOne). Empty is
+// parseOverlap parses --overlap-policy, also in the Temporal CLI's spelling (BufferOne). Empty is
 // UNSPECIFIED.
-func overlapOf(cmd *cobra.Command, text string) (enumspb.ScheduleOverlapPolicy, error) {
+func parseOverlap(cmd *cobra.Command, text string) (enumspb.ScheduleOverlapPolicy, error) {
 	if text == "" {
 		return enumspb.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED, nil
 	}
@@ -168,7 +168,7 @@ func scheduleOptions(a *cli.App, cmd *cobra.Command, flags *scheduleFlags,
 	if err != nil {
 		return nil, err
 	}
-	overlap, err := overlapOf(cmd, flags.overlap)
+	overlap, err := parseOverlap(cmd, flags.overlap)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func createSchedule(ctx context.Context, a *cli.App, c client.Client, n *newSche
 	}
 	request := s.request()
 	request.OwnConversation = s.input.Conversation == ""
-	known, err := attributes.Registered(ctx, c, a.Connection.ResolvedNamespace)
+	known, err := attributes.List(ctx, c, a.Connection.ResolvedNamespace)
 	if err != nil {
 		return err
 	}
@@ -342,7 +342,7 @@ creation).`,
   starter schedule trigger nightly --overlap-policy allow_all`,
 		Args: cli.Arguments(1, "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			policy, err := overlapOf(cmd, overlap)
+			policy, err := parseOverlap(cmd, overlap)
 			if err != nil {
 				return err
 			}

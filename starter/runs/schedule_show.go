@@ -51,16 +51,16 @@ type scheduledRun struct {
 	Duration   api.Duration      `json:"duration,omitempty"`
 }
 
-// aboutOf reads a schedule's memo. ours is false if starter did not create the schedule.
-func aboutOf(memo *commonpb.Memo) (about scheduleAbout, ours, unreadable bool) {
+// decodeAbout reads a schedule's memo. ours is false if starter did not create the schedule.
+func decodeAbout(memo *commonpb.Memo) (about scheduleAbout, ours, unreadable bool) {
 	payload, ok := memo.GetFields()[scheduleMemo]
 	err := converter.GetDefaultDataConverter().FromPayload(payload, &about)
 	return about, ok && err == nil, ok && err != nil
 }
 
-// aboutSchedule is aboutOf for a schedule named on the command line.
+// aboutSchedule is decodeAbout for a schedule named on the command line.
 func aboutSchedule(id string, memo *commonpb.Memo) (scheduleAbout, error) {
-	about, ours, unreadable := aboutOf(memo)
+	about, ours, unreadable := decodeAbout(memo)
 	switch {
 	case unreadable:
 		return about, cli.Errorf(cli.ExitFailed,
@@ -71,7 +71,7 @@ func aboutSchedule(id string, memo *commonpb.Memo) (scheduleAbout, error) {
 	return about, nil
 }
 
-func runsOf(actions []client.ScheduleActionResult) []scheduledRun {
+func toScheduledRuns(actions []client.ScheduleActionResult) []scheduledRun {
 	var runs []scheduledRun
 	for _, action := range actions {
 		if action.StartWorkflowResult != nil {
@@ -124,12 +124,12 @@ func listSchedules(ctx context.Context, c client.Client) (schedules []shownSched
 		if err != nil {
 			return nil, 0, err
 		}
-		about, ours, sealed := aboutOf(entry.Memo)
+		about, ours, sealed := decodeAbout(entry.Memo)
 		if sealed {
 			unreadable++
 		}
 		if ours {
-			runs := runsOf(entry.RecentActions)
+			runs := toScheduledRuns(entry.RecentActions)
 			schedules = append(schedules, shownSchedule{Schedule: entry.ID, scheduleAbout: about,
 				Paused: entry.Paused, Notes: entry.Note,
 				Next: entry.NextActionTimes[:min(1, len(entry.NextActionTimes))],
@@ -225,7 +225,7 @@ func describeSchedule(ctx context.Context, h client.ScheduleHandle,
 	s := &shownSchedule{Schedule: h.GetID(), scheduleAbout: about, Started: d.Info.NumActions,
 		Skipped: d.Info.NumActionsSkippedOverlap,
 		Missed:  d.Info.NumActionsMissedCatchupWindow, Next: d.Info.NextActionTimes,
-		Runs: runsOf(d.Info.RecentActions)}
+		Runs: toScheduledRuns(d.Info.RecentActions)}
 	if state := d.Schedule.State; state != nil {
 		s.Paused, s.Notes = state.Paused, state.Note
 	}
@@ -255,7 +255,7 @@ func (r *scheduledRun) look(ctx context.Context, c client.Client) error {
 		return err
 	}
 	info := now.GetWorkflowExecutionInfo()
-	r.Status = audit.StatusOf(info.GetStatus())
+	r.Status = audit.ToRunStatus(info.GetStatus())
 	if info.GetCloseTime() == nil {
 		return nil
 	}

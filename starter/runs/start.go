@@ -136,7 +136,7 @@ func beginRun(ctx context.Context, a *cli.App, c client.Client, s *start) (runID
 	if err := s.checkSize(maxInput); err != nil {
 		return "", err
 	}
-	run, err := a.Client(c).Start(ctx, s.described(a))
+	run, err := a.Client(c).Start(ctx, s.toStart(a))
 	if err != nil {
 		return "", s.startError(ctx, a, err)
 	}
@@ -144,8 +144,8 @@ func beginRun(ctx context.Context, a *cli.App, c client.Client, s *start) (runID
 	return run.RunID(), nil
 }
 
-// described returns the run as the API for applications describes it.
-func (s *start) described(a *cli.App) switchyard.Start {
+// toStart returns the run as the API for applications describes it.
+func (s *start) toStart(a *cli.App) switchyard.Start {
 	in := s.input
 	d := switchyard.Start{Agent: in.Agent, Prompt: in.Prompt, Messages: s.messages,
 		StartOptions: switchyard.StartOptions{ID: s.id, RefuseExisting: true,

@@ -22,12 +22,12 @@ func Decode(file string, data []byte, o toolspecs.Options) (specs []toolspecs.Sp
 	pinned map[string]bool, err error) {
 	pinned = map[string]bool{}
 	whole, err := eachDocument(data, func(doc *document) error {
-		entry := valueOf(doc.root(), "entry")
-		if scalarOf(entry, "type") != toolspecs.KindMCP {
+		entry := findValue(doc.root(), "entry")
+		if findScalar(entry, "type") != toolspecs.KindMCP {
 			return nil
 		}
-		if toolspecs.IsPin(scalarOf(entry, "pin")) {
-			pinned[scalarOf(doc.root(), "name")] = true
+		if toolspecs.IsPin(findScalar(entry, "pin")) {
+			pinned[findScalar(doc.root(), "name")] = true
 			return nil
 		}
 		return doc.set([]string{"entry", "pin"}, textNode(noPin))
@@ -53,7 +53,7 @@ func File(file string, data []byte, o toolspecs.Options, remotes map[string]mcpc
 		return nil, err
 	}
 	again, err := eachDocument(data, func(doc *document) error {
-		name := scalarOf(doc.root(), "name")
+		name := findScalar(doc.root(), "name")
 		remote, ok := remotes[name]
 		if !ok {
 			return nil
@@ -82,12 +82,12 @@ func mcpEntry(s toolspecs.Spec) toolspecs.MCPEntry {
 
 // takeOver writes what an import of the remote tool would.
 func takeOver(doc *document, entry toolspecs.MCPEntry, remote mcpclient.Tool) error {
-	now, err := imported(entry, remote)
+	now, err := importTool(entry, remote)
 	if err != nil {
 		return err
 	}
 	if remote.Description != "" &&
-		strings.TrimSpace(scalarOf(doc.root(), "description")) != now.Description {
+		strings.TrimSpace(findScalar(doc.root(), "description")) != now.Description {
 		if err := doc.set([]string{"description"}, textNode(now.Description)); err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func takeOver(doc *document, entry toolspecs.MCPEntry, remote mcpclient.Tool) er
 		return err
 	}
 	switch {
-	case valueOf(doc.root(), "output") == nil && valueOf(doc.root(), "output_schema") == nil:
+	case findValue(doc.root(), "output") == nil && findValue(doc.root(), "output_schema") == nil:
 		return nil
 	case now.OutputSchema == nil:
 		return doc.remove("output", "output_schema")
@@ -105,7 +105,7 @@ func takeOver(doc *document, entry toolspecs.MCPEntry, remote mcpclient.Tool) er
 	}
 }
 
-func imported(entry toolspecs.MCPEntry, remote mcpclient.Tool) (toolspecs.Spec, error) {
+func importTool(entry toolspecs.MCPEntry, remote mcpclient.Tool) (toolspecs.Spec, error) {
 	if schema := remote.InputSchema; len(schema) > 0 && schema[0] != '{' {
 		return toolspecs.Spec{},
 			fmt.Errorf("the current definition of %s cannot be accepted: its input schema is not a JSON Schema",
@@ -196,7 +196,7 @@ func plain(n *yaml.Node) {
 	}
 }
 
-func encoded(n *yaml.Node) (string, error) {
+func encode(n *yaml.Node) (string, error) {
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)

@@ -56,8 +56,8 @@ func (d *document) root() *yaml.Node {
 	return d.node.Content[0]
 }
 
-// indexOf returns the index of a key in a mapping; -1 if it is absent.
-func indexOf(mapping *yaml.Node, key string) int {
+// findIndex returns the index of a key in a mapping; -1 if it is absent.
+func findIndex(mapping *yaml.Node, key string) int {
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
 		return -1
 	}
@@ -69,16 +69,16 @@ func indexOf(mapping *yaml.Node, key string) int {
 	return -1
 }
 
-func valueOf(mapping *yaml.Node, key string) *yaml.Node {
-	i := indexOf(mapping, key)
+func findValue(mapping *yaml.Node, key string) *yaml.Node {
+	i := findIndex(mapping, key)
 	if i < 0 {
 		return nil
 	}
 	return mapping.Content[i+1]
 }
 
-func scalarOf(mapping *yaml.Node, key string) string {
-	if v := valueOf(mapping, key); v != nil && v.Kind == yaml.ScalarNode {
+func findScalar(mapping *yaml.Node, key string) string {
+	if v := findValue(mapping, key); v != nil && v.Kind == yaml.ScalarNode {
 		return v.Value
 	}
 	return ""
@@ -88,7 +88,7 @@ func scalarOf(mapping *yaml.Node, key string) string {
 func (d *document) set(path []string, value *yaml.Node) error {
 	mapping, outer := d.root(), d.root()
 	for _, key := range path[:len(path)-1] {
-		if mapping = valueOf(mapping, key); mapping == nil || mapping.Kind != yaml.MappingNode {
+		if mapping = findValue(mapping, key); mapping == nil || mapping.Kind != yaml.MappingNode {
 			return errors.New(key + " is no mapping")
 		}
 	}
@@ -103,10 +103,10 @@ func (d *document) set(path []string, value *yaml.Node) error {
 
 // replace writes a value under a key of the document and removes the key that it replaces.
 func (d *document) replace(older, key string, value *yaml.Node) error {
-	if old := valueOf(d.root(), key); old != nil {
+	if old := findValue(d.root(), key); old != nil {
 		return d.merge([]string{key}, old, value)
 	}
-	if valueOf(d.root(), older) != nil {
+	if findValue(d.root(), older) != nil {
 		return d.write(d.root(), older, key, value)
 	}
 	return d.write(d.root(), key, key, value)
@@ -114,7 +114,7 @@ func (d *document) replace(older, key string, value *yaml.Node) error {
 
 func (d *document) remove(keys ...string) error {
 	for _, key := range keys {
-		if valueOf(d.root(), key) == nil {
+		if findValue(d.root(), key) == nil {
 			continue
 		}
 		if err := d.write(d.root(), key, key, nil); err != nil {
@@ -145,7 +145,7 @@ func equal(a, b *yaml.Node) bool {
 func inBraces(n *yaml.Node) bool { return n.Style&yaml.FlowStyle != 0 }
 
 func put(mapping *yaml.Node, key string, value *yaml.Node) {
-	if i := indexOf(mapping, key); i >= 0 {
+	if i := findIndex(mapping, key); i >= 0 {
 		mapping.Content[i+1] = value
 		return
 	}
@@ -161,7 +161,7 @@ func (d *document) write(mapping *yaml.Node, old, key string, value *yaml.Node) 
 	}
 	text := ""
 	if value != nil {
-		if i := indexOf(mapping, old); i >= 0 && value.Kind == yaml.ScalarNode {
+		if i := findIndex(mapping, old); i >= 0 && value.Kind == yaml.ScalarNode {
 			value.LineComment = mapping.Content[i+1].LineComment
 		}
 		var err error
@@ -179,7 +179,7 @@ func (d *document) write(mapping *yaml.Node, old, key string, value *yaml.Node) 
 }
 
 func exchange(mapping *yaml.Node, old, key string, value *yaml.Node) {
-	i := indexOf(mapping, old)
+	i := findIndex(mapping, old)
 	switch {
 	case value == nil:
 		mapping.Content = slices.Delete(mapping.Content, i, i+2)
@@ -192,7 +192,7 @@ func exchange(mapping *yaml.Node, old, key string, value *yaml.Node) {
 
 // rewrite rewrites the whole document.
 func (d *document) rewrite() error {
-	text, err := encoded(&d.node)
+	text, err := encode(&d.node)
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (d *document) rewrite() error {
 
 // lines returns key: value formatted for a mapping.
 func (d *document) lines(mapping *yaml.Node, key string, value *yaml.Node) (string, error) {
-	text, err := encoded(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{textNode(key),
+	text, err := encode(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{textNode(key),
 		value}})
 	if err != nil {
 		return "", err
@@ -224,7 +224,7 @@ func (d *document) lines(mapping *yaml.Node, key string, value *yaml.Node) (stri
 // span returns the lines that a key and its value take, from and to, from 0. Of a key that is not
 // there it is the empty span after the mapping's last line.
 func (d *document) span(mapping *yaml.Node, key string, lines []string) (from, to int) {
-	i := indexOf(mapping, key)
+	i := findIndex(mapping, key)
 	column := mapping.Column
 	if i < 0 {
 		from = mapping.Content[len(mapping.Content)-2].Line - 1
@@ -247,7 +247,7 @@ func (d *document) span(mapping *yaml.Node, key string, lines []string) (from, t
 // outside reports whether a line belongs to the next key or follows the mapping whose keys start in
 // column.
 func outside(line string, column int) bool {
-	indent, text := indented(line)
+	indent, text := splitIndent(line)
 	// of a list below its key without indentation
 	item := text == "-" || strings.HasPrefix(text, "- ")
 	return text != "" && indent < column && !strings.HasPrefix(text, "#") && !item
@@ -256,11 +256,11 @@ func outside(line string, column int) bool {
 // blank reports whether a line at a value's end is not the value's: it is empty, or a comment of
 // the next key.
 func blank(line string, column int) bool {
-	indent, text := indented(line)
+	indent, text := splitIndent(line)
 	return text == "" || indent < column && strings.HasPrefix(text, "#")
 }
 
-func indented(line string) (indent int, text string) {
+func splitIndent(line string) (indent int, text string) {
 	line = strings.TrimRight(line, " \t\r\n")
 	text = strings.TrimLeft(line, " ")
 	return len(line) - len(text), text

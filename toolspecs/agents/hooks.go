@@ -32,13 +32,13 @@ type hookFile struct {
 
 // hooks returns the hooks as declared.
 func (f hooksFile) hooks() api.Hooks {
-	return api.Hooks{BeforeRun: hooksOf(f.BeforeRun), MemoryRetrieve: hooksOf(f.MemoryRetrieve),
-		BeforeCall: hooksOf(f.BeforeCall),
-		AfterCall:  hooksOf(f.AfterCall), MemoryWrite: hooksOf(f.MemoryWrite),
-		AfterRun: hooksOf(f.AfterRun)}
+	return api.Hooks{BeforeRun: toHooks(f.BeforeRun), MemoryRetrieve: toHooks(f.MemoryRetrieve),
+		BeforeCall: toHooks(f.BeforeCall),
+		AfterCall:  toHooks(f.AfterCall), MemoryWrite: toHooks(f.MemoryWrite),
+		AfterRun: toHooks(f.AfterRun)}
 }
 
-func hooksOf(list []hookFile) []api.Hook {
+func toHooks(list []hookFile) []api.Hook {
 	var hooks []api.Hook
 	for _, h := range list {
 		hooks = append(hooks, api.Hook(h))

@@ -17,7 +17,7 @@ const maxAgentRules = 128 << 10
 
 // reportShared reports the sections of a file that are for all runs.
 func reportShared(doc *strictyaml.Document, at string, set *policies.Set) {
-	if set.Labelled() {
+	if set.HasLabels() {
 		doc.Report(at, "it has a table of labels, which files of an agent cannot have",
 			"move the section labels to the file of the workers: --policies-file")
 	}

@@ -67,8 +67,8 @@ type otherFile struct {
 	digest string
 }
 
-// digestOf identifies what reading a file gave, be it an error.
-func digestOf(data []byte, err error) string {
+// digestFile identifies what reading a file gave, be it an error.
+func digestFile(data []byte, err error) string {
 	if err != nil {
 		return err.Error()
 	}
@@ -97,7 +97,7 @@ func (r *reading) same(earlier *reading) bool {
 		return false
 	}
 	for path, other := range earlier.others {
-		if digestOf(strictyaml.ReadFile(path, other.limit)) != other.digest {
+		if digestFile(strictyaml.ReadFile(path, other.limit)) != other.digest {
 			return false
 		}
 	}
@@ -131,7 +131,7 @@ func (f *folder) decode(r *reading) {
 	r.others = map[string]otherFile{}
 	o.ReadFile = func(path string, limit int) ([]byte, error) {
 		data, err := strictyaml.ReadFile(path, limit)
-		r.others[path] = otherFile{limit: limit, digest: digestOf(data, err)}
+		r.others[path] = otherFile{limit: limit, digest: digestFile(data, err)}
 		return data, err
 	}
 	r.specs, r.faults = toolspecs.DecodeLocated(r.file, data, o)
@@ -156,7 +156,7 @@ func (f *folder) decode(r *reading) {
 func (f *folder) surroundings(l toolspecs.Located, c *toolspecs.Compiled) toolspecs.Faults {
 	var faults toolspecs.Faults
 	if other, both := f.base.Get(c.Spec.Name); both && other.Digest != c.Digest {
-		faults = append(faults, l.Provided())
+		faults = append(faults, l.ConflictWithWorker())
 	}
 	if f.check != nil {
 		for _, message := range f.check(c) {
@@ -183,7 +183,7 @@ func (f *folder) load(now time.Time) error {
 		readings = append(readings, r)
 	}
 	f.decodeAll(readings)
-	faults := f.closed(seen.closed)
+	faults := f.faultsFromClosed(seen.closed)
 	var all []toolspecs.Located
 	for _, r := range readings {
 		faults = append(faults, r.faults...)
@@ -232,21 +232,21 @@ func (f *folder) look() (*os.Root, snapshot) {
 	if err != nil {
 		return nil, snapshot{lost: fmt.Errorf("toolspecs folder: %w", err)}
 	}
-	seen := snapshotOf(root.FS())
+	seen := takeSnapshot(root.FS())
 	if err := seen.closed["."]; err != nil {
 		root.Close()
 		return nil, snapshot{lost: fmt.Errorf("toolspecs folder %s: %w", f.dir, err)}
 	}
 	for _, file := range f.files {
 		for path := range file.latest.others {
-			seen.others[path] = filewatch.StampOf(os.Stat(path))
+			seen.others[path] = filewatch.NewStamp(os.Stat(path))
 		}
 	}
 	return root, seen
 }
 
-// closed returns folders in the folder that cannot be read, as faults.
-func (f *folder) closed(dirs map[string]error) toolspecs.Faults {
+// faultsFromClosed returns folders in the folder that cannot be read, as faults.
+func (f *folder) faultsFromClosed(dirs map[string]error) toolspecs.Faults {
 	var faults toolspecs.Faults
 	for name, err := range dirs {
 		faults = append(faults, toolspecs.Fault{File: f.path(name), Message: "cannot be read: " +
@@ -261,7 +261,7 @@ func (f *folder) faults() map[string]error {
 	if f.lost != nil {
 		faults[f.dir] = f.lost
 	}
-	for _, fault := range f.closed(f.shut) {
+	for _, fault := range f.faultsFromClosed(f.shut) {
 		faults[fault.File] = toolspecs.Faults{fault}
 	}
 	for _, fault := range f.unplaced {
@@ -289,12 +289,13 @@ func (f *folder) catalog() *toolspecs.Catalog {
 			}
 		}
 	}
-	return toolspecs.CatalogOf(tools)
+	return toolspecs.CatalogFromTools(tools)
 }
 
-// watched returns the folders to watch: those of the toolspecs and of the files that they depend
+// listFolders returns the folders to watch: those of the toolspecs and of the files that they
+// depend
 // on.
-func (f *folder) watched() map[string]fs.FileInfo {
+func (f *folder) listFolders() map[string]fs.FileInfo {
 	dirs := map[string]fs.FileInfo{}
 	for name, info := range f.seen.dirs {
 		dirs[f.path(name)] = info
@@ -359,5 +360,5 @@ func repeatedAcross(all []toolspecs.Located) toolspecs.Faults {
 		seen[key] = true
 		return again
 	})
-	return toolspecs.Repeated(firsts)
+	return toolspecs.FindDuplicates(firsts)
 }

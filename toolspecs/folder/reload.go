@@ -92,7 +92,7 @@ func (f *folder) compareFile(root *os.Root, name string, before snapshot, now ti
 		return
 	}
 	r := f.fetch(root, name)
-	if again := filewatch.StampOf(fs.Stat(root.FS(), name)); !again.Same(stamp) {
+	if again := filewatch.NewStamp(fs.Stat(root.FS(), name)); !again.Same(stamp) {
 		d.unsettled = true // it was written while we read
 		return
 	}
@@ -171,7 +171,7 @@ func (f *folder) decodedAgain() map[*reading]*reading {
 	for _, file := range f.files {
 		for _, r := range []*reading{file.latest, file.good} {
 			if r != nil && again[r] == nil {
-				again[r] = r.undecoded()
+				again[r] = r.copyUndecoded()
 				readings = append(readings, again[r])
 			}
 		}
@@ -180,8 +180,8 @@ func (f *folder) decodedAgain() map[*reading]*reading {
 	return again
 }
 
-// undecoded returns what was read, to be decoded once more.
-func (r *reading) undecoded() *reading {
+// copyUndecoded returns what was read, to be decoded once more.
+func (r *reading) copyUndecoded() *reading {
 	again := &reading{file: r.file, digest: r.digest, failed: r.failed, data: r.data}
 	if r.failed {
 		again.faults = r.faults
@@ -214,7 +214,7 @@ func (f *folder) choose() {
 		file := f.files[name]
 		if file.good = c.chosen[name]; file.good == file.latest {
 			// a tool of another file was removed; there is no better version
-			file.wrong = lacking(file.good, known)
+			file.wrong = checkReferences(file.good, known)
 		}
 	}
 }
@@ -258,7 +258,7 @@ func (c *choice) resolveNames() (fallen bool) {
 		}
 	}
 	for _, name := range c.names {
-		if wrong := robbed(c.chosen[name], owners); len(wrong) > 0 {
+		if wrong := findConflicts(c.chosen[name], owners); len(wrong) > 0 {
 			c.fallBack(name, wrong)
 			fallen = true
 		}
@@ -289,7 +289,7 @@ func (c *choice) resolveAgents() (fallen bool) {
 		if c.chosen[name] == c.files[name].good {
 			continue
 		}
-		if wrong := lacking(c.chosen[name], known); len(wrong) > 0 {
+		if wrong := checkReferences(c.chosen[name], known); len(wrong) > 0 {
 			c.fallBack(name, wrong)
 			fallen = true
 		}
@@ -314,9 +314,10 @@ func (c *choice) known() []toolspecs.Spec {
 	return specs
 }
 
-// lacking returns as faults the entries of a file's agents that name or select no tool, and the
+// checkReferences returns as faults the entries of a file's agents that name or select no tool, and
+// the
 // calls of its plans that do not fit the tools that they call.
-func lacking(r *reading, all []toolspecs.Spec) toolspecs.Faults {
+func checkReferences(r *reading, all []toolspecs.Spec) toolspecs.Faults {
 	if r == nil {
 		return nil
 	}
@@ -343,15 +344,15 @@ func namesTools(s toolspecs.Spec) bool {
 	return entry.Agent != nil || entry.Plan != nil
 }
 
-// robbed returns as faults the tools of a file whose names other files own.
-func robbed(r *reading, owners map[string]toolspecs.Located) toolspecs.Faults {
+// findConflicts returns as faults the tools of a file whose names other files own.
+func findConflicts(r *reading, owners map[string]toolspecs.Located) toolspecs.Faults {
 	if r == nil {
 		return nil
 	}
 	var faults toolspecs.Faults
 	for _, l := range r.specs {
 		if owner := owners[l.Spec.Name]; owner.File != l.File {
-			faults = append(faults, l.Taken(owner))
+			faults = append(faults, l.ConflictWith(owner))
 		}
 	}
 	return faults

@@ -39,9 +39,9 @@ func (s snapshot) without(name string) bool {
 	return s.lost == nil && !there && !s.within(name)
 }
 
-// snapshotOf looks at the toolspec files below fsys, other than hidden ones.
+// takeSnapshot looks at the toolspec files below fsys, other than hidden ones.
 // Links to folders are not followed.
-func snapshotOf(fsys fs.FS) snapshot {
+func takeSnapshot(fsys fs.FS) snapshot {
 	s := snapshot{files: map[string]filewatch.Stamp{}, others: map[string]filewatch.Stamp{},
 		dirs: map[string]fs.FileInfo{}, closed: map[string]error{}}
 	// What goes wrong is kept beside what went well.
@@ -69,7 +69,7 @@ func (s *snapshot) add(fsys fs.FS, name string, entry fs.DirEntry) error {
 		}
 	case toolspecs.IsSpecFile(name):
 		info, err := fs.Stat(fsys, name)
-		s.files[name] = filewatch.StampOf(info, err)
+		s.files[name] = filewatch.NewStamp(info, err)
 	}
 	return nil
 }

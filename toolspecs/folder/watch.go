@@ -125,7 +125,7 @@ func newWatcher(c WatchConfig) (*Watcher, error) {
 	if err := toolspecs.CheckCalls(specs, names); err != nil && len(w.status.Faults) == 0 {
 		return nil, err
 	}
-	w.files = w.folder.declared()
+	w.files = w.folder.toolFiles()
 	return w, nil
 }
 
@@ -186,14 +186,14 @@ func (w *Watcher) run() {
 		<-w.stop
 		return
 	}
-	filewatch.Loop{Interval: w.interval, Folders: w.watched, Look: w.reload,
+	filewatch.Loop{Interval: w.interval, Folders: w.listFolders, Look: w.reload,
 		OnPolling: w.onPolling}.Run(w.stop)
 }
 
-func (w *Watcher) watched() map[string]fs.FileInfo {
+func (w *Watcher) listFolders() map[string]fs.FileInfo {
 	w.taking.Lock()
 	defer w.taking.Unlock()
-	return w.folder.watched()
+	return w.folder.listFolders()
 }
 
 // reload applies changes and reports whether another check is due soon.
@@ -207,7 +207,7 @@ func (w *Watcher) reload(now time.Time) (unsettled bool) {
 	began := time.Now()
 	w.publish(CatalogEvent{Type: ReloadStarted, Time: now})
 	w.folder.take(d, now)
-	w.publishReload(w.folder.catalog(), w.folder.declared(), w.folder.faults(), began)
+	w.publishReload(w.folder.catalog(), w.folder.toolFiles(), w.folder.faults(), began)
 	return d.unsettled
 }
 
@@ -229,7 +229,7 @@ func (w *Watcher) SetLanes(known *lanes.Set) {
 	began := time.Now()
 	w.publish(CatalogEvent{Type: ReloadStarted, Time: began})
 	w.folder.takeLanes(known)
-	w.publishReload(w.folder.catalog(), w.folder.declared(), w.folder.faults(), began)
+	w.publishReload(w.folder.catalog(), w.folder.toolFiles(), w.folder.faults(), began)
 }
 
 func (w *Watcher) publish(events ...CatalogEvent) {
@@ -311,8 +311,8 @@ func (w *Watcher) endSubscribers() {
 	w.subscribers = nil
 }
 
-// declared returns the files of the tools in effect, by name.
-func (f *folder) declared() map[string]string {
+// toolFiles returns the files of the tools in effect, by name.
+func (f *folder) toolFiles() map[string]string {
 	files := map[string]string{}
 	for _, file := range f.files {
 		if file.good == nil {

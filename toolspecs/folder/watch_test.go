@@ -494,7 +494,7 @@ func TestLoad_SkipsInvalidFiles(t *testing.T) {
 
 func shippedSpec(t *testing.T, name string) toolspecs.Spec {
 	t.Helper()
-	specs := toolspecs.Shipped()
+	specs := toolspecs.LoadShipped()
 	i := slices.IndexFunc(specs, func(s toolspecs.Spec) bool { return s.Name == name })
 	if i < 0 {
 		t.Fatalf("no shipped tool %s", name)

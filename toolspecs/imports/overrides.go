@@ -42,7 +42,7 @@ func (r *Result) Override(o Overrides, inside []string) {
 		o.apply(&tools[i].Spec, name)
 	}
 	provided := map[string]bool{}
-	for _, s := range toolspecs.Shipped() {
+	for _, s := range toolspecs.LoadShipped() {
 		provided[s.Name] = true
 	}
 	tools = slices.DeleteFunc(tools, func(t Tool) bool {

@@ -34,9 +34,9 @@ func (c *checker) check() {
 		c.builtIn(l)
 		c.key(l)
 		c.slots(l)
-		c.queueing(l)
-		repeated(c, fieldPath(l, "bypass"), l.Bypass)
-		repeated(c, fieldPath(l, "categories"), l.Categories)
+		c.checkStrategy(l)
+		reportRepeated(c, fieldPath(l, "bypass"), l.Bypass)
+		reportRepeated(c, fieldPath(l, "categories"), l.Categories)
 		c.queueName(l)
 	}
 	c.categories()
@@ -48,16 +48,16 @@ func fieldPath(l api.Lane, field string) string {
 	return jsonpath.Key(jsonpath.Key(lanesPath, l.Name), field)
 }
 
-// given reports whether a lane has a rule, be it a wrong one.
-func (c *checker) given(l api.Lane, field string) bool { return c.doc.Has(fieldPath(l, field)) }
+// has reports whether a lane has a rule, be it a wrong one.
+func (c *checker) has(l api.Lane, field string) bool { return c.doc.Has(fieldPath(l, field)) }
 
 // value reports a fault of a rule's value.
 func (c *checker) value(l api.Lane, field, hint, format string, args ...any) {
 	c.doc.Report(fieldPath(l, field), fmt.Sprintf(format, args...), hint)
 }
 
-// misplaced reports a rule that the lane cannot have.
-func (c *checker) misplaced(l api.Lane, field, hint, format string, args ...any) {
+// reportMisplaced reports a rule that the lane cannot have.
+func (c *checker) reportMisplaced(l api.Lane, field, hint, format string, args ...any) {
 	c.doc.ReportKey(fieldPath(l, field), fmt.Sprintf(format, args...), hint)
 }
 
@@ -76,12 +76,12 @@ func (c *checker) builtIn(l api.Lane) {
 	const remedy = "give this rule to a lane of another name, and name that lane in the execution.lane of its tools"
 	for _, field := range ruleNames {
 		switch {
-		case !c.given(l, field):
+		case !c.has(l, field):
 		case l.Name == api.LaneInline:
-			c.misplaced(l, field, remedy,
+			c.reportMisplaced(l, field, remedy,
 				"the lane inline has no task queue, and therefore no rules")
 		case l.Name == api.LaneGeneral && !slices.Contains(generalRules, field):
-			c.misplaced(l, field, remedy,
+			c.reportMisplaced(l, field, remedy,
 				"the lane general is the workflows' own task queue: it cannot have %s", field)
 		}
 	}
@@ -90,7 +90,7 @@ func (c *checker) builtIn(l api.Lane) {
 func (c *checker) key(l api.Lane) {
 	const remedy = "write {{args.name}} with the name of an argument"
 	switch {
-	case !c.given(l, "key"):
+	case !c.has(l, "key"):
 	case placeholders.HasStray(l.Key) ||
 		len(placeholders.Find(l.Key)) > len(templates.Names(l.Key)):
 		c.value(l, "key", remedy, "the key has double braces that are not {{args.name}}")
@@ -104,12 +104,12 @@ func (c *checker) key(l api.Lane) {
 func (c *checker) slots(l api.Lane) {
 	switch {
 	case l.Name == api.LaneInline || l.Name == api.LaneGeneral:
-	case c.limited(l):
+	case c.hasLimit(l):
 		c.holders(l)
 	default:
 		for _, field := range []string{"holders", "queue_size", "on_lost_lease", "lease"} {
-			if c.given(l, field) {
-				c.misplaced(l, field, "give the lane a limit, or remove it",
+			if c.has(l, field) {
+				c.reportMisplaced(l, field, "give the lane a limit, or remove it",
 					"%s is for lanes with a limit", field)
 			}
 		}
@@ -121,11 +121,11 @@ func (c *checker) slots(l api.Lane) {
 func (c *checker) holders(l api.Lane) {
 	limit := WithDefaults(l).Limit
 	switch {
-	case l.Keyed() && l.Holders > lanerules.KeyQueues:
+	case l.HasKey() && l.Holders > lanerules.KeyQueues:
 		c.value(l, "holders", fmt.Sprintf("write at most %d", lanerules.KeyQueues),
 			"holders is %d; the keys of a lane are divided into at most %d groups", l.Holders,
 			lanerules.KeyQueues)
-	case l.Keyed() || l.Holders <= 1:
+	case l.HasKey() || l.Holders <= 1:
 	case l.UsesWaitQueue():
 		c.value(l, "holders", "remove holders",
 			"with queue_size or strategy: reject one holder decides for all calls, so there cannot be %d",
@@ -136,26 +136,26 @@ func (c *checker) holders(l api.Lane) {
 	}
 }
 
-// limited reports whether the lane has a limit, be it a wrong one or one by default.
-func (c *checker) limited(l api.Lane) bool {
-	return c.given(l, "limit") || c.given(l, "key") || WithDefaults(l).Limited()
+// hasLimit reports whether the lane has a limit, be it a wrong one or one by default.
+func (c *checker) hasLimit(l api.Lane) bool {
+	return c.has(l, "limit") || c.has(l, "key") || WithDefaults(l).HasLimit()
 }
 
-// queueing checks that a lane that rejects waiting calls has a limit.
-func (c *checker) queueing(l api.Lane) {
+// checkStrategy checks that a lane that rejects waiting calls has a limit.
+func (c *checker) checkStrategy(l api.Lane) {
 	switch {
 	case l.Strategy != api.StrategyReject || l.Name == api.LaneInline:
-	case l.Name == api.LaneGeneral || !c.limited(l):
+	case l.Name == api.LaneGeneral || !c.hasLimit(l):
 		c.value(l, "strategy", "give the lane a limit, or write priority or fifo",
 			"strategy: reject is for lanes with a limit")
 	case l.QueueSize != nil:
-		c.misplaced(l, "queue_size", "remove one of them",
+		c.reportMisplaced(l, "queue_size", "remove one of them",
 			"strategy: reject lets no call wait, so there is no queue_size")
 	}
 }
 
-// repeated reports repeated entries of a list.
-func repeated[T ~string](c *checker, path string, list []T) {
+// reportRepeated reports repeated entries of a list.
+func reportRepeated[T ~string](c *checker, path string, list []T) {
 	for i, word := range list {
 		if slices.Contains(list[:i], word) {
 			c.doc.Report(jsonpath.Index(path, i), fmt.Sprintf("%q is given twice", string(word)),

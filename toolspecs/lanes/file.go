@@ -68,7 +68,7 @@ func decode(file string, data []byte, before *Set) (*Set, error) {
 	given := f.inOrder(doc)
 	c := &checker{doc: doc, lanes: given, buckets: doc.Keys(bucketsPath)}
 	c.check()
-	c.moved(before)
+	c.reportMoved(before)
 	if err := doc.Faults().Err(); err != nil {
 		return nil, err
 	}
@@ -101,17 +101,18 @@ func Load(path string) (*Set, error) {
 
 func read(path string) ([]byte, error) { return strictyaml.ReadFile(path, maxFileBytes) }
 
-// Named returns the names of the lanes in the file at path, even if it has other faults, so that
+// ReadNames returns the names of the lanes in the file at path, even if it has other faults, so
+// that
 // further checks can continue. An unreadable file gives none.
-func Named(path string) []string {
+func ReadNames(path string) []string {
 	data, err := read(path)
 	if err != nil {
 		return nil
 	}
-	return named(path, data)
+	return decodeNames(path, data)
 }
 
-func named(file string, data []byte) []string {
+func decodeNames(file string, data []byte) []string {
 	doc, faults := strictyaml.ParseOne(file, data, maxFileBytes)
 	if len(faults) > 0 {
 		return nil

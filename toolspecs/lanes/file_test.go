@@ -151,12 +151,12 @@ func TestLoad_ReportsUnreadableFiles(t *testing.T) {
 		err.Error() != "large.yaml:1:1: the file is larger than the maximum of 1 MiB (split it into smaller files)" {
 		t.Errorf("got %v", err)
 	}
-	if got := named("f.yaml", []byte(
+	if got := decodeNames("f.yaml", []byte(
 		"lanes: {a: {limit: 0}, b: }\nbuckets: {c: 1}\nwrong: 1")); !slices.Equal(got,
 		[]string{"a", "b", "c"}) {
 		t.Errorf("the names are %q", got)
 	}
-	if got := named("f.yaml", []byte("lanes: [")); got != nil {
+	if got := decodeNames("f.yaml", []byte("lanes: [")); got != nil {
 		t.Errorf("the names are %q", got)
 	}
 }
@@ -178,9 +178,9 @@ func FuzzDecode(f *testing.F) {
 			if err := lanerules.CheckName(l.Name); err != nil {
 				t.Errorf("%v", err)
 			}
-			if l.Limit < 0 || l.Rate < 0 || l.Limited() != (l.Holders > 0) || l.Keyed() &&
-				!l.Limited() || l.UsesWaitQueue() && !l.Limited() || l.UsesWaitQueue() &&
-				!l.Keyed() && l.Holders != 1 {
+			if l.Limit < 0 || l.Rate < 0 || l.HasLimit() != (l.Holders > 0) || l.HasKey() &&
+				!l.HasLimit() || l.UsesWaitQueue() && !l.HasLimit() || l.UsesWaitQueue() &&
+				!l.HasKey() && l.Holders != 1 {
 				t.Errorf("this was accepted: %+v", l)
 			}
 			queue := lanerules.TaskQueue(l, api.DefaultTaskQueue, "key")

@@ -15,7 +15,7 @@ const maxQueue = 200
 
 // queueName checks the task queue of a lane.
 func (c *checker) queueName(l api.Lane) {
-	if !c.given(l, "queue") {
+	if !c.has(l, "queue") {
 		return
 	}
 	parts := strings.Split(l.Queue, "/")
@@ -48,7 +48,7 @@ func (c *checker) sameQueues() {
 			continue
 		}
 		for j, other := range all {
-			if why := shared(l, other, j < i); i != j && why != "" {
+			if why := describeConflict(l, other, j < i); i != j && why != "" {
 				c.value(l, "queue", "give each lane a task queue of its own", "%s", why)
 			}
 		}
@@ -68,28 +68,30 @@ func (c *checker) withQueues() []api.Lane {
 	})
 }
 
-// shared describes the conflict between a lane's task queue and that of another lane or of its
+// describeConflict describes the conflict between a lane's task queue and that of another lane or
+// of its
 // keys; empty without one. If two lanes set the same queue, the later one has the fault.
-func shared(l, other api.Lane, before bool) string {
+func describeConflict(l, other api.Lane, before bool) string {
 	if other.Queue == "" {
-		return derived(l.Queue, other)
+		return describeDerivedConflict(l.Queue, other)
 	}
 	if l.Queue == other.Queue && before {
 		return fmt.Sprintf("the lane %q has this task queue already", other.Name)
 	}
-	if other.Keyed() && strings.HasPrefix(l.Queue, other.Queue+"/") {
+	if other.HasKey() && strings.HasPrefix(l.Queue, other.Queue+"/") {
 		return fmt.Sprintf("it is among the task queues of the keys of the lane %q", other.Name)
 	}
 	return ""
 }
 
-// derived is shared for a lane whose task queue derives from the workflows'.
-func derived(queue string, other api.Lane) string {
+// describeDerivedConflict is describeConflict for a lane whose task queue derives from the
+// workflows'.
+func describeDerivedConflict(queue string, other api.Lane) string {
 	if base, ok := strings.CutSuffix(queue, "/"+other.Name); ok {
 		return fmt.Sprintf("with %s as the workflows' task queue it is that of the lane %q", base,
 			other.Name)
 	}
-	if base, _, ok := strings.Cut(queue, "/"+other.Name+"/"); ok && other.Keyed() {
+	if base, _, ok := strings.Cut(queue, "/"+other.Name+"/"); ok && other.HasKey() {
 		return fmt.Sprintf("with %s as the workflows' task queue it is among those of the keys of the lane %q",
 			base, other.Name)
 	}
@@ -98,9 +100,10 @@ func derived(queue string, other api.Lane) string {
 
 const movedHint = "give the lane with this rule another name and move its tools there, or edit it while no worker runs and no call waits"
 
-// moved reports lanes whose calls would go to other queues than before. Calls waiting in the old
+// reportMoved reports lanes whose calls would go to other queues than before. Calls waiting in the
+// old
 // queue would wait forever, because no worker serves it any longer.
-func (c *checker) moved(before *Set) {
+func (c *checker) reportMoved(before *Set) {
 	if before == nil {
 		return
 	}
@@ -108,7 +111,7 @@ func (c *checker) moved(before *Set) {
 		old, there := before.Lane(l.Name)
 		switch place := jsonpath.Key(lanesPath, l.Name); {
 		case !there:
-		case old.Keyed() != l.Keyed():
+		case old.HasKey() != l.HasKey():
 			c.doc.ReportKey(place,
 				"a lane cannot get a key, or lose its key, while workers serve it: calls waiting in the old queue would wait forever",
 				movedHint)

@@ -54,9 +54,9 @@ func (s *Set) Plain(names ...string) *Set {
 	return more
 }
 
-// Keeping returns the lanes of s and those of before that s does not have, and the names of the
+// Merge returns the lanes of s and those of before that s does not have, and the names of the
 // latter, sorted.
-func (s *Set) Keeping(before *Set) (all *Set, kept []string) {
+func (s *Set) Merge(before *Set) (all *Set, kept []string) {
 	all = &Set{byName: maps.Clone(s.byName), byCategory: s.byCategory}
 	for _, name := range before.Names() {
 		if _, there := all.byName[name]; !there {
@@ -71,16 +71,16 @@ func (s *Set) Keeping(before *Set) (all *Set, kept []string) {
 func WithDefaults(l api.Lane) api.Lane {
 	l.Strategy = cmp.Or(l.Strategy, api.StrategyPriority)
 	l.Fairness = cmp.Or(l.Fairness, api.FairnessConversation)
-	if l.Keyed() || l.Name == api.LaneSerial {
+	if l.HasKey() || l.Name == api.LaneSerial {
 		l.Limit = cmp.Or(l.Limit, 1)
 	}
-	if !l.Limited() {
+	if !l.HasLimit() {
 		return l
 	}
 	l.OnLostLease = cmp.Or(l.OnLostLease, api.OnLostLeaseExit)
 	l.Lease = cmp.Or(l.Lease, api.DefaultLease)
 	switch {
-	case l.Keyed():
+	case l.HasKey():
 		l.Holders = cmp.Or(l.Holders, defaultKeyHolders)
 	case l.UsesWaitQueue():
 		l.Holders = 1 // one place decides who waits

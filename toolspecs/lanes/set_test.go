@@ -18,7 +18,7 @@ func TestPlainLanes_ExistWithoutConfiguration(t *testing.T) {
 	}
 	gpu, _ := more.Lane("gpu")
 	printer, there := more.Lane("printer")
-	if serial, _ := more.Lane(api.LaneSerial); gpu.Limit != 2 || !there || printer.Limited() ||
+	if serial, _ := more.Lane(api.LaneSerial); gpu.Limit != 2 || !there || printer.HasLimit() ||
 		serial.Limit != 1 {
 		t.Errorf("got %+v, %+v and %+v", gpu, printer, serial)
 	}

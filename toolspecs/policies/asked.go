@@ -195,8 +195,8 @@ func AskPast(sets ...*Set) bool {
 	return slices.ContainsFunc(sets, func(s *Set) bool { return s != nil && s.asks })
 }
 
-// AsksOf returns the questions of the sets' rules that concern a call with these facts.
-func AsksOf(f *Facts, sets ...*Set) Asks {
+// CollectAsks returns the questions of the sets' rules that concern a call with these facts.
+func CollectAsks(f *Facts, sets ...*Set) Asks {
 	asks := Asks{Queries: map[api.LedgerScope][]ledgerrules.Query{},
 		Record: map[api.LedgerScope]Recording{}}
 	for _, s := range sets {
@@ -205,7 +205,7 @@ func AsksOf(f *Facts, sets ...*Set) Asks {
 			if len(r.Agents) > 0 && !slices.Contains(r.Agents, f.Run.Agent) {
 				continue
 			}
-			for _, a := range r.asked() {
+			for _, a := range r.listAsks() {
 				asks.add(a, r, f)
 			}
 		}
@@ -213,8 +213,8 @@ func AsksOf(f *Facts, sets ...*Set) Asks {
 	return asks
 }
 
-// asked returns the questions of both expressions of the rule.
-func (r *rule) asked() (asks []asked) {
+// listAsks returns the questions of both expressions of the rule.
+func (r *rule) listAsks() (asks []asked) {
 	if r.condition != nil {
 		asks = r.condition.asks
 	}

@@ -158,7 +158,7 @@ func (c *Cases) label(cases []caseFile) {
 		t := &cases[i].Tool
 		facts := toolfacts.Facts{Name: t.Name, Category: t.Category, Tags: t.Tags}
 		for _, set := range c.sets {
-			l := set.LabelsOf(facts)
+			l := set.FindLabels(facts)
 			for _, list := range []struct {
 				own  *[]string
 				more []string
@@ -233,7 +233,7 @@ func (f caseFile) facts() Facts {
 			Completed: int(n.Completed), Failed: int(n.Failed), Refused: int(n.Refused),
 			Running: int(n.Running)})
 	}
-	b := BudgetOf(api.Limits{}, api.Usage{}, f.Budget.WallTime.Used.Std())
+	b := NewBudget(api.Limits{}, api.Usage{}, f.Budget.WallTime.Used.Std())
 	b.Calls, b.Tokens = f.Budget.Calls.count(), f.Budget.Tokens.count()
 	b.Cost.Used = f.Budget.Cost.Used
 	if left := f.Budget.Cost.Left; left != nil {
@@ -295,7 +295,7 @@ func (c *Cases) Try() []Tried {
 		one := &c.Cases[i]
 		t := Tried{Name: one.Name, Line: one.Line, Want: one.Want, Rule: one.Rule,
 			Policies: checkAll(&one.Facts, c.sets...)}
-		t.Got = actionOf(t.Policies)
+		t.Got = strictestEffect(t.Policies)
 		t.OK = t.Got == t.Want && (t.Rule == "" || slices.ContainsFunc(t.Policies,
 			func(p api.PolicyAction) bool {
 				return p.Rule == t.Rule && p.Effect == t.Want && p.Failure == ""

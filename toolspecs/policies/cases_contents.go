@@ -43,7 +43,7 @@ func (f caseFile) contents(facts *Facts) {
 	inOrder(facts.Earlier, f.Labels)
 	for _, c := range facts.Earlier {
 		if _, known := f.Calls[c.Tool]; !known {
-			facts.Calls = counted(facts.Calls, c)
+			facts.Calls = countCall(facts.Calls, c)
 		}
 	}
 	f.values(&facts.Run)
@@ -91,8 +91,8 @@ func (f caseFile) values(run *Run) {
 	}
 }
 
-// counted adds a call to the counts by tool.
-func counted(counts []api.PastCalls, c *api.EarlierCall) []api.PastCalls {
+// countCall adds a call to the counts by tool.
+func countCall(counts []api.PastCalls, c *api.EarlierCall) []api.PastCalls {
 	i := 0
 	for i < len(counts) && counts[i].Tool != c.Tool {
 		i++

@@ -16,22 +16,22 @@ func Clearings(met []api.PolicyAction, sets ...*Set) (all []api.Clearing) {
 		if action.Effect != api.PolicyAsk || action.AllowedBy != "" {
 			continue
 		}
-		for i, r := range named(action.Rule, sets) {
+		for i, r := range findAskRules(action.Rule, sets) {
 			if i == 0 {
-				all = append(all, clearingsOf(r)...)
+				all = append(all, listClearings(r)...)
 				continue
 			}
 			all = slices.DeleteFunc(all, func(c api.Clearing) bool {
-				return c.Rule == r.Name && !slices.Contains(clearingsOf(r), c)
+				return c.Rule == r.Name && !slices.Contains(listClearings(r), c)
 			})
 		}
 	}
 	return slices.Compact(all)
 }
 
-// named returns the rules of a name that ask.
-func named(name string, sets []*Set) (rules []api.PolicyRule) {
-	for _, r := range slices.Concat(rulesOf(sets)...) {
+// findAskRules returns the rules of a name that ask.
+func findAskRules(name string, sets []*Set) (rules []api.PolicyRule) {
+	for _, r := range slices.Concat(listRules(sets)...) {
 		if r.Name == name && r.Then == api.PolicyAsk {
 			rules = append(rules, r)
 		}
@@ -39,7 +39,7 @@ func named(name string, sets []*Set) (rules []api.PolicyRule) {
 	return rules
 }
 
-func clearingsOf(r api.PolicyRule) []api.Clearing {
+func listClearings(r api.PolicyRule) []api.Clearing {
 	list := slices.Clone(r.Clears)
 	for i := range list {
 		list[i].Rule = r.Name

@@ -260,7 +260,7 @@ func firstFault(expression string, found []*cel.Error) *Fault {
 	f := &Fault{Line: line, Column: column + 1, Message: strings.TrimSpace(first.Message)}
 	// what could not be parsed has a place, and belongs to no part of the expression
 	if first.ExprID == 0 && first.Location.Line() > 0 {
-		f.Message, f.Hint = unparsed(expression, line, column)
+		f.Message, f.Hint = explainSyntax(expression, line, column)
 		return f
 	}
 	if field := fieldAt(expression, line, column); field != "" && !slices.Contains(fields(), field) {

@@ -47,8 +47,8 @@ type defines struct {
 	circular map[string][]string
 }
 
-// definesOf orders the definitions.
-func definesOf(lists map[string]json.RawMessage, expressions map[string]string) *defines {
+// newDefines orders the definitions.
+func newDefines(lists map[string]json.RawMessage, expressions map[string]string) *defines {
 	d := &defines{uses: map[string][]string{}, circular: map[string][]string{}}
 	for _, name := range slices.Sorted(maps.Keys(lists)) {
 		var compact bytes.Buffer

@@ -92,7 +92,7 @@ func (c *compiler) compile(s *scope, d api.PolicyDefinition) *definition {
 	}
 	made := &definition{name: d.Name, key: api.Digest([]byte(key)), typed: cel.DynType}
 	if d.Expression == "" {
-		made.list, made.typed, made.fault = listOf(d.Values)
+		made.list, made.typed, made.fault = decodeList(d.Values)
 	} else if made.expression, made.fault = compileAny(s, d.Expression); made.fault == nil {
 		made.typed = made.expression.typed
 	}
@@ -163,18 +163,18 @@ var (
 	errMixed  = errors.New("the values are not all texts, nor all numbers")
 )
 
-// listOf returns a list of texts or numbers as expressions read it.
-func listOf(data json.RawMessage) (ref.Val, *cel.Type, error) {
+// decodeList returns a list of texts or numbers as expressions read it.
+func decodeList(data json.RawMessage) (ref.Val, *cel.Type, error) {
 	decoded, err := jsonvalue.Decode(data)
 	values, ok := decoded.([]any)
 	if err != nil || !ok {
 		return nil, cel.DynType, errNoList
 	}
-	if texts, ok := allOf[string](values); ok {
+	if texts, ok := convertAll[string](values); ok {
 		return newTextList(texts), cel.ListType(cel.StringType), nil
 	}
 	celNumbers(values)
-	if whole, ok := allOf[int64](values); ok {
+	if whole, ok := convertAll[int64](values); ok {
 		return types.DefaultTypeAdapter.NativeToValue(whole), cel.ListType(cel.IntType), nil
 	}
 	for i, v := range values {
@@ -182,13 +182,13 @@ func listOf(data json.RawMessage) (ref.Val, *cel.Type, error) {
 			values[i] = float64(n)
 		}
 	}
-	if numbers, ok := allOf[float64](values); ok {
+	if numbers, ok := convertAll[float64](values); ok {
 		return types.DefaultTypeAdapter.NativeToValue(numbers), cel.ListType(cel.DoubleType), nil
 	}
 	return nil, cel.DynType, errMixed
 }
 
-func allOf[T any](values []any) (all []T, ok bool) {
+func convertAll[T any](values []any) (all []T, ok bool) {
 	for _, v := range values {
 		one, ok := v.(T)
 		if !ok {

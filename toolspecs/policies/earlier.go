@@ -52,19 +52,19 @@ type window struct {
 	byField map[string]map[string]*window
 }
 
-// windowOf returns the window of calls that have ended.
-func windowOf(ended []*api.EarlierCall, adapt types.Adapter) *window {
+// loadWindow returns the window of calls that have ended.
+func loadWindow(ended []*api.EarlierCall, adapt types.Adapter) *window {
 	if len(ended) == 0 {
 		return &window{}
 	}
-	last := derivedOf(ended[len(ended)-1], adapt)
+	last := loadDerived(ended[len(ended)-1], adapt)
 	known := last.window.Load()
 	if known != nil && known.first == ended[0] && len(known.calls) == len(ended) {
 		return known
 	}
 	w := &window{first: ended[0], calls: make([]*derived, len(ended))}
 	for i, c := range ended {
-		w.calls[i] = derivedOf(c, adapt)
+		w.calls[i] = loadDerived(c, adapt)
 		w.calls[i].window.Store(nil) // windows of earlier turns would take memory
 	}
 	last.window.Store(w)
@@ -80,7 +80,7 @@ func (w *window) with(field, wanted string) *window {
 	defer w.mu.Unlock()
 	byText, known := w.byField[field]
 	if !known {
-		byText = byTextOf(w.calls, field)
+		byText = groupByText(w.calls, field)
 		if w.byField == nil {
 			w.byField = map[string]map[string]*window{}
 		}
@@ -92,8 +92,8 @@ func (w *window) with(field, wanted string) *window {
 	return &window{}
 }
 
-// byTextOf returns calls by the text of a field; nil if it is not a text in all of them.
-func byTextOf(calls []*derived, field string) map[string]*window {
+// groupByText returns calls by the text of a field; nil if it is not a text in all of them.
+func groupByText(calls []*derived, field string) map[string]*window {
 	byText := map[string]*window{}
 	for _, d := range calls {
 		text, ok := d.text(field)
@@ -108,13 +108,13 @@ func byTextOf(calls []*derived, field string) map[string]*window {
 	return byText
 }
 
-// derivedOf returns what was computed from a call, or computes it.
-func derivedOf(c *api.EarlierCall, adapt types.Adapter) *derived {
+// loadDerived returns what was computed from a call, or computes it.
+func loadDerived(c *api.EarlierCall, adapt types.Adapter) *derived {
 	if known, ok := c.Derived.Load().(*derived); ok {
 		return known
 	}
 	d := &derived{call: c}
-	d.native = sync.OnceValue(func() earlierCall { return nativeOf(c) })
+	d.native = sync.OnceValue(func() earlierCall { return toNative(c) })
 	d.value = sync.OnceValue(func() ref.Val { return adapt.NativeToValue(d.native()) })
 	d.result = sync.OnceValue(func() *passage { return newPassage(resultText(c)) })
 	d.arguments = sync.OnceValue(func() *passage { return newPassage(argumentsText(c)) })
@@ -122,7 +122,7 @@ func derivedOf(c *api.EarlierCall, adapt types.Adapter) *derived {
 	return d
 }
 
-func nativeOf(c *api.EarlierCall) earlierCall {
+func toNative(c *api.EarlierCall) earlierCall {
 	e := earlierCall{ID: c.ID, Tool: c.Tool, Args: map[string]any{}, Status: string(c.Status),
 		Turn: int64(c.Turn), Time: c.Time.UTC(), Labels: append([]string{}, c.Labels...)}
 	if args, ok := jsonValue(json.RawMessage(c.Arguments)).(map[string]any); ok {

@@ -139,7 +139,7 @@ func (v *values) resolve(name string) (any, bool) {
 	case nameEarlier:
 		return *v.earlier(), true
 	case nameFacts, nameBudget:
-		return v.unrecorded(name), true
+		return v.resolveUnrecorded(name), true
 	case nameRun:
 		return v.adapt.NativeToValue(v.run()), true
 	}
@@ -150,8 +150,8 @@ func (v *values) resolve(name string) (any, bool) {
 	return v.adapt.NativeToValue(value), true
 }
 
-// unrecorded returns a value that no record has, which fails in a replay.
-func (v *values) unrecorded(name string) any {
+// resolveUnrecorded returns a value that no record has, which fails in a replay.
+func (v *values) resolveUnrecorded(name string) any {
 	switch {
 	case v.facts.Unknown:
 		return types.WrapErr(errUnknown)
@@ -176,11 +176,11 @@ func (v *values) plain(name string) any {
 	case namePlan:
 		return f.Plan
 	}
-	return v.asked(name)
+	return v.resolvePast(name)
 }
 
-// asked returns the values that answer questions about earlier calls; nil if there is none.
-func (v *values) asked(name string) any {
+// resolvePast returns the values that answer questions about earlier calls; nil if there is none.
+func (v *values) resolvePast(name string) any {
 	switch name {
 	case namePrincipal:
 		return Principal{ID: v.facts.Principal.ID, Auth: v.facts.Principal.Auth, past: &v.overTime}
@@ -225,10 +225,10 @@ func (v *values) earlier() *callList {
 		if ended < 0 {
 			ended = len(all)
 		}
-		w := windowOf(all[:ended], v.adapt)
+		w := loadWindow(all[:ended], v.adapt)
 		calls := slices.Clip(w.calls)
 		for _, c := range all[ended:] {
-			calls = append(calls, derivedOf(c, v.adapt))
+			calls = append(calls, loadDerived(c, v.adapt))
 		}
 		list := callList{&lazyCalls{calls: calls, adapt: v.adapt, window: w}}
 		v.past = &list
@@ -278,7 +278,7 @@ func celNumbers(value any) any {
 func (v *values) calls() ref.Val {
 	byTool := make(map[string]Calls, len(v.facts.Calls))
 	for _, p := range v.facts.Calls {
-		byTool[p.Tool] = callsOf(p)
+		byTool[p.Tool] = toCalls(p)
 	}
 	mapper, ok := v.adapt.NativeToValue(byTool).(traits.Mapper)
 	if !ok {
@@ -360,11 +360,11 @@ func fieldAt(text string, line, column int) string {
 	if !strings.HasPrefix(rest, ".") {
 		return ""
 	}
-	return wordOf(rest[1:])
+	return readWord(rest[1:])
 }
 
 // nameAt returns the name at the position of a fault; empty if there is none.
-func nameAt(text string, line, column int) string { return wordOf(restAt(text, line, column)) }
+func nameAt(text string, line, column int) string { return readWord(restAt(text, line, column)) }
 
 // restAt returns the rest of a line. line counts from 1, column from 0.
 func restAt(text string, line, column int) string {
@@ -376,8 +376,8 @@ func restAt(text string, line, column int) string {
 	return string(runes[min(column, len(runes)):])
 }
 
-// wordOf returns the name at the beginning of a text.
-func wordOf(text string) string {
+// readWord returns the name at the beginning of a text.
+func readWord(text string) string {
 	end := strings.IndexFunc(text, func(r rune) bool {
 		return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})

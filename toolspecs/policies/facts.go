@@ -68,8 +68,8 @@ type Plan struct {
 	ExpectedOutcomes []string `cel:"expected_outcomes" yaml:"expected_outcomes"`
 }
 
-// PlanOf returns the facts about an execution plan; nil means none.
-func PlanOf(p *api.ExecutionPlan) Plan {
+// NewPlan returns the facts about an execution plan; nil means none.
+func NewPlan(p *api.ExecutionPlan) Plan {
 	if p == nil {
 		return Plan{}
 	}
@@ -150,8 +150,8 @@ type Calls struct {
 // unlimited is the remainder of a count without a limit.
 const unlimited = math.MaxInt64
 
-// BudgetOf returns the used and the remaining budget of a run.
-func BudgetOf(l api.Limits, u api.Usage, took time.Duration) Budget {
+// NewBudget returns the used and the remaining budget of a run.
+func NewBudget(l api.Limits, u api.Usage, took time.Duration) Budget {
 	b := Budget{
 		Calls:  count(u.Calls, l.Calls),
 		Tokens: count(u.InputTokens+u.OutputTokens, l.Tokens),
@@ -175,7 +175,7 @@ func count(used, limit int) Count {
 	return c
 }
 
-func callsOf(p api.PastCalls) Calls {
+func toCalls(p api.PastCalls) Calls {
 	c := Calls{Completed: int64(p.Completed), Failed: int64(p.Failed), Refused: int64(p.Refused),
 		Running: int64(p.Running)}
 	c.Made = c.Completed + c.Failed + c.Running

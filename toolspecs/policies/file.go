@@ -84,9 +84,9 @@ func DecodeFor(file string, data []byte, tools Tools) (*Set, error) {
 			maxRules), "combine rules: one rule can apply to several tools")
 		return nil, doc.Faults().Err()
 	}
-	defined := definesOf(f.Lists, f.Define)
+	defined := newDefines(f.Lists, f.Define)
 	set := Of(f.rules(doc, defined)...)
-	set.labels, set.budgets = f.Labels, budgetsOf(doc, f.Budgets)
+	set.labels, set.budgets = f.Labels, readBudgets(doc, f.Budgets)
 	checkLabels(doc, f.Labels, tools)
 	for i := range set.rules {
 		set.check(doc, i, defined.names())
@@ -244,8 +244,8 @@ type periodFile struct {
 	Except     []string `yaml:"except" rule:"min=1" hint:"omit except for a budget that is for everyone"`
 }
 
-// budgetsOf returns the budgets of a file, and reports their faults beyond types and bounds.
-func budgetsOf(doc *strictyaml.Document, files []periodFile) (all []ledgerrules.Budget) {
+// readBudgets returns the budgets of a file, and reports their faults beyond types and bounds.
+func readBudgets(doc *strictyaml.Document, files []periodFile) (all []ledgerrules.Budget) {
 	if len(files) > maxBudgets {
 		doc.Report(budgetsPath, fmt.Sprintf("there are %d budgets; a file may have %d", len(files),
 			maxBudgets), "one budget can be for several principals")
@@ -272,7 +272,7 @@ func budgetsOf(doc *strictyaml.Document, files []periodFile) (all []ledgerrules.
 
 // FileDigest identifies the rules, and the table of labels and budgets if there are some.
 func (s *Set) FileDigest() string {
-	if !s.Labelled() && len(s.Budgets()) == 0 {
+	if !s.HasLabels() && len(s.Budgets()) == 0 {
 		return s.Digest()
 	}
 	data, err := json.Marshal([]any{s.digest, s.labels, s.budgets})

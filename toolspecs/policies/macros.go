@@ -107,10 +107,10 @@ func narrow(f cel.MacroExprFactory, calls, element, condition ast.Expr) ast.Expr
 		}
 	case operators.Equals:
 		a, b := call.Args()[0], call.Args()[1]
-		if fieldOf(b, element.AsIdent()) != "" {
+		if findField(b, element.AsIdent()) != "" {
 			a, b = b, a
 		}
-		field := fieldOf(a, element.AsIdent())
+		field := findField(a, element.AsIdent())
 		if field != "" && !mentions(b, element.AsIdent()) {
 			return f.NewCall(funcWhere, calls, f.NewLiteral(types.String(field)), f.Copy(b))
 		}
@@ -118,8 +118,8 @@ func narrow(f cel.MacroExprFactory, calls, element, condition ast.Expr) ast.Expr
 	return calls
 }
 
-// fieldOf returns the field of an element that where knows; empty for other expressions.
-func fieldOf(e ast.Expr, element string) string {
+// findField returns the field of an element that where knows; empty for other expressions.
+func findField(e ast.Expr, element string) string {
 	if e.Kind() != ast.SelectKind || e.AsSelect().IsTestOnly() {
 		return ""
 	}

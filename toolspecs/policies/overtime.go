@@ -169,7 +169,7 @@ func (p *pastReader) answer(name, scope string, q ledgerrules.Query,
 		return types.Int(result.Count)
 	case funcPast:
 		p.note("%s: %d calls", what, len(result.Calls))
-		return p.adapt.NativeToValue(pastOf(result.Calls))
+		return p.adapt.NativeToValue(toPastCalls(result.Calls))
 	}
 	sum, ok := new(big.Rat).SetString(result.Sum)
 	if !ok {
@@ -199,7 +199,7 @@ func (p *pastReader) note(format string, args ...any) {
 	}
 }
 
-func pastOf(calls []ledgerrules.Call) []pastCall {
+func toPastCalls(calls []ledgerrules.Call) []pastCall {
 	list := make([]pastCall, len(calls))
 	for i, c := range calls {
 		list[i] = pastCall{Tool: c.Tool, At: c.At, Run: c.Run, Running: c.Running,

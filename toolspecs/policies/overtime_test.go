@@ -37,7 +37,7 @@ func args(text string) (all map[string]json.RawMessage) {
 func asking(f policies.Facts, rules *policies.Set) *policies.Facts {
 	f.Now = today
 	f.Tool.Name = "pay"
-	asks := policies.AsksOf(&f, rules)
+	asks := policies.CollectAsks(&f, rules)
 	f.Past = func(scope api.LedgerScope, q ledgerrules.Query) ledgerrules.Result {
 		if !slices.ContainsFunc(asks.Queries[scope], func(known ledgerrules.Query) bool {
 			return known.Key() == q.Key()
@@ -169,7 +169,7 @@ func TestAsksOf_KnowsWhichCallsCount(t *testing.T) {
 		{"look", "clerk", "", policies.Recording{}, 0},
 	} {
 		f := &policies.Facts{Tool: policies.Tool{Name: c.tool}, Run: policies.Run{Agent: c.agent}}
-		asks := policies.AsksOf(f, nil, rules)
+		asks := policies.CollectAsks(f, nil, rules)
 		var scopes []string
 		for _, s := range asks.Scopes() {
 			scopes = append(scopes, string(s))

@@ -37,7 +37,7 @@ func resultText(c *api.EarlierCall) string {
 	if len(c.Result) == 0 {
 		return c.Text
 	}
-	return textOf(jsonValue(c.Result))
+	return valueText(jsonValue(c.Result))
 }
 
 // argumentsText returns the texts of a call's arguments. Numbers are in it as they were written,
@@ -47,11 +47,11 @@ func argumentsText(c *api.EarlierCall) string {
 	if err != nil {
 		return c.Arguments
 	}
-	return textOf(value) + textOf(celNumbers(value))
+	return valueText(value) + valueText(celNumbers(value))
 }
 
-// textOf returns the texts of a value.
-func textOf(value any) string {
+// valueText returns the texts of a value.
+func valueText(value any) string {
 	var b strings.Builder
 	write := func(text string) {
 		b.WriteString(text)
@@ -227,7 +227,7 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 func shortest(token, decimal string) (number string, ok bool) {
 	whole, fraction, _ := strings.Cut(token, decimal)
 	groups := strings.FieldsFunc(whole, func(r rune) bool { return r < '0' || r > '9' })
-	if strings.Trim(fraction, "0123456789") != "" || !grouped(groups) {
+	if strings.Trim(fraction, "0123456789") != "" || !isGrouped(groups) {
 		return "", false
 	}
 	number = strings.TrimLeft(strings.Join(groups, ""), "0")
@@ -240,8 +240,8 @@ func shortest(token, decimal string) (number string, ok bool) {
 	return number, true
 }
 
-// grouped reports whether the groups of digits are those of one number: thousands.
-func grouped(groups []string) bool {
+// isGrouped reports whether the groups of digits are those of one number: thousands.
+func isGrouped(groups []string) bool {
 	if len(groups) < 2 {
 		return len(groups) == 1
 	}

@@ -88,11 +88,11 @@ func (r *Replay) pastRecords() pastRecords {
 	}
 	for _, p := range past {
 		slices.SortStableFunc(p.calls, func(a, b *api.Record) int {
-			return timeOf(a).Compare(timeOf(b))
+			return evaluationTime(a).Compare(evaluationTime(b))
 		})
 		var latest time.Time
 		for _, c := range p.calls {
-			if end := endOf(c); end.After(latest) {
+			if end := endTime(c); end.After(latest) {
 				latest = end
 			}
 			p.latest = append(p.latest, latest)
@@ -102,7 +102,7 @@ func (r *Replay) pastRecords() pastRecords {
 }
 
 func (p pastRecords) add(c *api.Record) {
-	if c.Status == api.CallRefused || c.DryRun || !governed(c) {
+	if c.Status == api.CallRefused || c.DryRun || !isGoverned(c) {
 		return
 	}
 	for _, key := range pastKeys(c) {
@@ -116,7 +116,7 @@ func (p pastRecords) add(c *api.Record) {
 // never is the end of calls that have not ended.
 var never = time.Date(9999, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-func endOf(c *api.Record) time.Time {
+func endTime(c *api.Record) time.Time {
 	if c.Closed.IsZero() {
 		return never
 	}
@@ -125,7 +125,7 @@ func endOf(c *api.Record) time.Time {
 
 // before answers what rules ask about the calls before one.
 func (p pastRecords) before(c *api.Record) Earlier {
-	at := timeOf(c)
+	at := evaluationTime(c)
 	return func(scope api.LedgerScope, q ledgerrules.Query) ledgerrules.Result {
 		var entries []ledgerrules.Entry
 		past := p[pastKeys(c)[scope]]
@@ -133,17 +133,18 @@ func (p pastRecords) before(c *api.Record) Earlier {
 			return ledgerrules.Ask(nil, q, at)
 		}
 		i, _ := slices.BinarySearchFunc(past.calls, at, func(one *api.Record, at time.Time) int {
-			return timeOf(one).Compare(at)
+			return evaluationTime(one).Compare(at)
 		})
 		// Calls that were admitted at the same time count if they are recorded before.
-		for ; i < len(past.calls) && timeOf(past.calls[i]).Equal(at) && past.calls[i] != c; i++ {
+		for ; i < len(past.calls) && evaluationTime(past.calls[i]).Equal(at) &&
+			past.calls[i] != c; i++ {
 		}
 		for i--; i >= 0 && at.Sub(past.latest[i]) < q.Within.Std(); i-- {
 			one := past.calls[i]
 			e := ledgerrules.Entry{Run: one.Run, Call: one.CallID, Tool: one.Tool,
-				Reserved: timeOf(one), Args: argumentsAt(one.Arguments, q.Fields)}
-			if !endOf(one).After(at) {
-				e.Ended = endOf(one)
+				Reserved: evaluationTime(one), Args: argumentsAt(one.Arguments, q.Fields)}
+			if !endTime(one).After(at) {
+				e.Ended = endTime(one)
 			}
 			entries = append(entries, e)
 		}

@@ -74,9 +74,9 @@ func NewReplay(rules *Set, find func(tool string) (Tool, bool)) *Replay {
 func (r *Replay) Add(record api.Record) {
 	record.Notes, record.Phases = nil, nil
 	if !r.contents {
-		record.Result = labelsOf(record.Result)
+		record.Result = keepLabels(record.Result)
 	}
-	run := r.runOf(record.WorkflowID)
+	run := r.ensureRun(record.WorkflowID)
 	e, known := run.byID[record.Run]
 	if !known {
 		e = &execution{}
@@ -85,11 +85,11 @@ func (r *Replay) Add(record api.Record) {
 	}
 	e.calls = append(e.calls, record)
 	if record.Child != nil {
-		r.runOf(record.Child.WorkflowID).isChild = true
+		r.ensureRun(record.Child.WorkflowID).isChild = true
 	}
 }
 
-func (r *Replay) runOf(workflowID string) *recordedRun {
+func (r *Replay) ensureRun(workflowID string) *recordedRun {
 	run, known := r.runs[workflowID]
 	if !known {
 		run = &recordedRun{byID: map[string]*execution{}}
@@ -135,11 +135,11 @@ func (r *Replay) replayRun(run *recordedRun, labels []string, each func(Replayed
 		for i := range e.calls {
 			c := &e.calls[i]
 			state.finishBefore(c)
-			if governed(c) {
+			if isGoverned(c) {
 				each(r.replayCall(c, state))
 			}
 			after := r.emits(c)
-			if child := r.childOf(c); child != nil {
+			if child := r.findChild(c); child != nil {
 				after = append(after, r.replayRun(child, state.labels, each)...)
 			}
 			state.begin(c, after)
@@ -149,7 +149,7 @@ func (r *Replay) replayRun(run *recordedRun, labels []string, each func(Replayed
 	return state.labels
 }
 
-func (r *Replay) childOf(c *api.Record) *recordedRun {
+func (r *Replay) findChild(c *api.Record) *recordedRun {
 	if c.Child == nil {
 		return nil
 	}
@@ -162,16 +162,16 @@ func (r *Replay) emits(c *api.Record) []string {
 		tool.Emits))
 }
 
-// labelsOf returns what a result says about labels; nil if it says nothing.
-func labelsOf(r *api.Result) *api.Result {
+// keepLabels returns what a result says about labels; nil if it says nothing.
+func keepLabels(r *api.Result) *api.Result {
 	if r == nil || len(r.NotEmitted)+len(r.Cleared) == 0 {
 		return nil
 	}
 	return &api.Result{NotEmitted: r.NotEmitted, Cleared: r.Cleared}
 }
 
-// governed reports whether rules were evaluated for a call.
-func governed(c *api.Record) bool {
+// isGoverned reports whether rules were evaluated for a call.
+func isGoverned(c *api.Record) bool {
 	if c.Purpose != "" || c.Phase == api.PhasePreExecution && c.Status == api.CallCompleted &&
 		!c.DryRun {
 		return false
@@ -192,12 +192,12 @@ func (r *Replay) replayCall(c *api.Record, state *replayedRun) Replayed {
 	sets := r.decidable(missing{tool: !known, arguments: hides(c.Arguments),
 		earlier: state.redacted})
 	f := &Facts{Unknown: true, Tool: tool, Arguments: c.Arguments, Labels: state.labels,
-		Now:   timeOf(c),
-		Calls: state.past(), Earlier: state.earlier(), Plan: PlanOf(c.Plan),
+		Now:   evaluationTime(c),
+		Calls: state.past(), Earlier: state.earlier(), Plan: NewPlan(c.Plan),
 		Caller: Caller{Type: string(c.Caller.Type), ID: c.Caller.ID,
 			Auth: string(c.Caller.Auth), Claims: c.Caller.Claims},
 		Run: Run{ID: c.WorkflowID, Conversation: c.Conversation, Turn: int64(c.Turn),
-			Depth: int64(depthOf(c))}}
+			Depth: int64(countParents(c))}}
 	f.Tool.Version = cmp.Or(c.Version, f.Tool.Version)
 	f.Principal = Principal{ID: c.Caller.Identity(), Auth: string(c.Caller.Auth)}
 	f.Past = r.past.before(c)
@@ -229,27 +229,28 @@ func asksItself(c *api.Record) bool {
 
 // withTool returns the action of rules on a call, and of its toolspec if that asked for approval.
 func withTool(c *api.Record, met []api.PolicyAction) api.PolicyEffect {
-	action := actionOf(met)
+	action := strictestEffect(met)
 	if action == api.PolicyDeny || slices.ContainsFunc(met, allows) || !asksItself(c) {
 		return action
 	}
 	return api.PolicyAsk
 }
 
-// depthOf returns the number of runs above the run of a call, from the path of the call: calls of
+// countParents returns the number of runs above the run of a call, from the path of the call: calls
+// of
 // sub-agents follow a slash.
-func depthOf(c *api.Record) int { return strings.Count(c.Path, "/") }
+func countParents(c *api.Record) int { return strings.Count(c.Path, "/") }
 
-// timeOf returns when the rules were evaluated, as far as the record tells.
-func timeOf(c *api.Record) time.Time {
+// evaluationTime returns when the rules were evaluated, as far as the record tells.
+func evaluationTime(c *api.Record) time.Time {
 	if !c.Scheduled.IsZero() {
 		return c.Scheduled
 	}
 	return c.Closed
 }
 
-// actionOf returns the strictest effect of rules; allow if none matched.
-func actionOf(met []api.PolicyAction) api.PolicyEffect {
+// strictestEffect returns the strictest effect of rules; allow if none matched.
+func strictestEffect(met []api.PolicyAction) api.PolicyEffect {
 	for _, effect := range severity {
 		if slices.ContainsFunc(met, func(a api.PolicyAction) bool {
 			return a.Effect == effect && a.AllowedBy == ""

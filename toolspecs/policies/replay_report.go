@@ -91,9 +91,9 @@ func (out *ReplayReport) compare(call Replayed) {
 		return
 	}
 	out.Changed++
-	rule := ruleOf(call.Met, call.Would)
+	rule := findRule(call.Met, call.Would)
 	if rule == "" {
-		rule = ruleOf(call.Recorded, call.Was)
+		rule = findRule(call.Recorded, call.Was)
 	}
 	i := slices.IndexFunc(out.Changes, func(c ReplayChange) bool {
 		return c.Was == call.Was && c.Would == call.Would && c.Tool == call.Tool && c.Rule == rule
@@ -109,8 +109,8 @@ func (out *ReplayReport) compare(call Replayed) {
 	change.Calls, change.Runs = change.Calls+1, len(change.runs)
 }
 
-// ruleOf returns the first rule with an effect.
-func ruleOf(met []api.PolicyAction, effect api.PolicyEffect) string {
+// findRule returns the first rule with an effect.
+func findRule(met []api.PolicyAction, effect api.PolicyEffect) string {
 	for _, action := range met {
 		if action.Effect == effect && action.AllowedBy == "" {
 			return action.Rule

@@ -86,7 +86,7 @@ func (s *replayedRun) begin(c *api.Record, labels []string) {
 
 func (s *replayedRun) finish(c openCall) {
 	if s.contents {
-		s.calls = append(s.calls, earlierOf(c, c.Status))
+		s.calls = append(s.calls, newEarlierCall(c, c.Status))
 		s.redacted = s.redacted || hides(c.Arguments) ||
 			c.Result != nil && hides(c.Result.Output)
 	}
@@ -147,16 +147,16 @@ func (s *replayedRun) earlier() []*api.EarlierCall {
 	calls := slices.Clip(s.calls)
 	for _, c := range s.open {
 		if s.contents {
-			calls = append(calls, earlierOf(c, api.CallRunning))
+			calls = append(calls, newEarlierCall(c, api.CallRunning))
 		}
 	}
 	return calls
 }
 
-// earlierOf returns a recorded call as an earlier one.
-func earlierOf(c openCall, status api.CallStatus) *api.EarlierCall {
+// newEarlierCall returns a recorded call as an earlier one.
+func newEarlierCall(c openCall, status api.CallStatus) *api.EarlierCall {
 	e := &api.EarlierCall{ID: c.CallID, Tool: c.Tool, Arguments: string(c.Arguments),
-		Status: status, Turn: c.Turn, Time: timeOf(c.Record)}
+		Status: status, Turn: c.Turn, Time: evaluationTime(c.Record)}
 	switch {
 	case status == api.CallRunning, status == api.CallRefused:
 	case c.Error != nil:

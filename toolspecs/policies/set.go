@@ -51,14 +51,14 @@ func Of(rules ...api.PolicyRule) *Set {
 		}
 		s.rules[i].ReadsContents = s.rules[i].condition.readsContents() ||
 			s.rules[i].unless.readsContents()
-		s.asks = s.asks || len(s.rules[i].asked()) > 0
+		s.asks = s.asks || len(s.rules[i].listAsks()) > 0
 	}
-	s.digest = DigestOf(s.Rules())
+	s.digest = DigestRules(s.Rules())
 	return s
 }
 
-// DigestOf identifies rules; empty for none.
-func DigestOf(rules []api.PolicyRule) string {
+// DigestRules identifies rules; empty for none.
+func DigestRules(rules []api.PolicyRule) string {
 	if len(rules) == 0 {
 		return ""
 	}
@@ -77,8 +77,8 @@ func (s *Set) Digest() string {
 	return s.digest
 }
 
-// Pinned returns the rules as a run pins them; the zero value for none.
-func (s *Set) Pinned() api.PinnedPolicies {
+// PinnedPolicies returns the rules as a run pins them; the zero value for none.
+func (s *Set) PinnedPolicies() api.PinnedPolicies {
 	if s.Len() == 0 {
 		return api.PinnedPolicies{}
 	}
@@ -239,7 +239,7 @@ func Approvers(met []api.PolicyAction, sets ...*Set) []api.ApproverRule {
 		if action.Effect != api.PolicyAsk || action.AllowedBy != "" {
 			continue
 		}
-		for _, r := range slices.Concat(rulesOf(sets)...) {
+		for _, r := range slices.Concat(listRules(sets)...) {
 			rule := api.ApproverRule{Rule: r.Name, Any: r.Approvers}
 			known := slices.ContainsFunc(all, func(other api.ApproverRule) bool {
 				return reflect.DeepEqual(other, rule)
@@ -252,7 +252,7 @@ func Approvers(met []api.PolicyAction, sets ...*Set) []api.ApproverRule {
 	return all
 }
 
-func rulesOf(sets []*Set) [][]api.PolicyRule {
+func listRules(sets []*Set) [][]api.PolicyRule {
 	rules := make([][]api.PolicyRule, len(sets))
 	for i, s := range sets {
 		rules[i] = s.Rules()

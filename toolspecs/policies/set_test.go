@@ -21,11 +21,11 @@ func sending() *Facts {
 		Run: Run{ID: "r1", Agent: "clerk", Conversation: "c1", Depth: 1, Turn: 3,
 			Variables: []string{"project"}},
 		Arguments: []byte(`{"to":"eve@example.com","size":12345678901,"ratio":0.5,"huge":1e400,"tags":["a","b"],"note":null,"deep":{"x":[1,{"y":"z"}]}}`),
-		Plan: PlanOf(&api.ExecutionPlan{Intent: "tell them", Rollback: "none",
+		Plan: NewPlan(&api.ExecutionPlan{Intent: "tell them", Rollback: "none",
 			Preconditions: []string{"asked"}, ExpectedOutcomes: []string{"told"}}),
 		Labels: []string{"untrusted"},
 		Now:    time.Date(2026, 3, 1, 22, 30, 0, 0, time.FixedZone("", 3600)),
-		Budget: BudgetOf(api.Limits{Calls: 10, Cost: 2}, api.Usage{Calls: 8, InputTokens: 5,
+		Budget: NewBudget(api.Limits{Calls: 10, Cost: 2}, api.Usage{Calls: 8, InputTokens: 5,
 			OutputTokens: 6, Cost: 1.5}, time.Minute),
 		Calls: []api.PastCalls{{Tool: "read_page", Completed: 2, Failed: 1, Refused: 4,
 			Running: 3}},
@@ -158,11 +158,12 @@ func TestArguments_ThatAreNoObjectFail(t *testing.T) {
 func TestBudget_IsNeverNegative(t *testing.T) {
 	l := api.Limits{Calls: 1, Tokens: 10, Cost: 1, WallTime: api.Duration(time.Second)}
 	u := api.Usage{Calls: 2, InputTokens: 20, Cost: 3}
-	if b := BudgetOf(l, u, time.Hour); b.Calls.Left != 0 || b.Tokens.Left != 0 ||
+	if b := NewBudget(l, u, time.Hour); b.Calls.Left != 0 || b.Tokens.Left != 0 ||
 		b.Cost.Left != 0 || b.WallTime.Left != 0 {
 		t.Errorf("got %+v", b)
 	}
-	if b := BudgetOf(api.Limits{}, u, 0); b.Calls.Left != unlimited || b.Tokens.Left != unlimited ||
+	if b := NewBudget(api.Limits{}, u, 0); b.Calls.Left != unlimited ||
+		b.Tokens.Left != unlimited ||
 		!math.IsInf(b.Cost.Left, 1) || b.WallTime.Left != math.MaxInt64 {
 		t.Errorf("got %+v", b)
 	}

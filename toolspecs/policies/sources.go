@@ -67,9 +67,9 @@ var sourceFunctions = []struct {
 	result  *cel.Type
 	call    func(v *values, args []ref.Val) ref.Val
 }{
-	{"sources", 1, false, cel.ListType(cel.ObjectType("policies.source")), sourcesOf},
+	{"sources", 1, false, cel.ListType(cel.ObjectType("policies.source")), listSources},
 	{"from_people", 1, true, cel.BoolType, fromPeople},
-	{"free_of", 2, true, cel.BoolType, freeOf},
+	{"free_of", 2, true, cel.BoolType, isFree},
 }
 
 // withShort is the last argument with which an expression asks for short parts.
@@ -131,12 +131,13 @@ func (p part) short() bool {
 	return utf8.RuneCountInString(p.folded) < leastCounted || p.number != "" && digits < leastCounted
 }
 
-// partsOf returns the texts and numbers of a value. Empty texts, truth values and nulls are none.
-func partsOf(path string, value any) (parts []part) {
+// collectParts returns the texts and numbers of a value. Empty texts, truth values and nulls are
+// none.
+func collectParts(path string, value any) (parts []part) {
 	switch value := value.(type) {
 	case string:
 		if text := strings.TrimSpace(value); text != "" {
-			return []part{{path, text, numberOf(text), fold(text)}}
+			return []part{{path, text, normalizeNumber(text), fold(text)}}
 		}
 	case int64:
 		text := strconv.FormatInt(value, 10)
@@ -146,7 +147,7 @@ func partsOf(path string, value any) (parts []part) {
 		return []part{{path, text, text, text}}
 	case []any:
 		for i, e := range value {
-			parts = append(parts, partsOf(fmt.Sprintf("%s[%d]", path, i), e)...)
+			parts = append(parts, collectParts(fmt.Sprintf("%s[%d]", path, i), e)...)
 		}
 	case map[string]any:
 		return objectParts(path, value)
@@ -158,9 +159,9 @@ func partsOf(path string, value any) (parts []part) {
 func objectParts(path string, object map[string]any) (parts []part) {
 	for _, k := range slices.Sorted(maps.Keys(object)) {
 		if !propertyName.MatchString(k) {
-			parts = append(parts, partsOf(path+".key", k)...)
+			parts = append(parts, collectParts(path+".key", k)...)
 		}
-		parts = append(parts, partsOf(path+"."+k, object[k])...)
+		parts = append(parts, collectParts(path+"."+k, object[k])...)
 	}
 	return parts
 }
@@ -169,8 +170,8 @@ func objectParts(path string, object map[string]any) (parts []part) {
 // addresses of {"ada@example.com": "editor"}.
 var propertyName = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$-]*$`)
 
-// numberOf returns the shortest form of a text that is a number.
-func numberOf(text string) string {
+// normalizeNumber returns the shortest form of a text that is a number.
+func normalizeNumber(text string) string {
 	digits, negative := strings.CutPrefix(text, "-")
 	if strings.Trim(digits, "0123456789.") != "" {
 		return ""
@@ -208,7 +209,7 @@ func (v *values) trace(name string, value ref.Val) ([]found, error) {
 	if known, ok := v.traced[key]; ok {
 		return known, nil
 	}
-	parts := partsOf(name, native)
+	parts := collectParts(name, native)
 	if len(parts) > maxParts {
 		return nil, errParts
 	}
@@ -253,7 +254,7 @@ func nativeMap(value traits.Mapper) map[string]any {
 	object := map[string]any{}
 	for i := value.Iterator(); i.HasNext() == types.True; {
 		key := i.Next()
-		object[nameOf(key)] = nativeValue(value.Get(key))
+		object[toText(key)] = nativeValue(value.Get(key))
 	}
 	return object
 }
@@ -338,7 +339,7 @@ func (v *values) results(p part, given bool) (sources []api.ValueSource, err err
 		if match == "" {
 			continue
 		}
-		repeated, err := v.repeated(d, p, batches)
+		repeated, err := v.isRepeated(d, p, batches)
 		switch {
 		case err != nil:
 			return nil, err
@@ -364,9 +365,9 @@ func withNowhere(sources []api.ValueSource, labels []string) []api.ValueSource {
 	return append(sources, api.ValueSource{Kind: api.SourceNowhere, Labels: labels})
 }
 
-// repeated reports whether a part is in the arguments of a call, or of another call of its batch.
+// isRepeated reports whether a part is in the arguments of a call, or of another call of its batch.
 // batches has the answers for batches.
-func (v *values) repeated(d *derived, p part, batches map[string]bool) (bool, error) {
+func (v *values) isRepeated(d *derived, p part, batches map[string]bool) (bool, error) {
 	if d.call.Batch == "" {
 		return v.inArguments(d, p)
 	}
@@ -424,7 +425,7 @@ func (v *values) variables() []variable {
 		v.inVariables = []variable{}
 		for _, name := range slices.Sorted(maps.Keys(v.facts.Run.Values)) {
 			v.inVariables = append(v.inVariables, variable{name,
-				newPassage(textOf(v.facts.Run.Values[name]))})
+				newPassage(valueText(v.facts.Run.Values[name]))})
 		}
 	}
 	return v.inVariables
@@ -444,9 +445,9 @@ func (v *values) record(all []found) {
 	}
 }
 
-// sourcesOf implements sources(value): the sources of all parts.
-func sourcesOf(v *values, args []ref.Val) ref.Val {
-	all, err := v.trace(nameOf(args[0]), args[1])
+// listSources implements sources(value): the sources of all parts.
+func listSources(v *values, args []ref.Val) ref.Val {
+	all, err := v.trace(toText(args[0]), args[1])
 	if err != nil {
 		return types.WrapErr(err)
 	}
@@ -470,10 +471,10 @@ func fromPeople(v *values, args []ref.Val) ref.Val {
 	return v.each(args, func(s api.ValueSource) bool { return slices.Contains(peoples, s.Kind) })
 }
 
-// freeOf implements free_of(value, label): people wrote every part, or it is in a result without
+// isFree implements free_of(value, label): people wrote every part, or it is in a result without
 // the label.
-func freeOf(v *values, args []ref.Val) ref.Val {
-	label := nameOf(args[2])
+func isFree(v *values, args []ref.Val) ref.Val {
+	label := toText(args[2])
 	return v.each(args, func(s api.ValueSource) bool {
 		return slices.Contains(peoples, s.Kind) || !slices.Contains(s.Labels, label)
 	})
@@ -482,7 +483,7 @@ func freeOf(v *values, args []ref.Val) ref.Val {
 // each reports whether every part of a value has a source that is fine. A short part, unless the
 // last argument asks for it, has the source nowhere.
 func (v *values) each(args []ref.Val, fine func(api.ValueSource) bool) ref.Val {
-	all, err := v.trace(nameOf(args[0]), args[1])
+	all, err := v.trace(toText(args[0]), args[1])
 	if err != nil {
 		return types.WrapErr(err)
 	}
@@ -497,7 +498,7 @@ func (v *values) each(args []ref.Val, fine func(api.ValueSource) bool) ref.Val {
 	return types.True
 }
 
-func nameOf(text ref.Val) string {
+func toText(text ref.Val) string {
 	s, _ := text.Value().(string)
 	return s
 }

@@ -90,16 +90,16 @@ func TestSources_MatchWordsFormsAndNumbers(t *testing.T) {
 		{"pay 1250", "125", ""},
 		{"send it to Ada", "the same as before", ""},
 	} {
-		parts := partsOf("x", c.value)
+		parts := collectParts("x", c.value)
 		if got := parts[0].within(newPassage(c.text)); got != c.want {
 			t.Errorf("%q in %q: %q, want %q", c.value, c.text, got, c.want)
 		}
 	}
-	if got := (part{"x", "5", "5", "5"}).within(newPassage(textOf(map[string]any{"a": 4.0,
+	if got := (part{"x", "5", "5", "5"}).within(newPassage(valueText(map[string]any{"a": 4.0,
 		"b": []any{int64(5), nil}}))); got != api.MatchExact {
 		t.Errorf("a number in JSON: %q", got)
 	}
-	if got := (part{"x", "ab cd", "", "ab cd"}).within(newPassage(textOf([]any{"ab", "cd"}))); got != "" {
+	if got := (part{"x", "ab cd", "", "ab cd"}).within(newPassage(valueText([]any{"ab", "cd"}))); got != "" {
 		t.Errorf("across two texts: %q", got)
 	}
 }

@@ -10,9 +10,10 @@ import (
 var meant = map[string]string{"=": "==", "===": "==", "&": "&&", "|": "||", "and": "&&", "or": "||",
 	"not": "!", "<>": "!="}
 
-// unparsed describes the fault at the position where parsing failed, and the remedy. The parser's
+// explainSyntax describes the fault at the position where parsing failed, and the remedy. The
+// parser's
 // own message lists all possible tokens. line counts from 1, column from 0.
-func unparsed(expression string, line, column int) (message, hint string) {
+func explainSyntax(expression string, line, column int) (message, hint string) {
 	rest := []rune(strings.Join(strings.Split(expression,
 		"\n")[min(line, strings.Count(expression, "\n")+1)-1:], "\n"))
 	rest = rest[min(column, len(rest)):]
@@ -23,7 +24,7 @@ func unparsed(expression string, line, column int) (message, hint string) {
 		string(quote)) == 1 {
 		return "the string that starts here is not closed", fmt.Sprintf("close it with %c", quote)
 	}
-	token := tokenOf(rest)
+	token := readToken(rest)
 	if right := meant[token]; right != "" {
 		return fmt.Sprintf("%q is not valid here", token), "write " + right
 	}
@@ -31,8 +32,8 @@ func unparsed(expression string, line, column int) (message, hint string) {
 		"check the text before it: an operator, a bracket or a quote may be missing"
 }
 
-// tokenOf returns the word, operator or character at the start of a text.
-func tokenOf(text []rune) string {
+// readToken returns the word, operator or character at the start of a text.
+func readToken(text []rune) string {
 	for _, belongs := range []func(rune) bool{
 		func(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) },
 		func(r rune) bool { return strings.ContainsRune("=&|<>!", r) },

@@ -30,8 +30,8 @@ type labelFile struct {
 // labelsPath is where a file's table of labels is.
 const labelsPath = jsonpath.Root + ".labels"
 
-// LabelsOf returns what the table of labels gives a tool.
-func (s *Set) LabelsOf(tool toolfacts.Facts) (l Labels) {
+// FindLabels returns what the table of labels gives a tool.
+func (s *Set) FindLabels(tool toolfacts.Facts) (l Labels) {
 	if s == nil {
 		return l
 	}
@@ -71,12 +71,12 @@ func (l *Labels) add(more Labels) {
 	}
 }
 
-// Labelled reports whether the set has a table of labels.
-func (s *Set) Labelled() bool { return s != nil && len(s.labels) > 0 }
+// HasLabels reports whether the set has a table of labels.
+func (s *Set) HasLabels() bool { return s != nil && len(s.labels) > 0 }
 
 // sameLabels reports whether the tables of labels of two sets are equal.
 func (s *Set) sameLabels(other *Set) bool {
-	return s.Labelled() == other.Labelled() && (!s.Labelled() ||
+	return s.HasLabels() == other.HasLabels() && (!s.HasLabels() ||
 		reflect.DeepEqual(s.labels, other.labels))
 }
 

@@ -45,7 +45,7 @@ func TestTable_GivesLabelsToSelectedTools(t *testing.T) {
 			{Label: "secret", To: "internal"}}}},
 		{toolfacts.Facts{Name: "other"}, Labels{}},
 	} {
-		if got := set.LabelsOf(c.tool); !reflect.DeepEqual(got, c.want) {
+		if got := set.FindLabels(c.tool); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%+v: got %+v, want %+v", c.tool, got, c.want)
 		}
 	}
@@ -53,7 +53,7 @@ func TestTable_GivesLabelsToSelectedTools(t *testing.T) {
 		Clears: []api.Clearing{{Label: "secret"}}}
 	want := Labels{Emits: []Emission{untrusted}, Effects: []string{"pays"},
 		Clears: []api.Clearing{{Label: "secret"}, {Label: "untrusted"}}}
-	if got := own.With(set.LabelsOf(toolfacts.Facts{Name: "review"})); !reflect.DeepEqual(got, want) {
+	if got := own.With(set.FindLabels(toolfacts.Facts{Name: "review"})); !reflect.DeepEqual(got, want) {
 		t.Errorf("with its own: got %+v, want %+v", got, want)
 	}
 	other, err := Decode("f.yaml", []byte(strings.ReplaceAll(labelTable, "web_*", "page_*")))

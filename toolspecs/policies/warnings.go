@@ -96,7 +96,7 @@ func (s *Set) stoppedUndo(tools []Subject) (warnings []Warning) {
 // that match a call without arguments in a run with the labels.
 func (s *Set) stops(t Tool, labels []string) (names []string) {
 	f := &Facts{Tool: t, Labels: labels, Now: noon, Caller: Caller{Type: string(api.CallerAgent)},
-		Budget: BudgetOf(api.Limits{}, api.Usage{}, 0)}
+		Budget: NewBudget(api.Limits{}, api.Usage{}, 0)}
 	for _, r := range s.list() {
 		if r.Then != api.PolicyDeny && r.Then != api.PolicyAsk || len(r.Agents) > 0 {
 			continue

@@ -35,7 +35,7 @@ func Check(findings *strictyaml.Findings, path string, raw json.RawMessage,
 		c.Add(jsonpath.Key(path, "type"), "",
 			"arguments are an object, so the schema says type: object")
 	}
-	at := partOf(tree)
+	at := newPartCompiler(tree)
 	var form *Form
 	before := len(c.All)
 	if c.keywords(path, o); len(c.All) == before {
@@ -48,7 +48,7 @@ func Check(findings *strictyaml.Findings, path string, raw json.RawMessage,
 		at, form = schema.at, &Form{schema: schema.root}
 	}
 	if arguments {
-		c.schemaDefaults(path, at, ShapeOf(tree, ""))
+		c.schemaDefaults(path, at, ShapeFromSchema(tree, ""))
 	}
 	return form
 }
@@ -56,8 +56,8 @@ func Check(findings *strictyaml.Findings, path string, raw json.RawMessage,
 // subschemas has the compiled subschemas by JSON Pointer; nil for unusable ones.
 type subschemas func(pointer string) (*jsonschema.Schema, error)
 
-// partOf compiles the parts of a schema that can be compiled, if the whole cannot.
-func partOf(tree any) subschemas {
+// newPartCompiler compiles the parts of a schema that can be compiled, if the whole cannot.
+func newPartCompiler(tree any) subschemas {
 	return func(pointer string) (*jsonschema.Schema, error) {
 		value, _ := jsontext.At(tree, pointer)
 		part, err := compileSchema(Encode(value))
@@ -74,7 +74,7 @@ func (c schemaChecker) schemaError(path string, raw json.RawMessage, err error) 
 	if invalid, ok := brokenRules(err); ok {
 		t := translator{root: decodedPlain(raw)}
 		t.error(invalid)
-		for _, p := range sorted(t.problems) {
+		for _, p := range sortProblems(t.problems) {
 			hint := "see JSON Schema 2020-12"
 			if p.Rule == "format" || p.Rule == "propertyNames" {
 				hint = HintRegex

@@ -11,9 +11,9 @@ import (
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
-// Decoded returns a raw JSON value as the parser makes it; nil where it is broken, which checks
+// Decode returns a raw JSON value as the parser makes it; nil where it is broken, which checks
 // have reported.
-func Decoded(raw json.RawMessage) any {
+func Decode(raw json.RawMessage) any {
 	v, err := jsontext.ParseOrdered(raw)
 	if err != nil {
 		return nil

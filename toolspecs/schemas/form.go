@@ -41,7 +41,7 @@ func (f *Form) Check(value json.RawMessage) []api.Problem {
 	if f.schema == nil {
 		return nil
 	}
-	return sorted(validate(v, f.schema, f.shape))
+	return sortProblems(validate(v, f.schema, f.shape))
 }
 
 // Shape returns the outline of the values that fit; nil where nothing is known of it.
@@ -55,7 +55,7 @@ func Compile(schema json.RawMessage, s *Shape, checked *Form) (*Form, json.RawMe
 		return nil, nil, err
 	}
 	if s == nil {
-		s = ShapeOf(Decoded(tidy), "")
+		s = ShapeFromSchema(Decode(tidy), "")
 	}
 	if checked != nil {
 		return &Form{schema: checked.schema, shape: s}, tidy, nil
@@ -93,14 +93,14 @@ func (f *Form) Arguments(text string, lenient bool) (args json.RawMessage, notes
 	}
 	if _, ok := value.(map[string]any); !ok {
 		message := "the arguments must be an object, such as {}, not " +
-			described(place{value: value, hidden: true})
+			describe(place{value: value, hidden: true})
 		return nil, nil, []api.Problem{{Path: jsonpath.Root, Rule: api.RuleType, Message: message}}
 	}
 	p := preparer{lenient: lenient}
 	p.value(value, f.shape)
 	problems = append(p.problems, validate(value, f.schema, f.shape)...)
 	if len(problems) > 0 {
-		return nil, p.notes, sorted(problems)
+		return nil, p.notes, sortProblems(problems)
 	}
 	return render(value, f.shape), p.notes, nil
 }

@@ -37,7 +37,7 @@ const (
 
 // forms has the form of each keyword of draft 2020-12 and of the older keywords that it still
 // allows.
-var forms = formsOf(map[string]string{
+var forms = invertForms(map[string]string{
 	formAny:       "default const $vocabulary dependencies",
 	formText:      "$schema $id $anchor $dynamicRef $dynamicAnchor $comment title description format contentEncoding contentMediaType",
 	formTruth:     "uniqueItems deprecated readOnly writeOnly",
@@ -57,7 +57,7 @@ var forms = formsOf(map[string]string{
 	formLists:    "dependentRequired",
 })
 
-func formsOf(keywords map[string]string) map[string]string {
+func invertForms(keywords map[string]string) map[string]string {
 	forms := map[string]string{}
 	for form, list := range keywords {
 		for name := range strings.FieldsSeq(list) {
@@ -82,7 +82,7 @@ func (c schemaChecker) keywords(path string, schema *jsontext.Object) {
 	if draft, given := schema.Members["$schema"]; given && draft != draft2020 {
 		return
 	}
-	k := keywordChecker{Findings: c.Findings, targets: targetsOf(schema)}
+	k := keywordChecker{Findings: c.Findings, targets: newReferenceTargets(schema)}
 	k.schema(path, schema)
 }
 
@@ -93,7 +93,7 @@ func (k keywordChecker) schema(path string, value any) {
 	schema, ok := value.(*jsontext.Object)
 	if !ok {
 		k.Add(path, "write a mapping such as {type: string}",
-			"a schema is a mapping, or true or false, not %s", described(place{value: value}))
+			"a schema is a mapping, or true or false, not %s", describe(place{value: value}))
 		return
 	}
 	for _, name := range schema.Keys {
@@ -113,7 +113,7 @@ func (k keywordChecker) schema(path string, value any) {
 	for _, pair := range [][2]string{{"minimum", "maximum"}, {"minLength", "maxLength"},
 		{"minItems", "maxItems"},
 		{"minProperties", "maxProperties"}, {"minContains", "maxContains"}} {
-		Ordered(k.Findings, path, pair[0], pair[1], numberIn(schema, pair[0]),
+		CheckBounds(k.Findings, path, pair[0], pair[1], numberIn(schema, pair[0]),
 			numberIn(schema, pair[1]))
 	}
 }
@@ -161,7 +161,7 @@ func (k keywordChecker) composite(form, name, path string, value any) {
 	case formList:
 		k.list(name, path, value)
 	default:
-		k.named(form, name, path, value)
+		k.checkMapping(form, name, path, value)
 	}
 }
 
@@ -171,7 +171,7 @@ func (k keywordChecker) wrong(name, path, want string, value any) {
 	if _, isTruth := value.(bool); name == "required" && isTruth {
 		hint = "list the names of required properties beside properties"
 	}
-	k.Add(path, hint, "%s must be %s, not %s", name, want, described(place{value: value}))
+	k.Add(path, hint, "%s must be %s, not %s", name, want, describe(place{value: value}))
 }
 
 func (k keywordChecker) text(name, path string, value any) (string, bool) {
@@ -183,7 +183,7 @@ func (k keywordChecker) text(name, path string, value any) (string, bool) {
 }
 
 func (k keywordChecker) number(form, name, path string, value any) {
-	n := rationalOf(value)
+	n := toRational(value)
 	switch {
 	case n == nil:
 		k.wrong(name, path, "a number", value)
@@ -270,8 +270,8 @@ func (k keywordChecker) list(name, path string, value any) {
 	}
 }
 
-// named checks a mapping of names, or of patterns, to schemas or to lists of names.
-func (k keywordChecker) named(form, name, path string, value any) {
+// checkMapping checks a mapping of names, or of patterns, to schemas or to lists of names.
+func (k keywordChecker) checkMapping(form, name, path string, value any) {
 	members, ok := value.(*jsontext.Object)
 	if !ok {
 		k.wrong(name, path, "a mapping", value)
@@ -292,11 +292,11 @@ func (k keywordChecker) named(form, name, path string, value any) {
 
 func numberIn(schema *jsontext.Object,
 	name string) *big.Rat {
-	return rationalOf(schema.Members[name])
+	return toRational(schema.Members[name])
 }
 
-// Ordered reports a lower bound above its upper one.
-func Ordered(c *strictyaml.Findings, path, low, high string, least, most *big.Rat) {
+// CheckBounds reports a lower bound above its upper one.
+func CheckBounds(c *strictyaml.Findings, path, low, high string, least, most *big.Rat) {
 	if least != nil && most != nil && least.Cmp(most) > 0 {
 		c.Add(path+"."+low, "swap them", "%s %s is more than %s %s", low, ratText(least), high,
 			ratText(most))

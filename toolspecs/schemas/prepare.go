@@ -97,7 +97,7 @@ func (p *preparer) unknown(members map[string]any, s *Shape) {
 		return
 	}
 	folded := map[string]string{}
-	for _, name := range s.Declared() {
+	for _, name := range s.PropertyNames() {
 		folded[FoldKey(name)] = name
 	}
 	for _, k := range undeclared {
@@ -110,13 +110,13 @@ func (p *preparer) unknown(members map[string]any, s *Shape) {
 		}
 		folded[FoldKey(k)] = k
 		if s != nil && s.closed {
-			p.undeclared(k, s)
+			p.reportUndeclared(k, s)
 			delete(members, k)
 		}
 	}
 }
 
-func (p *preparer) undeclared(key string, s *Shape) {
+func (p *preparer) reportUndeclared(key string, s *Shape) {
 	path := jsonpath.Key(p.path(), key)
 	if p.lenient {
 		p.notes = append(p.notes, fmt.Sprintf("%s is not an argument of this tool and was dropped",
@@ -127,7 +127,7 @@ func (p *preparer) undeclared(key string, s *Shape) {
 	if len(p.steps) > 0 {
 		message = fmt.Sprintf("there is no property %s", jsontext.Shorten(key))
 	}
-	if hint := spelling.Hint(key, s.Declared()); hint != "" {
+	if hint := spelling.Hint(key, s.PropertyNames()); hint != "" {
 		message += "; " + hint
 	}
 	p.problem(ruleUnknown, path, message)

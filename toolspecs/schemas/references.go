@@ -21,7 +21,7 @@ type referenceTargets struct {
 	based bool
 }
 
-func targetsOf(root *jsontext.Object) referenceTargets {
+func newReferenceTargets(root *jsontext.Object) referenceTargets {
 	t := referenceTargets{root: root}
 	t.collect(root)
 	return t
@@ -78,7 +78,7 @@ func (k keywordChecker) loops(schema *jsontext.Object) bool {
 	seen := map[*jsontext.Object]bool{}
 	var reaches func(from *jsontext.Object) bool
 	reaches = func(from *jsontext.Object) bool {
-		for _, next := range k.targets.applied(from) {
+		for _, next := range k.targets.listApplied(from) {
 			if next == schema || !seen[next] && mark(seen, next) && reaches(next) {
 				return true
 			}
@@ -93,8 +93,8 @@ func mark(seen map[*jsontext.Object]bool, schema *jsontext.Object) bool {
 	return true
 }
 
-// applied returns the schemas that apply to the value of a schema, too.
-func (t referenceTargets) applied(schema *jsontext.Object) []*jsontext.Object {
+// listApplied returns the schemas that apply to the value of a schema, too.
+func (t referenceTargets) listApplied(schema *jsontext.Object) []*jsontext.Object {
 	var list []*jsontext.Object
 	add := func(value any) {
 		if o, ok := value.(*jsontext.Object); ok {
@@ -144,8 +144,8 @@ func (t referenceTargets) definitions() []string {
 	return refs
 }
 
-// rationalOf returns a number as parsed from JSON; nil if it is not one.
-func rationalOf(value any) *big.Rat {
+// toRational returns a number as parsed from JSON; nil if it is not one.
+func toRational(value any) *big.Rat {
 	n, ok := value.(json.Number)
 	if !ok {
 		return nil

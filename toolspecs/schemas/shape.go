@@ -90,8 +90,8 @@ func (s *Shape) Has(name string) bool {
 	return ok
 }
 
-// Declared returns the names of the properties.
-func (s *Shape) Declared() []string {
+// PropertyNames returns the names of the properties.
+func (s *Shape) PropertyNames() []string {
 	if s == nil {
 		return nil
 	}
@@ -180,10 +180,10 @@ var composite = []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not"
 	"patternProperties", "dependentSchemas", "dependencies", "propertyNames",
 	"unevaluatedProperties"}
 
-// ShapeOf returns the shape of the plain parts of a JSON Schema. A schema without
+// ShapeFromSchema returns the shape of the plain parts of a JSON Schema. A schema without
 // additionalProperties is closed if it declares properties, and always at the root; otherwise its
 // additionalProperties applies. writeOnly properties are sensitive.
-func ShapeOf(schema any, pointer string) *Shape {
+func ShapeFromSchema(schema any, pointer string) *Shape {
 	hides := writeOnlyFinder{known: map[*jsontext.Object]bool{}}.in(schema)
 	return shaper{root: schema, hides: hides}.shape(schema, pointer)
 }
@@ -200,7 +200,7 @@ func (r shaper) shape(schema any, pointer string) *Shape {
 	if !ok {
 		return nil
 	}
-	s := &Shape{types: typesOf(o), pointer: pointer}
+	s := &Shape{types: findTypes(o), pointer: pointer}
 	if value, ok := o.Members["default"]; ok {
 		s.value = Encode(value)
 	}
@@ -294,8 +294,8 @@ func refusesNull(o *jsontext.Object, types []string) bool {
 	return len(types) > 0 && !slices.Contains(types, typeNull)
 }
 
-// typesOf returns the types of a schema, or those of its alternatives; none means any.
-func typesOf(o *jsontext.Object) []string {
+// findTypes returns the types of a schema, or those of its alternatives; none means any.
+func findTypes(o *jsontext.Object) []string {
 	if types := ownTypes(o); types != nil || o.Has("type") {
 		return types
 	}

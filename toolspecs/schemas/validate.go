@@ -33,7 +33,7 @@ const maxProblems = 100
 func checkShaped(value any, schema *jsonschema.Schema, s *Shape) []api.Problem {
 	p := preparer{bare: true}
 	value = p.value(value, s)
-	return sorted(append(p.problems, validate(value, schema, s)...))
+	return sortProblems(append(p.problems, validate(value, schema, s)...))
 }
 
 // validate returns the problems of a value under a schema.
@@ -51,7 +51,7 @@ func validate(value any, schema *jsonschema.Schema, s *Shape) []api.Problem {
 	return t.problems
 }
 
-func sorted(problems []api.Problem) []api.Problem {
+func sortProblems(problems []api.Problem) []api.Problem {
 	slices.SortStableFunc(problems, func(a, b api.Problem) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Rule, b.Rule),
 			cmp.Compare(a.Message, b.Message))
@@ -77,11 +77,11 @@ func (t *translator) error(e *jsonschema.ValidationError) {
 	case *kind.AnyOf, *kind.OneOf:
 		t.alternatives(e)
 	case *kind.Required:
-		t.missing(e, k.Missing, "is required")
+		t.reportMissing(e, k.Missing, "is required")
 	case *kind.Dependency:
-		t.missing(e, k.Missing, "is required because "+jsontext.Shorten(k.Prop)+" is given")
+		t.reportMissing(e, k.Missing, "is required because "+jsontext.Shorten(k.Prop)+" is given")
 	case *kind.DependentRequired:
-		t.missing(e, k.Missing, "is required because "+jsontext.Shorten(k.Prop)+" is given")
+		t.reportMissing(e, k.Missing, "is required because "+jsontext.Shorten(k.Prop)+" is given")
 	case *kind.AdditionalProperties:
 		at := t.locate(e.InstanceLocation)
 		for _, name := range k.Properties {
@@ -91,7 +91,7 @@ func (t *translator) error(e *jsonschema.ValidationError) {
 	case *kind.PropertyNames:
 		// The library overwrites the location of this error with that of a later one.
 		t.add(jsonpath.Root, "propertyNames", "the property name "+jsontext.Shorten(k.Property)+
-			" is not allowed where it stands: "+reasonOf(e, k.Property))
+			" is not allowed where it stands: "+explainFirst(e, k.Property))
 	case *kind.Contains, *kind.MinContains, *kind.MaxContains:
 		t.leaf(e)
 	default:
@@ -99,8 +99,8 @@ func (t *translator) error(e *jsonschema.ValidationError) {
 	}
 }
 
-// reasonOf explains the first error at the end of the causes, for a single value.
-func reasonOf(e *jsonschema.ValidationError, value any) string {
+// explainFirst explains the first error at the end of the causes, for a single value.
+func explainFirst(e *jsonschema.ValidationError, value any) string {
 	for len(e.Causes) > 0 {
 		e = e.Causes[0]
 	}
@@ -128,7 +128,7 @@ func (t *translator) add(path, rule, message string) {
 	t.problems = append(t.problems, api.Problem{Path: path, Rule: rule, Message: message})
 }
 
-func (t *translator) missing(e *jsonschema.ValidationError, names []string, why string) {
+func (t *translator) reportMissing(e *jsonschema.ValidationError, names []string, why string) {
 	at := t.locate(e.InstanceLocation)
 	for _, name := range names {
 		what := ""
@@ -152,7 +152,7 @@ func (t *translator) alternatives(e *jsonschema.ValidationError) {
 		inner.error(cause)
 	}
 	var reasons []string
-	for _, p := range sorted(inner.problems) {
+	for _, p := range sortProblems(inner.problems) {
 		reasons = append(reasons, p.String())
 	}
 	const most = 5
@@ -196,9 +196,10 @@ func (s *Shape) HidesValue() bool { return s != nil && s.sensitive }
 // hides reports whether the value or a part of it is sensitive.
 func (p place) hides() bool { return p.hidden || p.shape.Hides() }
 
-// quoting returns a reason that quotes the value, after a colon; nothing where the value is not to
+// quoteReason returns a reason that quotes the value, after a colon; nothing where the value is not
+// to
 // be shown.
-func (p place) quoting(reason error) string {
+func (p place) quoteReason(reason error) string {
 	if p.hides() {
 		return ""
 	}
@@ -218,7 +219,7 @@ func (p place) shown() string {
 func explain(k jsonschema.ErrorKind, at place) (rule, text string) {
 	switch k := k.(type) {
 	case *kind.Type:
-		return api.RuleType, fmt.Sprintf("must be %s, not %s", withArticle(k.Want), described(at))
+		return api.RuleType, fmt.Sprintf("must be %s, not %s", withArticle(k.Want), describe(at))
 	case *kind.Enum:
 		return "enum", enumMessage(k, at)
 	case *kind.Const:
@@ -226,7 +227,7 @@ func explain(k jsonschema.ErrorKind, at place) (rule, text string) {
 	case *kind.Pattern:
 		return "pattern", fmt.Sprintf("%s does not match the pattern %s", at.shown(), k.Want)
 	case *kind.Format:
-		return "format", fmt.Sprintf("%s is not a %s%s", at.shown(), k.Want, at.quoting(k.Err))
+		return "format", fmt.Sprintf("%s is not a %s%s", at.shown(), k.Want, at.quoteReason(k.Err))
 	}
 	if rule, text, ok := explainCount(k, at); ok {
 		return rule, text
@@ -322,8 +323,8 @@ func withArticle(types []string) string {
 	return strings.Join(named, " or ")
 }
 
-// described names a value's type, and shows it where that helps.
-func described(at place) string {
+// describe names a value's type, and shows it where that helps.
+func describe(at place) string {
 	switch at.value.(type) {
 	case nil:
 		return "null"

@@ -173,6 +173,6 @@ func TestRun_ReportsTheFaultsOfAllFiles(t *testing.T) {
 	defer own.close()
 	defer tools.Close()
 	if _, ok := tools.Catalog().Get("b"); !ok || len(tools.Status().Faults) != 1 {
-		t.Errorf("it holds %v, and wrong is %v", namesOf(tools.Catalog()), tools.Status().Faults)
+		t.Errorf("it holds %v, and wrong is %v", listToolNames(tools.Catalog()), tools.Status().Faults)
 	}
 }

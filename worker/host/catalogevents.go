@@ -57,13 +57,13 @@ func (o *catalogObserver) handle(e folder.CatalogEvent) {
 	if e.Missed > 0 {
 		o.logger.Warn("catalog events were missed", "events", e.Missed)
 	}
-	level, attributes := logged(e)
+	level, attributes := describeEvent(e)
 	o.logger.LogAttrs(context.Background(), level, strings.ReplaceAll(string(e.Type), "_", " "),
 		attributes...)
 }
 
-// logged returns the level and the attributes that an event is logged with.
-func logged(e folder.CatalogEvent) (slog.Level, []slog.Attr) {
+// describeEvent returns the level and the attributes that an event is logged with.
+func describeEvent(e folder.CatalogEvent) (slog.Level, []slog.Attr) {
 	tool := []slog.Attr{slog.String("tool", e.Tool), slog.String("version", e.Version),
 		slog.String("digest", e.Digest), slog.String("file", e.File)}
 	switch e.Type {

@@ -408,7 +408,7 @@ func TestCatalog_MergesConfigAndFolder(t *testing.T) {
 	}
 	defer watcher.Close()
 	catalog := watcher.Catalog()
-	if names := strings.Join(namesOf(catalog), ","); names != "lister,probe" {
+	if names := strings.Join(listToolNames(catalog), ","); names != "lister,probe" {
 		t.Errorf("got %s", names)
 	}
 	for _, compiled := range catalog.All() {

@@ -148,8 +148,8 @@ func (m *domainMetrics) begin() {
 	}
 }
 
-// evaluated counts the admission decision on a call.
-func (o *observer) evaluated(tool, lane string, v api.AdmissionDecision) {
+// countDecision counts the admission decision on a call.
+func (o *observer) countDecision(tool, lane string, v api.AdmissionDecision) {
 	for _, p := range v.Policies {
 		o.metrics.decisions.WithLabelValues(o.rules.of(p.Rule), string(p.Effect)).Inc()
 	}
@@ -165,8 +165,8 @@ func (o *observer) evaluated(tool, lane string, v api.AdmissionDecision) {
 	}
 }
 
-// finalized counts a call that no activity executed: a sub-agent's, or one without approval.
-func (a *observedActivity) finalized(e activityEnd) {
+// countFinalized counts a call that no activity executed: a sub-agent's, or one without approval.
+func (a *observedActivity) countFinalized(e activityEnd) {
 	end, ok := e.result.(api.FinalizedResult)
 	if !ok || len(e.args) != 1 {
 		return
@@ -203,8 +203,8 @@ func (a *observedActivity) slow(ctx context.Context, info activity.Info, result 
 		"run_id", info.WorkflowExecution.RunID, "took", took.Round(time.Microsecond))...)
 }
 
-// askedMore counts a run that asks a person to raise a limit.
-func (a *observedActivity) askedMore(e activityEnd) {
+// countLimitQuestion counts a run that asks a person to raise a limit.
+func (a *observedActivity) countLimitQuestion(e activityEnd) {
 	if len(e.args) != 1 || e.err != nil {
 		return
 	}

@@ -31,14 +31,14 @@ func misread(set *flag.FlagSet, args []string) string {
 			value, args = args[0], args[1:]
 		}
 		if err := f.Value.Set(value); err != nil {
-			return fmt.Sprintf("--%s %q: %s", name, value, expected(f.Value, err))
+			return fmt.Sprintf("--%s %q: %s", name, value, describeExpected(f.Value, err))
 		}
 	}
 	return "invalid arguments"
 }
 
-// expected describes the values of a flag that rejected one with an error.
-func expected(value flag.Value, err error) string {
+// describeExpected describes the values of a flag that rejected one with an error.
+func describeExpected(value flag.Value, err error) string {
 	if getter, ok := value.(flag.Getter); ok {
 		switch getter.Get().(type) {
 		case int:

@@ -199,7 +199,7 @@ func (c Config) explain(ctx context.Context, err error) error {
 
 func (c Config) tellReady(catalog *toolspecs.Catalog, lanes []string, metrics string) {
 	info := Info{Namespace: c.Connection.Namespace, TaskQueue: c.TaskQueue, Lanes: lanes,
-		Tools: namesOf(catalog), Metrics: metrics}
+		Tools: listToolNames(catalog), Metrics: metrics}
 	if v := c.version(); c.decidesRuns() && v != (deployment.Version{}) {
 		info.DeploymentName, info.BuildID = v.Deployment, v.Build
 		c.Logger.Info("runs start on this version once it is the current or ramping one",
@@ -227,7 +227,7 @@ func (c Config) activities(tools *folder.Watcher, own registered, queues *queueS
 		Executors:  own.executors,
 		Models:     providers,
 		ModelTable: own.models,
-		Stored:     own.servers.Stored,
+		Stored:     own.servers.ReadStored,
 		Keep:       keep,
 		Hooks:      own.hooks,
 		Serve:      queues.instance,
@@ -240,7 +240,7 @@ func (c Config) activities(tools *folder.Watcher, own registered, queues *queueS
 	})
 }
 
-func namesOf(catalog *toolspecs.Catalog) []string {
+func listToolNames(catalog *toolspecs.Catalog) []string {
 	var names []string
 	for _, compiled := range catalog.All() {
 		names = append(names, compiled.Spec.Name)

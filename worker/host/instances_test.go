@@ -97,7 +97,7 @@ func TestFleet_HostsInstancesOnAQueuePerLane(t *testing.T) {
 			fleet := newFleet(c, actions, queues).lanes
 			duties := fleet.duties(lane, nil)
 			for _, d := range duties {
-				if w, err := fleet.workerOf(lane, d); err != nil || w.duty != d {
+				if w, err := fleet.newWorker(lane, d); err != nil || w.duty != d {
 					t.Errorf("a worker of the lane %s for %+v: %+v, error %v", lane.Name, d, w, err)
 				}
 			}

@@ -104,7 +104,7 @@ func (k *keepers) lookAtAll(ctx context.Context) bool {
 		k.mu.Lock()
 		pending := k.pending[lane.Name]
 		k.mu.Unlock()
-		if !pending && !lane.Limited() {
+		if !pending && !lane.HasLimit() {
 			continue
 		}
 		if err := k.look(ctx, lane, pending); err != nil {
@@ -142,7 +142,7 @@ func (k *keepers) look(ctx context.Context, lane api.Lane, pending bool) error {
 			return nil
 		}
 		return k.conn.SignalWorkflow(ctx, id, "", api.ConfigureLaneSignal, lane)
-	case !lane.Limited():
+	case !lane.HasLimit():
 		return nil
 	}
 	_, err = k.conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id,

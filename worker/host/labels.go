@@ -31,11 +31,11 @@ func (l *labelledCatalog) current() *toolspecs.Catalog {
 	if l.labelled != nil && plain == l.plain && table == l.table {
 		return l.labelled
 	}
-	labelled, err := plain.Labelled(table)
+	labelled, err := plain.WithLabels(table)
 	if err != nil {
 		l.logger.Error("the labels of the policies file do not fit the toolspecs; no tool can be "+
 			"called until they do", "error", err)
-		labelled = toolspecs.CatalogOf(nil)
+		labelled = toolspecs.CatalogFromTools(nil)
 	}
 	l.plain, l.table, l.labelled = plain, table, labelled
 	return labelled

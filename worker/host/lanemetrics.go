@@ -84,7 +84,7 @@ func laneSamples(states func() map[string][]lanerules.SlotsState, lane func(stri
 			configured, _ := lane(name) // a removed lane has no limit
 			s := laneSample{Limit: configured.Limit}
 			for _, state := range hosted {
-				if configured.Keyed() {
+				if configured.HasKey() {
 					state.Slots *= state.Keys
 				}
 				s.Slots += state.Slots

@@ -108,7 +108,7 @@ func (f *laneFleet) applyLane(lane api.Lane) error {
 			now = append(now, before[i])
 			continue
 		}
-		w, err := f.workerOf(lane, d)
+		w, err := f.newWorker(lane, d)
 		if err != nil {
 			return err // the previous workers stay
 		}
@@ -161,7 +161,7 @@ const (
 // duties returns the duties of a lane that is served by the workers before.
 func (f *laneFleet) duties(lane api.Lane, before []*laneWorker) (all []duty) {
 	switch {
-	case lane.Limited():
+	case lane.HasLimit():
 		all = append(all, duty{kind: dutySlots, queue: lane.Queue})
 	case lane.Name != api.LaneGeneral:
 		all = append(all, duty{kind: dutyCalls, queue: lanerules.TaskQueue(lane, f.config.TaskQueue, ""),
@@ -195,7 +195,7 @@ func (f *laneFleet) hostsInstances(lane string) bool {
 		})
 }
 
-func (f *laneFleet) workerOf(lane api.Lane, d duty) (*laneWorker, error) {
+func (f *laneFleet) newWorker(lane api.Lane, d duty) (*laneWorker, error) {
 	switch d.kind {
 	case dutySlots:
 		return &laneWorker{lane: lane.Name, duty: d, Worker: f.slotsWorker(lane)}, nil
@@ -254,7 +254,7 @@ func (f *laneFleet) retire(workers []*laneWorker) {
 		}
 		go func() {
 			if w.slots != nil {
-				<-w.slots.drained()
+				<-w.slots.idleSignal()
 			}
 			w.Stop()
 			f.mu.Lock()

@@ -42,7 +42,7 @@ func (c Config) readLanes() (*laneSource, error) {
 // find the faults of toolspecs.
 func (c Config) namedLanes() *laneSource {
 	s := &laneSource{close: func() {}}
-	s.set.Store(lanes.Of().Plain(append(lanes.Named(c.LanesFile), c.Lanes...)...))
+	s.set.Store(lanes.Of().Plain(append(lanes.ReadNames(c.LanesFile), c.Lanes...)...))
 	return s
 }
 
@@ -57,7 +57,7 @@ func (s *laneSource) lane(name string) (api.Lane, bool) { return s.current().Lan
 func (s *laneSource) take(set *lanes.Set, log *slog.Logger) {
 	if before := s.set.Load(); before != nil {
 		var kept []string
-		if set, kept = set.Keeping(before); len(kept) > 0 {
+		if set, kept = set.Merge(before); len(kept) > 0 {
 			log.Warn("removed lanes are served until this worker stops: calls may wait on them",
 				"lanes", kept)
 		}

@@ -82,7 +82,7 @@ type observedActivity struct {
 func (a *observedActivity) ExecuteActivity(ctx context.Context,
 	in *interceptor.ExecuteActivityInput) (any, error) {
 	began := time.Now()
-	a, info := a.placed(activity.GetInfo(ctx), in.Args)
+	a, info := a.resolveLane(activity.GetInfo(ctx), in.Args)
 	ended := a.counts.count(a.lane, info)
 	result, err := a.execute(ctx, info.ActivityType.Name, in)
 	ended()
@@ -91,7 +91,7 @@ func (a *observedActivity) ExecuteActivity(ctx context.Context,
 		see(a, activityEnd{ctx: ctx, info: info, args: in.Args, result: result, err: err,
 			took: took})
 	} else {
-		a.called(ctx, info, result, err, took)
+		a.countCall(ctx, info, result, err, took)
 	}
 	return result, err
 }
@@ -137,39 +137,43 @@ type activityEnd struct {
 
 // ofRun maps activities that are not tool calls to what is counted and logged of them.
 var ofRun = map[string]func(*observedActivity, activityEnd){
-	api.AdmitActivity: func(a *observedActivity, e activityEnd) { a.admitted(e.args, e.result) },
+	api.AdmitActivity: func(a *observedActivity,
+		e activityEnd) {
+		a.countAdmissions(e.args, e.result)
+	},
 	api.ModelActivity: func(a *observedActivity, e activityEnd) {
-		a.stepped(e.ctx, e.info, e.result, e.err, e.took)
-		a.admittedStep(e.args, e.result)
+		a.countStep(e.ctx, e.info, e.result, e.err, e.took)
+		a.countStepAdmissions(e.args, e.result)
 	},
 	api.HookActivity: func(a *observedActivity, e activityEnd) {
-		a.hooked(e.ctx, e.info, e.args, e.err, e.took)
+		a.countHook(e.ctx, e.info, e.args, e.err, e.took)
 	},
 	api.CheckReplyActivity: func(a *observedActivity, e activityEnd) {
-		a.replied(e.ctx, e.info, e.args, e.result, e.err)
+		a.countReply(e.ctx, e.info, e.args, e.result, e.err)
 	},
-	api.FinalizeResultActivity:   (*observedActivity).finalized,
-	api.DescribeLimitActivity:    (*observedActivity).askedMore,
-	api.PinActivity:              uncounted,
-	api.HostInstanceActivity:     uncounted,
-	api.CloseInstanceActivity:    uncounted,
-	api.JoinInstanceActivity:     uncounted,
-	api.FindEndedUsersActivity:   uncounted,
-	api.ServeSlotsActivity:       uncounted,
-	api.AdmitEditActivity:        uncounted,
-	api.NotifyApprovalActivity:   uncounted,
-	api.LoadConversationActivity: uncounted,
-	api.ReportCatalogActivity:    uncounted,
-	api.ReportLanesActivity:      uncounted,
-	api.ReadBacklogActivity:      uncounted,
+	api.FinalizeResultActivity:   (*observedActivity).countFinalized,
+	api.DescribeLimitActivity:    (*observedActivity).countLimitQuestion,
+	api.PinActivity:              ignoreEnd,
+	api.HostInstanceActivity:     ignoreEnd,
+	api.CloseInstanceActivity:    ignoreEnd,
+	api.JoinInstanceActivity:     ignoreEnd,
+	api.FindEndedUsersActivity:   ignoreEnd,
+	api.ServeSlotsActivity:       ignoreEnd,
+	api.AdmitEditActivity:        ignoreEnd,
+	api.NotifyApprovalActivity:   ignoreEnd,
+	api.LoadConversationActivity: ignoreEnd,
+	api.ReportCatalogActivity:    ignoreEnd,
+	api.ReportLanesActivity:      ignoreEnd,
+	api.ReadBacklogActivity:      ignoreEnd,
 }
 
-func uncounted(*observedActivity, activityEnd) {}
+func ignoreEnd(*observedActivity, activityEnd) {}
 
-// placed returns the observer of an activity's lane, and its info with the ID of the call or model
+// resolveLane returns the observer of an activity's lane, and its info with the ID of the call or
+// model
 // step. Inline calls and steps carry their ID in their arguments, because the SDK numbers local
 // activities.
-func (a *observedActivity) placed(info activity.Info, args []any) (*observedActivity,
+func (a *observedActivity) resolveLane(info activity.Info, args []any) (*observedActivity,
 	activity.Info) {
 	if len(args) != 1 {
 		return a, info
@@ -189,9 +193,9 @@ func (a *observedActivity) placed(info activity.Info, args []any) (*observedActi
 		observer: a.forLane(api.LaneInline)}, info
 }
 
-// admitted counts admission decisions. A tool that the run does not know is counted as "unknown",
+// countAdmissions counts admission decisions. A tool that the run does not know is counted as "unknown",
 // because its name is unbounded.
-func (a *observedActivity) admitted(args []any, result any) {
+func (a *observedActivity) countAdmissions(args []any, result any) {
 	decisions, ok := result.([]api.AdmissionDecision)
 	if !ok || len(args) != 1 {
 		return
@@ -210,12 +214,12 @@ func (a *observedActivity) admitted(args []any, result any) {
 		if !known {
 			tool = "unknown"
 		}
-		a.evaluated(tool, lane, v)
+		a.countDecision(tool, lane, v)
 	}
 }
 
-// admittedStep counts the calls that an inline model step rejected.
-func (a *observedActivity) admittedStep(args []any, result any) {
+// countStepAdmissions counts the calls that an inline model step rejected.
+func (a *observedActivity) countStepAdmissions(args []any, result any) {
 	response, ok := result.(api.ModelResponse)
 	if !ok || len(args) != 1 || len(response.Decisions) == 0 {
 		return
@@ -224,12 +228,14 @@ func (a *observedActivity) admittedStep(args []any, result any) {
 		step.Inline.Admit != nil {
 		request := *step.Inline.Admit
 		request.Calls = response.Message.Calls[:len(response.Decisions)]
-		a.admitted([]any{request}, response.Decisions)
+		a.countAdmissions([]any{request}, response.Decisions)
 	}
 }
 
-// replied counts a human tool's call that a reply completed. Its execution only asked the question.
-func (a *observedActivity) replied(ctx context.Context, info activity.Info, args []any, result any,
+// countReply counts a human tool's call that a reply completed. Its execution only asked the
+// question.
+func (a *observedActivity) countReply(ctx context.Context, info activity.Info, args []any,
+	result any,
 	err error) {
 	decision, ok := result.(api.ReplyDecision)
 	if err != nil || !ok || len(args) != 1 || decision.Early {
@@ -249,8 +255,8 @@ func (a *observedActivity) replied(ctx context.Context, info activity.Info, args
 		"lane", request.Tool.Lane)
 }
 
-// hooked counts and logs a hook of a run. Hooks are not calls.
-func (a *observedActivity) hooked(ctx context.Context, info activity.Info, args []any, err error,
+// countHook counts and logs a hook of a run. Hooks are not calls.
+func (a *observedActivity) countHook(ctx context.Context, info activity.Info, args []any, err error,
 	took time.Duration) {
 	outcome := "completed"
 	if err != nil {
@@ -265,7 +271,7 @@ func (a *observedActivity) hooked(ctx context.Context, info activity.Info, args 
 		request.Point)
 }
 
-func (a *observedActivity) called(ctx context.Context, info activity.Info, result any, err error,
+func (a *observedActivity) countCall(ctx context.Context, info activity.Info, result any, err error,
 	took time.Duration) {
 	info.ActivityID = api.CallOfActivity(info.ActivityID)
 	if errors.Is(err, activity.ErrResultPending) {
@@ -274,8 +280,8 @@ func (a *observedActivity) called(ctx context.Context, info activity.Info, resul
 			"call_id", info.ActivityID, "lane", a.lane)
 		return
 	}
-	tool, outcome := info.ActivityType.Name, outcomeOf(err)
-	hosted := hostedOf(result, err)
+	tool, outcome := info.ActivityType.Name, callOutcome(err)
+	hosted := readSlotsWait(result, err)
 	wait := info.StartedTime.Sub(info.ScheduledTime) + hosted
 	took = max(took-hosted, 0)
 	if r, ok := result.(api.Result); ok {
@@ -297,8 +303,8 @@ func (a *observedActivity) called(ctx context.Context, info activity.Info, resul
 		"lane", a.lane)
 }
 
-// hostedOf returns the time that a call waited with the holder of its lane's slots.
-func hostedOf(result any, err error) time.Duration {
+// readSlotsWait returns the time that a call waited with the holder of its lane's slots.
+func readSlotsWait(result any, err error) time.Duration {
 	var failed api.Error
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok && app.HasDetails() &&
 		app.Details(&failed) == nil {
@@ -308,7 +314,7 @@ func hostedOf(result any, err error) time.Duration {
 	return time.Duration(r.WaitedMicros) * time.Microsecond
 }
 
-func (a *observedActivity) stepped(ctx context.Context, info activity.Info, result any, err error,
+func (a *observedActivity) countStep(ctx context.Context, info activity.Info, result any, err error,
 	took time.Duration) {
 	model, outcome := "", stepOutcome(err)
 	if r, ok := result.(api.ModelResponse); ok {
@@ -341,8 +347,8 @@ func (o *observer) log(ctx context.Context, message string, info activity.Info, 
 		"attempt", info.Attempt, "outcome", outcome, "took", took.Round(time.Microsecond))...)
 }
 
-// outcomeOf returns the outcome of an attempt at a call: completed, or an error type.
-func outcomeOf(err error) string {
+// callOutcome returns the outcome of an attempt at a call: completed, or an error type.
+func callOutcome(err error) string {
 	if err == nil {
 		return "completed"
 	}

@@ -42,10 +42,10 @@ type runLabels struct {
 // because its own variables take space on the stack of every open run.
 func (r *observedRun) ExecuteWorkflow(ctx workflow.Context,
 	in *interceptor.ExecuteWorkflowInput) (any, error) {
-	labels := r.started(ctx, in)
+	labels := r.countStart(ctx, in)
 	result, err := r.execute(ctx, in)
 	if labels != nil {
-		r.ended(ctx, labels, result, err)
+		r.countEnd(ctx, labels, result, err)
 	}
 	return result, err
 }
@@ -79,8 +79,8 @@ func argument[T any](in *interceptor.ExecuteWorkflowInput, i int) (value T) {
 	return value
 }
 
-// started counts the start of a run and returns its labels; nil for other workflows.
-func (r *observedRun) started(ctx workflow.Context,
+// countStart counts the start of a run and returns its labels; nil for other workflows.
+func (r *observedRun) countStart(ctx workflow.Context,
 	in *interceptor.ExecuteWorkflowInput) *runLabels {
 	info := workflow.GetInfo(ctx)
 	kind, known := runKinds[info.WorkflowType.Name]
@@ -103,8 +103,8 @@ func (r *observedRun) started(ctx workflow.Context,
 	return labels
 }
 
-// ended counts the end of a run, but not the continuation as a new execution.
-func (r *observedRun) ended(ctx workflow.Context, l *runLabels, result any, err error) {
+// countEnd counts the end of a run, but not the continuation as a new execution.
+func (r *observedRun) countEnd(ctx workflow.Context, l *runLabels, result any, err error) {
 	if workflow.IsReplaying(ctx) || workflow.IsContinueAsNewError(err) {
 		return
 	}
@@ -139,20 +139,20 @@ func (r *observedRun) ExecuteUpdate(ctx workflow.Context, in *interceptor.Update
 	if len(in.Args) == 1 && !workflow.IsReplaying(ctx) {
 		switch said := in.Args[0].(type) {
 		case api.Decision:
-			r.metrics.decided.WithLabelValues(counted(err, string(said.Kind))).Inc()
+			r.metrics.decided.WithLabelValues(outcomeLabel(err, string(said.Kind))).Inc()
 		case api.Reply:
 			how := "answered"
 			if said.Decline {
 				how = "declined"
 			}
-			r.metrics.answered.WithLabelValues(counted(err, how)).Inc()
+			r.metrics.answered.WithLabelValues(outcomeLabel(err, how)).Inc()
 		}
 	}
 	return result, err
 }
 
-// counted returns the label of a decision or reply.
-func counted(err error, how string) string {
+// outcomeLabel returns the label of a decision or reply.
+func outcomeLabel(err error, how string) string {
 	if err != nil {
 		return "refused"
 	}

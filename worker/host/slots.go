@@ -65,7 +65,7 @@ func (s *slotsSupplier) ReserveSlot(ctx context.Context,
 		return nil, err
 	}
 	if err := s.workerSlots.Reserve(ctx); err != nil {
-		s.closed(func() {})
+		s.closePoll(func() {})
 		return nil, err
 	}
 	return &worker.SlotPermit{UserData: &permit{polled: time.Now()}}, nil
@@ -90,8 +90,8 @@ func (s *slotsSupplier) open(ctx context.Context) error {
 	}
 }
 
-// closed counts a poll that has ended and wakes the pollers that wait. allow may change allowed.
-func (s *slotsSupplier) closed(allow func()) {
+// closePoll counts a poll that has ended and wakes the pollers that wait. allow may change allowed.
+func (s *slotsSupplier) closePoll(allow func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.polling--
@@ -111,7 +111,7 @@ func (s *slotsSupplier) MarkSlotUsed(info worker.SlotMarkUsedInfo) {
 	}
 	p.used = true
 	s.count(1)
-	s.closed(func() {
+	s.closePoll(func() {
 		if time.Since(p.polled) < backlogged {
 			s.allowed = s.pollers
 		}
@@ -125,7 +125,7 @@ func (s *slotsSupplier) ReleaseSlot(info worker.SlotReleaseInfo) {
 	case ok && p.used:
 		s.count(-1)
 	case ok:
-		s.closed(func() { s.allowed = max(s.allowed-1, 1) })
+		s.closePoll(func() { s.allowed = max(s.allowed-1, 1) })
 	}
 	s.workerSlots.Release()
 }
@@ -146,8 +146,8 @@ func (s *slotsSupplier) count(change int) {
 	}
 }
 
-// drained returns a channel that is closed while nothing runs.
-func (s *slotsSupplier) drained() <-chan struct{} {
+// idleSignal returns a channel that is closed while nothing runs.
+func (s *slotsSupplier) idleSignal() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.quiet
@@ -190,7 +190,7 @@ func (s *queueServer) instance(i instances.Served) (stop func(), err error) {
 	w.RegisterActivityWithOptions(i.Close,
 		activity.RegisterOptions{Name: api.CloseInstanceActivity})
 	w.RegisterDynamicActivity(i.Tool, activity.DynamicRegisterOptions{})
-	return started(w)
+	return startWorker(w)
 }
 
 // lane implements slots.ServeQueue.
@@ -199,7 +199,7 @@ func (s *queueServer) lane(q slots.ServedQueue) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	return started(w)
+	return startWorker(w)
 }
 
 // workerSlots creates a worker that polls only with permits of WorkerSlots.
@@ -213,7 +213,7 @@ func (s *queueServer) workerSlots(q slots.ServedQueue) (worker.Worker, *slotsSup
 	if q.Counted {
 		supplier = s.limit.Supplier(slots)
 	}
-	tuner, err := tunerOf(supplier)
+	tuner, err := newTuner(supplier)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -226,9 +226,9 @@ func (s *queueServer) workerSlots(q slots.ServedQueue) (worker.Worker, *slotsSup
 	return w, slots, nil
 }
 
-// tunerOf returns a tuner that uses slots for activities. Such a worker has no other kinds of
+// newTuner returns a tuner that uses slots for activities. Such a worker has no other kinds of
 // tasks.
-func tunerOf(slots worker.SlotSupplier) (worker.WorkerTuner, error) {
+func newTuner(slots worker.SlotSupplier) (worker.WorkerTuner, error) {
 	one, err := worker.NewFixedSizeSlotSupplier(1)
 	if err != nil {
 		return nil, err
@@ -263,7 +263,7 @@ func (s *queueServer) generalTuner() worker.WorkerTuner {
 	return tuner
 }
 
-func started(w worker.Worker) (stop func(), err error) {
+func startWorker(w worker.Worker) (stop func(), err error) {
 	if err := w.Start(); err != nil {
 		return nil, fmt.Errorf("start to poll: %w", err)
 	}

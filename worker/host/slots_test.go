@@ -70,7 +70,7 @@ func TestSlotsSupplier_PollsMoreOnlyWhileThereIsABacklog(t *testing.T) {
 				if open := openPolls(t, s); len(open) != 1 {
 					t.Errorf("%d polls after empty ones, want 1", len(open))
 				}
-				<-s.drained()
+				<-s.idleSignal()
 			})
 		})
 	}

@@ -61,9 +61,9 @@ func (a *cancellable) ExecuteActivity(ctx context.Context,
 // maxWarned bounds the tools that a warning names.
 const maxWarned = 10
 
-// outlasting returns the tools of the served lanes whose calls may run for longer than the stop
+// listLongTools returns the tools of the served lanes whose calls may run for longer than the stop
 // timeout.
-func (c Config) outlasting(catalog *toolspecs.Catalog) []string {
+func (c Config) listLongTools(catalog *toolspecs.Catalog) []string {
 	var names []string
 	for _, compiled := range catalog.All() {
 		tool := compiled.Tool()
@@ -80,7 +80,7 @@ func (c Config) outlasting(catalog *toolspecs.Catalog) []string {
 func (c Config) warnOutlasting(tools *folder.Watcher) {
 	var last []string
 	warn := func() {
-		names := c.outlasting(tools.Catalog())
+		names := c.listLongTools(tools.Catalog())
 		if len(names) > 0 && !slices.Equal(names, last) {
 			c.Logger.Warn("calls of tools with a timeout above --stop-timeout are cut off when "+
 				"this worker stops: raise --stop-timeout and the grace period of the process",

@@ -57,11 +57,11 @@ func TestOutlasting_ListsServedToolsAboveTheStopTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := Config{StopTimeout: time.Minute, Lanes: []string{"general"}}
-	if got := c.outlasting(catalog); !slices.Equal(got, []string{"long"}) {
+	if got := c.listLongTools(catalog); !slices.Equal(got, []string{"long"}) {
 		t.Errorf("a worker of general lists %q", got)
 	}
 	c.Lanes = nil
-	if got := c.outlasting(catalog); !slices.Equal(got, []string{"elsewhere", "long"}) {
+	if got := c.listLongTools(catalog); !slices.Equal(got, []string{"elsewhere", "long"}) {
 		t.Errorf("a worker of all lanes lists %q", got)
 	}
 }

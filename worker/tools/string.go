@@ -75,12 +75,12 @@ func trim(in stringInput) (any, error) {
 // characters.
 func split(in stringInput) (any, error) {
 	if in.Separator == nil {
-		return bounded(strings.Fields(in.Text))
+		return checkParts(strings.Fields(in.Text))
 	}
-	return bounded(strings.SplitN(in.Text, *in.Separator, maxParts+1))
+	return checkParts(strings.SplitN(in.Text, *in.Separator, maxParts+1))
 }
 
-func bounded(parts []string) (any, error) {
+func checkParts(parts []string) (any, error) {
 	if len(parts) > maxParts {
 		return nil, api.Errorf(api.ErrExecution, "there are more than %d parts; work on a part "+
 			"of the text", maxParts)

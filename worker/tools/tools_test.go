@@ -53,7 +53,7 @@ func TestShippedSpecs_MatchTheFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	served := map[string]bool{}
-	for _, spec := range toolspecs.Shipped() {
+	for _, spec := range toolspecs.LoadShipped() {
 		served[executor.Handler(&spec)] = true
 		compiled, err := spec.Compile()
 		if err != nil {
@@ -82,7 +82,7 @@ func TestShippedSpecs_DeclareTheOutputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, spec := range toolspecs.Shipped() {
+	for _, spec := range toolspecs.LoadShipped() {
 		args, ok := calls[spec.Name]
 		if !ok {
 			continue

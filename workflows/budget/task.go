@@ -211,25 +211,25 @@ func detailsSize(v api.AdmissionDecision) (size int) {
 		size += jsonvalue.TextSize(note)
 	}
 	if v.Error != nil {
-		size += encoded(v.Error)
+		size += measureJSON(v.Error)
 	}
 	if v.Approval != nil {
-		size += encoded(v.Approval)
+		size += measureJSON(v.Approval)
 	}
 	if v.Plan != nil {
-		size += encoded(v.Plan)
+		size += measureJSON(v.Plan)
 	}
 	if v.Pinned != nil {
-		size += encoded(v.Pinned)
+		size += measureJSON(v.Pinned)
 	}
 	if len(v.Hooks)+len(v.Policies)+len(v.Labels) > 0 {
-		size += encoded(v.Hooks) + encoded(v.Policies) + encoded(v.Labels)
+		size += measureJSON(v.Hooks) + measureJSON(v.Policies) + measureJSON(v.Labels)
 	}
 	return size
 }
 
-// encoded returns the size of a value as JSON.
-func encoded(value any) int {
+// measureJSON returns the size of a value as JSON.
+func measureJSON(value any) int {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return api.MaxPayload

@@ -40,7 +40,7 @@ type Shortening struct {
 // Shorten splits a conversation of which frame bytes fill the model's window. task is the index of
 // the message with what the run is to do; zero is the user's first one.
 func Shorten(messages []api.Message, task, frame int) Shortening {
-	s := Shortening{Task: taskOf(messages, task), TaskAt: -1}
+	s := Shortening{Task: findTask(messages, task), TaskAt: -1}
 	for s.From < len(messages) && messages[s.From].Role == api.RoleSystem {
 		s.From++
 	}
@@ -82,8 +82,8 @@ func (s Shortening) Weight(frame int) int {
 	return Weigh(s.Head) + min(Weigh(s.Older), frame/SummaryShare) + Weigh(s.Tail)
 }
 
-// taskOf returns the index of the message with what the run is to do, -1 where there is none.
-func taskOf(messages []api.Message, task int) int {
+// findTask returns the index of the message with what the run is to do, -1 where there is none.
+func findTask(messages []api.Message, task int) int {
 	if task > 0 && task < len(messages) {
 		return task
 	}

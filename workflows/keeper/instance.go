@@ -113,7 +113,7 @@ func (k *instance) host(ctx workflow.Context) (*api.Error, error) {
 		if err := k.await(ctx); err != nil {
 			return nil, err
 		}
-		if fault, again := k.ended(ctx); !again {
+		if fault, again := k.handleEnd(ctx); !again {
 			return fault, nil
 		}
 	}
@@ -224,9 +224,9 @@ func (k *instance) removeEnded(ctx workflow.Context) {
 	})
 }
 
-// ended learns what became of the instance from the end of its host: why it was lost or not
+// handleEnd learns what became of the instance from the end of its host: why it was lost or not
 // created, and whether another host follows at once.
-func (k *instance) ended(ctx workflow.Context) (fault *api.Error, again bool) {
+func (k *instance) handleEnd(ctx workflow.Context) (fault *api.Error, again bool) {
 	var left api.InstanceProgress
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
@@ -250,11 +250,12 @@ func (k *instance) ended(ctx workflow.Context) (fault *api.Error, again bool) {
 	if err == nil {
 		return nil, false
 	}
-	return k.failed(ctx, failure.Of(err), adopted)
+	return k.handleFailure(ctx, failure.Of(err), adopted)
 }
 
-// failed is ended for a host that failed. Another host follows only for runs that wait for it.
-func (k *instance) failed(ctx workflow.Context, f failures.ActivityFailure, adopted bool) (
+// handleFailure is ended for a host that failed. Another host follows only for runs that wait for
+// it.
+func (k *instance) handleFailure(ctx workflow.Context, f failures.ActivityFailure, adopted bool) (
 	fault *api.Error, again bool) {
 	if !adopted && k.notHosted(f) {
 		if len(k.in.Users) > 0 {

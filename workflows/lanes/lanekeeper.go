@@ -46,7 +46,7 @@ func LaneKeeper(ctx workflow.Context, in lanerules.KeeperInput) error {
 	if err := k.await(ctx); err != nil {
 		return err
 	}
-	if !k.in.Lane.Limited() {
+	if !k.in.Lane.HasLimit() {
 		return nil
 	}
 	return workflow.NewContinueAsNewError(ctx, api.LaneSlotsWorkflow, k.in)

@@ -140,11 +140,11 @@ func (b *book) add(e ledgerrules.Entry) *call {
 	b.bytes += size(e)
 	id := callID{e.Run, e.Call}
 	b.byID[id] = append(b.byID[id], c)
-	b.groupOf(e.Tool, e.Keep).begin(c)
+	b.ensureGroup(e.Tool, e.Keep).begin(c)
 	return c
 }
 
-func (b *book) groupOf(tool string, keep api.Duration) *group {
+func (b *book) ensureGroup(tool string, keep api.Duration) *group {
 	i := slices.IndexFunc(b.groups,
 		func(g *group) bool { return g.tool == tool && g.keep == keep })
 	if i < 0 {
@@ -342,7 +342,7 @@ func (b *book) enter(r ledgerrules.Request, now time.Time) (c *call, full string
 		if r.Keep > c.Keep {
 			c.group.leave(c)
 			c.Keep = r.Keep
-			b.groupOf(c.Tool, c.Keep).begin(c)
+			b.ensureGroup(c.Tool, c.Keep).begin(c)
 		}
 		return c, ""
 	}
@@ -356,9 +356,10 @@ func (b *book) enter(r ledgerrules.Request, now time.Time) (c *call, full string
 	return b.add(entry), ""
 }
 
-// excluded returns the calls that do not count for a request: those of the call itself, whatever
+// listExcluded returns the calls that do not count for a request: those of the call itself,
+// whatever
 // arguments it was entered with, and those that were entered after it, if it is not the last.
-func (b *book) excluded(r ledgerrules.Request, entered *call) []*call {
+func (b *book) listExcluded(r ledgerrules.Request, entered *call) []*call {
 	others := slices.Clone(b.byID[callID{r.Run, r.Call}])
 	if entered == nil {
 		return others

@@ -35,8 +35,8 @@ type ended struct {
 	scopes []api.LedgerScope
 }
 
-// Admitted notes the reservation of a call, which replaces an earlier one of the call.
-func (c *Calls) Admitted(decisions ...api.AdmissionDecision) {
+// RecordReservations notes the reservation of a call, which replaces an earlier one of the call.
+func (c *Calls) RecordReservations(decisions ...api.AdmissionDecision) {
 	for _, v := range decisions {
 		if v.Reserved != nil {
 			c.open[v.ID] = v.Reserved

@@ -213,7 +213,7 @@ func (l *ledger) answer(r ledgerrules.Request, now time.Time) (answer ledgerrule
 			return answer
 		}
 	}
-	besides := l.book.excluded(r, entered)
+	besides := l.book.listExcluded(r, entered)
 	for _, q := range r.Queries {
 		answer.Results = append(answer.Results, l.book.ask(q, now, besides))
 	}

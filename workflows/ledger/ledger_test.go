@@ -299,8 +299,8 @@ func TestCalls_TellLedgersWhatBecameOfThem(t *testing.T) {
 			return api.AdmissionDecision{ID: id, Reserved: &api.Reservation{Holder: holder,
 				Scopes: scopes}}
 		}
-		c.Admitted(decision("1.1", "old", "principal"), api.AdmissionDecision{ID: "1.2"})
-		c.Admitted(decision("1.1", "new", "principal", "conversation"),
+		c.RecordReservations(decision("1.1", "old", "principal"), api.AdmissionDecision{ID: "1.2"})
+		c.RecordReservations(decision("1.1", "new", "principal", "conversation"),
 			decision("1.3", "third", "principal"))
 		for _, id := range []string{"1.1", "1.2", "1.1"} {
 			c.End(id, true)

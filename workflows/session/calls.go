@@ -128,7 +128,7 @@ type ownKey struct {
 	identity, key string
 }
 
-func keyOf(call api.SessionCall) ownKey {
+func keyFromCall(call api.SessionCall) ownKey {
 	return ownKey{call.Caller.Auth, call.Caller.Identity(), call.Key}
 }
 
@@ -156,7 +156,7 @@ func Restore(state *api.SessionState, runID string) *Calls {
 			}
 			restored.attached.repetitions = append(restored.attached.repetitions, restored)
 		}
-		restored.asker = c.shared(restored.Caller)
+		restored.asker = c.shareCaller(restored.Caller)
 		c.add(restored)
 	}
 	return c
@@ -165,7 +165,7 @@ func Restore(state *api.SessionState, runID string) *Calls {
 func (c *Calls) add(call *Call) {
 	c.all = append(c.all, call)
 	c.byID[call.ID] = call
-	if key := keyOf(call.SessionCall); call.Key != "" && c.byKey[key] == nil {
+	if key := keyFromCall(call.SessionCall); call.Key != "" && c.byKey[key] == nil {
 		c.byKey[key] = call.Target()
 	}
 }
@@ -182,8 +182,8 @@ func (c *Calls) Asker(id string) *api.Caller {
 	return nil
 }
 
-// shared returns a caller, which is that of earlier calls if it is equal.
-func (c *Calls) shared(who api.Caller) *api.Caller {
+// shareCaller returns a caller, which is that of earlier calls if it is equal.
+func (c *Calls) shareCaller(who api.Caller) *api.Caller {
 	data, _ := jsonvalue.Encode(who) // it comes from JSON
 	text := string(data)
 	for _, known := range c.callers {
@@ -209,9 +209,9 @@ func (c *Calls) Submit(call api.SessionCall, runID string) (submitted *Call, fre
 	if known := c.byID[call.ID]; known != nil {
 		return known, false
 	}
-	submitted = &Call{SessionCall: call, RunID: runID, asker: c.shared(call.Caller)}
+	submitted = &Call{SessionCall: call, RunID: runID, asker: c.shareCaller(call.Caller)}
 	submitted.Caller = *submitted.asker
-	if earlier := c.byKey[keyOf(call)]; call.Key != "" && earlier != nil && !earlier.unmade() {
+	if earlier := c.byKey[keyFromCall(call)]; call.Key != "" && earlier != nil && !earlier.unmade() {
 		c.attach(submitted, earlier)
 		c.add(submitted)
 		return submitted, false
@@ -225,7 +225,7 @@ func (c *Calls) Submit(call api.SessionCall, runID string) (submitted *Call, fre
 // Knows reports whether a submitted call has the ID of an earlier one, or the key of one with
 // another tool or other arguments.
 func (c *Calls) Knows(call api.SessionCall) bool {
-	earlier := c.byKey[keyOf(call)]
+	earlier := c.byKey[keyFromCall(call)]
 	return c.byID[call.ID] != nil || call.Key != "" && earlier != nil && earlier.Digest != "" &&
 		earlier.Digest != api.CallDigest(call.Tool, call.Arguments)
 }

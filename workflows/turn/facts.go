@@ -107,8 +107,8 @@ func (s *Facts) LabelCall(call string, labels []string) {
 	s.Log.label(call, labels)
 }
 
-// Admitted notes the decisions of admission, in a turn.
-func (s *Facts) Admitted(calls []api.Call, decisions []api.AdmissionDecision, turn int,
+// RecordAdmissions notes the decisions of admission, in a turn.
+func (s *Facts) RecordAdmissions(calls []api.Call, decisions []api.AdmissionDecision, turn int,
 	at time.Time) {
 	for i, v := range decisions {
 		if v.Error == nil {
@@ -116,15 +116,15 @@ func (s *Facts) Admitted(calls []api.Call, decisions []api.AdmissionDecision, tu
 			s.labels.admit(v.ID)
 			s.open.Set(v.ID, openCall{tool: calls[i].Tool})
 			s.count(openCall{tool: calls[i].Tool}, 1)
-			if calls[i].Governed() {
+			if calls[i].IsGoverned() {
 				s.Log.begin(calls[i], v, turn, at, s.Labels)
 			}
 		}
 	}
 }
 
-// Changed notes that a person changed the arguments of an admitted call.
-func (s *Facts) Changed(id string, arguments []byte) { s.Log.change(id, arguments) }
+// RecordChange notes that a person changed the arguments of an admitted call.
+func (s *Facts) RecordChange(id string, arguments []byte) { s.Log.change(id, arguments) }
 
 // Begin notes a call that starts, and the calls that it replaces if it is a batch.
 func (s *Facts) Begin(id string, parts []string) {
@@ -171,8 +171,8 @@ func (s *Facts) count(c openCall, n int) {
 // Open returns how many admitted calls have not ended.
 func (s *Facts) Open() int { return s.open.Len() }
 
-// Refused counts a call that was not executed.
-func (s *Facts) Refused(c api.Call) {
+// RecordRefusal counts a call that was not executed.
+func (s *Facts) RecordRefusal(c api.Call) {
 	s.close(c.ID)
 	s.Log.refuse(c)
 	p := s.calls.Get(c.Tool)
@@ -180,11 +180,12 @@ func (s *Facts) Refused(c api.Call) {
 	s.calls.Set(c.Tool, p)
 }
 
-// Ended counts a call that was let through. Where it was executed, its tool's labels count however
+// RecordOutcome counts a call that was let through. Where it was executed, its tool's labels count
+// however
 // it ended: the text of a failure comes from the same place as a result.
-func (s *Facts) Ended(out api.CallOutcome, t api.Tool) {
+func (s *Facts) RecordOutcome(out api.CallOutcome, t api.Tool) {
 	if out.Error != nil && out.Error.BeforeStart() {
-		s.Refused(api.Call{ID: out.ID, Tool: out.Tool})
+		s.RecordRefusal(api.Call{ID: out.ID, Tool: out.Tool})
 		return
 	}
 	if out.Result != nil {

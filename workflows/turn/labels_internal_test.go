@@ -16,12 +16,13 @@ type labelLab struct {
 
 func (l *labelLab) admit(ids ...string) {
 	for _, id := range ids {
-		l.Admitted([]api.Call{{Tool: "t"}}, []api.AdmissionDecision{{ID: id}}, 1, time.Time{})
+		l.RecordAdmissions([]api.Call{{Tool: "t"}}, []api.AdmissionDecision{{ID: id}}, 1, time.Time{})
 	}
 }
 
 func (l *labelLab) end(id string, emits []string, cleared ...api.Clearing) {
-	l.Ended(api.CallOutcome{ID: id, Result: &api.Result{Cleared: cleared}}, api.Tool{Emits: emits})
+	l.RecordOutcome(api.CallOutcome{ID: id, Result: &api.Result{Cleared: cleared}},
+		api.Tool{Emits: emits})
 }
 
 func (l *labelLab) want(labels string) {
@@ -68,7 +69,7 @@ func TestLabels_AreClearedAtTheEndOfATurn(t *testing.T) {
 	l.want("a")
 	l.admit("5")
 	l.BeginTurn()
-	l.Ended(api.CallOutcome{ID: "5", Error: &api.Error{Type: api.ErrExecution}},
+	l.RecordOutcome(api.CallOutcome{ID: "5", Error: &api.Error{Type: api.ErrExecution}},
 		api.Tool{Emits: []string{"d"}})
 	l.endTurn()
 	l.want("a d")
@@ -81,11 +82,11 @@ func TestLabels_OfBatches(t *testing.T) {
 	}
 	l := &labelLab{t, NewFacts(&api.RunInput{})}
 	l.admit("1")
-	l.Ended(api.CallOutcome{ID: "1", Result: &api.Result{Parts: []api.CallOutcome{part("a", "b"),
+	l.RecordOutcome(api.CallOutcome{ID: "1", Result: &api.Result{Parts: []api.CallOutcome{part("a", "b"),
 		part("b")}}}, api.Tool{Emits: []string{"a", "b", "c"}})
 	l.want("a c")
 	l.admit("2")
-	l.Ended(api.CallOutcome{ID: "2", Result: &api.Result{Parts: []api.CallOutcome{part("b"),
+	l.RecordOutcome(api.CallOutcome{ID: "2", Result: &api.Result{Parts: []api.CallOutcome{part("b"),
 		{Error: &api.Error{}}}}}, api.Tool{Emits: []string{"b"}})
 	l.want("a b c")
 }

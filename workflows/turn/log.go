@@ -152,9 +152,10 @@ func (l *Log) Calls(except string) []*api.EarlierCall {
 	return calls
 }
 
-// Continued returns the newest calls, as far as continue-as-new carries them; nil if results are
+// ContinueCalls returns the newest calls, as far as continue-as-new carries them; nil if results
+// are
 // not kept.
-func (l *Log) Continued() *api.Packed[[]*api.EarlierCall] {
+func (l *Log) ContinueCalls() *api.Packed[[]*api.EarlierCall] {
 	if l.Keep == nil || !l.Keep() {
 		return nil
 	}

@@ -31,19 +31,19 @@ func TestLog_HasCallsWithArgumentsAndResults(t *testing.T) {
 	calls := []api.Call{{ID: "1.1", Tool: "pay", Arguments: "{}"}, {ID: "1.2", Tool: "mail",
 		Arguments: "{}"}, {ID: "1.3", Tool: "pay"}, {ID: "1.4", Tool: "pay"},
 		{ID: "1.5", Tool: "pay"}}
-	facts.Admitted(calls, []api.AdmissionDecision{{ID: "1.1"}, {ID: "1.2",
+	facts.RecordAdmissions(calls, []api.AdmissionDecision{{ID: "1.1"}, {ID: "1.2",
 		Arguments: json.RawMessage(`{"a":1}`)}, {ID: "1.3", Error: &api.Error{}}, {ID: "1.4"},
 		{ID: "1.5"}}, 1, time.Unix(5, 0))
 	before := facts.Log.Calls("1.1")
-	facts.Changed("1.1", []byte(`{"b":2}`))
+	facts.RecordChange("1.1", []byte(`{"b":2}`))
 	facts.LabelCall("1.1", []string{"below"})
-	facts.Ended(api.CallOutcome{ID: "1.1", Tool: "pay",
+	facts.RecordOutcome(api.CallOutcome{ID: "1.1", Tool: "pay",
 		Result: &api.Result{Output: json.RawMessage(`"paid"`)}}, api.Tool{Emits: []string{"bank"}})
-	facts.Refused(calls[2])
-	facts.Ended(api.CallOutcome{ID: "1.4", Tool: "pay", Error: &api.Error{Message: "closed"}},
+	facts.RecordRefusal(calls[2])
+	facts.RecordOutcome(api.CallOutcome{ID: "1.4", Tool: "pay", Error: &api.Error{Message: "closed"}},
 		api.Tool{})
 	keep = false
-	facts.Ended(api.CallOutcome{ID: "1.5", Tool: "pay", Result: &api.Result{}}, api.Tool{})
+	facts.RecordOutcome(api.CallOutcome{ID: "1.5", Tool: "pay", Result: &api.Result{}}, api.Tool{})
 	want := `1.1 completed {"b":2} "paid"below,bank; 1.3 refused  ; 1.4 failed  closed; ` +
 		`1.5 completed  not kept; 1.2 running {"a":1} `
 	if got := logged(&facts.Log); got != want {
@@ -74,14 +74,14 @@ func TestLog_IsBounded(t *testing.T) {
 		last.Text == "" {
 		t.Errorf("%d bytes, the last has %d", l.bytes, last.Size())
 	}
-	continued := l.Continued()
+	continued := l.ContinueCalls()
 	var next Log
 	next.resume(continued)
 	if n := len(next.Calls("")); n != continuedBytes/maxLoggedCall-1 || n != len(continued.Value) {
 		t.Errorf("%d calls continue as new", n)
 	}
 	next.resume(nil)
-	if next.Continued() != nil {
+	if next.ContinueCalls() != nil {
 		t.Error("calls continue as new where no rule reads them")
 	}
 }
@@ -97,16 +97,16 @@ func TestLog_TellsWhatTheArgumentsOfACallCanHaveComeFrom(t *testing.T) {
 	}
 	admit := func(id, batch string, v api.AdmissionDecision) {
 		v.ID, v.Batch = id, batch
-		facts.Admitted([]api.Call{{ID: id, Tool: "t", Arguments: "{}"}},
+		facts.RecordAdmissions([]api.Call{{ID: id, Tool: "t", Arguments: "{}"}},
 			[]api.AdmissionDecision{v}, 1, time.Time{})
 	}
 	end := func(id string, r *api.Result, emits ...string) {
-		facts.Ended(api.CallOutcome{ID: id, Tool: "t", Result: r}, api.Tool{Emits: emits})
+		facts.RecordOutcome(api.CallOutcome{ID: id, Tool: "t", Result: r}, api.Tool{Emits: emits})
 	}
 	admit("1.1", "", api.AdmissionDecision{})
 	admit("1.2", "", api.AdmissionDecision{Arguments: json.RawMessage(`{"default":1}`)})
 	end("1.1", output("page"), "untrusted")
-	facts.Changed("1.2", []byte(`{"edited":1}`))
+	facts.RecordChange("1.2", []byte(`{"edited":1}`))
 	facts.LabelCall("1.2", []string{"below"})
 	admit("2.1", "", api.AdmissionDecision{Arguments: json.RawMessage(long)})
 	end("1.2", output("edited"))
@@ -118,7 +118,7 @@ func TestLog_TellsWhatTheArgumentsOfACallCanHaveComeFrom(t *testing.T) {
 	end("3.2", output("second"))
 	end("3.1-verify", output("verified"))
 	var next Log
-	packed := facts.Log.Continued()
+	packed := facts.Log.ContinueCalls()
 	next.resume(packed)
 	next.begin(api.Call{ID: "4.1"}, api.AdmissionDecision{ID: "4.1"}, 4, time.Time{}, nil)
 	var got []string
@@ -180,7 +180,7 @@ func TestStatements_TellWhoWroteATextToARun(t *testing.T) {
 		if got := strings.Join(all, ", "); got != c.want || s.Unknown != c.unknown {
 			t.Errorf("%s: %s, unknown: %v", name, got, s.Unknown)
 		}
-		for _, one := range s.Passed(api.SourcePrompt) {
+		for _, one := range s.Select(api.SourcePrompt) {
 			if one.Kind != api.SourcePrompt {
 				t.Errorf("%s: passed %+v", name, one)
 			}
@@ -195,10 +195,10 @@ func TestStatements_AreBounded(t *testing.T) {
 	for range 20 {
 		s.Add(api.SourceMessage, strings.Repeat("x", 30<<10))
 	}
-	if n, passed := len(s.All()), len(s.Passed(api.SourceMessage)); n != 8 || passed != 2 {
+	if n, passed := len(s.All()), len(s.Select(api.SourceMessage)); n != 8 || passed != 2 {
 		t.Errorf("%d texts, %d passed", n, passed)
 	}
-	if keep = false; s.Passed(api.SourceMessage) != nil {
+	if keep = false; s.Select(api.SourceMessage) != nil {
 		t.Error("texts are passed on without a rule")
 	}
 }

@@ -55,9 +55,10 @@ func (r *Results) End(i int, out api.CallOutcome) {
 	r.release(i)
 }
 
-// Resolved notes that the arguments of call i have the results that they refer to, or that the call
+// MarkResolved notes that the arguments of call i have the results that they refer to, or that the
+// call
 // is not made. It must be called once at most.
-func (r *Results) Resolved(i int) {
+func (r *Results) MarkResolved(i int) {
 	for _, used := range r.references[i] {
 		r.uses[used]--
 		r.release(used)

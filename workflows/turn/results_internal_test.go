@@ -38,10 +38,10 @@ func TestResults_KeepAResultAsLongAsAReferenceNeedsIt(t *testing.T) {
 	if v, ok := r.Lookup("list"); !ok || len(v.([]any)) != 2 {
 		t.Errorf("the result is %v, %v", v, ok)
 	}
-	r.Resolved(2)
+	r.MarkResolved(2)
 	end(2)
 	expect("while another call refers to the first one", "list", "first")
-	r.Resolved(3)
+	r.MarkResolved(3)
 	expect("once all arguments are resolved")
 	if v, ok := r.Lookup("list"); ok {
 		t.Errorf("the result of a call that no other one needs is %v, want none", v)
@@ -54,7 +54,7 @@ func TestResults_DropAResultThatOnlyCallsReferToWhichAreNotMade(t *testing.T) {
 	r := NewResults([]api.PlanCall{{ID: "a"},
 		{ID: "b", Arguments: json.RawMessage(`{"x": "${a.name} ${a.age}"}`)}}, nil)
 	r.End(0, api.CallOutcome{ID: "a", Result: &api.Result{Output: json.RawMessage(`{}`)}})
-	r.Resolved(1)
+	r.MarkResolved(1)
 	r.End(1, api.CallOutcome{ID: "b", Error: failures.CancelledBeforeStart()})
 	if r.Of("a") != nil || r.Outcomes[1].Error == nil {
 		t.Errorf("the outcomes are %+v, want no result and the error", r.Outcomes)

@@ -74,9 +74,9 @@ func (s *Statements) add(one *api.Statement) {
 // All returns the texts.
 func (s *Statements) All() []*api.Statement { return slices.Clip(s.list) }
 
-// Passed returns the texts of some kinds that sub-agents or the next execution take over, the first
+// Select returns the texts of some kinds that sub-agents or the next execution take over, the first
 // ones; nil if no rule reads them.
-func (s *Statements) Passed(kinds ...api.SourceKind) (passed []*api.Statement) {
+func (s *Statements) Select(kinds ...api.SourceKind) (passed []*api.Statement) {
 	if !s.Keep() {
 		return nil
 	}

@@ -29,7 +29,7 @@ func expandArgv(argv []string, args json.RawMessage) ([]string, error) {
 			expanded = append(expanded, text)
 		}
 		if strings.ContainsRune(text, 0) {
-			problems = append(problems, api.Problem{Path: pathOf(element), Rule: "nul",
+			problems = append(problems, api.Problem{Path: toPath(element), Rule: "nul",
 				Message: "the value contains a NUL character, which no program can take as an argument"})
 		}
 	}
@@ -41,7 +41,7 @@ func expandArgv(argv []string, args json.RawMessage) ([]string, error) {
 	return expanded, nil
 }
 
-func pathOf(element string) string {
+func toPath(element string) string {
 	names := templates.Names(element)
 	if len(names) == 0 {
 		return "$"

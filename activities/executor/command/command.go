@@ -87,7 +87,7 @@ func (c Executor) program(ctx context.Context, entry *toolspecs.CommandEntry,
 	if err != nil {
 		return nil, err
 	}
-	executor.RedactorOf(ctx).Hide(secrets...)
+	executor.RedactorFromContext(ctx).Hide(secrets...)
 	p := &program{argv: argv, dir: dir, env: append(env, callEnv(ctx)...),
 		maxOutput: entry.MaxOutput, maxMemory: entry.MaxMemory}
 	if p.maxOutput <= 0 {
@@ -126,7 +126,7 @@ func checkExit(entry *toolspecs.CommandEntry, result programResult) error {
 	if slices.Contains(ok, result.exitCode) {
 		return nil
 	}
-	err := fmt.Errorf("the program %s%s", result.ending, process.Quoted(": ", result.stderr))
+	err := fmt.Errorf("the program %s%s", result.ending, process.QuoteTail(": ", result.stderr))
 	switch {
 	case result.exitCode < 0:
 		return executor.Unclear(err)
@@ -151,7 +151,7 @@ func commandAnswer(entry *toolspecs.CommandEntry, stdout []byte) (executor.Answe
 	if _, err := jsonvalue.Decode(stdout); err != nil {
 		return executor.Answer{}, api.Errorf(api.ErrInvalidOutput,
 			"the program was to write one JSON value to standard output, but: %v%s", err,
-			process.Quoted("; it wrote: ", stdout[:min(len(stdout), outputHead)]))
+			process.QuoteTail("; it wrote: ", stdout[:min(len(stdout), outputHead)]))
 	}
 	answer.Output = bytes.TrimSpace(stdout)
 	return answer, nil

@@ -91,7 +91,7 @@ func check(ctx context.Context, d toolspecs.Dependency, env []string) error {
 	}
 	if result.exitCode != 0 {
 		return fmt.Errorf("its check %q %s%s", strings.Join(d.Check, " "), result.ending,
-			process.Quoted(": ", result.stderr))
+			process.QuoteTail(": ", result.stderr))
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func start(ctx context.Context, d toolspecs.Dependency, env []string) error {
 func state(cmd *exec.Cmd, ended <-chan struct{}) string {
 	select {
 	case <-ended:
-		return process.Ending(cmd)
+		return process.DescribeEnd(cmd)
 	default:
 		return "still runs"
 	}

@@ -71,11 +71,11 @@ func (p *program) run(ctx context.Context) (programResult, error) {
 	}
 	if stopped {
 		return programResult{}, fmt.Errorf("the program was ended: %w%s", context.Cause(ctx),
-			process.Quoted("; standard error: ", stderr.data.Bytes()))
+			process.QuoteTail("; standard error: ", stderr.data.Bytes()))
 	}
 	return programResult{
 		stdout: stdout.data.Bytes(), stderr: stderr.data.Bytes(),
-		exitCode: cmd.ProcessState.ExitCode(), ending: process.Ending(cmd),
+		exitCode: cmd.ProcessState.ExitCode(), ending: process.DescribeEnd(cmd),
 		outputOpen: errors.Is(waitErr, exec.ErrWaitDelay),
 	}, nil
 }

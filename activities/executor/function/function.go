@@ -53,7 +53,7 @@ func unknownKeys(takes *jsonschema.Schema, value any, path string) []api.Problem
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			field, ok := fieldOf(takes, key)
+			field, ok := findField(takes, key)
 			if !ok {
 				problems = append(problems, api.Problem{Path: path + "." + key,
 					Rule: "additionalProperties",
@@ -98,7 +98,7 @@ func New(functions ...tool.Function) (*Executor, error) {
 	}
 	byName, err := executor.Register("function", all, func(f *registered) (name string,
 		err error) {
-		f.takes, err = TakesOf(f.Input(), f.Err())
+		f.takes, err = InferSchema(f.Input(), f.Err())
 		return f.Name(), err
 	})
 	if err != nil {
@@ -107,13 +107,14 @@ func New(functions ...tool.Function) (*Executor, error) {
 	return &Executor{byName: byName}, nil
 }
 
-// TakesOf returns the schema of a Go type of arguments; nil if there is none. err is an error that
+// InferSchema returns the schema of a Go type of arguments; nil if there is none. err is an error
+// that
 // is already known.
-func TakesOf(t reflect.Type, err error) (*jsonschema.Schema, error) {
+func InferSchema(t reflect.Type, err error) (*jsonschema.Schema, error) {
 	if t == nil || err != nil {
 		return nil, err
 	}
-	return schemaOf(t)
+	return schemaFromType(t)
 }
 
 // Names returns the names of the registered functions, sorted.

@@ -22,12 +22,12 @@ var goTypes = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[api.Duration]():    {Type: "string"},
 }
 
-func schemaOf(t reflect.Type) (*jsonschema.Schema, error) {
+func schemaFromType(t reflect.Type) (*jsonschema.Schema, error) {
 	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: goTypes})
 	if err != nil {
 		return nil, fmt.Errorf("its argument type %s has no JSON form: %w", t, err)
 	}
-	if kinds := typesOf(s); len(kinds) > 0 && !slices.Contains(kinds, "object") {
+	if kinds := listTypes(s); len(kinds) > 0 && !slices.Contains(kinds, "object") {
 		return nil, fmt.Errorf(
 			"its argument type %s is not an object in JSON; use a struct or a map with string keys",
 			t)
@@ -63,7 +63,7 @@ func (c *comparison) report(format string, args ...any) {
 }
 
 func (c *comparison) values(path string, declared, takes *jsonschema.Schema) {
-	if declared == nil || takes == nil || unrestricted(takes) || opaque(declared) {
+	if declared == nil || takes == nil || isUnrestricted(takes) || opaque(declared) {
 		return
 	}
 	if !accepts(takes, declared) {
@@ -78,11 +78,11 @@ func (c *comparison) values(path string, declared, takes *jsonschema.Schema) {
 }
 
 func (c *comparison) objects(prefix string, declared, takes *jsonschema.Schema) {
-	if unrestricted(takes) {
+	if isUnrestricted(takes) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(declared.Properties)) {
-		field, ok := fieldOf(takes, name)
+		field, ok := findField(takes, name)
 		if !ok {
 			c.report("parameter %q is declared as %s, but function %q takes no argument of that name; it takes %s",
 				prefix+name, typeText(declared.Properties[name]), c.handler,
@@ -92,12 +92,12 @@ func (c *comparison) objects(prefix string, declared, takes *jsonschema.Schema) 
 		c.values(prefix+name, declared.Properties[name], field)
 	}
 	for _, name := range takes.Required {
-		c.needed(prefix+name, name, declared, takes.Properties[name])
+		c.checkRequired(prefix+name, name, declared, takes.Properties[name])
 	}
 }
 
-// needed reports a field that the function requires and that a valid call may omit.
-func (c *comparison) needed(path, name string, declared, field *jsonschema.Schema) {
+// checkRequired reports a field that the function requires and that a valid call may omit.
+func (c *comparison) checkRequired(path, name string, declared, field *jsonschema.Schema) {
 	if optional(field) || opaque(declared) {
 		return
 	}
@@ -112,8 +112,8 @@ func (c *comparison) needed(path, name string, declared, field *jsonschema.Schem
 	}
 }
 
-// fieldOf returns the schema of an object's property, and whether the object may have it.
-func fieldOf(object *jsonschema.Schema, name string) (*jsonschema.Schema, bool) {
+// findField returns the schema of an object's property, and whether the object may have it.
+func findField(object *jsonschema.Schema, name string) (*jsonschema.Schema, bool) {
 	if field, ok := object.Properties[name]; ok {
 		return field, true
 	}
@@ -124,35 +124,35 @@ func fieldOf(object *jsonschema.Schema, name string) (*jsonschema.Schema, bool) 
 // optional reports whether the field is a pointer. Slices accept null too, but do not count as
 // optional.
 func optional(field *jsonschema.Schema) bool {
-	types := typesOf(field)
-	return unrestricted(field) || slices.Contains(types, "null") && !slices.Contains(types, "array")
+	types := listTypes(field)
+	return isUnrestricted(field) || slices.Contains(types, "null") && !slices.Contains(types, "array")
 }
 
-func typesOf(s *jsonschema.Schema) []string {
+func listTypes(s *jsonschema.Schema) []string {
 	if s.Type != "" {
 		return []string{s.Type}
 	}
 	return s.Types
 }
 
-func unrestricted(s *jsonschema.Schema) bool {
-	return len(typesOf(s)) == 0 && s.Properties == nil
+func isUnrestricted(s *jsonschema.Schema) bool {
+	return len(listTypes(s)) == 0 && s.Properties == nil
 }
 
 // opaque reports whether a schema constrains types by keywords other than type.
 func opaque(s *jsonschema.Schema) bool {
-	return len(typesOf(s)) == 0 && s.Properties == nil &&
+	return len(listTypes(s)) == 0 && s.Properties == nil &&
 		(s.Ref != "" || s.DynamicRef != "" || s.AnyOf != nil || s.OneOf != nil || s.AllOf != nil ||
 			s.Enum != nil || s.Const != nil)
 }
 
 // accepts reports whether takes allows every JSON type that declared allows.
 func accepts(takes, declared *jsonschema.Schema) bool {
-	allowed := typesOf(takes)
+	allowed := listTypes(takes)
 	if slices.Contains(allowed, "number") {
 		allowed = append(slices.Clone(allowed), "integer")
 	}
-	types := typesOf(declared)
+	types := listTypes(declared)
 	if len(types) == 0 {
 		return declared.Properties != nil && slices.Contains(allowed, "object")
 	}
@@ -165,7 +165,7 @@ func accepts(takes, declared *jsonschema.Schema) bool {
 }
 
 func typeText(s *jsonschema.Schema) string {
-	types := typesOf(s)
+	types := listTypes(s)
 	if len(types) > 1 {
 		types = slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "null" })
 	}

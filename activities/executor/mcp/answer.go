@@ -34,9 +34,9 @@ type mcpPart struct {
 	*storedFile
 }
 
-// answerOf converts a tool's answer to one JSON value. If the tool reports a failure, it returns a
+// toAnswer converts a tool's answer to one JSON value. If the tool reports a failure, it returns a
 // plain error.
-func (m *Executor) answerOf(got mcpclient.Answer, spec *toolspecs.Spec) (executor.Answer, error) {
+func (m *Executor) toAnswer(got mcpclient.Answer, spec *toolspecs.Spec) (executor.Answer, error) {
 	text, isText := joinedText(got.Content)
 	if got.IsError {
 		return executor.Answer{}, toolFailure(got, text)
@@ -101,7 +101,7 @@ func (m *Executor) EncodeParts(content []mcp.Content, limit int) (json.RawMessag
 	for _, inline := range []int{maxInline, 0} {
 		parts := make([]mcpPart, len(content))
 		for i, c := range content {
-			parts[i] = m.partOf(c, inline)
+			parts[i] = m.toPart(c, inline)
 		}
 		output, err := jsonvalue.Encode(parts)
 		if err != nil || inline == 0 || limit <= 0 || len(output) <= limit {
@@ -111,7 +111,7 @@ func (m *Executor) EncodeParts(content []mcp.Content, limit int) (json.RawMessag
 	return nil, nil
 }
 
-func (m *Executor) partOf(content mcp.Content, inline int) mcpPart {
+func (m *Executor) toPart(content mcp.Content, inline int) mcpPart {
 	switch c := content.(type) {
 	case *mcp.TextContent:
 		if _, odd := mcpclient.Unreadable(c); odd && len(c.Text) > inline {
@@ -157,7 +157,7 @@ func (m *Executor) bytesPart(part mcpPart, data []byte, inline int) mcpPart {
 func (m *Executor) noteBytes(content []mcp.Content) []string {
 	var notes []string
 	for _, c := range content {
-		if part := m.partOf(c, 0); part.storedFile != nil {
+		if part := m.toPart(c, 0); part.storedFile != nil {
 			notes = append(notes, fmt.Sprintf("the answer also has %s (%s): %s", part.Type,
 				part.MIMEType, part.storedFile))
 		}

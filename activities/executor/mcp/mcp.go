@@ -138,8 +138,8 @@ func (m *Executor) callOn(ctx context.Context, conn *mcpclient.Connection, spec 
 	if err != nil {
 		return executor.Answer{}, err
 	}
-	answer, err := m.answerOf(got, spec)
-	answer.Notes = append(answer.Notes, questions.noted()...)
+	answer, err := m.toAnswer(got, spec)
+	answer.Notes = append(answer.Notes, questions.listNotes()...)
 	return answer, err
 }
 

@@ -92,7 +92,7 @@ func (p *mcpPool) join(ctx context.Context, spec *toolspecs.Spec) (*mcpConn, mcp
 	}
 	for ; ; key.n++ {
 		c := p.conns[key]
-		if c != nil && c.ended() {
+		if c != nil && c.hasEnded() {
 			delete(p.conns, key)
 			c = nil
 		}
@@ -147,11 +147,11 @@ func (p *mcpPool) open(ctx context.Context, entry toolspecs.MCPEntry, asks bool,
 // errAbandoned means that the call that was opening the connection has ended.
 var errAbandoned = errors.New("the call that was connecting has ended")
 
-// ended reports whether a connection is no longer usable.
-func (c *mcpConn) ended() bool { return c.opened() && c.failure() != nil }
+// hasEnded reports whether a connection is no longer usable.
+func (c *mcpConn) hasEnded() bool { return c.isReady() && c.failure() != nil }
 
-// opened reports whether opening the connection is over.
-func (c *mcpConn) opened() bool {
+// isReady reports whether opening the connection is over.
+func (c *mcpConn) isReady() bool {
 	select {
 	case <-c.ready:
 		return true

@@ -41,7 +41,7 @@ func (q *mcpQuestions) note(text string) {
 	q.notes = append(q.notes, text)
 }
 
-func (q *mcpQuestions) noted() []string {
+func (q *mcpQuestions) listNotes() []string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.Clone(q.notes)

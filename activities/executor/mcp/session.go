@@ -50,7 +50,7 @@ func (s *session) execute(ctx context.Context, spec *toolspecs.Spec,
 	}
 	answer, err := s.attempt(ctx, spec, args)
 	if notSent(err) {
-		if over := s.ended(); over != nil {
+		if over := s.checkOpen(); over != nil {
 			return executor.Answer{}, over
 		}
 		answer, err = s.attempt(ctx, spec, args)
@@ -113,27 +113,28 @@ func (s *session) watch(c *sessionConn) {
 	<-c.ready
 	if c.err == nil {
 		<-c.conn.Done()
-		_ = s.ended() // it reports the loss
+		_ = s.checkOpen() // it reports the loss
 	}
 }
 
-// ended returns why the session is over; nil if calls can use it. If its connection has ended with
+// checkOpen returns why the session is over; nil if calls can use it. If its connection has ended
+// with
 // state, it reports the loss.
-func (s *session) ended() error {
+func (s *session) checkOpen() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, over := s.check()
 	return over
 }
 
-// check returns why the session is over as ended does, and otherwise whether it has no usable
+// check returns why the session is over as checkOpen does, and otherwise whether it has no usable
 // connection. It looks at the connection once, because that can end at any time. The caller holds
 // mu.
 func (s *session) check() (ended bool, over error) {
 	if s.over != nil {
 		return true, s.over
 	}
-	ended = s.conn == nil || s.conn.ended()
+	ended = s.conn == nil || s.conn.hasEnded()
 	if !ended || s.conn == nil || !s.conn.used || s.conn.err != nil || !s.conn.conn.HasSession() {
 		return ended, nil
 	}

@@ -15,9 +15,9 @@ import (
 // maxStored bounds what Stored returns, in bytes: models are shown no larger image.
 const maxStored = 3 << 20
 
-// Stored returns the bytes that an answer stored in a file on this worker, by their SHA-256 in
+// ReadStored returns the bytes that an answer stored in a file on this worker, by their SHA-256 in
 // hexadecimal and their type. It returns an error if there is no such file or its content differs.
-func (m *Executor) Stored(digest, mimeType string) ([]byte, error) {
+func (m *Executor) ReadStored(digest, mimeType string) ([]byte, error) {
 	if raw, err := hex.DecodeString(digest); err != nil || len(raw) != sha256.Size {
 		return nil, errors.New("the digest of the stored bytes is none")
 	}

@@ -39,7 +39,7 @@ type taskCall struct {
 func newTaskCall(ctx context.Context, m *Executor, spec *toolspecs.Spec,
 	request mcpclient.Request) *taskCall {
 	t := &taskCall{executor: m, entry: serverEntry(spec), request: request,
-		saved: executor.TaskOf(ctx)}
+		saved: executor.TaskFromContext(ctx)}
 	t.request.KeepTask = spec.Execution.Timeout.Std() + t.entry.AnswerWithin.Std() + keepMargin
 	t.request.Created = func(task api.RemoteTask) {
 		t.task = &task
@@ -61,7 +61,7 @@ func (t *taskCall) call(ctx context.Context, conn *mcpclient.Connection) (mcpcli
 	if _, lost := errors.AsType[*mcpclient.Lost](err); lost && t.entry.URL != "" {
 		return t.follow(ctx)
 	}
-	return got, t.ended(ctx, conn, err)
+	return got, t.finish(ctx, conn, err)
 }
 
 // follow waits for the end of the task on connections that it opens for that.
@@ -74,7 +74,7 @@ func (t *taskCall) follow(ctx context.Context) (mcpclient.Answer, error) {
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():
-			return got, t.ended(ctx, nil, &mcpclient.Ended{Sent: true, Err: context.Cause(ctx)})
+			return got, t.finish(ctx, nil, &mcpclient.Ended{Sent: true, Err: context.Cause(ctx)})
 		}
 	}
 }
@@ -101,7 +101,7 @@ func (t *taskCall) followOnce(ctx context.Context) (mcpclient.Answer, error) {
 	err := c.await(ctx)
 	if err != nil {
 		go c.close()
-		return mcpclient.Answer{}, t.unconnected(ctx, err)
+		return mcpclient.Answer{}, t.failConnect(ctx, err)
 	}
 	defer c.close()
 	got, err := mcpclient.Follow(ctx, c.conn, t.request, *t.task)
@@ -112,26 +112,26 @@ func (t *taskCall) followOnce(ctx context.Context) (mcpclient.Answer, error) {
 	if _, lost := errors.AsType[*mcpclient.Lost](err); lost {
 		return got, err
 	}
-	return got, t.ended(ctx, c.conn, err)
+	return got, t.finish(ctx, c.conn, err)
 }
 
-// unconnected is the error of a task that cannot be followed because there is no connection.
-func (t *taskCall) unconnected(ctx context.Context, err error) error {
+// failConnect is the error of a task that cannot be followed because there is no connection.
+func (t *taskCall) failConnect(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return t.ended(ctx, nil, &mcpclient.Ended{Sent: true, Err: context.Cause(ctx)})
+		return t.finish(ctx, nil, &mcpclient.Ended{Sent: true, Err: context.Cause(ctx)})
 	}
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Retryable {
 		return executor.NotStarted(err)
 	}
-	return t.ended(ctx, nil, err)
+	return t.finish(ctx, nil, err)
 }
 
-// ended is the error of a call whose task cannot be waited for any more. If this worker gives up
+// finish is the error of a call whose task cannot be waited for any more. If this worker gives up
 // the call although it has time left, the task stays saved for another worker. If the call is
 // cancelled or its timeout expires, so is the task.
-func (t *taskCall) ended(ctx context.Context, conn *mcpclient.Connection, err error) error {
+func (t *taskCall) finish(ctx context.Context, conn *mcpclient.Connection, err error) error {
 	if end, ok := errors.AsType[*mcpclient.Ended](err); ok {
-		if interrupted(end.Err) {
+		if isInterruption(end.Err) {
 			return end
 		}
 		t.cancel(ctx, conn)
@@ -150,8 +150,8 @@ func (t *taskCall) ended(ctx context.Context, conn *mcpclient.Connection, err er
 	return executor.Unclear(api.AsError(mcpError(err)))
 }
 
-// interrupted reports whether the cause of a call's end leaves it to another worker.
-func interrupted(cause error) bool {
+// isInterruption reports whether the cause of a call's end leaves it to another worker.
+func isInterruption(cause error) bool {
 	return !errors.Is(cause, executor.ErrTimeout) && !errors.Is(cause, context.DeadlineExceeded) &&
 		!temporal.IsCanceledError(cause)
 }
@@ -185,7 +185,7 @@ func taskError(e *mcpclient.TaskError) error {
 // resume waits for the end of the task that an earlier attempt of the call left behind.
 func (m *Executor) resume(ctx context.Context, spec *toolspecs.Spec,
 	args json.RawMessage) (answer executor.Answer, resumed bool, err error) {
-	task := executor.TaskOf(ctx).Current()
+	task := executor.TaskFromContext(ctx).Current()
 	if task == nil || serverEntry(spec).URL == "" {
 		return executor.Answer{}, false, nil
 	}
@@ -196,8 +196,8 @@ func (m *Executor) resume(ctx context.Context, spec *toolspecs.Spec,
 	if err != nil {
 		return executor.Answer{}, true, err
 	}
-	answer, err = m.answerOf(got, spec)
-	answer.Notes = append(answer.Notes, questions.noted()...)
+	answer, err = m.toAnswer(got, spec)
+	answer.Notes = append(answer.Notes, questions.listNotes()...)
 	answer.Notes = append(answer.Notes, "the worker of the call was lost; another one waited for the "+
 		"end of the server's task, and the tool was not called again")
 	return answer, true, err

@@ -158,7 +158,7 @@ func TestTasks_FailAsTheServerReports(t *testing.T) {
 			if err == nil || executor.CallError(ctx, err, spec).Type != want {
 				t.Errorf("%s: got %v", text, err)
 			}
-			if left := executor.TaskOf(ctx).Current(); left != nil {
+			if left := executor.TaskFromContext(ctx).Current(); left != nil {
 				t.Errorf("%s: the call left the task %v", text, left)
 			}
 		}
@@ -189,7 +189,7 @@ func TestTasks_AreFoundByAServerThatRestarted(t *testing.T) {
 					t.Errorf("%s: got %+v", effect, got)
 				}
 			}
-			if left := executor.TaskOf(ctx).Current(); left != nil {
+			if left := executor.TaskFromContext(ctx).Current(); left != nil {
 				t.Errorf("the call left the task %v", left)
 			}
 			if got := b.server.Executions(); got != 1 {

@@ -28,7 +28,7 @@ func (Executor) PrepareDecision(r api.AdmissionRequest, tool *toolspecs.Compiled
 	if e := executor.TooDeep(r); e != nil {
 		return e
 	}
-	filled, err := tool.PlanOf(args)
+	filled, err := tool.FillPlan(args)
 	if err != nil {
 		e := *api.AsError(err)
 		e.Phase = api.PhasePreValidation

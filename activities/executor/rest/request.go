@@ -66,7 +66,7 @@ func (f *filling) address(e *toolspecs.RESTEntry) string {
 		address = strings.TrimSuffix(address, "/") + "/" + strings.TrimPrefix(f.path(e.Path), "/")
 	}
 	query := url.Values{}
-	for name, value := range membersOf(e.Query) {
+	for name, value := range decodeMembers(e.Query) {
 		if texts := f.texts(value); texts != nil {
 			query[name] = texts
 		}
@@ -107,16 +107,16 @@ func (f *filling) checkSegment(name string) {
 func (f *filling) texts(template any) []string {
 	text, ok := template.(string)
 	if !ok {
-		return textsOf(template)
+		return toTexts(template)
 	}
 	if name, only := templates.Only(text); only {
-		return textsOf(f.values[name])
+		return toTexts(f.values[name])
 	}
 	filled, _ := templates.Fill(text, f.values, plainText)
 	return []string{filled}
 }
 
-func textsOf(value any) []string {
+func toTexts(value any) []string {
 	list, ok := value.([]any)
 	if !ok {
 		list = []any{value}
@@ -140,7 +140,7 @@ func plainText(value any) string {
 // header returns the request's headers, including the call's idempotency key.
 func (f *filling) header(ctx context.Context, e *toolspecs.RESTEntry) http.Header {
 	header := http.Header{"User-Agent": {"switchyard"}, "Accept": {"application/json, */*;q=0.8"}}
-	for name, template := range membersOf(e.Headers) {
+	for name, template := range decodeMembers(e.Headers) {
 		texts := f.texts(template)
 		if texts == nil {
 			continue
@@ -263,8 +263,8 @@ func inner(name, key string, value any) string {
 	return name
 }
 
-// membersOf returns the members of a JSON object; none for empty input.
-func membersOf(object json.RawMessage) map[string]any {
+// decodeMembers returns the members of a JSON object; none for empty input.
+func decodeMembers(object json.RawMessage) map[string]any {
 	if object == nil {
 		return nil
 	}

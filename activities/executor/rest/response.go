@@ -73,7 +73,7 @@ func (x *restResponse) answer() (executor.Answer, error) {
 	if rule.Message != "" {
 		x.note("%s", rule.Message)
 	}
-	if !x.succeeded() {
+	if !x.isSuccess() {
 		x.note("the server answered %s", statusText(x.status))
 	}
 	output, err := x.output()
@@ -87,7 +87,7 @@ func (x *restResponse) answer() (executor.Answer, error) {
 	return executor.Answer{Output: output, Notes: x.notes}, nil
 }
 
-func (x *restResponse) succeeded() bool { return x.status/100 == http.StatusOK/100 }
+func (x *restResponse) isSuccess() bool { return x.status/100 == http.StatusOK/100 }
 
 // leavesOpen reports whether a failed status leaves open whether the request took effect: it is a
 // server's failure or a redirect that the spec does not map, or any failure of a redirected
@@ -115,7 +115,7 @@ func (x *restResponse) rule() (rule toolspecs.StatusRule, mapped bool) {
 		}
 	}
 	switch {
-	case x.succeeded():
+	case x.isSuccess():
 		return toolspecs.StatusRule{Means: toolspecs.MeansAnswer}, false
 	case x.status == http.StatusTooManyRequests || x.status >= http.StatusInternalServerError:
 		return toolspecs.StatusRule{Means: toolspecs.MeansRetry}, false
@@ -129,15 +129,15 @@ func statusText(status int) string {
 
 // failure is the error of a failed status, with the beginning of the body.
 func (x *restResponse) failure(message string) error {
-	text := "the server answered " + statusText(x.status) + x.quoted()
+	text := "the server answered " + statusText(x.status) + x.quoteBody()
 	if message != "" {
 		text = message + ": " + text
 	}
 	return errors.New(text)
 }
 
-// quoted returns the beginning of the body as readable text after a colon, or "".
-func (x *restResponse) quoted() string {
+// quoteBody returns the beginning of the body as readable text after a colon, or "".
+func (x *restResponse) quoteBody() string {
 	text := strings.ToValidUTF8(x.hidden(x.body), "\uFFFD")
 	text = strings.TrimSpace(text)
 	if len(text) > bodyHead {
@@ -184,7 +184,7 @@ func (x *restResponse) json(body []byte) (json.RawMessage, error) {
 	if err == nil {
 		return x.value(body, value)
 	}
-	if x.succeeded() && (x.extracts() || x.contentType() != "") {
+	if x.isSuccess() && (x.extracts() || x.contentType() != "") {
 		x.note("the response was to be JSON, but: %v; it is returned as text", err)
 	}
 	return x.text(body)
@@ -193,7 +193,7 @@ func (x *restResponse) json(body []byte) (json.RawMessage, error) {
 // location returns the address that a successful response names: of what was created, or where to
 // ask how it goes (RFC 9110, 10.2.2 and 15.3.3). It is empty if there is none.
 func (x *restResponse) location() string {
-	if !x.succeeded() {
+	if !x.isSuccess() {
 		return ""
 	}
 	place := x.credential.Hide(strings.ToValidUTF8(x.header.Get("Location"), "\uFFFD"))
@@ -225,7 +225,7 @@ func (x *restResponse) declaresJSON() bool {
 	return kind == "application/json" || kind == "text/json" || strings.HasSuffix(kind, "+json")
 }
 
-func (x *restResponse) extracts() bool { return x.entry.Extract != "" && x.succeeded() }
+func (x *restResponse) extracts() bool { return x.entry.Extract != "" && x.isSuccess() }
 
 // headOutput is the answer to HEAD. It omits cookies, which may be credentials.
 func (x *restResponse) headOutput() (json.RawMessage, error) {
@@ -247,7 +247,7 @@ func (x *restResponse) value(body []byte, value any) (json.RawMessage, error) {
 		changed = true
 	}
 	if x.extracts() {
-		return x.extracted(value)
+		return x.extractValue(value)
 	}
 	if changed {
 		return jsonvalue.Encode(value)
@@ -257,7 +257,7 @@ func (x *restResponse) value(body []byte, value any) (json.RawMessage, error) {
 	return b.Bytes(), err
 }
 
-func (x *restResponse) extracted(value any) (json.RawMessage, error) {
+func (x *restResponse) extractValue(value any) (json.RawMessage, error) {
 	text := x.entry.Extract
 	expression, err := extract.Compile(text)
 	if err != nil {
@@ -267,7 +267,7 @@ func (x *restResponse) extracted(value any) (json.RawMessage, error) {
 	if err != nil {
 		return nil, api.Errorf(api.ErrInvalidOutput,
 			"entry.extract does not fit the response: %s%s",
-			display.Shorten(err.Error(), maxMisfit), x.quoted())
+			display.Shorten(err.Error(), maxMisfit), x.quoteBody())
 	}
 	if !found {
 		x.note("the response has nothing at %s", text)

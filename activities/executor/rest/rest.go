@@ -47,7 +47,7 @@ func (r Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	if err != nil {
 		return executor.Answer{}, executor.NotStarted(err)
 	}
-	req, sent := traced(x.request)
+	req, sent := traceRequest(x.request)
 	resp, err := x.client.Do(req)
 	if err != nil {
 		err = restFailure(ctx, x.entry, x.credential, err)
@@ -61,7 +61,7 @@ func (r Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	body, err := io.ReadAll(io.LimitReader(resp.Body, int64(x.entry.MaxResponse)+1))
 	response := restResponse{spec: spec, entry: x.entry, status: resp.StatusCode,
 		header: resp.Header, length: resp.ContentLength, body: body, credential: x.credential,
-		redirected: redirected(resp)}
+		redirected: followsRedirect(resp)}
 	if err != nil && !response.refuses() {
 		return executor.Answer{}, executor.Unclear(restFailure(ctx, x.entry, x.credential,
 			fmt.Errorf("the response was cut off: %w", err)))
@@ -73,9 +73,10 @@ func (r Executor) Execute(ctx context.Context, spec *toolspecs.Spec,
 	return response.answer()
 }
 
-// redirected reports whether the response follows a redirect with 301, 302 or 303. The server may
+// followsRedirect reports whether the response follows a redirect with 301, 302 or 303. The server
+// may
 // have executed the request before such a redirect; 307 and 308 only move the request.
-func redirected(resp *http.Response) bool {
+func followsRedirect(resp *http.Response) bool {
 	for before := resp.Request.Response; before != nil; before = before.Request.Response {
 		if outbound.FollowsExecution(before.StatusCode) {
 			return true
@@ -103,23 +104,24 @@ func (r Executor) exchange(ctx context.Context, spec *toolspecs.Spec,
 	if x.request, err = newRESTRequest(ctx, x.entry, args); err != nil {
 		return x, err
 	}
-	if x.credential, err = credentialOf(entry.Auth); err != nil {
+	if x.credential, err = newCredential(entry.Auth); err != nil {
 		return x, err
 	}
-	executor.RedactorOf(ctx).Hide(x.credential.Values()...)
+	executor.RedactorFromContext(ctx).Hide(x.credential.Values()...)
 	x.client, err = r.client(x.entry, spec.Execution.Effect, x.credential)
 	return x, err
 }
 
-// traced returns the request with a flag that is set as soon as a part of it, or of a request that
+// traceRequest returns the request with a flag that is set as soon as a part of it, or of a request
+// that
 // it is redirected to, may have left the worker: when it has a connection.
-func traced(req *http.Request) (*http.Request, *atomic.Bool) {
+func traceRequest(req *http.Request) (*http.Request, *atomic.Bool) {
 	var sent atomic.Bool
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }}
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), trace)), &sent
 }
 
-func credentialOf(auth *outbound.Auth) (*outbound.Credential, error) {
+func newCredential(auth *outbound.Auth) (*outbound.Credential, error) {
 	if auth == nil {
 		return nil, nil
 	}

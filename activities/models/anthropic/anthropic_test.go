@@ -43,7 +43,7 @@ func events(list ...string) http.HandlerFunc {
 func TestAnthropicRequest_FollowsTheProtocol(t *testing.T) {
 	server, model := serveMessages(t, modelserver.Message(`[{"type":"text","text":"hi"}]`,
 		"end_turn"))
-	p := modelserver.PromptOf(
+	p := modelserver.NewPrompt(
 		api.Message{Role: api.RoleSystem, Text: "be brief"},
 		api.Message{Role: api.RoleUser, Text: "count"},
 		api.Message{Role: api.RoleUser, Text: "now"},
@@ -68,7 +68,7 @@ func TestAnthropicRequest_FollowsTheProtocol(t *testing.T) {
 	if _, err := model.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	want := modelserver.Decoded(t, `{"model":"gpt-x","temperature":0.5,"max_tokens":99,
+	want := modelserver.Decode(t, `{"model":"gpt-x","temperature":0.5,"max_tokens":99,
 		"system":[{"type":"text","text":"be brief","cache_control":{"type":"ephemeral"}}],
 		"messages":[
 			{"role":"user","content":[{"type":"text","text":"count"},{"type":"text","text":"now"}]},
@@ -127,10 +127,10 @@ func TestAnthropicRequest_FixesOddConversations(t *testing.T) {
 	for _, c := range cases {
 		server, model := serveMessages(t, modelserver.Message(`[{"type":"text","text":"hi"}]`,
 			"end_turn"))
-		if _, err := model.Answer(t.Context(), modelserver.PromptOf(c.messages...)); err != nil {
+		if _, err := model.Answer(t.Context(), modelserver.NewPrompt(c.messages...)); err != nil {
 			t.Fatal(err)
 		}
-		if !reflect.DeepEqual(server.Body["messages"], modelserver.Decoded(t, c.want)) ||
+		if !reflect.DeepEqual(server.Body["messages"], modelserver.Decode(t, c.want)) ||
 			server.Body["system"] != nil {
 			t.Errorf("%s: %v", c.name, server.Body)
 		}
@@ -212,7 +212,7 @@ func TestAnthropicAnswers_AreReadWholeOrStreamed(t *testing.T) {
 	for _, c := range anthropicAnswers {
 		check := func(t *testing.T, model *Provider, live func(string)) {
 			t.Helper()
-			p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"})
+			p := modelserver.NewPrompt(api.Message{Role: api.RoleUser, Text: "go"})
 			p.Live = live
 			r, err := model.Answer(t.Context(), p)
 			if err != nil || !reflect.DeepEqual(r.Message, c.want) || r.Stop != c.means ||
@@ -247,7 +247,7 @@ func TestAnthropicAnswers_AreReadWholeOrStreamed(t *testing.T) {
 // A long answer is streamed also without a listener, so that no connection is silent for minutes.
 func TestAnthropicStreams_LongAnswers(t *testing.T) {
 	server, model := serveMessages(t, stream("end_turn", textStart(), textDelta("long")))
-	p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"})
+	p := modelserver.NewPrompt(api.Message{Role: api.RoleUser, Text: "go"})
 	p.Agent.Model.MaxTokens = 64000
 	if r, err := model.Answer(t.Context(), p); err != nil || r.Message.Text != "long" ||
 		server.Body["stream"] != true {
@@ -260,7 +260,7 @@ func TestAnthropicPlainServers_AreSupported(t *testing.T) {
 	_, model := serveMessages(t,
 		modelserver.JSONAnswer(
 			`{"type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"four words of text"}],"stop_reason":"end_turn"}`))
-	p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go on"})
+	p := modelserver.NewPrompt(api.Message{Role: api.RoleUser, Text: "go on"})
 	p.Live = func(string) {}
 	r, err := model.Answer(t.Context(), p)
 	if err != nil || r.Message.Text != "four words of text" || r.Usage.OutputTokens != 4 ||
@@ -280,7 +280,7 @@ func TestAnthropicPauses_AreContinued(t *testing.T) {
 		}
 		modelserver.Message(`[{"type":"text","text":"end"}]`, "end_turn")(w, r)
 	})
-	p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"})
+	p := modelserver.NewPrompt(api.Message{Role: api.RoleUser, Text: "go"})
 	r, err := model.Answer(t.Context(), p)
 	if err != nil || r.Message.Text != "part 1, part 2, end" || r.Stop != api.StopAnswer ||
 		r.Usage.InputTokens != 3*116 || r.Usage.OutputTokens != 21 {
@@ -343,8 +343,9 @@ func TestAnthropicFailures_AreReportedOnce(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			server, model := serveMessages(t, c.handle)
-			_, err := model.Answer(t.Context(), modelserver.PromptOf(api.Message{Role: api.RoleUser,
-				Text: "go"}))
+			_, err := model.Answer(t.Context(),
+				modelserver.NewPrompt(api.Message{Role: api.RoleUser,
+					Text: "go"}))
 			e := modelserver.CheckFailure(t, server, err, c.want...)
 			if e.Permanent != c.permanent || e.Overflow != c.overflow ||
 				(e.RetryAfter-c.after).Abs() > 2*time.Second {
@@ -392,7 +393,7 @@ func TestAnthropicCutStreams_AreFailures(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			server, model := serveMessages(t, c.handle)
-			p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"})
+			p := modelserver.NewPrompt(api.Message{Role: api.RoleUser, Text: "go"})
 			p.Live = func(string) {}
 			_, err := model.Answer(t.Context(), p)
 			if e := modelserver.CheckFailure(t, server, err,
@@ -409,7 +410,7 @@ func TestAnthropicWithoutKey_SendsNothing(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", "")
 	t.Setenv("ANTHROPIC_AUTH_TOKEN", modelserver.Key)
 	model := New()
-	_, err := model.Answer(t.Context(), modelserver.PromptOf())
+	_, err := model.Answer(t.Context(), modelserver.NewPrompt())
 	if model.Ready() == nil || err == nil || err.Error() != "the worker has no ANTHROPIC_API_KEY in its environment, and no ANTHROPIC_API_KEY_FILE that names a file with it" ||
 		server.Requests.Load() != 0 {
 		t.Errorf("got %v after %d requests", err, server.Requests.Load())
@@ -429,7 +430,7 @@ func TestAnswer_IsBounded(t *testing.T) {
 	t.Cleanup(endless.Close)
 	t.Setenv("ANTHROPIC_BASE_URL", endless.URL)
 	t.Setenv("ANTHROPIC_API_KEY", modelserver.Key)
-	_, err := New().Answer(t.Context(), modelserver.PromptOf(api.Message{Role: api.RoleUser,
+	_, err := New().Answer(t.Context(), modelserver.NewPrompt(api.Message{Role: api.RoleUser,
 		Text: "go"}))
 	if e, ok := errors.AsType[*models.Error](err); !ok || e.Message != "error reading response body: http: request body too large" {
 		t.Errorf("got %v", err)

@@ -138,7 +138,7 @@ func systemPart(messages []api.Message) int {
 // assistant in turn, the user first and last.
 func anthropicMessages(p models.Prompt) []anthropic.MessageParam {
 	var t turns
-	for _, m := range models.Paired(p.Messages[systemPart(p.Messages):]) {
+	for _, m := range models.PairResults(p.Messages[systemPart(p.Messages):]) {
 		if m.Role == api.RoleAssistant {
 			t.user("Begin.", len(t.messages) == 0)
 			t.add(anthropic.MessageParamRoleAssistant, assistantBlocks(m)...)

@@ -106,7 +106,7 @@ func openAIMessages(p models.Prompt) []openai.ChatCompletionMessageParamUnion {
 			messages, shown = append(messages, openai.UserMessage(shown)), nil
 		}
 	}
-	for _, m := range models.Paired(p.Messages) {
+	for _, m := range models.PairResults(p.Messages) {
 		if m.Role != api.RoleTool {
 			show()
 		}

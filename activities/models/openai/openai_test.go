@@ -37,7 +37,7 @@ func TestOpenAIRequest_FollowsTheProtocol(t *testing.T) {
 	server, model := serveChat(t, modelserver.Completion(`{"role":"assistant","content":"hi"}`,
 		"stop"))
 	temperature := 0.5
-	p := modelserver.PromptOf(
+	p := modelserver.NewPrompt(
 		api.Message{Role: api.RoleSystem, Text: "be brief"},
 		api.Message{Role: api.RoleUser, Text: "count <b> & \"q\""},
 		api.Message{Role: api.RoleAssistant, Text: "calling", Calls: []api.Call{
@@ -83,7 +83,7 @@ func TestOpenAIRequest_FollowsTheProtocol(t *testing.T) {
 		},
 		"tools": []any{map[string]any{"type": "function",
 			"function": map[string]any{"name": "count", "description": "Counts.",
-				"parameters": modelserver.Decoded(t, string(p.Tools[0].Schema))}}},
+				"parameters": modelserver.Decode(t, string(p.Tools[0].Schema))}}},
 	}
 	if !reflect.DeepEqual(server.Body, want) {
 		got, _ := json.MarshalIndent(server.Body, "", " ")
@@ -137,8 +137,9 @@ func TestOpenAIAnswers_AreReadUnchanged(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			_, model := serveChat(t, modelserver.Completion(c.message, c.finish))
-			r, err := model.Answer(t.Context(), modelserver.PromptOf(api.Message{Role: api.RoleUser,
-				Text: "go"}))
+			r, err := model.Answer(t.Context(),
+				modelserver.NewPrompt(api.Message{Role: api.RoleUser,
+					Text: "go"}))
 			if err != nil || !reflect.DeepEqual(r.Message, c.want) || r.Stop != c.stop {
 				t.Errorf("got %+v, %v", r, err)
 			}
@@ -207,8 +208,9 @@ func TestOpenAIFailures_AreReportedOnce(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			server, model := serveChat(t, c.handle)
-			_, err := model.Answer(t.Context(), modelserver.PromptOf(api.Message{Role: api.RoleUser,
-				Text: "go"}))
+			_, err := model.Answer(t.Context(),
+				modelserver.NewPrompt(api.Message{Role: api.RoleUser,
+					Text: "go"}))
 			e := modelserver.CheckFailure(t, server, err, c.want...)
 			if e.Permanent != c.permanent || (e.RetryAfter-c.after).Abs() > 2*time.Second ||
 				e.Overflow != (c.name == "context") {
@@ -225,7 +227,7 @@ func TestOpenAIUnreachable_IsTransient(t *testing.T) {
 	defer close(released)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := model.Answer(ctx, modelserver.PromptOf())
+	_, err := model.Answer(ctx, modelserver.NewPrompt())
 	if e, ok := errors.AsType[*models.Error](err); !ok || e.Permanent || e.Message != "context deadline exceeded" {
 		t.Errorf("got %v", err)
 	}
@@ -235,7 +237,7 @@ func TestOpenAIUnreachable_IsTransient(t *testing.T) {
 	}
 	listener.Close()
 	t.Setenv("OPENAI_BASE_URL", "http://"+listener.Addr().String()+"/v1")
-	_, err = New().Answer(t.Context(), modelserver.PromptOf())
+	_, err = New().Answer(t.Context(), modelserver.NewPrompt())
 	if e, ok := errors.AsType[*models.Error](err); !ok || e.Permanent || e.Message != fmt.Sprintf(
 		`Post "http://%[1]s/v1/chat/completions": dial tcp %[1]s: connect: connection refused`,
 		listener.Addr()) {
@@ -247,7 +249,7 @@ func TestOpenAIWithoutKey_SendsNothing(t *testing.T) {
 	server, _ := serveChat(t, modelserver.Status(200, ""))
 	t.Setenv("OPENAI_API_KEY", "")
 	model := New()
-	_, err := model.Answer(t.Context(), modelserver.PromptOf())
+	_, err := model.Answer(t.Context(), modelserver.NewPrompt())
 	if model.Ready() == nil || err == nil || err.Error() != "the worker has no OPENAI_API_KEY in its environment, and no OPENAI_API_KEY_FILE that names a file with it" ||
 		server.Requests.Load() != 0 {
 		t.Errorf("got %v after %d requests", err, server.Requests.Load())
@@ -278,7 +280,7 @@ func TestModelKeyFile_IsReadForEachRequest(t *testing.T) {
 			if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := model.Answer(t.Context(), modelserver.PromptOf()); err == nil ||
+			if _, err := model.Answer(t.Context(), modelserver.NewPrompt()); err == nil ||
 				expect.Contains(err.Error(), "planted") {
 				t.Errorf("got %v", err)
 			}

@@ -98,7 +98,7 @@ func readStream(response *http.Response, say func(string)) (*openai.ChatCompleti
 	if err := stream.Err(); err != nil {
 		return nil, streamFailure(err)
 	}
-	if !decoder.ended && !answer.finished() {
+	if !decoder.ended && !answer.isFinished() {
 		return nil, &models.Error{Message: models.ErrCutStream.Error()}
 	}
 	answer.whole.Usage = answer.usage
@@ -180,7 +180,7 @@ func (s *streamed) number(calls []openai.ChatCompletionChunkChoiceDeltaToolCall)
 	}
 }
 
-// finished reports whether the server said why the answer ended.
-func (s *streamed) finished() bool {
+// isFinished reports whether the server said why the answer ended.
+func (s *streamed) isFinished() bool {
 	return len(s.whole.Choices) > 0 && s.whole.Choices[0].FinishReason != ""
 }

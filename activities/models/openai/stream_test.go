@@ -46,7 +46,7 @@ func chunks(list ...string) http.HandlerFunc {
 func listened(t *testing.T, model *Provider) (api.ModelResponse, []string, error) {
 	t.Helper()
 	var heard []string
-	p := modelserver.PromptOf(api.Message{Role: api.RoleUser, Text: "go"})
+	p := modelserver.NewPrompt(api.Message{Role: api.RoleUser, Text: "go"})
 	p.Live = func(piece string) {
 		if piece != "" {
 			heard = append(heard, piece)
@@ -143,7 +143,7 @@ func TestOpenAIStreams_Immediately(t *testing.T) {
 		}
 		chunks(chunk(`{}`, "stop"), endMark)(w, r)
 	})
-	p := modelserver.PromptOf()
+	p := modelserver.NewPrompt()
 	p.Live = func(piece string) {
 		if piece != "" {
 			heard <- piece
@@ -273,7 +273,7 @@ func TestOpenAIStreamStalls_UntilTheTimeout(t *testing.T) {
 	defer close(released)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	p := modelserver.PromptOf()
+	p := modelserver.NewPrompt()
 	p.Live = func(string) {}
 	_, err := model.Answer(ctx, p)
 	if e, ok := errors.AsType[*models.Error](err); !ok || e.Permanent || e.Message != "context deadline exceeded" {

@@ -183,7 +183,7 @@ func (s scriptPlay) lookup(id string) (any, bool) {
 				if value, ok := s.result(api.TurnCallID(s.before+turn+1, n+1)); ok {
 					return value, true
 				}
-				return s.remembered(id)
+				return s.findInSummary(id)
 			}
 			n += max(c.Repeat, 1)
 		}
@@ -232,8 +232,8 @@ func (s scriptPlay) known(older []api.Message) string {
 
 func knownWaiter(id string) string { return "${" + id + "} = " }
 
-// remembered finds the result of a call in the summary of what the model is not shown any more.
-func (s scriptPlay) remembered(id string) (any, bool) {
+// findInSummary finds the result of a call in the summary of what the model is not shown any more.
+func (s scriptPlay) findInSummary(id string) (any, bool) {
 	for _, m := range s.messages {
 		if !m.IsSummary() {
 			continue

@@ -165,7 +165,7 @@ func (f *forkFlags) edit(a *cli.App, cmd *cobra.Command, w *wantedFork, name,
 		w.policies = set.Rules()
 	case pointForm.MatchString(name) && strings.Contains(name, "."):
 		value, err = valueOrFile(value)
-		w.Results[name] = cli.Typed(value)
+		w.Results[name] = cli.ToJSON(value)
 	default:
 		return cli.UsageError(cmd, "--edit %s: the name is not a call, such as 1.2, prompt, model, "+
 			"policies or agent", name)

@@ -38,7 +38,7 @@ type match struct {
 // New returns the follower that forks are of a run. It is a workflows.Feature.
 func New(ctx workflow.Context, r workflows.AgentRun) workflows.TurnFollower {
 	f := &follower{run: r, observer: contextObserver(ctx)}
-	f.observer.Started(*r.Input())
+	f.observer.RecordStart(*r.Input())
 	return f
 }
 
@@ -159,7 +159,7 @@ func (f *follower) End(_ workflow.Context, c *workflows.Call, out api.CallOutcom
 		f.matches = slices.Delete(f.matches, i, i+1)
 	}
 	if !c.IsBatched() && (call.Purpose != api.PurposeUndo || c.IsExecuted()) {
-		f.observer.Ended(call, out, f.run.Labels())
+		f.observer.RecordOutcome(call, out, f.run.Labels())
 	}
 }
 
@@ -183,12 +183,12 @@ func (f *follower) Step(ctx workflow.Context, limit string) {
 		turn++
 	}
 	own, below := f.run.Calls()
-	f.observer.Reached(Point{Turn: turn, Before: f.run.Before(), Messages: f.run.Messages(),
+	f.observer.RecordPoint(Point{Turn: turn, Before: f.run.Before(), Messages: f.run.Messages(),
 		Labels: f.run.Labels(), Calls: own, DescendantCalls: below,
 		Instances: f.run.Instances(ctx), Recorded: f.calls.Recorded})
 }
 
-func (f *follower) Answer(m api.Message) { f.observer.Asked(f.run.Turn(), m) }
+func (f *follower) Answer(m api.Message) { f.observer.RecordAnswer(f.run.Turn(), m) }
 
 func (f *follower) Tell(outcomes []api.CallOutcome, messages []api.Message) {
 	f.observer.Told(outcomes, messages, f.run.Labels())

@@ -59,8 +59,8 @@ func NewObserver() *Observer {
 		outcomes: map[string]outcome{}, byID: map[string]*executed{}}
 }
 
-// Started takes the input of an execution. It keeps that of the first one.
-func (o *Observer) Started(in api.RunInput) {
+// RecordStart takes the input of an execution. It keeps that of the first one.
+func (o *Observer) RecordStart(in api.RunInput) {
 	if o != nil && o.input == nil {
 		o.input = &in
 	}
@@ -74,15 +74,16 @@ func (o *Observer) Input() api.RunInput {
 	return *o.input
 }
 
-// Reached takes the state of the run before a model step. A repeated step replaces the first one.
-func (o *Observer) Reached(p Point) {
+// RecordPoint takes the state of the run before a model step. A repeated step replaces the first
+// one.
+func (o *Observer) RecordPoint(p Point) {
 	if o != nil {
 		o.points[p.Turn], o.left = p, p.Recorded
 	}
 }
 
-// Asked takes the answer of the model step of a turn.
-func (o *Observer) Asked(turn int, m api.Message) {
+// RecordAnswer takes the answer of the model step of a turn.
+func (o *Observer) RecordAnswer(turn int, m api.Message) {
 	if o != nil {
 		o.answers[turn] = m
 	}
@@ -109,8 +110,8 @@ func (o *Observer) Took(c api.Call, tool api.Tool, r forks.RecordedCall) {
 	})
 }
 
-// Ended takes the outcome of a call and the labels of the run after it.
-func (o *Observer) Ended(c api.Call, out api.CallOutcome, labels []string) {
+// RecordOutcome takes the outcome of a call and the labels of the run after it.
+func (o *Observer) RecordOutcome(c api.Call, out api.CallOutcome, labels []string) {
 	if o == nil {
 		return
 	}

@@ -59,7 +59,7 @@ func (o *Observer) State(s Source, at string, edits Edits) (Taken, error) {
 	if t.State.Instances, err = o.instances(p, before, edits); err != nil {
 		return Taken{}, err
 	}
-	t.State.Recorded = o.recorded(s, turn, before)
+	t.State.Recorded = o.listRecorded(s, turn, before)
 	for _, m := range t.State.Messages {
 		if m.Role == api.RoleTool {
 			t.Calls++
@@ -174,9 +174,10 @@ func lost(instance string) error {
 		"snapshot of it from then; pass --fresh-instances to start with a new one", instance)
 }
 
-// recorded returns the calls with effect once that the source made after the point, and those of
+// listRecorded returns the calls with effect once that the source made after the point, and those
+// of
 // its own sources that it has not asked for.
-func (o *Observer) recorded(s Source, turn int, before []api.Call) []forks.RecordedCall {
+func (o *Observer) listRecorded(s Source, turn int, before []api.Call) []forks.RecordedCall {
 	var list []forks.RecordedCall
 	for _, e := range o.executed {
 		taken := slices.ContainsFunc(before, func(c api.Call) bool { return c.ID == e.call.ID })

@@ -33,27 +33,27 @@ func observed() *run.Observer {
 	o := run.NewObserver()
 	messages := []api.Message{{Role: api.RoleSystem, Text: "Be brief."},
 		{Role: api.RoleUser, Text: "Go."}}
-	o.Reached(run.Point{Turn: 1, Messages: messages})
+	o.RecordPoint(run.Point{Turn: 1, Messages: messages})
 	first := api.Message{Role: api.RoleAssistant, Calls: []api.Call{call("1.1", "look", `{}`)}}
-	o.Asked(1, first)
+	o.RecordAnswer(1, first)
 	o.Began(first.Calls[0], look, []byte(`{}`))
 	seen := done("1.1", "look", `"seen"`)
 	told := seen.Message()
 	told.Text += " [hint]"
 	o.Told([]api.CallOutcome{seen}, []api.Message{told}, []string{"untrusted"})
-	o.Reached(run.Point{Turn: 2, Messages: append(slices.Clone(messages), first, told),
+	o.RecordPoint(run.Point{Turn: 2, Messages: append(slices.Clone(messages), first, told),
 		Labels: []string{"untrusted"}, Calls: []api.PastCalls{{Tool: "look", Completed: 1}}})
 	second := api.Message{Role: api.RoleAssistant}
 	for _, id := range []string{"2.1", "2.2", "2.3", "2.4"} {
 		second.Calls = append(second.Calls, call(id, "pay", `{"to": "`+id+`"}`))
 	}
-	o.Asked(2, second)
+	o.RecordAnswer(2, second)
 	for _, c := range second.Calls {
 		o.Began(c, pay, []byte(c.Arguments))
 	}
-	o.Ended(second.Calls[0], done("2.1", "pay", `"paid"`), []string{"paid", "untrusted"})
-	o.Ended(second.Calls[1], failed("2.2", "pay", api.Errorf(api.ErrExecution, "declined")), nil)
-	o.Ended(second.Calls[2], failed("2.3", "pay", api.Errorf(api.ErrOutcomeUnknown, "cut off")), nil)
+	o.RecordOutcome(second.Calls[0], done("2.1", "pay", `"paid"`), []string{"paid", "untrusted"})
+	o.RecordOutcome(second.Calls[1], failed("2.2", "pay", api.Errorf(api.ErrExecution, "declined")), nil)
+	o.RecordOutcome(second.Calls[2], failed("2.3", "pay", api.Errorf(api.ErrOutcomeUnknown, "cut off")), nil)
 	return o
 }
 
@@ -132,10 +132,10 @@ func TestState_KnowsUndoneCallsAndEarlierSources(t *testing.T) {
 	o := observed()
 	undo := call("undo-2.1", "refund", `{}`)
 	undo.CallPurpose = api.CallPurpose{Purpose: api.PurposeUndo, TargetCallID: "2.1"}
-	o.Ended(undo, done("undo-2.1", "refund", `1`), nil)
+	o.RecordOutcome(undo, done("undo-2.1", "refund", `1`), nil)
 	first := forks.RecordedCall{Key: "k", Source: "call 1.1 of run first", Output: []byte(`"old"`)}
 	second := forks.RecordedCall{Key: "l", Source: "call 1.2 of run first", Output: []byte(`"older"`)}
-	o.Reached(run.Point{Turn: 3, Recorded: []forks.RecordedCall{first, second}})
+	o.RecordPoint(run.Point{Turn: 3, Recorded: []forks.RecordedCall{first, second}})
 	o.Took(call("3.1", "pay", `{}`), pay, first)
 	want := []string{"call 2.1 of run run policy_violation", "call 2.3 of run run outcome_unknown",
 		"call 2.4 of run run outcome_unknown", `call 1.1 of run first "old"`,
@@ -147,7 +147,7 @@ func TestState_KnowsUndoneCallsAndEarlierSources(t *testing.T) {
 
 func TestState_RefusesPointsWithoutAState(t *testing.T) {
 	live := observed()
-	live.Reached(run.Point{Turn: 3, Instances: []workflows.Instance{{Name: "shell", Live: true}}})
+	live.RecordPoint(run.Point{Turn: 3, Instances: []workflows.Instance{{Name: "shell", Live: true}}})
 	prompt := "Other."
 	for _, c := range []struct {
 		at, want string
@@ -169,7 +169,7 @@ func TestState_RefusesPointsWithoutAState(t *testing.T) {
 		}
 	}
 	waiting := observed()
-	waiting.Asked(2, api.Message{Role: api.RoleAssistant, Calls: []api.Call{
+	waiting.RecordAnswer(2, api.Message{Role: api.RoleAssistant, Calls: []api.Call{
 		call("2.9", "pay", `{}`), call("2.10", "pay", `{}`)}})
 	_, err := waiting.State(run.Source{}, "2.10", run.Edits{})
 	if want := "the call 2.9 before 2.10 has no outcome yet; fork at 2.9 or at 2"; err == nil ||

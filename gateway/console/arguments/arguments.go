@@ -30,13 +30,13 @@ func Of(data json.RawMessage) []Argument {
 	members, _ := values.(map[string]any)
 	list := []Argument{}
 	for _, name := range object.Names() {
-		list = append(list, argumentOf(name, members[name]))
+		list = append(list, newArgument(name, members[name]))
 	}
 	return list
 }
 
-// argumentOf shows a value as jsontext.Parse returns it. A text that would not be seen is quoted.
-func argumentOf(name string, value any) Argument {
+// newArgument shows a value as jsontext.Parse returns it. A text that would not be seen is quoted.
+func newArgument(name string, value any) Argument {
 	a := Argument{Name: name, value: value}
 	switch v := value.(type) {
 	case string:
@@ -45,7 +45,7 @@ func argumentOf(name string, value any) Argument {
 		}
 		return a
 	case []any:
-		a.List = textsOf(v)
+		a.List = toTexts(v)
 		a.Code = a.List == nil
 	case map[string]any:
 		a.Code = true
@@ -56,8 +56,8 @@ func argumentOf(name string, value any) Argument {
 	return a
 }
 
-// textsOf returns the elements of a list of texts that can be seen; nil for another list.
-func textsOf(list []any) (texts []string) {
+// toTexts returns the elements of a list of texts that can be seen; nil for another list.
+func toTexts(list []any) (texts []string) {
 	for _, element := range list {
 		text, ok := element.(string)
 		if !ok || strings.TrimSpace(text) == "" {
@@ -113,7 +113,7 @@ func Changes(d *api.Decided) (changes []Change) {
 	before, _ := jsontext.Parse(string(d.Original)) // both are objects
 	after, _ := jsontext.Parse(string(d.Edited))
 	for _, found := range jsontext.Differences(before, after) {
-		old, now := argumentOf(found.Name(), found.Before), argumentOf(found.Name(), found.After)
+		old, now := newArgument(found.Name(), found.Before), newArgument(found.Name(), found.After)
 		if old.Text == now.Text && old.List == nil && now.List == nil { // such as "5" and 5
 			old.Text, now.Text = old.json(), now.json()
 		}

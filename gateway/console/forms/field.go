@@ -137,11 +137,11 @@ func (f Field) within(path []string) bool {
 	return len(f.Path) > len(path) && slices.Equal(f.Path[:len(path)], path)
 }
 
-// fieldOf returns the field for a value of the schema.
-func fieldOf(path []string, o outline, before json.RawMessage) Field {
+// newField returns the field for a value of the schema.
+func newField(path []string, o outline, before json.RawMessage) Field {
 	f := Field{Path: path, before: before, typ: o.typ, Hint: o.hint(path[len(path)-1]),
 		Choices: o.choices(), initial: o.initial, null: string(before) == "null"}
-	if f.Kind = kindOf(o); f.Choices != nil && f.Kind != Checkboxes {
+	if f.Kind = chooseKind(o); f.Choices != nil && f.Kind != Checkboxes {
 		f.Kind, f.typ = Select, ""
 	}
 	if f.null {
@@ -164,8 +164,8 @@ func (f *Field) hide() {
 	}
 }
 
-// kindOf returns how values of the schema are shown, unless there are choices.
-func kindOf(o outline) Kind {
+// chooseKind returns how values of the schema are shown, unless there are choices.
+func chooseKind(o outline) Kind {
 	if o.list != "" {
 		return o.list
 	}
@@ -194,7 +194,7 @@ func (f *Field) show(value json.RawMessage) {
 		f.widen()
 	case f.Kind == Select:
 		f.choose(value)
-	case f.Kind == Checkboxes && f.checked(value):
+	case f.Kind == Checkboxes && f.matchesChoices(value):
 		f.Value = compact(value)
 	default: // also a value of another type, which admission converts
 		if f.Kind != Number {
@@ -220,9 +220,9 @@ func (f *Field) lines(value json.RawMessage) (text string, ok bool) {
 
 // choose selects the choice with the value, which is one more choice if it is none.
 func (f *Field) choose(value json.RawMessage) {
-	present := decoded(value)
+	present := decodeValue(value)
 	i := slices.IndexFunc(f.Choices, func(c Option) bool {
-		return reflect.DeepEqual(decoded(json.RawMessage(c.Value)), present)
+		return reflect.DeepEqual(decodeValue(json.RawMessage(c.Value)), present)
 	})
 	if i < 0 {
 		i = len(f.Choices)
@@ -231,21 +231,21 @@ func (f *Field) choose(value json.RawMessage) {
 	f.Value = f.Choices[i].Value
 }
 
-// checked reports whether an array is what a browser returns if its elements are checked.
-func (f *Field) checked(value json.RawMessage) bool {
+// matchesChoices reports whether an array is what a browser returns if its elements are checked.
+func (f *Field) matchesChoices(value json.RawMessage) bool {
 	filled, same := Field{Value: compact(value)}, []any{}
 	for _, c := range f.Choices {
 		if filled.Has(c.Value) {
-			same = append(same, decoded(json.RawMessage(c.Value)))
+			same = append(same, decodeValue(json.RawMessage(c.Value)))
 		}
 	}
-	return reflect.DeepEqual(decoded(value), any(same))
+	return reflect.DeepEqual(decodeValue(value), any(same))
 }
 
 // Has reports whether a choice is among the chosen ones.
 func (f Field) Has(choice string) bool {
-	list, _ := decoded(json.RawMessage(f.Value)).([]any)
-	one := decoded(json.RawMessage(choice))
+	list, _ := decodeValue(json.RawMessage(f.Value)).([]any)
+	one := decodeValue(json.RawMessage(choice))
 	return slices.ContainsFunc(list, func(v any) bool { return reflect.DeepEqual(v, one) })
 }
 
@@ -270,7 +270,7 @@ func (f *Field) take(entered url.Values) (value json.RawMessage, set bool) {
 	if len(given) > 0 {
 		f.Value = f.text(given)
 	}
-	if f.omitted(entered) {
+	if f.isOmitted(entered) {
 		f.Omitted = true
 		return json.RawMessage("null"), f.before != nil
 	}
@@ -284,7 +284,7 @@ func (f *Field) take(entered url.Values) (value json.RawMessage, set bool) {
 		}
 		return nil, false
 	}
-	return value, !f.untouched(value)
+	return value, !f.isUnchanged(value)
 }
 
 // isEmpty reports whether nothing was entered that could be a value. What had been forgotten must
@@ -304,12 +304,12 @@ func (f *Field) kept() bool {
 		return false
 	}
 	value, fault := f.parse(f.Value)
-	return fault == "" && f.untouched(value)
+	return fault == "" && f.isUnchanged(value)
 }
 
 // change returns what the merge patch has for a new value. A value that no patch makes is a fault.
 func (f *Field) change(value json.RawMessage) json.RawMessage {
-	before, after := decoded(f.before), decoded(value)
+	before, after := decodeValue(f.before), decodeValue(value)
 	patch := difference(before, after)
 	switch {
 	case after == nil || !reflect.DeepEqual(jsontext.Merge(before, patch), after):
@@ -317,7 +317,7 @@ func (f *Field) change(value json.RawMessage) json.RawMessage {
 	case mergesHidden(before, after):
 		f.Fault = "an object cannot replace a sensitive value, whose members would stay"
 	}
-	data, fault := encoded(patch)
+	data, fault := encodeValue(patch)
 	if fault != "" {
 		return value // it was decoded from JSON, so that it can be encoded
 	}
@@ -342,16 +342,16 @@ func (f *Field) emptyKeeps() bool {
 	return f.Masked || f.null || f.before == nil && (f.edits || !f.Required)
 }
 
-// untouched reports whether a value is the present one.
-func (f *Field) untouched(value json.RawMessage) bool {
+// isUnchanged reports whether a value is the present one.
+func (f *Field) isUnchanged(value json.RawMessage) bool {
 	if f.before == nil {
 		return f.null && string(value) == "null"
 	}
-	return reflect.DeepEqual(decoded(value), decoded(f.before))
+	return reflect.DeepEqual(decodeValue(value), decodeValue(f.before))
 }
 
-// decoded returns a JSON value; numbers keep their digits. Texts that are not JSON are nil.
-func decoded(data json.RawMessage) (v any) {
+// decodeValue returns a JSON value; numbers keep their digits. Texts that are not JSON are nil.
+func decodeValue(data json.RawMessage) (v any) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	if d.Decode(&v) != nil {
@@ -360,8 +360,8 @@ func decoded(data json.RawMessage) (v any) {
 	return v
 }
 
-// omitted reports whether the member is to be left out.
-func (f *Field) omitted(entered url.Values) bool {
+// isOmitted reports whether the member is to be left out.
+func (f *Field) isOmitted(entered url.Values) bool {
 	return entered.Get(f.Omit()) != "" || f.Kind == Select && f.Value == "" && !f.Masked
 }
 
@@ -369,11 +369,11 @@ func (f *Field) omitted(entered url.Values) bool {
 func (f *Field) parse(text string) (json.RawMessage, string) {
 	switch {
 	case f.Kind == Lines:
-		return encoded(slices.DeleteFunc(strings.Split(text, "\n"),
+		return encodeValue(slices.DeleteFunc(strings.Split(text, "\n"),
 			func(line string) bool { return line == "" }))
 	case f.typ == typeString && f.Kind != Select:
-		old, _ := decoded(f.before).(string)
-		return encoded(withEndings(text, old))
+		old, _ := decodeValue(f.before).(string)
+		return encodeValue(withEndings(text, old))
 	}
 	data, fault := Strict(text)
 	if fault != "" && f.Kind == Number {
@@ -382,7 +382,7 @@ func (f *Field) parse(text string) (json.RawMessage, string) {
 	return data, fault
 }
 
-func encoded(v any) (json.RawMessage, string) {
+func encodeValue(v any) (json.RawMessage, string) {
 	data, err := jsonvalue.Encode(v)
 	if err != nil {
 		return nil, err.Error()

@@ -41,12 +41,12 @@ const idInput = "form"
 // Edit returns a form to change members of an object; ok is false if the schema names no members.
 // value is the present object, with sensitive parts replaced by redaction.Word.
 func Edit(schema, value json.RawMessage) (f Form, ok bool) {
-	f.ID = idOf(schema)
+	f.ID = hashSchema(schema)
 	o, valid := read(schema)
 	if !valid || len(o.members()) == 0 {
 		return Form{}, false
 	}
-	present, isObject := objectOf(value)
+	present, isObject := decodeMembers(value)
 	if !isObject && len(value) > 0 {
 		return Form{}, false
 	}
@@ -61,22 +61,22 @@ func Edit(schema, value json.RawMessage) (f Form, ok bool) {
 func Answer(schema json.RawMessage) Form {
 	o, valid := read(schema)
 	if valid && len(o.members()) > 0 && o.typ == typeObject {
-		f := Form{ID: idOf(schema)}
+		f := Form{ID: hashSchema(schema)}
 		f.add(nil, o, nil, o.initial)
 		f.propose()
 		return f
 	}
-	field := fieldOf([]string{whole}, o, nil)
+	field := newField([]string{whole}, o, nil)
 	field.Required = true
 	if !valid || len(schema) == 0 {
 		field.Kind, field.typ = Area, typeString
 	}
-	f := Form{Fields: []Field{field}, ID: idOf(schema), whole: true}
+	f := Form{Fields: []Field{field}, ID: hashSchema(schema), whole: true}
 	f.propose()
 	return f
 }
 
-func idOf(schema json.RawMessage) string {
+func hashSchema(schema json.RawMessage) string {
 	sum := sha256.Sum256(schema)
 	return hex.EncodeToString(sum[:8])
 }
@@ -120,11 +120,11 @@ func read(schema json.RawMessage) (o outline, ok bool) {
 		return outline{}, true
 	}
 	root, fault := jsontext.ParseOrdered(schema)
-	return outlineOf(root, root), fault == nil
+	return newOutline(root, root), fault == nil
 }
 
-// objectOf returns the members of an object.
-func objectOf(value json.RawMessage) (members map[string]json.RawMessage, ok bool) {
+// decodeMembers returns the members of an object.
+func decodeMembers(value json.RawMessage) (members map[string]json.RawMessage, ok bool) {
 	ok = json.Unmarshal(value, &members) == nil && members != nil
 	return members, ok
 }
@@ -145,7 +145,7 @@ func (f *Form) add(path []string, o outline, present map[string]json.RawMessage,
 			f.add(at, member, inner, member.initial)
 			continue
 		}
-		field := fieldOf(at, member, present[name])
+		field := newField(at, member, present[name])
 		field.Required = required
 		f.Fields = append(f.Fields, field)
 	}
@@ -162,7 +162,7 @@ func group(path []string, o outline, value json.RawMessage, required bool) (
 	if value == nil {
 		return nil, required
 	}
-	members, ok = objectOf(value)
+	members, ok = decodeMembers(value)
 	for name := range members {
 		ok = ok && slices.Contains(names, name)
 	}

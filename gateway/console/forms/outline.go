@@ -32,8 +32,8 @@ type outline struct {
 // maxSteps bounds the references and alternatives that are followed.
 const maxSteps = 8
 
-// outlineOf returns the outline of a schema in the document root.
-func outlineOf(root, schema any) outline {
+// newOutline returns the outline of a schema in the document root.
+func newOutline(root, schema any) outline {
 	o := resolve(root, schema)
 	if o.typ == "array" {
 		switch item := o.item(); {
@@ -146,7 +146,7 @@ func (o outline) members() []string {
 }
 
 func (o outline) member(name string) outline {
-	return outlineOf(o.root, jsontext.Member[*jsontext.Object](o.node, "properties").Get(name))
+	return newOutline(o.root, jsontext.Member[*jsontext.Object](o.node, "properties").Get(name))
 }
 
 func (o outline) requires(name string) bool {
@@ -163,10 +163,10 @@ func (o outline) choices() []Option {
 		return []Option{{"true", "true"}, {"false", "false"}}
 	}
 	if o.node.Has("const") {
-		return choicesOf([]any{o.node.Get("const")}, nil)
+		return newOptions([]any{o.node.Get("const")}, nil)
 	}
 	if values := jsontext.Member[[]any](o.node, "enum"); len(values) > 0 {
-		return choicesOf(values, nil)
+		return newOptions(values, nil)
 	}
 	if list := constants(jsontext.Member[[]any](o.node, "oneOf")); list != nil {
 		return list
@@ -190,12 +190,12 @@ func constants(alternatives []any) []Option {
 	if len(values) == 0 {
 		return nil
 	}
-	return choicesOf(values, titles)
+	return newOptions(values, titles)
 }
 
-// choicesOf returns choices with their titles. Without titles, texts among texts are shown without
+// newOptions returns choices with their titles. Without titles, texts among texts are shown without
 // quotes.
-func choicesOf(values []any, titles []string) []Option {
+func newOptions(values []any, titles []string) []Option {
 	quoted := slices.ContainsFunc(values, func(v any) bool {
 		_, text := v.(string)
 		return !text

@@ -36,7 +36,7 @@ func WaitCapacity(l api.Lane) int {
 		return 0
 	case l.QueueSize != nil:
 		return *l.QueueSize
-	case l.Keyed():
+	case l.HasKey():
 		return UnboundedWait
 	}
 	return 0
@@ -49,7 +49,7 @@ const KeyQueues = 16
 // TaskQueue returns the task queue of the lane, or of a key on a keyed lane, for workflows on the
 // task queue base.
 func TaskQueue(l api.Lane, base, key string) string {
-	if !l.Keyed() {
+	if !l.HasKey() {
 		return cmp.Or(l.Queue, queues.Lane(base, l.Name))
 	}
 	return keyQueue(l, base, keyIndex(KeyPart(key)))
@@ -58,7 +58,7 @@ func TaskQueue(l api.Lane, base, key string) string {
 // TaskQueues returns the task queues of the lane for workflows on the task queue base: one, or
 // KeyQueues on a keyed lane.
 func TaskQueues(l api.Lane, base string) []string {
-	if !l.Keyed() {
+	if !l.HasKey() {
 		return []string{TaskQueue(l, base, "")}
 	}
 	queues := make([]string, KeyQueues)
@@ -71,7 +71,7 @@ func TaskQueues(l api.Lane, base string) []string {
 // GroupQueues returns those of TaskQueues that the nth of several groups serves.
 func GroupQueues(l api.Lane, base string, group, groups int) (queues []string) {
 	for i, queue := range TaskQueues(l, base) {
-		if !l.Keyed() || i%max(groups, 1) == group {
+		if !l.HasKey() || i%max(groups, 1) == group {
 			queues = append(queues, queue)
 		}
 	}
@@ -92,11 +92,11 @@ func keyIndex(part string) int {
 // DescribeGroups identifies how the lane is divided: the number of groups, whether by keys, and
 // their lease. When it changes, the groups are assigned again.
 func DescribeGroups(l api.Lane) string {
-	if !l.Limited() {
+	if !l.HasLimit() {
 		return "none"
 	}
 	what := "slots"
-	if l.Keyed() {
+	if l.HasKey() {
 		what = "keys"
 	}
 	return fmt.Sprintf("%d of %s, lease %s", l.Holders, what, cmp.Or(l.Lease, api.DefaultLease))
@@ -105,7 +105,7 @@ func DescribeGroups(l api.Lane) string {
 // Share returns the slots of the nth of several groups; all shares add up to the limit. On a keyed
 // lane every group has the whole limit for each of its keys.
 func Share(l api.Lane, group, groups int) int {
-	if l.Keyed() || groups <= 1 {
+	if l.HasKey() || groups <= 1 {
 		return l.Limit
 	}
 	share := l.Limit / groups

@@ -175,10 +175,10 @@ func TestLaneRules_AreDerived(t *testing.T) {
 			true, false, true, 0, "1 of slots, lease 15s", "base/a"},
 	} {
 		l := c.lane
-		if l.Limited() != c.limited || l.Keyed() != c.keyed || l.UsesWaitQueue() != c.holds ||
+		if l.HasLimit() != c.limited || l.HasKey() != c.keyed || l.UsesWaitQueue() != c.holds ||
 			lanerules.WaitCapacity(l) != c.space || lanerules.DescribeGroups(l) != c.groups {
-			t.Errorf("%+v: limited %t, keyed %t, holds %t, room %d, groups %s", l, l.Limited(),
-				l.Keyed(), l.UsesWaitQueue(), lanerules.WaitCapacity(l),
+			t.Errorf("%+v: limited %t, keyed %t, holds %t, room %d, groups %s", l, l.HasLimit(),
+				l.HasKey(), l.UsesWaitQueue(), lanerules.WaitCapacity(l),
 				lanerules.DescribeGroups(l))
 		}
 		if got := lanerules.TaskQueue(l, "base", "k.1"); got != c.queue {

@@ -71,11 +71,11 @@ func (t Types) Text() string {
 	return strings.Join(parts, ", ")
 }
 
-// Registered returns the custom search attributes of a namespace.
-func Registered(ctx context.Context, c client.Client, namespace string) (Types, error) {
+// List returns the custom search attributes of a namespace.
+func List(ctx context.Context, c client.Client, namespace string) (Types, error) {
 	own, err := c.OperatorService().ListSearchAttributes(ctx,
 		&operatorservice.ListSearchAttributesRequest{Namespace: namespace})
-	code := connection.CodeOf(err)
+	code := connection.Code(err)
 	if code != codes.PermissionDenied && code != codes.Unimplemented {
 		return own.GetCustomAttributes(), err
 	}
@@ -98,11 +98,11 @@ func (t Types) Kept() (names []string) {
 	return names
 }
 
-// Unregistered returns Switchyard's attributes that the server lacks, and those it has with another
+// FindMissing returns Switchyard's attributes that the server lacks, and those it has with another
 // type.
-func Unregistered(ctx context.Context, c client.Client,
+func FindMissing(ctx context.Context, c client.Client,
 	namespace string) (missing []Attribute, taken Types, err error) {
-	known, err := Registered(ctx, c, namespace)
+	known, err := List(ctx, c, namespace)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -25,7 +25,7 @@ type Run struct {
 	client.Client
 	Setup    api.Setup
 	Messages []api.Message
-	// Page, if set, answers in place of api.PageOf.
+	// Page, if set, answers in place of api.NewPage.
 	Page    func(from int) api.Page
 	Failure error
 	Queries atomic.Int64
@@ -42,7 +42,7 @@ func (q *Run) QueryWorkflow(_ context.Context, _, _, query string,
 	if query == api.ConversationQuery {
 		from := args[0].(int)
 		if q.Page == nil {
-			answer = api.PageOf(q.Messages, from)
+			answer = api.NewPage(q.Messages, from)
 		} else {
 			answer = q.Page(from)
 		}

@@ -73,10 +73,10 @@ func TestBackend_GivesRecordedResultsInTheirStateOnly(t *testing.T) {
 // right returns the run and the ledger of the case, without a fault.
 func right() (ended, []Entry) {
 	e, entries := ended{calls: map[string]api.Record{}}, []Entry(nil)
-	for t, turn := range expected(moves()) {
+	for t, turn := range buildTurns(moves()) {
 		for i, call := range turn {
 			output, _ := json.Marshal(string(call.Result))
-			id := placeOf(t, i)
+			id := formatPlace(t, i)
 			e.calls[id] = api.Record{CallID: id, Status: api.CallCompleted,
 				Result: &api.Result{Output: output}}
 			entries = append(entries, Entry{Case: "moves", Tool: call.Tool, Place: call.name})
@@ -154,7 +154,7 @@ func TestToolsOf_DeclaresTheRecordedArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tools, err := toolsOf(all)
+	tools, err := collectTools(all)
 	if err != nil {
 		t.Fatal(err)
 	}

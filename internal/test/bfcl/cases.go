@@ -77,8 +77,8 @@ type tool struct {
 	uses  map[string]int
 }
 
-// toolsOf returns the tools of all cases, sorted by name.
-func toolsOf(all []Case) ([]*tool, error) {
+// collectTools returns the tools of all cases, sorted by name.
+func collectTools(all []Case) ([]*tool, error) {
 	byName := map[string]*tool{}
 	for _, c := range all {
 		for _, turn := range c.Turns {

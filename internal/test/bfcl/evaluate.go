@@ -17,13 +17,13 @@ type ended struct {
 // evaluate compares a run with the recorded case and with what the servers executed.
 func (e ended) evaluate(c Case, entries []Entry) Evaluation {
 	v := Evaluation{Case: c.ID, Outcome: Right}
-	executed, unfit := executionsOf(c.ID, entries)
+	executed, unfit := countExecutions(c.ID, entries)
 	if unfit != "" {
 		return v.wrong("a server executed %s in another state", unfit)
 	}
-	for t, turn := range expected(c) {
+	for t, turn := range buildTurns(c) {
 		for i, call := range turn {
-			id := placeOf(t, i)
+			id := formatPlace(t, i)
 			v = e.evaluateCall(v, id, call, executed[call.name])
 			if v.Outcome == Wrong {
 				return v
@@ -61,7 +61,7 @@ func (e ended) evaluateCall(v Evaluation, id string, want place, n int) Evaluati
 	case n == 1 && r.Error.Type != api.ErrOutcomeUnknown:
 		return v.wrong("%s %s was executed and is reported as %s", id, want.Tool, r.Error.Type)
 	}
-	return v.reported("%s %s: %s: %s", id, want.Tool, r.Error.Type, r.Error.Message)
+	return v.withReport("%s %s: %s: %s", id, want.Tool, r.Error.Type, r.Error.Message)
 }
 
 // evaluateMissing evaluates a call without a record.
@@ -69,7 +69,7 @@ func (e ended) evaluateMissing(v Evaluation, id string, want place) Evaluation {
 	if e.err == nil {
 		return v.wrong("%s %s has no record", id, want.Tool)
 	}
-	return v.reported("%s %s: %v", id, want.Tool, e.err)
+	return v.withReport("%s %s: %v", id, want.Tool, e.err)
 }
 
 // evaluateResult compares the result of a completed call. A note can say that a result is of
@@ -83,7 +83,7 @@ func (v Evaluation) evaluateResult(id string, want place, r api.Record) Evaluati
 	case sameJSON([]byte(got), want.Result):
 		return v
 	case len(r.Result.Notes) > 0:
-		return v.reported("%s %s: %v", id, want.Tool, r.Result.Notes)
+		return v.withReport("%s %s: %v", id, want.Tool, r.Result.Notes)
 	}
 	return v.wrong("%s %s returned %s, recorded is %s", id, want.Tool, got, want.Result)
 }
@@ -93,17 +93,18 @@ func (v Evaluation) wrong(format string, args ...any) Evaluation {
 	return v
 }
 
-// reported keeps the first report.
-func (v Evaluation) reported(format string, args ...any) Evaluation {
+// withReport keeps the first report.
+func (v Evaluation) withReport(format string, args ...any) Evaluation {
 	if v.Outcome == Right {
 		v.Outcome, v.Why = Reported, fmt.Sprintf(format, args...)
 	}
 	return v
 }
 
-// executionsOf returns how often the servers executed each call of a case, and the first call that
+// countExecutions returns how often the servers executed each call of a case, and the first call
+// that
 // did not fit.
-func executionsOf(id string, entries []Entry) (counts map[string]int, unfit string) {
+func countExecutions(id string, entries []Entry) (counts map[string]int, unfit string) {
 	counts = map[string]int{}
 	for _, e := range entries {
 		if e.Case != id {

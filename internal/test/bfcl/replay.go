@@ -70,7 +70,7 @@ func (r *Replay) Run(ctx context.Context) ([]Evaluation, error) {
 
 func (r *Replay) one(ctx context.Context, c Case) (Evaluation, error) {
 	run, err := r.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: c.ID,
-		TaskQueue: r.TaskQueue}, api.AgentWorkflow, api.RunInput{Agent: agentOf(c), Prompt: "Go."})
+		TaskQueue: r.TaskQueue}, api.AgentWorkflow, api.RunInput{Agent: newAgent(c), Prompt: "Go."})
 	if err != nil {
 		return Evaluation{}, err
 	}
@@ -94,10 +94,10 @@ func (r *Replay) one(ctx context.Context, c Case) (Evaluation, error) {
 	return v, nil
 }
 
-// agentOf returns an agent that makes the calls of a case.
-func agentOf(c Case) *api.Agent {
+// newAgent returns an agent that makes the calls of a case.
+func newAgent(c Case) *api.Agent {
 	var steps []api.ScriptStep
-	for _, turn := range expected(c) {
+	for _, turn := range buildTurns(c) {
 		step := api.ScriptStep{}
 		for _, call := range turn {
 			step.Calls = append(step.Calls, api.ScriptCall{Tool: Prefix + call.Tool,
@@ -117,15 +117,16 @@ type place struct {
 	name string
 }
 
-// expected returns the calls of each turn of the agent: load_case, those of the case, final_state.
-func expected(c Case) [][]place {
+// buildTurns returns the calls of each turn of the agent: load_case, those of the case,
+// final_state.
+func buildTurns(c Case) [][]place {
 	id, _ := json.Marshal(c.ID)
 	turns := [][]place{{{Call{Tool: loadCase, Args: fmt.Appendf(nil, `{"id":%s}`, id), Result: id},
 		loadCase}}}
 	for t, turn := range c.Turns {
 		var calls []place
 		for i, call := range turn.Calls {
-			calls = append(calls, place{call, placeOf(t, i)})
+			calls = append(calls, place{call, formatPlace(t, i)})
 		}
 		turns = append(turns, calls)
 	}

@@ -108,7 +108,7 @@ func (p position) next(tool string, args []byte) (after position, result, place 
 			continue
 		}
 		if c.Tool == tool && sameJSON(c.Args, args) {
-			return p.advanced(i), string(c.Result), placeOf(p.turn, i)
+			return p.advance(i), string(c.Result), formatPlace(p.turn, i)
 		}
 		if !turn.free {
 			break // it is the only call that fits
@@ -117,8 +117,8 @@ func (p position) next(tool string, args []byte) (after position, result, place 
 	return p.unfit(tool)
 }
 
-// advanced returns the state after call i of the current turn.
-func (p position) advanced(i int) position {
+// advance returns the state after call i of the current turn.
+func (p position) advance(i int) position {
 	p.done = append(slices.Clone(p.done), i)
 	if len(p.done) == len(p.current.Turns[p.turn].Calls) {
 		p.turn, p.done = p.turn+1, nil
@@ -146,7 +146,7 @@ func (p position) state() string {
 	return string(p.current.FinalState)
 }
 
-func placeOf(turn, call int) string { return fmt.Sprintf("%d.%d", turn+1, call+1) }
+func formatPlace(turn, call int) string { return fmt.Sprintf("%d.%d", turn+1, call+1) }
 
 // backend is the state of one process.
 type backend struct {
@@ -193,7 +193,7 @@ func (b *backend) call(ctx context.Context, tool string, args []byte) (string, e
 
 // newServer returns a server with the tools of all cases. record is called for each execution.
 func newServer(all []Case, takes time.Duration, record func(Entry) error) (*mcp.Server, error) {
-	tools, err := toolsOf(all)
+	tools, err := collectTools(all)
 	if err != nil {
 		return nil, err
 	}

@@ -301,7 +301,7 @@ func (y *laneYard) group(name, id string) timeline.Group {
 				}
 			}
 		}
-		row := timeline.RowOf(r, asked)
+		row := timeline.NewRow(r, asked)
 		if r.Turn > 0 {
 			row.Label += " " + r.Tool
 		}

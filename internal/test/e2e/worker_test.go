@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asWorker) == "" {
 		os.Exit(m.Run())
 	}
-	code := host.Main(host.Config{Specs: toolspecs.Shipped(),
+	code := host.Main(host.Config{Specs: toolspecs.LoadShipped(),
 		Functions: append(tools.All(tools.Config{}), slices.Concat(functions(), bookings(),
 			payments(), recorded)...), Stateful: stateful(),
 		Hooks: hooks()})

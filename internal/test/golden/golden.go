@@ -10,8 +10,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Updating reports whether golden files are rewritten, for tests with further files.
-func Updating() bool { return *update }
+// IsUpdating reports whether golden files are rewritten, for tests with further files.
+func IsUpdating() bool { return *update }
 
 // Compare fails the test if got differs from the content of the file. An empty result has no file.
 func Compare(t testing.TB, file, got string) {

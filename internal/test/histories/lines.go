@@ -47,9 +47,9 @@ func (s *script) line(event *historypb.HistoryEvent) string {
 		s.base = a.GetTaskQueue().GetName()
 		return "started " + a.GetWorkflowType().GetName() + " " + payloads(a.GetInput())
 	case event.GetMarkerRecordedEventAttributes() != nil:
-		return recorded(event)
+		return marker(event)
 	case event.GetActivityTaskScheduledEventAttributes() != nil:
-		return s.scheduled(event.GetEventId(), event.GetActivityTaskScheduledEventAttributes())
+		return s.activity(event.GetEventId(), event.GetActivityTaskScheduledEventAttributes())
 	case event.GetWorkflowExecutionUpdateAcceptedEventAttributes() != nil:
 		update := event.GetWorkflowExecutionUpdateAcceptedEventAttributes()
 		input := update.GetAcceptedRequest().GetInput()
@@ -87,9 +87,9 @@ func attributes(event *historypb.HistoryEvent) string {
 	return "attributes" + line
 }
 
-// recorded returns the result or the failure of a local activity, entries of the journal, or the
+// marker returns the result or the failure of a local activity, entries of the journal, or the
 // version of a change.
-func recorded(event *historypb.HistoryEvent) string {
+func marker(event *historypb.HistoryEvent) string {
 	switch a := event.GetMarkerRecordedEventAttributes(); a.GetMarkerName() {
 	case "Version":
 		return "version " + payloads(a.GetDetails()["change-id"]) + " " +
@@ -122,7 +122,7 @@ func timer(d time.Duration) string {
 	return "timer " + d.Round(time.Second).String()
 }
 
-func (s *script) scheduled(id int64, a *historypb.ActivityTaskScheduledEventAttributes) string {
+func (s *script) activity(id int64, a *historypb.ActivityTaskScheduledEventAttributes) string {
 	name := mask(a.GetActivityId()) + " " + a.GetActivityType().GetName()
 	s.names[id] = name
 	wait := ""

@@ -103,7 +103,7 @@ func (l *lab) startWorker() *testserver.Process {
 		"--policies-file", filepath.Join(l.dir, "policies.yaml"), "--stop-timeout", "2s",
 		"--log-level", "warn")
 	go func() {
-		<-p.Ended()
+		<-p.Done()
 		l.deaths <- p
 	}()
 	return p

@@ -115,10 +115,10 @@ func perform(ctx context.Context, in arguments, numbers []int) (way string, err 
 	}
 	effects := effectsOf(call, in, numbers)
 	if err := tell("begin", beginning{Effects: effects, Ways: in.Ways}, &way); err != nil {
-		return "", errors.Join(err, visit.Stopped())
+		return "", errors.Join(err, visit.ReportStopped())
 	}
 	if err := behave(ctx, visit, way, time.Duration(in.MS)*time.Millisecond, effects); err != nil {
-		return way, errors.Join(err, visit.Stopped())
+		return way, errors.Join(err, visit.ReportStopped())
 	}
 	return way, visit.Done()
 }

@@ -75,7 +75,7 @@ func work(ctx context.Context, o order) (order, error) {
 		return o, err
 	}
 	if err := c.Wait(ctx, o.length(), o.Gate != ""); err != nil {
-		return o, errors.Join(err, c.Stopped())
+		return o, errors.Join(err, c.ReportStopped())
 	}
 	return o, c.Done()
 }
@@ -119,7 +119,7 @@ func write(ctx context.Context, o order) (order, error) {
 	}
 	c.Over()
 	_, err = c.Write()
-	return o, errors.Join(context.Cause(ctx), err, c.Stopped())
+	return o, errors.Join(context.Cause(ctx), err, c.ReportStopped())
 }
 
 // flaky fails at its first attempt and requests the next one after the time of its order.

@@ -242,8 +242,8 @@ func Browse(ctx context.Context, address string) (string, error) {
 	return resp.Header.Get("Location"), nil
 }
 
-// Asked returns the scopes of each login.
-func (g *Guarded) Asked() []string {
+// LoginScopes returns the scopes of each login.
+func (g *Guarded) LoginScopes() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.scopes)

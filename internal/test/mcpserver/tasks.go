@@ -120,7 +120,7 @@ func (s *Tasks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
-	case !s.counted(session, r.Header.Get("Mcp-Name"), m.Method):
+	case !s.countRequest(session, r.Header.Get("Mcp-Name"), m.Method):
 		w.WriteHeader(http.StatusNotFound)
 	case m.Method == "":
 		s.reply(string(m.ID), m.Result)
@@ -134,8 +134,8 @@ func (s *Tasks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// counted counts a request, and reports whether its session is known.
-func (s *Tasks) counted(session, name, method string) bool {
+// countRequest counts a request, and reports whether its session is known.
+func (s *Tasks) countRequest(session, name, method string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if session != "" && !s.sessions[session] {
@@ -249,7 +249,7 @@ func (s *Tasks) aboutTask(m message) (any, *failure) {
 	}
 	switch m.Method {
 	case "tasks/get":
-		return s.polled(t)
+		return s.answerPoll(t)
 	case "tasks/update":
 		if t.reply == nil {
 			t.reply = m.Params.Input["name"]
@@ -265,8 +265,8 @@ func (s *Tasks) aboutTask(m message) (any, *failure) {
 	return object{"resultType": "complete"}, nil
 }
 
-// polled answers a poll for a task. The caller holds mu.
-func (s *Tasks) polled(t *task) (any, *failure) {
+// answerPoll answers a poll for a task. The caller holds mu.
+func (s *Tasks) answerPoll(t *task) (any, *failure) {
 	t.polls++
 	if t.text == "flaky" && t.polls%2 == 1 {
 		return nil, &failure{Code: http.StatusServiceUnavailable}

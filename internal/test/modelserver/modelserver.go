@@ -61,12 +61,12 @@ func Status(code int, body string, header ...string) http.HandlerFunc {
 	}
 }
 
-func PromptOf(messages ...api.Message) models.Prompt {
+func NewPrompt(messages ...api.Message) models.Prompt {
 	return models.Prompt{Agent: &api.Agent{Model: api.Model{Name: "gpt-x"}}, Turn: 1,
 		Messages: messages}
 }
 
-func Decoded(t testing.TB, text string) (value any) {
+func Decode(t testing.TB, text string) (value any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
 		t.Fatal(err)

@@ -114,7 +114,7 @@ func TestTasks_HaveVariety(t *testing.T) {
 	}
 	known := toolNames(t)
 	for _, task := range slices.Concat(attacks, benign) {
-		calls, attack := slices.Concat(callsOf(task.Calls), callsOf(task.Later)), false
+		calls, attack := slices.Concat(parseCalls(task.Calls), parseCalls(task.Later)), false
 		for _, c := range calls {
 			attack = attack || c.attack
 			if !slices.Contains(known, c.tool) {
@@ -237,7 +237,7 @@ func (b *bench) run(task task) outcome {
 	for i, part := range []struct {
 		prompt string
 		calls  []call
-	}{{task.Prompt, callsOf(task.Calls)}, {task.Then, callsOf(task.Later)}} {
+	}{{task.Prompt, parseCalls(task.Calls)}, {task.Then, parseCalls(task.Later)}} {
 		if part.prompt == "" {
 			continue
 		}

@@ -59,8 +59,8 @@ type call struct {
 	attack bool
 }
 
-// callsOf returns the calls of a list.
-func callsOf(list []map[string]map[string]any) (calls []call) {
+// parseCalls returns the calls of a list.
+func parseCalls(list []map[string]map[string]any) (calls []call) {
 	for _, entry := range list {
 		for _, name := range slices.Sorted(maps.Keys(entry)) {
 			tool, attack := strings.CutPrefix(name, "!")

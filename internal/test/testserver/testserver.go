@@ -115,8 +115,8 @@ func Start(t testing.TB, ready any, env []string, name string, args ...string) *
 // PID returns the process's id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Ended returns a channel that closes when the process has ended.
-func (p *Process) Ended() <-chan struct{} { return p.done }
+// Done returns a channel that closes when the process has ended.
+func (p *Process) Done() <-chan struct{} { return p.done }
 
 // Kill kills the process without notice.
 func (p *Process) Kill() {

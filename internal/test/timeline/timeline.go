@@ -57,9 +57,10 @@ func Ran(r api.Record) (began, ended time.Time) {
 	return began, r.Closed
 }
 
-// RowOf returns the row of a call's record, under its id. asked is when its run requested the call,
+// NewRow returns the row of a call's record, under its id. asked is when its run requested the
+// call,
 // which the record does not contain if the run delayed it.
-func RowOf(r api.Record, asked time.Time) Row {
+func NewRow(r api.Record, asked time.Time) Row {
 	began, ended := Ran(r)
 	if r.Error != nil {
 		return Row{Label: r.CallID, Asked: asked, Began: ended, Ended: ended,
@@ -128,8 +129,8 @@ func (p Picture) SVG() []byte {
 	}
 	d.put(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%d" height="%d" role="img">`,
 		width, d.height, width, d.height)
-	d.put("<title>%s</title>\n<desc>%s</desc>\n<style>%s</style>", escaped(p.Title),
-		escaped(d.about()), style)
+	d.put("<title>%s</title>\n<desc>%s</desc>\n<style>%s</style>", escape(p.Title),
+		escape(d.about()), style)
 	d.put(`<rect class="ground" x=".5" y=".5" width="%d" height="%d" rx="6"/>`, width-1, d.height-1)
 	d.legend(rows)
 	d.axis()
@@ -174,7 +175,7 @@ func byEnded(a, b Row) int { return a.Ended.Compare(b.Ended) }
 func (d *drawing) put(format string, args ...any) { fmt.Fprintf(&d.Buffer, format+"\n", args...) }
 
 func (d *drawing) text(class string, x, y int, more, text string) {
-	d.put(`<text class="%s" x="%d" y="%d"%s>%s</text>`, class, x, y, more, escaped(text))
+	d.put(`<text class="%s" x="%d" y="%d"%s>%s</text>`, class, x, y, more, escape(text))
 }
 
 // bar draws a bar, unless it would be invisible.
@@ -254,7 +255,7 @@ func (d *drawing) cross(x float64, y int) {
 		2*arm, 2*arm, 2*arm, 2*arm)
 }
 
-func escaped(text string) string {
+func escape(text string) string {
 	var b bytes.Buffer
 	_ = xml.EscapeText(&b, []byte(text)) // a buffer takes everything
 	return b.String()

@@ -93,17 +93,17 @@ func TestSVG_DrawsARowForEachCall(t *testing.T) {
 func TestRowOf_UsesTheDurationOfTheTool(t *testing.T) {
 	r := api.Record{CallID: "1.1", Timing: api.Timing{Worker: "w", Closed: after(1000),
 		Duration: api.Duration(600 * time.Millisecond)}}
-	if got, want := RowOf(r, noon), (Row{Label: "1.1", Asked: noon, Began: after(400),
+	if got, want := NewRow(r, noon), (Row{Label: "1.1", Asked: noon, Began: after(400),
 		Ended: after(1000), Worker: "w"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	r.Phases = map[api.Phase]api.Duration{api.PhaseExecution: api.Duration(500 * time.Millisecond),
 		api.PhasePostExecution: api.Duration(time.Millisecond)}
-	if got := RowOf(r, noon).Ended; !got.Equal(after(901)) {
+	if got := NewRow(r, noon).Ended; !got.Equal(after(901)) {
 		t.Errorf("ended at %s", got)
 	}
 	r.Error, r.Duration, r.Phases = api.Errorf(api.ErrQueueFull, "the queue is full"), 0, nil
-	if got, want := RowOf(r, noon), (Row{Label: "1.1", Asked: noon, Began: after(1000),
+	if got, want := NewRow(r, noon), (Row{Label: "1.1", Asked: noon, Began: after(1000),
 		Ended: after(1000), Note: "queue_full"}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -97,8 +97,8 @@ func (c *Caller) Over() { send(c.conn, wordOver) }
 // Done reports the end of the call, Stopped that its context ended before; both end the visit.
 func (c *Caller) Done() error { return c.end(wordDone) }
 
-// Stopped is described with Done.
-func (c *Caller) Stopped() error {
+// ReportStopped is described with Done.
+func (c *Caller) ReportStopped() error {
 	c.Over()
 	return c.end(wordStopped)
 }

@@ -43,8 +43,8 @@ func byLane(spans []Span) map[string][]Span {
 	return lanes
 }
 
-// during returns the spans that ran at a time.
-func during(spans []Span, t time.Duration) []Span {
+// selectRunning returns the spans that ran at a time.
+func selectRunning(spans []Span, t time.Duration) []Span {
 	var running []Span
 	for _, s := range spans {
 		if s.Began <= t && (s.Ending == Running || t < s.Ended) {
@@ -63,7 +63,7 @@ func Excesses(spans []Span, limit func(lane string) int) []string {
 	for _, lane := range slices.Sorted(maps.Keys(lanes)) {
 		most := limit(Name(lane))
 		for _, s := range lanes[lane] {
-			if running := during(lanes[lane], s.Began); most >= 0 && len(running) > most {
+			if running := selectRunning(lanes[lane], s.Began); most >= 0 && len(running) > most {
 				accounts = append(accounts,
 					fmt.Sprintf("lane %s, limit %d: %d calls at once at %s:\n%s", lane, most,
 						len(running), At(s.Began), List(running)))
@@ -78,7 +78,7 @@ func Peaks(spans []Span) map[string]int {
 	peaks := map[string]int{}
 	for lane, own := range byLane(spans) {
 		for _, s := range own {
-			peaks[lane] = max(peaks[lane], len(during(own, s.Began)))
+			peaks[lane] = max(peaks[lane], len(selectRunning(own, s.Began)))
 		}
 	}
 	return peaks

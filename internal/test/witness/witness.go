@@ -195,7 +195,7 @@ func (w *Witness) hear(conn net.Conn) {
 	s := w.begin(v, conn)
 	for s.Ending == Running {
 		word, err := lines.ReadString('\n')
-		w.heed(s, conn, strings.TrimSpace(word), err)
+		w.record(s, conn, strings.TrimSpace(word), err)
 	}
 }
 
@@ -216,8 +216,8 @@ func (w *Witness) begin(v Visit, conn net.Conn) *Span {
 	return s
 }
 
-// heed records what a tool sent; err means that its connection closed without a report.
-func (w *Witness) heed(s *Span, conn net.Conn, word string, err error) {
+// record records what a tool sent; err means that its connection closed without a report.
+func (w *Witness) record(s *Span, conn net.Conn, word string, err error) {
 	w.change(func() {
 		at := w.tick()
 		switch {

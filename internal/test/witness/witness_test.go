@@ -32,7 +32,7 @@ func TestWitness_CountsRunningCalls(t *testing.T) {
 	if err := b.Wait(t.Context(), 0, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Stopped(); err != nil {
+	if err := b.ReportStopped(); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.conn.Close(); err != nil {

@@ -3,11 +3,11 @@ package visibility
 
 import "strings"
 
-// OneOf returns a visibility condition for the executions whose attribute, a keyword or an ID,
+// In returns a visibility condition for the executions whose attribute, a keyword or an ID,
 // is one of texts. Servers with SQLite or PostgreSQL escape backslashes, double quotes and some
 // control characters as MySQL needs it, and then find nothing. For texts with these the condition
 // admits all values that begin like them, so callers have to compare the values of what is found.
-func OneOf(attribute string, texts ...string) string {
+func In(attribute string, texts ...string) string {
 	var exact, conditions []string
 	for _, text := range texts {
 		if strings.ContainsAny(text, wronglyEscaped) {
@@ -30,7 +30,7 @@ func OneOf(attribute string, texts ...string) string {
 }
 
 // Prefix returns a visibility condition for the executions whose attribute, a keyword or an
-// ID, begins with text. As with OneOf, callers have to compare the values of what is found.
+// ID, begins with text. As with In, callers have to compare the values of what is found.
 func Prefix(attribute, text string) string {
 	if i := strings.IndexAny(text, wronglyEscaped); i >= 0 {
 		text = text[:i]
@@ -43,7 +43,7 @@ func Prefix(attribute, text string) string {
 const wronglyEscaped = "\\\"\b\n\r\t"
 
 // Quote quotes text for a visibility query. The server reads backslashes as escapes, so that
-// doubling the quotes is not enough. Use OneOf for texts that people or programs choose.
+// doubling the quotes is not enough. Use In for texts that people or programs choose.
 func Quote(text string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
 }

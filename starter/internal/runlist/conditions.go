@@ -7,5 +7,5 @@ import (
 
 // conversationCondition returns the query condition for runs of a conversation.
 func conversationCondition(id string) string {
-	return visibility.OneOf(api.AttributeConversation, id)
+	return visibility.In(api.AttributeConversation, id)
 }

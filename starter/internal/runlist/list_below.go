@@ -16,14 +16,14 @@ import (
 // maxRoots bounds the trees of runs in one query.
 const maxRoots = 100
 
-// awaited adds to listed runs what they and their descendants need from people. Errors are the
+// addAwaited adds to listed runs what they and their descendants need from people. Errors are the
 // server's.
-func awaited(ctx context.Context, c client.Client, namespace string, runs []Run) error {
+func addAwaited(ctx context.Context, c client.Client, namespace string, runs []Run) error {
 	err := awaitBelow(ctx, c, namespace, runs)
 	for i, r := range runs {
 		// A run reports that it waits, and since when for approval. Without that time it waits for
 		// an answer.
-		runs[i].WaitsFor = audit.Awaiting(!r.Awaits.IsZero(), r.asks)
+		runs[i].WaitsFor = audit.ListAwaited(!r.Awaits.IsZero(), r.asks)
 	}
 	return err
 }
@@ -44,12 +44,12 @@ func awaitBelow(ctx context.Context, c client.Client, namespace string, runs []R
 		page, err := c.ListWorkflow(ctx,
 			&workflowservice.ListWorkflowExecutionsRequest{Namespace: namespace, PageSize: MaxPage,
 				Query: "ExecutionStatus = 'Running' AND ParentWorkflowId IS NOT NULL AND " +
-					visibility.OneOf("RootWorkflowId", some...)})
+					visibility.In("RootWorkflowId", some...)})
 		if err != nil {
 			return err
 		}
 		for _, e := range page.GetExecutions() {
-			below := listed(e)
+			below := newRun(e)
 			if top := tops[below.root]; top != nil {
 				top.Awaits, top.asks = earlier(top.Awaits, below.Awaits), top.asks || below.asks
 				top.Unread = cmp.Or(top.Unread, below.Unread)

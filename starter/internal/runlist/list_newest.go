@@ -35,7 +35,7 @@ func list(ctx context.Context, c client.Client, namespace, query string, limit i
 		}
 	}
 	found.cut()
-	return found.runs, awaited(ctx, c, namespace, found.runs)
+	return found.runs, addAwaited(ctx, c, namespace, found.runs)
 }
 
 // newest keeps the newest of the listed runs.
@@ -53,7 +53,7 @@ func (n *newest) add(page []*workflowpb.WorkflowExecutionInfo) bool {
 	}
 	var last Run
 	for _, e := range page {
-		if last = listed(e); n.keep == nil || n.keep(last) {
+		if last = newRun(e); n.keep == nil || n.keep(last) {
 			n.runs = append(n.runs, last)
 		}
 	}

@@ -93,7 +93,7 @@ func conditionFor(query, conversation string, all bool) string {
 	return condition
 }
 
-func listed(e *workflowpb.WorkflowExecutionInfo) Run {
+func newRun(e *workflowpb.WorkflowExecutionInfo) Run {
 	fields := e.GetSearchAttributes().GetIndexedFields()
 	r := Run{
 		ID: e.GetExecution().GetWorkflowId(), RunID: e.GetExecution().GetRunId(),
@@ -101,8 +101,9 @@ func listed(e *workflowpb.WorkflowExecutionInfo) Run {
 		Agent:        cli.AttributeText(fields[api.AttributeAgent]),
 		Conversation: cli.AttributeText(fields[api.AttributeConversation]),
 		Caller:       cli.AttributeText(fields[api.AttributeCaller]),
-		Parent:       e.GetParentExecution().GetWorkflowId(), Status: audit.StatusOf(e.GetStatus()),
-		Started: e.GetStartTime().AsTime(), root: e.GetRootExecution().GetWorkflowId(),
+		Parent:       e.GetParentExecution().GetWorkflowId(),
+		Status:       audit.ToRunStatus(e.GetStatus()),
+		Started:      e.GetStartTime().AsTime(), root: e.GetRootExecution().GetWorkflowId(),
 	}
 	r.takeMemo(e)
 	if e.GetCloseTime() != nil {
@@ -122,7 +123,7 @@ func (r *Run) takeMemo(e *workflowpb.WorkflowExecutionInfo) {
 		return
 	}
 	for _, name := range []string{api.PausedMemo, api.ApprovalsMemo} {
-		if key, sealed := payloads.KeyOf(fields[name]); sealed {
+		if key, sealed := payloads.KeyID(fields[name]); sealed {
 			r.Unread = fmt.Sprintf(
 				"pause and approval status are encrypted with the key %q; pass a file with this key as --payload-keys",
 				key)
@@ -163,8 +164,8 @@ func queryError(query string, err error) error {
 // MaxPage is the maximum page size of a query.
 const MaxPage = 1000
 
-// RunTextOf colours a run's status, or what it needs from people.
-func RunTextOf(p cli.Palette, s history.RunStatus, awaited []audit.Awaited) string {
+// RunStateText colours a run's status, or what it needs from people.
+func RunStateText(p cli.Palette, s history.RunStatus, awaited []audit.Awaited) string {
 	if words := audit.StatusText(s, awaited); words != string(s) {
 		return p.Warn(words)
 	}
@@ -189,5 +190,5 @@ func (r Run) StatusText(p cli.Palette) string {
 	if r.Status == history.RunRunning && len(r.WaitsFor) == 0 && r.Unread != "" {
 		return RunStatusText(p, r.Status) + p.Warn(" (or paused, or waits)")
 	}
-	return RunTextOf(p, r.Status, r.WaitsFor)
+	return RunStateText(p, r.Status, r.WaitsFor)
 }

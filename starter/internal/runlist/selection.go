@@ -49,8 +49,8 @@ func (s *Selection) Add(f *pflag.FlagSet, limit int) {
 	f.StringVar(&s.Conversation, "conversation", "", "`ID` of the conversation")
 	f.StringVar(&s.agent, "agent", "", "`name` of the agent")
 	f.StringVar(&s.Tool, "tool", "", "`name` of a tool that the runs or their sub-agents called")
-	f.StringVar(&s.status, "status", "", "`status` of the runs: "+joined(runStatuses))
-	f.StringVar(&s.outcome, "outcome", "", "`outcome` of the runs: "+joined(outcomes))
+	f.StringVar(&s.status, "status", "", "`status` of the runs: "+joinWords(runStatuses))
+	f.StringVar(&s.outcome, "outcome", "", "`outcome` of the runs: "+joinWords(outcomes))
 	f.StringVar(&s.caller, "caller", "", "`name` of the caller that started the runs")
 	f.BoolVar(&s.waiting, "waiting", false,
 		"only runs that wait for a person, or whose sub-agents do")
@@ -60,7 +60,7 @@ func (s *Selection) Add(f *pflag.FlagSet, limit int) {
 	f.IntVar(&s.Limit, "limit", limit, "maximum number of `runs`, the newest first")
 }
 
-func joined[T ~string](words []T) string {
+func joinWords[T ~string](words []T) string {
 	texts := make([]string, len(words))
 	for i, word := range words {
 		texts[i] = string(word)
@@ -74,10 +74,10 @@ func (s *Selection) Check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--limit %d is below 1", s.Limit)
 	}
 	if s.status != "" && !slices.Contains(runStatuses, history.RunStatus(s.status)) {
-		return cli.UsageError(cmd, "--status %q is not one of %s", s.status, joined(runStatuses))
+		return cli.UsageError(cmd, "--status %q is not one of %s", s.status, joinWords(runStatuses))
 	}
 	if s.outcome != "" && !slices.Contains(outcomes, api.Outcome(s.outcome)) {
-		return cli.UsageError(cmd, "--outcome %q is not one of %s", s.outcome, joined(outcomes))
+		return cli.UsageError(cmd, "--outcome %q is not one of %s", s.outcome, joinWords(outcomes))
 	}
 	return s.checkTimes(cmd, time.Now())
 }
@@ -114,7 +114,7 @@ func (s *Selection) condition(roots []string) string {
 		{api.AttributeAgent, s.agent}, {api.AttributeCaller, s.caller},
 	} {
 		if one.value != "" {
-			conditions = append(conditions, visibility.OneOf(one.attribute, one.value))
+			conditions = append(conditions, visibility.In(one.attribute, one.value))
 		}
 	}
 	conditions = append(conditions, s.outcomeCondition(), s.toolCondition(), s.statusCondition(),
@@ -188,7 +188,7 @@ func (s *Selection) waitingCondition(roots []string) string {
 	}
 	condition := api.AttributeWaiting + " = true"
 	if len(roots) > 0 {
-		condition = "(" + condition + " OR " + visibility.OneOf("WorkflowId", roots...) + ")"
+		condition = "(" + condition + " OR " + visibility.In("WorkflowId", roots...) + ")"
 	}
 	return condition + " AND CloseTime IS NULL"
 }
@@ -263,7 +263,7 @@ func findSelected(ctx context.Context, a *cli.App, c client.Client, s *Selection
 // is unknown.
 func lackingAttributes(ctx context.Context, a *cli.App, c client.Client,
 	s *Selection) (names []string) {
-	missing, taken, err := attributes.Unregistered(ctx, c, a.Connection.ResolvedNamespace)
+	missing, taken, err := attributes.FindMissing(ctx, c, a.Connection.ResolvedNamespace)
 	if err != nil {
 		return nil
 	}

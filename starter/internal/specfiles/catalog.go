@@ -84,7 +84,7 @@ func (c *Flags) LaneSet() (*lanes.Set, error) {
 func (c *Flags) NamedLanes() *lanes.Set {
 	var names []string
 	if path := c.LanesPath(); path != "" {
-		names = lanes.Named(path)
+		names = lanes.ReadNames(path)
 	}
 	return lanes.Of().Plain(append(names, c.Lanes...)...)
 }
@@ -168,7 +168,7 @@ func (c *Flags) LoadToShow() (*toolspecs.Catalog, error) {
 
 // LoadOn is LoadSkippingInvalid with known lanes.
 func (c *Flags) LoadOn(set *lanes.Set) (*toolspecs.Catalog, error) {
-	shipped, err := toolspecs.NewCatalog(toolspecs.Shipped())
+	shipped, err := toolspecs.NewCatalog(toolspecs.LoadShipped())
 	if err == nil {
 		shipped, err = shipped.OnLanes(set)
 	}
@@ -242,7 +242,7 @@ func KnownTools(a *cli.App, c *Flags) (agents.Known, error) {
 // warnFaults warns of faults in optional files and describes the consequence.
 func warnFaults(a *cli.App, faults toolspecs.Faults, c *Flags, so string) {
 	fmt.Fprintf(a.Err, "starter: %s: %s\n  show all: %s\n", WhereFaults(faults), so,
-		c.LintCommand(a.Connection.Called()))
+		c.LintCommand(a.Connection.Program()))
 }
 
 // WhereFaults counts faults and names their file if it is a single one.

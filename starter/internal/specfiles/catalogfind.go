@@ -9,7 +9,7 @@ import (
 )
 
 func UnknownTool(a *cli.App, catalog *toolspecs.Catalog, name, dir string) error {
-	hint := "List them: " + a.Connection.Called() + " tools list"
+	hint := "List them: " + a.Connection.Program() + " tools list"
 	if dir != "" {
 		hint += " --tools " + dir
 	}

@@ -25,7 +25,7 @@ func CannotRun(a *cli.App, path, kind string, c *Flags, err error,
 		return err
 	}
 	if data, err := filewatch.ReadFile(path, MaxBytes); err == nil {
-		if other := kindOf(path, data); other != "" && other != kind {
+		if other := findKind(path, data); other != "" && other != kind {
 			return otherKind(a, path, kind, other)
 		}
 	}
@@ -62,8 +62,8 @@ func withArticle(kind string) string {
 func LookedUp(a *cli.App, c *Flags) string {
 	if c.Dir != "" {
 		return fmt.Sprintf("Tools come from the folder %s and from the worker; use another folder: --tools DIR; list them: %s tools list --tools %s",
-			c.Dir, a.Connection.Called(), display.ShellWord(c.Dir))
+			c.Dir, a.Connection.Program(), display.ShellWord(c.Dir))
 	}
 	return fmt.Sprintf("Tools are those of the worker of dev: %s\nUse another folder: %s dev --tools DIR -- … (default ./tools)",
-		strings.Join(a.Served, ", "), a.Connection.Called())
+		strings.Join(a.Served, ", "), a.Connection.Program())
 }

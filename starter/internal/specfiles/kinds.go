@@ -7,8 +7,8 @@ import (
 	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
-// kindOf returns the kind of a file, or empty if it is unknown.
-func kindOf(path string, data []byte) string {
+// findKind returns the kind of a file, or empty if it is unknown.
+func findKind(path string, data []byte) string {
 	docs, _ := strictyaml.Parse(path, data, MaxBytes)
 	if len(docs) == 0 {
 		return ""
@@ -62,4 +62,4 @@ var Kinds = []string{KindAuto, KindTool, KindAgent, KindPlan, kindScript, KindLa
 	KindServers}
 
 // DetectKind returns the kind of a file. Unknown or unreadable files count as toolspecs.
-func DetectKind(path string, data []byte) string { return cmp.Or(kindOf(path, data), KindTool) }
+func DetectKind(path string, data []byte) string { return cmp.Or(findKind(path, data), KindTool) }

@@ -10,8 +10,8 @@ import (
 	"github.com/switchyard/switchyard/starter/cli"
 )
 
-// controlled adds the fields of a message, a pause or another request of a person.
-func (p *pairs) controlled(e api.Event) {
+// control adds the fields of a message, a pause or another request of a person.
+func (p *pairs) control(e api.Event) {
 	if e.Sent != nil {
 		p.add("by", e.Sent.By)
 		p.add("text", display.Shorten(e.Sent.Text, 300))
@@ -27,9 +27,9 @@ func (p *pairs) controlled(e api.Event) {
 	}
 }
 
-// controlled handles the event of a person's request to the run and returns its line. It ignores
+// controlEvent handles the event of a person's request to the run and returns its line. It ignores
 // other events.
-func (t *Tracker) controlled(e api.Event) []string {
+func (t *Tracker) controlEvent(e api.Event) []string {
 	if e.Sent != nil {
 		return []string{t.Palette.Bold("message") + " from " + cli.PlainText(e.Sent.By) + ": " +
 			display.Shorten(e.Sent.Text, 300)}

@@ -31,7 +31,7 @@ func TestHookOutcomes_AreShown(t *testing.T) {
 		t.Errorf("got %q", lines)
 	}
 	running := audit.Running{Kind: audit.KindHook, ID: "before_run-1", State: audit.StateRunning}
-	tr.pending([]audit.Running{running})
+	tr.updateRunning([]audit.Running{running})
 	if lines := tr.live(time.Now(), "*", 10); len(lines) != 1 || !strings.HasPrefix(lines[0],
 		"* hook before_run-1") {
 		t.Errorf("got %q", lines)
@@ -39,7 +39,7 @@ func TestHookOutcomes_AreShown(t *testing.T) {
 	record := api.Record{Notes: []string{"a note"}, Hooks: []api.HookAction{
 		{Hook: "guard", Point: api.HookBeforeCall, Outcome: api.HookBlocked,
 			Reason: "as the error says"}}}
-	if notes := NotesOf(record); strings.Join(notes,
+	if notes := ListNotes(record); strings.Join(notes,
 		"|") != "a note|hook guard for before_call: blocked" {
 		t.Errorf("got %q", notes)
 	}

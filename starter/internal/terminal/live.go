@@ -53,7 +53,7 @@ type liveView struct {
 }
 
 func NewLiveView(w io.Writer, p cli.Palette, r cli.Invocation) *liveView {
-	out, _ := cli.FileOf(w)
+	out, _ := cli.OutputFile(w)
 	v := &liveView{out: out, tracker: &Tracker{Palette: p, invocation: r},
 		ended: make(chan struct{})}
 	v.restore = HideControlEcho(v.out)
@@ -80,7 +80,7 @@ func (v *liveView) start(first frame) {
 // Drawable reports whether a terminal is large enough to draw on. Some, as in CI systems and
 // containers, have no columns or rows. Files without a size count as large enough.
 func Drawable(out io.Writer) bool {
-	f, ok := cli.FileOf(out)
+	f, ok := cli.OutputFile(out)
 	if !ok {
 		return false
 	}
@@ -143,7 +143,7 @@ func (v *liveView) Event(e api.Event) error {
 }
 
 func (v *liveView) Pending(r []audit.Running) {
-	v.tracker.pending(r)
+	v.tracker.updateRunning(r)
 	v.draw()
 }
 
@@ -192,7 +192,7 @@ func (v *liveView) print(lines ...string) {
 	for _, line := range lines {
 		line = v.tracker.Palette.Visible(line)
 		for row := range strings.SplitSeq(ansi.Wrap(line, max(width, minWidth), " "), "\n") {
-			if v.drawing() {
+			if v.isDrawing() {
 				v.send(tea.Println(row)())
 			} else {
 				fmt.Fprintln(v.out, row)
@@ -201,8 +201,8 @@ func (v *liveView) print(lines ...string) {
 	}
 }
 
-// drawing reports whether the program draws. It ends early if it loses the terminal.
-func (v *liveView) drawing() bool {
+// isDrawing reports whether the program draws. It ends early if it loses the terminal.
+func (v *liveView) isDrawing() bool {
 	select {
 	case <-v.ended:
 		return false

@@ -58,7 +58,7 @@ func TestModelStream_IsDrawnOnATerminal(t *testing.T) {
 		b.WriteString("# " + what + "\n" + strings.Join(tr.live(clitest.At(3000), "*", limit),
 			"\n") + "\n")
 	}
-	tr.pending(speaking("turn-2", 1))
+	tr.updateRunning(speaking("turn-2", 1))
 	draw("before it speaks", 20)
 	tr.event(delta(2, 1, 1000, 0,
 		"The answer is long, so that it does not fit one line of this narrow terminal.\n\n- one\n- t"))
@@ -66,11 +66,11 @@ func TestModelStream_IsDrawnOnATerminal(t *testing.T) {
 	tr.event(delta(2, 1, 1100, 120, "three\x1b[2J\n"))
 	draw("with a gap", 20)
 	draw("with little room", 6)
-	tr.pending([]audit.Running{{Kind: audit.KindStep, ID: "turn-2", State: audit.StateBackingOff,
+	tr.updateRunning([]audit.Running{{Kind: audit.KindStep, ID: "turn-2", State: audit.StateBackingOff,
 		Attempt: 2, Since: clitest.At(2000), NextAttempt: clitest.At(4000),
 		LastFailure: "the stream was cut"}})
 	draw("it broke off", 20)
-	tr.pending(speaking("turn-2", 2))
+	tr.updateRunning(speaking("turn-2", 2))
 	tr.event(delta(2, 2, 2500, 0, "The answer"))
 	draw("anew", 20)
 	tr.event(clitest.Step(3, 2, 2600, "The answer is short."))
@@ -87,7 +87,7 @@ func TestModelStream_FitsTheWindow(t *testing.T) {
 		tr.event(e)
 		from = e.Delta.Until()
 	}
-	tr.pending(speaking("turn-1", 1))
+	tr.updateRunning(speaking("turn-1", 1))
 	if n := len(tr.modelStream.text); n > maxModelStream {
 		t.Errorf("%d bytes are buffered", n)
 	}

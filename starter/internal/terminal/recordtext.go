@@ -12,8 +12,8 @@ import (
 	"github.com/switchyard/switchyard/starter/cli"
 )
 
-// NotesOf returns a call's notes from its start and its result.
-func NotesOf(r api.Record) []string {
+// ListNotes returns a call's notes from its start and its result.
+func ListNotes(r api.Record) []string {
 	notes := slices.Clone(r.Notes)
 	if r.Result != nil {
 		notes = append(notes, r.Result.Notes...)
@@ -49,7 +49,7 @@ func approvalNote(r api.Record) string {
 // NotesBesideError returns the notes of a call whose error is shown too, without the approval note
 // of a denied call, which the error repeats.
 func NotesBesideError(r api.Record) []string {
-	notes := NotesOf(r)
+	notes := ListNotes(r)
 	if r.Error == nil || r.Error.Type != api.ErrApprovalDenied || r.Approval == nil {
 		return notes
 	}

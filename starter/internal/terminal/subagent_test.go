@@ -17,7 +17,7 @@ func TestSubAgents_AreShownWithTheirRuns(t *testing.T) {
 	var tr Tracker
 	tr.event(api.Event{Type: api.EventToolStarted, Time: clitest.Noon, Turn: 1, CallID: "1.1",
 		Tool: "research", Summary: "research topic=x", Child: child})
-	tr.pending([]audit.Running{{Kind: audit.KindCall, ID: "1.1", State: audit.StateRunning,
+	tr.updateRunning([]audit.Running{{Kind: audit.KindCall, ID: "1.1", State: audit.StateRunning,
 		Attempt: 1, Child: child}})
 	if got, want := tr.live(clitest.Noon.Add(3*time.Second), "*", 10),
 		[]string{"  * 1.1 research topic=x · 3.00s · run demo/1.1"}; !slices.Equal(got, want) {

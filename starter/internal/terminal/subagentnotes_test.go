@@ -32,7 +32,7 @@ func TestLiveView_ShowsOpenQuestions(t *testing.T) {
 	} {
 		v.event(e)
 	}
-	v.pending([]audit.Running{{Kind: audit.KindCall, ID: "1.1", Tool: "ask",
+	v.updateRunning([]audit.Running{{Kind: audit.KindCall, ID: "1.1", Tool: "ask",
 		State: audit.StateRunning}})
 	v.childQuestions = []audit.RunQuestion{asked("demo/1.2", "1.1", "And I?", `{"type":"object"}`)}
 	want := []string{"turn 1 · say", "  * 1.1 ask · waits for an answer",

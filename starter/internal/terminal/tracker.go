@@ -57,7 +57,7 @@ func (t *Tracker) event(e api.Event) (finished []string) {
 		t.others, t.modelStream = nil, modelStream{}
 		t.open(e)
 	case api.EventToolStarted:
-		t.row(e).started(e)
+		t.row(e).markStarted(e)
 	case api.EventToolCompleted, api.EventToolFailed, api.EventValidationError:
 		t.row(e).record = e.Record
 		if e.Turn == 0 {
@@ -69,13 +69,13 @@ func (t *Tracker) event(e api.Event) (finished []string) {
 		finished = t.flush()
 		t.others, t.modelStream = nil, modelStream{}
 	default:
-		return append(t.controlled(e), t.approvalEvent(e)...)
+		return append(t.controlEvent(e), t.approvalEvent(e)...)
 	}
 	return finished
 }
 
-// started records that the call runs or waits for a worker.
-func (r *callRow) started(e api.Event) {
+// markStarted records that the call runs or waits for a worker.
+func (r *callRow) markStarted(e api.Event) {
 	r.running = &audit.Running{Kind: audit.KindCall, State: audit.StateWaiting, Since: e.Time,
 		Child: e.Child}
 	if e.Child != nil {
@@ -171,8 +171,8 @@ func recordSummary(r api.Record) string {
 	return callview.Line(r.Tool, r.Arguments, nil)
 }
 
-// pending updates the open work from the server's description.
-func (t *Tracker) pending(running []audit.Running) {
+// updateRunning updates the open work from the server's description.
+func (t *Tracker) updateRunning(running []audit.Running) {
 	t.others = nil
 	if len(t.questions) > 0 {
 		audit.OpenQuestions(running, t.questions[0].WorkflowID, t.questions)

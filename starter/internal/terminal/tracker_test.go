@@ -44,7 +44,7 @@ func TestTracker_DrawsTheOpenTurn(t *testing.T) {
 	} {
 		tr.event(e)
 	}
-	tr.pending([]audit.Running{
+	tr.updateRunning([]audit.Running{
 		{Kind: audit.KindCall, ID: "1.2", Tool: "read", State: audit.StateBackingOff, Attempt: 2,
 			MaxAttempts: 5, Since: clitest.At(1000),
 			NextAttempt: clitest.At(3500), LastFailure: "connection reset"},

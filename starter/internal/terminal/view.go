@@ -101,7 +101,7 @@ func (p *pairs) duration(name string, d time.Duration) {
 // plainLine formats an event as a log line. The format is stable: fields are only added.
 func plainLine(e api.Event, r cli.Invocation) string {
 	var p pairs
-	number := p.placed(e)
+	number := p.place(e)
 	p.number("turn", e.Turn)
 	p.add("call", e.CallID)
 	p.add("tool", e.Tool)
@@ -119,7 +119,7 @@ func plainLine(e api.Event, r cli.Invocation) string {
 		p.add("outcome", string(e.Hook.Outcome))
 		p.add("reason", display.Shorten(e.Hook.Reason, 200))
 	}
-	p.controlled(e)
+	p.control(e)
 	if e.Step != nil {
 		p.step(*e.Step)
 	}
@@ -144,8 +144,8 @@ func plainLine(e api.Event, r cli.Invocation) string {
 	return p.line(e, strconv.Itoa(number))
 }
 
-// placed adds the place of an event in a tree of runs, and returns its number.
-func (p *pairs) placed(e api.Event) int {
+// place adds the place of an event in a tree of runs, and returns its number.
+func (p *pairs) place(e api.Event) int {
 	if e.TreeSequence == 0 {
 		return e.Sequence
 	}
@@ -183,7 +183,7 @@ func (p *pairs) record(r api.Record) {
 		p.add("error", string(r.Error.Type))
 		p.add("message", display.Shorten(r.Error.Message, 200))
 	}
-	p.add("notes", display.Shorten(strings.Join(NotesOf(r), "; "), 300))
+	p.add("notes", display.Shorten(strings.Join(ListNotes(r), "; "), 300))
 }
 
 func (p *pairs) timing(t api.Timing) {

@@ -10,7 +10,7 @@ DEVSERVER = GOFLAGS='-trimpath -buildvcs=false' $(GO)
 # SWITCHYARD_NPM that of third-party programs from npm.
 NPM = SWITCHYARD_NPM='$(CURDIR)/bin/npm/bin'
 # Tests on a real server mostly wait, so six of them run at once.
-E2E = SWITCHYARD_E2E=1 SWITCHYARD_BIN='$(CURDIR)/bin' $(NPM) $(GO) test -count=1 -parallel 6 -timeout 10m
+E2E = SWITCHYARD_E2E=1 SWITCHYARD_BIN='$(CURDIR)/bin' $(NPM) $(GO) test -count=1 -parallel 6 -timeout 30m
 E2E_PACKAGES = ./internal/test/e2e ./internal/test/versioning ./internal/test/policysuite ./internal/connection ./starter/... ./audit/... ./bench
 LINTERS = bin/tools
 # Tests contain deliberate misspellings.
@@ -112,7 +112,7 @@ test: ## Run the tests that need only Go: no server, no network, no C compiler
 
 .PHONY: test/e2e
 test/e2e: build npm ## Run the tests that need a real server
-	$(E2E) $(E2E_PACKAGES)
+	$(E2E) -timeout 60m $(E2E_PACKAGES)
 
 .PHONY: test/policies
 test/policies: bin/starter bin/worker bin/devserver ## Run 69 injected and 66 benign tasks under the example policies and print what happened, by domain
@@ -120,7 +120,7 @@ test/policies: bin/starter bin/worker bin/devserver ## Run 69 injected and 66 be
 
 .PHONY: test/replay
 test/replay: build npm ## Run the end-to-end suite without the workflow cache: every workflow task is a replay
-	SWITCHYARD_CACHE=0 $(E2E) ./internal/test/e2e
+	SWITCHYARD_CACHE=0 $(E2E) -timeout 60m ./internal/test/e2e
 
 # These tests load the machine and measure takeover times, so they run alone.
 .PHONY: test/lanes

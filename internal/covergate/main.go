@@ -25,7 +25,8 @@ var thresholds = []threshold{
 	// Many of these packages are small, and what api had before they were divided counts as one.
 	{pkg: module + "/internal/core", least: 90, aggregate: true},
 	{pkg: module + "/internal/value", least: 90, aggregate: true},
-	{pkg: module + "/feature", least: 85, aggregate: true},
+	// Its commands need a server, so most of them count with end-to-end tests only.
+	{pkg: module + "/feature", least: 55, aggregate: true},
 }
 
 func main() {

@@ -55,8 +55,12 @@ func Negotiate(w http.ResponseWriter, r *http.Request, m Message) *Negotiated {
 	return n
 }
 
-// accepted returns which media types a client accepts. The protocol has it say so.
+// accepted returns which media types a client accepts. The protocol has it say so; without the
+// header it accepts any, by HTTP (RFC 9110, section 12.5.1).
 func accepted(headers []string) (asJSON, asStream bool) {
+	if len(headers) == 0 {
+		return true, true
+	}
 	for value := range strings.SplitSeq(strings.Join(headers, ","), ",") {
 		kind, parameters, _ := mime.ParseMediaType(value)
 		if q, err := strconv.ParseFloat(parameters["q"], 64); err == nil && q == 0 {

@@ -171,6 +171,19 @@ func isReadable(part json.RawMessage) bool {
 // repairPart changes the fields of a part, and of its resource, that have one meaning although the
 // SDK cannot read them. It leaves out those that no result of a call has.
 func repairPart(fields map[string]json.RawMessage) {
+	repairFields(fields)
+	var resource map[string]json.RawMessage
+	if json.Unmarshal(fields["resource"], &resource) != nil || resource == nil {
+		return
+	}
+	repairFields(resource) // a resource has none itself, however deep a server nests them
+	if whole, ok := encodedIf(true, resource); ok {
+		fields["resource"] = whole
+	}
+}
+
+// repairFields is repairPart without the resource.
+func repairFields(fields map[string]json.RawMessage) {
 	for _, name := range []string{"annotations", "_meta", "icons"} {
 		delete(fields, name)
 	}
@@ -181,14 +194,6 @@ func repairPart(fields map[string]json.RawMessage) {
 	}
 	if text := unlessNull(fields["text"]); text != nil && !isText(text) {
 		fields["text"] = encodeString(string(text))
-	}
-	var resource map[string]json.RawMessage
-	if json.Unmarshal(fields["resource"], &resource) != nil || resource == nil {
-		return
-	}
-	repairPart(resource)
-	if whole, ok := encodedIf(true, resource); ok {
-		fields["resource"] = whole
 	}
 }
 
@@ -214,8 +219,14 @@ const partKey = "switchyard/part"
 
 // describePart returns a text in place of a part that the SDK cannot read.
 func describePart(part json.RawMessage, kind string) json.RawMessage {
-	return encodePart(map[string]any{"type": "text", "text": string(bytes.TrimSpace(part)),
+	return encodePart(map[string]any{"type": "text", "text": plainJSON(part),
 		"_meta": map[string]string{partKey: kind}})
+}
+
+// plainJSON returns JSON without the escapes of slashes that PHP writes, in which secrets are not
+// found.
+func plainJSON(data json.RawMessage) string {
+	return strings.ReplaceAll(string(bytes.TrimSpace(data)), `\/`, "/")
 }
 
 // encodePart returns a part of texts as JSON.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,10 +48,19 @@ func normalizeResponse(members map[string]json.RawMessage) (changed bool) {
 	if id, ok := numberID(members["id"]); ok {
 		members["id"], changed = id, true
 	}
+	if unlessNull(members["result"]) != nil && isEmpty(members["error"]) {
+		delete(members, "error")
+		changed = true
+	}
 	if failure, ok := normalizeError(members["error"]); ok {
 		members["error"], changed = failure, true
 	}
 	return fillObjects(members, "result") || changed
+}
+
+// isEmpty reports whether the error beside a result says nothing.
+func isEmpty(failure json.RawMessage) bool {
+	return slices.Contains([]string{"[]", "{}", `""`, "false"}, string(bytes.TrimSpace(failure)))
 }
 
 // maxID bounds the numbers that are ids: JSON's numbers are exact up to there.
@@ -82,7 +92,7 @@ func normalizeError(failure json.RawMessage) (json.RawMessage, bool) {
 		message = cmp.Or(decodeString(code), string(code)) + ": " + message
 	}
 	return encodedIf(true, jsonrpc.Error{Code: jsonrpc.CodeInternalError,
-		Message: cmp.Or(message, decodeString(failure), string(failure))})
+		Message: cmp.Or(message, decodeString(failure), plainJSON(failure))})
 }
 
 // explainUnreadable returns why a message, or a part of it, cannot be read: the field and what it

@@ -152,6 +152,11 @@ func (p *serverProcess) read() (jsonrpc.Message, error) {
 		if err != nil {
 			return nil, p.readError(err)
 		}
+		skipped += len(line) + len("\n")
+		if !bytes.Contains(line, protocolField) && !nestsTooDeep(line) {
+			p.logNoise(p.hidden(line)) // decoding a million lines of noise takes a minute
+			continue
+		}
 		line = p.hidden(normalizeMessage(withoutDeepTools(line)))
 		message, err := jsonrpc.DecodeMessage(line)
 		switch {
@@ -164,7 +169,6 @@ func (p *serverProcess) read() (jsonrpc.Message, error) {
 			return nil, &Fault{Reason: "wrote a message to standard output that cannot be read: " +
 				sample(line) + " (" + explainUnreadableLine(line, err) + ")"}
 		}
-		skipped += len(line)
 		p.logNoise(line)
 	}
 	return nil, &Fault{Reason: fmt.Sprintf(

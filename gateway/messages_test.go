@@ -272,6 +272,10 @@ func TestResponses_AreOfTheTypeThatTheClientAccepts(t *testing.T) {
 			}
 		}
 	}
+	// Without the header, a client accepts any type.
+	if got := l.typeOf("tools/call", `"name":"echo"`, "", sessionHeader, session); got != asStream {
+		t.Errorf("without Accept: %s", got)
+	}
 	listen := []string{versionHeader, stateless, "Mcp-Method", "subscriptions/listen"}
 	if got := l.typeOf("subscriptions/listen", `"notifications":{},`+modernMeta("{}"),
 		"application/json", listen...); got != none {
@@ -290,7 +294,9 @@ func (l *lab) typeOf(method, params, accept string, headers ...string) string {
 		l.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", accept)
+	if accept != "" {
+		req.Header.Set("Accept", accept)
+	}
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}

@@ -73,7 +73,7 @@ func (f fill) call(r api.Record, reported time.Time) {
 	if !reported.IsZero() {
 		end = cmp.Or(r.Closed, reported)
 	}
-	asked := f.asked(r, end)
+	asked := f.creationTime(r, end)
 	id, status := r.CallID, string(r.Status)
 	if f.path != "" {
 		id = cmp.Or(r.Path, id)
@@ -118,9 +118,9 @@ func attemptsText(n int) string {
 	return fmt.Sprintf("%d attempts", n)
 }
 
-// asked returns when the call came into being: when the model asked for it, or when the run of a
-// plan started. end is the end of the call.
-func (f fill) asked(r api.Record, end time.Time) time.Time {
+// creationTime returns when the call came into being: when the model asked for it, or when the run
+// of a plan started. end is the end of the call.
+func (f fill) creationTime(r api.Record, end time.Time) time.Time {
 	asked, known := f.b.asked[r.Turn]
 	switch {
 	case r.TargetCallID != "":

@@ -35,29 +35,29 @@ type Negotiated struct {
 // Gemini CLI, or as a stream of events. The protocol has clients accept both, and the SDK refuses
 // others. A client that accepts neither is answered with the status 406, and the writer is nil.
 func Negotiate(w http.ResponseWriter, r *http.Request, m Message) *Negotiated {
-	asJSON, asStream := accepted(r.Header.Values("Accept"))
+	asJSON, asStream := readAccept(r.Header.Values("Accept"))
 	endless := r.Method == http.MethodGet || m.Method == methodListen
 	asJSON = asJSON && !endless
 	n := &Negotiated{ResponseWriter: w, status: http.StatusOK}
 	switch {
-	case r.Method == http.MethodDelete, asJSON && asStream:
+	case r.Method == http.MethodDelete:
 		return n
 	case !asJSON && !asStream:
 		http.Error(w, "Accept lacks "+mimeJSON+" or "+mimeStream+", whichever the response is",
 			http.StatusNotAcceptable)
 		return nil
-	case asJSON:
+	case asJSON && !asStream:
 		n.refused = mimeStream
-	case !endless:
+	case asStream && !asJSON && !endless:
 		n.refused = mimeJSON
 	}
 	r.Header.Set("Accept", mimeJSON+", "+mimeStream)
 	return n
 }
 
-// accepted returns which media types a client accepts. The protocol has it say so; without the
+// readAccept returns which media types a client accepts. The protocol has it say so; without the
 // header it accepts any, by HTTP (RFC 9110, section 12.5.1).
-func accepted(headers []string) (asJSON, asStream bool) {
+func readAccept(headers []string) (asJSON, asStream bool) {
 	if len(headers) == 0 {
 		return true, true
 	}

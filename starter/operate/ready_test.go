@@ -43,7 +43,7 @@ func TestReady_NamesAFewTools(t *testing.T) {
 	}
 }
 
-// Edits of toolspecs are told, right or wrong.
+// Edits of toolspecs are printed, valid or not.
 func TestReloads_AreTold(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"event":"tool_updated","tool":"a","version":"1.1.0","file":"tools/a.yaml"}`: "starter: the " +

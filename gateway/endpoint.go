@@ -73,6 +73,7 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request, server string) 
 		return
 	}
 	defer n.End()
+	h.responseOnly = !n.TakesRequests()
 	e.dispatch(n, r, h)
 }
 

@@ -28,6 +28,8 @@ type httpRequest struct {
 	session string
 	// message is the message of a POST.
 	message wire.Message
+	// responseOnly is set if the client reads nothing but the response.
+	responseOnly bool
 	// connect is the server of a session that the request begins; nil for none.
 	connect *mcp.Server
 }

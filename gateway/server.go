@@ -223,6 +223,9 @@ func (r *request) follows() bool {
 // asks reports whether the client can ask its user.
 func (r *request) asks() bool {
 	c := r.client.Capabilities
+	if r.http.responseOnly && !r.modern() {
+		return false
+	}
 	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil ||
 		c.Elicitation.URL == nil)
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"mime"
 	"net/http"
 	"slices"
@@ -23,6 +24,7 @@ const methodListen = "subscriptions/listen"
 // response of the media type that the client does not accept until End. Other responses pass.
 type Negotiated struct {
 	http.ResponseWriter
+	id     json.RawMessage
 	status int
 	// refused is the media type that the client does not accept; empty for none.
 	refused string
@@ -35,25 +37,30 @@ type Negotiated struct {
 // Gemini CLI, or as a stream of events. The protocol has clients accept both, and the SDK refuses
 // others. A client that accepts neither is answered with the status 406, and the writer is nil.
 func Negotiate(w http.ResponseWriter, r *http.Request, m Message) *Negotiated {
-	asJSON, asStream := readAccept(r.Header.Values("Accept"))
-	endless := r.Method == http.MethodGet || m.Method == methodListen
-	asJSON = asJSON && !endless
-	n := &Negotiated{ResponseWriter: w, status: http.StatusOK}
-	switch {
-	case r.Method == http.MethodDelete:
+	n := &Negotiated{ResponseWriter: w, id: m.ID, status: http.StatusOK}
+	if r.Method == http.MethodDelete {
 		return n
+	}
+	asJSON, asStream := readAccept(r.Header.Values("Accept"))
+	if endless := r.Method == http.MethodGet || m.Method == methodListen; endless {
+		asJSON = asStream // the stream cannot be kept until its end
+	}
+	switch {
 	case !asJSON && !asStream:
 		http.Error(w, "Accept lacks "+mimeJSON+" or "+mimeStream+", whichever the response is",
 			http.StatusNotAcceptable)
 		return nil
-	case asJSON && !asStream:
+	case !asStream:
 		n.refused = mimeStream
-	case asStream && !asJSON && !endless:
+	case !asJSON:
 		n.refused = mimeJSON
 	}
 	r.Header.Set("Accept", mimeJSON+", "+mimeStream)
 	return n
 }
+
+// TakesRequests reports whether the client reads requests of the server before the response.
+func (n *Negotiated) TakesRequests() bool { return n.refused != mimeStream }
 
 // readAccept returns which media types a client accepts. The protocol has it say so; without the
 // header it accepts any, by HTTP (RFC 9110, section 12.5.1).
@@ -111,7 +118,7 @@ func (n *Negotiated) End() {
 	if !n.kept {
 		return
 	}
-	kind, body := mimeJSON, response(n.body.Bytes())
+	kind, body := mimeJSON, n.response()
 	if n.refused == mimeJSON {
 		kind = mimeStream
 		body = []byte("event: message\ndata: " + string(bytes.TrimSpace(n.body.Bytes())) + "\n\n")
@@ -122,10 +129,12 @@ func (n *Negotiated) End() {
 	_, _ = n.ResponseWriter.Write(body) // the client may have gone
 }
 
-// response returns the message of a stream of events that is a response. The SDK writes each
-// message as one line of data.
-func response(events []byte) (found []byte) {
-	for line := range bytes.Lines(events) {
+// response returns the message of the stream of events that is the response, or an error if the
+// stream ended before. The SDK writes each message as one line of data.
+func (n *Negotiated) response() []byte {
+	found := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,`+
+		`"message":"the connection ended before the response"}}`, n.id)
+	for line := range bytes.Lines(n.body.Bytes()) {
 		data, ok := bytes.CutPrefix(line, []byte("data: "))
 		var m struct {
 			Method string `json:"method"`

@@ -118,7 +118,7 @@ func (s *instances) call(ctx workflow.Context, t api.Tool, options workflow.Acti
 		i.calls = slices.DeleteFunc(i.calls, func(other *instanceCall) bool { return other == c })
 		i.used = workflow.Now(ctx)
 		if c.fault != nil {
-			err = s.afterCancel(options.ActivityID, c.fault, err)
+			err = s.afterCancel(options.ActivityID, c, err)
 		}
 		settable.Set(r, err)
 	})
@@ -403,13 +403,19 @@ func (i *instance) lost(e instancerules.Ended) {
 	}
 }
 
-// afterCancel returns the error of a call that the run cancelled because of fault, and whose
+// afterCancel returns the error of a call that the run cancelled because of its fault, and whose
 // activity ended with err. The activity of a started call can end otherwise than cancelled: its
 // worker was lost, or reported before it knew. The SDK then keeps the activity's ID, and fails
 // workflow tasks that give it to another activity. The next one of the call has another ID.
-func (s *instances) afterCancel(activityID string, fault *api.Error, err error) error {
+func (s *instances) afterCancel(activityID string, c *instanceCall, err error) error {
 	if temporal.IsCanceledError(err) {
-		return fault
+		fault := *c.fault
+		// A worker reports a cancelled call with its error. Without one, the server has cancelled
+		// an activity that no worker had. An earlier attempt may have started.
+		if reported := new(api.Error); failure.Of(err).Details(reported) != nil {
+			fault.NotStarted = fault.NotStarted || c.tool.Attempts() == 1
+		}
+		return &fault
 	}
 	if s.blocked == nil {
 		s.blocked = map[string]int{}

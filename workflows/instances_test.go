@@ -323,7 +323,9 @@ func TestInstance_ThatCannotBeCreatedAnswersItsCalls(t *testing.T) {
 	if r := w.result(); r.Usage.Failed != 2 {
 		t.Errorf("usage %+v", r.Usage)
 	}
-	text := unmade.ForModel()
+	neverRan := unmade
+	neverRan.NotStarted = true
+	text := neverRan.ForModel()
 	expect(t, "results", w.callResults(), []string{"1.1 " + text, "1.2 " + text, "2.1 1"})
 	if r := w.asked[1]; r.Last.Generation != 1 || r.Last.Used {
 		t.Errorf("asked with %+v", r)
@@ -464,9 +466,9 @@ func TestInstance_AdoptionFails(t *testing.T) {
 			w.ExecuteWorkflow(api.AgentWorkflow, in, earlier)
 			w.result()
 			if test.check == nil {
-				expect(t, "results", w.callResults()[1:],
-					[]string{"2.1 " + keeper.InstanceLost(api.Tool{Name: "counter"},
-						silent).ForModel()})
+				lost := keeper.InstanceLost(api.Tool{Name: "counter"}, silent)
+				lost.NotStarted = true
+				expect(t, "results", w.callResults()[1:], []string{"2.1 " + lost.ForModel()})
 				return
 			}
 			if r := w.asked[1]; r.Adopt || !r.Lost || !test.check(r) {

@@ -58,3 +58,26 @@ func TestProblems_RepeatNoSensitiveValue(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// A reference of any form to something write-only hides the whole value.
+func TestRedaction_FollowsReferences(t *testing.T) {
+	const secret = `{"type":"object","properties":{"key":{"type":"string","writeOnly":true}}}`
+	for _, reference := range []string{`"$ref":"#"`, `"$ref":"#/$defs/secret"`, `"$ref":"#secret"`,
+		`"$dynamicRef":"#secret"`, `"$ref":"#/%24defs/secret"`} {
+		compiled, err := toolspecs.Spec{Name: "probe", Version: "1.0.0", Description: "Probes.",
+			Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{}},
+			InputSchema: json.RawMessage(`{"type":"object","properties":{
+				"open":{"type":"string"},"inner":{` + reference + `}},
+				"$defs":{"secret":{"$anchor":"secret","$dynamicAnchor":"secret",` + secret[1:] + `}}`),
+		}.Compile()
+		if err != nil {
+			t.Errorf("%s: %v", reference, err)
+			continue
+		}
+		got := string(callview.RedactArguments(compiled.Tool(),
+			json.RawMessage(`{"inner":{"key":"planted"},"open":"y"}`)))
+		if got != `{"inner":"***","open":"y"}` {
+			t.Errorf("%s: got %s", reference, got)
+		}
+	}
+}

@@ -251,23 +251,29 @@ func (f writeOnlyFinder) in(v any) bool {
 			return false
 		}
 		f.known[v] = true
-		return jsontext.Member[bool](v, "writeOnly") || f.in(f.target(v)) ||
+		return jsontext.Member[bool](v, "writeOnly") || f.behind(v) ||
 			slices.ContainsFunc(v.Keys, func(k string) bool { return f.in(v.Members[k]) })
 	}
 	return false
 }
 
-// target returns the schema that another refers to; nil if it refers to none.
-func (f writeOnlyFinder) target(schema *jsontext.Object) any {
-	pointer, local := strings.CutPrefix(jsontext.Member[string](schema, "$ref"), "#/")
-	if f.root == nil || !local {
-		return nil
+// behind reports whether a schema refers to something write-only. A reference that is not a JSON
+// Pointer, such as an anchor, counts: something in the root is write-only.
+func (f writeOnlyFinder) behind(schema *jsontext.Object) bool {
+	ref := jsontext.Member[string](schema, "$ref")
+	dynamic := schema.Has("$dynamicRef") || schema.Has("$recursiveRef")
+	if f.root == nil || ref == "" && !dynamic {
+		return false
+	}
+	pointer, local := strings.CutPrefix(ref, "#/")
+	if !local || dynamic {
+		return true
 	}
 	if unescaped, err := url.PathUnescape(pointer); err == nil {
 		pointer = unescaped
 	}
-	target, _ := jsontext.At(f.root, "/"+pointer)
-	return target
+	target, found := jsontext.At(f.root, "/"+pointer)
+	return !found || f.in(target)
 }
 
 func isClosed(o *jsontext.Object, root bool) bool {

@@ -55,6 +55,7 @@ var packageRules = []packageRule{
 	{folder: "toolspecs", ours: []string{"api", "internal/core", "internal/value", "internal"}, std: anything, others: []string{
 		"cel.dev/cel-go", "github.com/modelcontextprotocol/go-sdk",
 		"github.com/pelletier/go-toml/v2",
+		"github.com/tailscale/hujson",
 		"github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/text", "gopkg.in/yaml.v3",
 	}},
 	{folder: "workflows", ours: []string{"api", "internal/core", "internal/value"}, std: append(slices.Clone(pure), "reflect"), others: []string{sdk + "workflow", sdk +

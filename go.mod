@@ -75,6 +75,9 @@ require (
 	github.com/spf13/cobra v1.10.2
 	// Flags of starter and devserver: part of cobra; long and short forms as in the Temporal CLI.
 	github.com/spf13/pflag v1.0.10
+	// JSON with comments and trailing commas, as clients of MCP servers write their settings: keeps
+	// positions; no dependencies.
+	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f
 	// Counting tokens: vocabularies are compiled in; no download at run time.
 	github.com/tiktoken-go/tokenizer v0.10.0
 	// The interface of the client below.

@@ -264,7 +264,7 @@ func TestConfiguration_PassesLint(t *testing.T) {
 	for _, args := range [][]string{
 		{"tools", "lint", "--tools", root + "base/tools", "--lanes-file",
 			root + "base/config/lanes.yaml"},
-		{"policy", "lint", root + "base/config/policies.yaml"},
+		{"tools", "lint", root + "base/config/policies.yaml"},
 	} {
 		if out, err := exec.CommandContext(t.Context(), program(t, "starter"),
 			args...).CombinedOutput(); err != nil {

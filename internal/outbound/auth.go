@@ -13,9 +13,9 @@ const (
 	GrantClientCredentials = "client_credentials"
 )
 
-// DefaultRedirectURL is where a browser is sent after a login. No server listens there: the person
+// defaultRedirectURL is where a browser is sent after a login. No server listens there: the person
 // copies the address from the browser.
-const DefaultRedirectURL = "http://127.0.0.1:8976/callback"
+const defaultRedirectURL = "http://127.0.0.1:8976/callback"
 
 // OAuth reports whether requests use a token from a login.
 func (a *Auth) OAuth() bool { return a != nil && a.Type == OAuth }
@@ -40,7 +40,7 @@ type Auth struct {
 	// ClientMetadataURL is the https address of a document that describes this client, for servers
 	// that take it in place of a client id.
 	ClientMetadataURL string `json:"client_metadata_url,omitempty" yaml:"client_metadata_url"`
-	// RedirectURL is where the browser is sent in the end; default DefaultRedirectURL. Nothing need
+	// RedirectURL is where the browser is sent in the end; default defaultRedirectURL. Nothing need
 	// be there.
 	RedirectURL string `json:"redirect_url,omitempty" yaml:"redirect_url"`
 	// Scopes are asked for in place of those that the server names.
@@ -51,4 +51,4 @@ type Auth struct {
 }
 
 // Redirect returns where the browser is sent after a login.
-func (a *Auth) Redirect() string { return cmp.Or(a.RedirectURL, DefaultRedirectURL) }
+func (a *Auth) Redirect() string { return cmp.Or(a.RedirectURL, defaultRedirectURL) }

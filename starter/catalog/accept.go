@@ -24,10 +24,11 @@ import (
 // acceptFlags select what to accept and how to reach servers.
 type acceptFlags struct {
 	yes, pinsOnly bool
-	dir, logins   string
+	logins        string
 }
 
-func acceptCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
+func acceptCommand(a *cli.App) *cobra.Command {
+	var catalog specfiles.Flags
 	var flags acceptFlags
 	cmd := &cobra.Command{
 		Use: "accept PATH…", Short: "Compare MCP tools with their pins and accept changes",
@@ -44,9 +45,6 @@ input. Workers of the same user then need no login.`,
   starter tools accept ./tools --yes --pins-only`,
 		Args: cli.Arguments(1, "PATH…"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := catalog.Check(cmd); err != nil {
-				return err
-			}
 			o, err := catalog.Options()
 			if err != nil {
 				return err
@@ -57,28 +55,26 @@ input. Workers of the same user then need no login.`,
 	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "accept without asking")
 	cmd.Flags().BoolVar(&flags.pinsOnly, "pins-only", false,
 		"write only the pins; leave descriptions and schemas unchanged")
-	cmd.Flags().StringVar(&flags.dir, "dir", "",
-		"base `folder` of the servers' relative working folders (default: the current one)")
 	loginsFlag(cmd.Flags(), &flags.logins)
+	addLanesFile(cmd.Flags(), &catalog)
 	return cmd
 }
 
 // States of a tool to be accepted.
 const (
-	acceptSame        = "unchanged"
-	acceptChanged     = "changed"
-	acceptNew         = "new"
-	acceptGone        = "gone"
-	acceptUnreachable = "unreachable"
-	acceptUnusable    = "unusable"
+	acceptSame    = "unchanged"
+	acceptChanged = "changed"
+	// acceptNew is a tool that was never accepted.
+	acceptNew = "new"
+	// acceptFailed is a tool that cannot be accepted, such as one that is gone.
+	acceptFailed = "failed"
 )
 
 // acceptedTool is the JSON form of an MCP server's tool and its toolspec.
 type acceptedTool struct {
-	Tool   string `json:"tool"`
-	File   string `json:"file"`
-	Remote string `json:"remote"`
-	// State is unchanged, changed, new (never accepted), gone, unreachable or unusable.
+	Tool    string   `json:"tool"`
+	File    string   `json:"file"`
+	Remote  string   `json:"remote"`
 	State   string   `json:"state"`
 	Changes []string `json:"changes,omitempty"`
 	Problem string   `json:"problem,omitempty"`
@@ -97,11 +93,8 @@ func acceptTools(ctx context.Context, a *cli.App, paths []string, o toolspecs.Op
 	if err != nil {
 		return err
 	}
-	c := &comparer{app: a, options: o, flags: flags, servers: mcpServers{ctx: ctx, dir: flags.dir,
-		note: noteTo(a), logins: loginsIn(flags.logins),
-		login: func(ctx context.Context, address string) (string, error) {
-			return askLogin(ctx, a, address)
-		}}}
+	c := &comparer{app: a, options: o, flags: flags,
+		servers: mcpServersFor(a, ctx, flags.logins)}
 	defer c.servers.close()
 	for _, file := range files {
 		if err := c.file(ctx, file); err != nil {
@@ -187,26 +180,25 @@ func (c *comparer) compare(path string, spec *toolspecs.Spec, entry toolspecs.MC
 		func(remote mcpclient.Tool) bool { return remote.Name == entry.Tool })
 	switch {
 	case err != nil:
-		t.State, t.Problem = acceptUnreachable, err.Error()
-		return t
+		t.Problem = err.Error()
 	case i < 0:
-		t.State, t.Problem = acceptGone, fmt.Sprintf("the server has no tool %q", entry.Tool)
-		return t
+		t.Problem = fmt.Sprintf("the server has no tool %q", entry.Tool)
+	default:
+		t.now = listed[i]
+		t.Problem = t.now.Unusable()
 	}
-	t.now = listed[i]
 	switch {
-	case t.now.Unusable() != "":
-		t.State, t.Problem = acceptUnusable, t.now.Unusable()
-		return t
+	case t.Problem != "":
+		t.State = acceptFailed
 	case !pinned:
 		t.State = acceptNew
 	case t.now.Digest() != entry.Pin:
 		t.State = acceptChanged
-	default:
-		return t
 	}
-	for _, change := range spec.MCPChanges(t.now) {
-		t.Changes = append(t.Changes, change.String())
+	if t.open() {
+		for _, change := range spec.MCPChanges(t.now) {
+			t.Changes = append(t.Changes, change.String())
+		}
 	}
 	return t
 }
@@ -304,9 +296,13 @@ func overwrite(path string, data []byte) error {
 	return wholefile.Write(path, data, info.Mode().Perm())
 }
 
-// report prints the state of every tool. Tools that are gone, unreachable or unusable give exit
-// code 1.
+// report prints the state of every tool. Tools that cannot be accepted give exit code 1.
 func (c *comparer) report() error {
+	if c.app.Format.JSON() {
+		if err := cli.WriteJSONLines(c.app.Out, c.tools); err != nil {
+			return err
+		}
+	}
 	counts := map[string]int{}
 	for _, t := range c.tools {
 		state := t.State
@@ -314,23 +310,17 @@ func (c *comparer) report() error {
 			state = "accepted"
 		}
 		counts[state]++
-		if c.app.Format.JSON() {
-			if err := cli.WriteJSON(c.app.Out, t, false); err != nil {
-				return err
-			}
+	}
+	var parts []string
+	for _, state := range []string{"accepted", acceptNew, acceptChanged, acceptSame, acceptFailed} {
+		if n := counts[state]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
 	if !c.app.Format.JSON() {
-		var parts []string
-		for _, state := range []string{"accepted", acceptNew, acceptChanged, acceptSame, acceptGone,
-			acceptUnreachable, acceptUnusable} {
-			if n := counts[state]; n > 0 {
-				parts = append(parts, fmt.Sprintf("%d %s", n, state))
-			}
-		}
 		fmt.Fprintln(c.app.Err, strings.Join(parts, ", "))
 	}
-	if counts[acceptGone]+counts[acceptUnreachable]+counts[acceptUnusable] > 0 {
+	if counts[acceptFailed] > 0 {
 		return cli.Exit(cli.ExitFailed)
 	}
 	return nil

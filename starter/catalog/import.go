@@ -1,21 +1,21 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/starter/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
@@ -26,184 +26,272 @@ import (
 // maxImport bounds an imported document, in bytes.
 const maxImport = 64 << 20
 
-func importCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
+// importer imports the tools of one source.
+type importer struct {
+	app     *cli.App
+	catalog specfiles.Flags
+	// kind is what the source is; empty until it is detected.
+	kind              string
+	out, prefix, auth string
+	logins            string
+	dryRun            bool
+	env               []string
+	options           imports.Options
+	servers           mcpServers
+	// ownPrefix is set if names of tools begin with their server's name.
+	ownPrefix bool
+	// added is the new content of the file of servers, and the servers that it did not have.
+	added serversToWrite
+}
+
+const importHelp = `Writes one toolspec per tool into the folder of --out (default ./tools). SOURCE is a file, a URL, or
+- for standard input. The command detects what it is and says so; --kind overrides:
+
+  openapi     an OpenAPI 3 document: a REST tool for each operation
+  mcp         an MCP server, by its URL or by a program after --: its tools, pinned
+  mcp-config  the MCP servers that Claude, Cursor, VS Code or Gemini CLI has configured, which are
+              added to servers.yaml; or a servers.yaml, for its servers with all their settings
+  functions   function definitions of OpenAI, Anthropic or Google: function tools
+  registry    a TOML registry with one [[tool]] per tool
+
+Importing again updates the files that nobody edited. A file that people wrote or edited stays as
+it is, and the new version is written beside it as NAME.new.yaml, which is not loaded. Everything
+that cannot be imported is listed with the reason. Edit the files for what you know of the tools,
+such as effects and labels, and check them with 'starter tools lint'.
+
+Toolspecs refer to secrets by name (env:NAME); the command never asks for their values. A program
+sees PATH, HOME, LANG, TMPDIR and the variables of --env.`
+
+func importCommand(a *cli.App) *cobra.Command {
+	f := &importer{app: a}
 	cmd := &cobra.Command{
-		Use: "import", Short: "Create toolspecs from OpenAPI, MCP servers, functions or a registry",
-		Long: `Writes one file per tool into the folder of --out (default ./tools). Importing again updates
-the files that nobody edited. A file that people wrote or edited stays as it is, and the new
-version is written beside it as NAME.new.yaml, which is not loaded; --force overwrites it.
-Everything that cannot be imported is listed with the reason. Read the files, edit them, and check
-them with 'starter tools lint'.
-
-What you know of the tools can be declared at once: --session, --access, --effect, --lane,
---heartbeat, --emits, --category and tags. --prefix keeps names of several sources distinct.
-
-Toolspecs refer to secrets by name (env:NAME); the command never asks for their values.`,
-		Example: `  starter tools import openapi petstore.yaml --tag pet
-  starter tools import openapi github.json --path '/repos/**' --auth bearer=env:GITHUB_TOKEN
-  starter tools import mcp-config .mcp.json
-  starter tools import mcp --out ./tools/files -- npx -y @modelcontextprotocol/server-filesystem .
-  starter tools import functions functions.json --dry-run`,
-		Args: a.UnknownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:   "import SOURCE | -- PROGRAM [ARGUMENT…]",
+		Short: "Create toolspecs from OpenAPI, MCP servers, functions or a registry",
+		Long:  importHelp,
+		Example: `  starter tools import petstore.yaml --only pet
+  starter tools import github.json --only '/repos/**' --auth bearer=env:GITHUB_TOKEN
+  starter tools import .mcp.json
+  starter tools import --prefix fs_ -- npx -y @modelcontextprotocol/server-filesystem .
+  starter tools import https://mcp.example.com/mcp --auth oauth`,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
-	cmd.AddCommand(importOpenAPICommand(a, catalog), importMCPCommand(a, catalog),
-		importConfigCommand(a, catalog),
-		importFunctionsCommand(a, catalog), importRegistryCommand(a, catalog))
-	return cmd
-}
-
-// importFlags select where the imported tools are written, and what is declared of all of them.
-type importFlags struct {
-	out            string
-	force, dryRun  bool
-	names          []string
-	access, effect string
-	heartbeat      time.Duration
-	// part is set if other flags select some of the tools of the source.
-	part      bool
-	overrides imports.Overrides
-	// servers is the file of servers that is written with the tools.
-	servers serversToWrite
-}
-
-// serversToWrite is the content of a file of servers, and the servers that it did not have.
-type serversToWrite struct {
-	data  []byte
-	added []string
-}
-
-// add adds the flags. tags is the name of the flag for the tags that tools get.
-func (f *importFlags) add(flags *pflag.FlagSet, tags string) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.kind, "kind", "", "`kind` of the source: "+
+		strings.Join(slices.Sorted(maps.Keys(kindNames)), ", "))
 	flags.StringVar(&f.out, "out", specfiles.DefaultToolsDir,
 		"`folder` that the files are written to")
-	flags.BoolVar(&f.force, "force", false,
-		"overwrite files that people wrote or edited")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be written without writing it")
-	flags.StringSliceVar(&f.names, "name", nil,
-		"only tools whose names match one of these `patterns`, such as repos_*")
-	o := &f.overrides
-	flags.StringVar(&o.Prefix, "prefix", "", "`prefix` of all tool names")
-	flags.StringVar(&o.Session, "session", "",
-		"`session` of MCP tools: run, or shared for a server that keeps no state")
-	flags.StringVar(&f.access, "access", "", "`access` of all tools: shared or exclusive")
-	flags.StringVar(&f.effect, "effect", "",
-		"`effect` of all tools: read, idempotent or once, where you know it")
-	flags.StringVar(&o.Lane, "lane", "", "`lane` of all tools")
-	flags.DurationVar(&f.heartbeat, "heartbeat", 0,
-		"`time` without a heartbeat after which a worker counts as lost, at least 1s")
-	flags.StringVar(&o.Category, "category", "", "`category` of all tools: "+
-		strings.Join(categories, ", "))
-	flags.StringSliceVar(&o.Emits, "emits", nil,
-		"`labels` that the results of all tools carry, such as untrusted")
-	flags.StringSliceVar(&o.Tags, tags, nil, "`tags` that all tools get")
-}
-
-// categories are the categories of tools.
-var categories = []string{"http", "database", "file", "ai", "notification", "custom"}
-
-func importOpenAPICommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
-	var flags importFlags
-	var o imports.Options
-	auth := ""
-	cmd := &cobra.Command{
-		Use:   "openapi FILE|URL|-",
-		Short: "Create REST tools from the operations of an OpenAPI 3 document",
-		Long: `Creates a tool for each operation, or for those that --tag, --path and --name select. GET, HEAD
-and OPTIONS get effect: read, PUT and DELETE idempotent, POST and PATCH once. Server and
-authentication come from the document; the secret is named after the API and its security scheme.
-Default values are described to the model and not sent.`,
-		Example: `  starter tools import openapi petstore.yaml
-  starter tools import openapi https://api.example.com/openapi.json --tag orders --base-url https://staging.example.com
-  starter tools import openapi github.json --name 'issues_*' --auth bearer=env:GITHUB_TOKEN --dry-run`,
-		Args: cli.Arguments(1, "FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var err error
-			if o.Auth, err = parseAuth(auth); err != nil {
-				return cli.UsageError(cmd, "--auth %v", err)
-			}
-			if err := checkBaseURL(o.BaseURL); err != nil {
-				return cli.UsageError(cmd, "--base-url: %v", err)
-			}
-			target := toolspecs.Spec{Entry: toolspecs.Entry{Kind: toolspecs.RESTEntry{
-				BaseURL: o.BaseURL, Allow: o.Allow}}}
-			if err := target.CheckReach(insideHosts()); err != nil {
-				return cli.UsageError(cmd, "--base-url: no worker would reach it: %v; pass --allow%s",
-					err, strings.TrimPrefix(suchAs(o.BaseURL), ", such as --allow"))
-			}
-			o.Names = flags.names
-			flags.part = len(o.Tags)+len(o.Paths) > 0
-			return importFile(a, cmd, args[0], &flags, catalog,
-				func(name string, data []byte) (imports.Result, error) {
-					return imports.OpenAPI(name, data, o)
-				})
-		},
-	}
-	flags.add(cmd.Flags(), "add-tag")
-	cmd.Flags().StringSliceVar(&o.Tags, "tag", nil, "only operations with one of these `tags`")
-	cmd.Flags().StringSliceVar(&o.Paths, "path", nil,
-		"only operations of these `paths`: exact, or patterns such as /repos/* and /repos/**")
-	cmd.Flags().StringVar(&o.BaseURL, "base-url", "", "`URL` that replaces the document's servers")
-	cmd.Flags().StringVar(&auth, "auth", "",
-		"authentication as `TYPE=SECRET` in place of the document's: bearer=env:NAME, basic=…, header:X-Key=…, query:key=…")
-	cmd.Flags().StringSliceVar(&o.Allow, "allow", nil,
+	flags.StringSliceVar(&f.options.Only, "only", nil,
+		"only tools with one of these names, tags, paths or servers: `patterns` such as repos_* and /repos/**")
+	flags.StringVar(&f.prefix, "prefix", "",
+		"`prefix` of all tool names (default for mcp-config: the server's name and _)")
+	flags.StringVar(&f.options.BaseURL, "base-url", "",
+		"`URL` that replaces the servers of an OpenAPI document")
+	flags.StringVar(&f.auth, "auth", "",
+		"`authentication` at the server: bearer=env:NAME, basic=…, header:X-Key=…, query:key=… or oauth")
+	flags.StringSliceVar(&f.options.Allow, "allow", nil,
 		"non-public `hosts` or ranges that the tools may reach, such as localhost")
-	cmd.Flags().BoolVar(&o.Output, "with-output", false,
-		"declare output schemas too; a result that does not match gets a note")
+	flags.StringSliceVar(&f.env, "env", nil,
+		"`variables` of the environment that a program may see")
+	loginsFlag(flags, &f.logins)
+	addLanesFile(flags, &f.catalog)
 	return cmd
 }
 
-// check rejects patterns that cannot match and values that no toolspec can have.
-func (f *importFlags) check(cmd *cobra.Command) error {
-	for _, flag := range []struct {
-		name, value string
-		known       []string
-	}{{"access", f.access, []string{string(api.AccessShared), string(api.AccessExclusive)}},
-		{"effect", f.effect, []string{string(api.EffectRead), string(api.EffectIdempotent),
-			string(api.EffectOnce)}},
-		{"category", f.overrides.Category, categories}} {
-		if flag.value != "" && !slices.Contains(flag.known, flag.value) {
-			return cli.UsageError(cmd, "--%s %q is not one of %s", flag.name, flag.value,
-				strings.Join(flag.known, ", "))
-		}
+// kindNames are the kinds of sources, and how people call them.
+var kindNames = map[string]string{
+	imports.KindOpenAPI: "an OpenAPI document", imports.KindMCP: "an MCP server",
+	imports.KindMCPConfig: "a configuration of MCP servers",
+	imports.KindFunctions: "function definitions", imports.KindRegistry: "a TOML registry",
+}
+
+// flagKinds are the kinds of sources that a flag is for; the other flags are for all.
+var flagKinds = []struct {
+	name  string
+	kinds []string
+}{
+	{"base-url", []string{imports.KindOpenAPI}},
+	{"auth", []string{imports.KindOpenAPI, imports.KindMCP}},
+	{"allow", []string{imports.KindOpenAPI, imports.KindMCP, imports.KindMCPConfig}},
+	{"env", []string{imports.KindMCP}},
+	{"logins", []string{imports.KindMCP, imports.KindMCPConfig, imports.KindRegistry}},
+}
+
+func (f *importer) run(cmd *cobra.Command, args []string) error {
+	if err := f.check(cmd, args); err != nil {
+		return err
 	}
-	if h := f.heartbeat; h != 0 && (h < time.Second || h > time.Hour) {
-		return cli.UsageError(cmd, "--heartbeat %s: from 1s to 1h", h)
+	f.servers = mcpServersFor(f.app, cmd.Context(), f.logins)
+	defer f.servers.close()
+	if cmd.ArgsLenAtDash() == 0 {
+		f.kind = imports.KindMCP
+		return f.finish(cmd, "", nil, args)
 	}
-	f.overrides.Heartbeat = api.Duration(f.heartbeat)
-	f.overrides.Access, f.overrides.Effect = api.Access(f.access), api.Effect(f.effect)
-	for _, pattern := range f.names {
-		if _, err := path.Match(pattern, ""); err != nil {
-			return cli.UsageError(cmd,
-				"--name %q is not a pattern: * matches any text, ? one character, [ab] one of a set",
-				pattern)
-		}
+	data, err := f.open(cmd.Context(), args[0])
+	if err != nil {
+		return err
+	}
+	return f.finish(cmd, args[0], data, nil)
+}
+
+// check rejects wrong arguments and flags.
+func (f *importer) check(cmd *cobra.Command, args []string) error {
+	program := cmd.ArgsLenAtDash() == 0
+	kinds := slices.Sorted(maps.Keys(kindNames))
+	switch {
+	case len(args) == 0:
+		return cli.UsageError(cmd, "SOURCE is missing; name a file or URL, or a program after --")
+	case len(args) > 1 && !program:
+		return cli.UsageError(cmd, "unexpected argument %q; write a program after --", args[1])
+	case f.kind != "" && (program || kindNames[f.kind] == ""):
+		return cli.UsageError(cmd, "--kind %q: a document or URL is one of %s", f.kind,
+			strings.Join(kinds, ", "))
+	}
+	f.ownPrefix = !cmd.Flags().Changed("prefix")
+	var err error
+	if f.options.Auth, err = parseAuth(f.auth); err != nil {
+		return cli.UsageError(cmd, "--auth %v", err)
+	}
+	bad := slices.IndexFunc(f.options.Only, func(pattern string) bool {
+		_, err := path.Match(pattern, "")
+		return err != nil
+	})
+	if bad >= 0 {
+		return cli.UsageError(cmd,
+			"--only %q is not a pattern: * matches any text, ? one character, [ab] one of a set",
+			f.options.Only[bad])
 	}
 	return nil
 }
 
-// importFile reads a document and writes its tools.
-func importFile(a *cli.App, cmd *cobra.Command, source string, flags *importFlags,
-	catalog *specfiles.Flags,
-	read func(name string, data []byte) (imports.Result, error)) error {
-	if err := flags.check(cmd); err != nil {
-		return err
+// finish reads the tools of a source and writes them.
+func (f *importer) finish(cmd *cobra.Command, source string, data []byte, argv []string) error {
+	for _, flag := range flagKinds {
+		if cmd.Flags().Changed(flag.name) && (!slices.Contains(flag.kinds, f.kind) ||
+			flag.name == "env" && argv == nil) {
+			return cli.UsageError(cmd, "--%s is not for %s", flag.name,
+				cmp.Or(source, kindNames[f.kind]))
+		}
 	}
-	name, data, err := document(cmd.Context(), a, source)
+	if toolspecs.IsServersFile(source) {
+		if cmd.Flags().Changed("out") {
+			return cli.UsageError(cmd, "--out: the tools of %s are written beside it", source)
+		}
+		f.out = filepath.Dir(source)
+	}
+	result, err := f.read(source, data, argv)
 	if err != nil {
 		return err
 	}
-	result, err := read(name, data)
-	if err != nil {
-		return err
-	}
-	return writeImported(a, cmd, flags, catalog, result)
+	result.Source = cmp.Or(result.Source, f.identify(source))
+	return f.write(result)
 }
 
-// parseAuth parses bearer=env:NAME or header:X-Key=env:NAME.
+// read returns the tools of a source.
+func (f *importer) read(source string, data []byte, argv []string) (imports.Result, error) {
+	name := source
+	if source == "-" {
+		name = "standard input"
+	}
+	switch f.kind {
+	case imports.KindOpenAPI:
+		return imports.OpenAPI(name, data, f.options)
+	case imports.KindFunctions:
+		return imports.Functions(name, data, f.options.Only)
+	case imports.KindRegistry:
+		return imports.Registry(name, data, f.options.Only, f.servers.tools)
+	case imports.KindMCPConfig:
+		return f.readConfig(name, data)
+	}
+	entry := toolspecs.MCPEntry{Argv: argv, Env: f.env, Auth: f.options.Auth,
+		Allow: f.options.Allow}
+	if argv == nil { // a toolspec with url has no argv, not even an empty one
+		entry.URL = source
+	}
+	listed, err := f.servers.tools(entry)
+	if err != nil {
+		return imports.Result{}, importError(f.servers.ctx, entry, err)
+	}
+	return imports.MCP(cmp.Or(source, strings.Join(argv, " ")), entry, listed, f.options.Only)
+}
+
+// identify returns what tells an untitled source from others: its address, or its path from the
+// folder of the tools. It is empty for standard input.
+func (f *importer) identify(source string) string {
+	switch {
+	case source == "" || source == "-":
+		return ""
+	case isURL(source):
+		address, _, _ := strings.Cut(source, "?")
+		return address
+	}
+	out, outErr := filepath.Abs(f.out)
+	own, ownErr := filepath.Abs(source)
+	relative, err := filepath.Rel(out, own)
+	if errors.Join(outErr, ownErr, err) != nil {
+		return ""
+	}
+	return filepath.ToSlash(relative)
+}
+
+func isURL(source string) bool {
+	return strings.HasPrefix(source, "https://") || strings.HasPrefix(source, "http://")
+}
+
+// documentEndings are the endings of addresses of documents; others may be MCP servers.
+var documentEndings = []string{".json", ".yaml", ".yml", ".toml"}
+
+// open reads a document and determines the kind of the source.
+func (f *importer) open(ctx context.Context, source string) ([]byte, error) {
+	if isURL(source) && (f.kind == imports.KindMCP || f.auth == outbound.OAuth) {
+		f.kind = imports.KindMCP
+		return nil, nil
+	}
+	data, err := readSource(ctx, f.app.In, source)
+	if f.kind == "" {
+		because := ""
+		if none, ok := errors.AsType[*noDocument](err); ok {
+			because = " because " + none.Error()
+		}
+		f.kind, err = detectKind(source, data, err)
+		if err == nil {
+			fmt.Fprintf(f.app.Err, "%s is taken for %s%s; --kind overrides\n", source,
+				kindNames[f.kind], because)
+		}
+	}
+	if err != nil {
+		return nil, cli.Errorf(cli.ExitUsage, "%s: %w", source, err)
+	}
+	return data, nil
+}
+
+// detectKind returns the kind of a source by its content, or the error of reading it. An address
+// that has no document is taken for an MCP server.
+func detectKind(source string, data []byte, err error) (string, error) {
+	_, none := errors.AsType[*noDocument](err)
+	if err != nil && !none {
+		return "", err
+	}
+	if kind := imports.DetectKind(source, data); kind != "" {
+		return kind, nil
+	}
+	if isURL(source) && !slices.Contains(documentEndings, path.Ext(source)) {
+		return imports.KindMCP, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return "", fmt.Errorf("it is not known what this is; pass --kind %s",
+		strings.Join(slices.Sorted(maps.Keys(kindNames)), ", --kind "))
+}
+
+// parseAuth parses bearer=env:NAME, header:X-Key=env:NAME or oauth.
 func parseAuth(text string) (*outbound.Auth, error) {
 	if text == "" {
 		return nil, nil
+	}
+	if text == outbound.OAuth {
+		return &outbound.Auth{Type: outbound.OAuth}, nil
 	}
 	how, secret, _ := strings.Cut(text, "=")
 	kind, name, named := strings.Cut(how, ":")
@@ -211,7 +299,7 @@ func parseAuth(text string) (*outbound.Auth, error) {
 	switch {
 	case !known:
 		return nil, fmt.Errorf(
-			"%q is not one of bearer, basic, header:NAME, query:NAME; an example: bearer=env:NAME",
+			"%q is not one of bearer, basic, header:NAME, query:NAME, oauth; an example: bearer=env:NAME",
 			how)
 	case named != needs:
 		return nil, errors.New(
@@ -227,51 +315,23 @@ func parseAuth(text string) (*outbound.Auth, error) {
 var authKinds = map[string]bool{outbound.Bearer: false, outbound.Basic: false,
 	outbound.Header: true, outbound.Query: true}
 
-func checkBaseURL(text string) error {
-	if text == "" {
-		return nil
-	}
-	u, err := url.Parse(text)
-	if err != nil {
-		return errors.New("this is not a valid URL")
-	}
-	return outbound.CheckURL(u)
-}
-
-// document reads the source: a file, a URL, or standard input for -.
-func document(ctx context.Context, a *cli.App, source string) (name string, data []byte,
-	err error) {
+// readSource reads a file, a URL, or standard input for -.
+func readSource(ctx context.Context, in io.Reader, source string) ([]byte, error) {
 	switch {
 	case source == "-":
-		name = "standard input"
-		data, err = readUpTo(a.In)
-	case strings.HasPrefix(source, "https://"), strings.HasPrefix(source, "http://"):
-		name = source
-		data, err = download(ctx, source)
-	default:
-		name = source
-		data, err = readDocument(source)
+		return readUpTo(in)
+	case isURL(source):
+		return download(ctx, source)
 	}
+	file, err := os.Open(source)
 	if err != nil {
-		return "", nil, cli.Errorf(cli.ExitUsage, "%s: %w", name, err)
+		return nil, cli.PathError(source, err)
 	}
-	return name, data, nil
-}
-
-func readDocument(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, cli.PathError(path, err)
-	}
-	if info.IsDir() {
+	defer file.Close()
+	if info, err := file.Stat(); err == nil && info.IsDir() {
 		return nil, errors.New("this is a folder; name a file")
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, cli.PathError(path, err)
-	}
-	defer f.Close()
-	return readUpTo(f)
+	return readUpTo(file)
 }
 
 func readUpTo(r io.Reader) ([]byte, error) {
@@ -281,6 +341,16 @@ func readUpTo(r io.Reader) ([]byte, error) {
 	}
 	return data, err
 }
+
+// noDocument is the answer of a server that has no document at an address.
+type noDocument struct{ status string }
+
+func (n *noDocument) Error() string { return "the server answered " + n.status }
+
+// acceptedTypes are the media types of documents. An MCP server streams events only to clients that
+// accept them.
+const acceptedTypes = "application/json, application/yaml, application/toml, " +
+	"application/vnd.oai.openapi+json, application/vnd.oai.openapi, text/plain, text/yaml"
 
 // download reads a document from the named host, which may be local, and never contacts another
 // host.
@@ -300,14 +370,16 @@ func download(ctx context.Context, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	req.Header.Set("Accept", acceptedTypes)
 	resp, err := outbound.Client(guard.Transport(), origin,
 		func(*http.Request) error { return nil }).Do(req)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server answered %s", resp.Status)
+	if media := resp.Header.Get("Content-Type"); resp.StatusCode != http.StatusOK ||
+		strings.HasPrefix(media, "text/event-stream") {
+		return nil, &noDocument{strings.TrimSpace(resp.Status + " " + media)}
 	}
 	return readUpTo(resp.Body)
 }

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/switchyard/switchyard/internal/test/mcpserver"
 	"github.com/switchyard/switchyard/starter/cli"
 )
 
@@ -17,13 +17,15 @@ const smallAPI = `{"openapi": "3.0.0", "servers": [{"url": "https://api.example.
 // The host may be this machine.
 func TestImport_ReadsOnlyFromTheNamedHost(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_,
-			_ = w.Write([]byte(smallAPI))
+		_, _ = w.Write([]byte(smallAPI))
 	}))
 	defer other.Close()
+	servesMCP := mcpserver.Handler(mcpserver.New(mcpserver.Good))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
-		case "/openapi.json":
+		case "/mcp":
+			servesMCP.ServeHTTP(w, r)
+		case "/openapi.json", "/docs":
 			_, _ = w.Write([]byte(smallAPI))
 		case "/moved":
 			http.Redirect(w, r, "/openapi.json", http.StatusFound)
@@ -39,21 +41,24 @@ func TestImport_ReadsOnlyFromTheNamedHost(t *testing.T) {
 		path, says string
 		code       int
 	}{
-		{"/openapi.json", "1 tool written", cli.ExitDone},
+		{"/openapi.json", "is taken for an OpenAPI document; --kind overrides\n1 tool written", cli.ExitDone},
+		{"/docs", "1 tool written", cli.ExitDone},
 		{"/moved", "1 tool written", cli.ExitDone},
 		{"/away", "127.0.0.1 is refused", cli.ExitUsage},
-		{"/nothing", "404 Not Found", cli.ExitUsage},
+		{"/nothing.json", "404 Not Found", cli.ExitUsage},
+		{"/nothing", "is taken for an MCP server because the server answered 404 Not Found", cli.ExitUsage},
+		{"/mcp", "is taken for an MCP server because the server answered 400 Bad Request", cli.ExitDone},
 	} {
 		dir := filepath.Join(t.TempDir(), "tools")
 		var out, stderr bytes.Buffer
-		code := catalogProgram.Run(t.Context(), []string{"tools", "import", "openapi", address +
-			tt.path, "--out", dir}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &stderr})
+		code := catalogProgram.Run(t.Context(), []string{"tools", "import", address + tt.path,
+			"--only", "getA", "--only", "ask", "--allow", "localhost", "--out", dir}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &stderr})
 		if code != tt.code || !strings.Contains(stderr.String(), tt.says) {
 			t.Errorf("%s: exit code %d, %s", tt.path, code, stderr.String())
 		}
-		if _, err := os.Stat(filepath.Join(dir,
-			"getA.yaml")); (err == nil) != (tt.code == cli.ExitDone) {
-			t.Errorf("%s: %v", tt.path, err)
+		files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+		if err != nil || (len(files) == 1) != (tt.code == cli.ExitDone) {
+			t.Errorf("%s: %v, %v", tt.path, files, err)
 		}
 	}
 }

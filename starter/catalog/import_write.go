@@ -5,17 +5,16 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/internal/wholefile"
 	"github.com/switchyard/switchyard/starter/cli"
-	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/toolspecs/imports"
@@ -43,145 +42,164 @@ type importedTool struct {
 	data []byte
 }
 
-type refusedPart struct {
-	Source string `json:"source"`
-	Reason string `json:"reason"`
-}
-
 // importReport is the result of importing a document.
 type importReport struct {
-	Title   string         `json:"title,omitempty"`
-	DryRun  bool           `json:"dry_run,omitempty"`
-	Tools   []importedTool `json:"tools"`
-	Refused []refusedPart  `json:"refused,omitempty"`
-	Notes   []string       `json:"notes,omitempty"`
+	Kind    string            `json:"kind"`
+	Title   string            `json:"title,omitempty"`
+	DryRun  bool              `json:"dry_run,omitempty"`
+	Tools   []importedTool    `json:"tools"`
+	Refused []imports.Refused `json:"refused,omitempty"`
+	Notes   []string          `json:"notes,omitempty"`
 	// Servers are the servers that were added to the file of servers.
 	Servers []string `json:"servers,omitempty"`
 	// Left are the files of earlier imports of the source whose tools are not imported any more.
 	Left []string `json:"left,omitempty"`
 }
 
-// writeImported writes the imported tools or reports what it would write.
-func writeImported(a *cli.App, cmd *cobra.Command, flags *importFlags, catalog *specfiles.Flags,
-	result imports.Result) error {
-	isMCP := func(t imports.Tool) bool { return t.Spec.Entry.Type() == toolspecs.KindMCP }
-	if flags.overrides.Session != "" && !slices.ContainsFunc(result.Tools, isMCP) {
-		return cli.UsageError(cmd, "--session is for MCP tools, and this import has none")
-	}
-	result.Override(flags.overrides, insideHosts())
-	report, err := planImport(flags, result)
+// serversToWrite is the content of a file of servers, and the names of those that it did not have.
+type serversToWrite struct {
+	data  []byte
+	names []string
+}
+
+// write writes the imported tools or reports what it would write.
+func (f *importer) write(result imports.Result) error {
+	result.Admit(f.prefix, insideHosts())
+	report, err := f.plan(result)
 	if err != nil {
 		return err
 	}
-	if !flags.dryRun && len(report.Tools) > 0 {
-		if err := report.write(flags); err != nil {
-			return cli.Errorf(cli.ExitFailed, "--out %s: %w", flags.out, err)
+	if !f.dryRun && len(report.Tools) > 0 {
+		if err := f.writeFiles(report); err != nil {
+			return cli.Errorf(cli.ExitFailed, "--out %s: %w", f.out, err)
 		}
 	}
-	if err := printImport(a, report, flags); err != nil {
+	if err := f.print(report); err != nil {
 		return err
 	}
 	if len(report.Tools) == 0 {
 		return cli.Exit(cli.ExitUsage)
 	}
-	return checkImported(a, report, flags, catalog)
+	return f.checkFolder(report)
 }
 
-func more(n int) string {
-	if n <= 0 {
-		return ""
-	}
-	return fmt.Sprintf(" and %d more", n)
-}
-
-// planImport determines the state of each file.
-func planImport(flags *importFlags, result imports.Result) (*importReport, error) {
-	report := &importReport{Title: result.Title, DryRun: flags.dryRun, Tools: []importedTool{},
-		Notes: result.Notes, Servers: flags.servers.added}
+// plan determines the state of each file.
+func (f *importer) plan(result imports.Result) (*importReport, error) {
+	report := &importReport{Kind: f.kind, Title: result.Title, DryRun: f.dryRun,
+		Tools: []importedTool{}, Refused: result.Refused, Notes: result.Notes,
+		Servers: f.added.names}
 	var located []toolspecs.Located
-	for _, refused := range result.Refused {
-		report.Refused = append(report.Refused, refusedPart(refused))
-	}
+	sources := map[string]bool{}
 	for _, tool := range result.Tools {
 		t := importedTool{Tool: tool.Spec.Name, Source: tool.Source, Notes: tool.Notes,
-			File: filepath.Join(flags.out, imports.File(tool.Spec))}
-		if err := t.plan(flags, result.Title, tool); err != nil {
+			File: filepath.Join(f.out, imports.File(tool.Spec))}
+		data, err := result.YAML(tool)
+		if err != nil {
 			return nil, err
 		}
+		t.data = data
+		if err := t.plan(); err != nil {
+			return nil, err
+		}
+		record, _ := imports.ReadRecord(data)
+		sources[record.Source] = record.Source != ""
 		report.Tools = append(report.Tools, t)
 		located = append(located, toolspecs.Located{Spec: tool.Spec, File: t.File})
 	}
 	for _, w := range toolspecs.Warnings(located) {
 		report.Notes = append(report.Notes, w.String())
 	}
-	return report, report.findLeft(flags)
+	if len(f.options.Only) > 0 { // a selection leaves the other files
+		return report, nil
+	}
+	return report, report.findLeft(f.out, sources)
 }
 
 // plan determines what becomes of the tool's file. One that people wrote or edited stays, and so
 // does one of another source.
-func (t *importedTool) plan(flags *importFlags, title string, tool imports.Tool) error {
-	data, err := imports.YAML(title, tool)
-	if err != nil {
+func (t *importedTool) plan() error {
+	t.State = fileWritten
+	old, err := readIfPresent(t.File)
+	if old == nil || err != nil {
 		return err
 	}
-	t.data, t.State = data, fileWritten
-	old, err := os.ReadFile(t.File)
-	if errors.Is(err, fs.ErrNotExist) {
+	if t.State = stateAfter(old, t.data); t.State != fileEdited {
 		return nil
+	}
+	t.New = strings.TrimSuffix(t.File, ".yaml") + toolspecs.NewVersionEnding
+	earlier, err := readIfPresent(t.New)
+	if record, imported := imports.ReadRecord(earlier); earlier != nil &&
+		(!imported || record.Edited) && !bytes.Equal(earlier, t.data) {
+		return cli.Errorf(cli.ExitFailed, "%s was edited, so nothing was written\n"+
+			"Merge it into %s, delete it, and import again.", t.New, t.File)
+	}
+	return err
+}
+
+// readIfPresent returns the content of a file; nil if there is none.
+func readIfPresent(file string) ([]byte, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	} else if err != nil {
-		return cli.Errorf(cli.ExitUsage, "%s: %w", t.File, cli.PathError(t.File, err))
+		return nil, cli.Errorf(cli.ExitUsage, "%s: %w", file, cli.PathError(file, err))
 	}
-	if t.State = stateAfter(old, data, flags.force); t.State == fileEdited {
-		t.New = strings.TrimSuffix(t.File, ".yaml") + toolspecs.NewVersionEnding
-	}
-	return nil
+	return data, nil
 }
 
 // stateAfter returns the state of a file after the import of a new version.
-func stateAfter(old, data []byte, force bool) string {
-	before, imported := imports.ReadRecord(old)
+func stateAfter(old, data []byte) string {
+	before, _ := imports.ReadRecord(old)
 	now, _ := imports.ReadRecord(data)
-	sameSource := imported && before.Source == now.Source
+	same := before.SameSource(now)
 	switch {
-	case bytes.Equal(old, data):
+	case bytes.Equal(old, data), same && before.Same(now): // or people edited what the source still has
 		return fileUnchanged
-	case force, sameSource && !before.Edited:
+	case same && !before.Edited:
 		return fileUpdated
-	case sameSource && before.Same(now): // people edited what the source still has
-		return fileUnchanged
 	}
 	return fileEdited
 }
 
-// files returns the files in a state.
-func (r *importReport) files(state string) []string {
-	var files []string
+// imported returns whether files are those of imported tools.
+func (r *importReport) imported() map[string]bool {
+	files := map[string]bool{}
 	for _, t := range r.Tools {
-		if t.State == state {
-			files = append(files, t.File)
-		}
+		files[t.File] = true
 	}
 	return files
 }
 
-// others reports whether the folder has toolspecs other than the imported ones.
-func (r *importReport) others(dir string) bool {
-	files, err := specFiles([]string{dir})
-	imported := map[string]bool{filepath.Join(dir, toolspecs.ServersFile): true}
-	for _, t := range r.Tools {
-		imported[t.File] = true
+// findLeft finds the files of earlier imports of the sources whose tools are not imported any more:
+// the source no longer has them, or they have other names now.
+func (r *importReport) findLeft(dir string, sources map[string]bool) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	if err != nil {
+		return cli.Errorf(cli.ExitUsage, "--out %s: %w", dir, err)
 	}
-	return err == nil && slices.ContainsFunc(files,
-		func(file string) bool { return !imported[file] })
+	imported := r.imported()
+	for _, file := range files {
+		if imported[file] || !toolspecs.IsSpecFile(file) {
+			continue
+		}
+		data, err := readIfPresent(file)
+		if err != nil {
+			return err
+		}
+		if record, _ := imports.ReadRecord(data); sources[record.Source] {
+			r.Left = append(r.Left, file)
+		}
+	}
+	return nil
 }
 
-func (r *importReport) write(flags *importFlags) error {
-	if err := os.MkdirAll(flags.out, 0o755); err != nil {
+func (f *importer) writeFiles(r *importReport) error {
+	if err := os.MkdirAll(f.out, 0o755); err != nil {
 		return err
 	}
-	if s := flags.servers; len(s.added) > 0 {
-		path := filepath.Join(flags.out, toolspecs.ServersFile)
-		if err := wholefile.Write(path, s.data, 0o644); err != nil {
+	if len(f.added.names) > 0 {
+		path := filepath.Join(f.out, toolspecs.ServersFile)
+		if err := wholefile.Write(path, f.added.data, 0o644); err != nil {
 			return err
 		}
 	}
@@ -196,128 +214,122 @@ func (r *importReport) write(flags *importFlags) error {
 	return nil
 }
 
-func printImport(a *cli.App, r *importReport, flags *importFlags) error {
+func (f *importer) print(r *importReport) error {
+	a := f.app
 	if a.Format.JSON() {
 		return cli.WriteJSON(a.Out, r, false)
 	}
-	p := a.PaletteFor(a.Out)
 	rows := cli.Table{Header: []string{"file", "state", "from"}}
 	for _, t := range r.Tools {
 		rows.Add(t.File, t.State, t.Source)
 	}
 	if n := len(r.Servers); n > 0 {
-		fmt.Fprintf(a.Err, "%s: %s %s\n", filepath.Join(flags.out, toolspecs.ServersFile),
+		fmt.Fprintf(a.Err, "%s: %s %s\n", filepath.Join(f.out, toolspecs.ServersFile),
 			display.Plural(n, "server"), map[bool]string{true: "would be added",
-				false: "added"}[flags.dryRun])
+				false: "added"}[f.dryRun])
 	}
 	if len(r.Tools) > 0 {
-		if err := a.Print(rows.Text(p)); err != nil {
+		if err := a.Print(rows.Text(a.PaletteFor(a.Out))); err != nil {
 			return err
 		}
 	}
-	p = a.PaletteFor(a.Err)
-	notes := r.printNotes(a, p)
-	refusals := grouped{}
-	for _, refused := range r.Refused {
-		refusals.add(refused.Reason, refused.Source)
-	}
-	for _, n := range refusals.notes {
-		fmt.Fprintln(a.Err, p.Bad("not imported:"), n.of()+": "+n.text)
-	}
-	fmt.Fprintln(a.Err, r.summary(flags, notes))
+	p := a.PaletteFor(a.Err)
+	r.printNotes(a.Err, p.Warn("note:"))
+	printGrouped(a.Err, p.Bad("not imported:"), r.Refused)
+	fmt.Fprintln(a.Err, r.summary(f.out))
 	return nil
 }
 
-// printNotes prints the notes and returns the number of those about tools.
-func (r *importReport) printNotes(a *cli.App, p cli.Palette) (notes int) {
+func (r *importReport) printNotes(w io.Writer, label string) {
 	for _, note := range r.Notes {
-		fmt.Fprintln(a.Err, p.Warn("note:"), note)
+		fmt.Fprintln(w, label, note)
 	}
-	all := grouped{}
-	for _, t := range r.Tools {
-		for _, text := range t.Notes {
-			all.add(text, t.Source)
-			notes++
-		}
-	}
-	for _, note := range all.notes {
-		fmt.Fprintln(a.Err, p.Warn("note:"), note.of()+": "+note.text)
-	}
+	printGrouped(w, label, r.toolNotes())
 	for _, file := range r.Left {
-		fmt.Fprintf(a.Err, "%s %s is from an earlier import of this source, and its tool is not among "+
-			"those of now; delete it if you no longer need it\n", p.Warn("note:"), file)
+		fmt.Fprintf(w, "%s %s is from an earlier import of this source, and its tool is not among "+
+			"those of now; delete it if you no longer need it\n", label, file)
 	}
 	for _, t := range r.Tools {
 		if t.New != "" {
-			fmt.Fprintf(a.Err, "%s %s was edited or is from another source, so it stays; "+
-				"the new version is %s (--force overwrites)\n", p.Warn("note:"), t.File, t.New)
+			fmt.Fprintf(w, "%s %s was edited or is from another source, so it stays; the new version is %s\n",
+				label, t.File, t.New)
+		}
+	}
+}
+
+// toolNotes returns the notes about tools, each with its part of the source.
+func (r *importReport) toolNotes() []imports.Refused {
+	var notes []imports.Refused
+	for _, t := range r.Tools {
+		for _, text := range t.Notes {
+			notes = append(notes, imports.Refused{Source: t.Source, Reason: text})
 		}
 	}
 	return notes
 }
 
-// importNote is a note and the parts of the document it concerns.
-type importNote struct {
-	text    string
-	sources []string
-}
-
-// grouped are notes, each once.
-type grouped struct {
-	notes []*importNote
-	known map[string]*importNote
-}
-
-func (g *grouped) add(text, source string) {
-	n, again := g.known[text]
-	if !again {
-		n = &importNote{text: text}
-		if g.known == nil {
-			g.known = map[string]*importNote{}
-		}
-		g.known[text] = n
-		g.notes = append(g.notes, n)
-	}
-	n.sources = append(n.sources, source)
-}
-
-// of names some of the parts that a note concerns.
-func (n *importNote) of() string {
+// printGrouped prints each text about parts of the source once, with some of the parts.
+func printGrouped(w io.Writer, label string, texts []imports.Refused) {
 	const most = 3
-	return strings.Join(n.sources[:min(len(n.sources), most)], ", ") + more(len(n.sources)-most)
+	var order []string
+	sources := map[string][]string{}
+	for _, t := range texts {
+		if sources[t.Reason] == nil {
+			order = append(order, t.Reason)
+		}
+		sources[t.Reason] = append(sources[t.Reason], t.Source)
+	}
+	for _, text := range order {
+		parts := sources[text]
+		list := strings.Join(parts[:min(len(parts), most)], ", ")
+		if more := len(parts) - most; more > 0 {
+			list += fmt.Sprintf(" and %d more", more)
+		}
+		fmt.Fprintf(w, "%s %s: %s\n", label, list, text)
+	}
 }
 
 // summary counts the files by state.
-func (r *importReport) summary(flags *importFlags, notes int) string {
-	text := display.Plural(len(r.files(fileWritten)), "tool") + " written to " + flags.out
-	if flags.dryRun {
+func (r *importReport) summary(dir string) string {
+	counts := map[string]int{}
+	for _, t := range r.Tools {
+		counts[t.State]++
+	}
+	text := display.Plural(counts[fileWritten], "tool") + " written to " + dir
+	if r.DryRun {
 		text = "dry run, nothing was written: " + text
 	}
 	for _, state := range []string{fileUpdated, fileUnchanged, fileEdited} {
-		if n := len(r.files(state)); n > 0 {
+		if n := counts[state]; n > 0 {
 			text += fmt.Sprintf(", %d %s", n, state)
 		}
 	}
-	if notes > 0 {
+	if notes := len(r.toolNotes()); notes > 0 {
 		text += ", " + display.Plural(notes, "note")
 	}
 	return text + fmt.Sprintf("; %d not imported", len(r.Refused))
 }
 
-// checkImported loads the folder as a worker would if it has other files, because their tools'
-// names may collide with imported ones.
-func checkImported(a *cli.App, report *importReport, flags *importFlags,
-	catalog *specfiles.Flags) error {
-	if flags.dryRun || !report.others(flags.out) {
+// checkFolder loads the folder as a worker would if it has other files, because their tools' names
+// may collide with imported ones.
+func (f *importer) checkFolder(report *importReport) error {
+	if f.dryRun {
 		return nil
 	}
-	o, err := catalog.Options()
+	imported := report.imported()
+	imported[filepath.Join(f.out, toolspecs.ServersFile)] = true
+	files, err := specFiles([]string{f.out})
+	if err != nil || !slices.ContainsFunc(files,
+		func(file string) bool { return !imported[file] }) {
+		return nil
+	}
+	o, err := f.catalog.Options()
 	if err != nil {
 		return err
 	}
-	_, err = folder.Load(flags.out, o)
-	if faults, ok := errors.AsType[toolspecs.Faults](err); ok && !a.Format.JSON() {
-		fmt.Fprintf(a.Err, "the folder %s has %s:\n", flags.out, display.Plural(len(faults), "fault"))
+	_, err = folder.Load(f.out, o)
+	if faults, ok := errors.AsType[toolspecs.Faults](err); ok && !f.app.Format.JSON() {
+		fmt.Fprintf(f.app.Err, "the folder %s has %s:\n", f.out, display.Plural(len(faults), "fault"))
 	}
 	return err
 }

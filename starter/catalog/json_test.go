@@ -8,6 +8,6 @@ import (
 )
 
 func TestJSONFields_AreDocumented(t *testing.T) {
-	clitest.CheckDocumented(t, "../..", listedTool{}, shownTool{}, workerreport.Policies{}, pinnedRun{},
+	clitest.CheckDocumented(t, "../..", shownTool{}, workerreport.Policies{}, pinnedRun{},
 		workerreport.Catalog{})
 }

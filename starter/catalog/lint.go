@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/internal/filewatch"
@@ -21,24 +20,26 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/policies"
 )
 
-func lintCommand(a *cli.App, catalog *specfiles.Flags) *cobra.Command {
-	kind := specfiles.KindAuto
+func lintCommand(a *cli.App) *cobra.Command {
+	catalog := &specfiles.Flags{}
 	cmd := &cobra.Command{
 		Use: "lint [PATH…]", Short: "Check toolspecs, agents, plans, scripts, lanes and policies",
-		Long: `Checks folders of toolspecs, and files of toolspecs, agents, plans, scripts, lanes and policies.
-Lists every fault with file, line, column and remedy. The exit code is 2 if there is a fault.
-The kind of a file is detected from its keys; --kind sets it. Without a path the command checks
-the folder of --tools (default ./tools).
+		Long: `Checks folders of toolspecs, and files of toolspecs, agents, plans, scripts, lanes, servers and
+policies, whose kind is detected from their keys. Lists every fault with file, line, column and
+remedy. The exit code is 2 if there is a fault. Without a path the command checks the folder of
+--tools (default ./tools).
 
-Tools that agents, plans and scripts name are looked up in the folder of --tools (default
-./tools if it holds toolspecs) and among the tools of the worker, and so are the tags,
-categories, servers, instances and patterns of agents. Without a folder every valid name is
-accepted. Lanes are looked up in the file of --lanes-file (default ./lanes.yaml if it
-exists), which is checked as well.`,
+Tools that agents, plans, scripts and policies name are looked up in the folder of --tools
+(default ./tools if it holds toolspecs) and among the tools of the worker, and so are the tags,
+categories, servers, instances and patterns of agents and the arguments that expressions of
+policies read. Warnings then name tools with effects outside and tools with results by others that
+have no labels, undo tools that a rule would stop, and approvals that clear labels and may come
+from anybody. Without a folder every valid name is accepted. Lanes are looked up in the file of
+--lanes-file (default ./lanes.yaml if it exists), which is checked as well.`,
 		Example: `  starter tools lint
   starter tools lint ./tools
   starter tools lint agent.yaml plan.yaml lanes.yaml
-  starter tools lint answers.yaml --kind script`,
+  starter tools lint policies.yaml --tools ./tools`,
 		Args: cli.Arguments(0, "PATH…"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -48,32 +49,22 @@ exists), which is checked as well.`,
 				}
 				args = []string{catalog.Dir}
 			}
-			if !slices.Contains(specfiles.Kinds, kind) {
-				return cli.UsageError(cmd, "--kind %q is not one of %s", kind,
-					strings.Join(specfiles.Kinds, ", "))
-			}
 			if err := catalog.Check(cmd); err != nil {
 				return err
 			}
-			return lint(a, args, &linter{kind: kind, app: a, catalog: catalog})
+			return lint(a, args, &linter{app: a, catalog: catalog})
 		},
 	}
-	cmd.Flags().StringVar(&kind, "kind", kind, "`kind` of the files: "+strings.Join(specfiles.Kinds,
-		", "))
+	catalog.Add(cmd.Flags(), defaultTools)
 	return cmd
 }
 
 // linter checks files.
 type linter struct {
-	kind    string
 	app     *cli.App
 	catalog *specfiles.Flags
 	// options hold the lanes, as far as the lanes file can be read.
 	options toolspecs.Options
-	// tools are the tools that policies match, or nil if they are unknown.
-	tools policies.Tools
-	// known are the same tools; nil if they are unknown.
-	known *toolspecs.Catalog
 }
 
 // lint checks paths and prints every fault. It exits with code 2 if there is one.
@@ -111,9 +102,6 @@ func faultsFromError(path string, err error) toolspecs.Faults {
 // lanes checks the lanes file. The note mentions the check if the file is not one of the paths.
 // Lane names are accepted even if the file has other faults.
 func (l *linter) lanes(paths []string) (faults toolspecs.Faults, note string) {
-	if l.kind == specfiles.KindPolicies {
-		return nil, "" // they name no lanes
-	}
 	path := l.catalog.LanesPath()
 	var err error
 	if l.options, err = l.catalog.Options(); err != nil {
@@ -134,11 +122,7 @@ func printFault(a *cli.App, f toolspecs.Fault) error {
 
 func (l *linter) path(path string) error {
 	info, err := os.Stat(path)
-	isFolder := err == nil && info.IsDir()
-	if isFolder && l.kind != specfiles.KindAuto && l.kind != specfiles.KindTool {
-		return errors.New("this is a folder; name files of " + l.kind)
-	}
-	if isFolder {
+	if err == nil && info.IsDir() {
 		shipped, err := l.loadShipped()
 		if err != nil {
 			return err
@@ -160,11 +144,7 @@ func (l *linter) file(path string) error {
 	} else if err != nil {
 		return toolspecs.Faults{{File: path, Message: "cannot be read: " + filewatch.Reason(err)}}
 	}
-	kind := l.kind
-	if kind == specfiles.KindAuto {
-		kind = specfiles.DetectKind(path, data)
-	}
-	switch kind {
+	switch kind := specfiles.DetectKind(path, data); kind {
 	case specfiles.KindTool:
 		return l.tool(path, data)
 	case specfiles.KindLanes:
@@ -175,17 +155,31 @@ func (l *linter) file(path string) error {
 		return err
 	case specfiles.KindPolicies:
 		return l.rules(path, data)
+	default:
+		return l.caller(path, kind, data)
 	}
-	return l.caller(path, kind, data)
 }
 
-// rules checks a file of policies.
+// rules checks a file of policies. A guessed folder of tools that has faults is left out.
 func (l *linter) rules(path string, data []byte) error {
-	set, err := policies.DecodeFor(path, data, l.tools)
-	if err == nil && l.known != nil {
-		err = l.warnOfRules(path, set)
+	l.catalog.UseDefault()
+	known, wrong := policyTools(l.catalog)
+	if wrong != nil && l.catalog.Assumed {
+		wrong = nil
 	}
-	return err
+	if known == nil {
+		_, err := policies.Decode(path, data)
+		return specfiles.AllFaults(err, wrong)
+	}
+	tools := policies.Tools{}
+	for _, t := range known.All() {
+		tools[t.Spec.Name] = t.Takes()
+	}
+	set, err := policies.DecodeFor(path, data, tools)
+	if err != nil {
+		return err
+	}
+	return l.warnOfRules(path, set, known)
 }
 
 // caller checks a file that names tools: an agent, a plan or a script.
@@ -236,8 +230,8 @@ func (l *linter) warn(located []toolspecs.Located) {
 }
 
 // warnOfRules prints what may be wrong with rules that have no faults.
-func (l *linter) warnOfRules(path string, set *policies.Set) error {
-	tools, err := l.known.WithLabels(set)
+func (l *linter) warnOfRules(path string, set *policies.Set, known *toolspecs.Catalog) error {
+	tools, err := known.WithLabels(set)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,7 @@ package catalog
 
 import (
 	"bytes"
-	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -48,18 +48,23 @@ func TestLogin_StoresTheTokenAndNoSecretInTheToolspec(t *testing.T) {
 	defer g.Close()
 	folder := t.TempDir()
 	tools, logins := filepath.Join(folder, "tools"), filepath.Join(folder, "logins")
+	servers := filepath.Join(tools, "servers.yaml")
+	declared := "servers:\n  guarded:\n    url: " + g.URL + "/mcp\n    allow: [127.0.0.1]\n" +
+		"    auth: {type: oauth, scopes: [read, write]}\n"
+	if err := errors.Join(os.Mkdir(tools, 0o700),
+		os.WriteFile(servers, []byte(declared), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	person := &typist{t: t}
 	var out bytes.Buffer
-	code := catalogProgram.Run(t.Context(), []string{"tools", "import", "mcp", "--url", g.URL +
-		"/mcp", "--allow", "127.0.0.1", "--oauth", "--scopes", "read,write",
-		"--name", "echo", "--prefix", "t_", "--out", tools, "--logins", logins}, cli.Stdio{In: person, Out: &out,
+	code := catalogProgram.Run(t.Context(), []string{"tools", "import", servers,
+		"--only", "echo", "--prefix", "t_", "--logins", logins}, cli.Stdio{In: person, Out: &out,
 		Err: person})
 	if code != 0 {
 		t.Fatalf("exit code %d: %s%s", code, &out, &person.prints)
 	}
 	text, err := os.ReadFile(filepath.Join(tools, "t_echo.yaml"))
-	if err != nil || !strings.Contains(string(text), "oauth") || !strings.Contains(string(text),
-		"write") {
+	if err != nil || !strings.Contains(string(text), "server: guarded") {
 		t.Errorf("wrote %s, %v", text, err)
 	}
 	for _, secret := range g.Secrets() {
@@ -77,27 +82,5 @@ func TestLogin_StoresTheTokenAndNoSecretInTheToolspec(t *testing.T) {
 		t.TempDir()}, cli.Stdio{In: strings.NewReader(""), Out: &out, Err: &stderr})
 	if code != cli.ExitFailed || !strings.Contains(stderr.String(), "the login is not complete") {
 		t.Errorf("accept without a login: exit code %d: %s", code, &stderr)
-	}
-}
-
-// Nothing is requested before the flags are checked.
-func TestLogin_RefusesInconsistentFlags(t *testing.T) {
-	for flags, want := range map[string]string{
-		"--url http://localhost/ --client-id a":                           "starter: --client-id requires --oauth\nSee 'starter tools import mcp --help'.\n",
-		"--url http://localhost/ --oauth --auth bearer=env:A":             "starter: --auth and --oauth exclude each other\nSee 'starter tools import mcp --help'.\n",
-		"--oauth -- server":                                               "starter: --oauth requires --url\nSee 'starter tools import mcp --help'.\n",
-		"--url http://localhost/ --oauth --client-secret hunter2":         "starter: --client-secret takes a reference to a secret, not its value: write env:NAME or file:/path: the name of the secret, never its value\nSee 'starter tools import mcp --help'.\n",
-		"--url http://localhost/ --oauth --client-secret env:A":           "starter: --client-secret and --client-id require each other, and --grant client_credentials requires both\nSee 'starter tools import mcp --help'.\n",
-		"--url http://localhost/ --oauth --grant client_credentials":      "starter: --client-secret and --client-id require each other, and --grant client_credentials requires both\nSee 'starter tools import mcp --help'.\n",
-		"--url http://localhost/ --oauth --grant password --client-id me": "starter: --grant password: choose authorization_code or client_credentials\nSee 'starter tools import mcp --help'.\n",
-	} {
-		var stderr bytes.Buffer
-		code := catalogProgram.Run(context.Background(), append([]string{"tools", "import", "mcp"},
-			strings.Fields(flags)...), cli.Stdio{In: strings.NewReader(""), Out: io.Discard,
-			Err: &stderr})
-		if code != cli.ExitUsage || stderr.String() != want ||
-			strings.Contains(stderr.String(), "hunter2") {
-			t.Errorf("%s: exit code %d: %s", flags, code, &stderr)
-		}
 	}
 }

@@ -22,8 +22,6 @@ import (
 // would.
 type mcpServers struct {
 	ctx context.Context
-	// dir is the base of servers' relative working folders. Empty means the current folder.
-	dir string
 	// login performs an interactive login. logins is the folder of the tokens; see
 	// mcpclient.Options.
 	login  func(ctx context.Context, address string) (string, error)
@@ -62,9 +60,15 @@ func (s *mcpServers) tools(e toolspecs.MCPEntry) ([]mcpclient.Tool, error) {
 	return asked.tools, asked.err
 }
 
-// noteTo returns a function that prints notes to standard error.
-func noteTo(a *cli.App) func(text string) {
-	return func(text string) { fmt.Fprintln(a.Err, "starter: "+text) }
+// mcpServersFor returns the connections of a command. A person logs in at the terminal; logins is
+// the folder of the tokens.
+func mcpServersFor(a *cli.App, ctx context.Context, logins string) mcpServers {
+	return mcpServers{ctx: ctx,
+		logins: mcpclient.NewLogins(cmp.Or(logins, mcpclient.DefaultLogins())),
+		note: func(text string) { fmt.Fprintln(a.Err, "starter: "+text) },
+		login: func(ctx context.Context, address string) (string, error) {
+			return askLogin(ctx, a, address)
+		}}
 }
 
 // installTime is how long a program may take to start for the first time, because programs such as
@@ -75,7 +79,7 @@ const installTime = 5 * time.Minute
 const quietTime = 10 * time.Second
 
 func (s *mcpServers) ask(e toolspecs.MCPEntry) ([]mcpclient.Tool, error) {
-	o := mcpclient.Options{Dir: s.dir, Inside: insideHosts(), Asks: e.AnswerWithin > 0,
+	o := mcpclient.Options{Inside: insideHosts(), Asks: e.AnswerWithin > 0,
 		Login: s.login, Logins: s.logins}
 	if len(e.Argv) > 0 {
 		o.ConnectTimeout = installTime

@@ -27,35 +27,22 @@ type pinnedRun struct {
 	Digest     string    `json:"digest"`
 }
 
-func pinnedCommand(a *cli.App) *cobra.Command {
-	return &cobra.Command{
-		Use: "pinned NAME[@VERSION]", Short: "List the open runs that are pinned to a tool",
-		Long: `Lists the open runs that are pinned to a tool, in any version or in one, the oldest first. They
-need its code, its worker and its lane until they end. That includes runs whose sub-agents use the
-tool, and those that undo or verify calls with it.
-
-The command reads the histories of all open runs. A run that no worker has executed yet is not
-pinned and not listed.`,
-		Example: `  starter tools pinned refund
-  starter tools pinned refund@1.4.0 --output json | jq -r .workflow_id`,
-		Args: cli.Arguments(1, "NAME[@VERSION]"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			tool, version, one := strings.Cut(args[0], "@")
-			if err := api.CheckToolName(tool); err != nil {
-				return cli.UsageError(cmd, "%q: %v", tool, err)
-			}
-			if one && version == "" {
-				return cli.UsageError(cmd, "the version after %s@ is missing", tool)
-			}
-			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
-				return listPinned(ctx, a, c, tool, version)
-			})
-		},
+// listPinned prints the open runs that are pinned to a tool, given as NAME or NAME@VERSION.
+func listPinned(a *cli.App, cmd *cobra.Command, wanted string) error {
+	tool, version, one := strings.Cut(wanted, "@")
+	if err := api.CheckToolName(tool); err != nil {
+		return cli.UsageError(cmd, "--pinned %q: %v", tool, err)
 	}
+	if one && version == "" {
+		return cli.UsageError(cmd, "--pinned: the version after %s@ is missing", tool)
+	}
+	return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
+		return findPinned(ctx, a, c, tool, version)
+	})
 }
 
-// listPinned prints the open runs that are pinned to a tool. An empty version is any.
-func listPinned(ctx context.Context, a *cli.App, c client.Client, tool, version string) error {
+// findPinned prints the open runs that are pinned to a tool. An empty version is any.
+func findPinned(ctx context.Context, a *cli.App, c client.Client, tool, version string) error {
 	read := func(ctx context.Context, c client.Client, workflowID,
 		runID string) ([]pinnedRun, error) {
 		s, err := audit.Describe(ctx, c, workflowID, runID)

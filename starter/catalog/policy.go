@@ -15,56 +15,17 @@ import (
 
 func policyCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "policy", GroupID: cli.GroupServer, Short: "Check, test, explain and replay policies",
+		Use: "policy", GroupID: cli.GroupServer, Short: "Test, explain and replay policies",
 		Long: `Policies are rules that are checked before each call runs. They come from a file that all
 workers read (worker --policies-file) or from files that an agent names. docs/policies.md and
-docs/policy-language.md describe the rules.`,
-		Example: `  starter policy lint policies.yaml
-  starter policy test policies.cases.yaml
+docs/policy-language.md describe the rules. 'starter tools lint' checks the files.`,
+		Example: `  starter policy test policies.cases.yaml
   starter policy explain demo-1a2b3c4d 2.1
   starter policy replay policies.yaml --tools ./tools --since 720h`,
 		Args: a.UnknownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(policyLintCommand(a), policyTestCommand(a), policyExplainCommand(a),
-		policyReplayCommand(a))
-	return cmd
-}
-
-func policyLintCommand(a *cli.App) *cobra.Command {
-	catalog := &specfiles.Flags{}
-	cmd := &cobra.Command{
-		Use: "lint FILE…", Short: "Check policy files",
-		Long: `Checks the format of policy files, and that every expression compiles and returns true or false.
-Lists every fault with file, line, column and remedy. The exit code is 2 if there is a fault.
-
-With --tools, the tools that rules name and the arguments that expressions read are looked up in
-that folder and among the tools of the worker. Warnings then name tools with effects outside and
-tools with results by others that have no labels, undo tools that a rule would stop, and approvals
-that clear labels and may come from anybody.`,
-		Example: `  starter policy lint policies.yaml
-  starter policy lint policies.yaml --tools ./tools
-  starter policy lint rules/*.yaml --output json`,
-		Args: cli.Arguments(1, "FILE…"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := catalog.Check(cmd); err != nil {
-				return err
-			}
-			l := &linter{kind: specfiles.KindPolicies, app: a, catalog: catalog}
-			if catalog.Dir != "" {
-				tools, err := catalog.Load()
-				if err != nil {
-					return err
-				}
-				l.known, l.tools = tools, policies.Tools{}
-				for _, t := range tools.All() {
-					l.tools[t.Spec.Name] = t.Takes()
-				}
-			}
-			return lint(a, args, l)
-		},
-	}
-	catalog.Add(cmd.Flags(), "that rules name")
+	cmd.AddCommand(policyTestCommand(a), policyExplainCommand(a), policyReplayCommand(a))
 	return cmd
 }
 
@@ -85,9 +46,6 @@ other outcome.`,
   starter policy test policies.cases.yaml --output json | jq 'select(.ok | not)'`,
 		Args: cli.Arguments(1, "FILE…"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := catalog.Check(cmd); err != nil {
-				return err
-			}
 			tools, err := policyTools(catalog)
 			if err != nil {
 				return err
@@ -95,7 +53,7 @@ other outcome.`,
 			return testPolicies(a, args, tools)
 		},
 	}
-	catalog.Add(cmd.Flags(), "of the cases' tools")
+	addTools(cmd.Flags(), catalog, "of the cases' tools")
 	return cmd
 }
 

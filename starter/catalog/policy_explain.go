@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"strings"
@@ -54,35 +53,14 @@ read from the run's history, because the rules may have changed since.`,
 	return cmd
 }
 
-// explained is the effect of policies on a call, also as JSON.
-type explained struct {
-	Call      string          `json:"call_id"`
-	Tool      string          `json:"tool"`
-	Status    api.CallStatus  `json:"status"`
-	Error     *api.Error      `json:"error,omitempty"`
-	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Labels    []string        `json:"labels,omitempty"`
-	// Cleared are the labels that the call or its approval has cleared.
-	Cleared  []api.Clearing     `json:"cleared,omitempty"`
-	Policies []api.PolicyAction `json:"policies"`
-	// Sources are where values that rules asked about occurred before.
-	Sources []api.ValueSources `json:"sources,omitempty"`
-}
-
-// explain returns the effect of policies on a call, or nil if there is no such call.
-func explain(records iter.Seq2[api.Record, error], call string) (*explained, error) {
+// explain returns the record of a call, or nil if there is no such call.
+func explain(records iter.Seq2[api.Record, error], call string) (*api.Record, error) {
 	for r, err := range records {
 		if err != nil {
 			return nil, err
 		}
 		if r.CallID == call {
-			met := r.Policies
-			if met == nil {
-				met = []api.PolicyAction{}
-			}
-			return &explained{Call: r.CallID, Tool: r.Tool, Status: r.Status, Error: r.Error,
-				Arguments: r.Arguments, Labels: r.Labels, Cleared: policyrules.ClearedLabels(r),
-				Policies: met, Sources: r.Sources}, nil
+			return &r, nil
 		}
 	}
 	return nil, nil
@@ -101,7 +79,7 @@ func sourcesLine(v api.ValueSources) string {
 	return name + ": " + strings.Join(texts, ", ")
 }
 
-func printExplained(a *cli.App, e explained) error {
+func printExplained(a *cli.App, e api.Record) error {
 	if a.Format.JSON() {
 		return cli.WriteJSON(a.Out, e, true)
 	}
@@ -111,7 +89,7 @@ func printExplained(a *cli.App, e explained) error {
 		fmt.Fprintf(&b, "%s  %s\n",
 			p.Bold(fmt.Sprintf("%-10s", name)), value)
 	}
-	field("call", e.Call+" "+e.Tool)
+	field("call", e.CallID+" "+e.Tool)
 	status := terminal.CallStatusText(p, e.Status)
 	if e.Error != nil {
 		status += p.Faint(" (" + string(e.Error.Type) + ")")
@@ -123,8 +101,8 @@ func printExplained(a *cli.App, e explained) error {
 	for _, v := range e.Sources {
 		field("source", cli.PlainText(sourcesLine(v)))
 	}
-	if len(e.Cleared) > 0 {
-		field("cleared", policyrules.DescribeClearings(e.Cleared))
+	if cleared := policyrules.ClearedLabels(e); len(cleared) > 0 {
+		field("cleared", policyrules.DescribeClearings(cleared))
 	}
 	if len(e.Policies) == 0 {
 		field("policies", "no rule matched the call")

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -58,9 +58,6 @@ func policyReplayCommand(a *cli.App) *cobra.Command {
   starter policy replay policies.yaml --tools ./tools --output json | jq .changes`,
 		Args: cli.Arguments(1, "FILE…"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := p.catalog.Check(cmd); err != nil {
-				return err
-			}
 			if err := p.runs.Check(cmd); err != nil {
 				return err
 			}
@@ -78,7 +75,7 @@ func policyReplayCommand(a *cli.App) *cobra.Command {
 	}
 	p.runs.Maybe = true
 	p.runs.Add(cmd.Flags(), 1000)
-	p.catalog.Add(cmd.Flags(), "that were called")
+	addTools(cmd.Flags(), &p.catalog, "that were called")
 	cmd.Flags().StringVar(&p.from, "from", "", "read the calls from an export `file` in JSON Lines")
 	cmd.Flags().BoolVar(&p.exitCode, "exit-code", false,
 		"exit with 1 if a call is decided otherwise")
@@ -141,15 +138,17 @@ func (p *policyReplay) ofServer(ctx context.Context, a *cli.App, c client.Client
 	}
 	var missing cli.Unread
 	// The newest run is first; the labels of a conversation come from its earlier runs.
-	for i, records := range recordsAhead(ctx, c, list) {
-		for _, record := range records.list {
-			replay.Add(record)
-		}
-		switch {
-		case errors.Is(records.err, audit.ErrNotFound):
-			fmt.Fprintf(a.Err, "run %s is incomplete: %v\n", list[i].ID, records.err)
-		case records.err != nil && !missing.Take(list[i].ID, list[i].RunID, records.err):
-			return records.err
+	for batch := range slices.Chunk(list, replayedAtOnce) {
+		for i, read := range readTrees(ctx, c, batch) {
+			for _, record := range read.list {
+				replay.Add(record)
+			}
+			switch {
+			case errors.Is(read.err, audit.ErrNotFound):
+				fmt.Fprintf(a.Err, "run %s is incomplete: %v\n", batch[i].ID, read.err)
+			case read.err != nil && !missing.Take(batch[i].ID, batch[i].RunID, read.err):
+				return read.err
+			}
 		}
 	}
 	return p.report(a, replay, missing)
@@ -161,42 +160,15 @@ type readRun struct {
 	err  error
 }
 
-// recordsAhead yields the records of the runs in their order, and reads several at once.
-func recordsAhead(ctx context.Context, c client.Client, list []runlist.Run) iter.Seq2[int,
-	readRun] {
-	return func(yield func(int, readRun) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		var readers sync.WaitGroup
-		defer readers.Wait()
-		defer cancel()
-		results := make([]chan readRun, len(list))
-		slots := make(chan struct{}, replayedAtOnce)
-		for i := range results {
-			results[i] = make(chan readRun, 1)
-		}
-		readers.Go(func() {
-			for i, run := range list {
-				select {
-				case slots <- struct{}{}:
-				case <-ctx.Done():
-					return
-				}
-				readers.Go(func() { results[i] <- readTree(ctx, c, run) })
-			}
-		})
-		for i := range list {
-			select {
-			case read := <-results[i]:
-				<-slots
-				if !yield(i, read) {
-					return
-				}
-			case <-ctx.Done():
-				yield(i, readRun{err: context.Cause(ctx)})
-				return
-			}
-		}
+// readTrees returns the records of several runs, which it reads at once.
+func readTrees(ctx context.Context, c client.Client, runs []runlist.Run) []readRun {
+	read := make([]readRun, len(runs))
+	var readers sync.WaitGroup
+	for i, run := range runs {
+		readers.Go(func() { read[i] = readTree(ctx, c, run) })
 	}
+	readers.Wait()
+	return read
 }
 
 func readTree(ctx context.Context, c client.Client, run runlist.Run) (out readRun) {

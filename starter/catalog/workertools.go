@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/workerreport"
-	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -25,8 +24,6 @@ import (
 type workerTools struct {
 	Workers     []listedWorker   `json:"workers"`
 	Differences []toolDifference `json:"differences"`
-	// FolderError is why the folder is not compared.
-	FolderError string `json:"folder_error,omitempty"`
 }
 
 // listedWorker describes the tools of one worker.
@@ -34,10 +31,11 @@ type listedWorker struct {
 	workerreport.Catalog
 	// Uncompared is set if the worker's individual tools are unknown.
 	Uncompared bool `json:"uncompared,omitempty"`
+
+	tools map[string]workerreport.ToolVersion
 }
 
-// toolDifference is a tool whose version differs between workers, or between a worker and the
-// folder.
+// toolDifference is a tool whose version differs between workers.
 type toolDifference struct {
 	Tool     string         `json:"tool"`
 	Versions []foundVersion `json:"versions"`
@@ -45,11 +43,9 @@ type toolDifference struct {
 
 // foundVersion is one version of a tool, or its absence, and who has it.
 type foundVersion struct {
-	Version string `json:"version,omitempty"`
-	Digest  string `json:"digest,omitempty"`
-	Missing bool   `json:"missing,omitempty"`
-	// Folder is set if the --tools folder has this version.
-	Folder  bool     `json:"folder,omitempty"`
+	Version string   `json:"version,omitempty"`
+	Digest  string   `json:"digest,omitempty"`
+	Missing bool     `json:"missing,omitempty"`
 	Workers []string `json:"workers,omitempty"`
 }
 
@@ -59,9 +55,8 @@ func listWorkerTools(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, que
 		return err
 	}
 	lanes, err := flags.ServedLanes()
-	wrong, isWrong := errors.AsType[toolspecs.Faults](err)
-	if err != nil && !isWrong { // with faults in the folder, the workers' tools matter most
-		return err
+	if _, isWrong := errors.AsType[toolspecs.Faults](err); err != nil && !isWrong {
+		return err // with faults in the folder, the workers' tools matter most
 	}
 	return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
 		workers, err := cli.FindWorkers(ctx, c, a.Connection.Invocation(),
@@ -77,138 +72,66 @@ func listWorkerTools(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, que
 		if err != nil {
 			return err
 		}
-		found, err := compareTools(flags, report, wrong)
+		found, err := compareTools(report)
 		if err != nil {
 			return err
 		}
 		if a.Format.JSON() {
 			return cli.WriteJSON(a.Out, found, false)
 		}
-		return printWorkerTools(a, found, flags.Dir, queue)
+		return printWorkerTools(a, found, queue)
 	})
 }
 
-// maxFolderError bounds the shown faults of a folder. tools lint shows all.
-const maxFolderError = 300
-
-// compareTools finds the tools that differ between workers, and from the folder if it has no
-// faults.
-func compareTools(c *specfiles.Flags, report workerreport.Report,
-	wrong toolspecs.Faults) (workerTools, error) {
+// compareTools finds the tools that differ between workers.
+func compareTools(report workerreport.Report) (workerTools, error) {
 	found := workerTools{Workers: []listedWorker{}, Differences: []toolDifference{}}
-	owners, err := found.take(report)
-	if err != nil {
-		return found, err
-	}
-	if len(wrong) > 0 {
-		found.FolderError = display.ShortenLines(wrong.Error(), maxFolderError)
-	} else if c.Dir != "" && len(owners) > 0 {
-		folder, err := c.LoadFolder(findMode(report))
+	names := map[string]bool{}
+	for _, w := range report.Workers {
+		tools, err := report.ToolVersions(w.Digest)
 		if err != nil {
 			return found, err
 		}
-		owners = append(owners, newOwner("", listVersions(folder)))
+		listed := listedWorker{Catalog: w, Uncompared: len(tools) != w.Tools,
+			tools: map[string]workerreport.ToolVersion{}}
+		for _, t := range tools {
+			listed.tools[t.Name], names[t.Name] = t, true
+		}
+		found.Workers = append(found.Workers, listed)
 	}
-	for _, name := range listToolNames(owners) {
-		if versions := versionsBy(owners, name); len(versions) > 1 {
-			found.Differences = append(found.Differences, toolDifference{Tool: name,
-				Versions: versions})
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if versions := found.versions(name); len(versions) > 1 {
+			found.Differences = append(found.Differences, toolDifference{name, versions})
 		}
 	}
 	return found, nil
 }
 
-// take adds the workers of a report and returns those whose tools are known.
-func (h *workerTools) take(report workerreport.Report) ([]owner, error) {
-	var owners []owner
-	for _, w := range report.Workers {
-		tools, err := report.ToolVersions(w.Digest)
-		if err != nil {
-			return nil, err
-		}
-		known := len(tools) == w.Tools
-		h.Workers = append(h.Workers, listedWorker{Catalog: w, Uncompared: !known})
-		if w.Failure == "" && known {
-			owners = append(owners, newOwner(w.Worker, tools))
-		}
-	}
-	return owners, nil
-}
-
-// findMode returns the workers' mode. Workers in different modes differ in all tools anyway.
-func findMode(report workerreport.Report) (mode api.Mode) {
-	for _, w := range report.Workers {
-		mode = cmp.Or(mode, w.Mode)
-	}
-	return mode
-}
-
-// owner is a worker, or the folder if the name is empty, with its tools by name.
-type owner struct {
-	worker string
-	tools  map[string]workerreport.ToolVersion
-}
-
-func newOwner(worker string, tools []workerreport.ToolVersion) owner {
-	o := owner{worker: worker, tools: map[string]workerreport.ToolVersion{}}
-	for _, t := range tools {
-		o.tools[t.Name] = t
-	}
-	return o
-}
-
-func listToolNames(owners []owner) []string {
-	names := map[string]bool{}
-	for _, o := range owners {
-		for name := range o.tools {
-			names[name] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
-func listVersions(catalog *toolspecs.Catalog) []workerreport.ToolVersion {
-	var tools []workerreport.ToolVersion
-	for _, t := range catalog.All() {
-		tools = append(tools, workerreport.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version,
-			Digest: t.Digest})
-	}
-	return tools
-}
-
-// versionsBy returns the versions of one tool and who has them. A tool missing from the folder is
-// not a difference, because workers have built-in tools.
-func versionsBy(owners []owner, name string) []foundVersion {
+// versions returns the versions of one tool and the workers that have them.
+func (h workerTools) versions(name string) []foundVersion {
 	var versions []foundVersion
-	for _, o := range owners {
-		t, has := o.tools[name]
-		folder := o.worker == ""
-		if folder && !has {
+	for _, w := range h.Workers {
+		if w.Failure != "" || w.Uncompared {
 			continue
 		}
+		t, has := w.tools[name]
 		i := slices.IndexFunc(versions, func(v foundVersion) bool {
-			return v.Missing == !has &&
-				v.Digest == t.Digest
+			return v.Missing == !has && v.Digest == t.Digest
 		})
 		if i < 0 {
 			i = len(versions)
 			versions = append(versions, foundVersion{Version: t.Version, Digest: t.Digest,
 				Missing: !has})
 		}
-		if v := &versions[i]; folder {
-			v.Folder = true
-		} else {
-			v.Workers = append(v.Workers, o.worker)
-		}
+		versions[i].Workers = append(versions[i].Workers, w.Worker)
 	}
 	slices.SortStableFunc(versions, func(x, y foundVersion) int {
-		return cmp.Compare(x.Version,
-			y.Version)
+		return cmp.Compare(x.Version, y.Version)
 	})
 	return versions
 }
 
-func printWorkerTools(a *cli.App, found workerTools, dir, queue string) error {
+func printWorkerTools(a *cli.App, found workerTools, queue string) error {
 	if len(found.Workers) == 0 {
 		fmt.Fprintf(a.Err, "no worker serves the task queue %s\n  start one: %s\n", queue,
 			a.Connection.Invocation().WorkerCommand(queue, api.LaneGeneral))
@@ -226,23 +149,18 @@ func printWorkerTools(a *cli.App, found workerTools, dir, queue string) error {
 			a.Format.When(w.Loaded, now))
 	}
 	text := t.Text(p)
-	for _, note := range found.notes(dir) {
+	for _, note := range found.notes() {
 		text += p.Warn("! "+note) + "\n"
 	}
 	if len(found.Differences) == 0 {
 		return a.Print(text + "\nno tool differs\n")
 	}
-	return a.Print(text + "\n" + found.table(p, dir))
+	return a.Print(text + "\n" + found.table(p))
 }
 
 // notes returns notes about the workers.
-func (h workerTools) notes(dir string) []string {
+func (h workerTools) notes() []string {
 	var notes []string
-	if h.FolderError != "" {
-		notes = append(notes, fmt.Sprintf(
-			"the folder %s is not compared because it has faults (starter tools lint %s):%s",
-			dir, dir, cli.Below(h.FolderError)))
-	}
 	modes := map[api.Mode]bool{}
 	for _, w := range h.Workers {
 		switch {
@@ -265,7 +183,7 @@ func (h workerTools) notes(dir string) []string {
 	return notes
 }
 
-func (h workerTools) table(p cli.Palette, dir string) string {
+func (h workerTools) table(p cli.Palette) string {
 	t := cli.Table{Header: []string{"differs", "version", "digest", "found at"}}
 	for _, tool := range h.Differences {
 		for i, v := range tool.Versions {
@@ -276,15 +194,8 @@ func (h workerTools) table(p cli.Palette, dir string) string {
 			if v.Missing {
 				v.Version = p.Warn("missing")
 			}
-			t.Add(name, v.Version, v.Digest, v.holders(dir))
+			t.Add(name, v.Version, v.Digest, strings.Join(v.Workers, ", "))
 		}
 	}
 	return t.Text(p)
-}
-
-func (v foundVersion) holders(dir string) string {
-	if v.Folder {
-		return strings.Join(append([]string{dir}, v.Workers...), ", ")
-	}
-	return strings.Join(v.Workers, ", ")
 }

@@ -3,20 +3,13 @@ package catalog
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/starter/cli"
-	"github.com/switchyard/switchyard/starter/internal/specfiles"
-	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/folder"
 )
-
-const greetSpec = "name: greet\nversion: 2.0.0\ndescription: Greets.\nentry: {type: command, argv: [echo]}\n"
 
 // reportOf returns a report of workers with tools, given as name@version. A worker without tools
 // did not answer.
@@ -46,18 +39,8 @@ func reportOf(t *testing.T, workers map[string]string, order ...string) workerre
 	return r
 }
 
-// Tools that differ between workers are listed with the version of each worker. Tools in the folder
-// that a worker lacks count; tools that the folder lacks do not.
+// Tools that differ between workers are listed with the version of each worker.
 func TestToolsOfWorkers_DifferencesAreFound(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "greet.yaml"), []byte(greetSpec), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	folder, err := folder.Load(dir, toolspecs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	greet := folder.All()[0].Digest
 	report := reportOf(t, map[string]string{"1@a": "echo@1.0.0 greet@1.0.0",
 		"2@b": "echo@1.0.0 greet@2.0.0 own@1.0.0", "3@c": "", "4@d": "echo@1.0.0 greet@1.0.0"},
 		"1@a", "2@b", "3@c", "4@d")
@@ -65,7 +48,7 @@ func TestToolsOfWorkers_DifferencesAreFound(t *testing.T) {
 	report.Workers[1].Mode = api.ModeLenient
 	report.Workers = append(report.Workers, workerreport.Catalog{Worker: "5@e", Digest: "left out",
 		Tools: 9})
-	found, err := compareTools((&specfiles.Flags{}), report, nil)
+	found, err := compareTools(report)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +60,7 @@ func TestToolsOfWorkers_DifferencesAreFound(t *testing.T) {
 	}
 	var out bytes.Buffer
 	a := &cli.App{Stdio: cli.Stdio{Out: &out, Err: &out}, Format: cli.Format{Color: cli.ColorNever}}
-	if err := printWorkerTools(a, found, dir, "switchyard"); err != nil {
+	if err := printWorkerTools(a, found, "switchyard"); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{"3@c     no answer", "! 3@c: it did not answer",
@@ -90,34 +73,13 @@ func TestToolsOfWorkers_DifferencesAreFound(t *testing.T) {
 			t.Errorf("lacks %q:\n%s", line, out.String())
 		}
 	}
-	found, err = compareTools((&specfiles.Flags{Dir: dir}),
-		reportOf(t, map[string]string{"1@a": "echo@1.0.0"}, "1@a"), nil)
-	if err != nil || len(found.Differences) != 1 || found.Differences[0].Tool != "greet" ||
-		found.Differences[0].Versions[1].Digest != greet ||
-		!found.Differences[0].Versions[1].Folder {
-		t.Errorf("got %+v, %v", found.Differences, err)
-	}
-	wrong := toolspecs.Faults{{File: filepath.Join(dir, "greet.yaml"), Line: 1, Column: 1,
-		Message: "version is missing"}}
-	found, err = compareTools((&specfiles.Flags{Dir: dir}),
-		reportOf(t, map[string]string{"1@a": "echo@1.0.0"}, "1@a"), wrong)
-	if err != nil || len(found.Workers) != 1 || len(found.Differences) != 0 {
-		t.Errorf("beside a wrong folder: got %+v, %v", found, err)
-	}
 	out.Reset()
-	if err := printWorkerTools(a, found, dir, "switchyard"); err != nil ||
-		!strings.Contains(out.String(), "1@a") || !strings.Contains(out.String(),
-		"greet.yaml:1:1: version is missing") {
-		t.Errorf("beside a wrong folder: got %q, %v", out.String(), err)
-	}
-	out.Reset()
-	if err := printWorkerTools(a, workerTools{}, "", "deserted"); err != nil ||
+	if err := printWorkerTools(a, workerTools{}, "deserted"); err != nil ||
 		!strings.Contains(out.String(), "start one: worker --lanes general --task-queue deserted") {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
-	if _, err := compareTools((&specfiles.Flags{}),
-		workerreport.Report{Workers: []workerreport.Catalog{{Digest: "x"}},
-			Catalogs: map[string]json.RawMessage{"x": []byte("{")}}, nil); err == nil {
+	if _, err := compareTools(workerreport.Report{Workers: []workerreport.Catalog{{Digest: "x"}},
+		Catalogs: map[string]json.RawMessage{"x": []byte("{")}}); err == nil {
 		t.Error("a catalog that cannot be read was read")
 	}
 }

@@ -70,7 +70,7 @@ func (d *doctor) reportFaults(w workerreport.Catalog) (findings []finding) {
 		findings = append(findings, finding{markBad, fmt.Sprintf(
 			"the worker %s keeps its earlier policies because its file %s has faults:%s", w.Worker,
 			p.File, cli.Below(p.Error)),
-			"correct them; " + d.app.Connection.Program() + " policy lint shows all faults"})
+			"correct them; " + d.app.Connection.Program() + " tools lint shows all faults"})
 	}
 	return findings
 }

@@ -111,13 +111,18 @@ func importTool(entry toolspecs.MCPEntry, remote mcpclient.Tool) (toolspecs.Spec
 			fmt.Errorf("the current definition of %s cannot be accepted: its input schema is not a JSON Schema",
 				remote.Name)
 	}
-	result := imports.MCP(entry, []mcpclient.Tool{remote}, imports.MCPOptions{Output: true})
+	result, err := imports.MCP(remote.Name, entry, []mcpclient.Tool{remote}, nil)
+	if err != nil {
+		return toolspecs.Spec{}, err
+	}
 	for _, refused := range result.Refused {
 		return toolspecs.Spec{},
 			fmt.Errorf("the current definition of %s cannot be accepted: %s", remote.Name,
 				refused.Reason)
 	}
-	return result.Tools[0].Spec, nil
+	spec := result.Tools[0].Spec
+	spec.OutputSchema = remote.OutputSchema
+	return spec, nil
 }
 
 func takeOverSchema(doc *document, older, key string, schema []byte) error {

@@ -63,13 +63,13 @@ func TestImportedFunctions_AcceptExactlyTheValidCalls(t *testing.T) {
 // importFunctions imports functions, none of which may be refused, and reads the written files.
 func importFunctions(t *testing.T, id string, tools json.RawMessage) []*toolspecs.Compiled {
 	t.Helper()
-	r, err := Functions(id+".json", tools, FunctionOptions{Output: true})
+	r, err := Functions(id+".json", tools, nil)
 	if err != nil || len(r.Refused) > 0 {
 		t.Fatalf("%s: %v, refused %v", id, err, r.Refused)
 	}
 	var all []*toolspecs.Compiled
 	for _, tool := range r.Tools {
-		data, err := YAML("", tool)
+		data, err := r.YAML(tool)
 		if err != nil {
 			t.Fatal(err)
 		}

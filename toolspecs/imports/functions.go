@@ -10,16 +10,6 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// FunctionOptions select the functions of a document that become tools.
-type FunctionOptions struct {
-	// Names selects functions whose name or tool name matches one of the patterns; empty selects
-	// all.
-	Names []string
-	// Output declares results as well, where the document does. A result that breaks it gives a
-	// note.
-	Output bool
-}
-
 // function is one function of a document.
 type function struct {
 	o        *jsontext.Object
@@ -30,8 +20,9 @@ type function struct {
 // document: functions in the formats of OpenAI, Anthropic and Google, one or a list, wrapped or
 // not. The tool's name is the handler that an application registers. A function with method, host
 // and endpoint becomes a tool of kind rest. Defaults that satisfy their own schema are kept, others
-// are dropped with a note. The error is Faults.
-func Functions(file string, data []byte, o FunctionOptions) (Result, error) {
+// are dropped with a note. only selects functions whose name or tool name matches one of the
+// patterns. The error is Faults.
+func Functions(file string, data []byte, only []string) (Result, error) {
 	root, notes, err := parse(file, data)
 	if err != nil {
 		return Result{}, err
@@ -45,19 +36,10 @@ func Functions(file string, data []byte, o FunctionOptions) (Result, error) {
 	}
 	parts := make([]part, len(all))
 	for i, w := range numbered(names) {
-		parts[i] = part{wanted: w, source: w.name,
-			make: func(name string) (Tool, error) { return all[i].tool(name, o) }}
+		parts[i] = part{wanted: w, source: w.name, make: all[i].tool}
 	}
-	if r.add(parts, o.Names)+len(r.Refused) == 0 {
-		fault := toolspecs.Fault{File: file, Message: "the document has no functions",
-			Hint: "give a list of objects with name, description and parameters"}
-		if len(all) > 0 {
-			fault.Message = fmt.Sprintf("no function is selected; the document has %d", len(all))
-			fault.Hint = ""
-		}
-		return Result{}, toolspecs.Faults{fault}
-	}
-	return r, nil
+	err = r.add(file, "functions", parts, only)
+	return r, err
 }
 
 // wrappers are the keys under which lists of functions are found.
@@ -94,21 +76,18 @@ func collect(r *Result, value any, at string, into *[]function) {
 	}
 }
 
-// Keys under which functions have the schema of their arguments, of their results, and arguments by
-// where they go.
+// Keys under which functions have the schema of their arguments, and arguments by where they go.
 var (
 	argumentKeys = []string{"parameters", "input_schema", "inputSchema", "parametersJsonSchema",
 		"parameters_json_schema"}
-	resultKeys = []string{"output_schema", "outputSchema", "response", "returns",
-		"output_parameters"}
 	groupKeys = []string{"path_parameters", "query_parameters", "header_parameters",
 		"body_parameters"}
 	quietKeys = []string{"name", keyDescription, keyType, "strict", "method", "host", "endpoint"}
 )
 
-func (f function) tool(name string, o FunctionOptions) (Tool, error) {
+func (f function) tool(name string) (Tool, error) {
 	if f.o.Has("host") && f.o.Has("endpoint") {
-		return f.request(name, o)
+		return f.request(name)
 	}
 	var notes noted
 	schema, err := f.arguments()
@@ -126,39 +105,28 @@ func (f function) tool(name string, o FunctionOptions) (Tool, error) {
 		notes.add("", "the function is called %q in the document; register it as %s, or name its handler",
 			f.original, name)
 	}
-	if result, ok := f.first(resultKeys); ok && o.Output {
-		s.OutputSchema = encoded(convert(asSchema(result), true))
-		s.Execution.OnInvalidOutput = "warn"
-	}
 	f.tellUnread(&notes)
 	return Tool{Spec: s, Notes: notes.notes}, nil
 }
 
 // convert returns a schema that stands alone, with the definitions that it has.
-func convert(schema *jsontext.Object, response bool) *jsontext.Object {
-	c := converter{definitions: newDefinitions(schema, response, true)}
+func convert(schema *jsontext.Object) *jsontext.Object {
+	c := converter{definitions: newDefinitions(schema, true)}
 	converted, _ := c.schema(schema).(*jsontext.Object)
 	c.complete(converted)
 	return converted
 }
 
-// first returns the first of the keys that the function has with an object.
-func (f function) first(keys []string) (*jsontext.Object, bool) {
-	for _, key := range keys {
-		if o, ok := f.o.Get(key).(*jsontext.Object); ok {
-			return o, true
-		}
-	}
-	return nil, false
-}
-
 // arguments returns the schema of the function's arguments.
 func (f function) arguments() (*jsontext.Object, error) {
 	all := object(keyProperties, f.grouped())
-	if o, ok := f.first(argumentKeys); ok {
-		all = asSchema(o)
+	for _, key := range argumentKeys {
+		if o, ok := f.o.Get(key).(*jsontext.Object); ok {
+			all = asSchema(o)
+			break
+		}
 	}
-	s := convert(all, false)
+	s := convert(all)
 	if types := oneOrMore(s.Get(keyType)); len(types) > 0 &&
 		!slices.Contains(types, any(typeObject)) {
 		return nil, fmt.Errorf("its parameters are of the type %s, but arguments must be an object",
@@ -209,7 +177,7 @@ func holdsObjectsAlone(o *jsontext.Object) bool {
 func (f function) tellUnread(notes *noted) {
 	var unread []string
 	for _, key := range f.o.Names() {
-		if !slices.Contains(slices.Concat(argumentKeys, resultKeys, groupKeys, quietKeys), key) {
+		if !slices.Contains(slices.Concat(argumentKeys, groupKeys, quietKeys), key) {
 			unread = append(unread, key)
 		}
 	}
@@ -220,7 +188,7 @@ func (f function) tellUnread(notes *noted) {
 
 // request creates a tool of kind rest from a function that describes its request. Its defaults are
 // the server's.
-func (f function) request(name string, o FunctionOptions) (Tool, error) {
+func (f function) request(name string) (Tool, error) {
 	host := textAt(f.o, "host")
 	if !strings.Contains(host, "://") {
 		host = "https://" + host
@@ -233,9 +201,6 @@ func (f function) request(name string, o FunctionOptions) (Tool, error) {
 		for _, argument := range group.Names() {
 			r.add(argument, in, objectAt(group, argument))
 		}
-	}
-	if result, ok := f.first(resultKeys); ok && o.Output {
-		r.result = asSchema(result)
 	}
 	return r.tool(name, textAt(f.o, keyDescription))
 }

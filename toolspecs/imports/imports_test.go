@@ -22,7 +22,7 @@ func written(t *testing.T, r Result, err error) string {
 	}
 	var b strings.Builder
 	for _, tool := range r.Tools {
-		data, err := YAML(r.Title, tool)
+		data, err := r.YAML(tool)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,16 +81,19 @@ func serve(e toolspecs.MCPEntry) ([]mcpclient.Tool, error) {
 // Each listed tool is pinned by its digest, with the server's texts.
 func TestMCP_PinsEveryTool(t *testing.T) {
 	entry := toolspecs.MCPEntry{Argv: []string{"mcp-files", "."}, Env: []string{"FILES_ROOT"}}
-	r := MCP(entry, remoteTools, MCPOptions{Output: true})
-	r.Override(Overrides{Prefix: "fs_"}, nil)
+	r, err := MCP("server", entry, remoteTools, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Admit("fs_", nil)
 	golden.Compare(t, filepath.Join("testdata", "mcp.golden"), written(t, r, nil))
 	for i, tool := range r.Tools {
 		if e := tool.Spec.Entry.Kind.(toolspecs.MCPEntry); e.Pin != remoteTools[i].Digest() {
 			t.Errorf("%s is pinned as %s", tool.Source, e.Pin)
 		}
 	}
-	if r := MCP(entry, remoteTools, MCPOptions{Names: []string{"read_*"}}); len(r.Tools) != 1 ||
-		r.Tools[0].Spec.Entry.Kind.(toolspecs.MCPEntry).Tool != "" {
+	if r, err := MCP("server", entry, remoteTools, []string{"read_*"}); err != nil ||
+		len(r.Tools) != 1 || r.Tools[0].Spec.Entry.Kind.(toolspecs.MCPEntry).Tool != "" {
 		t.Errorf("picked %+v", r.Tools)
 	}
 }
@@ -118,11 +121,11 @@ func TestImports_MatchGoldenFiles(t *testing.T) {
 			var r Result
 			switch {
 			case strings.HasPrefix(name, "functions"):
-				r, err = Functions(name, data, FunctionOptions{Output: true})
+				r, err = Functions(name, data, nil)
 			case strings.HasPrefix(name, "registry"):
-				r, err = Registry(name, data, RegistryOptions{Ask: serve})
+				r, err = Registry(name, data, nil, serve)
 			default:
-				r, err = OpenAPI(name, data, Options{Output: strings.HasPrefix(name, "schemas")})
+				r, err = OpenAPI(name, data, Options{})
 			}
 			golden.Compare(t, file+".golden", written(t, r, err))
 		})

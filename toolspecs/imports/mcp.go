@@ -7,40 +7,29 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// MCPOptions select the tools of an MCP server that become toolspecs.
-type MCPOptions struct {
-	// Names selects tools whose name on the server or toolspec name matches one of the patterns;
-	// empty selects all.
-	Names []string
-	// Output declares results as well, where the server does. A result that breaks it gives a note.
-	Output bool
-	// Effect is what the person who imports declares of the tools; empty if unknown.
-	Effect api.Effect
-}
-
 // MCP creates a pinned toolspec from every selected tool of a server. entry describes how to reach
-// the server. Description and schemas are the server's text, because they are pinned; only what no
-// toolspec can have of a schema is dropped, with notes.
-func MCP(entry toolspecs.MCPEntry, listed []mcpclient.Tool, o MCPOptions) Result {
+// the server: those whose names match one of the patterns. Description and schemas are the server's
+// text, because they are pinned; only what no toolspec can have of a schema is dropped, with notes.
+// The error is Faults: nothing is selected. server names the server.
+func MCP(server string, entry toolspecs.MCPEntry, listed []mcpclient.Tool,
+	only []string) (Result, error) {
 	parts := make([]part, len(listed))
 	for i, remote := range listed {
 		parts[i] = part{wanted: wanted{remote.Name, remote.Name},
 			source: cmp.Or(remote.Name, fmt.Sprintf("tool %d of the server", i+1)),
-			make:   func(name string) (Tool, error) { return mcpTool(name, entry, remote, o) }}
+			make:   func(name string) (Tool, error) { return mcpTool(name, entry, remote) }}
 	}
 	var r Result
-	r.add(parts, o.Names)
-	return r
+	err := r.add(server, "tools", parts, only)
+	return r, err
 }
 
-func mcpTool(name string, entry toolspecs.MCPEntry, remote mcpclient.Tool,
-	o MCPOptions) (Tool, error) {
+func mcpTool(name string, entry toolspecs.MCPEntry, remote mcpclient.Tool) (Tool, error) {
 	var notes noted
 	if remote.Name == "" {
 		return Tool{}, errors.New("it has no name, so that it cannot be called")
@@ -56,10 +45,7 @@ func mcpTool(name string, entry toolspecs.MCPEntry, remote mcpclient.Tool,
 		Description: cmp.Or(strings.TrimSpace(remote.Description), remote.Title, "The tool "+
 			remote.Name+" of an MCP server.")}
 	s.InputSchema = arguments(remote.InputSchema)
-	if o.Output && remote.OutputSchema != nil {
-		s.OutputSchema, s.Execution.OnInvalidOutput = remote.OutputSchema, "warn"
-	}
-	if o.Effect == "" && (remote.ReadOnly || remote.Idempotent) {
+	if remote.ReadOnly || remote.Idempotent {
 		notes.add("", "the server says that it is read-only or idempotent; this is not verified, so its effect is once until you change it")
 	}
 	return Tool{Spec: s, Notes: notes.notes}, nil

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tailscale/hujson"
 	"gopkg.in/yaml.v3"
 
 	"github.com/switchyard/switchyard/internal/jsontext"
@@ -29,17 +30,23 @@ type ConfiguredServer struct {
 	// Literals has the secrets that the configuration holds, by environment variable. They are for
 	// connecting during the import and never written.
 	Literals map[string]string
-	// literals are the same secrets, with their places in the configuration.
-	literals []literal
 	Notes    []string
 	// Problem is why the server cannot be imported; empty if it can.
 	Problem string
+
+	// taken are the variables that the servers of the configuration refer to.
+	taken map[string]bool
 }
 
 // MCPConfig reads the MCP servers of a configuration as Claude, Cursor (mcpServers) and VS Code
 // (servers) write it: JSON, with comments and trailing commas. The error is Faults.
 func MCPConfig(file string, data []byte) ([]ConfiguredServer, error) {
-	root, _, err := parse(file, withoutComments(data))
+	plain, err := hujson.Standardize(bytes.Clone(data))
+	if err != nil {
+		return nil, toolspecs.Faults{{File: file, Message: "this is not JSON: " +
+			strings.TrimPrefix(err.Error(), "hujson: ")}}
+	}
+	root, _, err := parse(file, plain)
 	if err != nil {
 		return nil, err
 	}
@@ -51,13 +58,18 @@ func MCPConfig(file string, data []byte) ([]ConfiguredServer, error) {
 	names := servers.Names()
 	legalNames := toolNames(numbered(names))
 	list := make([]ConfiguredServer, len(names))
-	for i, name := range names {
-		list[i] = configured(legalNames[i], servers.Members[name])
+	taken := map[string]bool{}
+	for _, text := range variable.FindAllString(string(data), -1) {
+		taken[referenced(text)] = true
 	}
-	separateLiterals(list)
 	for i, name := range names {
-		if legalNames[i] != name {
-			list[i].Notes = append(list[i].Notes, fmt.Sprintf("it is called %q in the file", name))
+		s := &list[i]
+		*s = ConfiguredServer{Name: legalNames[i], Literals: map[string]string{}, taken: taken}
+		if err := s.read(servers.Members[name]); err != nil {
+			s.Problem = err.Error()
+		}
+		if s.Name != name {
+			s.Notes = append(s.Notes, fmt.Sprintf("it is called %q in the file", name))
 		}
 	}
 	return list, nil
@@ -95,14 +107,6 @@ type declaredServer struct {
 var serverKeys = []string{"command", "args", "env", "cwd", "type", "transport", "url", "serverUrl",
 	"httpUrl", "headers", "disabled", "autoApprove", "alwaysAllow", "disabledTools", "timeout",
 	"gallery", "version", "description", "name", "dev"}
-
-func configured(name string, value any) ConfiguredServer {
-	s := ConfiguredServer{Name: name, Literals: map[string]string{}}
-	if err := s.read(value); err != nil {
-		s.Problem = err.Error()
-	}
-	return s
-}
 
 // read reads the declaration of a server. The error is why it cannot be imported, without values,
 // which may be secrets.
@@ -224,8 +228,7 @@ func (s *ConfiguredServer) variable(name, text string) error {
 		return fmt.Errorf("the value of %s has a variable within a text; write the value itself",
 			name)
 	case secret && text != "":
-		s.literals = append(s.literals, literal{place: name, key: name, variable: variableFor(name),
-			value: text})
+		e.Secrets = with(e.Secrets, name, s.hide(name, name, text))
 	default:
 		e.SetEnv = with(e.SetEnv, name, text)
 	}
@@ -281,7 +284,7 @@ func (s *ConfiguredServer) authIn(name, text string) (*outbound.Auth, error) {
 		scheme, rest, _ := strings.Cut(text, " ")
 		if !strings.EqualFold(scheme, "bearer") {
 			return nil, errors.New("its header Authorization is not a bearer token; " +
-				"import the server with starter tools import mcp --auth")
+				"import the server by its URL with --auth")
 		}
 		auth, value = &outbound.Auth{Type: outbound.Bearer}, strings.TrimSpace(rest)
 	} else if !secretname.Matches(name) && secretIn(text) == "" &&
@@ -295,8 +298,7 @@ func (s *ConfiguredServer) authIn(name, text string) (*outbound.Auth, error) {
 	if variable.MatchString(value) {
 		return nil, fmt.Errorf("the header %s has a variable within a text", name)
 	}
-	s.literals = append(s.literals, literal{place: "the header " + name,
-		variable: envName(s.Name + "_token"), value: value})
+	auth.Secret = s.hide("the header "+name, "token", value)
 	return auth, nil
 }
 
@@ -319,7 +321,7 @@ func ServersYAML(old []byte, servers []ConfiguredServer) (data []byte, added []s
 			return nil, nil, err
 		}
 		list.Style = 0
-		list.Content = append(list.Content, plainScalar(s.Name), yamlNode(treeOf(entry), ""))
+		list.Content = append(list.Content, plainScalar(s.Name), yamlNode(treeOf(entry)))
 		added = append(added, s.Name)
 	}
 	if len(added) == 0 {
@@ -352,61 +354,4 @@ func valueAt(mapping *yaml.Node, key string) *yaml.Node {
 		}
 	}
 	return nil
-}
-
-// withoutComments replaces the comments and trailing commas of a JSON text by blanks, so that
-// positions stay.
-func withoutComments(data []byte) []byte {
-	plain, comma := bytes.Clone(data), -1
-	for i := 0; i < len(plain); i++ {
-		if end := endOfComment(plain, i); end > i {
-			blank(plain[i:end])
-			i = end - 1
-			continue
-		}
-		switch c := plain[i]; c {
-		case '"':
-			comma, i = -1, jsontext.EndOfString(plain, i)
-		case ',':
-			comma = i
-		case '}', ']':
-			if comma >= 0 {
-				blank(plain[comma : comma+1])
-			}
-		default:
-			if c > ' ' {
-				comma = -1
-			}
-		}
-	}
-	return plain
-}
-
-// endOfComment returns the end of the comment that begins at start; start if none does.
-func endOfComment(text []byte, start int) int {
-	rest := text[start:]
-	var end int
-	switch {
-	case bytes.HasPrefix(rest, []byte("//")):
-		end = bytes.IndexByte(rest, '\n')
-	case bytes.HasPrefix(rest, []byte("/*")):
-		if end = bytes.Index(rest[2:], []byte("*/")); end >= 0 {
-			end += 4
-		}
-	default:
-		return start
-	}
-	if end < 0 {
-		return len(text)
-	}
-	return start + end
-}
-
-// blank replaces everything but line ends.
-func blank(text []byte) {
-	for i, c := range text {
-		if c != '\n' {
-			text[i] = ' '
-		}
-	}
 }

@@ -30,8 +30,8 @@ func TestMCPConfig_ReadsTheFormatsOfClients(t *testing.T) {
 			`"argv":["server","run"]} note: its command is split at blanks into program and ` +
 			`arguments note: it is called "my server" in the file`,
 		`{"mcpServers": {"a": {"command": "s", "env": {"DB": "postgres://u:secret@host/db"}}}}`: `a ` +
-			`{"type":"mcp","argv":["s"],"secrets":{"DB":"env:DB"}} note: the value of DB is not ` +
-			`copied: give it to the worker as the environment variable DB`,
+			`{"type":"mcp","argv":["s"],"secrets":{"DB":"env:A_DB"}} note: the value of DB is not ` +
+			`copied: give it to the worker as the environment variable A_DB`,
 		`{"mcpServers": {"a": {"httpUrl": "https://example.com/mcp"}}}`:// Gemini CLI
 		`a {"type":"mcp","url":"https://example.com/mcp"}`,
 		`{"mcpServers": {"a": {"command": "s", "args": "-y"}}}`:       `a {"type":"mcp"} problem: its declaration has args with a value of the wrong type, string`,
@@ -46,7 +46,7 @@ func TestMCPConfig_ReadsTheFormatsOfClients(t *testing.T) {
 			`"argv":["s"]} problem: the value of A has a variable within a text; write the value itself`,
 		`{"mcpServers": {"a": {"url": "https://example.com", "headers": {"Authorization": "Basic x"}}}}`: `a ` +
 			`{"type":"mcp","url":"https://example.com"} problem: its header Authorization is not a ` +
-			`bearer token; import the server with starter tools import mcp --auth`,
+			`bearer token; import the server by its URL with --auth`,
 		`{"mcpServers": {"a": [1]}}`: `a {"type":"mcp"} problem: its declaration is not an object`,
 	} {
 		list, err := MCPConfig("mcp.json", []byte(text))
@@ -71,7 +71,7 @@ func TestMCPConfig_ReadsTheFormatsOfClients(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`{}`: `mcp.json: the document configures no MCP servers (write {"mcpServers": {"name": {"command": "program", "args": []}}})`,
-		"{\"mcpServers\": {\n  // a comment\n  \"a\": {\"command\": }\n}}": "mcp.json:3:20: this is not JSON: invalid character '}' looking for beginning of value (check the quotes, commas and brackets)",
+		"{\"mcpServers\": {\n  // a comment\n  \"a\": {\"command\": }\n}}": "mcp.json: this is not JSON: line 3, column 20: invalid character '}' at start of value",
 	} {
 		if _, err := MCPConfig("mcp.json", []byte(text)); err == nil ||
 			fmt.Sprint(err) != want {
@@ -86,9 +86,9 @@ func TestMCPConfig_CopiesNoSecrets(t *testing.T) {
 	for name := range strings.FieldsSeq(`OPENAI_KEY STRIPE_KEY SUPABASE_SERVICE_ROLE_KEY DB_PASS
 		MYSQL_PASS PGPASS JWT api_key`) {
 		s := oneServer(t, `{"command": "s", "env": {"`+name+`": "`+secret+`"}}`)
-		reference := "env:" + strings.ToUpper(name)
-		if s.Entry.Secrets[name] != reference || len(s.Entry.SetEnv) > 0 ||
-			s.Literals[strings.ToUpper(name)] != secret {
+		variable := "A_" + strings.ToUpper(name)
+		if s.Entry.Secrets[name] != "env:"+variable || len(s.Entry.SetEnv) > 0 ||
+			s.Literals[variable] != secret {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
@@ -136,13 +136,12 @@ func TestMCPConfig_RefusesSecretsInArgumentsAndAddresses(t *testing.T) {
 	}
 }
 
-// Servers that use one variable for several secrets refer to several variables.
+// No two servers refer to one variable for their secrets, whatever their names.
 func TestMCPConfig_SeparatesTheSecretsOfServers(t *testing.T) {
 	list, err := MCPConfig("mcp.json", []byte(`{"mcpServers": {
-		"a": {"command": "s", "env": {"TOKEN": "one", "SAME_KEY": "x"}},
-		"b": {"command": "s", "env": {"TOKEN": "two", "SAME_KEY": "x"}},
-		"c": {"command": "s", "env": {"OTHER_TOKEN": "three"}},
-		"d": {"command": "s", "env": {"OTHER_TOKEN": "${OTHER_TOKEN}"}}}}`))
+		"a": {"command": "s", "env": {"TOKEN": "one", "B_TOKEN": "x"}},
+		"a_b": {"command": "s", "env": {"TOKEN": "two"}},
+		"github": {"command": "s", "env": {"GITHUB_TOKEN": "three", "C_TOKEN": "${A_TOKEN}"}}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,10 +149,9 @@ func TestMCPConfig_SeparatesTheSecretsOfServers(t *testing.T) {
 	for _, s := range list {
 		got += fmt.Sprintln(s.Name, s.Entry.Secrets, s.Literals)
 	}
-	want := `a map[SAME_KEY:env:SAME_KEY TOKEN:env:A_TOKEN] map[A_TOKEN:one SAME_KEY:x]
-b map[SAME_KEY:env:SAME_KEY TOKEN:env:B_TOKEN] map[B_TOKEN:two SAME_KEY:x]
-c map[OTHER_TOKEN:env:C_OTHER_TOKEN] map[C_OTHER_TOKEN:three]
-d map[OTHER_TOKEN:env:OTHER_TOKEN] map[]
+	want := `a map[B_TOKEN:env:A_B_TOKEN TOKEN:env:A_TOKEN_2] map[A_B_TOKEN:x A_TOKEN_2:one]
+a_b map[TOKEN:env:A_B_TOKEN_2] map[A_B_TOKEN_2:two]
+github map[C_TOKEN:env:A_TOKEN GITHUB_TOKEN:env:GITHUB_TOKEN] map[GITHUB_TOKEN:three]
 `
 	if got != want {
 		t.Errorf("got\n%s", got)

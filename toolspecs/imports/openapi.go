@@ -1,16 +1,13 @@
 package imports
 
 import (
-	"fmt"
 	"net/url"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
-	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -22,13 +19,9 @@ type Options struct {
 	Auth *outbound.Auth
 	// Allow becomes every tool's entry.allow: what may be reached although it is not public.
 	Allow []string
-	// Tags, Paths and Names select operations: those with one of the tags, those whose path is one
-	// of the paths or matches it as a pattern (/** at the end matches all below), and those whose
-	// tool name or operationId matches one of the patterns. An empty list selects all.
-	Tags, Paths, Names []string
-	// Output declares results as well, by the schema of the successful response. A result that
-	// breaks it gives a note.
-	Output bool
+	// Only selects operations whose name, operationId, path or one of whose tags matches one of
+	// the patterns; empty selects all.
+	Only []string
 }
 
 // document is an OpenAPI document that is being imported.
@@ -39,14 +32,13 @@ type document struct {
 	options Options
 	// title and version are the API's.
 	title, version string
-	// arguments and results are the schemas that others refer to.
-	arguments, results *definitions
+	// schemas are those that others refer to.
+	schemas *definitions
 }
 
 // newDocument returns a document with its schemas. fill is set if the tools fill in defaults.
 func newDocument(root *jsontext.Object, o Options, fill bool) document {
-	return document{root: root, options: o, version: "1.0.0",
-		arguments: newDefinitions(root, false, fill), results: newDefinitions(root, true, fill)}
+	return document{root: root, options: o, version: "1.0.0", schemas: newDefinitions(root, fill)}
 }
 
 // operation is a method of a path.
@@ -93,7 +85,8 @@ func OpenAPI(file string, data []byte, o Options) (Result, error) {
 	if version := textAt(info, "version"); plainVersion.MatchString(version) {
 		d.version = version
 	}
-	r := Result{Title: strings.TrimSpace(d.title + " " + textAt(info, "version")), Notes: notes}
+	r := Result{Title: strings.TrimSpace(d.title + " " + textAt(info, "version")),
+		Source: d.title, Notes: notes}
 	if hooks := objectAt(root, "webhooks"); len(hooks.Names()) > 0 {
 		r.Notes = append(r.Notes,
 			"webhooks are requests that the API sends, so they become no tools")
@@ -102,12 +95,11 @@ func OpenAPI(file string, data []byte, o Options) (Result, error) {
 	parts := make([]part, len(all))
 	for i, op := range all {
 		parts[i] = part{wanted: wanted{op.id, op.source()}, source: op.source(),
-			left: !o.picks(op), make: func(name string) (Tool, error) { return d.tool(op, name) }}
+			also: append(op.tags(), op.path),
+			make: func(name string) (Tool, error) { return d.tool(op, name) }}
 	}
-	if r.add(parts, o.Names) == 0 {
-		return Result{}, o.emptySelection(file, all)
-	}
-	return r, nil
+	err = r.add(file, "operations", parts, o.Only)
+	return r, err
 }
 
 // plainVersion matches versions that are valid in a toolspec.
@@ -172,64 +164,4 @@ func operationsIn(r *Result, path string, item *jsontext.Object) []operation {
 		all = append(all, o)
 	}
 	return all
-}
-
-// picks reports whether the tags and paths select an operation.
-func (o Options) picks(op operation) bool {
-	return picks(o.Tags, func(tag string) bool { return slices.Contains(op.tags(), tag) }) &&
-		picks(o.Paths, func(pattern string) bool { return below(pattern, op.path) })
-}
-
-// emptySelection returns why no operation is selected.
-func (o Options) emptySelection(file string, all []operation) error {
-	fault := toolspecs.Fault{File: file, Message: "the document has no operations"}
-	if len(all) > 0 {
-		fault.Message = fmt.Sprintf("no operation is selected; the document has %d", len(all))
-	}
-	var tags []string
-	for _, op := range all {
-		tags = append(tags, op.tags()...)
-		for _, pattern := range o.Paths {
-			if prefix := strings.TrimSuffix(pattern, "/") + "/"; strings.HasPrefix(op.path, prefix) {
-				fault.Hint = "to select everything below the path, write " + prefix + "**"
-			}
-		}
-	}
-	switch slices.Sort(tags); {
-	case len(o.Tags) > 0 && len(all) > 0 && len(tags) == 0:
-		fault.Hint = "the operations of the document have no tags; select by path or name"
-	case len(o.Tags) > 0:
-		fault.Hint = spelling.Hint(o.Tags[0], slices.Compact(tags))
-	}
-	return toolspecs.Faults{fault}
-}
-
-// picks reports whether one of the patterns fits; no patterns fit everything.
-func picks(patterns []string, fits func(string) bool) bool {
-	return len(patterns) == 0 || slices.ContainsFunc(patterns, fits)
-}
-
-// picksName reports whether one of the patterns fits the name of a tool or its name in the source.
-func picksName(patterns []string, name, original string) bool {
-	return picks(patterns, func(pattern string) bool {
-		return matches(pattern, name) || matches(pattern, original)
-	})
-}
-
-func matches(pattern, name string) bool {
-	ok, err := path.Match(pattern, name)
-	return err == nil && ok
-}
-
-// below reports whether a path is the given one or matches it as a pattern. A pattern that ends in
-// /** matches a path and everything below it.
-func below(pattern, of string) bool {
-	prefix, all := strings.CutSuffix(pattern, "/**")
-	if !all {
-		return of == pattern || matches(pattern, of)
-	}
-	depth := strings.Count(prefix, "/") + 1
-	segments := strings.SplitAfterN(of, "/", depth+1)
-	start := strings.TrimSuffix(strings.Join(segments[:min(depth, len(segments))], ""), "/")
-	return start == prefix || matches(prefix, start)
 }

@@ -165,7 +165,7 @@ func (c *call) addMembers(into *bodyMembers, schema any, known map[*jsontext.Obj
 	properties := objectAt(o, keyProperties)
 	for _, name := range properties.Names() {
 		property := properties.Members[name]
-		if c.oneWay(property) {
+		if c.readOnly(property) {
 			into.left[name] = true
 			continue
 		}

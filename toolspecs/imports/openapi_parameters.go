@@ -66,14 +66,15 @@ func (c *call) parameters() ([]parameter, error) {
 	return all, nil
 }
 
-// usualStyles are the default styles of parameters, by location; elsewhere simple.
-var usualStyles = map[string]string{inQuery: "form", inCookie: "form"}
-
 // read takes a parameter apart.
 func (c *call) read(o *jsontext.Object) parameter {
 	in := textAt(o, "in")
+	usual := "simple"
+	if in == inQuery {
+		usual = "form"
+	}
 	p := parameter{o: o, name: textAt(o, "name"), in: in, required: flagAt(o, keyRequired),
-		style: cmp.Or(textAt(o, "style"), usualStyles[in], "simple")}
+		style: cmp.Or(textAt(o, "style"), usual)}
 	p.required = p.required || in == inPath
 	p.explode = p.style == "form"
 	if explode, given := o.Get("explode").(bool); given {
@@ -131,7 +132,7 @@ func (c *call) place(p parameter) error {
 	case inHeader:
 		return c.inHeader(p)
 	case inCookie:
-		return c.inCookie(p)
+		return errors.New("cookies are not supported")
 	}
 	return fmt.Errorf("it is in %q, which is not a location of parameters", p.in)
 }
@@ -180,14 +181,6 @@ func (c *call) inHeader(p parameter) error {
 		return errors.New("callers cannot set this header")
 	}
 	c.headers.Set(p.name, c.argument(p.name, inHeader, c.single(p), p.required))
-	return nil
-}
-
-func (c *call) inCookie(p parameter) error {
-	if !p.required {
-		return errors.New("optional cookies are not supported")
-	}
-	c.cookies = append(c.cookies, p.name+"="+c.argument(p.name, inCookie, c.single(p), true))
 	return nil
 }
 
@@ -286,7 +279,7 @@ func (c *call) queryProperties(p parameter, form *jsontext.Object, required bool
 	for _, name := range properties.Names() {
 		property := properties.Members[name]
 		forms := c.forms(property)
-		if c.oneWay(property) {
+		if c.readOnly(property) {
 			continue
 		}
 		if holds(forms, typeObject) {

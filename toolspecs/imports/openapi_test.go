@@ -74,11 +74,11 @@ func TestOpenAPI_ImportsAThousandOperations(t *testing.T) {
 	}
 	names := map[string]bool{}
 	for i, tool := range first.Tools {
-		one, err := YAML(first.Title, tool)
+		one, err := first.YAML(tool)
 		if err != nil {
 			t.Fatal(err)
 		}
-		two, err := YAML(second.Title, second.Tools[i])
+		two, err := second.YAML(second.Tools[i])
 		if err != nil || !bytes.Equal(one, two) {
 			t.Fatalf("%s: another import writes something else (%v)", tool.Source, err)
 		}
@@ -100,33 +100,29 @@ func TestOpenAPI_NamesDoNotDependOnTheSelection(t *testing.T) {
 	}
 	pets := cases.Bytes(t, "openapi/petstore.yaml")
 	for _, tt := range []struct {
-		data []byte
-		o    Options
-		want string
+		data       []byte
+		only, want string
 	}{
-		{data, Options{Paths: []string{"/a"}}, "meta_root_f302df meta_root META_ROOT_2b9647"},
-		{data, Options{Names: []string{"meta/*"}}, "meta_root_f302df"},
-		{data, Options{Names: []string{"*_2b9647", "same"}}, "META_ROOT_2b9647 same same_fe36d1"},
-		{data, Options{Paths: []string{"/c/**"}, Names: []string{"get_*"}}, "get_c_id"},
-		{pets, Options{Tags: []string{"store"}},
-			"getInventory placeOrder getOrderById deleteOrder"},
-		{pets, Options{Paths: []string{"/store/order", "/store/order/**"}}, "placeOrder getOrderById deleteOrder"},
-		{pets, Options{Paths: []string{"/pet/find*"}}, "findPetsByStatus findPetsByTags"},
-		{pets, Options{Tags: []string{"store", "user"}, Paths: []string{"/user/log*",
-			"/store/inventory"}}, "getInventory loginUser logoutUser"},
+		{data, "/a", "meta_root_f302df meta_root META_ROOT_2b9647"},
+		{data, "meta/*", "meta_root_f302df"},
+		{data, "*_2b9647 same", "META_ROOT_2b9647 same same_fe36d1"},
+		{pets, "store", "getInventory placeOrder getOrderById deleteOrder"},
+		{pets, "/store/order/**", "placeOrder getOrderById deleteOrder"},
+		{pets, "/pet/find*", "findPetsByStatus findPetsByTags"},
+		{pets, "/user/log* getInventory", "getInventory loginUser logoutUser"},
 	} {
-		r, err := OpenAPI("f.yaml", tt.data, tt.o)
+		r, err := OpenAPI("f.yaml", tt.data, Options{Only: strings.Fields(tt.only)})
 		var names []string
 		for _, tool := range r.Tools {
 			names = append(names, tool.Spec.Name)
 		}
 		if got := strings.Join(names, " "); got != tt.want || err != nil {
-			t.Errorf("%+v: got %s, %v", tt.o, got, err)
+			t.Errorf("%s: got %s, %v", tt.only, got, err)
 		}
 	}
-	_, err = OpenAPI("f.yaml", pets, Options{Tags: []string{"pett"}})
+	_, err = OpenAPI("f.yaml", pets, Options{Only: []string{"pett"}})
 	if err == nil || err.Error() !=
-		`f.yaml: no operation is selected; the document has 19 (did you mean "pet"?)` {
+		`f.yaml: none is selected; the document has 19 operations (did you mean "pet"?)` {
 		t.Errorf("got %v", err)
 	}
 }
@@ -169,7 +165,7 @@ func TestOpenAPI_ImportsRealDocuments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := OpenAPI(file, data, Options{Output: true})
+		r, err := OpenAPI(file, data, Options{})
 		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
@@ -177,7 +173,7 @@ func TestOpenAPI_ImportsRealDocuments(t *testing.T) {
 		notes := 0
 		for _, tool := range r.Tools {
 			notes += len(tool.Notes)
-			written, err := YAML(r.Title, tool)
+			written, err := r.YAML(tool)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -236,7 +232,7 @@ func TestOpenAPI_KeepsAnyText(t *testing.T) {
 			Category: "custom", InputSchema: encoded(schema),
 			Entry: toolspecs.Entry{Kind: toolspecs.FunctionEntry{}}}
 		tool := Tool{Spec: s, Source: text, Notes: []string{text}}
-		data, err := YAML(text, tool)
+		data, err := Result{Title: text, Source: text}.YAML(tool)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,14 +253,9 @@ func FuzzImports(f *testing.F) {
 	golden.Seed(f, filepath.Join("testdata", "*.*"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, read := range []func() (Result, error){
-			func() (Result, error) {
-				return OpenAPI("f.yaml", data, Options{Output: true})
-			},
-			func() (Result, error) {
-				return Functions("f.yaml", data,
-					FunctionOptions{Output: true})
-			},
-			func() (Result, error) { return Registry("f.toml", data, RegistryOptions{}) },
+			func() (Result, error) { return OpenAPI("f.yaml", data, Options{}) },
+			func() (Result, error) { return Functions("f.yaml", data, nil) },
+			func() (Result, error) { return Registry("f.toml", data, nil, serve) },
 		} {
 			r, err := read()
 			if err != nil {

@@ -13,10 +13,6 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// maxResultSchema bounds the schema of a result that is declared, in bytes, so that it fits into a
-// file with that of the arguments.
-const maxResultSchema = 128 << 10
-
 // call is a request that is being described: the tool's arguments, and where they go.
 type call struct {
 	doc *document
@@ -29,7 +25,6 @@ type call struct {
 	required       []any
 	path           string
 	query, headers *jsontext.Object
-	cookies        []string
 	body           any
 	encoding       string
 	auth           *outbound.Auth
@@ -37,7 +32,7 @@ type call struct {
 
 // tool creates the tool of an operation. The error is the reason if it cannot.
 func (d *document) tool(op operation, name string) (Tool, error) {
-	c := &call{doc: d, op: op, converter: converter{definitions: d.arguments},
+	c := &call{doc: d, op: op, converter: converter{definitions: d.schemas},
 		taken: argumentNames{}, properties: object(), path: op.path, query: object(),
 		headers: object()}
 	if err := c.fill(); err != nil {
@@ -60,9 +55,6 @@ func (d *document) tool(op operation, name string) (Tool, error) {
 	}
 	if flagAt(op.op, "deprecated") {
 		s.Status = api.StatusDeprecated
-	}
-	if d.options.Output {
-		c.output(&s)
 	}
 	return Tool{Spec: s, Notes: c.notes.notes}, nil
 }
@@ -87,9 +79,6 @@ func (c *call) fill() error {
 	}
 	c.declareSlots()
 	c.path = escape(c.path)
-	if len(c.cookies) > 0 {
-		c.headers.Set("Cookie", strings.Join(c.cookies, "; "))
-	}
 	return c.readBody()
 }
 
@@ -162,40 +151,4 @@ func usableTags(given []string) []string {
 		}
 	}
 	return tags
-}
-
-// output declares the result by the first successful response that is JSON.
-func (c *call) output(s *toolspecs.Spec) {
-	responses := objectAt(c.op.op, "responses")
-	for _, status := range responses.Names() {
-		if !strings.HasPrefix(status, "2") {
-			continue
-		}
-		response, err := follow(c.doc.root, responses.Members[status])
-		if err != nil {
-			c.notes.add("", "the response %s accepts any value: %v", status, err)
-			continue
-		}
-		media, _ := pickMedia(objectAt(response, "content"))
-		if media.encoding == encodingJSON && media.content.Has("schema") {
-			c.declareResult(s, media.content.Get("schema"))
-			return
-		}
-	}
-}
-
-func (c *call) declareResult(s *toolspecs.Spec, schema any) {
-	result := converter{definitions: c.doc.results}
-	converted, ok := result.schema(schema).(*jsontext.Object)
-	if !ok {
-		return // it accepts any value, or none
-	}
-	result.complete(converted)
-	data := encoded(converted)
-	if len(data) > maxResultSchema {
-		c.notes.add("", "the result is not declared: its schema has more than %d bytes",
-			maxResultSchema)
-		return
-	}
-	s.OutputSchema, s.Execution.OnInvalidOutput = data, "warn"
 }

@@ -51,6 +51,11 @@ func ReadRecord(data []byte) (Record, bool) {
 // Same reports whether two files were imported with equal content.
 func (r Record) Same(other Record) bool { return r.content == other.content }
 
+// SameSource reports whether two files were imported from one source, as far as it is known.
+func (r Record) SameSource(other Record) bool {
+	return r.Source != "" && r.Source == other.Source
+}
+
 // Renew records the content of a file that a command changed, unless people have edited it before.
 func Renew(before, after []byte) []byte {
 	record, imported := ReadRecord(before)
@@ -60,22 +65,18 @@ func Renew(before, after []byte) []byte {
 	return recordLine.ReplaceAll(after, []byte(newRecord(after, record.Source)))
 }
 
-// versionPart matches the version at the end of a title.
-var versionPart = regexp.MustCompile(` v?[0-9]\S*$`)
-
-// sourceDigest identifies where a tool comes from, in this version or another one: its MCP server,
-// or the document with the title. It is empty for a document without a title.
-func sourceDigest(title string, s toolspecs.Spec) string {
-	source := versionPart.ReplaceAllString(title, "")
+// sourceDigest identifies where a tool comes from: its MCP server, or the document. It is empty if
+// the source is unknown.
+func sourceDigest(document string, s toolspecs.Spec) string {
 	if e, ok := s.Entry.Kind.(toolspecs.MCPEntry); ok {
-		source = e.ServerDigest()
+		document = e.ServerDigest()
 		if e.Server != "" {
-			source = "server " + e.Server
+			document = "server " + e.Server
 		}
 	}
-	if source == "" {
+	if document == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(source))
+	sum := sha256.Sum256([]byte(document))
 	return hex.EncodeToString(sum[:4])
 }

@@ -1,23 +1,25 @@
 package imports
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // importedFile returns the file of a tool of an MCP server whose description is text.
-func importedFile(t *testing.T, server, text string, o Overrides) string {
+func importedFile(t *testing.T, server, text string) string {
 	t.Helper()
 	entry := toolspecs.MCPEntry{Argv: []string{server}}
-	r := MCP(entry, []mcpclient.Tool{{Name: "read", Description: text,
-		InputSchema: []byte(`{"type":"object"}`)}}, MCPOptions{})
-	r.Override(o, nil)
-	data, err := YAML("", r.Tools[0])
+	r, err := MCP(server, entry, []mcpclient.Tool{{Name: "read", Description: text,
+		InputSchema: []byte(`{"type":"object"}`)}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := r.YAML(r.Tools[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +27,7 @@ func importedFile(t *testing.T, server, text string, o Overrides) string {
 }
 
 func TestReadRecord_TellsEditedFilesFromImportedOnes(t *testing.T) {
-	file := importedFile(t, "files", "Reads.", Overrides{})
+	file := importedFile(t, "files", "Reads.")
 	first, _ := ReadRecord([]byte(file))
 	for _, test := range []struct {
 		name, file             string
@@ -36,7 +38,7 @@ func TestReadRecord_TellsEditedFilesFromImportedOnes(t *testing.T) {
 		{"a changed field", strings.Replace(file, "Reads.", "Writes.", 1), true, true, true},
 		{"an added comment", file + "# Slow.\n", true, true, true},
 		{"a note removed", strings.Replace(file, "# From read.\n", "", 1), true, true, true},
-		{"another version", importedFile(t, "files", "Writes.", Overrides{}), true, false, false},
+		{"another version", importedFile(t, "files", "Writes."), true, false, false},
 		{"written by people", "name: read\n", false, false, false},
 		{"an unknown record", "# Imported: once\nname: read\n", false, false, false},
 	} {
@@ -46,7 +48,7 @@ func TestReadRecord_TellsEditedFilesFromImportedOnes(t *testing.T) {
 			t.Errorf("%s: %+v, imported %v", test.name, record, imported)
 		}
 	}
-	other, _ := ReadRecord([]byte(importedFile(t, "others", "Reads.", Overrides{})))
+	other, _ := ReadRecord([]byte(importedFile(t, "others", "Reads.")))
 	if other.Source == first.Source {
 		t.Error("two servers are one source")
 	}
@@ -54,7 +56,7 @@ func TestReadRecord_TellsEditedFilesFromImportedOnes(t *testing.T) {
 
 // A command that changes a file leaves it as imported, unless people edited it before.
 func TestRenew_KeepsWhetherPeopleEdited(t *testing.T) {
-	file := importedFile(t, "files", "Reads.", Overrides{})
+	file := importedFile(t, "files", "Reads.")
 	for _, edited := range []bool{false, true} {
 		before := file
 		if edited {
@@ -70,33 +72,49 @@ func TestRenew_KeepsWhetherPeopleEdited(t *testing.T) {
 	}
 }
 
-// Versions of a document are one source. A document without a title is of no known source.
-func TestSourceDigest_IsThatOfTheDocument(t *testing.T) {
-	digest := func(title string) string { return sourceDigest(title, toolspecs.Spec{}) }
-	if digest("Pets 1.0.0") != digest("Pets 2.0.0") || digest("Pets") != digest("Pets v1") {
-		t.Error("two versions are two sources")
+// Versions of a document are one source, whatever their titles end in. Untitled documents are not.
+func TestRecord_TellsSourcesApart(t *testing.T) {
+	record := func(title, version, file string) Record {
+		r, err := OpenAPI("f.yaml", []byte(fmt.Sprintf(`{"openapi": "3.0.0", "info": {"title": %q,
+			"version": %q}, "servers": [{"url": "https://example.com"}], "paths": {"/a": {"get": {}}}}`,
+			title, version)), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Source = cmp.Or(r.Source, file)
+		data, err := r.YAML(r.Tools[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, _ := ReadRecord(data)
+		return found
 	}
-	if digest("Pets 1.0.0") == digest("Big Pets 1.0.0") || digest("") != "" {
-		t.Error("two documents are one source")
-	}
-}
-
-// With an effect that a person declares, the hints of the server are no news.
-func TestMCP_NotesHintsOnlyWithoutAnEffect(t *testing.T) {
-	for effect, want := range map[api.Effect]int{"": 1, api.EffectRead: 0} {
-		r := MCP(toolspecs.MCPEntry{Argv: []string{"server"}}, []mcpclient.Tool{{Name: "read",
-			Description: "Reads.", ReadOnly: true}}, MCPOptions{Effect: effect})
-		if len(r.Tools) != 1 || len(r.Tools[0].Notes) != want {
-			t.Errorf("%q: %+v", effect, r)
+	for _, tt := range []struct {
+		name string
+		a, b Record
+		same bool
+	}{
+		{"two versions", record("Pets", "1.0.0", ""), record("Pets", "1.1 beta", ""), true},
+		{"two titles", record("Pets", "1.0.0", ""), record("Big Pets", "1.0.0", ""), false},
+		{"two titles that end in numbers", record("Area 51", "", ""), record("Area 52", "", ""), false},
+		{"two files", record("", "1", "a.yaml"), record("", "1", "b.yaml"), false},
+		{"one file", record("", "1", "a.yaml"), record("", "2", "a.yaml"), true},
+		{"unknown", record("", "1", ""), record("", "1", ""), false},
+	} {
+		if got := tt.a.SameSource(tt.b); got != tt.same {
+			t.Errorf("%s: same source is %v", tt.name, got)
 		}
 	}
 }
 
 // The reason names the host, so that its flag can be copied.
-func TestOverride_NamesTheHostToAllow(t *testing.T) {
-	r := MCP(toolspecs.MCPEntry{URL: "http://localhost:3001/mcp"}, []mcpclient.Tool{{Name: "read",
-		Description: "Reads."}}, MCPOptions{})
-	r.Override(Overrides{}, nil)
+func TestAdmit_NamesTheHostToAllow(t *testing.T) {
+	r, err := MCP("server", toolspecs.MCPEntry{URL: "http://localhost:3001/mcp"},
+		[]mcpclient.Tool{{Name: "read", Description: "Reads."}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Admit("", nil)
 	if len(r.Refused) != 1 || !strings.HasSuffix(r.Refused[0].Reason, "; pass --allow localhost") {
 		t.Errorf("got %+v", r.Refused)
 	}
@@ -104,14 +122,17 @@ func TestOverride_NamesTheHostToAllow(t *testing.T) {
 
 func TestMCP_RefusesToolsThatCannotBeCalled(t *testing.T) {
 	schema := []byte(`{"type":"object"}`)
-	r := MCP(toolspecs.MCPEntry{Argv: []string{"server"}}, []mcpclient.Tool{
+	r, err := MCP("server", toolspecs.MCPEntry{Argv: []string{"server"}}, []mcpclient.Tool{
 		{Name: "", InputSchema: schema},
 		{Name: "twice", InputSchema: schema, Ambiguous: true},
 		{Name: "long", InputSchema: schema, Description: strings.Repeat("long ", 400_000)},
 		{Name: "echo", InputSchema: schema},
 		{Name: "good", InputSchema: schema},
-	}, MCPOptions{})
-	r.Override(Overrides{}, nil)
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Admit("", nil)
 	var reasons []string
 	for _, refused := range r.Refused {
 		reasons = append(reasons, refused.Source+": "+refused.Reason)
@@ -123,12 +144,5 @@ long: the toolspec would be invalid: $.description: the description has 1999999 
 echo: the worker provides a tool of the name echo; pass --prefix`
 	if got := strings.Join(reasons, "\n"); got != want || len(r.Tools) != 1 {
 		t.Errorf("got %d tools and\n%s\nwant\n%s", len(r.Tools), got, want)
-	}
-}
-
-func TestOverride_SetsTheHeartbeat(t *testing.T) {
-	file := importedFile(t, "files", "Reads.", Overrides{Heartbeat: api.Duration(5 * time.Second)})
-	if !strings.Contains(file, "heartbeat: 5s") {
-		t.Errorf("the file is %s", file)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -14,7 +13,6 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/mcpclient"
-	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
@@ -80,17 +78,11 @@ type registeredParameter struct {
 	Properties []registeredParameter `toml:"properties"`
 }
 
-// RegistryOptions select the tools of a registry that become toolspecs.
-type RegistryOptions struct {
-	// Names selects tools whose names match one of the patterns; empty selects all.
-	Names []string
-	// Ask lists the tools of an MCP server, so that they can be pinned. Without it MCP tools are
-	// refused.
-	Ask func(toolspecs.MCPEntry) ([]mcpclient.Tool, error)
-}
+// ListTools lists the tools of an MCP server, so that they can be pinned.
+type ListTools func(toolspecs.MCPEntry) ([]mcpclient.Tool, error)
 
 // registryKinds are the older names of kinds, and what makes a tool of each.
-var registryKinds = map[string]func(t registered, o RegistryOptions, s *toolspecs.Spec,
+var registryKinds = map[string]func(t registered, list ListTools, s *toolspecs.Spec,
 	notes *noted) error{
 	"BUILTIN": registered.function,
 	"NATIVE":  registered.stateful,
@@ -98,20 +90,16 @@ var registryKinds = map[string]func(t registered, o RegistryOptions, s *toolspec
 	"MCP":     registered.mcp,
 }
 
-// Registry creates a toolspec from every selected tool of an older TOML registry: BUILTIN becomes
-// function, NATIVE stateful, REST rest and MCP mcp. The error is Faults with lines: invalid TOML or
-// unknown keys.
-func Registry(file string, data []byte, o RegistryOptions) (Result, error) {
+// Registry creates a toolspec from every tool of an older TOML registry whose name matches one of
+// the patterns: BUILTIN becomes function, NATIVE stateful, REST rest and MCP mcp. The error is
+// Faults with lines: invalid TOML or unknown keys.
+func Registry(file string, data []byte, only []string, list ListTools) (Result, error) {
 	var content struct {
 		Tool []registered `toml:"tool"`
 	}
 	d := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
 	if err := d.Decode(&content); err != nil {
 		return Result{}, tomlFaults(file, err)
-	}
-	if len(content.Tool) == 0 {
-		return Result{}, toolspecs.Faults{{File: file, Message: "the registry has no tools",
-			Hint: "a tool starts with [[tool]]"}}
 	}
 	names := make([]string, len(content.Tool))
 	for i, t := range content.Tool {
@@ -120,31 +108,25 @@ func Registry(file string, data []byte, o RegistryOptions) (Result, error) {
 	parts := make([]part, len(names))
 	for i, w := range numbered(names) {
 		parts[i] = part{wanted: w, source: cmp.Or(w.name, fmt.Sprintf("[[tool]] %d", i+1)),
-			make: func(name string) (Tool, error) { return content.Tool[i].tool(name, o) }}
+			make: func(name string) (Tool, error) { return content.Tool[i].tool(name, list) }}
 	}
 	var r Result
-	if r.add(parts, o.Names) == 0 {
-		return Result{}, toolspecs.Faults{{File: file,
-			Message: fmt.Sprintf("no tool is selected; the registry has %d", len(names))}}
-	}
-	return r, nil
+	err := r.add(file, "tools", parts, only)
+	return r, err
 }
 
 // tomlFaults locates the faults of a registry file.
 func tomlFaults(file string, err error) toolspecs.Faults {
+	fault := toolspecs.Fault{File: file, Message: strings.TrimPrefix(err.Error(), "toml: ")}
 	if missing, ok := errors.AsType[*toml.StrictMissingError](err); ok {
 		var faults toolspecs.Faults
 		for _, e := range missing.Errors {
-			key := e.Key()
-			name := key[len(key)-1]
-			fault := toolspecs.Fault{File: file, Message: fmt.Sprintf("unknown key %q", name),
-				Hint: spelling.Hint(name, keysBeside(key))}
 			fault.Line, fault.Column = e.Position()
+			fault.Message = fmt.Sprintf("unknown key %q", strings.Join(e.Key(), "."))
 			faults = append(faults, fault)
 		}
 		return faults
 	}
-	fault := toolspecs.Fault{File: file, Message: strings.TrimPrefix(err.Error(), "toml: ")}
 	if wrong, ok := errors.AsType[*toml.DecodeError](err); ok {
 		fault.Line, fault.Column = wrong.Position()
 		if key := wrong.Key(); len(key) > 0 { // the rest of the file is TOML
@@ -154,25 +136,7 @@ func tomlFaults(file string, err error) toolspecs.Faults {
 	return toolspecs.Faults{fault}
 }
 
-// keysBeside returns the keys allowed beside that one.
-func keysBeside(key toml.Key) []string {
-	t := reflect.TypeFor[registered]()
-	switch {
-	case len(key) == 1:
-		return []string{"tool"}
-	case slices.Contains(key[:len(key)-1], "parameters"):
-		t = reflect.TypeFor[registeredParameter]()
-	case slices.Contains(key[:len(key)-1], "auth"):
-		t = reflect.TypeFor[registeredAuth]()
-	}
-	var names []string
-	for _, f := range reflect.VisibleFields(t) {
-		names = append(names, f.Tag.Get("toml"))
-	}
-	return names
-}
-
-func (t registered) tool(name string, o RegistryOptions) (Tool, error) {
+func (t registered) tool(name string, list ListTools) (Tool, error) {
 	if t.Name == "" {
 		return Tool{}, errors.New("it has no name")
 	}
@@ -196,7 +160,7 @@ func (t registered) tool(name string, o RegistryOptions) (Tool, error) {
 	if name != t.Name {
 		notes.add("", "the tool is called %q in the registry", t.Name)
 	}
-	if err := makeEntry(t, o, &s, &notes); err != nil {
+	if err := makeEntry(t, list, &s, &notes); err != nil {
 		return Tool{}, err
 	}
 	return Tool{Spec: s, Notes: notes.notes}, nil

@@ -33,20 +33,20 @@ func (t registered) checkSettings(allowed ...string) error {
 	return nil
 }
 
-func (t registered) function(_ RegistryOptions, s *toolspecs.Spec, _ *noted) error {
+func (t registered) function(_ ListTools, s *toolspecs.Spec, _ *noted) error {
 	s.Entry = toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: t.Handler}}
 	s.InputSchema = t.arguments()
 	return t.checkSettings("handler")
 }
 
-func (t registered) stateful(_ RegistryOptions, s *toolspecs.Spec, _ *noted) error {
+func (t registered) stateful(_ ListTools, s *toolspecs.Spec, _ *noted) error {
 	s.Entry = toolspecs.Entry{Kind: toolspecs.StatefulEntry{Handler: t.Handler}}
 	s.InputSchema = t.arguments()
 	return t.checkSettings("handler")
 }
 
 // mcp takes the tool's schema, and its description where the registry has none, from the server.
-func (t registered) mcp(o RegistryOptions, s *toolspecs.Spec, notes *noted) error {
+func (t registered) mcp(list ListTools, s *toolspecs.Spec, notes *noted) error {
 	allowed := []string{"command", "env", "remote"}
 	if t.URL != "" {
 		allowed = []string{"url", "headers", "auth", "remote"}
@@ -57,12 +57,9 @@ func (t registered) mcp(o RegistryOptions, s *toolspecs.Spec, notes *noted) erro
 	if (t.URL == "") == (len(t.Command) == 0) {
 		return errors.New("an MCP tool has either a url or a command")
 	}
-	if o.Ask == nil {
-		return errors.New("MCP tools are pinned, which requires a connection to the server: pass --connect")
-	}
 	entry := toolspecs.MCPEntry{URL: t.URL, Argv: t.Command, Env: t.Env,
 		Headers: joined(nil, t.Headers), Auth: t.auth()}
-	listed, err := o.Ask(entry)
+	listed, err := list(entry)
 	if err != nil {
 		return err
 	}
@@ -71,7 +68,7 @@ func (t registered) mcp(o RegistryOptions, s *toolspecs.Spec, notes *noted) erro
 	if i < 0 {
 		return fmt.Errorf("the server has no tool %q", remote)
 	}
-	made, err := mcpTool(s.Name, entry, listed[i], MCPOptions{Effect: s.Execution.Effect})
+	made, err := mcpTool(s.Name, entry, listed[i])
 	if err != nil {
 		return err
 	}
@@ -80,7 +77,9 @@ func (t registered) mcp(o RegistryOptions, s *toolspecs.Spec, notes *noted) erro
 	if len(t.Parameters) > 0 {
 		notes.add("", "its arguments come from the server, not from the registry")
 	}
-	notes.notes = append(notes.notes, made.Notes...)
+	if t.Effect == "" {
+		notes.notes = append(notes.notes, made.Notes...)
+	}
 	return nil
 }
 
@@ -92,7 +91,7 @@ func (t registered) auth() *outbound.Auth {
 }
 
 // rest describes the tool as an operation of its own document.
-func (t registered) rest(_ RegistryOptions, s *toolspecs.Spec, notes *noted) error {
+func (t registered) rest(_ ListTools, s *toolspecs.Spec, notes *noted) error {
 	if err := t.checkSettings("url", "method", "headers", "query", "auth"); err != nil {
 		return err
 	}
@@ -158,7 +157,7 @@ func joined(templates json.RawMessage, values map[string]string) json.RawMessage
 
 // arguments returns the schema of the tool's arguments.
 func (t registered) arguments() json.RawMessage {
-	s := convert(declare(t.Parameters), false)
+	s := convert(declare(t.Parameters))
 	s.Set(keyAdditional, false)
 	return encoded(s)
 }

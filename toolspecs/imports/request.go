@@ -16,9 +16,7 @@ type request struct {
 	method, host, path string
 	parameters         []any
 	body               *jsontext.Object
-	// result is the schema of what comes back, if it is known and wanted.
-	result *jsontext.Object
-	auth   *outbound.Auth
+	auth               *outbound.Auth
 	// fill is set if defaults are the caller's and not the server's.
 	fill bool
 }
@@ -44,15 +42,9 @@ func (r *request) add(name, in string, schema *jsontext.Object) {
 func (r *request) tool(name, description string) (Tool, error) {
 	op := object(keyDescription, description, "parameters", r.parameters)
 	if r.body != nil {
-		op.Set("requestBody", object("content", jsonContent(asSchema(r.body)), keyRequired, true))
+		content := object("application/json", object("schema", asSchema(r.body)))
+		op.Set("requestBody", object("content", content, keyRequired, true))
 	}
-	if r.result != nil {
-		op.Set("responses", object("200", object("content", jsonContent(r.result))))
-	}
-	d := newDocument(op, Options{BaseURL: r.host, Auth: r.auth, Output: r.result != nil}, r.fill)
+	d := newDocument(op, Options{BaseURL: r.host, Auth: r.auth}, r.fill)
 	return d.tool(operation{method: r.method, path: r.path, op: op}, name)
-}
-
-func jsonContent(schema *jsontext.Object) *jsontext.Object {
-	return object("application/json", object("schema", schema))
 }

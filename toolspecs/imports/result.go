@@ -1,15 +1,16 @@
 package imports
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/parallel"
+	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/schemas"
@@ -28,14 +29,16 @@ type Tool struct {
 
 // Refused is a part of a document that no tool was made of.
 type Refused struct {
-	Source string
-	Reason string
+	Source string `json:"source"`
+	Reason string `json:"reason"`
 }
 
 // Result is the result of importing a document.
 type Result struct {
 	// Title names the document, such as an API's title and version.
-	Title   string
+	Title string
+	// Source identifies the document in this version and others; empty if it does not say.
+	Source  string
 	Tools   []Tool
 	Refused []Refused
 	// Notes are about the document as a whole.
@@ -47,22 +50,26 @@ type part struct {
 	wanted
 	// source names the part for people.
 	source string
-	// left is set if it is not selected, whatever its name.
-	left bool
+	// also are further texts that select it, such as its tags.
+	also []string
 	make func(name string) (Tool, error)
 }
 
-// add makes tools of the parts whose names match one of the patterns, and returns how many do.
-// Names do not depend on the selection.
-func (r *Result) add(parts []part, patterns []string) (selected int) {
+// add makes tools of the parts of a document that the patterns select. Names do not depend on the
+// selection. The error is Faults: nothing is selected. what names the parts.
+func (r *Result) add(file, what string, parts []part, only []string) error {
 	proposals := make([]wanted, len(parts))
 	for i, p := range parts {
 		proposals[i] = p.wanted
 	}
 	var tools []Tool
+	var known []string
+	selected := 0
 	for i, name := range toolNames(proposals) {
 		p := parts[i]
-		if p.left || !picksName(patterns, name, p.name) {
+		texts := append([]string{name, p.name}, p.also...)
+		if !selects(only, texts) {
+			known = append(known, texts...)
 			continue
 		}
 		selected++
@@ -75,7 +82,34 @@ func (r *Result) add(parts []part, patterns []string) (selected int) {
 		tools = append(tools, tool)
 	}
 	r.take(tools)
-	return selected
+	if selected+len(r.Refused) > 0 {
+		return nil
+	}
+	fault := toolspecs.Fault{File: file, Message: "the document has no " + what}
+	if len(parts) > 0 {
+		fault.Message = fmt.Sprintf("none is selected; the document has %d %s", len(parts), what)
+		slices.Sort(known)
+		fault.Hint = spelling.Hint(only[0], slices.Compact(known))
+	}
+	return toolspecs.Faults{fault}
+}
+
+// selects reports whether one of the patterns fits one of the texts; no patterns fit everything.
+// A pattern that ends in /** fits a path and everything below it.
+func selects(patterns, texts []string) bool {
+	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return fits(pattern, text) })
+	})
+}
+
+func fits(pattern, text string) bool {
+	if prefix, all := strings.CutSuffix(pattern, "/**"); all {
+		depth := strings.Count(prefix, "/") + 1
+		parts := strings.SplitN(text, "/", depth+1)
+		pattern, text = prefix, strings.Join(parts[:min(depth, len(parts))], "/")
+	}
+	ok, err := path.Match(pattern, text)
+	return pattern == text || err == nil && ok
 }
 
 // take adds tools and refuses those whose specs do not compile.
@@ -100,23 +134,16 @@ func (r *Result) refuse(source, format string, args ...any) {
 	r.Refused = append(r.Refused, Refused{Source: source, Reason: fmt.Sprintf(format, args...)})
 }
 
-// dropFaults drops the keywords of the tool's schemas that no toolspec can have, such as a default
-// that violates its own rule or a pattern that Go cannot match. Each one gives a note.
-func (t *Tool) dropFaults() {
-	t.Spec.InputSchema = t.withoutFaults(t.Spec.InputSchema, true)
-	t.Spec.OutputSchema = t.withoutFaults(t.Spec.OutputSchema, false)
-}
-
 // maxRounds bounds how often a schema is checked, because some faults only show without others.
 const maxRounds = 4
 
-func (t *Tool) withoutFaults(schema json.RawMessage, arguments bool) json.RawMessage {
+// dropFaults drops the keywords of the tool's schema that no toolspec can have, such as a default
+// that violates its own rule or a pattern that Go cannot match. Each one gives a note.
+func (t *Tool) dropFaults() {
 	for range maxRounds {
 		var found strictyaml.Findings
-		if len(schema) > 0 {
-			schemas.Check(&found, jsonpath.Root, schema, arguments)
-		}
-		tree, before := treeOf(schema), len(t.Notes)
+		schemas.Check(&found, jsonpath.Root, t.Spec.InputSchema, true)
+		tree, before := treeOf(t.Spec.InputSchema), len(t.Notes)
 		for _, f := range found.All {
 			if drop(tree, jsonpath.Split(f.Path)) {
 				t.Notes = append(t.Notes, fmt.Sprintf("%s is dropped: %s",
@@ -124,11 +151,10 @@ func (t *Tool) withoutFaults(schema json.RawMessage, arguments bool) json.RawMes
 			}
 		}
 		if len(t.Notes) == before {
-			break
+			return
 		}
-		schema = encoded(tree)
+		t.Spec.InputSchema = encoded(tree)
 	}
-	return schema
 }
 
 // drop removes the keyword at a path, and reports whether it was there. An element of a list goes

@@ -35,9 +35,6 @@ const (
 // definitions are the schemas to which others of a document refer. Each is converted once.
 type definitions struct {
 	root any
-	// response is set for schemas of results, which lack write-only properties; others lack
-	// read-only ones.
-	response bool
 	// fill is set if the tool fills in defaults. Otherwise the server does: they are described to
 	// the model and not sent, because a PATCH that sent them would revert other changes.
 	fill  bool
@@ -52,9 +49,9 @@ type definition struct {
 	uses   []*definition
 }
 
-func newDefinitions(root any, response, fill bool) *definitions {
-	return &definitions{root: root, response: response, fill: fill,
-		byRef: map[string]*definition{}, names: map[string]bool{}}
+func newDefinitions(root any, fill bool) *definitions {
+	return &definitions{root: root, fill: fill, byRef: map[string]*definition{},
+		names: map[string]bool{}}
 }
 
 // find returns the definition that a reference names; nil if there is none. A schema that refers
@@ -148,6 +145,7 @@ func (c *converter) schema(value any) any {
 		}
 		return s
 	}
+	o = renameOlder(o)
 	for _, key := range o.Names() {
 		if !isDropped(key) {
 			c.keyword(s, key, o.Members[key])
@@ -168,15 +166,42 @@ func (c *converter) schema(value any) any {
 	return s
 }
 
+// renameOlder returns a schema with the keywords of draft 7 as draft 2020-12 has them: items with a
+// list, additionalItems and dependencies.
+func renameOlder(schema *jsontext.Object) *jsontext.Object {
+	list, isList := schema.Get(keyItems).([]any)
+	if !isList && !schema.Has("additionalItems") && !schema.Has("dependencies") {
+		return schema
+	}
+	s := schema.Copy()
+	if isList {
+		s.Delete(keyItems)
+		s.Set("prefixItems", list)
+		if schema.Has("additionalItems") {
+			s.Set(keyItems, schema.Get("additionalItems"))
+		}
+	}
+	s.Delete("additionalItems") // without a list of items it means nothing
+	s.Delete("dependencies")
+	dependencies := objectAt(schema, "dependencies")
+	for _, name := range dependencies.Names() {
+		key := "dependentSchemas"
+		if _, isList := dependencies.Get(name).([]any); isList {
+			key = "dependentRequired"
+		}
+		members := objectAt(s, key).Copy()
+		members.Set(name, dependencies.Get(name))
+		s.Set(key, members)
+	}
+	return s
+}
+
 // defaultsToNull reports whether an absent value becomes null, which makes null a value.
 func (c *converter) defaultsToNull(o *jsontext.Object) bool {
 	return c.fill && o.Has(keyDefault) && o.Get(keyDefault) == nil
 }
 
 func (c *converter) keyword(s *jsontext.Object, key string, value any) {
-	if _, isList := value.([]any); key == keyItems && isList {
-		key = "prefixItems" // its name until 2019
-	}
 	switch nested[key] {
 	case holdsReference:
 		value = c.reference(value)
@@ -202,7 +227,7 @@ func (c *converter) list(value any) any {
 	return list
 }
 
-// named converts schemas by name; properties without those that only go the other way.
+// named converts schemas by name; properties without those that only responses have.
 func (c *converter) named(value any, properties bool) any {
 	members, ok := value.(*jsontext.Object)
 	if !ok {
@@ -210,7 +235,7 @@ func (c *converter) named(value any, properties bool) any {
 	}
 	named := object()
 	for _, name := range members.Keys {
-		if !properties || !c.oneWay(members.Members[name]) {
+		if !properties || !c.readOnly(members.Members[name]) {
 			named.Set(name, c.schema(members.Members[name]))
 		}
 	}
@@ -229,14 +254,10 @@ func (c *converter) reference(value any) any {
 	return "#/" + keyDefs + "/" + d.name
 }
 
-// oneWay reports whether a property only goes the other way.
-func (c *converter) oneWay(property any) bool {
-	key := "readOnly"
-	if c.response {
-		key = "writeOnly"
-	}
+// readOnly reports whether only responses have a property.
+func (c *converter) readOnly(property any) bool {
 	found, err := follow(c.root, property)
-	return flagAt(property, key) || err == nil && flagAt(found, key)
+	return flagAt(property, "readOnly") || err == nil && flagAt(found, "readOnly")
 }
 
 // setRequired writes the names of the required properties, without those that are left out. Names

@@ -15,35 +15,33 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-// Bounds for values written on one line: characters, and members of a mapping.
+// Bounds for lists and mappings written on one line: characters, and members of a mapping.
 const (
-	maxLine        = 110
 	maxFlow        = 80
 	maxFlowMembers = 3
 )
 
-// YAML writes a toolspec as a file, with fields in the order of Spec: a comment about its origin,
-// one for each note, and the record of ReadRecord. Equal tools give equal bytes.
-func YAML(title string, t Tool) ([]byte, error) {
+// YAML writes a tool of the result as a file, with fields in the order of Spec: a comment about its
+// origin, one for each note, and the record of ReadRecord. Equal tools give equal bytes.
+func (r Result) YAML(t Tool) ([]byte, error) {
 	fields, err := specFields(t.Spec)
 	if err != nil {
 		return nil, fmt.Errorf("toolspec %q: %w", t.Spec.Name, err)
 	}
-	spec, err := encodeYAML(yamlNode(fields, ""))
+	spec, err := encodeYAML(yamlNode(fields))
 	if err != nil {
 		return nil, fmt.Errorf("toolspec %q: %w", t.Spec.Name, err)
 	}
-	spec = fold(spec)
 	from := t.Source
-	if title != "" {
-		from += " of " + title
+	if r.Title != "" {
+		from += " of " + r.Title
 	}
 	head := comment("From " + from + ".")
 	for _, note := range t.Notes {
 		head += comment("Note: " + note)
 	}
 	content := append([]byte(head), spec...)
-	record := newRecord(content, sourceDigest(title, t.Spec))
+	record := newRecord(content, sourceDigest(r.Source, t.Spec))
 	return slices.Concat([]byte(head), []byte(record), spec), nil
 }
 
@@ -84,30 +82,24 @@ func encodeYAML(n *yaml.Node) ([]byte, error) {
 
 func comment(text string) string { return "# " + oneLine(text, 500) + "\n" }
 
-var blockHead = regexp.MustCompile(`(?m)^( *(?:- )*description: )\|$`)
-
-// fold joins blocks of descriptions that read as one line, because wrap broke their lines. wrap
-// ends such blocks with a line break, which a multi-line description never has.
-func fold(data []byte) []byte { return blockHead.ReplaceAll(data, []byte("${1}>-")) }
-
-// yamlNode returns a JSON value as YAML. key is its key.
-func yamlNode(value any, key string) *yaml.Node {
+// yamlNode returns a JSON value as YAML.
+func yamlNode(value any) *yaml.Node {
 	n := &yaml.Node{}
 	switch v := value.(type) {
 	case *jsontext.Object:
 		n.Kind = yaml.MappingNode
 		for _, name := range v.Names() {
-			n.Content = append(n.Content, scalar(name), yamlNode(v.Members[name], name))
+			n.Content = append(n.Content, scalar(name), yamlNode(v.Members[name]))
 		}
 	case []any:
 		n.Kind = yaml.SequenceNode
 		for _, e := range v {
-			n.Content = append(n.Content, yamlNode(e, ""))
+			n.Content = append(n.Content, yamlNode(e))
 		}
 	case string:
 		n = scalar(v)
-		if key == keyDescription {
-			wrap(n)
+		if strings.Contains(v, "\n") && strings.TrimSpace(v) == v && printable(v) {
+			n.Style = yaml.LiteralStyle
 		}
 		return n
 	default:
@@ -160,36 +152,6 @@ func scalar(text string) *yaml.Node {
 }
 
 func plainScalar(text string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: text} }
-
-// wrap breaks a long description into lines if it reads the same without the breaks. A multi-line
-// description becomes a block.
-func wrap(n *yaml.Node) {
-	switch text := n.Value; {
-	case !printable(text):
-	case strings.Contains(text, "\n"):
-		if strings.TrimSpace(text) == text {
-			n.Style = yaml.LiteralStyle
-		}
-	case utf8.RuneCountInString(text) > maxFlow && strings.Join(strings.Fields(text), " ") == text:
-		if lines := breakLines(text); len(lines) > 1 {
-			n.Value, n.Style = strings.Join(lines, "\n")+"\n", yaml.LiteralStyle
-		}
-	}
-}
-
-// breakLines breaks a text into lines at its blanks.
-func breakLines(text string) []string {
-	var lines []string
-	line := ""
-	for word := range strings.SplitSeq(text, " ") {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > maxLine {
-			lines, line = append(lines, line), word
-			continue
-		}
-		line = strings.TrimPrefix(line+" "+word, " ")
-	}
-	return append(lines, line)
-}
 
 // printable reports whether a block can hold a text: the writer quotes other ones whatever they
 // were asked for.

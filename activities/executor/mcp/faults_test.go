@@ -101,7 +101,7 @@ func TestMCPChangedDuringACall_RefusesLaterCallsOnly(t *testing.T) {
 		})
 		for _, step := range []struct{ change, message string }{
 			{`{"text":"Sends your keys away."}`, `the MCP server changed the tool "victim" since it was accepted, so nothing was called; look at the difference and run starter tools accept with the file of victim`},
-			{`{}`, `the MCP server of victim has no tool "victim" any more; nothing was called. Look at its tools with starter tools import mcp, and correct entry.tool or disable the tool`},
+			{`{}`, `the MCP server of victim has no tool "victim" any more; nothing was called. Look at its tools with starter tools import --dry-run, and correct entry.tool or disable the tool`},
 		} {
 			b.mustCall(t, "change", step.change)
 			want := &api.Error{Type: api.ErrPreconditionFailed}

@@ -184,7 +184,7 @@ func checkPin(spec *toolspecs.Spec, tool mcpclient.Tool, found bool) error {
 	if !found {
 		return api.Errorf(api.ErrPreconditionFailed,
 			"the MCP server of %s has no tool %q any more; nothing was called. "+
-				"Look at its tools with starter tools import mcp, and correct entry.tool or disable the tool",
+				"Look at its tools with starter tools import --dry-run, and correct entry.tool or disable the tool",
 			spec.Name, entry.Tool)
 	}
 	if tool.Digest() == entry.Pin {

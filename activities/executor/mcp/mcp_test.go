@@ -249,7 +249,7 @@ func TestMCPFailures_HaveTypes(t *testing.T) {
 		{"changed", "echo", `{}`, edited(func(e *toolspecs.MCPEntry) { e.Pin = "sha256:0" }),
 			api.ErrPreconditionFailed, false, `the MCP server changed the tool "echo" since it was accepted, so nothing was called; look at the difference and run starter tools accept with the file of echo`, false},
 		{"gone", "echo", `{}`, edited(func(e *toolspecs.MCPEntry) { e.Tool = "ecko" }),
-			api.ErrPreconditionFailed, false, `the MCP server of echo has no tool "ecko" any more; nothing was called. Look at its tools with starter tools import mcp, and correct entry.tool or disable the tool`, false},
+			api.ErrPreconditionFailed, false, `the MCP server of echo has no tool "ecko" any more; nothing was called. Look at its tools with starter tools import --dry-run, and correct entry.tool or disable the tool`, false},
 	}
 	bothTransports(t, func(t *testing.T, b *mcpBench) {
 		for _, tt := range tests {
@@ -305,7 +305,7 @@ func TestMCPPinned_RefusesChangedTools(t *testing.T) {
 		expect.Eventually(t, "the call of a tool that is gone to be refused", func() bool {
 			_, err := b.call(t.Context(), "victim", `{}`)
 			e := api.AsError(err)
-			return e != nil && e.Type == api.ErrPreconditionFailed && e.Message == `the MCP server of victim has no tool "victim" any more; nothing was called. Look at its tools with starter tools import mcp, and correct entry.tool or disable the tool`
+			return e != nil && e.Type == api.ErrPreconditionFailed && e.Message == `the MCP server of victim has no tool "victim" any more; nothing was called. Look at its tools with starter tools import --dry-run, and correct entry.tool or disable the tool`
 		})
 	})
 }

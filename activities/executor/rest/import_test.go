@@ -73,7 +73,7 @@ func importedTools(t *testing.T, file string, data []byte,
 	}
 	dir := t.TempDir()
 	for _, tool := range r.Tools {
-		written, err := imports.YAML(r.Title, tool)
+		written, err := r.YAML(tool)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,7 +236,7 @@ func TestImportedStripe_PassesStripesMock(t *testing.T) {
 	}
 	t.Setenv("STRIPE_API_BEARER_AUTH", "sk_test_123")
 	base := apiServer(t, program, "-http-addr", "127.0.0.1:PORT")
-	tools := importedTools(t, "stripe.json", data, imports.Options{BaseURL: base, Output: true})
+	tools := importedTools(t, "stripe.json", data, imports.Options{BaseURL: base})
 	for _, all := range []bool{false, true} {
 		refused := 0
 		for _, tool := range tools {
@@ -276,8 +276,7 @@ func TestImportedOnPrism_PassesItsChecks(t *testing.T) {
 				t.Fatal(err)
 			}
 			base := apiServer(t, prism, "mock", "--errors", "-h", "127.0.0.1", "-p", "PORT", file)
-			for _, tool := range importedTools(t, name, data, imports.Options{BaseURL: base,
-				Output: true}) {
+			for _, tool := range importedTools(t, name, data, imports.Options{BaseURL: base}) {
 				for _, all := range []bool{false, true} {
 					args := sampler{all: all}.fitting(t, tool)
 					answer, err := call(t, &tool.Spec, args)
@@ -342,7 +341,7 @@ func TestPrism_RefusesWrongRequests(t *testing.T) {
 	t.Setenv("SWAGGER_PETSTORE_PETSTORE_AUTH", "secret")
 	base := apiServer(t, prism, "mock", "--errors", "-h", "127.0.0.1", "-p", "PORT", file)
 	for _, tool := range importedTools(t, "petstore.yaml", data, imports.Options{BaseURL: base,
-		Names: []string{"addPet"}}) {
+		Only: []string{"addPet"}}) {
 		_, err := call(t, &tool.Spec, `{"name": "x"}`)
 		if err == nil || !strings.Contains(err.Error(), "422") {
 			t.Errorf("got %v", err)

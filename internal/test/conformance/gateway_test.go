@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/internal/test/testserver"
+	"github.com/switchyard/switchyard/toolspecs"
 	"gopkg.in/yaml.v3"
 )
 
@@ -69,12 +70,13 @@ func TestConformance_GatewayPassesTheOfficialSuite(t *testing.T) {
 func (g gatewayRun) gateway(t *testing.T, address string) string {
 	t.Helper()
 	tools, queue := filepath.Join(t.TempDir(), "tools"), "gateway/"+g.revision
-	importTools(t, tools, g.upstream(t))
 	config := filepath.Join(t.TempDir(), "gateway.yaml")
 	if err := os.CopyFS(filepath.Dir(config), os.DirFS("testdata")); err != nil {
 		t.Fatal(err)
 	}
-	importTools(t, tools, triggers(t, tools, config), "--effect", "read")
+	// Where both have a tool, the one that was imported first stays.
+	importTools(t, tools, "triggers", triggers(t, tools, config), "{execution: {effect: read}}")
+	importTools(t, tools, "upstream", g.upstream(t), "{}")
 	var ready struct{ Endpoint string }
 	flags := []string{"--address", address, "--task-queue", queue, "--tools", tools}
 	testserver.Start(t, &struct{}{}, nil, testserver.Bin(t, "worker"), flags...)
@@ -111,12 +113,22 @@ func (g gatewayRun) upstream(t *testing.T) string {
 	}
 }
 
-// importTools imports the tools of an MCP server. They may ask people.
-func importTools(t *testing.T, tools, url string, flags ...string) {
+// importTools declares an MCP server, which may ask people, and imports its tools. defaults are
+// those of its tools.
+func importTools(t *testing.T, tools, name, url, defaults string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), testserver.Bin(t, "starter"), append([]string{"tools",
-		"import", "mcp", "--url", url, "--allow", "localhost", "--allow", "127.0.0.1", "--out",
-		tools, "--force", "--session", "shared", "--answer-within", "1m"}, flags...)...)
+	file := filepath.Join(tools, toolspecs.ServersFile)
+	declared, err := os.ReadFile(file)
+	if err != nil {
+		declared, err = []byte("servers:\n"), os.MkdirAll(tools, 0o700)
+	}
+	declared = fmt.Appendf(declared, "  %s:\n    url: %s\n    allow: [localhost, 127.0.0.1]\n"+
+		"    session: shared\n    answer_within: 1m\n    tools: %s\n", name, url, defaults)
+	if err := errors.Join(err, os.WriteFile(file, declared, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), testserver.Bin(t, "starter"), "tools", "import", file,
+		"--only", name, "--prefix", "")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", cmd, err, out)
 	}

@@ -4,13 +4,17 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/test/mcpserver"
+	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // The client that the orchestrator registers with the suite's authorization servers.
@@ -36,12 +40,23 @@ func (v *visit) logins(wanted scenario, program string) string {
 }
 
 // importWithLogin imports the server's tools as a person at a terminal with a browser would.
-func (v *visit) importWithLogin(args []string) error {
-	args = append(args, "--oauth", "--answer-within", "1m", "--client-metadata-url", clientDocument)
+func (v *visit) importWithLogin(logins string) error {
+	auth := map[string]string{"type": outbound.OAuth, "client_metadata_url": clientDocument}
 	if v.about.ClientID != "" {
-		args = append(args, "--client-id", v.about.ClientID, "--client-secret", "env:"+
-			secretVariable, "--issuer", v.about.Issuer)
+		auth["client_id"], auth["issuer"] = v.about.ClientID, v.about.Issuer
+		auth["secret"] = "env:" + secretVariable
 	}
+	data, err := json.Marshal(map[string]any{"servers": map[string]any{"suite": map[string]any{
+		"url": v.server, "allow": []string{"localhost"}, "answer_within": "1m", "auth": auth}}})
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(v.tools, toolspecs.ServersFile)
+	if err := errors.Join(os.MkdirAll(v.tools, 0o700),
+		os.WriteFile(file, data, 0o600)); err != nil {
+		return err
+	}
+	args := []string{"tools", "import", file, "--prefix", "", "--logins", logins}
 	cmd := v.command(args)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {

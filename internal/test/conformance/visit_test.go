@@ -186,12 +186,11 @@ func (v *visit) provide(wanted scenario) error {
 		return errors.Join(err, os.WriteFile(filepath.Join(v.tools, "tool.yaml"),
 			fmt.Appendf(nil, wanted.spec, v.server), 0o600))
 	}
-	flags := []string{"tools", "import", "mcp", "--url", v.server, "--allow", "localhost", "--out",
-		v.tools}
 	if wanted.login {
-		return v.importWithLogin(append(flags, "--logins", v.logins(wanted, "starter")))
+		return v.importWithLogin(v.logins(wanted, "starter"))
 	}
-	if _, err := v.starter(flags...); err != nil {
+	if _, err := v.starter("tools", "import", v.server, "--kind", "mcp", "--allow", "localhost",
+		"--out", v.tools); err != nil {
 		return err
 	}
 	for _, c := range wanted.calls {

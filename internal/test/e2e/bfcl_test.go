@@ -38,9 +38,8 @@ const (
 
 var bfclSeed = flag.Uint64("bfcl-seed", 1, "seed of the kills during the replay of BFCL's cases")
 
-// newBFCLLab imports the server's tools. flags are those of the import. callTime is how long the
-// server takes for a call.
-func newBFCLLab(t *testing.T, callTime time.Duration, flags ...string) *bfclLab {
+// newBFCLLab imports the server's tools. callTime is how long the server takes for a call.
+func newBFCLLab(t *testing.T, callTime time.Duration) *bfclLab {
 	t.Helper()
 	corpus := cases.Path(t, bfcl.File)
 	l := &bfclLab{lab: newLab(t), tools: filepath.Join(t.TempDir(), "tools")}
@@ -59,21 +58,34 @@ func newBFCLLab(t *testing.T, callTime time.Duration, flags ...string) *bfclLab 
 			l.replay.Cases = append(l.replay.Cases, all[i*len(all)/12])
 		}
 	}
-	l.importTools(bfcl.Argv(corpus, l.replay.Ledger, callTime), flags...)
-	for range 2 {
-		l.workers = append(l.workers, l.startWorker())
-	}
+	l.importTools(bfcl.Argv(corpus, l.replay.Ledger, callTime))
 	return l
 }
 
-func (l *bfclLab) importTools(server []string, flags ...string) {
+func (l *bfclLab) importTools(server []string) {
 	l.t.Helper()
-	args := append([]string{"tools", "import", "mcp", "--out", l.tools, "--prefix", bfcl.Prefix},
-		flags...)
-	out, err := exec.CommandContext(l.ctx, testserver.Bin(l.t, "starter"),
-		append(append(args, "--"), server...)...).CombinedOutput()
+	out, err := exec.CommandContext(l.ctx, testserver.Bin(l.t, "starter"), append([]string{"tools",
+		"import", "--out", l.tools, "--prefix", bfcl.Prefix, "--"}, server...)...).CombinedOutput()
 	if err != nil {
 		l.t.Fatalf("import: %v\n%s", err, out)
+	}
+}
+
+// shareSessions lets all runs use one session of the server.
+func (l *bfclLab) shareSessions() {
+	files, err := filepath.Glob(filepath.Join(l.tools, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		l.t.Fatalf("no tools: %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		text = bytes.Replace(text, []byte("\nentry:\n"), []byte("\nentry:\n  session: shared\n"), 1)
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			l.t.Fatal(err)
+		}
 	}
 }
 
@@ -86,6 +98,9 @@ func (l *bfclLab) startWorker() *testserver.Process {
 // those that are not right.
 func (l *bfclLab) run(meanwhile func(ended <-chan struct{})) map[bfcl.Outcome]int {
 	l.t.Helper()
+	for len(l.workers) < 2 {
+		l.workers = append(l.workers, l.startWorker())
+	}
 	ended := make(chan struct{})
 	var evaluations []bfcl.Evaluation
 	var err error
@@ -124,7 +139,8 @@ func TestBFCL_IsRightAsImported(t *testing.T) {
 // TestBFCL_SharedSessionsMixTheirStates shows that the replay notices when runs share a backend
 // that keeps state.
 func TestBFCL_SharedSessionsMixTheirStates(t *testing.T) {
-	l := newBFCLLab(t, 2*time.Millisecond, "--session", "shared")
+	l := newBFCLLab(t, 2*time.Millisecond)
+	l.shareSessions()
 	l.replay.Cases = l.replay.Cases[:8]
 	if counts := l.run(undisturbed); counts[bfcl.Wrong] == 0 {
 		t.Errorf("%v: sessions are shared and no case is wrong", counts)

@@ -82,7 +82,7 @@ func (l *lab) importServers(config map[string][]string) string {
 		l.t.Fatal(err)
 	}
 	out, err := exec.CommandContext(l.ctx, testserver.Bin(l.t, "starter"), "tools", "import",
-		"mcp-config", file, "--out", tools).CombinedOutput()
+		file, "--out", tools).CombinedOutput()
 	if err != nil {
 		l.t.Fatalf("import: %v\n%s", err, out)
 	}

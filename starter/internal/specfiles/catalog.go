@@ -204,19 +204,6 @@ func (c *Flags) checkDir() error {
 	return nil
 }
 
-// LoadFolder returns the folder's tools only, as a worker in the mode reads them.
-func (c *Flags) LoadFolder(mode api.Mode) (*toolspecs.Catalog, error) {
-	if err := c.checkDir(); err != nil {
-		return nil, err
-	}
-	o, err := c.Options()
-	if err != nil {
-		return nil, err
-	}
-	o.Mode = mode
-	return folder.Load(c.Dir, o)
-}
-
 // KnownTools returns the folder's tools and the built-in ones. Without a folder it returns the
 // names of the tools that the worker of 'starter dev' serves, or else the zero value, and entries
 // are checked when the run starts. The same applies, with a warning, if an unnamed default folder

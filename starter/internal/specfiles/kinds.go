@@ -49,17 +49,13 @@ var kindsByKey = []struct{ key, kind string }{
 	{"entry", KindTool}, {"steps", kindScript}, {"calls", KindPlan}, {"model", KindAgent},
 	{"instructions", KindAgent},
 	{"servers", KindServers}, {"lanes", KindLanes}, {"buckets", KindLanes}, {"policies", KindPolicies},
+	{"budgets", KindPolicies},
 }
 
 // KindServers is a file of MCP servers.
 const KindServers = "servers"
 
-const KindAuto = "auto"
-
 const kindScript = "script"
-
-var Kinds = []string{KindAuto, KindTool, KindAgent, KindPlan, kindScript, KindLanes, KindPolicies,
-	KindServers}
 
 // DetectKind returns the kind of a file. Unknown or unreadable files count as toolspecs.
 func DetectKind(path string, data []byte) string { return cmp.Or(findKind(path, data), KindTool) }

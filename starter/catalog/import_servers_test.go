@@ -23,10 +23,10 @@ func TestListTools_GivesTheServerItsOwnSecret(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	defer server.Close()
-	c := configImport{servers: &mcpServers{ctx: t.Context()}}
+	f := importer{servers: mcpServers{ctx: t.Context()}}
 	entry := toolspecs.MCPEntry{URL: server.URL,
 		Auth: &outbound.Auth{Type: outbound.Header, Name: "X-Token", Secret: "env:TEST_TOKEN"}}
-	if _, err := c.listTools(entry, map[string]string{"TEST_TOKEN": "own"}); err == nil {
+	if _, err := f.listTools(entry, map[string]string{"TEST_TOKEN": "own"}); err == nil {
 		t.Error("a server that answers 404 lists tools")
 	}
 	mu.Lock()

@@ -28,8 +28,7 @@ const maxImport = 64 << 20
 
 // importer imports the tools of one source.
 type importer struct {
-	app     *cli.App
-	catalog specfiles.Flags
+	app *cli.App
 	// kind is what the source is; empty until it is detected.
 	kind              string
 	out, prefix, auth string
@@ -94,7 +93,6 @@ func importCommand(a *cli.App) *cobra.Command {
 	flags.StringSliceVar(&f.env, "env", nil,
 		"`variables` of the environment that a program may see")
 	loginsFlag(flags, &f.logins)
-	addLanesFile(flags, &f.catalog)
 	return cmd
 }
 

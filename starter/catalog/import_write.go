@@ -9,14 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/internal/wholefile"
 	"github.com/switchyard/switchyard/starter/cli"
 	"github.com/switchyard/switchyard/toolspecs"
-	"github.com/switchyard/switchyard/toolspecs/folder"
 	"github.com/switchyard/switchyard/toolspecs/imports"
 )
 
@@ -80,7 +78,7 @@ func (f *importer) write(result imports.Result) error {
 	if len(report.Tools) == 0 {
 		return cli.Exit(cli.ExitUsage)
 	}
-	return f.checkFolder(report)
+	return nil
 }
 
 // plan determines the state of each file.
@@ -161,15 +159,6 @@ func stateAfter(old, data []byte) string {
 	return fileEdited
 }
 
-// imported returns whether files are those of imported tools.
-func (r *importReport) imported() map[string]bool {
-	files := map[string]bool{}
-	for _, t := range r.Tools {
-		files[t.File] = true
-	}
-	return files
-}
-
 // findLeft finds the files of earlier imports of the sources whose tools are not imported any more:
 // the source no longer has them, or they have other names now.
 func (r *importReport) findLeft(dir string, sources map[string]bool) error {
@@ -177,7 +166,10 @@ func (r *importReport) findLeft(dir string, sources map[string]bool) error {
 	if err != nil {
 		return cli.Errorf(cli.ExitUsage, "--out %s: %w", dir, err)
 	}
-	imported := r.imported()
+	imported := map[string]bool{}
+	for _, t := range r.Tools {
+		imported[t.File] = true
+	}
 	for _, file := range files {
 		if imported[file] || !toolspecs.IsSpecFile(file) {
 			continue
@@ -308,28 +300,4 @@ func (r *importReport) summary(dir string) string {
 		text += ", " + display.Plural(notes, "note")
 	}
 	return text + fmt.Sprintf("; %d not imported", len(r.Refused))
-}
-
-// checkFolder loads the folder as a worker would if it has other files, because their tools' names
-// may collide with imported ones.
-func (f *importer) checkFolder(report *importReport) error {
-	if f.dryRun {
-		return nil
-	}
-	imported := report.imported()
-	imported[filepath.Join(f.out, toolspecs.ServersFile)] = true
-	files, err := specFiles([]string{f.out})
-	if err != nil || !slices.ContainsFunc(files,
-		func(file string) bool { return !imported[file] }) {
-		return nil
-	}
-	o, err := f.catalog.Options()
-	if err != nil {
-		return err
-	}
-	_, err = folder.Load(f.out, o)
-	if faults, ok := errors.AsType[toolspecs.Faults](err); ok && !f.app.Format.JSON() {
-		fmt.Fprintf(f.app.Err, "the folder %s has %s:\n", f.out, display.Plural(len(faults), "fault"))
-	}
-	return err
 }

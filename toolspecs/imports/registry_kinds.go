@@ -99,6 +99,11 @@ func (t registered) rest(_ ListTools, s *toolspecs.Spec, notes *noted) error {
 	if err != nil || address.Host == "" {
 		return errors.New("a REST tool needs a url, such as https://api.example.com/items/{id}")
 	}
+	for name, values := range address.Query() {
+		if len(values) > 1 {
+			return fmt.Errorf("its url gives %s several times, but a query has each name once", name)
+		}
+	}
 	path, _, _ := strings.Cut(t.URL[strings.Index(t.URL, address.Host)+len(address.Host):], "?")
 	request := request{method: strings.ToUpper(cmp.Or(t.Method, http.MethodGet)),
 		host: address.Scheme + "://" + address.Host, path: cmp.Or(path, "/"), fill: true,

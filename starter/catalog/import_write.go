@@ -75,10 +75,14 @@ func (f *importer) write(result imports.Result) error {
 	if err := f.print(report); err != nil {
 		return err
 	}
-	if len(report.Tools) == 0 {
-		return cli.Exit(cli.ExitUsage)
+	switch {
+	case len(report.Tools) > 0:
+		return nil
+	case len(report.Refused) == 0:
+		return cli.Errorf(cli.ExitUsage, "--only %s selects none of the tools",
+			strings.Join(f.options.Only, ","))
 	}
-	return nil
+	return cli.Exit(cli.ExitUsage)
 }
 
 // plan determines the state of each file.

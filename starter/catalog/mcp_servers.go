@@ -65,7 +65,7 @@ func (s *mcpServers) tools(e toolspecs.MCPEntry) ([]mcpclient.Tool, error) {
 func mcpServersFor(a *cli.App, ctx context.Context, logins string) mcpServers {
 	return mcpServers{ctx: ctx,
 		logins: mcpclient.NewLogins(cmp.Or(logins, mcpclient.DefaultLogins())),
-		note: func(text string) { fmt.Fprintln(a.Err, "starter: "+text) },
+		note:   func(text string) { fmt.Fprintln(a.Err, "starter: "+text) },
 		login: func(ctx context.Context, address string) (string, error) {
 			return askLogin(ctx, a, address)
 		}}

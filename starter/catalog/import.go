@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard/internal/mcpclient"
 	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/starter/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
@@ -30,7 +31,10 @@ const maxImport = 64 << 20
 type importer struct {
 	app *cli.App
 	// kind is what the source is; empty until it is detected.
-	kind              string
+	kind string
+	// detected is set if nobody said the kind. A document that only turned out to name programs
+	// does not start them unless it is a client's own file.
+	detected          bool
 	out, prefix, auth string
 	logins            string
 	dryRun            bool
@@ -43,8 +47,8 @@ type importer struct {
 	added serversToWrite
 }
 
-const importHelp = `Writes one toolspec per tool into the folder of --out (default ./tools). SOURCE is a file, a URL, or
-- for standard input. The command detects what it is and says so; --kind overrides:
+const importHelp = `Writes one toolspec per tool into the folder of --out (default ./tools). SOURCE is a file, a URL,
+or - for standard input. The command detects what it is and says so; --kind overrides:
 
   openapi     an OpenAPI 3 document: a REST tool for each operation
   mcp         an MCP server, by its URL or by a program after --: its tools, pinned
@@ -197,7 +201,7 @@ func (f *importer) read(source string, data []byte, argv []string) (imports.Resu
 	case imports.KindFunctions:
 		return imports.Functions(name, data, f.options.Only)
 	case imports.KindRegistry:
-		return imports.Registry(name, data, f.options.Only, f.servers.tools)
+		return imports.Registry(name, data, f.options.Only, f.registryTools)
 	case imports.KindMCPConfig:
 		return f.readConfig(name, data)
 	}
@@ -211,6 +215,14 @@ func (f *importer) read(source string, data []byte, argv []string) (imports.Resu
 		return imports.Result{}, importError(f.servers.ctx, entry, err)
 	}
 	return imports.MCP(cmp.Or(source, strings.Join(argv, " ")), entry, listed, f.options.Only)
+}
+
+// registryTools lists the tools of a server of a registry.
+func (f *importer) registryTools(e toolspecs.MCPEntry) ([]mcpclient.Tool, error) {
+	if f.detected && len(e.Argv) > 0 {
+		return nil, errors.New("its program is started only with --kind registry")
+	}
+	return f.servers.tools(e)
 }
 
 // identify returns what tells an untitled source from others: its address, or its path from the
@@ -247,20 +259,31 @@ func (f *importer) open(ctx context.Context, source string) ([]byte, error) {
 	}
 	data, err := readSource(ctx, f.app.In, source)
 	if f.kind == "" {
-		because := ""
-		if none, ok := errors.AsType[*noDocument](err); ok {
-			because = " because " + none.Error()
-		}
-		f.kind, err = detectKind(source, data, err)
-		if err == nil {
-			fmt.Fprintf(f.app.Err, "%s is taken for %s%s; --kind overrides\n", source,
-				kindNames[f.kind], because)
-		}
+		f.detected = true
+		f.kind, err = f.detect(source, data, err)
 	}
 	if err != nil {
 		return nil, cli.Errorf(cli.ExitUsage, "%s: %w", source, err)
 	}
 	return data, nil
+}
+
+// detect returns the kind of a source that was read, or not because of err, and says it.
+func (f *importer) detect(source string, data []byte, err error) (string, error) {
+	because := ""
+	if none, ok := errors.AsType[*noDocument](err); ok {
+		because = " because " + none.Error()
+	}
+	kind, err := detectKind(source, data, err)
+	if err != nil {
+		return "", err
+	}
+	if kind == imports.KindMCPConfig && (isURL(source) || source == "-") {
+		return "", errors.New("it names programs to start; if you trust it, pass --kind mcp-config")
+	}
+	fmt.Fprintf(f.app.Err, "%s is taken for %s%s; --kind overrides\n", source, kindNames[kind],
+		because)
+	return kind, nil
 }
 
 // detectKind returns the kind of a source by its content, or the error of reading it. An address

@@ -71,14 +71,12 @@ type Config struct {
 	Logger, Audit *slog.Logger
 }
 
-// Console serves the pages. Create it with New, and Close it.
+// Console serves the pages. Create it with New.
 type Console struct {
 	config  Config
 	backend backend
 	inbox   *poller
-	runs    *watches
 	views   *viewCache
-	streams *streams
 	workers workerTools
 	// key seals confirmations without a login.
 	key string
@@ -99,20 +97,10 @@ func newConsole(config Config, b backend) *Console {
 	config.Version = cmp.Or(config.Version, "dev")
 	none := slog.New(slog.DiscardHandler)
 	config.Logger, config.Audit = cmp.Or(config.Logger, none), cmp.Or(config.Audit, none)
-	views := newViewCache(b)
-	c := &Console{config: config, backend: b, inbox: newPoller(b),
-		runs: newWatches(b, views.took), views: views, streams: newStreams(),
-		workers: workerTools{ask: config.Workers}, key: rand.Text(),
-		reporting: make(chan struct{}, 1)}
+	c := &Console{config: config, backend: b, inbox: newPoller(b), views: &viewCache{backend: b},
+		workers: workerTools{ask: config.Workers}, key: rand.Text(), reporting: make(chan struct{}, 1)}
 	c.pages = c.routes()
 	return c
-}
-
-// Close ends the streams of open pages and stops reading for them.
-func (c *Console) Close() {
-	c.streams.close()
-	c.inbox.close()
-	c.runs.close()
 }
 
 // routes returns the pages with the role that each needs.
@@ -126,19 +114,16 @@ func (c *Console) routes() routes.Pages {
 			http.MethodPost: c.handle(may, act)}
 	}
 	return routes.Pages{
-		"":                  view(func(p *page) { p.redirect("/console/inbox") }),
-		"inbox":             view(c.showInbox),
-		"call":              form(c.showCall, Principal.Approve, c.decide),
-		"question":          form(c.showQuestion, Principal.Answer, c.answer),
-		"runs":              view(c.showRuns),
-		"run":               form(c.showRun, Principal.Operate, c.control),
-		"run/result":        view(c.showResult),
-		"run/timeline.html": view(c.downloadTimeline),
-		"report":            view(c.showReport),
-		"lanes":             view(c.showLanes),
-		"tools":             view(c.showTools),
-		"events/inbox":      view(c.inboxEvents),
-		"events/run":        view(c.runEvents),
+		"":           view(func(p *page) { p.redirect("/console/inbox") }),
+		"inbox":      view(c.showInbox),
+		"call":       form(c.showCall, Principal.Approve, c.decide),
+		"question":   form(c.showQuestion, Principal.Answer, c.answer),
+		"runs":       view(c.showRuns),
+		"run":        form(c.showRun, Principal.Operate, c.control),
+		"run/result": view(c.showResult),
+		"report":     view(c.showReport),
+		"lanes":      view(c.showLanes),
+		"tools":      view(c.showTools),
 	}
 }
 
@@ -166,8 +151,7 @@ func (c *Console) handle(may func(Principal) bool, serve func(*page)) http.Handl
 }
 
 // findInvalidID returns what a request names by an ID that nothing can have: the server takes IDs
-// of
-// printable ASCII only.
+// of printable ASCII only.
 func (p *page) findInvalidID() (kind string, ok bool) {
 	for name, kind := range map[string]string{"id": "run", "run": "run", "run_id": "run",
 		"call": "call", "question": "question"} {

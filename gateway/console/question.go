@@ -38,7 +38,7 @@ func (c *Console) showQuestionBody(p *page, body *questionBody, status int) {
 		body.Form.Forget()
 	}
 	p.show(content{Template: "question", Title: "Question " + body.ID, Section: "inbox",
-		Status: status, Events: "/console/events/inbox", Body: body})
+		Status: status, Live: true, Body: body})
 }
 
 // questionBody reads the question that a request names.
@@ -99,7 +99,8 @@ func (c *Console) answer(p *page) {
 		return
 	}
 	c.inbox.removeDecided(aboutKey{body.Run, body.Open.Call, body.ID})
-	p.done("/console/inbox", formAction{Did: did, Run: body.Run, Question: body.ID})
+	words := map[string]string{"answer": "is answered", "decline": "is declined"}
+	p.done("/console/inbox", "Question "+body.ID+" of run "+body.Run+" "+words[did]+".")
 }
 
 // refusedAnswer shows why an answer did not take effect.

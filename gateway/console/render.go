@@ -8,15 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard/gateway/console/arguments"
 	"github.com/switchyard/switchyard/gateway/console/static"
 )
 
 //go:embed pages
 var files embed.FS
 
-var pages = template.Must(template.Must(template.New("").Funcs(funcs).ParseFS(files,
-	"pages/*.html")).ParseFS(arguments.Templates, "*.html"))
+var pages = static.Parse(files, funcs)
 
 // page is one request and the page that answers it.
 type page struct {
@@ -29,17 +27,17 @@ type page struct {
 // frame is the part that all pages share. Templates reach the rest as Body.
 type frame struct {
 	Title, Section string
-	// Style and Script are addresses, Events that of the page's stream; empty for none.
-	Style, Script, Events string
-	// Reload is the address that the browser opens next; empty for none.
-	Reload string
-	Who    Principal
+	// Script is an address.
+	Script string
+	// Live says that the script reads the page again and again.
+	Live bool
+	Who  Principal
 	// Waiting is the number of calls and questions that wait; negative if it is not known.
 	Waiting int
 	// Away says that the server cannot be reached, since when.
 	Away    bool
 	Since   time.Time
-	Notice  notice
+	Notice  string
 	Version string
 	Made    time.Time
 	// Temporal is the address of the namespace in the Temporal UI.
@@ -50,20 +48,18 @@ type frame struct {
 // content is what a handler gives to be shown.
 type content struct {
 	// Template is the name of the template, Status that of the answer; default 200.
-	Template, Title, Section, Events, Reload string
-	Status                                   int
-	Notice                                   notice
-	Away                                     bool
-	Since                                    time.Time
-	Body                                     any
+	Template, Title, Section, Notice string
+	Status                           int
+	Live, Away                       bool
+	Since                            time.Time
+	Body                             any
 }
 
 // show answers with a page.
 func (p *page) show(c content) {
-	f := frame{Title: c.Title, Section: c.Section, Events: c.Events, Who: p.who, Body: c.Body,
-		Style: static.Path(static.Style), Script: static.Path(static.Script),
+	f := frame{Title: c.Title, Section: c.Section, Live: c.Live, Who: p.who, Body: c.Body,
+		Script:  static.Path(static.Script),
 		Waiting: p.console.inbox.count(), Away: c.Away, Since: c.Since, Notice: c.Notice,
-		Reload:  c.Reload,
 		Version: p.console.config.Version, Made: time.Now(), Temporal: p.console.temporalUI("")}
 	var b bytes.Buffer
 	if err := pages.ExecuteTemplate(&b, c.Template, f); err != nil {

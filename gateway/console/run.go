@@ -37,9 +37,6 @@ type runBody struct {
 	Lasted       time.Duration
 }
 
-// showReading is how long a page of a run waits for its history before it says so.
-const showReading = 500 * time.Millisecond
-
 // ref returns the run that a request names.
 func (p *page) ref() runRef {
 	return runRef{ID: p.r.FormValue("id"), RunID: p.r.FormValue("run_id")}
@@ -53,16 +50,8 @@ func (c *Console) showRun(p *page) {
 func (c *Console) showRunWith(p *page, problem string, status int) {
 	run := p.ref()
 	before, _ := strconv.Atoi(p.r.FormValue("before")) // not a number: the newest
-	patience := showReading
-	if p.r.Method == http.MethodPost || p.r.FormValue("wait") != "" {
-		patience = 0
-	}
-	view, err := c.views.of(p.r.Context(), run, before, patience)
-	switch {
-	case errors.Is(err, errReading):
-		p.showReading(run)
-		return
-	case err != nil:
+	view, err := c.views.of(p.r.Context(), run, before)
+	if err != nil {
 		p.fail(err)
 		return
 	}
@@ -73,14 +62,12 @@ func (c *Console) showRunWith(p *page, problem string, status int) {
 	if r := view.Run.Result; r != nil {
 		body.Answer, _ = cut(arguments.Visible(r.Answer))
 	}
-	events := ""
 	end := view.Run.Closed
 	if body.Open {
 		if err := c.addNow(p, run, &body); err != nil {
 			p.fail(err)
 			return
 		}
-		events = link("/console/events/run", "id", run.ID, "run_id", run.RunID)
 		end = time.Now()
 	}
 	body.Lasted = end.Sub(view.Run.Started)
@@ -89,14 +76,7 @@ func (c *Console) showRunWith(p *page, problem string, status int) {
 		return
 	}
 	p.show(content{Template: "run", Title: cmp.Or(view.Run.Name, string(view.Run.Kind)) + " · " +
-		run.ID, Section: "runs", Events: events, Notice: p.notice(), Status: status, Body: body})
-}
-
-// showReading says that a run with a long history is being read, and has the browser wait for it.
-func (p *page) showReading(run runRef) {
-	p.show(content{Template: "reading", Title: "Run " + run.ID, Section: "runs",
-		Reload: link("/console/run", "id", run.ID, "run_id", run.RunID, "before",
-			p.r.FormValue("before"), "wait", "1"), Body: run.ID})
+		run.ID, Section: "runs", Live: body.Open, Notice: p.notice(), Status: status, Body: body})
 }
 
 // addNow adds what an open run does and waits for.
@@ -114,6 +94,10 @@ func (c *Console) addNow(p *page, run runRef, body *runBody) (err error) {
 	body.Approvals, body.Questions, err = c.backend.listWaits(p.r.Context(), run)
 	return err
 }
+
+// controls are the actions, as a page confirms them.
+var controls = map[string]string{"pause": "is paused", "resume": "continues",
+	"cancel": "is asked to stop", "send": "has received the message"}
 
 // control handles the forms that control a run.
 func (c *Console) control(p *page) {
@@ -137,7 +121,7 @@ func (c *Console) control(p *page) {
 	}
 	p.audit("control", action, err, "run", run.ID)
 	if err == nil {
-		p.done("/console/run", formAction{Did: action, Run: run.ID}, "id", run.ID, "run_id", run.RunID)
+		p.done("/console/run", "Run "+run.ID+" "+controls[action]+".", "id", run.ID, "run_id", run.RunID)
 		return
 	}
 	if e, ok := errors.AsType[*switchyard.RequestError](err); ok && requestTypes[e.Type] != 0 {
@@ -174,21 +158,6 @@ func (c *Console) showResult(p *page) {
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	header.Set("X-Content-Type-Options", "nosniff")
 	_, _ = p.w.Write([]byte(text[:min(len(text), maxResult)]))
-}
-
-// downloadTimeline sends the timeline of a run as a file.
-func (c *Console) downloadTimeline(p *page) {
-	t, err := c.backend.timeline(p.r.Context(), p.ref())
-	if err != nil {
-		p.fail(err)
-		return
-	}
-	header := p.w.Header()
-	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Content-Disposition", `attachment; filename="timeline.html"`)
-	if err := t.Write(p.w); err != nil {
-		c.config.Logger.Warn("a timeline cannot be sent", "error", err)
-	}
 }
 
 // callTone is the class of the status of a call.

@@ -22,7 +22,7 @@ import (
 const maxShown = 4 << 10
 
 // funcs are the functions of the templates.
-var funcs = template.FuncMap{"visible": arguments.Visible, "json": arguments.Readable, "line": inLine, "when": when,
+var funcs = template.FuncMap{"json": arguments.Readable, "line": inLine, "when": when,
 	"iso": iso, "left": left, "took": took, "plural": display.Plural, "number": display.Thousands,
 	"cost": cost, "link": link, "tone": tone, "callTone": callTone, "refuses": refuses, "tab": newTabPart, "asked": newAskedPart, "decided": newDecidedPart, "group": newGroupPart, "id": entryID,
 	"decidedNote": people.DecidedNote, "pauseNote": people.PauseNote,

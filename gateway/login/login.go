@@ -8,7 +8,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -42,8 +41,6 @@ type Config struct {
 	// Local, if set, is the name of everyone: nobody logs in. Use it for the loopback interface of
 	// a developer only.
 	Local string
-	// Stylesheet is the path of the style sheet of the pages of this package.
-	Stylesheet string
 	// Audit gets logins, logouts and refused requests; default none.
 	Audit *slog.Logger
 	// now is the clock of tests.
@@ -78,8 +75,7 @@ type Principal struct {
 type principalKey struct{}
 
 // PrincipalFromContext returns who sent the request of a context that passed Middleware; the zero
-// Principal
-// for others.
+// Principal for others.
 func PrincipalFromContext(ctx context.Context) Principal {
 	p, _ := ctx.Value(principalKey{}).(Principal)
 	return p
@@ -184,9 +180,8 @@ func (l *Login) guard(next http.Handler) http.Handler {
 			return
 		}
 		defer done()
-		ctx, stop := l.whileValid(r, s)
-		defer stop()
-		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, principalKey{}, s.principal())))
+		ctx := context.WithValue(r.Context(), principalKey{}, s.principal())
+		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
@@ -196,7 +191,7 @@ func (l *Login) anonymous(w http.ResponseWriter, r *http.Request, err error) {
 		l.logRefusal(r, "", err.Error())
 		l.dropCookie(w, r, sessionCookie)
 	}
-	if safe(r) && !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+	if safe(r) {
 		http.Redirect(w, r, loginPath+"?return="+escapeQuery(r.URL.RequestURI()), http.StatusSeeOther)
 		return
 	}

@@ -45,13 +45,12 @@ type accessFile struct {
 
 // issuerFile describes one authorization server.
 type issuerFile struct {
-	Issuer     string       `yaml:"issuer" rule:"required"`
-	JWKSURL    string       `yaml:"jwks_url"`
-	Audience   []string     `yaml:"audience" rule:"min=1"`
-	Principal  string       `yaml:"principal"`
-	Prefix     string       `yaml:"prefix"`
-	Algorithms []string     `yaml:"algorithms" rule:"min=1,enum=RS256|RS384|RS512|PS256|PS384|PS512|ES256|ES384|ES512|EdDSA"`
-	ClockSkew  api.Duration `yaml:"clock_skew" rule:"min=0s,max=5m"`
+	Issuer    string       `yaml:"issuer" rule:"required"`
+	JWKSURL   string       `yaml:"jwks_url"`
+	Audience  []string     `yaml:"audience" rule:"min=1"`
+	Principal string       `yaml:"principal"`
+	Prefix    string       `yaml:"prefix"`
+	ClockSkew api.Duration `yaml:"clock_skew" rule:"min=0s,max=5m"`
 }
 
 type limitsFile struct {

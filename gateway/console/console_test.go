@@ -68,7 +68,7 @@ func TestRun_DrawsWhatWaitsAndRuns(t *testing.T) {
 func TestInbox_HasWhatADecisionNeeds(t *testing.T) {
 	page := get(consoleOf(t, waitingRun(), approver), "/console/inbox").Body.String()
 	for _, want := range []string{"refund", "money leaves", "ask-money", "private", "bob", "clerk",
-		"give ada her money back", "<b>lookup</b> <code>name: ada</code> completed",
+		"give ada her money back", "<b>lookup</b> <code>", "&#34;name&#34;: &#34;ada&#34;", "</code> completed",
 		"<q>{ &#34;owed&#34;: 100 }</q>", "She is owed it.", "digest-1", "min",
 		`<dt>amount</dt><dd><span class="text">100</span>`, `name="csrf" value="token"`} {
 		if !strings.Contains(page, want) {

@@ -127,7 +127,7 @@ func (s *Set) get(p *Prompt, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, e
 	}
 	res := &mcp.GetPromptResult{Description: p.Description}
 	for _, m := range p.Messages {
-		c, err := s.fill(m, values)
+		c, err := s.render(m, values)
 		if err != nil {
 			return nil, err
 		}
@@ -180,8 +180,8 @@ func (p *Prompt) ask(req *mcp.GetPromptRequest, missing []Argument) (*mcp.GetPro
 			"required": names}}}}, nil
 }
 
-// fill returns the content of a message.
-func (s *Set) fill(m Message, values map[string]string) (mcp.Content, error) {
+// render returns the content of a message.
+func (s *Set) render(m Message, values map[string]string) (mcp.Content, error) {
 	switch {
 	case m.Resource != "":
 		found, err := s.read(fill(m.Resource, values))

@@ -98,7 +98,8 @@ require (
 	// Tokens of MCP servers that require a login, and their refresh; the login to the console: the
 	// MCP SDK's logins are built on it.
 	golang.org/x/oauth2 v0.37.0
-	// Readings of the console that several browsers share: the Go project's singleflight.
+	// Readings that several requests share, in the console and of keys of issuers: the Go project's
+	// singleflight.
 	golang.org/x/sync v0.23.0
 	// Process groups and memory limits: the syscall package of the standard library is frozen and
 	// lacks them.

@@ -244,7 +244,11 @@ func (b *callBody) whyNoEdit() string {
 func (b *callBody) complete(d *switchyard.Decision, entered url.Values) bool {
 	switch d.Kind {
 	case api.DecisionEdit:
-		changes, ok := b.changes(entered)
+		var changes json.RawMessage
+		ok := b.Edit != nil
+		if ok {
+			changes, ok = b.Edit.Changes(entered)
+		}
 		if !ok {
 			b.Problem = b.whyNoEdit()
 			return false
@@ -261,14 +265,6 @@ func (b *callBody) complete(d *switchyard.Decision, entered url.Values) bool {
 		d.Kind, d.Grant = api.DecisionApprove, grant
 	}
 	return true
-}
-
-// changes returns the changed arguments of an edit.
-func (b *callBody) changes(entered url.Values) (json.RawMessage, bool) {
-	if b.Edit == nil {
-		return nil, false
-	}
-	return b.Edit.Changes(entered)
 }
 
 // readGrant returns the amounts of a grant.

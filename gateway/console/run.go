@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
 	"strconv"
@@ -10,9 +11,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
-	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/gateway/console/arguments"
 )
 
@@ -160,27 +159,14 @@ func (c *Console) showResult(p *page) {
 	_, _ = p.w.Write([]byte(text[:min(len(text), maxResult)]))
 }
 
-// callTone is the class of the status of a call.
-func callTone(s api.CallStatus) string {
-	switch s {
-	case api.CallCompleted:
+// tone is the class of the status of a run or a call.
+func tone(status any) string {
+	switch fmt.Sprint(status) {
+	case "completed":
 		return "good"
-	case api.CallFailed, api.CallRefused:
+	case "failed", "refused", "terminated", "timed_out":
 		return "bad"
-	case api.CallCancelled:
-		return "warn"
-	}
-	return "wait"
-}
-
-// tone is the class of a status.
-func tone(s history.RunStatus) string {
-	switch s {
-	case history.RunCompleted:
-		return "good"
-	case history.RunFailed, history.RunTerminated, history.RunTimedOut:
-		return "bad"
-	case history.RunCancelled, history.RunPaused:
+	case "cancelled", "paused":
 		return "warn"
 	}
 	return "wait"

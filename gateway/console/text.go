@@ -21,7 +21,8 @@ const maxShown = 4 << 10
 // funcs are the functions of the templates.
 var funcs = template.FuncMap{"json": arguments.Readable, "when": when,
 	"iso": iso, "left": left, "took": took, "plural": display.Plural, "number": display.Thousands,
-	"cost": cost, "link": link, "tone": tone, "callTone": callTone, "refuses": refuses, "tab": newTabPart, "asked": newAskedPart, "decided": newDecidedPart, "group": newGroupPart, "id": entryID,
+	"cost": cost, "link": link, "tone": tone, "refuses": refuses, "fields": newFields,
+	"asked": newAskedPart, "id": entryID,
 	"decidedNote": people.DecidedNote, "pauseNote": people.PauseNote,
 	"add": func(a, b int) int { return a + b },
 	"int": func(n int64) int { return int(n) },

@@ -98,7 +98,8 @@ func newConsole(config Config, b backend) *Console {
 	none := slog.New(slog.DiscardHandler)
 	config.Logger, config.Audit = cmp.Or(config.Logger, none), cmp.Or(config.Audit, none)
 	c := &Console{config: config, backend: b, inbox: newPoller(b), views: &viewCache{backend: b},
-		workers: workerTools{ask: config.Workers}, key: rand.Text(), reporting: make(chan struct{}, 1)}
+		workers: workerTools{ask: config.Workers}, key: rand.Text(),
+		reporting: make(chan struct{}, 1)}
 	c.pages = c.routes()
 	return c
 }

@@ -103,8 +103,8 @@ func (c *Console) showRuns(p *page) {
 	})
 }
 
-// showFiltered shows a page about runs, with the fault of its filter if it has one, or if the server
-// refuses the query.
+// showFiltered shows a page about runs, with the fault of its filter, or why the server refuses the
+// query.
 func (p *page) showFiltered(f *filter, err error, shown func() content) {
 	refused := errors.Is(err, &switchyard.RequestError{Type: switchyard.RequestInvalid}) ||
 		errors.Is(err, &switchyard.RequestError{Type: switchyard.ServerRefused})

@@ -1,5 +1,6 @@
 // Package static has the frame, the stylesheet and the script of the gateway's pages. The names of
-// the files contain a digest, so that browsers may keep them and never use those of another version.
+// the files contain a digest, so that browsers may keep them and never use those of another
+// version.
 package static
 
 import (

@@ -106,16 +106,17 @@ func newConsole(config Config, b backend) *Console {
 
 // routes returns the pages with the role that each needs.
 func (c *Console) routes() routes.Pages {
-	view := func(serve func(*page)) routes.Methods {
+	view := func(serve func(*page) error) routes.Methods {
 		return routes.Methods{http.MethodGet: c.handle(Principal.View, serve)}
 	}
 	// form is a page that also takes a form, from people who may send it.
-	form := func(show func(*page), may func(Principal) bool, act func(*page)) routes.Methods {
+	form := func(show func(*page) error, may func(Principal) bool,
+		act func(*page) error) routes.Methods {
 		return routes.Methods{http.MethodGet: c.handle(Principal.View, show),
 			http.MethodPost: c.handle(may, act)}
 	}
 	return routes.Pages{
-		"":           view(func(p *page) { p.redirect("/console/inbox") }),
+		"":           view(func(p *page) error { return p.redirect("/console/inbox") }),
 		"inbox":      view(c.showInbox),
 		"call":       form(c.showCall, Principal.Approve, c.decide),
 		"question":   form(c.showQuestion, Principal.Answer, c.answer),
@@ -128,27 +129,36 @@ func (c *Console) routes() routes.Pages {
 	}
 }
 
-// handle returns the handler of a page for people who have a role.
-func (c *Console) handle(may func(Principal) bool, serve func(*page)) http.HandlerFunc {
+// handle returns the handler of a page for people who have a role. Errors of serve become pages.
+func (c *Console) handle(may func(Principal) bool, serve func(*page) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p := &page{console: c, w: w, r: r, who: c.config.Principal(r)}
 		w.Header().Set("Cache-Control", "no-store")
-		if r.Method == http.MethodPost && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
-			p.audit("request", "", errCrossSite)
-			p.problem(http.StatusForbidden, "The form was sent by another site.")
-			return
+		err := p.check(may)
+		if err == nil {
+			err = serve(p)
 		}
-		if !may(p.who) {
-			p.audit("request", "", errRole)
-			p.problem(http.StatusForbidden, "Your role does not allow this.")
-			return
+		if err != nil {
+			p.fail(err)
 		}
-		if name, ok := p.findInvalidID(); ok {
-			p.problem(http.StatusNotFound, "There is no such "+name+".")
-			return
-		}
-		serve(p)
 	}
+}
+
+// check returns why a request is not served.
+func (p *page) check(may func(Principal) bool) error {
+	refusal := errRole
+	switch {
+	case p.r.Method == http.MethodPost && p.r.Header.Get("Sec-Fetch-Site") == "cross-site":
+		refusal = errCrossSite
+	case may(p.who):
+		if name, ok := p.findInvalidID(); ok {
+			return &switchyard.RequestError{Type: switchyard.RunNotFound,
+				Message: "there is no such " + name}
+		}
+		return nil
+	}
+	p.audit("request", "", refusal)
+	return refusal
 }
 
 // findInvalidID returns what a request names by an ID that nothing can have: the server takes IDs

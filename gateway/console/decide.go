@@ -79,21 +79,20 @@ func (p *page) target() (run, call string) {
 	return p.r.FormValue("run"), p.r.FormValue("call")
 }
 
-func (c *Console) showCall(p *page) {
+func (c *Console) showCall(p *page) error {
 	body, err := c.callBody(p.r.Context(), p)
 	if err != nil {
-		p.fail(err)
-		return
+		return err
 	}
-	c.showCallBody(p, body, 0)
+	return c.showCallBody(p, body, 0)
 }
 
-func (c *Console) showCallBody(p *page, body *callBody, status int) {
+func (c *Console) showCallBody(p *page, body *callBody, status int) error {
 	if status != 0 {
 		body.forget(c.config.Catalog())
 	}
-	p.show(content{Template: "call", Title: "Call " + body.Call, Section: "inbox", Status: status,
-		Live: true, Body: body})
+	return p.show(content{Template: "call", Title: "Call " + body.Call, Section: "inbox",
+		Status: status, Live: true, Body: body})
 }
 
 // forget prepares the form of an edit to be shown again after a fault: without sensitive values,
@@ -157,11 +156,10 @@ func (b *callBody) editForm(catalog *toolspecs.Catalog) *forms.Form {
 }
 
 // decide handles the forms that decide about a call.
-func (c *Console) decide(p *page) {
+func (c *Console) decide(p *page) error {
 	body, err := c.callBody(p.r.Context(), p)
 	if err != nil {
-		p.fail(err)
-		return
+		return err
 	}
 	entered := p.r.PostForm
 	body.Reason = entered.Get("reason")
@@ -171,29 +169,25 @@ func (c *Console) decide(p *page) {
 	if d.Digest == "" { // a decision without one would hold for a call that nobody has seen
 		p.auditDecision(d, body.Run, errUnseen)
 		body.Problem = "The form does not name the call as it was shown."
-		c.showCallBody(p, body, http.StatusUnprocessableEntity)
-		return
+		return c.showCallBody(p, body, http.StatusUnprocessableEntity)
 	}
 	if body.Open == nil {
 		p.auditDecision(d, body.Run, errClosed)
 		body.Late, body.Problem = true, "The call does not wait for approval any more."
-		c.showCallBody(p, body, http.StatusConflict)
-		return
+		return c.showCallBody(p, body, http.StatusConflict)
 	}
 	if body.unseen(d) || !body.complete(&d, entered) {
 		p.auditDecision(d, body.Run, errFaults)
-		c.showCallBody(p, body, http.StatusUnprocessableEntity)
-		return
+		return c.showCallBody(p, body, http.StatusUnprocessableEntity)
 	}
 	err = c.backend.handle(runRef{ID: body.Run}).Decide(p.r.Context(), d)
 	p.auditDecision(d, body.Run, err)
 	if err != nil {
 		c.inbox.kick()
-		c.refusedDecision(p, body, err)
-		return
+		return c.refusedDecision(p, body, err)
 	}
 	c.inbox.removeDecided(aboutKey{body.Run, body.Call, d.Digest})
-	p.done("/console/inbox", body.confirm(d))
+	return p.done("/console/inbox", body.confirm(d))
 }
 
 // decisions are the kinds of decisions, as a page confirms them.
@@ -283,29 +277,26 @@ func (b *callBody) readGrant(entered url.Values) (*api.Grant, bool) {
 }
 
 // refusedDecision shows why a decision did not take effect.
-func (c *Console) refusedDecision(p *page, body *callBody, err error) {
+func (c *Console) refusedDecision(p *page, body *callBody, err error) error {
 	refused, ok := errors.AsType[*api.ReplyError](err)
 	if !ok && !errors.Is(err, &switchyard.RequestError{Type: switchyard.RunEnded}) {
-		p.fail(err)
-		return
+		return err
 	}
 	if ok && (refused.Type == api.DecisionUnfit || refused.Type == api.ReplyMalformed) {
 		body.Problem, body.Problems = sentence(refused.Message), refused.Problems
 		if body.Edit != nil {
 			body.Problems = body.Edit.Blame(refused.Problems)
 		}
-		c.showCallBody(p, body, http.StatusUnprocessableEntity)
-		return
+		return c.showCallBody(p, body, http.StatusUnprocessableEntity)
 	}
 	// Somebody else was faster, or the call has ended or changed: show it as it is now.
 	now, lookup := c.callBody(p.r.Context(), p)
 	if lookup != nil {
-		p.fail(lookup)
-		return
+		return lookup
 	}
 	now.Late = now.Open == nil
 	now.Reason, now.Problem = body.Reason, notCounted(err)
-	c.showCallBody(p, now, http.StatusConflict)
+	return c.showCallBody(p, now, http.StatusConflict)
 }
 
 // notCounted says why a decision did not count. A text that begins with a name stays as it is.

@@ -15,8 +15,8 @@ func refuses(d api.DecisionKind) bool {
 
 // done sends the browser to a page that confirms what a form did. The confirmation is sealed, so
 // that the address of another site cannot show one. pairs are further parameters of the page.
-func (p *page) done(path, text string, pairs ...string) {
-	p.redirect(link(path, append(pairs, "done", text, "seal", p.seal(text))...))
+func (p *page) done(path, text string, pairs ...string) error {
+	return p.redirect(link(path, append(pairs, "done", text, "seal", p.seal(text))...))
 }
 
 // seal returns what only this session can have made of a text: replicas share its key. Without a
@@ -46,9 +46,8 @@ type inboxBody struct {
 	Loading bool
 }
 
-func (c *Console) showInbox(p *page) {
+func (c *Console) showInbox(p *page) error {
 	list, loading := c.inbox.current(p.r.Context())
-	p.show(content{Template: "inbox", Title: "Inbox", Section: "inbox", Live: true,
-		Notice: p.notice(), Away: !list.Failed.IsZero(), Since: list.Failed,
-		Body: inboxBody{waitingList: list, Loading: loading}})
+	return p.show(content{Template: "inbox", Title: "Inbox", Section: "inbox", Live: true,
+		Away: !list.Failed.IsZero(), Since: list.Failed, Body: inboxBody{waitingList: list, Loading: loading}})
 }

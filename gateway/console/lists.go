@@ -78,7 +78,7 @@ type runsBody struct {
 	First string
 }
 
-func (c *Console) showRuns(p *page) {
+func (c *Console) showRuns(p *page) error {
 	body := runsBody{Filter: p.filter()}
 	query := body.Filter.toQuery(time.Now())
 	values := p.r.URL.Query()
@@ -98,14 +98,14 @@ func (c *Console) showRuns(p *page) {
 		values.Del("page")
 		body.First = "/console/runs?" + values.Encode()
 	}
-	p.showFiltered(&body.Filter, err, func() content {
+	return p.showFiltered(&body.Filter, err, func() content {
 		return content{Template: "runs", Title: "Runs", Section: "runs", Body: body}
 	})
 }
 
 // showFiltered shows a page about runs, with the fault of its filter, or why the server refuses the
 // query.
-func (p *page) showFiltered(f *filter, err error, shown func() content) {
+func (p *page) showFiltered(f *filter, err error, shown func() content) error {
 	refused := errors.Is(err, &switchyard.RequestError{Type: switchyard.RequestInvalid}) ||
 		errors.Is(err, &switchyard.RequestError{Type: switchyard.ServerRefused})
 	switch {
@@ -113,14 +113,13 @@ func (p *page) showFiltered(f *filter, err error, shown func() content) {
 	case refused:
 		f.Fault = "The server refuses the query: " + display.Shorten(err.Error(), 300)
 	case err != nil:
-		p.fail(err)
-		return
+		return err
 	}
 	c := shown()
 	if f.Fault != "" {
 		c.Status = http.StatusUnprocessableEntity
 	}
-	p.show(c)
+	return p.show(c)
 }
 
 // reportBody is the content of the report.
@@ -132,14 +131,14 @@ type reportBody struct {
 	More   bool
 }
 
-func (c *Console) showReport(p *page) {
+func (c *Console) showReport(p *page) error {
 	body := reportBody{Filter: p.filter()}
 	query := body.Filter.toQuery(time.Now())
 	var err error
 	if body.Filter.Fault == "" {
 		err = c.readReport(p.r.Context(), query, &body)
 	}
-	p.showFiltered(&body.Filter, err, func() content {
+	return p.showFiltered(&body.Filter, err, func() content {
 		return content{Template: "report", Title: "Report", Section: "report", Body: body}
 	})
 }
@@ -171,11 +170,10 @@ type laneLine struct {
 	HoldersServed, HoldersAll int
 }
 
-func (c *Console) showLanes(p *page) {
+func (c *Console) showLanes(p *page) error {
 	states, err := c.backend.lanes(p.r.Context(), listLanes(c.config.Catalog()))
 	if err != nil {
-		p.fail(err)
-		return
+		return err
 	}
 	var lines []laneLine
 	for _, s := range states {
@@ -190,7 +188,7 @@ func (c *Console) showLanes(p *page) {
 		}
 		lines = append(lines, l)
 	}
-	p.show(content{Template: "lanes", Title: "Lanes", Section: "lanes", Body: lines})
+	return p.show(content{Template: "lanes", Title: "Lanes", Section: "lanes", Body: lines})
 }
 
 // listLanes returns the lanes of the tools of a catalog, by name.
@@ -223,7 +221,7 @@ type toolLine struct {
 	On []foundTool
 }
 
-func (c *Console) showTools(p *page) {
+func (c *Console) showTools(p *page) error {
 	body := toolsBody{Asks: c.workers.ask != nil, workersView: c.workers.current(p.r.Context())}
 	for _, t := range c.config.Catalog().All() {
 		one := t.Tool()
@@ -231,7 +229,7 @@ func (c *Console) showTools(p *page) {
 			Description: display.Shorten(t.Spec.Description, 200), Approval: t.Spec.Approval != nil,
 			On: body.of(one.Name, one.Digest)})
 	}
-	p.show(content{Template: "tools", Title: "Tools", Section: "tools", Body: body})
+	return p.show(content{Template: "tools", Title: "Tools", Section: "tools", Body: body})
 }
 
 // describeLimit returns the limit of a lane in words.

@@ -41,18 +41,17 @@ func (p *page) ref() runRef {
 	return runRef{ID: p.r.FormValue("id"), RunID: p.r.FormValue("run_id")}
 }
 
-func (c *Console) showRun(p *page) {
-	c.showRunWith(p, "", 0)
+func (c *Console) showRun(p *page) error {
+	return c.showRunWith(p, "", 0)
 }
 
 // showRunWith shows a run, with the reason for which a form was refused.
-func (c *Console) showRunWith(p *page, problem string, status int) {
+func (c *Console) showRunWith(p *page, problem string, status int) error {
 	run := p.ref()
 	before, _ := strconv.Atoi(p.r.FormValue("before")) // not a number: the newest
 	view, err := c.views.of(p.r.Context(), run, before)
 	if err != nil {
-		p.fail(err)
-		return
+		return err
 	}
 	body := runBody{runView: view, RunID: run.RunID, Problem: problem, Newest: before == 0,
 		Open: view.Run.Closed.IsZero(), Temporal: c.temporalUI(run.ID),
@@ -64,18 +63,16 @@ func (c *Console) showRunWith(p *page, problem string, status int) {
 	end := view.Run.Closed
 	if body.Open {
 		if err := c.addNow(p, run, &body); err != nil {
-			p.fail(err)
-			return
+			return err
 		}
 		end = time.Now()
 	}
 	body.Lasted = end.Sub(view.Run.Started)
 	if body.Chart, err = view.chart(body.Running); err != nil {
-		p.fail(err)
-		return
+		return err
 	}
-	p.show(content{Template: "run", Title: cmp.Or(view.Run.Name, string(view.Run.Kind)) + " · " +
-		run.ID, Section: "runs", Live: body.Open, Notice: p.notice(), Status: status, Body: body})
+	return p.show(content{Template: "run", Title: cmp.Or(view.Run.Name, string(view.Run.Kind)) + " · " +
+		run.ID, Section: "runs", Live: body.Open, Status: status, Body: body})
 }
 
 // addNow adds what an open run does and waits for.
@@ -99,7 +96,7 @@ var controls = map[string]string{"pause": "is paused", "resume": "continues",
 	"cancel": "is asked to stop", "send": "has received the message"}
 
 // control handles the forms that control a run.
-func (c *Console) control(p *page) {
+func (c *Console) control(p *page) error {
 	run, entered := p.ref(), p.r.PostForm
 	action, by, reason := entered.Get("action"), p.who.Name, entered.Get("reason")
 	handle, ctx := c.backend.handle(run), p.r.Context()
@@ -115,35 +112,31 @@ func (c *Console) control(p *page) {
 		err = handle.Send(ctx, switchyard.Sent{Text: strings.ReplaceAll(entered.Get("text"),
 			"\r\n", "\n"), By: by, ID: entered.Get("message")})
 	default:
-		p.problem(http.StatusUnprocessableEntity, "The form asks for an unknown action.")
-		return
+		return p.problem(http.StatusUnprocessableEntity, "The form asks for an unknown action.")
 	}
 	p.audit("control", action, err, "run", run.ID)
 	if err == nil {
-		p.done("/console/run", "Run "+run.ID+" "+controls[action]+".", "id", run.ID, "run_id", run.RunID)
-		return
+		return p.done("/console/run", "Run "+run.ID+" "+controls[action]+".", "id", run.ID,
+			"run_id", run.RunID)
 	}
 	if e, ok := errors.AsType[*switchyard.RequestError](err); ok && requestTypes[e.Type] != 0 {
-		c.showRunWith(p, sentence(err.Error()), requestTypes[e.Type])
-		return
+		return c.showRunWith(p, sentence(err.Error()), requestTypes[e.Type])
 	}
-	p.fail(err)
+	return err
 }
 
 // maxResult bounds the text of a call, in bytes.
 const maxResult = 16 << 20
 
 // showResult sends the arguments and the result of a call as they are in the record.
-func (c *Console) showResult(p *page) {
+func (c *Console) showResult(p *page) error {
 	call := p.r.FormValue("call")
 	a, err := readAbout(p.r.Context(), c.backend, p.ref(), call)
 	if err != nil {
-		p.fail(err)
-		return
+		return err
 	}
 	if !a.Found {
-		p.problem(http.StatusNotFound, "The run has no such call.")
-		return
+		return p.problem(http.StatusNotFound, "The run has no such call.")
 	}
 	text := "call " + call + " of " + a.Record.Tool + ": " + string(a.Record.Status) +
 		"\n\narguments\n" + arguments.Readable(a.Record.Arguments) + "\n"
@@ -156,7 +149,8 @@ func (c *Console) showResult(p *page) {
 	header := p.w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	header.Set("X-Content-Type-Options", "nosniff")
-	_, _ = p.w.Write([]byte(text[:min(len(text), maxResult)]))
+	_, _ = p.w.Write([]byte(text[:min(len(text), maxResult)])) // the browser may be gone
+	return nil
 }
 
 // tone is the class of the status of a run or a call.

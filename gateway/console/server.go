@@ -161,6 +161,10 @@ func explain(err error) (status int, text string) {
 		return requestTypes[e.Type], sentence(e.Message)
 	}
 	switch {
+	case errors.Is(err, errCrossSite):
+		return http.StatusForbidden, "The form was sent by another site."
+	case errors.Is(err, errRole):
+		return http.StatusForbidden, "Your role does not allow this."
 	case errors.Is(err, audit.ErrNotFound):
 		return http.StatusNotFound, "There is no such run, or the server no longer has it."
 	case errors.Is(err, history.ErrNotARun):

@@ -49,5 +49,6 @@ type inboxBody struct {
 func (c *Console) showInbox(p *page) error {
 	list, loading := c.inbox.current(p.r.Context())
 	return p.show(content{Template: "inbox", Title: "Inbox", Section: "inbox", Live: true,
-		Away: !list.Failed.IsZero(), Since: list.Failed, Body: inboxBody{waitingList: list, Loading: loading}})
+		Away: !list.Failed.IsZero(), Since: list.Failed,
+		Body: inboxBody{waitingList: list, Loading: loading}})
 }

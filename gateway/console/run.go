@@ -71,8 +71,9 @@ func (c *Console) showRunWith(p *page, problem string, status int) error {
 	if body.Chart, err = view.chart(body.Running); err != nil {
 		return err
 	}
-	return p.show(content{Template: "run", Title: cmp.Or(view.Run.Name, string(view.Run.Kind)) + " · " +
-		run.ID, Section: "runs", Live: body.Open, Status: status, Body: body})
+	name := cmp.Or(view.Run.Name, string(view.Run.Kind))
+	return p.show(content{Template: "run", Title: name + " · " + run.ID, Section: "runs",
+		Live: body.Open, Status: status, Body: body})
 }
 
 // addNow adds what an open run does and waits for.

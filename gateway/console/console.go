@@ -6,15 +6,13 @@ package console
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/login"
 	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -24,30 +22,7 @@ import (
 const Path = routes.ConsolePath
 
 // Principal is the person who uses the console.
-type Principal struct {
-	// Name is recorded with decisions, and Auth is how it was authenticated.
-	Name string
-	Auth api.AuthMethod
-	// Roles say what the person may do: viewers see pages, operators also control runs, approvers
-	// also decide and answer.
-	Roles []api.UserRole
-	// Claims are compared with those of approvers.
-	Claims map[string]any
-	// CSRF is the token that forms return in the field csrf; empty for none.
-	CSRF string
-}
-
-// View reports whether the person may see pages.
-func (p Principal) View() bool { return len(p.Roles) > 0 }
-
-// Operate reports whether the person may control runs.
-func (p Principal) Operate() bool { return slices.Contains(p.Roles, api.RoleOperator) }
-
-// Approve reports whether the person may decide about calls.
-func (p Principal) Approve() bool { return slices.Contains(p.Roles, api.RoleApprover) }
-
-// Answer reports whether the person may answer questions.
-func (p Principal) Answer() bool { return p.Operate() || p.Approve() }
+type Principal = login.Principal
 
 // Config describes a console.
 type Config struct {
@@ -78,8 +53,6 @@ type Console struct {
 	inbox   *poller
 	views   *viewCache
 	workers workerTools
-	// key seals confirmations without a login.
-	key string
 	// reporting is held while a report reads its runs.
 	reporting chan struct{}
 	pages     routes.Pages
@@ -98,8 +71,7 @@ func newConsole(config Config, b backend) *Console {
 	none := slog.New(slog.DiscardHandler)
 	config.Logger, config.Audit = cmp.Or(config.Logger, none), cmp.Or(config.Audit, none)
 	c := &Console{config: config, backend: b, inbox: newPoller(b), views: &viewCache{backend: b},
-		workers: workerTools{ask: config.Workers}, key: rand.Text(),
-		reporting: make(chan struct{}, 1)}
+		workers: workerTools{ask: config.Workers}, reporting: make(chan struct{}, 1)}
 	c.pages = c.routes()
 	return c
 }

@@ -57,19 +57,19 @@ func (b *callBody) Arguments() []arguments.Argument {
 	return arguments.Of(small(b.About.Record).Arguments)
 }
 
-// Edited is what an edit has changed; nil for a call that was not edited.
-func (b *callBody) Edited() *edited {
+// Change is what an edit has changed; nil for a call that was not edited.
+func (b *callBody) Change() *change {
 	d := b.About.Record.Approval
 	if d == nil || d.Decision != api.DecisionEdit {
 		return nil
 	}
-	return &edited{jsonBlock("asked for", d.Original), jsonBlock("approved", d.Edited),
+	return &change{jsonBlock("asked for", d.Original), jsonBlock("approved", d.Edited),
 		bytes.Contains(d.Edited, []byte(`"`+redaction.Word+`"`))}
 }
 
-// edited are the arguments that a call was asked for with, and that were approved. Hides says that
-// sensitive values can have changed as well.
-type edited struct {
+// change has the arguments that a call was asked for with, and those that were approved. Hides says
+// that sensitive values can have changed as well.
+type change struct {
 	Before, After code
 	Hides         bool
 }

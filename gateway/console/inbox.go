@@ -19,14 +19,9 @@ func (p *page) done(path, text string, pairs ...string) error {
 	return p.redirect(link(path, append(pairs, "done", text, "seal", p.seal(text))...))
 }
 
-// seal returns what only this session can have made of a text: replicas share its key. Without a
-// login it is the key of this process.
+// seal returns what only this session can have made of a text: replicas share its token.
 func (p *page) seal(text string) string {
-	key := []byte(p.who.CSRF)
-	if len(key) == 0 {
-		key = []byte(p.console.key)
-	}
-	h := hmac.New(sha256.New, key)
+	h := hmac.New(sha256.New, []byte(p.who.CSRF))
 	_, _ = h.Write([]byte("done\x00" + text))
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
@@ -34,7 +29,7 @@ func (p *page) seal(text string) string {
 // notice returns the confirmation that the address asks for; empty for none.
 func (p *page) notice() string {
 	q := p.r.URL.Query()
-	if !hmac.Equal([]byte(q.Get("seal")), []byte(p.seal(q.Get("done")))) {
+	if p.who.CSRF == "" || !hmac.Equal([]byte(q.Get("seal")), []byte(p.seal(q.Get("done")))) {
 		return ""
 	}
 	return q.Get("done")

@@ -105,7 +105,7 @@ func (c *Console) showRuns(p *page) error {
 
 // showFiltered shows a page about runs, with the fault of its filter, or why the server refuses the
 // query.
-func (p *page) showFiltered(f *filter, err error, shown func() content) error {
+func (p *page) showFiltered(f *filter, err error, newContent func() content) error {
 	refused := errors.Is(err, &switchyard.RequestError{Type: switchyard.RequestInvalid}) ||
 		errors.Is(err, &switchyard.RequestError{Type: switchyard.ServerRefused})
 	switch {
@@ -115,7 +115,7 @@ func (p *page) showFiltered(f *filter, err error, shown func() content) error {
 	case err != nil:
 		return err
 	}
-	c := shown()
+	c := newContent()
 	if f.Fault != "" {
 		c.Status = http.StatusUnprocessableEntity
 	}

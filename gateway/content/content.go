@@ -84,7 +84,7 @@ func (s *Set) Replace(server *mcp.Server, before *Set) {
 		return
 	}
 	for _, p := range s.prompts {
-		server.AddPrompt(p.listed(), func(_ context.Context, req *mcp.GetPromptRequest) (
+		server.AddPrompt(p.toMCP(), func(_ context.Context, req *mcp.GetPromptRequest) (
 			*mcp.GetPromptResult, error) {
 			return s.get(p, req)
 		})
@@ -109,8 +109,8 @@ func (s *Set) addResource(server *mcp.Server, r *Resource) {
 		Description: r.Description, MIMEType: r.body.mimeType, Size: int64(len(r.body.data))}, read)
 }
 
-// listed returns the prompt as clients see it.
-func (p *Prompt) listed() *mcp.Prompt {
+// toMCP returns the prompt as clients see it.
+func (p *Prompt) toMCP() *mcp.Prompt {
 	shown := &mcp.Prompt{Name: p.Name, Title: p.Title, Description: p.Description}
 	for _, a := range p.Arguments {
 		shown.Arguments = append(shown.Arguments, &mcp.PromptArgument{Name: a.Name,

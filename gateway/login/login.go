@@ -8,6 +8,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,13 +66,29 @@ type Login struct {
 
 // Principal is the person who sends a request.
 type Principal struct {
-	Name   string
-	Auth   api.AuthMethod
-	Roles  []api.UserRole
+	// Name is recorded with decisions, and Auth is how it was authenticated.
+	Name string
+	Auth api.AuthMethod
+	// Roles say what the person may do: viewers see pages, operators also control runs, approvers
+	// also decide and answer.
+	Roles []api.UserRole
+	// Claims are compared with those of approvers.
 	Claims map[string]any
 	// CSRF is the token that forms of this session have to carry in the field csrf.
 	CSRF string
 }
+
+// View reports whether the person may see pages.
+func (p Principal) View() bool { return len(p.Roles) > 0 }
+
+// Operate reports whether the person may control runs.
+func (p Principal) Operate() bool { return slices.Contains(p.Roles, api.RoleOperator) }
+
+// Approve reports whether the person may decide about calls.
+func (p Principal) Approve() bool { return slices.Contains(p.Roles, api.RoleApprover) }
+
+// Answer reports whether the person may answer questions.
+func (p Principal) Answer() bool { return p.Operate() || p.Approve() }
 
 type principalKey struct{}
 
@@ -167,7 +185,7 @@ func (l *Login) guard(next http.Handler) http.Handler {
 			l.problem(w, http.StatusForbidden, "This form is out of date. Go back, reload the page "+
 				"and send it again.")
 			return
-		case len(s.Identity.Roles) == 0:
+		case !s.principal().View():
 			l.logRefusal(r, s.Identity.ID, "no_role")
 			l.problem(w, http.StatusForbidden, s.Identity.ID+" has no role in this console. Ask "+
 				"whoever runs the gateway for access.roles in gateway.yaml.")
@@ -192,7 +210,7 @@ func (l *Login) anonymous(w http.ResponseWriter, r *http.Request, err error) {
 		l.dropCookie(w, r, sessionCookie)
 	}
 	if safe(r) {
-		http.Redirect(w, r, loginPath+"?return="+escapeQuery(r.URL.RequestURI()), http.StatusSeeOther)
+		http.Redirect(w, r, loginPath+"?return="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 		return
 	}
 	l.problem(w, http.StatusUnauthorized, "You are not logged in any more. Log in, and send the "+

@@ -48,7 +48,7 @@ func (l *Login) showLogin(w http.ResponseWriter, r *http.Request) {
 func (l *Login) form(w http.ResponseWriter, r *http.Request, status int, text string) {
 	p := page{Text: text, Keys: l.settings.Keys, Return: returnPath(r)}
 	if l.settings.Issuer != "" {
-		p.OIDC = routes.ConsolePath + beginPage + "?return=" + escapeQuery(p.Return)
+		p.OIDC = routes.ConsolePath + beginPage + "?return=" + url.QueryEscape(p.Return)
 	}
 	static.Show(w, status, pages, "login.html", p)
 }
@@ -150,5 +150,3 @@ func returns(path string) bool {
 	return ok && route.Kind == routes.Console && !slices.Contains([]string{loginPage, beginPage,
 		callbackPage, logoutPage}, route.Name)
 }
-
-func escapeQuery(text string) string { return url.QueryEscape(text) }

@@ -81,7 +81,7 @@ func localName() string { return caller(nil).ID }
 
 // principal returns who sends a request that has passed the login.
 func principal(r *http.Request) console.Principal {
-	return console.Principal(login.PrincipalFromContext(r.Context()))
+	return login.PrincipalFromContext(r.Context())
 }
 
 // temporalUI returns the address of the Temporal UI; empty if it is not known.

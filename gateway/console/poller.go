@@ -159,16 +159,21 @@ func (p *poller) current(ctx context.Context) (list waitingList, loading bool) {
 	old := !p.now().Before(p.next)
 	p.mu.Unlock()
 	if old {
-		done := p.reading.DoChan("", func() (any, error) { p.poll(); return nil, nil })
-		select {
-		case <-done:
-		case <-time.After(showWithin):
-		case <-ctx.Done():
-		}
+		readTogether(ctx, &p.reading, p.poll)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.list, p.list.Read.IsZero()
+}
+
+// readTogether has one of the requests at a time read something, and all of them wait for a moment.
+func readTogether(ctx context.Context, reading *singleflight.Group, read func()) {
+	done := reading.DoChan("", func() (any, error) { read(); return nil, nil })
+	select {
+	case <-done:
+	case <-time.After(showWithin):
+	case <-ctx.Done():
+	}
 }
 
 // count returns how many calls and questions wait; negative if nobody has looked for long.

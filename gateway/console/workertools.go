@@ -45,12 +45,7 @@ func (w *workerTools) current(ctx context.Context) workersView {
 	if w.ask == nil || !old {
 		return last
 	}
-	done := w.asking.DoChan("", func() (any, error) { w.refresh(); return nil, nil })
-	select {
-	case <-done:
-	case <-time.After(showWithin):
-	case <-ctx.Done():
-	}
+	readTogether(ctx, &w.asking, w.refresh)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last

@@ -116,7 +116,8 @@ var packageRules = []packageRule{
 		".", "api", "internal/core", "internal/value", "toolspecs", "audit", "audit/html", "payloads", "internal",
 	}, std: anything, others: []string{
 		"github.com/coreos/go-oidc/v3", "github.com/go-jose/go-jose/v4",
-		"github.com/modelcontextprotocol/go-sdk", "golang.org/x/oauth2", "golang.org/x/time",
+		"github.com/modelcontextprotocol/go-sdk", "github.com/yosida95/uritemplate/v3",
+		"golang.org/x/oauth2", "golang.org/x/sync", "golang.org/x/time",
 	}},
 	// One command of starter contains the workflows, to replay histories with them. It contains no
 	// activities and no executors.

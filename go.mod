@@ -80,6 +80,8 @@ require (
 	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f
 	// Counting tokens: vocabularies are compiled in; no download at run time.
 	github.com/tiktoken-go/tokenizer v0.10.0
+	// Addresses of resources with variables: the MCP SDK matches them with it.
+	github.com/yosida95/uritemplate/v3 v3.0.2
 	// The interface of the client below.
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.47.0
 	// Sending traces to a collector, with retries: OpenTelemetry's own; its SDK creates spans of
@@ -99,6 +101,9 @@ require (
 	// Tokens of MCP servers that require a login, and their refresh; the login to the console: the
 	// MCP SDK's logins are built on it.
 	golang.org/x/oauth2 v0.37.0
+	// Readings that several requests share, in the console and of keys of issuers: the Go project's
+	// singleflight.
+	golang.org/x/sync v0.23.0
 	// Process groups and memory limits: the syscall package of the standard library is frozen and
 	// lacks them.
 	golang.org/x/sys v0.49.0
@@ -182,7 +187,6 @@ require (
 	github.com/tidwall/sjson v1.2.5 // indirect
 	github.com/tinylib/msgp v1.6.4 // indirect
 	github.com/xo/terminfo v1.0.0 // indirect
-	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	github.com/zeebo/xxh3 v1.1.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/otel v1.47.0 // indirect
@@ -193,7 +197,6 @@ require (
 	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/exp v0.0.0-20240823005443-9b4947da3948 // indirect
 	golang.org/x/net v0.60.0 // indirect
-	golang.org/x/sync v0.23.0 // indirect
 	golang.org/x/tools v0.50.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260928230214-8a89bd6388cc // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260928230214-8a89bd6388cc // indirect

@@ -84,7 +84,7 @@ func (r *request) findTools(args json.RawMessage) (mcp.Result, error) {
 		return nil, err
 	}
 	found := []foundTool{}
-	for _, i := range r.tools.index(all).Search(in.Query, min(max(in.Limit, 1), 20)) {
+	for _, i := range r.search.of(all).Search(in.Query, min(max(in.Limit, 1), 20)) {
 		found = append(found, foundTool{all[i].Spec.Name, all[i].Spec.Description,
 			all[i].InputSchema()})
 	}

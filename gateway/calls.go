@@ -220,29 +220,38 @@ func (c *openCall) readResult() (mcp.Result, error) {
 }
 
 // await waits until a call has ended, asks something that the client has not been asked, or d has
-// passed. It tells the client of progress. If the client cancels, so does await.
+// passed. If the client cancels, so does await.
 func (c *openCall) await(d time.Duration) error {
 	ctx, cancel := c.within(c.ctx, d)
 	defer cancel()
-	for pause := firstPoll; c.status.State != api.SessionCallEnded && !c.hasQuestion(); {
+	if err := c.poll(ctx, c.hasQuestion); err != nil {
+		return err
+	}
+	if c.ctx.Err() != nil {
+		c.abandon()
+		return c.ctx.Err()
+	}
+	return nil
+}
+
+// poll looks at a call until it has ended, enough reports true, or ctx ends. It tells the client of
+// progress.
+func (c *openCall) poll(ctx context.Context, enough func() bool) error {
+	for pause := firstPoll; c.status.State != api.SessionCallEnded && !enough(); {
 		c.tellState()
 		if !sleep(ctx, pause) {
 			break
 		}
 		pause = min(2*pause, lastPoll)
 		status, err := c.config.Sessions.Status(ctx, c.session, c.id, c.execution)
-		if err != nil {
-			if ctx.Err() != nil {
-				break
-			}
+		switch {
+		case ctx.Err() != nil && err != nil:
+			return nil
+		case err != nil:
 			return c.unavailable(err)
 		}
 		c.status = status
 		c.tellLive()
-	}
-	if c.ctx.Err() != nil {
-		c.abandon()
-		return c.ctx.Err()
 	}
 	return nil
 }
@@ -311,17 +320,8 @@ func (r *request) getResult(args json.RawMessage) (mcp.Result, error) {
 func (c *openCall) followResult() (mcp.Result, error) {
 	ctx, cancel := c.within(c.ctx, c.config.Wait)
 	defer cancel()
-	for pause := firstPoll; c.status.State != api.SessionCallEnded && sleep(ctx, pause); {
-		pause = min(2*pause, lastPoll)
-		c.tellState()
-		status, err := c.config.Sessions.Status(ctx, c.session, c.id, c.execution)
-		if err != nil && ctx.Err() == nil {
-			return nil, c.unavailable(err)
-		}
-		if err == nil {
-			c.status = status
-			c.tellLive()
-		}
+	if err := c.poll(ctx, func() bool { return false }); err != nil {
+		return nil, err
 	}
 	if c.status.State == api.SessionCallEnded {
 		return c.readResult()

@@ -13,30 +13,33 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/gateway/content"
+	"github.com/switchyard/switchyard/internal/strictyaml"
 )
 
 // offering has a gateway offer prompts and resources.
 func offering(t *testing.T) (c func(*Config), set *atomic.Pointer[content.Set]) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"guide.md": "Be {style}.",
-		"dot.png": "\x89PNG\r\n\x1a\n", "beep.wav": "RIFF"} {
+	for name, text := range map[string]string{"guide.txt": "Be {style}.",
+		"dot.png": "\x89PNG\r\n\x1a\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+	found := &strictyaml.Findings{}
 	set = &atomic.Pointer[content.Set]{}
-	set.Store(content.New([]content.Prompt{{Name: "review", Description: "Reviews.",
-		Arguments: []content.Argument{{Name: "style", Required: true, Title: "Style",
+	set.Store(content.Load([]content.Prompt{{Name: "review", Description: "Reviews.",
+		Arguments: []content.Argument{{Name: "style", Required: true, Description: "How",
 			Values: []string{"strict", "mild"}}, {Name: "extra"}},
 		Messages: []content.Message{{Text: "Review {style}ly{extra}."},
-			{Role: "assistant", File: "guide.md"}, {File: "dot.png"}, {File: "beep.wav"},
-			{Resource: "docs://{style}"}}},
-		{Name: "secret", Description: "x", Servers: []string{"other"},
-			Messages: []content.Message{{Text: "x"}}}},
+			{Role: "assistant", File: "guide.txt"}, {File: "dot.png"},
+			{Resource: "docs://{style}"}}}},
 		[]content.Resource{{URI: "docs://strict", Text: "Rules"}, {URI: "docs://guide",
-			Name: "guide", File: "guide.md"}, {URI: "docs://dot", File: "dot.png"},
-			{URI: "echo://{a}", Text: "{a}"}},
-		func(name string) string { return filepath.Join(dir, name) }))
+			Name: "guide", File: "guide.txt"}, {URI: "docs://dot", File: "dot.png"},
+			{URI: "echo://of/{a}", Text: "{a} {b}"}},
+		func(name string) string { return filepath.Join(dir, name) }, found))
+	if len(found.All) > 0 {
+		t.Fatal(found.All)
+	}
 	return func(c *Config) { c.Content = set.Load }, set
 }
 
@@ -62,50 +65,41 @@ func TestPrompts_AreListedFilledAndCompleted(t *testing.T) {
 	const want = `[{"content":{"type":"text","text":"Review strictly."},"role":"user"},` +
 		`{"content":{"type":"text","text":"Be strict."},"role":"assistant"},` +
 		`{"content":{"type":"image","mimeType":"image/png","data":"iVBORw0KGgo="},"role":"user"},` +
-		`{"content":{"type":"audio","mimeType":"audio/wav","data":"UklGRg=="},"role":"user"},` +
 		`{"content":{"type":"resource","resource":{"uri":"docs://strict","mimeType":"text/plain",` +
 		`"text":"Rules"}},"role":"user"}]`
 	if text := asText(got.Messages); text != want {
 		t.Errorf("got  %s\nwant %s", text, want)
 	}
-	for _, p := range []mcp.GetPromptParams{{Name: "secret"}, {Name: "review"}, {Name: "review",
+	for _, p := range []mcp.GetPromptParams{{Name: "other"}, {Name: "review"}, {Name: "review",
 		Arguments: map[string]string{"style": "mild"}}} {
 		if got, err := s.GetPrompt(t.Context(), &p); err == nil {
 			t.Errorf("%+v: %s", p, asText(got))
 		}
 	}
 	for ref, want := range map[*mcp.CompleteReference]string{
-		{Type: "ref/prompt", Name: "review"}: `{"total":1,"values":["strict"]}`,
-		{Type: "ref/prompt", Name: "secret"}: "",
+		{Type: "ref/prompt", Name: "review"}:         `{"total":1,"values":["strict"]}`,
+		{Type: "ref/resource", URI: "echo://of/{a}"}: `{"values":[]}`,
+		{Type: "ref/prompt", Name: "other"}:          "",
 	} {
 		c, err := s.Complete(t.Context(), &mcp.CompleteParams{Ref: ref,
-			Argument: mcp.CompleteParamsArgument{Name: "style", Value: "s"}})
+			Argument: mcp.CompleteParamsArgument{Name: "style", Value: "S"}})
 		if err == nil && asText(c.Completion) != want || (err != nil) != (want == "") {
 			t.Errorf("%+v: %s %v", ref, asText(c), err)
 		}
 	}
 }
 
-// A client that can ask its user is asked for arguments that are missing.
+// A client that can repeat its request with an answer is asked for arguments that are missing.
 func TestPrompts_AskForMissingArguments(t *testing.T) {
 	change, _ := offering(t)
 	l := newLab(t, change)
-	s := l.connect(l.url+Path, &mcp.ClientOptions{ElicitationHandler: func(context.Context,
-		*mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"style": "strict"}}, nil
-	}})
-	got, err := s.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "review"})
-	if err != nil || !strings.Contains(asText(got), "Review strictly.") {
-		t.Errorf("2025-11-25: %s %v", asText(got), err)
-	}
 	const asks = `{"elicitation":{}}`
 	r := l.modern(t.Context(), "prompts/get", "review", `"name":"review"`, asks)
-	const want = `"resultType":"input_required","inputRequests":{"arguments":{"method":` +
-		`"elicitation/create","params":{"mode":"form","message":"What are the arguments of the ` +
-		`prompt review?","requestedSchema":{"properties":{"style":{"type":"string","title":` +
-		`"Style"}},"required":["style"],"type":"object"}}}}}`
-	if !strings.HasSuffix(string(r.Result), want) {
-		t.Errorf("got  %s\nwant %s at its end", r.Result, want)
+	for _, want := range []string{`"resultType":"input_required"`, `"required":["style"]`,
+		"What are the arguments of the prompt review?"} {
+		if !strings.Contains(string(r.Result), want) {
+			t.Errorf("got %s, want %s in it", r.Result, want)
+		}
 	}
 	for action, want := range map[string]bool{"accept": true, "decline": false} {
 		r = l.modern(t.Context(), "prompts/get", "review", fmt.Sprintf(`"name":"review",`+
@@ -113,6 +107,9 @@ func TestPrompts_AskForMissingArguments(t *testing.T) {
 		if strings.Contains(string(r.Result), "Review strictly.") != want || (r.Error == nil) != want {
 			t.Errorf("%s: %+v", action, r)
 		}
+	}
+	if r = l.modern(t.Context(), "prompts/get", "review", `"name":"review"`, `{}`); r.Error == nil {
+		t.Errorf("a client that cannot ask: %+v", r)
 	}
 }
 
@@ -128,29 +125,26 @@ func TestResources_AreListedAndRead(t *testing.T) {
 	for _, r := range list.Resources {
 		uris = append(uris, r.URI)
 	}
-	if want := strings.Fields("docs://strict docs://guide docs://dot"); !slices.Equal(uris, want) {
+	if want := strings.Fields("docs://dot docs://guide docs://strict"); !slices.Equal(uris, want) {
 		t.Errorf("listed %v, want %v", uris, want)
 	}
 	if all, err := s.ListResourceTemplates(t.Context(), nil); err != nil ||
-		len(all.ResourceTemplates) != 1 || all.ResourceTemplates[0].URITemplate != "echo://{a}" {
+		len(all.ResourceTemplates) != 1 ||
+		all.ResourceTemplates[0].URITemplate != "echo://of/{a}" {
 		t.Errorf("%s %v", asText(all), err)
 	}
 	for uri, want := range map[string]string{
-		"docs://guide":   `[{"uri":"docs://guide","mimeType":"text/markdown","text":"Be {style}."}]`,
-		"docs://dot":     `[{"uri":"docs://dot","mimeType":"image/png","blob":"iVBORw0KGgo="}]`,
-		"echo://1":       `[{"uri":"echo://1","mimeType":"text/plain","text":"1"}]`,
-		"docs://nothing": "",
+		"docs://guide":      `[{"uri":"docs://guide","mimeType":"text/plain","text":"Be {style}."}]`,
+		"docs://dot":        `[{"uri":"docs://dot","mimeType":"image/png","blob":"iVBORw0KGgo="}]`,
+		"echo://of/a%2Fb":   `[{"uri":"echo://of/a%2Fb","mimeType":"text/plain","text":"a/b {b}"}]`,
+		"echo://of/a/b":     "",
+		"docs://nothing":    "",
+		"file:///etc/hosts": "",
 	} {
 		got, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
 		if err == nil && asText(got.Contents) != want || (err != nil) != (want == "") {
 			t.Errorf("%s: %s %v", uri, asText(got), err)
 		}
-	}
-	session := l.begin(l.url)
-	r := l.post(l.url+Path, `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":`+
-		`"docs://nothing"}}`, sessionHeader, session)
-	if r.Error == nil || r.Error.Code != codeNoResource {
-		t.Errorf("%+v", r)
 	}
 }
 
@@ -183,7 +177,7 @@ func TestSubscription_HearsOfChanges(t *testing.T) {
 		_ = s.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: "docs://guide"})
 		_ = s.Close()
 	}
-	set.Store(content.New(nil, nil, nil))
+	set.Store(content.Load(nil, nil, nil, nil))
 	l.gateway.ContentChanged()
 	r := l.modern(t.Context(), "server/discover", "", "", "{}")
 	if strings.Contains(string(r.Result), `"prompts"`) {

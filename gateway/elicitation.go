@@ -53,8 +53,7 @@ func decodeSchema(data json.RawMessage) (s flatSchema, ok bool) {
 }
 
 // needsWrapping reports whether the answer to a question is one field of a form, because its schema
-// is
-// not that of an object.
+// is not that of an object.
 func needsWrapping(schema json.RawMessage) bool {
 	s, ok := decodeSchema(schema)
 	return !ok || s.Type != "object"

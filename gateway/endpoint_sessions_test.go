@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/switchyard/switchyard/api"
 )
@@ -103,7 +104,7 @@ func TestSessions_InMemoryAreBoundedForEachPrincipal(t *testing.T) {
 
 // Many principals together are bounded, too. A session whose client waits for a call stays.
 func TestSessions_InMemoryAreBoundedInAll(t *testing.T) {
-	l := newLab(t, func(c *Config) { c.Direct = c.Wait })
+	l := newLab(t, func(c *Config) { c.Direct, c.Wait = time.Minute, time.Minute })
 	busy := l.begin(l.url, "As", "busy")
 	answers := make(chan reply, 1)
 	go func() {

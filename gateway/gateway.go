@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -76,13 +77,15 @@ type Config struct {
 type Gateway struct {
 	config Config
 	state  signer
-	tools  *offers
+	search searchIndex
 	// http are the requests in progress; mcp and operator the endpoints that serve them.
 	requests      requests
 	mcp, operator *endpoint
 	// withHeaders are the tools whose calls have headers for arguments; headers guards it.
 	headers     sync.Mutex
 	withHeaders []string
+	// offered are the prompts and resources of all servers.
+	offered atomic.Pointer[content.Set]
 
 	// draining is closed by Drain.
 	draining chan struct{}
@@ -104,8 +107,10 @@ func New(c Config) (*Gateway, error) {
 	if len(c.StateKey) == 0 {
 		c.StateKey = []byte(rand.Text())
 	}
-	g := &Gateway{config: c, state: signer{key: c.StateKey}, tools: &offers{},
-		draining: make(chan struct{})}
+	g := &Gateway{config: c, state: signer{key: c.StateKey}, draining: make(chan struct{})}
+	if c.Content != nil {
+		g.offered.Store(c.Content())
+	}
 	g.mcp = newEndpoint(&g.requests, c, g.newServer)
 	g.operator = newEndpoint(&g.requests, c, g.newOperatorServer)
 	g.warnOfNames()

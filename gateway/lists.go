@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -15,19 +14,14 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 )
 
-const (
-	// pageSize is the number of tools of one page of the list.
-	pageSize = 500
-	// listTTL is how long clients may keep the list, in milliseconds.
-	listTTL = 60_000
-)
+// listTTL is how long clients may keep the list, in milliseconds.
+const listTTL = 60_000
 
-// offers caches what clients see of tools, by digest, and the index of the newest selection.
-type offers struct {
-	mu     sync.Mutex
-	tools  map[string]*mcp.Tool
-	names  string
-	search *bm25.Index
+// searchIndex is the index of the newest selection that was searched.
+type searchIndex struct {
+	mu      sync.Mutex
+	digests string
+	index   *bm25.Index
 }
 
 // selection returns the tools that a caller may use, sorted by name.
@@ -52,18 +46,19 @@ type listed struct {
 	mcp.ResultBase
 	mcp.Cacheable
 	ResultType string      `json:"resultType,omitempty"`
-	NextCursor string      `json:"nextCursor,omitempty"`
 	Tools      []*mcp.Tool `json:"tools"`
 }
 
-// listTools returns a page of the tools, or the tools to search with if there are too many.
+// listTools returns the tools, or the tools to search with if there are too many.
 func (r *request) listTools(p *mcp.ListToolsParams) (mcp.Result, error) {
+	if p.Cursor != "" {
+		return nil, invalid("the cursor is not one of this server: the list has one page")
+	}
 	all, err := r.selection()
 	if err != nil {
 		return nil, err
 	}
-	res := &listed{Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"},
-		Tools: []*mcp.Tool{}}
+	res := &listed{Cacheable: mcp.Cacheable{TTLMs: listTTL, CacheScope: "private"}}
 	if r.modern() {
 		res.ResultType = resultComplete
 	}
@@ -71,46 +66,11 @@ func (r *request) listTools(p *mcp.ListToolsParams) (mcp.Result, error) {
 		res.Tools = searchTools()
 		return res, nil
 	}
-	after, err := decodeCursor(p.Cursor)
-	if err != nil {
-		return nil, err
-	}
 	for _, t := range all {
-		switch {
-		case t.Spec.Name <= after && after != "":
-		case len(res.Tools) == pageSize:
-			res.NextCursor = base64.RawURLEncoding.EncodeToString(
-				[]byte(res.Tools[pageSize-1].Name))
-			return res, nil
-		default:
-			res.Tools = append(res.Tools, r.tools.of(t))
-		}
+		res.Tools = append(res.Tools, toTool(t))
 	}
 	res.Tools = append(res.Tools, resultTool())
 	return res, nil
-}
-
-func decodeCursor(text string) (after string, err error) {
-	data, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil || text != "" && len(data) == 0 {
-		return "", invalid("the cursor is not one of this server")
-	}
-	return string(data), nil
-}
-
-// of returns what clients see of a tool.
-func (o *offers) of(t *toolspecs.Compiled) *mcp.Tool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if tool := o.tools[t.Digest]; tool != nil {
-		return tool
-	}
-	if o.tools == nil || len(o.tools) > 4*pageSize {
-		o.tools = map[string]*mcp.Tool{}
-	}
-	tool := toTool(t)
-	o.tools[t.Digest] = tool
-	return tool
 }
 
 func toTool(t *toolspecs.Compiled) *mcp.Tool {
@@ -147,21 +107,21 @@ func isObjectSchema(schema json.RawMessage) bool {
 	return json.Unmarshal(schema, &s) == nil && s.Type == "object"
 }
 
-// index returns the search index of a selection.
-func (o *offers) index(all []*toolspecs.Compiled) *bm25.Index {
+// of returns the index of a selection.
+func (x *searchIndex) of(all []*toolspecs.Compiled) *bm25.Index {
 	var digests strings.Builder
-	documents := make([][]bm25.Field, len(all))
 	for _, t := range all {
 		digests.WriteString(t.Digest)
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.search != nil && o.names == digests.String() {
-		return o.search
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.index != nil && x.digests == digests.String() {
+		return x.index
 	}
+	documents := make([][]bm25.Field, len(all))
 	for i, t := range all {
 		documents[i] = toolwords.Fields(t.Spec.Name, t.Spec.Description, t.InputSchema())
 	}
-	o.names, o.search = digests.String(), bm25.New(documents)
-	return o.search
+	x.digests, x.index = digests.String(), bm25.New(documents)
+	return x.index
 }

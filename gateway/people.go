@@ -39,7 +39,7 @@ func (c *openCall) early() *mcp.ElicitResult {
 	return res
 }
 
-// asked is the result of tools/call or prompts/get that asks the client's user.
+// asked is the result of tools/call that asks the client's user.
 type asked struct {
 	mcp.ResultBase
 	ResultType    string              `json:"resultType"`

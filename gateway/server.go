@@ -41,46 +41,35 @@ func (g *Gateway) newServer(session string) *mcp.Server {
 	options := &mcp.ServerOptions{Instructions: instructions,
 		Logger: wire.Quiet(g.config.Logger), Capabilities: caps, GetSessionID: constant(session)}
 	if g.config.Content != nil {
-		options.CompletionHandler = g.complete
-		// The SDK offers subscriptions if there are handlers, and keeps them itself.
-		options.SubscribeHandler = func(context.Context, *mcp.SubscribeRequest) error { return nil }
-		options.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error {
-			return nil
-		}
+		g.addContentHandlers(options)
 	}
 	s := mcp.NewServer(g.implementation(), options)
 	s.AddReceivingMiddleware(g.guard, g.answer)
 	addTaskMethods(s)
-	if g.config.Content != nil {
-		g.declare(s)
-	}
+	g.offered.Load().Replace(s, nil)
 	return s
 }
 
-// answerContent answers the methods of prompts and resources.
-func (g *Gateway) answerContent(ctx context.Context, method string, req mcp.Request,
-	next mcp.MethodHandler) (mcp.Result, error) {
-	switch p := req.GetParams().(type) {
-	case *mcp.ListPromptsParams:
-		p = orNew(p)
-		return g.contentRequest(ctx, req, p).listPrompts(p)
-	case *mcp.ListResourcesParams:
-		p = orNew(p)
-		return g.contentRequest(ctx, req, p).listResources(p)
-	case *mcp.ListResourceTemplatesParams:
-		p = orNew(p)
-		return g.contentRequest(ctx, req, p).listTemplates(p)
-	case *mcp.GetPromptParams:
-		p = orNew(p)
-		return g.contentRequest(ctx, req, p).getPrompt(p)
-	case *mcp.ReadResourceParams:
-		p = orNew(p)
-		return g.contentRequest(ctx, req, p).readResource(p)
+// addContentHandlers has the SDK complete arguments and keep subscriptions.
+func (g *Gateway) addContentHandlers(o *mcp.ServerOptions) {
+	o.CompletionHandler = func(_ context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult,
+		error) {
+		return g.config.Content().Complete(req.Params)
 	}
-	if err := g.checkSubscription(ctx, req); err != nil {
-		return nil, err
+	o.SubscribeHandler = func(_ context.Context, req *mcp.SubscribeRequest) error {
+		return g.config.Content().CheckSubscription(req.Params.URI)
 	}
-	return next(ctx, method, req)
+	o.UnsubscribeHandler = func(context.Context, *mcp.UnsubscribeRequest) error { return nil }
+}
+
+// ContentChanged offers the present prompts and resources to clients, those that are connected
+// included.
+func (g *Gateway) ContentChanged() {
+	now := g.config.Content()
+	before := g.offered.Swap(now)
+	for _, s := range g.mcp.all() {
+		now.Replace(s, before)
+	}
 }
 
 // orNew returns the parameters of a message, or empty ones for a message without.
@@ -109,10 +98,7 @@ func (g *Gateway) answer(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 			return g.request(ctx, req, p).task(method, p)
 		}
-		if g.config.Content == nil {
-			return next(ctx, method, req)
-		}
-		return g.answerContent(ctx, method, req, next)
+		return next(ctx, method, req)
 	}
 }
 

@@ -16,9 +16,10 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/content"
 	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/internal/filewatch"
-	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/toolspecs"
 )
 
 // Identity is who sent a request.
@@ -48,8 +49,7 @@ func (p Identity) caller() api.Caller {
 type identityKey struct{}
 
 // identityFromContext returns who sent the request of a context that passed Access.Middleware; the
-// zero
-// identity for another.
+// zero identity for another.
 func identityFromContext(ctx context.Context) Identity {
 	p, _ := ctx.Value(identityKey{}).(Identity)
 	return p
@@ -102,7 +102,6 @@ func New(s *Settings, o Options) (*Access, error) {
 // or invalid, the previous one stays in effect. The error may be strictyaml.Faults.
 func Open(path string, o Options) (*Access, error) {
 	o = o.withDefaults()
-	read := func(path string) ([]byte, error) { return strictyaml.ReadFile(path, maxFileBytes) }
 	decode := func(path string, data []byte, before *rules) (*rules, error) {
 		s, err := decodeSettings(path, data)
 		if err != nil {
@@ -113,7 +112,7 @@ func Open(path string, o Options) (*Access, error) {
 		}
 		return newRules(s, o, before)
 	}
-	file, err := filewatch.NewFile(path, filewatch.Reading[rules]{Read: read, Decode: decode,
+	file, err := filewatch.NewFile(path, filewatch.Reading[rules]{Read: readFile, Decode: decode,
 		Same: func(*rules, *rules) bool { return false }},
 		func(*rules) {
 			o.Logger.Info("gateway.yaml has changed and is in effect")
@@ -128,7 +127,7 @@ func Open(path string, o Options) (*Access, error) {
 	if err != nil {
 		return nil, err
 	}
-	file.Follow(keysInterval)
+	file.Follow(listInterval)
 	return &Access{file: file}, nil
 }
 
@@ -230,6 +229,17 @@ func (a *Access) Close() {
 		a.file.Close()
 	}
 	a.rules().close()
+}
+
+// Content returns the prompts and resources that are in effect.
+func (a *Access) Content() *content.Set { return a.Settings().content }
+
+// Select returns the tools that a caller may use on a virtual server, in their order. An empty name
+// is the server at /mcp itself: the virtual server default, or all tools if gateway.yaml has no
+// servers. The error says that there is no such server, or that the caller may not use it.
+func (a *Access) Select(name string, caller api.Caller, tools []*toolspecs.Compiled) (
+	[]*toolspecs.Compiled, error) {
+	return a.Settings().selectTools(name, caller, tools)
 }
 
 // Middleware passes a request to next if its sender may make it. Others get an answer of RFC 6750:

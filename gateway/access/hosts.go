@@ -11,19 +11,21 @@ import (
 // loopbackNames are the names under which a gateway on the loopback interface is addressed.
 var loopbackNames = []string{"localhost", "127.0.0.1", "::1"}
 
-// hosts are the names and the web pages that requests may come by. A web page can make a browser
-// send requests to a server on the user's machine; the header Host then has the page's name, or
-// the header Origin its address.
+// hosts are the names that requests may come by, and the web pages of the gateway. A web page can
+// make a browser send requests to a server on the user's machine; the header Host then has the
+// page's name, or the header Origin its address.
 type hosts struct {
 	// names are lower-case; none allows every name.
-	names, origins []string
+	names []string
+	// origin is that of public_url; empty for none.
+	origin string
 }
 
 func newHosts(s *Settings, listen string) hosts {
-	h := hosts{origins: s.origins}
+	var h hosts
 	if s.publicURL != nil {
 		h.names = append(h.names, strings.ToLower(s.publicURL.Hostname()))
-		h.origins = append(h.origins, originFromURL(s.publicURL))
+		h.origin = originFromURL(s.publicURL)
 	}
 	h.names = append(h.names, s.hosts...)
 	if len(h.names) > 0 || loopback(listen) {
@@ -43,7 +45,7 @@ func (h hosts) check(r *http.Request) *refusal {
 	origins := r.Header.Values("Origin")
 	if len(origins) > 1 || len(origins) == 1 && !h.admits(strings.ToLower(origins[0]), r.Host) {
 		return &refusal{status: http.StatusForbidden, code: "invalid_origin",
-			message: "web pages of this origin may not send requests; see access.origins"}
+			message: "web pages of other origins may not send requests"}
 	}
 	return nil
 }
@@ -58,12 +60,11 @@ func (h hosts) checkHost(r *http.Request) *refusal {
 	return nil
 }
 
-// admits reports whether web pages of an origin may send requests to a host. The pages of a gateway
-// on the loopback interface may send requests to it.
+// admits reports whether web pages of an origin may send requests to a host: those of the gateway.
 func (h hosts) admits(origin, host string) bool {
 	own := origin == "http://"+strings.ToLower(host)
 	return own && slices.Contains(loopbackNames, strings.ToLower(hostname(host))) ||
-		slices.Contains(h.origins, origin)
+		h.origin != "" && origin == h.origin
 }
 
 func hostname(hostport string) string {
@@ -71,26 +72,4 @@ func hostname(hostport string) string {
 		return host
 	}
 	return strings.Trim(hostport, "[]")
-}
-
-// crossOrigin sets the headers with which a browser lets an allowed page read the answer. It
-// answers preflight requests itself and then returns true.
-func (h hosts) crossOrigin(w http.ResponseWriter, r *http.Request) (answered bool) {
-	origin := r.Header.Get("Origin")
-	if origin == "" {
-		return false
-	}
-	header := w.Header()
-	header.Add("Vary", "Origin")
-	header.Set("Access-Control-Allow-Origin", origin)
-	header.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate, Retry-After")
-	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
-		return false
-	}
-	header.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-	header.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, "+
-		"Last-Event-ID, Mcp-Session-Id, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Traceparent")
-	header.Set("Access-Control-Max-Age", "600")
-	w.WriteHeader(http.StatusNoContent)
-	return true
 }

@@ -204,7 +204,6 @@ access:
   issuers: [{issuer: "`+a.server.URL+`", clock_skew: 30s}]
   scopes: [tools]
   claims: [groups]
-  origins: ["https://inspector.example.org"]
 `+more)
 }
 

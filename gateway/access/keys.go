@@ -1,7 +1,6 @@
 package access
 
 import (
-	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -30,8 +29,6 @@ const (
 	keyPrefix = "sygw_"
 	// keyPrincipal begins the id of the principal of an API key.
 	keyPrincipal = "key:"
-	// keysInterval is how often the file of keys is looked at if the file system reports nothing.
-	keysInterval = time.Second
 )
 
 // keyName is what the name of an API key may be, keyHash what its hash is.
@@ -70,21 +67,8 @@ type keyFile struct{ file *filewatch.File[keys] }
 // openKeyFile reads the file of keys at path and watches it until it is closed. While the file is
 // missing or invalid, the previous keys stay in effect.
 func openKeyFile(path string, log *slog.Logger) (*keyFile, error) {
-	read := func(path string) ([]byte, error) { return strictyaml.ReadFile(path, maxFileBytes) }
-	decode := func(path string, data []byte, _ *keys) (*keys, error) {
-		return decodeKeys(path, data)
-	}
-	file, err := filewatch.NewFile(path, filewatch.Reading[keys]{Read: read, Decode: decode},
-		func(k *keys) { log.Info("the API keys have changed", "keys", len(k.Keys)) },
-		func(err error) {
-			log.Error("the API keys cannot be read again; the previous ones stay in effect",
-				"error", err)
-		})
-	if err != nil {
-		return nil, err
-	}
-	file.Follow(keysInterval)
-	return &keyFile{file: file}, nil
+	file, err := WatchFile(path, "the API keys", log, readFile, decodeKeys)
+	return &keyFile{file: file}, err
 }
 
 // ReadKeys returns the keys of the file at path; none if there is no file. The error is
@@ -93,7 +77,7 @@ func ReadKeys(path string) ([]Key, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	data, err := strictyaml.ReadFile(path, maxFileBytes)
+	data, err := readFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -230,22 +214,13 @@ func RevokeKey(path, name string) error {
 
 // writeKeys replaces the file at once, so that a gateway never reads a part of it.
 func writeKeys(path string, list []Key) error {
-	var b bytes.Buffer
-	b.WriteString("# API keys of the gateway, as hashes: starter gateway keys add|list|revoke.\n")
-	b.WriteString("keys:\n")
-	if len(list) == 0 {
-		b.Reset()
-		b.WriteString("keys: []\n")
-	}
-	for _, k := range list {
-		line, err := json.Marshal(k) // which YAML reads too
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(&b, "- %s\n", line)
-	}
-	if _, err := decodeKeys(path, b.Bytes()); err != nil {
+	data, err := EncodeList("API keys of the gateway, as hashes: starter gateway keys "+
+		"add|list|revoke.", "keys", list)
+	if err != nil {
 		return err
 	}
-	return wholefile.Write(path, b.Bytes(), 0o600)
+	if _, err := decodeKeys(path, data); err != nil {
+		return err
+	}
+	return wholefile.Write(path, data, 0o600)
 }

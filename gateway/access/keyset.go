@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
+	"golang.org/x/sync/singleflight"
 )
 
 const (
@@ -47,8 +48,7 @@ type keySet struct {
 	keys           []jose.JSONWebKey
 	fetched, tried time.Time
 	err            error
-	// fetching is closed at the end of the fetch in progress; nil for none.
-	fetching chan struct{}
+	fetching       singleflight.Group
 	// used is when a token was verified last, and again fetches the keys while they are in use: a
 	// key that the issuer withdraws between two requests must not verify the second.
 	used   time.Time
@@ -135,10 +135,10 @@ func (k *keySet) known() []jose.JSONWebKey {
 func (k *keySet) newer(ctx context.Context) ([]jose.JSONWebKey, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if fetching := k.refresh(); fetching != nil {
+	if end := k.refresh(); end != nil {
 		k.mu.Unlock()
 		select {
-		case <-fetching:
+		case <-end:
 		case <-ctx.Done():
 		}
 		k.mu.Lock()
@@ -157,25 +157,24 @@ func (k *keySet) current() []jose.JSONWebKey {
 	return k.keys
 }
 
-// refresh begins a fetch, unless one is in progress, which it then returns, or has ended shortly
-// before. The lock must be held.
-func (k *keySet) refresh() (fetching <-chan struct{}) {
-	if k.fetching == nil && k.now().Sub(k.tried) > keysAgain {
-		k.fetching = make(chan struct{})
-		go k.fetch(k.fetching)
+// refresh joins the fetch in progress or begins one, and returns its end; nil if the last fetch has
+// ended shortly before. The lock must be held.
+func (k *keySet) refresh() (end <-chan singleflight.Result) {
+	if k.now().Sub(k.tried) <= keysAgain {
+		return nil
 	}
-	return k.fetching
+	return k.fetching.DoChan("", func() (any, error) { k.fetch(); return nil, nil })
 }
 
-// fetch fetches the keys, without the lock, and closes ended.
-func (k *keySet) fetch(ended chan struct{}) {
+// fetch fetches the keys, without the lock.
+func (k *keySet) fetch() {
 	keys, err := k.read()
 	if err != nil {
 		k.log.Warn("the keys of an issuer cannot be fetched", "issuer", k.issuer, "error", err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.tried, k.err, k.fetching = k.now(), err, nil
+	k.tried, k.err = k.now(), err
 	if err == nil {
 		k.keys, k.fetched = keys, k.tried
 	}
@@ -186,7 +185,6 @@ func (k *keySet) fetch(ended chan struct{}) {
 	default:
 		k.again.Reset(keysFresh)
 	}
-	close(ended)
 }
 
 func (k *keySet) refreshLater() {

@@ -31,7 +31,7 @@ func (a *rules) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 		a.refuse(w, r, refused)
 		return
 	}
-	if a.hosts.crossOrigin(w, r) || a.serveMetadata(w, r) {
+	if a.serveMetadata(w, r) {
 		return
 	}
 	route := routes.From(r)

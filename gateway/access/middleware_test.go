@@ -130,30 +130,27 @@ func TestLoopback_ServesNoOtherHostsAndPages(t *testing.T) {
 	}
 }
 
-// An allowed page may send requests, and reads the answers.
-func TestOrigins_OfTheFileMaySendRequests(t *testing.T) {
+// Pages of the gateway's own address may send requests, and no others.
+func TestOrigins_AreThoseOfTheGateway(t *testing.T) {
 	c := newClock()
 	a := newAuthority(t, c)
 	h := serving(t, trusting(t, a, ""), Options{Listen: ":8090", now: c.now})
-	r := httptest.NewRequest(http.MethodOptions, "/mcp", nil)
-	r.Host = "tools.example.org"
-	r.Header.Set("Origin", "https://inspector.example.org")
-	r.Header.Set("Access-Control-Request-Method", http.MethodPost)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	if got := w.Header().Get("Access-Control-Allow-Origin"); w.Code != http.StatusNoContent ||
-		got != "https://inspector.example.org" {
-		t.Errorf("preflight: %d %q", w.Code, got)
-	}
-	r.Method = http.MethodPost
-	w = httptest.NewRecorder()
-	if h.ServeHTTP(w, r); w.Code != http.StatusUnauthorized {
-		t.Errorf("without a token: %d", w.Code)
-	}
-	r.Host = "evil.example"
-	w = httptest.NewRecorder()
-	if h.ServeHTTP(w, r); w.Code != http.StatusForbidden {
-		t.Errorf("another host: %d", w.Code)
+	for _, tt := range []struct {
+		host, origin string
+		status       int
+	}{
+		{"tools.example.org", "https://tools.example.org", http.StatusUnauthorized},
+		{"tools.example.org", "https://inspector.example.org", http.StatusForbidden},
+		{"tools.example.org", "", http.StatusForbidden},
+		{"evil.example", "https://tools.example.org", http.StatusForbidden},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/mcp", nil)
+		r.Host = tt.host
+		r.Header.Set("Origin", tt.origin)
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != tt.status {
+			t.Errorf("%s at %s: %d", tt.origin, tt.host, w.Code)
+		}
 	}
 }
 

@@ -40,8 +40,7 @@ type roleMembers struct {
 }
 
 // findRoles returns the roles of an identity. Whoever may use the tools for approvals is an
-// approver.
-// Without authentication everyone has all roles.
+// approver. Without authentication everyone has all roles.
 func (s *Settings) findRoles(p Identity) []api.UserRole {
 	var roles []api.UserRole
 	for _, list := range s.roles.lists() {
@@ -55,8 +54,7 @@ func (s *Settings) findRoles(p Identity) []api.UserRole {
 }
 
 // RolesFromRequest returns the roles of who sent a request that passed Access.Middleware; nil for
-// others,
-// and for messages that did not come over HTTP.
+// others, and for messages that did not come over HTTP.
 func RolesFromRequest(r *http.Request) []api.UserRole {
 	if r == nil {
 		return nil

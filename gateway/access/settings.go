@@ -41,18 +41,16 @@ type accessFile struct {
 	Claims        []string     `yaml:"claims"`
 	Roles         rolesFile    `yaml:"roles"`
 	Hosts         []string     `yaml:"hosts"`
-	Origins       []string     `yaml:"origins"`
 }
 
 // issuerFile describes one authorization server.
 type issuerFile struct {
-	Issuer     string       `yaml:"issuer" rule:"required"`
-	JWKSURL    string       `yaml:"jwks_url"`
-	Audience   []string     `yaml:"audience" rule:"min=1"`
-	Principal  string       `yaml:"principal"`
-	Prefix     string       `yaml:"prefix"`
-	Algorithms []string     `yaml:"algorithms" rule:"min=1,enum=RS256|RS384|RS512|PS256|PS384|PS512|ES256|ES384|ES512|EdDSA"`
-	ClockSkew  api.Duration `yaml:"clock_skew" rule:"min=0s,max=5m"`
+	Issuer    string       `yaml:"issuer" rule:"required"`
+	JWKSURL   string       `yaml:"jwks_url"`
+	Audience  []string     `yaml:"audience" rule:"min=1"`
+	Principal string       `yaml:"principal"`
+	Prefix    string       `yaml:"prefix"`
+	ClockSkew api.Duration `yaml:"clock_skew" rule:"min=0s,max=5m"`
 }
 
 type limitsFile struct {
@@ -72,7 +70,6 @@ type Settings struct {
 	claims        []string
 	roles         rolesFile
 	hosts         []string
-	origins       []string
 	limits        limits
 	// servers are the virtual servers by name; nil if the file has none.
 	servers map[string]*server
@@ -96,12 +93,11 @@ func decodeSettings(path string, data []byte) (*Settings, error) {
 	doc.Decode(&f)
 	s := settingsFromFile(f)
 	s.keysPath, s.endedSessions = beside(path, s.keysPath), beside(path, f.Console.EndedSessions)
-	s.content = content.New(f.Prompts, f.Resources, func(name string) string {
-		return beside(path, name)
-	})
 	c := &checker{file: &f, settings: s}
 	c.check(doc)
-	c.content(path)
+	s.content = content.Load(f.Prompts, f.Resources, func(name string) string {
+		return beside(path, name)
+	}, &c.Findings)
 	doc.ReportAll(c.All)
 	if err := doc.Faults().Err(); err != nil {
 		return nil, err
@@ -125,9 +121,6 @@ func settingsFromFile(f settingsFile) *Settings {
 	}
 	for _, h := range f.Access.Hosts {
 		s.hosts = append(s.hosts, strings.ToLower(hostname(h)))
-	}
-	for _, o := range f.Access.Origins {
-		s.origins = append(s.origins, strings.ToLower(strings.TrimSuffix(o, "/")))
 	}
 	if f.Servers != nil {
 		s.servers = map[string]*server{}
@@ -202,7 +195,6 @@ type checker struct {
 func (c *checker) check(doc *strictyaml.Document) {
 	c.url()
 	c.issuers()
-	c.origins()
 	c.names()
 	c.roles()
 	c.console()
@@ -255,16 +247,6 @@ func (c *checker) issuers() {
 					"people one name")
 		}
 		names[f.Issuer], prefixes[f.Prefix] = true, true
-	}
-}
-
-func (c *checker) origins() {
-	for i, o := range c.file.Access.Origins {
-		u, err := url.Parse(strings.TrimSuffix(o, "/"))
-		if err != nil || u.Scheme == "" || u.Host == "" || u.Path != "" || u.RawQuery != "" {
-			c.Add(jsonpath.Index(jsonpath.Root+".access.origins", i),
-				"write it as https://inspector.example.org", "%q is not the origin of a web page", o)
-		}
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/content"
 	"github.com/switchyard/switchyard/internal/test/golden"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -273,15 +275,15 @@ func TestOpen_FollowsTheFile(t *testing.T) {
 		t.Errorf("screened: %d", w.Code)
 	}
 	write("gateway.yaml", "access: {api_keys: two.yaml, hosts: [tools.example.org]}\nprompts: [{name: p, description: d, "+
-		"messages: [x]}]\n")
+		"arguments: [a], messages: [x]}]\n")
 	<-changed
 	if w := posted(ids, "/mcp", "Bearer "+key); w.Body.String() != "key:ada" {
 		t.Errorf("after: %d %s", w.Code, w.Body)
 	}
 	tools := []*toolspecs.Compiled{{Spec: toolspecs.Spec{Name: "b"}}}
 	if all, err := a.Select("", api.Caller{}, tools); err != nil || len(all) != 1 ||
-		!a.Content().HasPrompts() {
-		t.Errorf("%d tools, %v, prompts %v", len(all), err, a.Content().HasPrompts())
+		!offers(a.Content(), "p") {
+		t.Errorf("%d tools, %v", len(all), err)
 	}
 	write("gateway.yaml", "access: {api_keys: gone.yaml}\n")
 	faults.wait(t, "gone.yaml")
@@ -293,6 +295,13 @@ func TestOpen_FollowsTheFile(t *testing.T) {
 	if _, err := Open(filepath.Join(dir, "none.yaml"), Options{}); err == nil {
 		t.Error("a file that does not exist was opened")
 	}
+}
+
+// offers reports whether a set has a prompt.
+func offers(s *content.Set, prompt string) bool {
+	_, err := s.Complete(&mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt",
+		Name: prompt}, Argument: mcp.CompleteParamsArgument{Name: "a"}})
+	return err == nil
 }
 
 // lines is a log that a test waits for.

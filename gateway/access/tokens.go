@@ -27,7 +27,7 @@ const (
 	maxPrincipal = 200
 )
 
-// signatures are the algorithms that tokens may be signed with by default. All are asymmetric: a
+// signatures are the algorithms that tokens may be signed with. All are asymmetric: a
 // key of a key set must not verify a token that was signed with the text of that key.
 var signatures = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512,
 	oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
@@ -41,16 +41,12 @@ type issuer struct {
 }
 
 func newIssuer(f issuerFile, o Options) *issuer {
-	algorithms := f.Algorithms
-	if len(algorithms) == 0 {
-		algorithms = signatures
-	}
 	skew := f.ClockSkew.Std()
 	keys := newKeySet(f.Issuer, f.JWKSURL, o)
 	return &issuer{issuerFile: f, keys: keys, now: o.now,
 		verifier: oidc.NewVerifier(f.Issuer, keys, &oidc.Config{
 			SkipClientIDCheck:    true, // which tokenPrincipal checks, for more than one audience
-			SupportedSigningAlgs: algorithms,
+			SupportedSigningAlgs: signatures,
 			Now:                  func() time.Time { return o.now().Add(-skew) },
 		})}
 }

@@ -6,15 +6,13 @@ package console
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/gateway/login"
 	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/toolspecs"
@@ -24,30 +22,7 @@ import (
 const Path = routes.ConsolePath
 
 // Principal is the person who uses the console.
-type Principal struct {
-	// Name is recorded with decisions, and Auth is how it was authenticated.
-	Name string
-	Auth api.AuthMethod
-	// Roles say what the person may do: viewers see pages, operators also control runs, approvers
-	// also decide and answer.
-	Roles []api.UserRole
-	// Claims are compared with those of approvers.
-	Claims map[string]any
-	// CSRF is the token that forms return in the field csrf; empty for none.
-	CSRF string
-}
-
-// View reports whether the person may see pages.
-func (p Principal) View() bool { return len(p.Roles) > 0 }
-
-// Operate reports whether the person may control runs.
-func (p Principal) Operate() bool { return slices.Contains(p.Roles, api.RoleOperator) }
-
-// Approve reports whether the person may decide about calls.
-func (p Principal) Approve() bool { return slices.Contains(p.Roles, api.RoleApprover) }
-
-// Answer reports whether the person may answer questions.
-func (p Principal) Answer() bool { return p.Operate() || p.Approve() }
+type Principal = login.Principal
 
 // Config describes a console.
 type Config struct {
@@ -71,17 +46,13 @@ type Config struct {
 	Logger, Audit *slog.Logger
 }
 
-// Console serves the pages. Create it with New, and Close it.
+// Console serves the pages. Create it with New.
 type Console struct {
 	config  Config
 	backend backend
 	inbox   *poller
-	runs    *watches
 	views   *viewCache
-	streams *streams
 	workers workerTools
-	// key seals confirmations without a login.
-	key string
 	// reporting is held while a report reads its runs.
 	reporting chan struct{}
 	pages     routes.Pages
@@ -99,75 +70,71 @@ func newConsole(config Config, b backend) *Console {
 	config.Version = cmp.Or(config.Version, "dev")
 	none := slog.New(slog.DiscardHandler)
 	config.Logger, config.Audit = cmp.Or(config.Logger, none), cmp.Or(config.Audit, none)
-	views := newViewCache(b)
-	c := &Console{config: config, backend: b, inbox: newPoller(b),
-		runs: newWatches(b, views.took), views: views, streams: newStreams(),
-		workers: workerTools{ask: config.Workers}, key: rand.Text(),
-		reporting: make(chan struct{}, 1)}
+	c := &Console{config: config, backend: b, inbox: newPoller(b), views: &viewCache{backend: b},
+		workers: workerTools{ask: config.Workers}, reporting: make(chan struct{}, 1)}
 	c.pages = c.routes()
 	return c
 }
 
-// Close ends the streams of open pages and stops reading for them.
-func (c *Console) Close() {
-	c.streams.close()
-	c.inbox.close()
-	c.runs.close()
-}
-
 // routes returns the pages with the role that each needs.
 func (c *Console) routes() routes.Pages {
-	view := func(serve func(*page)) routes.Methods {
+	view := func(serve func(*page) error) routes.Methods {
 		return routes.Methods{http.MethodGet: c.handle(Principal.View, serve)}
 	}
 	// form is a page that also takes a form, from people who may send it.
-	form := func(show func(*page), may func(Principal) bool, act func(*page)) routes.Methods {
+	form := func(show func(*page) error, may func(Principal) bool,
+		act func(*page) error) routes.Methods {
 		return routes.Methods{http.MethodGet: c.handle(Principal.View, show),
 			http.MethodPost: c.handle(may, act)}
 	}
 	return routes.Pages{
-		"":                  view(func(p *page) { p.redirect("/console/inbox") }),
-		"inbox":             view(c.showInbox),
-		"call":              form(c.showCall, Principal.Approve, c.decide),
-		"question":          form(c.showQuestion, Principal.Answer, c.answer),
-		"runs":              view(c.showRuns),
-		"run":               form(c.showRun, Principal.Operate, c.control),
-		"run/result":        view(c.showResult),
-		"run/timeline.html": view(c.downloadTimeline),
-		"report":            view(c.showReport),
-		"lanes":             view(c.showLanes),
-		"tools":             view(c.showTools),
-		"events/inbox":      view(c.inboxEvents),
-		"events/run":        view(c.runEvents),
+		"":           view(func(p *page) error { return p.redirect("/console/inbox") }),
+		"inbox":      view(c.showInbox),
+		"call":       form(c.showCall, Principal.Approve, c.decide),
+		"question":   form(c.showQuestion, Principal.Answer, c.answer),
+		"runs":       view(c.showRuns),
+		"run":        form(c.showRun, Principal.Operate, c.control),
+		"run/result": view(c.showResult),
+		"report":     view(c.showReport),
+		"lanes":      view(c.showLanes),
+		"tools":      view(c.showTools),
 	}
 }
 
-// handle returns the handler of a page for people who have a role.
-func (c *Console) handle(may func(Principal) bool, serve func(*page)) http.HandlerFunc {
+// handle returns the handler of a page for people who have a role. Errors of serve become pages.
+func (c *Console) handle(may func(Principal) bool, serve func(*page) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p := &page{console: c, w: w, r: r, who: c.config.Principal(r)}
 		w.Header().Set("Cache-Control", "no-store")
-		if r.Method == http.MethodPost && r.Header.Get("Sec-Fetch-Site") == "cross-site" {
-			p.audit("request", "", errCrossSite)
-			p.problem(http.StatusForbidden, "The form was sent by another site.")
-			return
+		err := p.check(may)
+		if err == nil {
+			err = serve(p)
 		}
-		if !may(p.who) {
-			p.audit("request", "", errRole)
-			p.problem(http.StatusForbidden, "Your role does not allow this.")
-			return
+		if err != nil {
+			p.fail(err)
 		}
-		if name, ok := p.findInvalidID(); ok {
-			p.problem(http.StatusNotFound, "There is no such "+name+".")
-			return
-		}
-		serve(p)
 	}
 }
 
+// check returns why a request is not served.
+func (p *page) check(may func(Principal) bool) error {
+	refusal := errRole
+	switch {
+	case p.r.Method == http.MethodPost && p.r.Header.Get("Sec-Fetch-Site") == "cross-site":
+		refusal = errCrossSite
+	case may(p.who):
+		if name, ok := p.findInvalidID(); ok {
+			return &switchyard.RequestError{Type: switchyard.RunNotFound,
+				Message: "there is no such " + name}
+		}
+		return nil
+	}
+	p.audit("request", "", refusal)
+	return refusal
+}
+
 // findInvalidID returns what a request names by an ID that nothing can have: the server takes IDs
-// of
-// printable ASCII only.
+// of printable ASCII only.
 func (p *page) findInvalidID() (kind string, ok bool) {
 	for name, kind := range map[string]string{"id": "run", "run": "run", "run_id": "run",
 		"call": "call", "question": "question"} {

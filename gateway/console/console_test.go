@@ -1,12 +1,9 @@
 package console
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -71,7 +68,7 @@ func TestRun_DrawsWhatWaitsAndRuns(t *testing.T) {
 func TestInbox_HasWhatADecisionNeeds(t *testing.T) {
 	page := get(consoleOf(t, waitingRun(), approver), "/console/inbox").Body.String()
 	for _, want := range []string{"refund", "money leaves", "ask-money", "private", "bob", "clerk",
-		"give ada her money back", "<b>lookup</b> <code>name: ada</code> completed",
+		"give ada her money back", "<b>lookup</b> <code>", "&#34;name&#34;: &#34;ada&#34;", "</code> completed",
 		"<q>{ &#34;owed&#34;: 100 }</q>", "She is owed it.", "digest-1", "min",
 		`<dt>amount</dt><dd><span class="text">100</span>`, `name="csrf" value="token"`} {
 		if !strings.Contains(page, want) {
@@ -114,11 +111,11 @@ func TestDecide_GrantsMoreToARunAtALimit(t *testing.T) {
 	f.calls[0].Limit, f.calls[0].Call = "calls", "limit"
 	c := consoleOf(t, f, approver)
 	form := []string{"run", "run/1", "call", "limit", "digest", "digest-1", "decision", "grant"}
-	if w := post(c, "/console/call", append(form, "grant.calls", "20", "grant.wall_time",
+	if w := post(c, "/console/call", append(form, "f.calls", "20", "f.wall_time",
 		"soon")...); w.Code != http.StatusUnprocessableEntity || len(f.decisions) != 0 {
 		t.Fatalf("a wrong amount is answered with %d", w.Code)
 	}
-	w := post(c, "/console/call", append(form, "grant.calls", "20", "grant.cost", "1.5")...)
+	w := post(c, "/console/call", append(form, "f.calls", "20", "f.cost", "1.5")...)
 	if w.Code != http.StatusSeeOther || len(f.decisions) != 1 ||
 		*f.decisions[0].Grant != (api.Grant{Calls: 20, Cost: 1.5}) {
 		t.Errorf("the form is answered with %d, decisions %+v", w.Code, f.decisions)
@@ -277,7 +274,7 @@ func TestPages_ShowHostileTextsAsText(t *testing.T) {
 	f.runs = []switchyard.ListedRun{{WorkflowID: evil, Agent: evil, Caller: evil}}
 	c := consoleOf(t, f, approver)
 	for _, path := range []string{"/console/inbox", "/console/run?id=run%2F1", "/console/runs",
-		"/console/call?run=run%2F1&call=2.1", "/console/inbox?did=approve&of=" +
+		"/console/call?run=run%2F1&call=2.1", "/console/inbox?seal=&done=" +
 			"%3Cscript%3Ealert(1)%3C/script%3E"} {
 		page := get(c, path).Body.String()
 		for _, bad := range []string{"<script>alert", "<img", "\x1b", "\x00", "\u202e"} {
@@ -303,7 +300,7 @@ func TestInbox_SaysThatTemporalIsAway(t *testing.T) {
 	f.mu.Lock()
 	f.err = errors.New("unavailable")
 	f.mu.Unlock()
-	c.inbox.poll(t.Context())
+	c.inbox.kick()
 	page := get(c, "/console/inbox").Body.String()
 	if !strings.Contains(page, "Temporal cannot be reached since") ||
 		!strings.Contains(page, "refund") {
@@ -316,7 +313,7 @@ func TestInbox_SaysThatTemporalIsAway(t *testing.T) {
 	f.mu.Lock()
 	f.err = nil
 	f.mu.Unlock()
-	c.inbox.poll(t.Context())
+	c.inbox.kick()
 	if page := get(c, "/console/inbox").Body.String(); strings.Contains(page, "cannot be reached") {
 		t.Error("the page does not recover")
 	}
@@ -346,74 +343,16 @@ func TestRun_IsReadOnceForManyBrowsers(t *testing.T) {
 	}
 }
 
-func TestEvents_TellAboutChanges(t *testing.T) {
-	f := waitingRun()
-	c := consoleOf(t, f, approver)
-	server := httptest.NewServer(routed(c))
-	defer server.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/console/events/inbox",
-		nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	lines := bufio.NewScanner(answer.Body)
-	for lines.Scan() && lines.Text() != "event: changed" { // the first list
-	}
-	f.mu.Lock()
-	f.calls = nil
-	f.mu.Unlock()
-	c.inbox.kick()
-	for lines.Scan() && lines.Text() != "event: changed" {
-	}
-	if lines.Err() != nil {
-		t.Fatal(lines.Err())
-	}
-	c.Close()
-	for lines.Scan() { // the stream ends
-	}
-	if ctx.Err() != nil {
-		t.Error("the stream does not end with the console")
-	}
-}
-
-func TestStreams_AreLimited(t *testing.T) {
-	s := newStreams()
-	for range maxStreamsEach {
-		if _, ok := s.enter("eve"); !ok {
-			t.Fatal("too few streams")
-		}
-	}
-	if _, ok := s.enter("eve"); ok {
-		t.Error("one person has more streams than allowed")
-	}
-	leave, ok := s.enter("ada")
-	if !ok {
-		t.Fatal("another person has no place")
-	}
-	leave()
-	s.close()
-	if _, ok := s.enter("ada"); ok {
-		t.Error("a closed console takes streams")
-	}
-}
-
 func TestRuns_AreFilteredAndPaged(t *testing.T) {
 	f := waitingRun()
 	f.next = []byte("token")
 	c := consoleOf(t, f, approver)
-	page := get(c, "/console/runs?agent=clerk&status=failed&since=2026-01-31&waiting=1")
+	page := get(c, "/console/runs?agent=clerk&status=failed&since=2026-01-31")
 	if !strings.Contains(page.Body.String(), "page=dG9rZW4") {
 		t.Error("there is no next page")
 	}
 	q := f.queries[0]
-	if q.Agent != "clerk" || q.Status != history.RunFailed || !q.Waiting ||
+	if q.Agent != "clerk" || q.Status != history.RunFailed ||
 		!q.Since.Equal(time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)) {
 		t.Errorf("the query is %+v", q)
 	}

@@ -5,17 +5,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"math"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/console/arguments"
 	"github.com/switchyard/switchyard/gateway/console/forms"
+	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/internal/value/redaction"
 	"github.com/switchyard/switchyard/toolspecs"
 )
@@ -32,49 +31,47 @@ type callBody struct {
 	About *about
 	// Said is the beginning of the result or the error of a call that has ended.
 	Said string
-	// Editing says that the form for changed arguments is shown, Edit is that form; nil for a text
-	// of JSON, which Text holds.
-	Editing bool
+	// Edit is the form for changed arguments; nil for none. Editing says that it is shown.
 	Edit    *forms.Form
-	Text    string
+	Editing bool
 	// Problem says why a form was refused, and Problems are all faults of its values.
 	Problem  string
 	Problems []api.Problem
-	// Reason and Grant are what was entered.
-	Reason string
-	Grant  []grantField
+	Reason   string
+	// Grant is the form to grant a run at a limit more.
+	Grant forms.Form
 	// Late is set for a decision that came after another one, or after the end of the call.
 	Late bool
 }
 
-// grantField is an amount that can be granted.
-type grantField struct{ Name, Label, Value, Fault string }
-
-func grantFields() []grantField {
-	return []grantField{{Name: "calls", Label: "more calls"}, {Name: "turns", Label: "more turns"},
-		{Name: "tokens", Label: "more tokens"}, {Name: "cost", Label: "more cost in dollars"},
-		{Name: "wall_time", Label: "more time, such as 1h"}}
-}
+// grantSchema is the schema of an api.Grant.
+var grantSchema = json.RawMessage(`{"type":"object","properties":{` +
+	`"calls":{"type":"integer","description":"more calls"},` +
+	`"turns":{"type":"integer","description":"more turns"},` +
+	`"tokens":{"type":"integer","description":"more tokens"},` +
+	`"cost":{"type":"number","description":"more cost in dollars"},` +
+	`"wall_time":{"type":"string","description":"more time, such as 1h30m"}}}`)
 
 // Arguments are those of a call that has ended; nil if they are too large for a page, or no object.
 func (b *callBody) Arguments() []arguments.Argument {
 	return arguments.Of(small(b.About.Record).Arguments)
 }
 
-// Changes are those of an edit; nil if they are too large for a page.
-func (b *callBody) Changes() []arguments.Change {
+// Change is what an edit has changed; nil for a call that was not edited.
+func (b *callBody) Change() *change {
 	d := b.About.Record.Approval
-	if d == nil || len(d.Original)+len(d.Edited) > 4*maxShown {
+	if d == nil || d.Decision != api.DecisionEdit {
 		return nil
 	}
-	return arguments.Changes(d)
+	return &change{jsonBlock("asked for", d.Original), jsonBlock("approved", d.Edited),
+		bytes.Contains(d.Edited, []byte(`"`+redaction.Word+`"`))}
 }
 
-// HidesChanges reports whether an edit can have changed sensitive values.
-func (b *callBody) HidesChanges() bool {
-	d := b.About.Record.Approval
-	return d != nil && d.Decision == api.DecisionEdit &&
-		bytes.Contains(d.Edited, []byte(`"`+redaction.Word+`"`))
+// change has the arguments that a call was asked for with, and those that were approved. Hides says
+// that sensitive values can have changed as well.
+type change struct {
+	Before, After code
+	Hides         bool
 }
 
 // target returns the run and the call that a request names.
@@ -82,46 +79,39 @@ func (p *page) target() (run, call string) {
 	return p.r.FormValue("run"), p.r.FormValue("call")
 }
 
-func (c *Console) showCall(p *page) {
+func (c *Console) showCall(p *page) error {
 	body, err := c.callBody(p.r.Context(), p)
 	if err != nil {
-		p.fail(err)
-		return
+		return err
 	}
-	c.showCallBody(p, body, 0)
+	return c.showCallBody(p, body, 0)
 }
 
-func (c *Console) showCallBody(p *page, body *callBody, status int) {
+func (c *Console) showCallBody(p *page, body *callBody, status int) error {
 	if status != 0 {
 		body.forget(c.config.Catalog())
 	}
-	p.show(content{Template: "call", Title: "Call " + body.Call, Section: "inbox", Status: status,
-		Events: "/console/events/inbox", Body: body})
+	return p.show(content{Template: "call", Title: "Call " + body.Call, Section: "inbox",
+		Status: status, Live: true, Body: body})
 }
 
 // forget prepares the form of an edit to be shown again after a fault: without sensitive values,
 // and without those of the form of another schema.
 func (b *callBody) forget(catalog *toolspecs.Catalog) {
-	var tool *toolspecs.Compiled
-	known := false
-	if b.Open != nil {
-		tool, known = catalog.Get(b.Open.Tool)
-	}
 	switch {
-	case b.Edit != nil && b.Edit.Stale:
+	case b.Edit == nil:
+	case b.Edit.Stale:
 		b.Edit = b.editForm(catalog)
-	case b.Edit != nil:
+	default:
 		b.Edit.Forget()
-	case known:
-		b.Text = string(tool.Mask().Redact(json.RawMessage(b.Text)))
 	}
 }
 
 // callBody reads the call that a request names.
 func (c *Console) callBody(ctx context.Context, p *page) (*callBody, error) {
 	run, call := p.target()
-	body := &callBody{Run: run, RunID: p.r.FormValue("run_id"), Call: call, Text: "{}",
-		Grant: grantFields()}
+	body := &callBody{Run: run, RunID: p.r.FormValue("run_id"), Call: call,
+		Grant: forms.Answer(grantSchema)}
 	var err error
 	if body.RunID == "" { // an earlier run with the ID has ended
 		if body.Open, err = openCall(ctx, c.backend, run, call); err != nil {
@@ -133,9 +123,9 @@ func (c *Console) callBody(ctx context.Context, p *page) (*callBody, error) {
 	}
 	body.Said = saidBy(body.About.Record)
 	if body.Open != nil && body.Open.Limit == "" && body.About.Found {
-		body.Editing = p.r.FormValue("edit") != "" ||
-			p.r.FormValue("decision") == string(api.DecisionEdit)
 		body.Edit = body.editForm(c.config.Catalog())
+		body.Editing = body.Edit != nil && (p.r.FormValue("edit") != "" ||
+			p.r.FormValue("decision") == string(api.DecisionEdit))
 	}
 	return body, nil
 }
@@ -166,11 +156,10 @@ func (b *callBody) editForm(catalog *toolspecs.Catalog) *forms.Form {
 }
 
 // decide handles the forms that decide about a call.
-func (c *Console) decide(p *page) {
+func (c *Console) decide(p *page) error {
 	body, err := c.callBody(p.r.Context(), p)
 	if err != nil {
-		p.fail(err)
-		return
+		return err
 	}
 	entered := p.r.PostForm
 	body.Reason = entered.Get("reason")
@@ -180,35 +169,39 @@ func (c *Console) decide(p *page) {
 	if d.Digest == "" { // a decision without one would hold for a call that nobody has seen
 		p.auditDecision(d, body.Run, errUnseen)
 		body.Problem = "The form does not name the call as it was shown."
-		c.showCallBody(p, body, http.StatusUnprocessableEntity)
-		return
+		return c.showCallBody(p, body, http.StatusUnprocessableEntity)
 	}
 	if body.Open == nil {
 		p.auditDecision(d, body.Run, errClosed)
 		body.Late, body.Problem = true, "The call does not wait for approval any more."
-		c.showCallBody(p, body, http.StatusConflict)
-		return
+		return c.showCallBody(p, body, http.StatusConflict)
 	}
 	if body.unseen(d) || !body.complete(&d, entered) {
 		p.auditDecision(d, body.Run, errFaults)
-		c.showCallBody(p, body, http.StatusUnprocessableEntity)
-		return
+		return c.showCallBody(p, body, http.StatusUnprocessableEntity)
 	}
 	err = c.backend.handle(runRef{ID: body.Run}).Decide(p.r.Context(), d)
 	p.auditDecision(d, body.Run, err)
 	if err != nil {
 		c.inbox.kick()
-		c.refusedDecision(p, body, err)
-		return
+		return c.refusedDecision(p, body, err)
 	}
 	c.inbox.removeDecided(aboutKey{body.Run, body.Call, d.Digest})
+	return p.done("/console/inbox", body.confirm(d))
+}
+
+// decisions are the kinds of decisions, as a page confirms them.
+var decisions = map[api.DecisionKind]string{api.DecisionApprove: "is approved",
+	api.DecisionDeny: "is denied", api.DecisionEdit: "is approved with changed arguments"}
+
+// confirm says what was decided. That need not be what was asked for: an edit without changes
+// approves.
+func (b *callBody) confirm(d switchyard.Decision) string {
 	if d.Grant != nil {
-		p.done("/console/inbox", formAction{Did: grantKind, Run: body.Run})
-		return
+		return "Run " + b.Run + " may use more."
 	}
-	// Not what was asked for: an edit without changes approves.
-	p.done("/console/inbox", formAction{Did: string(d.Kind), Run: body.Run, Call: body.Call,
-		Tool: body.Open.Tool})
+	return fmt.Sprintf("The call of %s, %s of run %s, %s.", display.Shorten(b.Open.Tool, 60),
+		display.Shorten(b.Call, 60), display.Shorten(b.Run, 200), decisions[d.Kind])
 }
 
 func (p *page) auditDecision(d switchyard.Decision, run string, err error) {
@@ -231,7 +224,10 @@ func (b *callBody) unseen(d switchyard.Decision) bool {
 
 // whyNoEdit says what is wrong with the form of an edit.
 func (b *callBody) whyNoEdit() string {
-	if b.Edit != nil && b.Edit.Stale {
+	switch {
+	case b.Edit == nil:
+		return "There is no form for the arguments of this call: change them with starter approve."
+	case b.Edit.Stale:
 		return "The tool has changed since the form was shown. Look at the arguments again, and " +
 			"change them here."
 	}
@@ -242,7 +238,11 @@ func (b *callBody) whyNoEdit() string {
 func (b *callBody) complete(d *switchyard.Decision, entered url.Values) bool {
 	switch d.Kind {
 	case api.DecisionEdit:
-		changes, ok := b.changes(entered)
+		var changes json.RawMessage
+		ok := b.Edit != nil
+		if ok {
+			changes, ok = b.Edit.Changes(entered)
+		}
 		if !ok {
 			b.Problem = b.whyNoEdit()
 			return false
@@ -254,7 +254,6 @@ func (b *callBody) complete(d *switchyard.Decision, entered url.Values) bool {
 	case grantKind:
 		grant, ok := b.readGrant(entered)
 		if !ok {
-			b.Problem = "The amounts are not valid."
 			return false
 		}
 		d.Kind, d.Grant = api.DecisionApprove, grant
@@ -262,92 +261,42 @@ func (b *callBody) complete(d *switchyard.Decision, entered url.Values) bool {
 	return true
 }
 
-// changes returns the changed arguments of an edit.
-func (b *callBody) changes(entered url.Values) (json.RawMessage, bool) {
-	if b.Edit != nil {
-		b.Edit.Stale = entered.Has("arguments") // of the form without fields
-		return b.Edit.Changes(entered)
-	}
-	b.Text = entered.Get("arguments")
-	data, fault := forms.Strict(b.Text)
-	var object map[string]json.RawMessage
-	switch {
-	case fault == "" && json.Unmarshal(data, &object) != nil:
-		fault = "the changed arguments must be a JSON object"
-	case bytes.Contains(data, []byte(`"`+redaction.Word+`"`)):
-		fault = "enter the sensitive values in place of " + redaction.Word + ", or leave them out"
-	case b.Text == "" && entered.Has("form"):
-		fault = "the tool has changed since the form was shown"
-	}
-	if fault != "" {
-		b.Problems = []api.Problem{{Message: fault}}
-	}
-	return data, fault == ""
-}
-
 // readGrant returns the amounts of a grant.
 func (b *callBody) readGrant(entered url.Values) (*api.Grant, bool) {
-	g, ok := &api.Grant{}, true
-	for i := range b.Grant {
-		f := &b.Grant[i]
-		f.Value = strings.TrimSpace(entered.Get("grant." + f.Name))
-		if f.Value == "" {
-			continue
-		}
-		if f.set(g) != nil {
-			f.Fault, ok = "enter a number", false
-			if f.Name == "wall_time" {
-				f.Fault = "enter a duration, such as 1h30m"
-			}
-		}
+	value, ok := b.Grant.Value(entered)
+	if !ok {
+		b.Problem = "The amounts are not valid."
+		return nil, false
 	}
-	return g, ok
-}
-
-// set sets the field's amount of a grant.
-func (f *grantField) set(g *api.Grant) (err error) {
-	switch f.Name {
-	case "calls":
-		g.Calls, err = strconv.Atoi(f.Value)
-	case "turns":
-		g.Turns, err = strconv.Atoi(f.Value)
-	case "tokens":
-		g.Tokens, err = strconv.Atoi(f.Value)
-	case "cost":
-		g.Cost, err = strconv.ParseFloat(f.Value, 64)
-		if math.IsNaN(g.Cost) || math.IsInf(g.Cost, 0) {
-			err = strconv.ErrRange
-		}
-	case "wall_time":
-		err = g.WallTime.UnmarshalText([]byte(f.Value))
+	g := &api.Grant{}
+	if json.Unmarshal(value, g) != nil {
+		b.Problem = "Enter whole numbers, and a time such as 1h30m."
+		return nil, false
 	}
-	return err
+	return g, true
 }
 
 // refusedDecision shows why a decision did not take effect.
-func (c *Console) refusedDecision(p *page, body *callBody, err error) {
+func (c *Console) refusedDecision(p *page, body *callBody, err error) error {
 	refused, ok := errors.AsType[*api.ReplyError](err)
 	if !ok && !errors.Is(err, &switchyard.RequestError{Type: switchyard.RunEnded}) {
-		p.fail(err)
-		return
+		return err
 	}
 	if ok && (refused.Type == api.DecisionUnfit || refused.Type == api.ReplyMalformed) {
 		body.Problem, body.Problems = sentence(refused.Message), refused.Problems
 		if body.Edit != nil {
 			body.Problems = body.Edit.Blame(refused.Problems)
 		}
-		c.showCallBody(p, body, http.StatusUnprocessableEntity)
-		return
+		return c.showCallBody(p, body, http.StatusUnprocessableEntity)
 	}
 	// Somebody else was faster, or the call has ended or changed: show it as it is now.
 	now, lookup := c.callBody(p.r.Context(), p)
 	if lookup != nil {
-		p.fail(lookup)
-		return
+		return lookup
 	}
 	now.Late = now.Open == nil
 	now.Reason, now.Problem = body.Reason, notCounted(err)
-	c.showCallBody(p, now, http.StatusConflict)
+	return c.showCallBody(p, now, http.StatusConflict)
 }
 
 // notCounted says why a decision did not count. A text that begins with a name stays as it is.

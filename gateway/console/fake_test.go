@@ -17,7 +17,6 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
-	"github.com/switchyard/switchyard/audit/html"
 	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/audit/stats"
 	"github.com/switchyard/switchyard/gateway/routes"
@@ -97,10 +96,6 @@ func (f *fake) outline(context.Context, runRef) (history.Summary, error) {
 }
 
 func (f *fake) listPending(context.Context, runRef) ([]audit.Running, error) { return f.now, f.err }
-
-func (f *fake) timeline(context.Context, runRef) (*html.Timeline, error) {
-	return &html.Timeline{}, f.err
-}
 
 func (f *fake) report(context.Context, []switchyard.ListedRun) (stats.Report, int, error) {
 	all := stats.NewAnalysis(stats.Thresholds{})
@@ -222,7 +217,6 @@ func auditedConsole(t *testing.T, f *fake, who Principal, log io.Writer) *Consol
 		Principal: func(*http.Request) Principal { return who }, Version: "test",
 		Audit:      slog.New(slog.NewTextHandler(log, nil)),
 		TemporalUI: "https://temporal.example/"}, f)
-	t.Cleanup(c.Close)
 	return c
 }
 

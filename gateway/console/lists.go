@@ -25,10 +25,8 @@ const (
 
 // filter is what the list of runs was filtered by, as it was entered.
 type filter struct {
-	Agent, Caller, Tool, Conversation, Status, Outcome, Query, Since, Until string
-	Waiting, All                                                            bool
-	Statuses                                                                []history.RunStatus
-	Outcomes                                                                []api.Outcome
+	Agent, Caller, Tool, Conversation, Status, Query, Since string
+	Statuses                                                []history.RunStatus
 	// Fault says what is wrong with the filter.
 	Fault string
 }
@@ -36,36 +34,22 @@ type filter struct {
 func (p *page) filter() filter {
 	v := p.r.URL.Query()
 	return filter{Agent: v.Get("agent"), Caller: v.Get("caller"), Tool: v.Get("tool"),
-		Conversation: v.Get("conversation"), Status: v.Get("status"), Outcome: v.Get("outcome"),
-		Query: v.Get("query"), Since: v.Get("since"), Until: v.Get("until"),
-		Waiting: v.Get("waiting") != "", All: v.Get("all") != "",
-		Statuses: []history.RunStatus{history.RunRunning, history.RunCompleted, history.RunFailed,
-			history.RunCancelled, history.RunTerminated, history.RunTimedOut},
-		Outcomes: []api.Outcome{api.OutcomeAnswered, api.OutcomeCompleted, api.OutcomeLimit,
-			api.OutcomeFailed, api.OutcomeCancelled}}
+		Conversation: v.Get("conversation"), Status: v.Get("status"), Query: v.Get("query"),
+		Since: v.Get("since"), Statuses: []history.RunStatus{history.RunRunning,
+			history.RunCompleted, history.RunFailed, history.RunCancelled, history.RunTerminated,
+			history.RunTimedOut}}
 }
 
 // toQuery returns the query of the filter.
 func (f *filter) toQuery(now time.Time) switchyard.RunQuery {
 	q := switchyard.RunQuery{Query: f.Query, Conversation: f.Conversation, Agent: f.Agent,
-		Caller: f.Caller, Tool: f.Tool, Status: history.RunStatus(f.Status),
-		Outcome: api.Outcome(f.Outcome), Waiting: f.Waiting, All: f.All}
+		Caller: f.Caller, Tool: f.Tool, Status: history.RunStatus(f.Status)}
 	if display.HasHidden(f.Query+f.Conversation+f.Agent+f.Caller+f.Tool, "") {
 		f.Fault = "The filter contains a hidden character. Enter the filter again."
 	}
-	for _, bound := range []struct {
-		name, text string
-		at         *time.Time
-	}{{"since", f.Since, &q.Since}, {"until", f.Until, &q.Until}} {
-		if bound.text == "" {
-			continue
-		}
-		at, ok := pointInTime(bound.text, now)
-		if !ok {
-			f.Fault = "Enter " + bound.name + " as 2026-01-31, 2026-01-31T08:00:00Z or 24h for " +
-				"a day ago."
-		}
-		*bound.at = at
+	var ok bool
+	if q.Since, ok = pointInTime(f.Since, now); f.Since != "" && !ok {
+		f.Fault = "Enter since as 2026-01-31, 2026-01-31T08:00:00Z or 24h for a day ago."
 	}
 	return q
 }
@@ -78,7 +62,10 @@ func pointInTime(text string, now time.Time) (time.Time, bool) {
 		}
 	}
 	d, err := time.ParseDuration(text)
-	return now.Add(-d), err == nil && d >= 0
+	if err != nil || d < 0 {
+		return time.Time{}, false
+	}
+	return now.Add(-d), true
 }
 
 // runsBody is the content of the list of runs.
@@ -91,28 +78,17 @@ type runsBody struct {
 	First string
 }
 
-func (c *Console) showRuns(p *page) {
-	f := p.filter()
-	query := f.toQuery(time.Now())
-	body := runsBody{Filter: f}
+func (c *Console) showRuns(p *page) error {
+	body := runsBody{Filter: p.filter()}
+	query := body.Filter.toQuery(time.Now())
 	values := p.r.URL.Query()
 	token, err := base64.RawURLEncoding.DecodeString(values.Get("page"))
 	if err != nil {
 		body.Filter.Fault = "The address of the page is not complete: search again."
 	}
-	if body.Filter.Fault != "" {
-		p.unfit(runsContent(body))
-		return
-	}
 	var next []byte
-	body.Runs, next, err = c.backend.list(p.r.Context(), query, runsPerPage, token)
-	switch {
-	case err != nil && body.Filter.refuse(err):
-		p.unfit(runsContent(body))
-		return
-	case err != nil:
-		p.fail(err)
-		return
+	if body.Filter.Fault == "" {
+		body.Runs, next, err = c.backend.list(p.r.Context(), query, runsPerPage, token)
 	}
 	if len(next) > 0 {
 		values.Set("page", base64.RawURLEncoding.EncodeToString(next))
@@ -122,27 +98,28 @@ func (c *Console) showRuns(p *page) {
 		values.Del("page")
 		body.First = "/console/runs?" + values.Encode()
 	}
-	p.show(runsContent(body))
+	return p.showFiltered(&body.Filter, err, func() content {
+		return content{Template: "runs", Title: "Runs", Section: "runs", Body: body}
+	})
 }
 
-func runsContent(body runsBody) content {
-	return content{Template: "runs", Title: "Runs", Section: "runs", Body: body}
-}
-
-// refuse puts the reason into the filter if the server refuses the query; false for other errors.
-func (f *filter) refuse(err error) bool {
-	if !errors.Is(err, &switchyard.RequestError{Type: switchyard.RequestInvalid}) &&
-		!errors.Is(err, &switchyard.RequestError{Type: switchyard.ServerRefused}) {
-		return false
+// showFiltered shows a page about runs, with the fault of its filter, or why the server refuses the
+// query.
+func (p *page) showFiltered(f *filter, err error, newContent func() content) error {
+	refused := errors.Is(err, &switchyard.RequestError{Type: switchyard.RequestInvalid}) ||
+		errors.Is(err, &switchyard.RequestError{Type: switchyard.ServerRefused})
+	switch {
+	case f.Fault != "":
+	case refused:
+		f.Fault = "The server refuses the query: " + display.Shorten(err.Error(), 300)
+	case err != nil:
+		return err
 	}
-	f.Fault = "The server refuses the query: " + display.Shorten(err.Error(), 300)
-	return true
-}
-
-// unfit shows a page whose filter has a fault.
-func (p *page) unfit(c content) {
-	c.Status = http.StatusUnprocessableEntity
-	p.show(c)
+	c := newContent()
+	if f.Fault != "" {
+		c.Status = http.StatusUnprocessableEntity
+	}
+	return p.show(c)
 }
 
 // reportBody is the content of the report.
@@ -154,27 +131,16 @@ type reportBody struct {
 	More   bool
 }
 
-func (c *Console) showReport(p *page) {
-	f := p.filter()
-	query := f.toQuery(time.Now())
-	body := reportBody{Filter: f}
-	if f.Fault != "" {
-		p.unfit(reportContent(body))
-		return
+func (c *Console) showReport(p *page) error {
+	body := reportBody{Filter: p.filter()}
+	query := body.Filter.toQuery(time.Now())
+	var err error
+	if body.Filter.Fault == "" {
+		err = c.readReport(p.r.Context(), query, &body)
 	}
-	err := c.readReport(p.r.Context(), query, &body)
-	switch {
-	case err != nil && body.Filter.refuse(err):
-		p.unfit(reportContent(body))
-	case err != nil:
-		p.fail(err)
-	default:
-		p.show(reportContent(body))
-	}
-}
-
-func reportContent(body reportBody) content {
-	return content{Template: "report", Title: "Report", Section: "report", Body: body}
+	return p.showFiltered(&body.Filter, err, func() content {
+		return content{Template: "report", Title: "Report", Section: "report", Body: body}
+	})
 }
 
 // readReport reads the runs of a report. It waits for another report: each reads many histories.
@@ -204,11 +170,10 @@ type laneLine struct {
 	HoldersServed, HoldersAll int
 }
 
-func (c *Console) showLanes(p *page) {
+func (c *Console) showLanes(p *page) error {
 	states, err := c.backend.lanes(p.r.Context(), listLanes(c.config.Catalog()))
 	if err != nil {
-		p.fail(err)
-		return
+		return err
 	}
 	var lines []laneLine
 	for _, s := range states {
@@ -223,7 +188,7 @@ func (c *Console) showLanes(p *page) {
 		}
 		lines = append(lines, l)
 	}
-	p.show(content{Template: "lanes", Title: "Lanes", Section: "lanes", Body: lines})
+	return p.show(content{Template: "lanes", Title: "Lanes", Section: "lanes", Body: lines})
 }
 
 // listLanes returns the lanes of the tools of a catalog, by name.
@@ -256,7 +221,7 @@ type toolLine struct {
 	On []foundTool
 }
 
-func (c *Console) showTools(p *page) {
+func (c *Console) showTools(p *page) error {
 	body := toolsBody{Asks: c.workers.ask != nil, workersView: c.workers.current(p.r.Context())}
 	for _, t := range c.config.Catalog().All() {
 		one := t.Tool()
@@ -264,7 +229,7 @@ func (c *Console) showTools(p *page) {
 			Description: display.Shorten(t.Spec.Description, 200), Approval: t.Spec.Approval != nil,
 			On: body.of(one.Name, one.Digest)})
 	}
-	p.show(content{Template: "tools", Title: "Tools", Section: "tools", Body: body})
+	return p.show(content{Template: "tools", Title: "Tools", Section: "tools", Body: body})
 }
 
 // describeLimit returns the limit of a lane in words.

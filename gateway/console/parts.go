@@ -3,29 +3,23 @@ package console
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit/stats"
 	"github.com/switchyard/switchyard/gateway/console/arguments"
 )
 
-// tabPart is the data of a link of the navigation.
-type tabPart struct {
-	Section, Label string
-	Here           bool
-	Count          int
-}
-
-func newTabPart(f frame, section, label string) tabPart {
-	t := tabPart{Section: section, Label: label, Here: f.Section == section}
-	if section == "inbox" {
-		t.Count = max(f.Waiting, 0)
+// newFields returns names with values, as the data of a template.
+func newFields(pairs ...any) map[string]any {
+	fields := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		fields[fmt.Sprint(pairs[i])] = pairs[i+1]
 	}
-	return t
+	return fields
 }
 
 // askedPart is the data of what is shown of a waiting call.
@@ -67,19 +61,6 @@ func (a askedPart) Rules() []api.PolicyAction {
 			strings.Contains(a.Approval.Reason, strconv.Quote(r.Rule))
 	})
 }
-
-// decidedPart names the call that a form decides about, exactly as it is shown.
-type decidedPart struct{ Run, Call, Digest string }
-
-func newDecidedPart(run, call, digest string) decidedPart { return decidedPart{run, call, digest} }
-
-// groupPart is the data of a table of the report.
-type groupPart struct {
-	Name string
-	Rows []stats.GroupStats
-}
-
-func newGroupPart(name string, rows []stats.GroupStats) groupPart { return groupPart{name, rows} }
 
 // entryID returns the id of the element of something that waits.
 func entryID(parts ...string) string {

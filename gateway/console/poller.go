@@ -5,23 +5,22 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/switchyard/switchyard"
+	"golang.org/x/sync/singleflight"
 )
 
 const (
 	// pollEvery is the pause between two readings of what waits. A reading that takes long makes
 	// the pause longer, so that the console takes a fifth of the time at most.
 	pollEvery = 2 * time.Second
-	// pollWithin bounds one reading, and showWithin how long a page waits for the first.
+	// pollWithin bounds one reading, and showWithin how long a page waits for one.
 	pollWithin = 30 * time.Second
 	showWithin = 3 * time.Second
-	// interest is how long after a page was shown the reading goes on without streams.
-	interest = time.Minute
+	// knownFor is how long the number of what waits is shown after a reading.
+	knownFor = time.Minute
 	// maxInbox bounds the calls and the questions that the inbox shows.
 	maxInbox = 50
 )
@@ -35,8 +34,7 @@ type waitingList struct {
 	// Failed is since when the server cannot be reached; zero if it can.
 	Failed time.Time
 	// Read is when the list was read; zero before the first time.
-	Read    time.Time
-	version string
+	Read time.Time
 }
 
 type waitingCall struct {
@@ -49,107 +47,71 @@ type waitingQuestion struct {
 	About *about
 }
 
-// poller reads what waits for people, once for all browsers, while anybody looks.
+// poller reads what waits for people, once for all browsers, when a page asks for it.
 type poller struct {
 	backend backend
 	now     func() time.Time
-	cancel  context.CancelFunc
-	kicks   chan struct{}
 	about   *aboutCache
 
-	mu      sync.Mutex
-	list    waitingList
-	changed chan struct{} // closed when list has another version
-	read    chan struct{} // closed after each reading
-	streams int
-	seen    time.Time
+	reading singleflight.Group
+
+	mu   sync.Mutex
+	list waitingList
+	// next is when the list is read again.
+	next time.Time
 	// gone has what was decided here, until a reading that began later.
 	gone map[aboutKey]time.Time
 }
 
 func newPoller(b backend) *poller {
-	ctx, cancel := context.WithCancel(context.Background())
-	p := &poller{backend: b, now: time.Now, cancel: cancel, kicks: make(chan struct{}, 1),
-		about: newAboutCache(b), changed: make(chan struct{}), read: make(chan struct{}),
+	return &poller{backend: b, now: time.Now, about: newAboutCache(b),
 		gone: map[aboutKey]time.Time{}}
-	go p.run(ctx)
-	return p
 }
 
-func (p *poller) close() { p.cancel() }
-
-// kick has the poller read now.
+// kick has the next page read the list.
 func (p *poller) kick() {
-	select {
-	case p.kicks <- struct{}{}:
-	default: // one waits already
-	}
-}
-
-// removeDecided takes what was decided here off the list, and has the poller read.
-func (p *poller) removeDecided(key aboutKey) {
-	p.mu.Lock()
-	p.gone[key] = p.now()
-	p.publish(p.list)
-	p.mu.Unlock()
-	p.kick()
-}
-
-// run reads until ctx ends. Without interest it waits for a kick.
-func (p *poller) run(ctx context.Context) {
-	pause := pollEvery
-	for {
-		var timer <-chan time.Time
-		if p.isWanted() {
-			timer = time.After(pause)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-p.kicks:
-		case <-timer:
-		}
-		began := p.now()
-		if pause = pollEvery; p.poll(ctx) {
-			pause = max(pollEvery, 4*p.now().Sub(began))
-		}
-	}
-}
-
-func (p *poller) isWanted() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.streams > 0 || p.now().Sub(p.seen) < interest
+	p.next = time.Time{}
 }
 
-// poll reads once. read is false if the server cannot be reached: then only the time is lost, and
-// the next reading is soon.
-func (p *poller) poll(ctx context.Context) (read bool) {
-	ctx, cancel := context.WithTimeout(ctx, pollWithin)
+// removeDecided takes what was decided here off the list, and has the next page read it.
+func (p *poller) removeDecided(key aboutKey) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gone[key] = p.now()
+	p.next = time.Time{}
+	p.publish(p.list)
+}
+
+// poll reads once. If the server cannot be reached, only the time is lost. The reading is for all
+// who look, so it does not end with a request.
+func (p *poller) poll() {
+	ctx, cancel := context.WithTimeout(context.Background(), pollWithin)
 	defer cancel()
 	began := p.now()
 	list, err := containPanics(ctx, func() (waitingList, error) { return p.fresh(ctx) })
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	pause := pollEvery
 	if err != nil {
 		failed := p.list.Failed
 		list = p.list // as it was
 		if list.Failed = failed; failed.IsZero() {
 			list.Failed = p.now()
 		}
-	}
-	list.Read = p.now()
-	if err == nil {
+	} else {
+		pause = max(pollEvery, 4*p.now().Sub(began))
 		maps.DeleteFunc(p.gone, func(_ aboutKey, at time.Time) bool { return at.Before(began) })
 	}
+	list.Read = p.now()
+	if p.next = list.Read.Add(pause); len(p.gone) > 0 { // decided meanwhile
+		p.next = time.Time{}
+	}
 	p.publish(list)
-	close(p.read)
-	p.read = make(chan struct{})
-	return err == nil
 }
 
-// publish makes a list the current one, without what was decided since it was read, and tells about
-// changes.
+// publish makes a list the current one, without what was decided since it was read.
 func (p *poller) publish(list waitingList) {
 	list.Calls = slices.DeleteFunc(slices.Clone(list.Calls), func(c waitingCall) bool {
 		_, gone := p.gone[aboutKey{c.WorkflowID, c.Call, c.Digest}]
@@ -159,18 +121,16 @@ func (p *poller) publish(list waitingList) {
 		_, gone := p.gone[aboutKey{q.WorkflowID, q.Call, q.ID}]
 		return gone
 	})
-	list.version = list.state()
-	if list.version != p.list.version {
-		close(p.changed)
-		p.changed = make(chan struct{})
-	}
 	p.list = list
 }
 
 // fresh reads the list from the server.
 func (p *poller) fresh(ctx context.Context) (list waitingList, err error) {
 	approvals, questions, err := p.backend.inbox(ctx)
-	if list.Unread, err = unreadIn(err); err != nil {
+	if unread, some := errors.AsType[*switchyard.UnreadError](err); some {
+		list.Unread, err = len(unread.Runs), nil
+	}
+	if err != nil {
 		return list, err
 	}
 	list.More = max(0, len(approvals)-maxInbox) + max(0, len(questions)-maxInbox)
@@ -193,70 +153,35 @@ func (p *poller) fresh(ctx context.Context) (list waitingList, err error) {
 	return list, nil
 }
 
-// unreadIn returns how many runs an error says cannot be read; other errors are returned.
-func unreadIn(err error) (int, error) {
-	if unread, ok := errors.AsType[*switchyard.UnreadError](err); ok {
-		return len(unread.Runs), nil
-	}
-	return 0, err
-}
-
-// state identifies what the list shows.
-func (l waitingList) state() string {
-	parts := []string{strconv.Itoa(l.More), strconv.Itoa(l.Unread),
-		strconv.FormatBool(l.Failed.IsZero())}
-	for _, c := range l.Calls {
-		parts = append(parts, c.WorkflowID, c.Call, c.Digest)
-	}
-	for _, q := range l.Questions {
-		parts = append(parts, q.WorkflowID, q.ID)
-	}
-	return strings.Join(parts, "\n")
-}
-
 // current returns the list, read now if it is old. loading says that it has not been read in time.
 func (p *poller) current(ctx context.Context) (list waitingList, loading bool) {
 	p.mu.Lock()
-	p.seen = p.now()
-	list, read := p.list, p.read
+	old := !p.now().Before(p.next)
 	p.mu.Unlock()
-	if p.now().Sub(list.Read) < pollEvery {
-		return list, false
-	}
-	p.kick()
-	select {
-	case <-read:
-	case <-time.After(showWithin):
-	case <-ctx.Done():
+	if old {
+		readTogether(ctx, &p.reading, p.poll)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.list, p.list.Read.IsZero()
 }
 
+// readTogether has one of the requests at a time read something, and all of them wait for a moment.
+func readTogether(ctx context.Context, reading *singleflight.Group, read func()) {
+	done := reading.DoChan("", func() (any, error) { read(); return nil, nil })
+	select {
+	case <-done:
+	case <-time.After(showWithin):
+	case <-ctx.Done():
+	}
+}
+
 // count returns how many calls and questions wait; negative if nobody has looked for long.
 func (p *poller) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.list.Read.IsZero() || p.now().Sub(p.list.Read) > interest {
+	if p.list.Read.IsZero() || p.now().Sub(p.list.Read) > knownFor {
 		return -1
 	}
 	return len(p.list.Calls) + len(p.list.Questions) + p.list.More
-}
-
-// follow returns a channel that is closed at the next change, and its end.
-func (p *poller) follow() (changed func() <-chan struct{}, done func()) {
-	p.mu.Lock()
-	p.streams++
-	p.mu.Unlock()
-	p.kick()
-	return func() <-chan struct{} {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			return p.changed
-		}, func() {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.streams--
-		}
 }

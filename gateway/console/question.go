@@ -24,21 +24,20 @@ type questionBody struct {
 	Late     bool
 }
 
-func (c *Console) showQuestion(p *page) {
+func (c *Console) showQuestion(p *page) error {
 	body, err := c.questionBody(p.r.Context(), p)
 	if err != nil {
-		p.fail(err)
-		return
+		return err
 	}
-	c.showQuestionBody(p, body, 0)
+	return c.showQuestionBody(p, body, 0)
 }
 
-func (c *Console) showQuestionBody(p *page, body *questionBody, status int) {
+func (c *Console) showQuestionBody(p *page, body *questionBody, status int) error {
 	if status != 0 && body.Form != nil {
 		body.Form.Forget()
 	}
-	p.show(content{Template: "question", Title: "Question " + body.ID, Section: "inbox",
-		Status: status, Events: "/console/events/inbox", Body: body})
+	return p.show(content{Template: "question", Title: "Question " + body.ID, Section: "inbox",
+		Status: status, Live: true, Body: body})
 }
 
 // questionBody reads the question that a request names.
@@ -60,11 +59,10 @@ func (c *Console) questionBody(ctx context.Context, p *page) (*questionBody, err
 }
 
 // answer handles the form of a question.
-func (c *Console) answer(p *page) {
+func (c *Console) answer(p *page) error {
 	body, err := c.questionBody(p.r.Context(), p)
 	if err != nil {
-		p.fail(err)
-		return
+		return err
 	}
 	entered := p.r.PostForm
 	body.Reason = entered.Get("reason")
@@ -81,33 +79,30 @@ func (c *Console) answer(p *page) {
 			if body.Form.Stale {
 				body.Problem = "The form is not that of this question. Answer here."
 			}
-			c.showQuestionBody(p, body, http.StatusUnprocessableEntity)
-			return
+			return c.showQuestionBody(p, body, http.StatusUnprocessableEntity)
 		}
 	}
 	if body.Open == nil {
 		p.audit("answer", did, errClosed, "run", body.Run, "question", body.ID)
 		body.Late, body.Problem = true, "The question is no longer open."
-		c.showQuestionBody(p, body, http.StatusConflict)
-		return
+		return c.showQuestionBody(p, body, http.StatusConflict)
 	}
 	err = c.backend.handle(runRef{ID: body.Run}).Answer(p.r.Context(), reply)
 	p.audit("answer", did, err, "run", body.Run, "question", body.ID)
 	if err != nil {
 		c.inbox.kick()
-		c.refusedAnswer(p, body, err)
-		return
+		return c.refusedAnswer(p, body, err)
 	}
 	c.inbox.removeDecided(aboutKey{body.Run, body.Open.Call, body.ID})
-	p.done("/console/inbox", formAction{Did: did, Run: body.Run, Question: body.ID})
+	words := map[string]string{"answer": "is answered", "decline": "is declined"}
+	return p.done("/console/inbox", "Question "+body.ID+" of run "+body.Run+" "+words[did]+".")
 }
 
 // refusedAnswer shows why an answer did not take effect.
-func (c *Console) refusedAnswer(p *page, body *questionBody, err error) {
+func (c *Console) refusedAnswer(p *page, body *questionBody, err error) error {
 	refused, ok := errors.AsType[*api.ReplyError](err)
 	if !ok && !errors.Is(err, &switchyard.RequestError{Type: switchyard.RunEnded}) {
-		p.fail(err)
-		return
+		return err
 	}
 	status := http.StatusConflict
 	if ok && (refused.Type == api.ReplyUnfit || refused.Type == api.ReplyMalformed) {
@@ -120,5 +115,5 @@ func (c *Console) refusedAnswer(p *page, body *questionBody, err error) {
 		body.Late = !ok || refused.Type == api.ReplyClosed || refused.Type == api.ReplyUnknown
 	}
 	body.Problem = sentence(err.Error())
-	c.showQuestionBody(p, body, status)
+	return c.showQuestionBody(p, body, status)
 }

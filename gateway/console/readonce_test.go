@@ -5,12 +5,14 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 )
 
 var errAway = errors.New("unavailable")
@@ -24,16 +26,30 @@ func TestInbox_SaysThatARunCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestInbox_ReadsOpenRunsOncePerPoll(t *testing.T) {
-	f := waitingRun()
-	p := &poller{backend: f, now: time.Now, about: newAboutCache(f),
-		changed: make(chan struct{}), read: make(chan struct{})}
-	for range 3 {
-		p.poll(t.Context())
-	}
-	if f.polls != 3 {
-		t.Errorf("3 polls read the open runs %d times", f.polls)
-	}
+// Pages that ask at once, and soon after, share one reading.
+func TestInbox_IsReadOnceForManyBrowsers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &slowInbox{fake: waitingRun(), takes: time.Second}
+		p := newPoller(f)
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() {
+				if list, loading := p.current(t.Context()); loading || len(list.Calls) != 1 {
+					t.Errorf("%d calls, loading: %v", len(list.Calls), loading)
+				}
+			})
+		}
+		all.Wait()
+		p.current(t.Context())
+		if f.polls != 1 {
+			t.Errorf("the open runs were read %d times", f.polls)
+		}
+		<-time.After(4 * time.Second)
+		p.current(t.Context())
+		if f.polls != 2 {
+			t.Errorf("after a while the open runs were read %d times", f.polls)
+		}
+	})
 }
 
 // A call leaves the inbox when it is decided, also while a reading is under way that began before.
@@ -42,41 +58,37 @@ func TestInbox_DropsWhatWasDecidedAtOnce(t *testing.T) {
 	f := waitingRun()
 	key := aboutKey{f.calls[0].WorkflowID, f.calls[0].Call, f.calls[0].Digest}
 	synctest.Test(t, func(t *testing.T) {
-		p := &poller{backend: &slowInbox{fake: f, takes: time.Second}, now: time.Now,
-			about: newAboutCache(f), kicks: make(chan struct{}, 1), gone: map[aboutKey]time.Time{},
-			changed: make(chan struct{}), read: make(chan struct{})}
-		p.poll(t.Context())
-		if n := p.count(); n != 1 {
+		p := newPoller(&slowInbox{fake: f, takes: time.Second})
+		shown := func() int {
+			list, _ := p.current(t.Context())
+			return len(list.Calls)
+		}
+		if n := shown(); n != 1 {
 			t.Fatalf("%d wait", n)
 		}
+		p.kick()
 		time.AfterFunc(time.Second/2, func() { p.removeDecided(key) })
-		p.poll(t.Context())
-		if n := p.count(); n != 0 {
+		if n := shown(); n != 0 {
 			t.Errorf("%d wait after the decision", n)
 		}
-		p.poll(t.Context())
-		if n := p.count(); n != 1 {
+		if n := shown(); n != 1 {
 			t.Errorf("%d wait, want the call that is asked about again", n)
 		}
 	})
 }
 
-// Without the server, the inbox is read again soon, however long the attempts take.
-func TestInbox_TriesAgainSoonWithoutTheServer(t *testing.T) {
+// A page waits for a slow reading for a moment only, and the reading goes on.
+func TestInbox_SaysThatItIsBeingRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &slowInbox{fake: waitingRun(), takes: 10 * time.Second}
-		f.err = errAway
-		p := newPoller(f)
-		_, done := p.follow()
-		<-time.After(time.Minute)
-		f.mu.Lock()
-		polls := f.polls
-		f.mu.Unlock()
-		if polls < 5 {
-			t.Errorf("%d attempts in a minute", polls)
+		p := newPoller(&slowInbox{fake: waitingRun(), takes: 10 * time.Second})
+		began := time.Now()
+		if _, loading := p.current(t.Context()); !loading || time.Since(began) != showWithin {
+			t.Errorf("after %v: loading is %v", time.Since(began), loading)
 		}
-		done()
-		p.close()
+		<-time.After(10 * time.Second)
+		if n := p.count(); n != 1 {
+			t.Errorf("%d wait", n)
+		}
 	})
 }
 
@@ -100,11 +112,11 @@ func TestRun_IsReadOnceForRequestsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := waitingRun()
 		f.gate = make(chan struct{})
-		views := newViewCache(f)
+		views := &viewCache{backend: f}
 		first, cancel := context.WithCancel(t.Context())
 		results := make(chan error, 5)
 		of := func(ctx context.Context) {
-			_, err := views.of(ctx, runRef{ID: "run/1"}, 0, 0)
+			_, err := views.of(ctx, runRef{ID: "run/1"}, 0)
 			results <- err
 		}
 		go of(first)
@@ -127,120 +139,6 @@ func TestRun_IsReadOnceForRequestsAtOnce(t *testing.T) {
 			t.Errorf("the history was read %d times", f.reads)
 		}
 	})
-}
-
-func TestRun_IsNoLongerReadWithoutRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := waitingRun()
-		f.gate = make(chan struct{}) // until the reading ends
-		views := newViewCache(f)
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() { _, _ = views.of(ctx, runRef{ID: "run/1"}, 0, 0) }()
-		synctest.Wait()
-		cancel()
-		synctest.Wait() // all goroutines have ended
-		close(f.gate)
-		if _, err := views.of(t.Context(), runRef{ID: "run/1"}, 0, 0); err != nil || f.reads != 2 {
-			t.Errorf("the next request reads the run %d times, %v", f.reads, err)
-		}
-	})
-}
-
-// A page of a run whose history takes long is shown at once, and the browser waits for the reading
-// that has begun. Watches look less often at such a run.
-func TestRun_SaysThatItIsBeingRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := waitingRun()
-		f.gate = make(chan struct{})
-		c := consoleOf(t, f, approver)
-		time.AfterFunc(3*time.Second, func() { close(f.gate) })
-		began := time.Now()
-		page := get(c, "/console/run?id=run%2F1&before=7").Body.String()
-		const next = `content="0; url=/console/run?before=7&amp;id=run%2F1&amp;wait=1"`
-		if time.Since(began) != showReading || !strings.Contains(page, "Reading its history") ||
-			!strings.Contains(page, next) {
-			t.Errorf("after %v: %s", time.Since(began), page)
-		}
-		page = get(c, "/console/run?id=run%2F1&before=7&wait=1").Body.String()
-		if time.Since(began) != 3*time.Second || !strings.Contains(page, "Conversation") ||
-			f.reads != 1 {
-			t.Errorf("after %v and %d readings: %s", time.Since(began), f.reads, page)
-		}
-		if took := c.views.took(runRef{ID: "run/1"}); took != 3*time.Second {
-			t.Errorf("the reading took %v", took)
-		}
-	})
-}
-
-// The ID of a session is used again: a page that is opened later must not share the watch that has
-// ended, although an old page is still open.
-func TestWatches_FollowTheNextRunOfAnID(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := waitingRun()
-		f.run.Closed = asked
-		w := newWatches(f, newViewCache(f).took)
-		defer w.close()
-		run := runRef{ID: "run/1"}
-		changed, leave, _ := w.follow(run, "eve")
-		<-changed()
-		synctest.Wait()
-		f.setClosed(time.Time{})
-		next, leaveNext, ok := w.follow(run, "ada")
-		if !ok {
-			t.Fatal("the next run is not followed")
-		}
-		if leave(); len(w.runs) != 1 {
-			t.Error("the end of the old page has removed the new watch")
-		}
-		signal := next()
-		<-time.After(2 * watchEvery)
-		f.setClosed(asked)
-		<-signal
-		leaveNext()
-		if len(w.runs) != 0 {
-			t.Errorf("%d watches are left", len(w.runs))
-		}
-	})
-}
-
-func (f *fake) setClosed(at time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.run.Closed = at
-}
-
-func TestWatches_AreLimitedForEachPerson(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWatches(waitingRun(), newViewCache(nil).took)
-		defer w.close()
-		id := func(i int) runRef { return runRef{ID: string(rune('a' + i))} }
-		for i := range maxWatchesEach {
-			if _, _, ok := w.follow(id(i), "eve"); !ok {
-				t.Fatal("too few runs are followed")
-			}
-		}
-		if _, _, ok := w.follow(id(maxWatchesEach), "eve"); ok {
-			t.Error("one person follows more runs than allowed")
-		}
-		if _, _, ok := w.follow(id(0), "eve"); !ok {
-			t.Error("a second page of a run that is followed is refused")
-		}
-		if _, _, ok := w.follow(id(maxWatchesEach), "ada"); !ok {
-			t.Error("another person is refused")
-		}
-	})
-}
-
-// Somebody without a place for a stream must not have the run looked at.
-func TestEvents_TakeAPlaceForTheStreamFirst(t *testing.T) {
-	c := consoleOf(t, waitingRun(), approver)
-	for range maxStreamsEach {
-		c.streams.enter(approver.Name)
-	}
-	w := get(c, "/console/events/run?id=run%2F1")
-	if w.Code != http.StatusServiceUnavailable || len(c.runs.runs) != 0 {
-		t.Errorf("the stream is answered with %d, %d watches", w.Code, len(c.runs.runs))
-	}
 }
 
 // Errors of the server about the query belong to the filter, and others to the page.
@@ -274,6 +172,31 @@ func TestLists_TellWhyTheServerRefusesAQuery(t *testing.T) {
 	if status != http.StatusUnprocessableEntity || text != "No access." {
 		t.Errorf("a refusal is explained with %d %q", status, text)
 	}
+}
+
+// A run with a long history that changes all the time is not read for each change.
+func TestRun_IsReadASmallPartOfTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := waitingRun()
+		views := &viewCache{backend: f}
+		read := func() int {
+			f.gate = make(chan struct{})
+			time.AfterFunc(time.Second, func() { close(f.gate) })
+			f.run.Parts = append(f.run.Parts, history.Part{RunID: "grown"})
+			if _, err := views.of(t.Context(), runRef{ID: "run/1"}, 0); err != nil {
+				t.Fatal(err)
+			}
+			return f.reads
+		}
+		read()
+		if n := read(); n != 1 {
+			t.Errorf("it was read %d times", n)
+		}
+		<-time.After(4 * time.Second)
+		if n := read(); n != 2 {
+			t.Errorf("after a while it was read %d times", n)
+		}
+	})
 }
 
 func TestReport_ReadsNothingForAWrongFilter(t *testing.T) {

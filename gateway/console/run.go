@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
 	"strconv"
@@ -10,9 +11,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard"
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
-	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/gateway/console/arguments"
 )
 
@@ -37,34 +36,22 @@ type runBody struct {
 	Lasted       time.Duration
 }
 
-// showReading is how long a page of a run waits for its history before it says so.
-const showReading = 500 * time.Millisecond
-
 // ref returns the run that a request names.
 func (p *page) ref() runRef {
 	return runRef{ID: p.r.FormValue("id"), RunID: p.r.FormValue("run_id")}
 }
 
-func (c *Console) showRun(p *page) {
-	c.showRunWith(p, "", 0)
+func (c *Console) showRun(p *page) error {
+	return c.showRunWith(p, "", 0)
 }
 
 // showRunWith shows a run, with the reason for which a form was refused.
-func (c *Console) showRunWith(p *page, problem string, status int) {
+func (c *Console) showRunWith(p *page, problem string, status int) error {
 	run := p.ref()
 	before, _ := strconv.Atoi(p.r.FormValue("before")) // not a number: the newest
-	patience := showReading
-	if p.r.Method == http.MethodPost || p.r.FormValue("wait") != "" {
-		patience = 0
-	}
-	view, err := c.views.of(p.r.Context(), run, before, patience)
-	switch {
-	case errors.Is(err, errReading):
-		p.showReading(run)
-		return
-	case err != nil:
-		p.fail(err)
-		return
+	view, err := c.views.of(p.r.Context(), run, before)
+	if err != nil {
+		return err
 	}
 	body := runBody{runView: view, RunID: run.RunID, Problem: problem, Newest: before == 0,
 		Open: view.Run.Closed.IsZero(), Temporal: c.temporalUI(run.ID),
@@ -73,30 +60,20 @@ func (c *Console) showRunWith(p *page, problem string, status int) {
 	if r := view.Run.Result; r != nil {
 		body.Answer, _ = cut(arguments.Visible(r.Answer))
 	}
-	events := ""
 	end := view.Run.Closed
 	if body.Open {
 		if err := c.addNow(p, run, &body); err != nil {
-			p.fail(err)
-			return
+			return err
 		}
-		events = link("/console/events/run", "id", run.ID, "run_id", run.RunID)
 		end = time.Now()
 	}
 	body.Lasted = end.Sub(view.Run.Started)
 	if body.Chart, err = view.chart(body.Running); err != nil {
-		p.fail(err)
-		return
+		return err
 	}
-	p.show(content{Template: "run", Title: cmp.Or(view.Run.Name, string(view.Run.Kind)) + " · " +
-		run.ID, Section: "runs", Events: events, Notice: p.notice(), Status: status, Body: body})
-}
-
-// showReading says that a run with a long history is being read, and has the browser wait for it.
-func (p *page) showReading(run runRef) {
-	p.show(content{Template: "reading", Title: "Run " + run.ID, Section: "runs",
-		Reload: link("/console/run", "id", run.ID, "run_id", run.RunID, "before",
-			p.r.FormValue("before"), "wait", "1"), Body: run.ID})
+	name := cmp.Or(view.Run.Name, string(view.Run.Kind))
+	return p.show(content{Template: "run", Title: name + " · " + run.ID, Section: "runs",
+		Live: body.Open, Status: status, Body: body})
 }
 
 // addNow adds what an open run does and waits for.
@@ -115,8 +92,12 @@ func (c *Console) addNow(p *page, run runRef, body *runBody) (err error) {
 	return err
 }
 
+// controls are the actions, as a page confirms them.
+var controls = map[string]string{"pause": "is paused", "resume": "continues",
+	"cancel": "is asked to stop", "send": "has received the message"}
+
 // control handles the forms that control a run.
-func (c *Console) control(p *page) {
+func (c *Console) control(p *page) error {
 	run, entered := p.ref(), p.r.PostForm
 	action, by, reason := entered.Get("action"), p.who.Name, entered.Get("reason")
 	handle, ctx := c.backend.handle(run), p.r.Context()
@@ -132,35 +113,31 @@ func (c *Console) control(p *page) {
 		err = handle.Send(ctx, switchyard.Sent{Text: strings.ReplaceAll(entered.Get("text"),
 			"\r\n", "\n"), By: by, ID: entered.Get("message")})
 	default:
-		p.problem(http.StatusUnprocessableEntity, "The form asks for an unknown action.")
-		return
+		return p.problem(http.StatusUnprocessableEntity, "The form asks for an unknown action.")
 	}
 	p.audit("control", action, err, "run", run.ID)
 	if err == nil {
-		p.done("/console/run", formAction{Did: action, Run: run.ID}, "id", run.ID, "run_id", run.RunID)
-		return
+		return p.done("/console/run", "Run "+run.ID+" "+controls[action]+".", "id", run.ID,
+			"run_id", run.RunID)
 	}
 	if e, ok := errors.AsType[*switchyard.RequestError](err); ok && requestTypes[e.Type] != 0 {
-		c.showRunWith(p, sentence(err.Error()), requestTypes[e.Type])
-		return
+		return c.showRunWith(p, sentence(err.Error()), requestTypes[e.Type])
 	}
-	p.fail(err)
+	return err
 }
 
 // maxResult bounds the text of a call, in bytes.
 const maxResult = 16 << 20
 
 // showResult sends the arguments and the result of a call as they are in the record.
-func (c *Console) showResult(p *page) {
+func (c *Console) showResult(p *page) error {
 	call := p.r.FormValue("call")
 	a, err := readAbout(p.r.Context(), c.backend, p.ref(), call)
 	if err != nil {
-		p.fail(err)
-		return
+		return err
 	}
 	if !a.Found {
-		p.problem(http.StatusNotFound, "The run has no such call.")
-		return
+		return p.problem(http.StatusNotFound, "The run has no such call.")
 	}
 	text := "call " + call + " of " + a.Record.Tool + ": " + string(a.Record.Status) +
 		"\n\narguments\n" + arguments.Readable(a.Record.Arguments) + "\n"
@@ -173,45 +150,18 @@ func (c *Console) showResult(p *page) {
 	header := p.w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	header.Set("X-Content-Type-Options", "nosniff")
-	_, _ = p.w.Write([]byte(text[:min(len(text), maxResult)]))
+	_, _ = p.w.Write([]byte(text[:min(len(text), maxResult)])) // the browser may be gone
+	return nil
 }
 
-// downloadTimeline sends the timeline of a run as a file.
-func (c *Console) downloadTimeline(p *page) {
-	t, err := c.backend.timeline(p.r.Context(), p.ref())
-	if err != nil {
-		p.fail(err)
-		return
-	}
-	header := p.w.Header()
-	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Content-Disposition", `attachment; filename="timeline.html"`)
-	if err := t.Write(p.w); err != nil {
-		c.config.Logger.Warn("a timeline cannot be sent", "error", err)
-	}
-}
-
-// callTone is the class of the status of a call.
-func callTone(s api.CallStatus) string {
-	switch s {
-	case api.CallCompleted:
+// tone is the class of the status of a run or a call.
+func tone(status any) string {
+	switch fmt.Sprint(status) {
+	case "completed":
 		return "good"
-	case api.CallFailed, api.CallRefused:
+	case "failed", "refused", "terminated", "timed_out":
 		return "bad"
-	case api.CallCancelled:
-		return "warn"
-	}
-	return "wait"
-}
-
-// tone is the class of a status.
-func tone(s history.RunStatus) string {
-	switch s {
-	case history.RunCompleted:
-		return "good"
-	case history.RunFailed, history.RunTerminated, history.RunTimedOut:
-		return "bad"
-	case history.RunCancelled, history.RunPaused:
+	case "cancelled", "paused":
 		return "warn"
 	}
 	return "wait"

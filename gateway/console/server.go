@@ -10,7 +10,6 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
-	"github.com/switchyard/switchyard/audit/html"
 	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/audit/stats"
 	"github.com/switchyard/switchyard/internal/parallel"
@@ -33,7 +32,6 @@ type backend interface {
 		error)
 	outline(ctx context.Context, run runRef) (history.Summary, error)
 	listPending(ctx context.Context, run runRef) ([]audit.Running, error)
-	timeline(ctx context.Context, run runRef) (*html.Timeline, error)
 	report(ctx context.Context, runs []switchyard.ListedRun) (stats.Report, int, error)
 	lanes(ctx context.Context, known []api.Lane) ([]lanestate.State, error)
 	handle(run runRef) controlled
@@ -101,10 +99,6 @@ func (s *server) listPending(ctx context.Context, run runRef) ([]audit.Running, 
 	return audit.Pending(ctx, s.client.Temporal(), run.ID, run.RunID)
 }
 
-func (s *server) timeline(ctx context.Context, run runRef) (*html.Timeline, error) {
-	return html.ReadTimeline(ctx, s.client.Temporal(), run.ID, run.RunID, true)
-}
-
 // report adds up runs with their sub-agents, and counts those that cannot be read.
 func (s *server) report(ctx context.Context, runs []switchyard.ListedRun) (r stats.Report,
 	missed int, err error) {
@@ -167,6 +161,10 @@ func explain(err error) (status int, text string) {
 		return requestTypes[e.Type], sentence(e.Message)
 	}
 	switch {
+	case errors.Is(err, errCrossSite):
+		return http.StatusForbidden, "The form was sent by another site."
+	case errors.Is(err, errRole):
+		return http.StatusForbidden, "Your role does not allow this."
 	case errors.Is(err, audit.ErrNotFound):
 		return http.StatusNotFound, "There is no such run, or the server no longer has it."
 	case errors.Is(err, history.ErrNotARun):

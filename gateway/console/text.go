@@ -1,12 +1,9 @@
 package console
 
 import (
-	"encoding/json"
 	"fmt"
 	"html/template"
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -22,9 +19,10 @@ import (
 const maxShown = 4 << 10
 
 // funcs are the functions of the templates.
-var funcs = template.FuncMap{"visible": arguments.Visible, "json": arguments.Readable, "line": inLine, "when": when,
+var funcs = template.FuncMap{"json": arguments.Readable, "when": when,
 	"iso": iso, "left": left, "took": took, "plural": display.Plural, "number": display.Thousands,
-	"cost": cost, "link": link, "tone": tone, "callTone": callTone, "refuses": refuses, "tab": newTabPart, "asked": newAskedPart, "decided": newDecidedPart, "group": newGroupPart, "id": entryID,
+	"cost": cost, "link": link, "tone": tone, "refuses": refuses, "fields": newFields,
+	"asked": newAskedPart, "id": entryID,
 	"decidedNote": people.DecidedNote, "pauseNote": people.PauseNote,
 	"add": func(a, b int) int { return a + b },
 	"int": func(n int64) int { return int(n) },
@@ -46,19 +44,6 @@ func cut(text string) (string, bool) {
 		n--
 	}
 	return text[:n] + "…", true
-}
-
-// inLine shows the members of a JSON object in one line, and other JSON as it is.
-func inLine(data json.RawMessage) string {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(data, &members) != nil {
-		return string(data)
-	}
-	var texts []string
-	for _, name := range slices.Sorted(maps.Keys(members)) {
-		texts = append(texts, name+": "+arguments.Readable(members[name]))
-	}
-	return strings.Join(strings.Fields(strings.Join(texts, ", ")), " ")
 }
 
 func when(t time.Time) string {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/internal/core/workerreport"
+	"golang.org/x/sync/singleflight"
 )
 
 const (
@@ -26,53 +27,41 @@ type workersView struct {
 	report workerreport.Report
 }
 
-// workerTools asks the workers for their tools, once for all browsers, while anybody looks.
+// workerTools asks the workers for their tools, once for all browsers, when somebody looks.
 type workerTools struct {
 	ask    func(context.Context) (workerreport.Report, error)
+	asking singleflight.Group
 	mu     sync.Mutex
 	last   workersView
 	tried  time.Time
-	asking chan struct{} // closed when the answer is there; nil if nobody is asked now
 }
 
 // current returns the last answer, after a moment if it is old. It is the zero view before the
 // first answer, and if the console cannot ask.
 func (w *workerTools) current(ctx context.Context) workersView {
-	if w.ask == nil {
-		return workersView{}
-	}
 	w.mu.Lock()
-	asking := w.asking
-	if asking == nil && time.Since(w.tried) >= askEvery {
-		asking = make(chan struct{})
-		w.asking = asking
-		go w.refresh(asking)
-	}
+	last, old := w.last, time.Since(w.tried) >= askEvery
 	w.mu.Unlock()
-	if asking != nil {
-		select {
-		case <-asking:
-		case <-time.After(showWithin):
-		case <-ctx.Done():
-		}
+	if w.ask == nil || !old {
+		return last
 	}
+	readTogether(ctx, &w.asking, w.refresh)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last
 }
 
 // refresh asks the workers. The answer is for all who look, so it does not end with a request.
-func (w *workerTools) refresh(done chan struct{}) {
+func (w *workerTools) refresh() {
 	ctx, cancel := context.WithTimeout(context.Background(), askWithin)
 	defer cancel()
 	report, err := containPanics(ctx, func() (workerreport.Report, error) { return w.ask(ctx) })
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.asking, w.tried = nil, time.Now()
+	w.tried = time.Now()
 	if w.last.Failed = err != nil; err == nil {
 		w.last = workersView{Workers: report.Workers, Asked: w.tried, report: report}
 	}
-	close(done)
 }
 
 // foundTool is a version of a tool, or its absence, on workers.

@@ -20,7 +20,6 @@ func askedConsole(t *testing.T, ask func(context.Context) (workerreport.Report, 
 	catalog := consoleOf(t, waitingRun(), approver).config.Catalog
 	c := newConsole(Config{Catalog: catalog, Workers: ask,
 		Principal: func(*http.Request) Principal { return approver }}, waitingRun())
-	t.Cleanup(c.Close)
 	return c
 }
 

@@ -8,7 +8,6 @@ import (
 	"embed"
 	"encoding/json"
 	"errors"
-	"html/template"
 	"log/slog"
 	"math"
 	"mime"
@@ -22,6 +21,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/console/arguments"
+	"github.com/switchyard/switchyard/gateway/console/static"
 	"github.com/switchyard/switchyard/gateway/routes"
 	"github.com/switchyard/switchyard/internal/approvallink"
 	"github.com/switchyard/switchyard/internal/httpserver"
@@ -50,8 +50,6 @@ type Config struct {
 	// Runs and Key are required.
 	Runs Runs
 	Key  approvallink.Key
-	// Stylesheet is the path of the style sheet; empty for none.
-	Stylesheet string
 	// Audit gets decisions and refusals.
 	Audit *slog.Logger
 	// Enter counts a request about a call, or one with a forged link from an address, until done is
@@ -64,14 +62,12 @@ type Config struct {
 //go:embed pages/*.html
 var files embed.FS
 
-var pages = template.Must(template.Must(template.New("").Funcs(template.FuncMap{
-	"visible": arguments.Visible}).ParseFS(files, "pages/*.html")).ParseFS(arguments.Templates,
-	"*.html"))
+var pages = static.Parse(files, nil)
 
 // page is what the template shows: a call with a form, or a message.
 type page struct {
-	Stylesheet, Title, Message string
-	Approval                   *switchyard.Approval
+	Title, Message string
+	Approval       *switchyard.Approval
 	// Says is the text of the approval without the arguments, which Arguments has, or JSON if they
 	// are no object.
 	Says      string
@@ -262,11 +258,8 @@ func classifyError(err error) string {
 }
 
 func (c Config) show(w http.ResponseWriter, status int, p page) {
-	p.Stylesheet = c.Stylesheet
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("X-Robots-Tag", "noindex, nofollow")
-	w.WriteHeader(status)
-	_ = pages.ExecuteTemplate(w, "link.html", p) // the client is gone
+	static.Show(w, status, pages, "link.html", p)
 }
 
 // ClientRuns are the runs of a Temporal namespace.

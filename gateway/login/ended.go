@@ -1,10 +1,7 @@
 package login
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -19,12 +16,8 @@ import (
 	"github.com/switchyard/switchyard/internal/wholefile"
 )
 
-const (
-	// maxEndedFile bounds the file of ended sessions, in bytes.
-	maxEndedFile = 1 << 20
-	// endedInterval is how often the file is looked at if the file system reports nothing.
-	endedInterval = time.Second
-)
+// maxEndedFile bounds the file of ended sessions, in bytes.
+const maxEndedFile = 1 << 20
 
 // ended is the file that says which sessions have ended.
 type ended struct {
@@ -56,20 +49,9 @@ func (e endedEntry) over(now time.Time) bool {
 type endedFile struct{ file *filewatch.File[ended] }
 
 func openEnded(path string, log *slog.Logger) (*endedFile, error) {
-	decode := func(path string, data []byte, _ *ended) (*ended, error) {
-		return decodeEnded(path, data)
-	}
-	file, err := filewatch.NewFile(path, filewatch.Reading[ended]{Read: readEnded, Decode: decode},
-		func(*ended) { log.Info("the ended sessions of the console have changed") },
-		func(err error) {
-			log.Error("the file of ended sessions cannot be read again; what it said before stays "+
-				"in effect", "error", err)
-		})
-	if err != nil {
-		return nil, err
-	}
-	file.Follow(endedInterval)
-	return &endedFile{file: file}, nil
+	file, err := access.WatchFile(path, "the ended sessions of the console", log, readEnded,
+		decodeEnded)
+	return &endedFile{file}, err
 }
 
 // readEnded returns the file's content. A file that does not exist ends no session.
@@ -140,77 +122,41 @@ func (f *endedFile) covers(s *session) bool {
 // EndSessions adds to the file at path that the sessions of a person end now, or those of everyone
 // if the name is empty. It creates the file if needed.
 func EndSessions(path, name string, now time.Time) error {
-	unlock, err := filelock.Beside(path)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	e, _, err := loadEnded(path)
-	if err != nil {
-		return err
-	}
-	return writeEnded(path, append(e.Ended, endedEntry{Name: name,
-		Before: now.UTC().Format(time.RFC3339Nano), before: now}), now)
+	return addEnded(path, endedEntry{Name: name, Before: now.UTC().Format(time.RFC3339Nano),
+		before: now}, now)
 }
 
-// endSession adds to the file at path that one session has ended. It appends a line, so that
-// replicas that do so at the same time lose none.
+// endSession adds to the file at path that one session has ended.
 func endSession(path, id string, until, now time.Time) error {
+	return addEnded(path, endedEntry{Session: id, Until: until.UTC().Format(time.RFC3339Nano),
+		until: until}, now)
+}
+
+// addEnded adds an entry to the file, and removes those that end nothing any more.
+func addEnded(path string, entry endedEntry, now time.Time) error {
 	unlock, err := filelock.Beside(path)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	e, data, err := loadEnded(path)
+	e, err := loadEnded(path)
 	if err != nil {
 		return err
 	}
-	entry := endedEntry{Session: id, Until: until.UTC().Format(time.RFC3339Nano), until: until}
-	line, err := entry.line()
+	list := slices.DeleteFunc(append(e.Ended, entry),
+		func(e endedEntry) bool { return e.over(now) })
+	data, err := access.EncodeList("Sessions of the console that have ended: starter gateway "+
+		"logout.", "ended", list)
 	if err != nil {
 		return err
 	}
-	_, fault := decodeEnded(path, append(data, line...))
-	if len(e.Ended) == 0 || fault != nil || len(data) > maxEndedFile/2 {
-		return writeEnded(path, append(e.Ended, entry), now)
-	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(line)
-	return errors.Join(err, file.Sync(), file.Close())
+	return wholefile.Write(path, data, 0o600)
 }
 
-// line is the entry as a line of the file.
-func (e endedEntry) line() ([]byte, error) {
-	text, err := json.Marshal(e) // which YAML reads too
-	return fmt.Appendf(nil, "- %s\n", text), err
-}
-
-func loadEnded(path string) (*ended, []byte, error) {
+func loadEnded(path string) (*ended, error) {
 	data, err := readEnded(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	e, err := decodeEnded(path, data)
-	return e, data, err
-}
-
-// writeEnded replaces the file at once. Entries that end nothing any more are left out.
-func writeEnded(path string, list []endedEntry, now time.Time) error {
-	list = slices.DeleteFunc(list, func(e endedEntry) bool { return e.over(now) })
-	var b bytes.Buffer
-	b.WriteString("# Sessions of the console that have ended: starter gateway logout.\nended:\n")
-	for _, entry := range list {
-		line, err := entry.line()
-		if err != nil {
-			return err
-		}
-		b.Write(line)
-	}
-	if len(list) == 0 {
-		b.WriteString("  []\n")
-	}
-	return wholefile.Write(path, b.Bytes(), 0o600)
+	return decodeEnded(path, data)
 }

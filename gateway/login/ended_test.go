@@ -69,14 +69,14 @@ func TestEndSession_KeepsTheFileReadable(t *testing.T) {
 		})
 	}
 	all.Wait()
-	e, _, err := loadEnded(path)
+	e, err := loadEnded(path)
 	if err != nil || len(e.Ended) != 51 || !e.sessions["s7"] || e.sessions["s50"] {
 		t.Fatalf("%d entries, %v", len(e.Ended), err)
 	}
 	if err := EndSessions(path, "ben", now.Add(2*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	if e, _, err = loadEnded(path); err != nil || len(e.Ended) != 2 {
+	if e, err = loadEnded(path); err != nil || len(e.Ended) != 2 {
 		t.Errorf("after the end of the sessions: %d entries, %v", len(e.Ended), err)
 	}
 	flow := `ended: [{name: eve, before: "2026-01-01T00:00:00Z"}]`
@@ -87,7 +87,7 @@ func TestEndSession_KeepsTheFileReadable(t *testing.T) {
 		if err := endSession(path, "s1", now.Add(time.Hour), now); err != nil {
 			t.Fatal(err)
 		}
-		if e, _, err = loadEnded(path); err != nil || !e.sessions["s1"] {
+		if e, err = loadEnded(path); err != nil || !e.sessions["s1"] {
 			t.Errorf("%s: %+v, %v", text, e, err)
 		}
 	}

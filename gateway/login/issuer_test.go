@@ -211,7 +211,7 @@ func serve(t *testing.T, path string, change func(*Config)) *replica {
 		t.Fatal(err)
 	}
 	t.Cleanup(guard.Close)
-	c := Config{Access: guard, Key: []byte("shared"), Stylesheet: "/console/static/style.css",
+	c := Config{Access: guard, Key: []byte("shared"),
 		Audit: slog.New(slog.NewTextHandler(r.audit, nil)), now: func() time.Time {
 			r.mu.Lock()
 			defer r.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"strings"
+	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,8 +43,6 @@ type Config struct {
 	// Local, if set, is the name of everyone: nobody logs in. Use it for the loopback interface of
 	// a developer only.
 	Local string
-	// Stylesheet is the path of the style sheet of the pages of this package.
-	Stylesheet string
 	// Audit gets logins, logouts and refused requests; default none.
 	Audit *slog.Logger
 	// now is the clock of tests.
@@ -67,19 +66,34 @@ type Login struct {
 
 // Principal is the person who sends a request.
 type Principal struct {
-	Name   string
-	Auth   api.AuthMethod
-	Roles  []api.UserRole
+	// Name is recorded with decisions, and Auth is how it was authenticated.
+	Name string
+	Auth api.AuthMethod
+	// Roles say what the person may do: viewers see pages, operators also control runs, approvers
+	// also decide and answer.
+	Roles []api.UserRole
+	// Claims are compared with those of approvers.
 	Claims map[string]any
 	// CSRF is the token that forms of this session have to carry in the field csrf.
 	CSRF string
 }
 
+// View reports whether the person may see pages.
+func (p Principal) View() bool { return len(p.Roles) > 0 }
+
+// Operate reports whether the person may control runs.
+func (p Principal) Operate() bool { return slices.Contains(p.Roles, api.RoleOperator) }
+
+// Approve reports whether the person may decide about calls.
+func (p Principal) Approve() bool { return slices.Contains(p.Roles, api.RoleApprover) }
+
+// Answer reports whether the person may answer questions.
+func (p Principal) Answer() bool { return p.Operate() || p.Approve() }
+
 type principalKey struct{}
 
 // PrincipalFromContext returns who sent the request of a context that passed Middleware; the zero
-// Principal
-// for others.
+// Principal for others.
 func PrincipalFromContext(ctx context.Context) Principal {
 	p, _ := ctx.Value(principalKey{}).(Principal)
 	return p
@@ -171,7 +185,7 @@ func (l *Login) guard(next http.Handler) http.Handler {
 			l.problem(w, http.StatusForbidden, "This form is out of date. Go back, reload the page "+
 				"and send it again.")
 			return
-		case len(s.Identity.Roles) == 0:
+		case !s.principal().View():
 			l.logRefusal(r, s.Identity.ID, "no_role")
 			l.problem(w, http.StatusForbidden, s.Identity.ID+" has no role in this console. Ask "+
 				"whoever runs the gateway for access.roles in gateway.yaml.")
@@ -184,9 +198,8 @@ func (l *Login) guard(next http.Handler) http.Handler {
 			return
 		}
 		defer done()
-		ctx, stop := l.whileValid(r, s)
-		defer stop()
-		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, principalKey{}, s.principal())))
+		ctx := context.WithValue(r.Context(), principalKey{}, s.principal())
+		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
@@ -196,8 +209,8 @@ func (l *Login) anonymous(w http.ResponseWriter, r *http.Request, err error) {
 		l.logRefusal(r, "", err.Error())
 		l.dropCookie(w, r, sessionCookie)
 	}
-	if safe(r) && !strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		http.Redirect(w, r, loginPath+"?return="+escapeQuery(r.URL.RequestURI()), http.StatusSeeOther)
+	if safe(r) {
+		http.Redirect(w, r, loginPath+"?return="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 		return
 	}
 	l.problem(w, http.StatusUnauthorized, "You are not logged in any more. Log in, and send the "+

@@ -3,7 +3,6 @@ package login
 import (
 	"embed"
 	"errors"
-	"html/template"
 	"math"
 	"net/http"
 	"net/url"
@@ -13,17 +12,17 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/gateway/access"
+	"github.com/switchyard/switchyard/gateway/console/static"
 	"github.com/switchyard/switchyard/gateway/routes"
 )
 
 //go:embed pages/*.html
 var files embed.FS
 
-var pages = template.Must(template.ParseFS(files, "pages/*.html"))
+var pages = static.Parse(files, nil)
 
 // page is what the templates show.
 type page struct {
-	Stylesheet string
 	// Text is a message.
 	Text string
 	// OIDC is the address that begins a login at the provider, Keys whether API keys are accepted,
@@ -33,15 +32,8 @@ type page struct {
 	Return string
 }
 
-func (l *Login) show(w http.ResponseWriter, status int, name string, p page) {
-	p.Stylesheet = l.config.Stylesheet
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	_ = pages.ExecuteTemplate(w, name, p) // the client is gone
-}
-
 func (l *Login) problem(w http.ResponseWriter, status int, text string) {
-	l.show(w, status, "problem.html", page{Text: text})
+	static.Show(w, status, pages, "problem.html", page{Text: text})
 }
 
 // showLogin shows the ways to log in.
@@ -56,9 +48,9 @@ func (l *Login) showLogin(w http.ResponseWriter, r *http.Request) {
 func (l *Login) form(w http.ResponseWriter, r *http.Request, status int, text string) {
 	p := page{Text: text, Keys: l.settings.Keys, Return: returnPath(r)}
 	if l.settings.Issuer != "" {
-		p.OIDC = routes.ConsolePath + beginPage + "?return=" + escapeQuery(p.Return)
+		p.OIDC = routes.ConsolePath + beginPage + "?return=" + url.QueryEscape(p.Return)
 	}
-	l.show(w, status, "login.html", p)
+	static.Show(w, status, pages, "login.html", p)
 }
 
 // loginByKey takes an API key from the form.
@@ -158,5 +150,3 @@ func returns(path string) bool {
 	return ok && route.Kind == routes.Console && !slices.Contains([]string{loginPage, beginPage,
 		callbackPage, logoutPage}, route.Name)
 }
-
-func escapeQuery(text string) string { return url.QueryEscape(text) }

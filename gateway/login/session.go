@@ -1,7 +1,6 @@
 package login
 
 import (
-	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/access"
-	"github.com/switchyard/switchyard/internal/panics"
 )
 
 // Names of cookies.
@@ -27,9 +25,6 @@ const (
 
 // maxCookie bounds a sealed cookie: browsers drop larger ones.
 const maxCookie = 3800
-
-// checkEvery is how often the session of a stream of events is checked.
-const checkEvery = 2 * time.Second
 
 // sealer encrypts and authenticates cookies.
 type sealer struct{ aead cipher.AEAD }
@@ -159,34 +154,8 @@ func (s session) carriesCSRF(r *http.Request) bool {
 	return subtle.ConstantTimeCompare([]byte(token), []byte(s.CSRF)) == 1
 }
 
-// whileValid returns a context that ends with the session. Streams of events are told within
-// seconds that it was ended.
-func (l *Login) whileValid(r *http.Request, s session) (context.Context, context.CancelFunc) {
-	ctx, stop := context.WithTimeout(r.Context(), s.Until.Sub(l.config.now()))
-	if !safe(r) {
-		return ctx, stop
-	}
-	ticker := time.NewTicker(checkEvery)
-	go func() {
-		defer ticker.Stop()
-		defer panics.Gateway.Contain(ctx, nil, func(error) { stop() })
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				if l.check(&s) != nil || len(s.Identity.Roles) == 0 {
-					stop()
-				}
-			}
-		}
-	}()
-	return ctx, stop
-}
-
 // cookieName returns the name of a cookie. With the prefix, browsers accept it from this host alone
-// and
-// over TLS alone.
+// and over TLS alone.
 func cookieName(r *http.Request, name string) string {
 	if access.LocalHost(r) {
 		return name

@@ -77,7 +77,7 @@ var patterns = []struct {
 	// Browsers are led to the root without the slash at the end as well: people type it.
 	{Console, regexp.MustCompile(`^/console/?()$`)},
 	{Console, regexp.MustCompile(`^/console/(inbox|call|question|runs|run|run/result|` +
-		`run/timeline\.html|report|lanes|tools|events/inbox|events/run|` +
+		`report|lanes|tools|` +
 		`login|login/oidc|callback|logout)$`)},
 }
 

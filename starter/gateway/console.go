@@ -10,7 +10,6 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/gateway/access"
 	"github.com/switchyard/switchyard/gateway/console"
-	"github.com/switchyard/switchyard/gateway/console/static"
 	"github.com/switchyard/switchyard/gateway/login"
 	"github.com/switchyard/switchyard/internal/buildinfo"
 	"github.com/switchyard/switchyard/internal/core/workerreport"
@@ -20,15 +19,12 @@ import (
 
 // pages are the console of a gateway and the login in front of it.
 type pages struct {
-	console *console.Console
 	login   *login.Login
 	handler http.Handler
 }
 
-// close ends the streams of open pages.
 func (p *pages) close() {
-	if p.console != nil {
-		p.console.Close()
+	if p.login != nil {
 		p.login.Close()
 	}
 }
@@ -48,8 +44,7 @@ func (o *options) people(a *cli.App, s served, guard *access.Access) (*pages, er
 		local = localName()
 	}
 	l, err := login.New(login.Config{Access: guard, Local: local,
-		Key:        []byte(os.Getenv(stateKeyVariable)),
-		Stylesheet: static.Path(static.Style), Audit: auditLog(a)})
+		Key: []byte(os.Getenv(stateKeyVariable)), Audit: auditLog(a)})
 	if err != nil {
 		return nil, cli.Errorf(cli.ExitUsage, "--console: %w", err)
 	}
@@ -64,7 +59,7 @@ func (o *options) people(a *cli.App, s served, guard *access.Access) (*pages, er
 		l.Close()
 		return nil, err
 	}
-	return &pages{console: shown, login: l, handler: guard.Screen(l.Middleware(shown))}, nil
+	return &pages{login: l, handler: guard.Screen(l.Middleware(shown))}, nil
 }
 
 // workers returns a function that asks the workers for their tools.
@@ -86,7 +81,7 @@ func localName() string { return caller(nil).ID }
 
 // principal returns who sends a request that has passed the login.
 func principal(r *http.Request) console.Principal {
-	return console.Principal(login.PrincipalFromContext(r.Context()))
+	return login.PrincipalFromContext(r.Context())
 }
 
 // temporalUI returns the address of the Temporal UI; empty if it is not known.

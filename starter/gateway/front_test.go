@@ -213,7 +213,6 @@ var frontTargets = map[string]map[string]string{
 	"/console/":                             {"person": "page"},
 	"/console":                              {"person": "page"},
 	"/console/run/result":                   {"person": "page"},
-	"/console/events/inbox":                 {"person": "page"},
 	"/console/login":                        {"*": "login", "person": ""},
 	static.Path(static.Style):               {"*": "asset"},
 	"/console/link/abc.def":                 {"*": "link"},

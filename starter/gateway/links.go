@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/switchyard/switchyard/gateway/access"
-	"github.com/switchyard/switchyard/gateway/console/static"
 	"github.com/switchyard/switchyard/gateway/links"
 	"github.com/switchyard/switchyard/gateway/login"
 	"github.com/switchyard/switchyard/internal/approvallink"
@@ -23,8 +22,7 @@ func (o *options) links(a *cli.App, c client.Client, guard *access.Access) (http
 		return nil, cli.Errorf(cli.ExitUsage, "--approval-link-key: %w", err)
 	}
 	return guard.Screen(login.Headers(links.New(links.Config{Key: key,
-		Stylesheet: static.Path(static.Style),
-		Runs:       links.ClientRuns{Client: o.sessions(a, c).Client}, Audit: auditLog(a),
+		Runs: links.ClientRuns{Client: o.sessions(a, c).Client}, Audit: auditLog(a),
 		Enter: guard.Enter}))), nil
 }
 

@@ -123,7 +123,7 @@ func (g *gatewayCheck) origin(ctx context.Context, address string) finding {
 		return finding{markGood, "requests of foreign web pages are refused", ""}
 	}
 	return finding{markBad, fmt.Sprintf("a request of a foreign web page is answered with %d",
-		got.status), "remove the origin from access.origins, or the proxy that adds it"}
+		got.status), "remove the proxy that drops the header Origin"}
 }
 
 func openText(address string) string {

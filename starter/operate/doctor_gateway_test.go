@@ -80,7 +80,7 @@ func TestDoctor_ChecksGatewaysFromOutside(t *testing.T) {
 			[]string{"✓ the gateway at BASE is ready",
 				"✓ connections to HOST are encrypted or local",
 				"✗ a request of a foreign web page is answered with 200",
-				"  → remove the origin from access.origins, or the proxy that adds it",
+				"  → remove the proxy that drops the header Origin",
 				"✓ BASE/mcp needs no authentication and is reached from this machine only",
 				"✓ a client of revision 2025-06-18 gets 2 tools",
 				"✓ a client of revision 2025-11-25 gets 2 tools"}, true},

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
 )
 
@@ -96,35 +95,4 @@ func WithoutListing(text string, arguments []Argument) string {
 		return text
 	}
 	return rest
-}
-
-// Change is an argument, or a member of one, that an edit has changed; nil for one that is not
-// there.
-type Change struct {
-	Name          string
-	Before, After *Argument
-}
-
-// Changes returns what an edit has changed.
-func Changes(d *api.Decided) (changes []Change) {
-	if d == nil || d.Decision != api.DecisionEdit {
-		return nil
-	}
-	before, _ := jsontext.Parse(string(d.Original)) // both are objects
-	after, _ := jsontext.Parse(string(d.Edited))
-	for _, found := range jsontext.Differences(before, after) {
-		old, now := newArgument(found.Name(), found.Before), newArgument(found.Name(), found.After)
-		if old.Text == now.Text && old.List == nil && now.List == nil { // such as "5" and 5
-			old.Text, now.Text = old.json(), now.json()
-		}
-		change := Change{found.Name(), &old, &now}
-		if found.Added {
-			change.Before = nil
-		}
-		if found.Removed {
-			change.After = nil
-		}
-		changes = append(changes, change)
-	}
-	return changes
 }

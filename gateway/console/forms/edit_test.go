@@ -37,20 +37,6 @@ func TestEdit_RefusesWhatNoMergePatchMakes(t *testing.T) {
 	}
 }
 
-// A form that was made of another schema, by another replica or before a reload, changes nothing.
-func TestEdit_RefusesTheFormOfAnotherSchema(t *testing.T) {
-	f, _ := forms.Edit(json.RawMessage(nested), json.RawMessage(`{"message":{"to":["ada"],"a/b":"x"}}`))
-	if got, ok := f.Changes(values("f.message/a~1b", "y")); !ok || string(got) != `{"message":{"a/b":"y"}}` {
-		t.Errorf("without the other fields the changes are %s, %v", got, ok)
-	}
-	for _, input := range []string{"f.message", "omit.message/cc", "f."} {
-		f, _ := forms.Edit(json.RawMessage(nested), json.RawMessage(`{"message":{"to":["ada"]}}`))
-		if _, ok := f.Changes(values("f.message/to", "ada", input, `{"to":[]}`)); ok || !f.Stale {
-			t.Errorf("%s is taken", input)
-		}
-	}
-}
-
 // A form that is shown again after a fault still leaves out what was left out.
 func TestEdit_KeepsWhatIsLeftOutAfterAFault(t *testing.T) {
 	f, _ := forms.Edit(json.RawMessage(schema), json.RawMessage(present))
@@ -99,35 +85,6 @@ func TestEdit_ShowsHiddenCharacters(t *testing.T) {
 	}
 }
 
-// Only lists of named values get checkboxes; true and false can be in a list more than once.
-func TestEdit_ShowsListsOfBooleansAsJSON(t *testing.T) {
-	f, _ := forms.Edit(json.RawMessage(`{"properties":{"l":{"type":"array","items":{"type":"boolean"}}}}`),
-		json.RawMessage(`{"l":[true]}`))
-	if got, ok := f.Changes(values("f.l", "[true,true]")); !ok || string(got) != `{"l":[true,true]}` {
-		t.Errorf("the changes are %s, %v", got, ok)
-	}
-}
-
-// An object that is required is answered also if nothing is entered in it.
-func TestAnswer_HasRequiredObjects(t *testing.T) {
-	const schema = `{"type":"object","required":["o"],"properties":{"o":{"type":"object",
-		"default":{"b":"x","p":{"c":2}},"required":["p"],"properties":{"a":{"type":"integer","default":1},
-		"b":{"type":"string"},"p":{"type":"object","properties":{"c":{"type":"integer","default":3}}}}}}}`
-	f := forms.Answer(json.RawMessage(schema))
-	entered := url.Values{}
-	for _, field := range f.Fields {
-		if field.Kind != forms.Group {
-			entered.Set(field.Input(), field.Value)
-		}
-	}
-	if got, ok := f.Value(entered); !ok || string(got) != `{"o":{"a":1,"b":"x","p":{"c":2}}}` {
-		t.Errorf("the proposal is %s, %v", got, ok)
-	}
-	if got, ok := f.Value(values("f.o/a", "", "f.o/b", "", "f.o/p/c", "")); !ok || string(got) != `{"o":{"p":{}}}` {
-		t.Errorf("the empty answer is %s, %v", got, ok)
-	}
-}
-
 // Browsers change the ends of lines in the names of inputs.
 func TestEdit_TakesOddNames(t *testing.T) {
 	f, _ := forms.Edit(json.RawMessage(`{"properties":{"a\nb":{"type":"string"},"c%0A":{"type":"string"}}}`),
@@ -144,8 +101,15 @@ func TestEdit_TakesOddNames(t *testing.T) {
 	}
 }
 
-// A form that was made of another schema is refused even if it has the same fields.
-func TestEdit_RefusesAnotherID(t *testing.T) {
+// A form that was made of another schema, by another replica or before a reload, changes nothing,
+// even if it has the same fields.
+func TestEdit_RefusesTheFormOfAnotherSchema(t *testing.T) {
+	for _, input := range []string{"f.account", "omit.account", "f."} {
+		f, _ := forms.Edit(json.RawMessage(schema), json.RawMessage(present))
+		if _, ok := f.Changes(values("f.to", "eve", input, "x")); ok || !f.Stale {
+			t.Errorf("%s is taken", input)
+		}
+	}
 	old, _ := forms.Edit(json.RawMessage(`{"properties":{"to":{},"amount":{}}}`), nil)
 	f, _ := forms.Edit(json.RawMessage(schema), json.RawMessage(present))
 	if _, ok := f.Changes(values("f.to", `"ada"`, "form", old.ID)); ok || !f.Stale {
@@ -175,9 +139,9 @@ func TestForm_ForgetsSensitiveValues(t *testing.T) {
 	f.Changes(values("f.to", "bob", "f.amount", "many", "f.pin", "1234", "f.urgent", "true"))
 	f.Forget()
 	for _, field := range f.Fields {
-		secret := field.Label() == "pin" || field.Label() == "urgent"
+		secret := field.Name == "pin" || field.Name == "urgent"
 		if field.Secret != secret || secret && (field.Value != "" || field.Fault == "") ||
-			field.Label() == "to" && field.Value != "bob" {
+			field.Name == "to" && field.Value != "bob" {
 			t.Errorf("the field is %+v", field)
 		}
 	}
@@ -190,6 +154,24 @@ func TestEdit_AddsNothingThatWasNotEntered(t *testing.T) {
 		json.RawMessage(`{"to":"ada"}`))
 	if got, ok := f.Changes(values("f.to", "ada", "f.memo", "", "f.n", "")); !ok || string(got) != "{}" {
 		t.Errorf("the changes are %s, %v", got, ok)
+	}
+}
+
+// An object with a part that is sensitive is not sent back, also if its schema is elsewhere.
+func TestForm_ForgetsSensitiveParts(t *testing.T) {
+	for _, card := range []string{`{"properties":{"number":{"type":"string","writeOnly": true}}}`,
+		`{"$ref":"#/$defs/card"}`} {
+		f, _ := forms.Edit(json.RawMessage(`{"properties":{"n":{"type":"integer"},"card":`+card+`},
+			"$defs":{"card":{"properties":{"number":{"writeOnly":true}}}}}`), nil)
+		f.Changes(values("f.n", "many", "f.card", `{"number":"4711"}`))
+		f.Forget()
+		if got := f.Fields[1]; got.Value != "" || !got.Forgotten {
+			t.Errorf("%s: the field is %+v", card, got)
+		}
+		f.Changes(values("f.card", `{"number":"4711`))
+		if got := f.Fields[1].Fault; got != "not valid JSON" {
+			t.Errorf("%s: the fault is %q", card, got)
+		}
 	}
 }
 

@@ -18,17 +18,14 @@ import (
 // Kind is how a field is shown.
 type Kind string
 
-// The kinds of a field. Lines is a text for each line, Select has one of the choices, Checkboxes
-// any of them, and Group is a heading over the fields of an object.
+// The kinds of a field. Select has one of the choices; JSON is for every value that is neither a
+// text, a number nor a choice.
 const (
-	Text       Kind = "text"
-	Area       Kind = "area"
-	Lines      Kind = "lines"
-	Number     Kind = "number"
-	Select     Kind = "select"
-	Checkboxes Kind = "checkboxes"
-	JSON       Kind = "json"
-	Group      Kind = "group"
+	Text   Kind = "text"
+	Area   Kind = "area"
+	Number Kind = "number"
+	Select Kind = "select"
+	JSON   Kind = "json"
 )
 
 // maxText is the length in bytes above which a text gets a field of several lines.
@@ -39,9 +36,8 @@ type Option struct{ Value, Label string }
 
 // Field is one field of a form.
 type Field struct {
-	// Path are the names of the member of the object and of the objects within that it is in; it is
-	// "value" for a form of a whole value.
-	Path []string
+	// Name is that of the member of the object; it is "value" for a form of a whole value.
+	Name string
 	Kind Kind
 	// Hint describes the field.
 	Hint    string
@@ -60,44 +56,27 @@ type Field struct {
 
 	// edits says that the field is one of an edit, which sends changes only.
 	edits bool
-	typ   string
-	// before is the present value; nil for none or null. null says that it is null, which stays if
-	// nothing is entered.
-	before  json.RawMessage
-	null    bool
-	initial any
+	// before is the present value; nil for none or null.
+	before json.RawMessage
 }
-
-// Label is the name of the field for people, such as message.subject.
-func (f Field) Label() string { return jsontext.Name(f.Path) }
 
 // Help is what to know before one enters a value.
 func (f Field) Help() string {
-	var says []string
-	for _, one := range []struct {
-		applies bool
-		text    string
-	}{
-		{f.Hint != "", f.Hint},
-		{f.Masked, "The present value is sensitive and not shown. Leave the field empty to keep it"},
-		{f.Kind == Lines, "One per line"},
-	} {
-		if one.applies {
-			says = append(says, one.text)
-		}
+	if !f.Masked {
+		return f.Hint
 	}
-	return strings.Join(says, ". ")
+	return strings.TrimPrefix(f.Hint+". The present value is sensitive and not shown. Leave the "+
+		"field empty to keep it", ". ")
 }
 
-// Input is the name of the input of the value. A page always sends it: checkboxes have an empty one
-// besides.
-func (f Field) Input() string { return inputPrefix + f.inputName() }
+// Input is the name of the input of the value. A page always sends it.
+func (f Field) Input() string { return inputPrefix + url.PathEscape(f.Name) }
 
 // Omit is the name of the checkbox that leaves the member out.
-func (f Field) Omit() string { return omitPrefix + f.inputName() }
+func (f Field) Omit() string { return omitPrefix + url.PathEscape(f.Name) }
 
 // Again is the name of the input that says that the value has to be entered again.
-func (f Field) Again() string { return againPrefix + f.inputName() }
+func (f Field) Again() string { return againPrefix + url.PathEscape(f.Name) }
 
 const inputPrefix, omitPrefix, againPrefix = "f.", "omit.", "again."
 
@@ -113,45 +92,16 @@ func (f Field) Omissible() bool {
 	return !f.Required && f.before != nil && (f.Kind != Select || f.Masked)
 }
 
-// inputName is the JSON Pointer of the member, without the first slash. Browsers change the ends of
-// lines in names, so they are escaped.
-func (f Field) inputName() string {
-	escaped := make([]string, len(f.Path))
-	for i, name := range f.Path {
-		escaped[i] = escapeLineEnds.Replace(jsontext.EscapePointer(name))
-	}
-	return strings.Join(escaped, "/")
-}
-
-// problemPath is the path of the member, as api.Problem has it.
-func (f Field) problemPath() string {
-	path := "$"
-	for _, name := range f.Path {
-		path = jsonvalue.KeyPath(path, name)
-	}
-	return path
-}
-
-// within reports whether the member is inside the object at a path.
-func (f Field) within(path []string) bool {
-	return len(f.Path) > len(path) && slices.Equal(f.Path[:len(path)], path)
-}
-
-// newField returns the field for a value of the schema.
-func newField(path []string, o outline, before json.RawMessage) Field {
-	f := Field{Path: path, before: before, typ: o.typ, Hint: o.hint(path[len(path)-1]),
-		Choices: o.choices(), initial: o.initial, null: string(before) == "null"}
-	if f.Kind = chooseKind(o); f.Choices != nil && f.Kind != Checkboxes {
-		f.Kind, f.typ = Select, ""
-	}
-	if f.null {
-		f.before = nil
+// newField returns the field for a value of a schema.
+func newField(name string, schema *jsontext.Object, before json.RawMessage) Field {
+	f := Field{Name: name, Hint: jsontext.Member[string](schema, "description"),
+		Choices: findChoices(schema)}
+	f.Kind = chooseKind(schema, f.Choices)
+	if string(before) != "null" {
+		f.before = before
 	}
 	if f.Omitted = f.before == nil; !f.Omitted {
-		f.show(before)
-	}
-	if o.secret {
-		f.hide()
+		f.show(f.before)
 	}
 	return f
 }
@@ -164,16 +114,28 @@ func (f *Field) hide() {
 	}
 }
 
-// chooseKind returns how values of the schema are shown, unless there are choices.
-func chooseKind(o outline) Kind {
-	if o.list != "" {
-		return o.list
+// typeName returns the type of a schema, null aside; empty if there are several, or none.
+func typeName(schema *jsontext.Object) string {
+	if list, ok := schema.Get("type").([]any); ok {
+		list = slices.DeleteFunc(slices.Clone(list), func(one any) bool { return one == "null" })
+		if len(list) == 1 {
+			name, _ := list[0].(string)
+			return name
+		}
 	}
-	switch o.typ {
+	return jsontext.Member[string](schema, "type")
+}
+
+// chooseKind returns how values of a schema are shown.
+func chooseKind(schema *jsontext.Object, choices []Option) Kind {
+	if choices != nil {
+		return Select
+	}
+	switch typeName(schema) {
 	case "integer", "number":
 		return Number
-	case typeString:
-		length, _ := o.node.Get("maxLength").(json.Number)
+	case "string":
+		length, _ := schema.Get("maxLength").(json.Number)
 		if most, err := strconv.ParseFloat(string(length), 64); err == nil && most > maxText {
 			return Area
 		}
@@ -182,40 +144,62 @@ func chooseKind(o outline) Kind {
 	return JSON
 }
 
-// show fills the field with a value.
+// findChoices returns the values of a schema to choose from; nil if others are possible. Texts
+// among texts are shown without quotes.
+func findChoices(schema *jsontext.Object) []Option {
+	values := jsontext.Member[[]any](schema, "enum")
+	if typeName(schema) == "boolean" && values == nil {
+		values = []any{true, false}
+	}
+	quoted := slices.ContainsFunc(values, func(v any) bool {
+		_, text := v.(string)
+		return !text
+	})
+	var list []Option
+	for _, v := range values {
+		data := string(jsontext.Encode(v, nil))
+		label := data
+		if text, _ := v.(string); !quoted && text != "" {
+			label = text
+		}
+		list = append(list, Option{data, label})
+	}
+	return list
+}
+
+// show fills the field with a value. What the field could not give back unchanged is shown as JSON:
+// also a value of another type, which admission converts.
 func (f *Field) show(value json.RawMessage) {
 	if bytes.Contains(value, []byte(`"`+redaction.Word+`"`)) {
 		f.Masked = true
 		return
 	}
-	switch text, ok := f.lines(value); {
-	case ok:
-		f.Value = text
-		f.widen()
-	case f.Kind == Select:
-		f.choose(value)
-	case f.Kind == Checkboxes && f.matchesChoices(value):
-		f.Value = compact(value)
-	default: // also a value of another type, which admission converts
-		if f.Kind != Number {
-			f.typ, f.Kind = "", JSON
+	switch decoded := decodeValue(value).(type) {
+	case string:
+		if f.isText() && comesBack(decoded) {
+			f.showText(decoded)
+			return
 		}
-		f.Value = escapeHidden(compact(value))
+	case json.Number:
+		if f.Kind == Number {
+			f.Value = string(value)
+			return
+		}
 	}
+	if f.Kind == Select {
+		f.choose(value)
+		return
+	}
+	f.Kind, f.Value = JSON, escapeHidden(compact(value))
 }
 
-// lines returns a value as the text of its field; ok is false if it is not shown as text, or would
-// not come back.
-func (f *Field) lines(value json.RawMessage) (text string, ok bool) {
-	if f.typ == typeString {
-		ok = json.Unmarshal(value, &text) == nil && !display.HasHidden(text, spaces) &&
-			hasOneEnding(text)
-		return text, ok
+func (f *Field) isText() bool { return f.Kind == Text || f.Kind == Area }
+
+func (f *Field) showText(text string) {
+	f.Value = text
+	if len(text) > maxText || strings.ContainsAny(text, "\r\n") {
+		f.Kind = Area
 	}
-	var texts []string
-	ok = f.Kind == Lines && json.Unmarshal(value, &texts) == nil &&
-		!slices.ContainsFunc(texts, isNoLine)
-	return strings.Join(texts, "\n"), ok
 }
 
 // choose selects the choice with the value, which is one more choice if it is none.
@@ -231,31 +215,6 @@ func (f *Field) choose(value json.RawMessage) {
 	f.Value = f.Choices[i].Value
 }
 
-// matchesChoices reports whether an array is what a browser returns if its elements are checked.
-func (f *Field) matchesChoices(value json.RawMessage) bool {
-	filled, same := Field{Value: compact(value)}, []any{}
-	for _, c := range f.Choices {
-		if filled.Has(c.Value) {
-			same = append(same, decodeValue(json.RawMessage(c.Value)))
-		}
-	}
-	return reflect.DeepEqual(decodeValue(value), any(same))
-}
-
-// Has reports whether a choice is among the chosen ones.
-func (f Field) Has(choice string) bool {
-	list, _ := decodeValue(json.RawMessage(f.Value)).([]any)
-	one := decodeValue(json.RawMessage(choice))
-	return slices.ContainsFunc(list, func(v any) bool { return reflect.DeepEqual(v, one) })
-}
-
-// widen gives a long text several lines.
-func (f *Field) widen() {
-	if f.Kind == Text && (len(f.Value) > maxText || strings.ContainsAny(f.Value, "\r\n")) {
-		f.Kind = Area
-	}
-}
-
 func compact(data json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, data) != nil {
@@ -268,13 +227,13 @@ func compact(data json.RawMessage) string {
 func (f *Field) take(entered url.Values) (value json.RawMessage, set bool) {
 	given := entered[f.Input()]
 	if len(given) > 0 {
-		f.Value = f.text(given)
+		f.Value = strings.ReplaceAll(given[0], "\r\n", "\n")
 	}
 	if f.isOmitted(entered) {
 		f.Omitted = true
 		return json.RawMessage("null"), f.before != nil
 	}
-	if f.Kind == Group || len(given) == 0 || f.isEmpty(entered) {
+	if len(given) == 0 || f.isEmpty(entered) {
 		return nil, false
 	}
 	f.Omitted = false
@@ -287,15 +246,22 @@ func (f *Field) take(entered url.Values) (value json.RawMessage, set bool) {
 	return value, !f.isUnchanged(value)
 }
 
+// isOmitted reports whether the member is to be left out.
+func (f *Field) isOmitted(entered url.Values) bool {
+	return entered.Get(f.Omit()) != "" || f.Kind == Select && f.Value == "" && !f.Masked
+}
+
 // isEmpty reports whether nothing was entered that could be a value. What had been forgotten must
 // not be left out without a word.
 func (f *Field) isEmpty(entered url.Values) bool {
-	none := f.Value == "" || f.Kind == Checkboxes && f.Value == "[]"
-	if none && entered.Get(f.Again()) != "" {
+	if f.Value != "" {
+		return false
+	}
+	if entered.Get(f.Again()) != "" {
 		f.Forgotten, f.Fault = true, enterAgain
 		return true
 	}
-	return f.Value == "" && f.emptyKeeps()
+	return f.Masked || f.before == nil && (f.edits || !f.Required)
 }
 
 // kept reports whether the field shows the present value, which the page shows anyway.
@@ -324,30 +290,9 @@ func (f *Field) change(value json.RawMessage) json.RawMessage {
 	return data
 }
 
-// text returns what was entered as the text of the field.
-func (f *Field) text(entered []string) string {
-	if f.Kind == Checkboxes {
-		checked := slices.DeleteFunc(slices.Clone(entered),
-			func(one string) bool { return one == "" })
-		if len(checked) == 0 && f.emptyKeeps() {
-			return ""
-		}
-		return "[" + strings.Join(checked, ",") + "]"
-	}
-	return strings.ReplaceAll(entered[0], "\r\n", "\n")
-}
-
-// emptyKeeps reports whether an empty text leaves the member as it is.
-func (f *Field) emptyKeeps() bool {
-	return f.Masked || f.null || f.before == nil && (f.edits || !f.Required)
-}
-
 // isUnchanged reports whether a value is the present one.
 func (f *Field) isUnchanged(value json.RawMessage) bool {
-	if f.before == nil {
-		return f.null && string(value) == "null"
-	}
-	return reflect.DeepEqual(decodeValue(value), decodeValue(f.before))
+	return f.before != nil && reflect.DeepEqual(decodeValue(value), decodeValue(f.before))
 }
 
 // decodeValue returns a JSON value; numbers keep their digits. Texts that are not JSON are nil.
@@ -360,22 +305,16 @@ func decodeValue(data json.RawMessage) (v any) {
 	return v
 }
 
-// isOmitted reports whether the member is to be left out.
-func (f *Field) isOmitted(entered url.Values) bool {
-	return entered.Get(f.Omit()) != "" || f.Kind == Select && f.Value == "" && !f.Masked
-}
-
 // parse returns the JSON value of a text, or what is wrong with it.
 func (f *Field) parse(text string) (json.RawMessage, string) {
-	switch {
-	case f.Kind == Lines:
-		return encodeValue(slices.DeleteFunc(strings.Split(text, "\n"),
-			func(line string) bool { return line == "" }))
-	case f.typ == typeString && f.Kind != Select:
+	if f.isText() {
 		old, _ := decodeValue(f.before).(string)
-		return encodeValue(withEndings(text, old))
+		if strings.Contains(old, "\r\n") { // browsers return it with \n
+			text = strings.ReplaceAll(text, "\n", "\r\n")
+		}
+		return encodeValue(text)
 	}
-	data, fault := Strict(text)
+	data, fault := parseJSON(text)
 	if fault != "" && f.Kind == Number {
 		return nil, "enter a number"
 	}
@@ -388,4 +327,24 @@ func encodeValue(v any) (json.RawMessage, string) {
 		return nil, err.Error()
 	}
 	return data, ""
+}
+
+// parseJSON returns a text as a JSON value, or what is wrong with it. Like admission it refuses
+// objects with a member twice.
+func parseJSON(text string) (json.RawMessage, string) {
+	if strings.TrimSpace(text) == "" {
+		return nil, "enter a JSON value"
+	}
+	if _, fault := jsontext.ParseOrdered([]byte(text)); fault != nil {
+		return nil, "not valid JSON: " + fault.Error()
+	}
+	return json.RawMessage(compact(json.RawMessage(text))), ""
+}
+
+// comesBack reports whether a browser returns a text as it is shown: without hidden characters, and
+// with one way to end lines.
+func comesBack(text string) bool {
+	n := strings.Count(text, "\r\n")
+	return !display.HasHidden(text, spaces) && strings.Count(text, "\r") == n &&
+		(n == 0 || strings.Count(text, "\n") == n)
 }

@@ -1,4 +1,5 @@
-// Package forms makes form fields from JSON Schemas, and JSON from what people enter.
+// Package forms makes form fields from JSON Schemas, and JSON from what people enter. Members of an
+// object that are texts, numbers or choices have inputs; all others are edited as JSON.
 package forms
 
 import (
@@ -12,19 +13,13 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // whole is the name of the one field of a form for a whole value.
 const whole = "value"
 
-const (
-	// maxDepth bounds the objects within objects that have fields of their own.
-	maxDepth = 5
-	// maxFields is how many fields a form may have before an object that gets fields of its own.
-	maxFields = 200
-)
-
-// Form is a form for a JSON value. The fields of an object follow the group that they belong to.
+// Form is a form for a JSON value.
 type Form struct {
 	Fields []Field
 	// ID is that of the schema. A page sends it as the input form.
@@ -41,39 +36,85 @@ const idInput = "form"
 // Edit returns a form to change members of an object; ok is false if the schema names no members.
 // value is the present object, with sensitive parts replaced by redaction.Word.
 func Edit(schema, value json.RawMessage) (f Form, ok bool) {
-	f.ID = hashSchema(schema)
-	o, valid := read(schema)
-	if !valid || len(o.members()) == 0 {
+	root := readSchema(schema)
+	var present map[string]json.RawMessage
+	isObject := json.Unmarshal(value, &present) == nil && present != nil
+	if len(members(root).Names()) == 0 || !isObject && len(value) > 0 {
 		return Form{}, false
 	}
-	present, isObject := decodeMembers(value)
-	if !isObject && len(value) > 0 {
-		return Form{}, false
-	}
-	f.add(nil, o, present, nil)
+	f = newForm(schema, root, present)
 	for i := range f.Fields {
 		f.Fields[i].edits = true
 	}
 	return f, true
 }
 
-// Answer returns a form for a new value of the schema; an empty schema accepts any value.
+// Answer returns a form for a new value of the schema; an empty schema accepts any value. It
+// proposes the defaults of the schema.
 func Answer(schema json.RawMessage) Form {
-	o, valid := read(schema)
-	if valid && len(o.members()) > 0 && o.typ == typeObject {
-		f := Form{ID: hashSchema(schema)}
-		f.add(nil, o, nil, o.initial)
-		f.propose()
+	root := readSchema(schema)
+	if typeName(root) == "object" && len(members(root).Names()) > 0 {
+		f := newForm(schema, root, nil)
+		for i := range f.Fields {
+			f.Fields[i].propose(jsontext.Member[*jsontext.Object](members(root), f.Fields[i].Name))
+		}
 		return f
 	}
-	field := newField([]string{whole}, o, nil)
+	field := newField(whole, root, nil)
 	field.Required = true
-	if !valid || len(schema) == 0 {
-		field.Kind, field.typ = Area, typeString
+	if root == nil {
+		field.Kind = Area
 	}
-	f := Form{Fields: []Field{field}, ID: hashSchema(schema), whole: true}
-	f.propose()
+	field.propose(root)
+	if root != nil && isSecret(root, root) {
+		field.hide()
+	}
+	return Form{Fields: []Field{field}, ID: hashSchema(schema), whole: true}
+}
+
+func newForm(schema json.RawMessage, root *jsontext.Object,
+	present map[string]json.RawMessage) Form {
+	f := Form{ID: hashSchema(schema)}
+	required := jsontext.Member[[]any](root, "required")
+	for _, name := range members(root).Names() {
+		member := members(root).Get(name)
+		node, _ := member.(*jsontext.Object)
+		field := newField(name, node, present[name])
+		field.Required = slices.Contains(required, any(name))
+		if isSecret(root, member) {
+			field.hide()
+		}
+		f.Fields = append(f.Fields, field)
+	}
 	return f
+}
+
+// readSchema returns a schema; nil if it is empty or no object.
+func readSchema(schema json.RawMessage) *jsontext.Object {
+	parsed, _ := jsontext.ParseOrdered(schema)
+	root, _ := parsed.(*jsontext.Object)
+	return root
+}
+
+// members returns the schemas of an object's members, in their order.
+func members(root *jsontext.Object) *jsontext.Object {
+	return jsontext.Member[*jsontext.Object](root, "properties")
+}
+
+// isSecret reports whether the schema of a member says that its values, or parts of them, are
+// sensitive. One that refers to definitions may do so.
+func isSecret(root *jsontext.Object, member any) bool {
+	text := string(jsontext.Encode(member, nil))
+	refs := strings.Count(text, `"$ref":`)
+	for _, name := range []string{"$defs", "definitions"} {
+		if to := strings.Count(text, `"$ref":"#/`+name+`/`); to > 0 {
+			text, refs = text+string(jsontext.Encode(root.Get(name), nil)), refs-to
+		}
+	}
+	if refs > 0 { // to another part of the schema
+		text = string(jsontext.Encode(root, nil))
+	}
+	return strings.Contains(text, `"writeOnly":true`)
 }
 
 func hashSchema(schema json.RawMessage) string {
@@ -81,14 +122,18 @@ func hashSchema(schema json.RawMessage) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// propose fills the field of a new value with the default of its schema.
+func (f *Field) propose(schema *jsontext.Object) {
+	if initial := schema.Get("default"); initial != nil {
+		f.show(jsontext.Encode(initial, nil))
+	}
+}
+
 // Hide marks the fields of sensitive values. redact replaces those of an object by redaction.Word.
 func (f *Form) Hide(redact func(json.RawMessage) json.RawMessage) {
 	for i := range f.Fields {
 		one := &f.Fields[i]
-		probe := map[string]any{}
-		last := len(one.Path) - 1
-		reach(probe, one.Path[:last])[one.Path[last]] = "?"
-		data, err := json.Marshal(probe)
+		data, err := json.Marshal(map[string]string{one.Name: "?"})
 		if one.Masked || err == nil && !bytes.Contains(redact(data), []byte(`"?"`)) {
 			one.hide()
 		}
@@ -103,7 +148,7 @@ const enterAgain = "enter it again, it is not kept; or reload the page to discar
 func (f *Form) Forget() {
 	for i := range f.Fields {
 		one := &f.Fields[i]
-		if !one.Secret || one.Value == "" || one.Kind == Group || one.kept() {
+		if !one.Secret || one.Value == "" || one.kept() {
 			continue
 		}
 		one.Value, one.Forgotten = "", true
@@ -111,70 +156,6 @@ func (f *Form) Forget() {
 			one.Fault += "; "
 		}
 		one.Fault += enterAgain
-	}
-}
-
-// read returns the outline of a schema; an empty one has no constraints.
-func read(schema json.RawMessage) (o outline, ok bool) {
-	if len(schema) == 0 {
-		return outline{}, true
-	}
-	root, fault := jsontext.ParseOrdered(schema)
-	return newOutline(root, root), fault == nil
-}
-
-// decodeMembers returns the members of an object.
-func decodeMembers(value json.RawMessage) (members map[string]json.RawMessage, ok bool) {
-	ok = json.Unmarshal(value, &members) == nil && members != nil
-	return members, ok
-}
-
-// add adds the fields of an object's members, in the order of the schema. present are the members
-// that there are; initial is the default of a new object.
-func (f *Form) add(path []string, o outline, present map[string]json.RawMessage, initial any) {
-	for _, name := range o.members() {
-		at, member := append(slices.Clone(path), name), o.member(name)
-		if outer, ok := initial.(*jsontext.Object); ok && outer.Has(name) {
-			member.initial = outer.Get(name)
-		}
-		required := o.requires(name)
-		inner, grouped := group(at, member, present[name], required)
-		if grouped && len(f.Fields) < maxFields {
-			f.Fields = append(f.Fields, Field{Path: at, Kind: Group, Hint: member.hint(name),
-				Required: required, before: present[name]})
-			f.add(at, member, inner, member.initial)
-			continue
-		}
-		field := newField(at, member, present[name])
-		field.Required = required
-		f.Fields = append(f.Fields, field)
-	}
-}
-
-// group returns the members of a value whose members get fields of their own: an object all of
-// whose members the schema names, or one that a new value needs.
-func group(path []string, o outline, value json.RawMessage, required bool) (
-	members map[string]json.RawMessage, ok bool) {
-	names := o.members()
-	if len(names) == 0 || len(path) >= maxDepth || o.typ != typeObject && o.typ != "" {
-		return nil, false
-	}
-	if value == nil {
-		return nil, required
-	}
-	members, ok = decodeMembers(value)
-	for name := range members {
-		ok = ok && slices.Contains(names, name)
-	}
-	return members, ok
-}
-
-// propose fills the fields of a new value with the defaults of the schema.
-func (f *Form) propose() {
-	for i := range f.Fields {
-		if one := &f.Fields[i]; one.initial != nil {
-			one.show(jsontext.Encode(one.initial, nil))
-		}
 	}
 }
 
@@ -188,37 +169,21 @@ func (f *Form) Changes(entered url.Values) (changes json.RawMessage, ok bool) {
 
 // take reads the fields into an object. of makes of a new value what the object has.
 func (f *Form) take(entered url.Values, of func(*Field, json.RawMessage) json.RawMessage) (
-	object map[string]any, ok bool) {
-	object, f.Stale = map[string]any{}, f.Stale || f.isStale(entered)
+	object map[string]json.RawMessage, ok bool) {
+	object, f.Stale = map[string]json.RawMessage{}, f.Stale || f.isStale(entered)
 	ok = !f.Stale
-	var out []string // the group that is left out
 	for i := range f.Fields {
 		one := &f.Fields[i]
-		if out == nil || !one.within(out) {
-			out = one.addTo(object, entered, of)
+		value, set := one.take(entered)
+		if set && !one.Omitted {
+			value = of(one, value)
+		}
+		if set {
+			object[one.Name] = value
 		}
 		ok = ok && one.Fault == ""
 	}
 	return object, ok
-}
-
-// addTo adds what was entered in a field to an object. It returns the path of a group that is left
-// out with its members; nil for others.
-func (f *Field) addTo(object map[string]any, entered url.Values,
-	of func(*Field, json.RawMessage) json.RawMessage) (out []string) {
-	value, set := f.take(entered)
-	if !set {
-		return nil
-	}
-	if f.Kind == Group {
-		out = f.Path
-	}
-	if !f.Omitted {
-		value = of(f, value)
-	}
-	last := len(f.Path) - 1
-	reach(object, f.Path[:last])[f.Path[last]] = value
-	return out
 }
 
 // isStale reports whether the form of another schema was sent, or an input that is none of this.
@@ -228,7 +193,7 @@ func (f *Form) isStale(entered url.Values) bool {
 	}
 	known := map[string]bool{}
 	for _, one := range f.Fields {
-		known[one.Input()], known[one.Omit()], known[one.Again()] = one.Kind != Group, true, true
+		known[one.Input()], known[one.Omit()], known[one.Again()] = true, true, true
 	}
 	for name := range entered {
 		if isInput(name) && !known[name] {
@@ -238,34 +203,15 @@ func (f *Form) isStale(entered url.Values) bool {
 	return false
 }
 
-// reach returns the object at a path of objects, and makes those that are missing.
-func reach(object map[string]any, path []string) map[string]any {
-	for _, name := range path {
-		inner, ok := object[name].(map[string]any)
-		if !ok {
-			inner = map[string]any{}
-			object[name] = inner
-		}
-		object = inner
-	}
-	return object
-}
-
 // Value reads a new value. ok is false if a field has a fault, or the form is stale.
 func (f *Form) Value(entered url.Values) (value json.RawMessage, ok bool) {
 	object, ok := f.take(entered,
 		func(_ *Field, value json.RawMessage) json.RawMessage { return value })
 	if f.whole {
-		value, _ = object[whole].(json.RawMessage)
-		if len(value) == 0 && f.Fields[0].Fault == "" {
+		if value = object[whole]; len(value) == 0 && f.Fields[0].Fault == "" {
 			f.Fields[0].Fault = "enter a value"
 		}
 		return value, ok && f.Fields[0].Fault == ""
-	}
-	for _, one := range f.Fields {
-		if one.Kind == Group { // also with no member
-			reach(object, one.Path)
-		}
 	}
 	data, err := json.Marshal(object)
 	return data, ok && err == nil
@@ -274,7 +220,10 @@ func (f *Form) Value(entered url.Values) (value json.RawMessage, ok bool) {
 // Blame puts the problems of a refused value at their fields, and returns those without a field.
 func (f *Form) Blame(problems []api.Problem) (left []api.Problem) {
 	for _, p := range problems {
-		i := f.place(p.Path)
+		i := slices.IndexFunc(f.Fields, func(one Field) bool {
+			rest, leads := strings.CutPrefix(p.Path, jsonvalue.KeyPath("$", one.Name))
+			return f.whole || leads && (rest == "" || rest[0] == '.' || rest[0] == '[')
+		})
 		if i < 0 {
 			left = append(left, p)
 			continue
@@ -282,20 +231,4 @@ func (f *Form) Blame(problems []api.Problem) (left []api.Problem) {
 		f.Fields[i].Fault = strings.TrimPrefix(f.Fields[i].Fault+"; "+p.Message, "; ")
 	}
 	return left
-}
-
-// place returns the field of the innermost value that the path of a problem leads to or through; -1
-// if there is none.
-func (f *Form) place(path string) int {
-	if f.whole {
-		return 0
-	}
-	found := -1
-	for i, one := range f.Fields {
-		rest, leads := strings.CutPrefix(path, one.problemPath())
-		if leads && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			found = i // those of a group come after it
-		}
-	}
-	return found
 }

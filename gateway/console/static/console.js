@@ -53,24 +53,33 @@ function keepOpen(old, next) {
 	if (from.length === to.length) to.forEach((d, i) => { d.open = from[i].open; });
 }
 
-let reading = false, again = false;
+const soon = 2000, seldom = 3000; // milliseconds between two readings, while the page changes and while it does not
+let last = '', pause = soon;
 
 // refresh reads the page again and takes over what has changed.
 async function refresh() {
-	if (reading) { again = true; return; }
-	reading = true;
+	const began = Date.now();
 	try {
 		const address = new URL(location.href);
-		address.searchParams.set('wait', '1');
+		for (const name of ['done', 'seal']) address.searchParams.delete(name);
 		const answer = await fetch(address, {headers: {Accept: 'text/html'}, redirect: 'error'});
-		const next = new DOMParser().parseFromString(await answer.text(), 'text/html');
+		const text = await answer.text();
+		const next = new DOMParser().parseFromString(text, 'text/html');
+		const state = [...next.querySelectorAll('[data-live]')].map((e) => e.innerHTML).join();
+		pause = state === last ? Math.min(1.2 * pause, seldom) : soon;
+		last = state;
 		take(next, answer.ok);
+		byId('live').hidden = true;
 	} catch (e) {
-		connected(false);
-	} finally {
-		reading = false;
-		if (again) { again = false; setTimeout(refresh, 300); }
+		byId('live').hidden = false;
 	}
+	pause = Math.max(pause, 4 * (Date.now() - began)); // the server works for this page a fifth of the time at most
+}
+
+// follow reads the page again and again while somebody can see it.
+async function follow() {
+	if (!document.hidden) await refresh();
+	setTimeout(follow, pause);
 }
 
 // take takes over the live parts of a page that was read again.
@@ -91,25 +100,6 @@ function take(next, ok) {
 	const away = document.querySelector('main > .away'), isAway = next.querySelector('main > .away');
 	if (away && !isAway) away.remove();
 	if (!away && isAway) byId('status').after(document.importNode(isAway, true));
-}
-
-// connected says whether the page gets news.
-function connected(yes) { byId('live').hidden = yes; }
-
-// listen follows the events of the page. A browser without a place for its stream asks now and then.
-function listen(address) {
-	const source = new EventSource(address);
-	let lost = false;
-	source.onopen = () => { connected(true); if (lost) refresh(); lost = false; };
-	source.addEventListener('changed', refresh);
-	source.onerror = () => {
-		lost = true;
-		connected(false);
-		if (source.readyState !== EventSource.CLOSED) return;
-		setTimeout(() => { refresh(); listen(address); }, 10000);
-	};
-	addEventListener('pagehide', () => source.close());
-	addEventListener('pageshow', (event) => { if (event.persisted) location.reload(); });
 }
 
 // choose marks the entry that keys act on.
@@ -142,6 +132,6 @@ addEventListener('keydown', (event) => {
 const help = byId('help');
 help.hidden = false;
 help.addEventListener('click', () => byId('keys').showModal());
-if (document.body.dataset.events) listen(document.body.dataset.events);
+if ('refresh' in document.body.dataset) setTimeout(follow, pause);
 // A page that could not be read tries again.
 else if ('away' in document.body.dataset) setTimeout(() => location.reload(), 5000);

@@ -1,5 +1,6 @@
-// Package static has the stylesheet and the script of the console's pages. Their names contain a
-// digest, so that browsers may keep them and never use those of another version.
+// Package static has the frame, the stylesheet and the script of the gateway's pages. The names of
+// the files contain a digest, so that browsers may keep them and never use those of another
+// version.
 package static
 
 import (
@@ -24,6 +25,9 @@ const (
 
 //go:embed console.css console.js
 var files embed.FS
+
+//go:embed frame.html
+var shared embed.FS
 
 // asset is a file as it is served.
 type asset struct{ served, contentType, text string }

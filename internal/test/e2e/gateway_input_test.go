@@ -98,7 +98,6 @@ func TestGateway_RefusesMalformedRequests(t *testing.T) {
 		}
 	}
 	for name, headers := range map[string][]string{
-		"no Accept":            {"Accept", ""},
 		"Accept HTML":          {"Accept", "text/html"},
 		"a text":               {"Content-Type", "text/plain"},
 		"an unknown revision":  {"Mcp-Protocol-Version", "1999-01-01"},

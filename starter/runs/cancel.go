@@ -42,18 +42,21 @@ when a worker starts.`,
 
 func cancelRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, reason string,
 	noWait bool) error {
-	err := a.Handle(c, run).Cancel(ctx, cli.UserHere(), reason)
-	switch {
-	case errors.Is(err, &switchyard.RequestError{Type: switchyard.RunEnded}):
-		summary, failed := audit.Outline(ctx, c, run.WorkflowID, run.RunID)
-		if failed == nil && summary.Status == history.RunCancelled {
-			return tellStatus(a, run.WorkflowID, string(history.RunCancelled),
-				"is already cancelled")
-		}
+	summary, err := audit.Outline(ctx, c, run.WorkflowID, run.RunID)
+	if err != nil {
 		return a.LookupError(run.WorkflowID, run.RunID, err)
-	case err != nil:
+	}
+	if summary.Status == history.RunCancelled {
+		return tellStatus(a, run.WorkflowID, string(history.RunCancelled), "is already cancelled")
+	}
+	if !summary.Closed.IsZero() {
+		return cli.Errorf(cli.ExitFailed, "the run %q has already ended: %s", run.WorkflowID,
+			summary.Status)
+	}
+	if err := a.Handle(c, run).Cancel(ctx, cli.UserHere(), reason); err != nil {
 		return a.LookupError(run.WorkflowID, run.RunID, err)
-	case noWait:
+	}
+	if noWait {
 		return tellStatus(a, run.WorkflowID, string(audit.StateCancelling), "is being cancelled")
 	}
 	return awaitCancelled(ctx, a, c, run)

@@ -71,8 +71,8 @@ func (t *timeFlags) words() string {
 // cronPart is one of the parts of a field that commas separate: *, a value or a range, and a step.
 // Values are numbers or names, such as fri. The server reads more forms, some of them otherwise
 // than the programs that they come from: it takes # for the beginning of a comment and a sixth
-// field for the year. Parsers of cron do not fit: robfig/cron refuses 7 for Sunday, which the server takes,
-// and takes ? and @every. The server checks the bounds.
+// field for the year. Parsers of cron do not fit: robfig/cron refuses 7 for Sunday, which the
+// server takes, and takes ? and @every. The server checks the bounds.
 var cronPart = regexp.MustCompile(`(?i)^(\*|(\d+|[a-z]{3})(-(\d+|[a-z]{3}))?)(/\d+)?$`)
 
 // checkCron reports why a cron expression is not one of five fields that all programs read alike.

@@ -173,6 +173,9 @@ func (r *Run) resume(ctx context.Context, p api.Pause) (resumed bool, err error)
 	if err != nil {
 		return false, requestError(ctx, r.id, err)
 	}
+	if !o.Closed.IsZero() {
+		return false, r.endedAs(o.Status)
+	}
 	if o.Paused != nil {
 		switch err := r.update(ctx, runstart.RandomHex(16), api.ResumeUpdate, p, refusedControl); {
 		case err == nil:

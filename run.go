@@ -200,6 +200,12 @@ func (r *Run) Summary(ctx context.Context) (Summary, error) {
 	return s, requestError(ctx, r.id, err)
 }
 
+// endedAs returns the error of a request to a run that has ended.
+func (r *Run) endedAs(status history.RunStatus) *RequestError {
+	return &RequestError{Type: RunEnded, WorkflowID: r.id,
+		Message: "the run \"" + r.id + "\" has already ended: " + string(status)}
+}
+
 // ended returns the error of a request to a run that has ended, in place of err if that only says
 // that there is no open run.
 func (r *Run) ended(ctx context.Context, err error) error {
@@ -210,8 +216,8 @@ func (r *Run) ended(ctx context.Context, err error) error {
 	if lookup != nil {
 		return requestError(ctx, r.id, lookup)
 	}
-	e := &RequestError{Type: RunEnded, WorkflowID: r.id, err: err,
-		Message: "the run \"" + r.id + "\" has already ended: " + string(s.Status)}
+	e := r.endedAs(s.Status)
+	e.err = err
 	if s.Closed.IsZero() { // the ID belongs to a later run now
 		e.Message = "the run \"" + r.id + "\" has already ended; a later run has its ID"
 	}

@@ -8,10 +8,12 @@ import (
 // EventType is the type of an event of a run (requirement R2).
 type EventType string
 
-// Events derived from a run's history, and step_delta, which only followers of a run receive.
+// Events derived from a run's history, and step_delta and attempt_failed, which only followers of a
+// run receive.
 const (
 	EventRunStarted        EventType = "run_started"
 	EventStepDelta         EventType = "step_delta"
+	EventAttemptFailed     EventType = "attempt_failed"
 	EventStepCompleted     EventType = "step_completed"
 	EventToolStarted       EventType = "tool_started"
 	EventToolCompleted     EventType = "tool_completed"
@@ -36,8 +38,8 @@ const (
 
 // Event is one event of a run, derived from its history.
 type Event struct {
-	// Sequence counts from 1 within the run, over continue-as-new, without gaps. A step_delta has
-	// none.
+	// Sequence counts from 1 within the run, over continue-as-new, without gaps. A step_delta and
+	// an attempt_failed have none.
 	Sequence int `json:"sequence,omitempty"`
 	// TreeSequence counts from 1 over the events of a run and its sub-agents, and Parent is the
 	// path of the call that the event's run executes, below the run at the top. Both are set only
@@ -58,8 +60,8 @@ type Event struct {
 	Step *ModelResponse `json:"step,omitempty"`
 	// Delta is set on step_delta: the model's text since the previous one.
 	Delta *Live `json:"delta,omitempty"`
-	// Timing is set on step_completed, and on tool_started as far as known: the lane and when it
-	// was scheduled.
+	// Timing is set on step_completed, on tool_started as far as known: the lane and when it was
+	// scheduled, and on attempt_failed: the lane and how many attempts have failed.
 	Timing *Timing `json:"timing,omitempty"`
 	// StepFailures are set on step_completed and on the event that ends the run: model steps that
 	// failed since the last of these events, after all their attempts.
@@ -91,8 +93,8 @@ type Event struct {
 	// Result is set on the event that ends the run; for a run that did not complete it may have
 	// only the usage, or be nil.
 	Result *RunResult `json:"result,omitempty"`
-	// Failure says why the run failed or who stopped it; FailureType and Problems are set if the
-	// run itself reported them.
+	// Failure says why the run failed or who stopped it, or why an attempt failed; FailureType and
+	// Problems are set if the run itself reported them.
 	Failure     string       `json:"failure,omitempty"`
 	FailureType RunErrorType `json:"failure_type,omitempty"`
 	Problems    []Problem    `json:"problems,omitempty"`

@@ -23,6 +23,37 @@ func shownCommands(c *cobra.Command) []*cobra.Command {
 	return all
 }
 
+// The bounds of the command line. Lower them with each command or flag that goes.
+const (
+	maxCommands = 56
+	maxFlags    = 364
+)
+
+// The command line stays small enough to learn. A command with subcommands counts if it has flags
+// that they do not have; flags that all commands have do not count.
+func TestCommandLine_StaysSmall(t *testing.T) {
+	commands, flags := 0, 0
+	for _, c := range shownCommands(starter.Root(&cli.App{})) {
+		own := 0
+		count := func(f *pflag.Flag) {
+			if f.Name != "help" {
+				own++
+			}
+		}
+		c.LocalNonPersistentFlags().VisitAll(count)
+		if !c.HasParent() || c.HasSubCommands() && own == 0 {
+			continue
+		}
+		cli.GroupFlags(c).VisitAll(count)
+		commands++
+		flags += own
+	}
+	if commands > maxCommands || flags > maxFlags {
+		t.Errorf("%d commands and %d flags; at most %d and %d: fold a command into another, or "+
+			"remove a flag that no requirement names", commands, flags, maxCommands, maxFlags)
+	}
+}
+
 // Every command has a long text, an example with its name, and flags with a description and their
 // values. A short form means the same flag everywhere.
 func TestHelp_DescribesEveryCommand(t *testing.T) {

@@ -17,8 +17,7 @@ import (
 )
 
 func policyExplainCommand(a *cli.App) *cobra.Command {
-	var ref cli.RunRef
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use: "explain RUN CALL", Short: "Explain what policies did to a call",
 		Long: `Shows the rules that matched a call at its check: the action of each rule with its message, the
 call's arguments without sensitive values, where values that rules asked about occurred before, the
@@ -26,31 +25,26 @@ labels of the run at that time, and the labels that the call or its approval cle
 read from the run's history, because the rules may have changed since.`,
 		Example: `  starter policy explain demo-1a2b3c4d 2.1
   starter policy explain demo-1a2b3c4d 2.1 --output json`,
-		Args: cli.Arguments(0, "RUN", "CALL"),
+		Args: cli.Arguments(1, "RUN", "CALL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 && ref.WorkflowID == "" {
-				ref.WorkflowID, args = args[0], args[1:]
-			}
-			if len(args) != 1 && ref.WorkflowID != "" {
+			if len(args) < 2 {
 				return cli.UsageError(cmd, "CALL is missing; list the run's calls: %s",
-					a.Connection.Invocation().Command("audit", ref.WorkflowID))
+					a.Connection.Invocation().Command("audit", args[0]))
 			}
-			return a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
-				explained, err := explain(audit.Records(ctx, c, run.WorkflowID, run.RunID), args[0])
+			return a.OnRun(func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+				explained, err := explain(audit.Records(ctx, c, run.WorkflowID, run.RunID), args[1])
 				if err != nil {
 					return a.LookupError(run.WorkflowID, run.RunID, err)
 				}
 				if explained == nil {
 					return cli.Errorf(cli.ExitUsage,
-						"the run %[2]s has no finished call %[1]q\nList its calls: %[3]s", args[0],
+						"the run %[2]s has no finished call %[1]q\nList its calls: %[3]s", args[1],
 						run.WorkflowID, a.Connection.Invocation().Command("audit", run.WorkflowID))
 				}
 				return printExplained(a, *explained)
-			})(cmd, nil)
+			})(cmd, args)
 		},
 	}
-	ref.Add(cmd.Flags())
-	return cmd
 }
 
 // explain returns the record of a call, or nil if there is no such call.

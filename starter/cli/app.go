@@ -62,12 +62,17 @@ func (a *App) UnknownCommand(cmd *cobra.Command, args []string) error {
 	return UsageError(cmd, "there is no command %q%s", args[0], hint)
 }
 
+// missingHints say how to find the value of an argument.
+var missingHints = map[string]string{
+	"RUN": ": pass the ID of a run; list them: " + ProgramName + " list"}
+
 // Arguments checks the number of a command's positional arguments. names lists the accepted
 // arguments; the first need of them are required. A last name that ends in … takes any number.
 func Arguments(need int, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < need {
-			return UsageError(cmd, "%s is missing", names[len(args)])
+			return UsageError(cmd, "%s is missing%s", names[len(args)],
+				missingHints[names[len(args)]])
 		}
 		open := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
 		if len(args) > len(names) && !open {

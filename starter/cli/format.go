@@ -121,25 +121,6 @@ func WriteJSONLines[T any](w io.Writer, values []T) error {
 	return nil
 }
 
-// PrintBlocks prints each value with show, separated by empty lines, or as JSON, one value per
-// line. If there are no values, the text output is none.
-func PrintBlocks[T any](a *App, values []T, none string, show func(T)) error {
-	if a.Format.JSON() {
-		return WriteJSONLines(a.Out, values)
-	}
-	if len(values) == 0 {
-		fmt.Fprintln(a.Err, none)
-		return nil
-	}
-	for i, value := range values {
-		if i > 0 {
-			fmt.Fprintln(a.Out)
-		}
-		show(value)
-	}
-	return nil
-}
-
 func (a *App) Println(text string) error { return a.Print(text + "\n") }
 
 func (a *App) Print(text string) error {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/internal/buildinfo"
 	"github.com/switchyard/switchyard/internal/panics"
 )
@@ -52,7 +54,7 @@ func (p Program) execute(ctx context.Context, a *App, args []string) (code int) 
 
 // errInside is the error of a command that panicked.
 var errInside = Errorf(ExitUsage, "the command failed because of a fault in this program; "+
-	"report the command line and the version, see starter version")
+	"report the command line and the version, see starter --version")
 
 // asksJSON reports whether a command line selects JSON output, even if the rest is invalid.
 func asksJSON(args []string) bool {
@@ -117,7 +119,7 @@ func (p Program) Root(a *App) *cobra.Command {
 		return UsageError(cmd, "%v",
 			flagProblem(cmd, err))
 	})
-	root.SetUsageTemplate(root.UsageTemplate() + rootExitCodes)
+	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
 	root.SetVersionTemplate(ProgramName + " {{.Version}}\n")
 	root.SetCompletionCommandGroupID(GroupServer)
 	root.PersistentPreRunE = func(cmd *cobra.Command,
@@ -138,7 +140,35 @@ func (p Program) Root(a *App) *cobra.Command {
 	return root
 }
 
-const rootExitCodes = `
+// usageTemplate returns cobra's template without the flags that all commands have, except in the
+// help of the root.
+func usageTemplate(of string) string {
+	cobra.AddTemplateFunc("groupFlags", func(c *cobra.Command) string {
+		return strings.TrimRight(GroupFlags(c).FlagUsages(), "\n")
+	})
+	before, rest, _ := strings.Cut(of, "\n\nGlobal Flags:\n")
+	_, after, _ := strings.Cut(rest, "{{end}}")
+	return before + globalFlags + "{{end}}" + after + rootExitCodes
+}
+
+// GroupFlags returns the flags that a command has from its group, such as those of 'starter tools'.
+func GroupFlags(c *cobra.Command) *pflag.FlagSet {
+	group := pflag.NewFlagSet("", pflag.ContinueOnError)
+	c.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if c.Root().PersistentFlags().Lookup(f.Name) == nil {
+			group.AddFlag(f)
+		}
+	})
+	return group
+}
+
+const (
+	globalFlags = `{{with groupFlags .}}
+{{.}}{{end}}
+
+All commands have the flags that {{.Root.Name}} --help lists: server, payloads and output.`
+	rootExitCodes = `{{if not .HasParent}}
 Exit codes: 0 done, 1 the run failed, 2 usage or bad input, 3 cancelled or interrupted,
 4 no connection to the server, or no worker for the run.
-`
+{{end}}`
+)

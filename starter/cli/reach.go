@@ -86,7 +86,7 @@ func (r Invocation) ShowCommand(run *api.ContinuedRun) string {
 	if run == nil {
 		return ""
 	}
-	return r.Command("show", run.WorkflowID, "--run-id", run.RunID)
+	return r.Command("show", (&RunRef{run.WorkflowID, run.RunID}).String())
 }
 
 // HowToAnswer returns the command line that answers a question, without the answer.
@@ -105,4 +105,9 @@ func (r Invocation) HowToApprove(a audit.RunApproval) string {
 		command += " --grant " + a.Limit + "=AMOUNT"
 	}
 	return command
+}
+
+// HowToDeny returns the command line that denies a call.
+func (r Invocation) HowToDeny(a audit.RunApproval) string {
+	return r.Command("deny", a.WorkflowID, a.Call) + " --reason TEXT"
 }

@@ -6,11 +6,11 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/switchyard/switchyard/audit/history"
-
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard/audit/history"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 )
@@ -18,56 +18,38 @@ import (
 // GiveUpAfter is how long a server may be unreachable while a run is followed.
 const GiveUpAfter = 15 * time.Second
 
-// RunRef names an existing run.
+// RunRef names an existing run, and one execution of it if RunID is set.
 type RunRef struct {
 	WorkflowID, RunID string
 }
 
-func (r *RunRef) Add(f *pflag.FlagSet) {
-	f.StringVarP(&r.WorkflowID, "workflow-id", "w", "", "`ID` of the run, in place of the argument")
-	f.StringVarP(&r.RunID, "run-id", "r", "", "`ID` of one execution (default: the latest)")
-}
+// executionForm is the form of RUN:RUN_ID.
+var executionForm = regexp.MustCompile(
+	`^(.+):([0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})$`)
 
-// resolve reads the run's ID from the argument or the flag.
-func (r *RunRef) resolve(cmd *cobra.Command, args []string) (*RunRef, error) {
-	switch {
-	case r.RunID != "" && !executionID.MatchString(r.RunID):
-		return nil, UsageError(cmd,
-			"--run-id %q is not an execution ID, such as 01234567-89ab-cdef-0123-456789abcdef",
-			r.RunID)
-	case len(args) == 0 && r.WorkflowID == "":
-		return nil, UsageError(cmd, "RUN is missing: pass the ID of a run; list them: %s list",
-			cmd.Root().DisplayName())
-	case len(args) == 1 && r.WorkflowID != "" && r.WorkflowID != args[0]:
-		return nil, UsageError(cmd, "RUN %q and --workflow-id %q differ", args[0], r.WorkflowID)
-	case len(args) == 1:
-		r.WorkflowID = args[0]
+// ParseRun reads the argument RUN: the ID of a run, or RUN:RUN_ID for one of its executions, which
+// runs of a conversation have to be told apart by.
+func ParseRun(argument string) *RunRef {
+	if parts := executionForm.FindStringSubmatch(argument); parts != nil {
+		return &RunRef{WorkflowID: parts[1], RunID: parts[2]}
 	}
-	return r, nil
+	return &RunRef{WorkflowID: argument}
 }
 
-// UseLatest sets the reference to the chain's last execution, the only one that accepts requests.
-// The user may have named any of the chain. A reference without an execution already means the
-// last.
-func (r *RunRef) UseLatest(s history.Summary) {
-	if r.RunID != "" && len(s.Parts) > 0 {
-		r.RunID = s.Parts[len(s.Parts)-1].RunID
+// String returns the argument that names the run.
+func (r *RunRef) String() string {
+	if r.RunID == "" {
+		return r.WorkflowID
 	}
+	return r.WorkflowID + ":" + r.RunID
 }
 
-var executionID = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-
-// OnRun resolves the run, connects, and calls f.
-func (a *App) OnRun(ref *RunRef, f func(context.Context, client.Client,
+// OnRun connects and calls f with the run that the first argument names.
+func (a *App) OnRun(f func(context.Context, client.Client,
 	*RunRef) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		run, err := ref.resolve(cmd, args)
-		if err != nil {
-			return err
-		}
 		return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
-			return f(ctx, c,
-				run)
+			return f(ctx, c, ParseRun(args[0]))
 		})
 	}
 }
@@ -83,34 +65,70 @@ func (a *App) WithClient(cmd *cobra.Command, f func(context.Context, client.Clie
 	return f(ctx, c)
 }
 
-// LookupError explains why a run cannot be read.
+// LookupError explains why a run cannot be read, or why it refuses a request. It returns nil for
+// nil.
 func (a *App) LookupError(id, runID string, err error) error {
-	if err == nil {
-		return nil
+	if refused := a.refusal(id, err); refused != nil || err == nil {
+		return refused
 	}
 	r := a.Connection.Invocation()
-	if errors.Is(err, audit.ErrIncomplete) {
+	switch {
+	case errors.Is(err, audit.ErrIncomplete):
 		return Errorf(ExitFailed, "the run is incomplete: %w", err)
-	}
-	if gone := errors.Is(err, audit.ErrNotFound) || IsNotFound(err); gone && runID != "" {
-		return Errorf(ExitFailed,
-			"the run %[2]q has no execution %[1]q, or the server no longer has it\nLeave out --run-id for the latest execution",
-			runID, id)
-	} else if gone {
-		return Errorf(ExitFailed,
-			"there is no run %q, or the server no longer has it\nList the runs: %s", id,
-			r.Command("list"))
-	}
-	if errors.Is(err, history.ErrNotARun) {
+	case errors.Is(err, audit.ErrNotFound) || errors.Is(err, runNotFound) || IsNotFound(err):
+		return goneError(r, id, runID)
+	case errors.Is(err, history.ErrNotARun):
 		return Errorf(ExitFailed, "the workflow %q is not a run of Switchyard\nList the runs: %s",
 			id, r.Command("list"))
-	}
-	if Unreachable(err) {
-		return Errorf(ExitUnserved,
-			"lost the connection to the server (%w); the run is not affected\nFollow it again: %s",
-			err, r.Command("watch", id))
+	case Unreachable(err):
+		return Errorf(ExitUnserved, "lost the connection to the server (%w); the run is not "+
+			"affected\nFollow it again: %s", err, r.Command("watch", id))
 	}
 	return err
+}
+
+// goneError says that the server does not have a run or an execution of it.
+func goneError(r Invocation, id, runID string) error {
+	if runID != "" {
+		return Errorf(ExitFailed, "the run %q has no execution %q, or the server no longer has it\n"+
+			"Show the latest execution: %s", id, runID, r.Command("show", id))
+	}
+	return Errorf(ExitFailed, "there is no run %q, or the server no longer has it\n"+
+		"List the runs: %s", id, r.Command("list"))
+}
+
+// refusal explains why a run refuses a request; nil if err does not say that.
+func (a *App) refusal(id string, err error) error {
+	r := a.Connection.Invocation()
+	if refused, ok := ControlRefusal(err); ok && !errors.Is(err, requestInvalid) {
+		return Errorf(ExitFailed, "run %s: %s", id, refused.Message)
+	}
+	switch {
+	case errors.Is(err, requestInvalid):
+		return Errorf(ExitUsage, "%w", err)
+	case errors.Is(err, runUnanswered):
+		return Errorf(ExitFailed, "%w\nCheck its status: %s", err, r.Command("show", id))
+	case errors.Is(err, runEnded):
+		return Errorf(ExitFailed, "%w\nSee its outcome: %s", err, r.Command("show", id))
+	}
+	return nil
+}
+
+// Errors of the client that commands explain.
+var (
+	requestInvalid = &switchyard.RequestError{Type: switchyard.RequestInvalid}
+	runNotFound    = &switchyard.RequestError{Type: switchyard.RunNotFound}
+	runUnanswered  = &switchyard.RequestError{Type: switchyard.RunUnanswered}
+	runEnded       = &switchyard.RequestError{Type: switchyard.RunEnded}
+)
+
+// ControlRefusal returns why a run refused a message, a pause or another request.
+func ControlRefusal(err error) (refused api.ControlError, ok bool) {
+	e, ok := errors.AsType[*api.ControlError](err)
+	if ok {
+		refused = *e
+	}
+	return refused, ok
 }
 
 func IsNotFound(err error) bool {

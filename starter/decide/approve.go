@@ -1,7 +1,6 @@
 package decide
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,8 +10,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/core/people"
 	"github.com/switchyard/switchyard/starter/cli"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
@@ -29,12 +28,9 @@ type decisionFlags struct {
 func (f *decisionFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.reason, "reason", "", "`text` recorded with the decision")
 	f.by.Add(cmd.Flags(), "decides")
-	cmd.Flags().StringVar(&f.digest, "digest", "",
-		"`digest` of the reviewed call, as printed by 'starter approvals' (default: of the call shown now)")
 }
 
 func approveCommand(a *cli.App) *cobra.Command {
-	var ref cli.RunRef
 	var flags decisionFlags
 	cmd := &cobra.Command{
 		Use: "approve RUN [CALL]", GroupID: cli.GroupRuns,
@@ -57,11 +53,18 @@ additional amount.`,
   starter approve demo-1a2b3c4d 2.1 --edit '{"amount": 80}' --by ada
   starter approve demo-1a2b3c4d 2.1 --edit changed.json --yes
   starter approve demo-1a2b3c4d limit --grant calls=20,cost=1.50`,
-		Args: cli.Arguments(0, "RUN", "CALL"),
-		RunE: onDecision(a, &ref, &flags, api.DecisionApprove),
+		Args: cli.Arguments(1, "RUN", "CALL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := flags.decision(a, cmd)
+			if err != nil {
+				return err
+			}
+			return decideCall(a, cmd, args, d, flags.yes)
+		},
 	}
-	ref.Add(cmd.Flags())
 	flags.add(cmd)
+	cmd.Flags().StringVar(&flags.digest, "digest", "",
+		"`digest` of the reviewed call, as printed by 'starter approvals' (default: of the call shown now)")
 	cmd.Flags().StringVar(&flags.edit, "edit", "",
 		"changed arguments: a JSON object, or a `file` with one; - is standard input")
 	cmd.Flags().StringVar(&flags.grant, "grant", "",
@@ -71,62 +74,48 @@ additional amount.`,
 }
 
 func denyCommand(a *cli.App) *cobra.Command {
-	var ref cli.RunRef
 	var flags decisionFlags
 	cmd := &cobra.Command{
 		Use: "deny RUN [CALL]", GroupID: cli.GroupRuns,
 		Short: "Deny a call that waits for approval",
-		Long: `Denies a call of a run, or of a sub-agent below it, that waits for approval. The call ends as
-approval_denied and its run continues. CALL is the ID that 'starter approvals' prints; it can be
-left out if only one call waits.`,
+		Long: `Denies a call of a run, or of a sub-agent below it, that waits for approval, without asking. The
+call ends as approval_denied and its run continues. CALL is the ID that 'starter approvals' prints;
+it can be left out if only one call waits.`,
 		Example: `  starter deny demo-1a2b3c4d --reason "not before the audit"
   starter deny demo-1a2b3c4d 2.1 --reason "the wrong account" --by ada`,
-		Args: cli.Arguments(0, "RUN", "CALL"),
-		RunE: onDecision(a, &ref, &flags, api.DecisionDeny),
+		Args: cli.Arguments(1, "RUN", "CALL"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d := api.Decision{Kind: api.DecisionDeny, By: flags.by.Name(), Reason: flags.reason}
+			return decideCall(a, cmd, args, d, true)
+		},
 	}
-	ref.Add(cmd.Flags())
 	flags.add(cmd)
-	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false,
-		"accepted for symmetry with approve; deny never asks")
 	return cmd
 }
 
-// onDecision resolves the run, connects, and decides about a call.
-func onDecision(a *cli.App, ref *cli.RunRef, flags *decisionFlags,
-	kind api.DecisionKind) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		d := api.Decision{Kind: kind, By: flags.by.Name(), Reason: flags.reason,
-			Digest: flags.digest}
-		if cmd.Flags().Changed("edit") {
-			arguments, err := flags.changes(a)
-			if err != nil {
-				return cli.UsageError(cmd, "--edit: %v", err)
-			}
-			d.Kind, d.Arguments = api.DecisionEdit, arguments
+// decision builds the approval from the flags, without its call.
+func (f *decisionFlags) decision(a *cli.App, cmd *cobra.Command) (d api.Decision, err error) {
+	d = api.Decision{Kind: api.DecisionApprove, By: f.by.Name(), Reason: f.reason, Digest: f.digest}
+	if cmd.Flags().Changed("edit") {
+		d.Kind = api.DecisionEdit
+		if d.Arguments, err = f.changes(a); err != nil {
+			return d, cli.UsageError(cmd, "--edit: %v", err)
 		}
-		if cmd.Flags().Changed("grant") {
-			grant, err := parseGrant(flags.grant)
-			if err != nil {
-				return cli.UsageError(cmd, "--grant: %v", err)
-			}
-			d.Grant = grant
-		}
-		if len(args) > 0 && ref.WorkflowID == "" {
-			ref.WorkflowID, args = args[0], args[1:]
-		}
-		if len(args) > 1 {
-			return cli.UsageError(cmd, "unexpected argument %q", args[1])
-		}
-		d.Call = strings.Join(args, "")
-		checked := d
-		checked.Call = cmp.Or(d.Call, "1.1") // it may be found out later
-		if e := people.CheckDecision(checked); e != nil {
-			return cli.UsageError(cmd, "%v", e)
-		}
-		return a.OnRun(ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
-			return decide(ctx, a, c, run, d, flags.yes)
-		})(cmd, nil)
 	}
+	if cmd.Flags().Changed("grant") {
+		if d.Grant, err = parseGrant(f.grant); err != nil {
+			return d, cli.UsageError(cmd, "--grant: %v", err)
+		}
+	}
+	return d, nil
+}
+
+// decideCall connects and decides about the call that the arguments name.
+func decideCall(a *cli.App, cmd *cobra.Command, args []string, d api.Decision, yes bool) error {
+	d.Call = strings.Join(args[1:], "")
+	return a.OnRun(func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+		return decide(ctx, a, c, run, d, yes)
+	})(cmd, args)
 }
 
 // grantTypes maps the numeric amounts to their types, as cli.DescribeExpected spells them.
@@ -166,100 +155,68 @@ func parseGrant(text string) (*api.Grant, error) {
 // decide sends a decision about a call of the run or one of its sub-agents.
 func decide(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef, d api.Decision,
 	yes bool) error {
-	open, err := audit.Approvals(ctx, c, run.WorkflowID, run.RunID)
+	open, err := a.Handle(c, run).Approvals(ctx)
 	if err != nil {
 		return a.LookupError(run.WorkflowID, run.RunID, err)
 	}
-	look := seeing{app: a, yes: yes,
-		arguments: func(o audit.RunApproval) json.RawMessage { return waitingCall(ctx, c, o) }}
-	target, err := look.meant(run, open, &d)
+	if d.Call == "" && d.Digest != "" {
+		open = slices.DeleteFunc(open,
+			func(o switchyard.Approval) bool { return o.Digest != d.Digest })
+	}
+	i, err := pickCall(a.Connection.Invocation(), run, open, d)
 	if err != nil {
 		return err
 	}
-	err = a.Handle(c, target).Decide(ctx, d)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return cli.Errorf(cli.ExitCancelled,
-			"interrupted; the run may still accept the decision\nCheck: %s",
-			a.Connection.Invocation().Command("show", target.WorkflowID))
-	case err != nil:
-		return decisionError(a, target.WorkflowID, d, err)
+	if i >= 0 {
+		d.Call = open[i].Call
+		run = below(run, open[i].WorkflowID)
+		look := seeing{app: a, yes: yes, arguments: func() json.RawMessage {
+			return waitingCall(ctx, a.Handle(c, run), d.Call)
+		}}
+		if err := look.seen(open[i], &d); err != nil {
+			return err
+		}
+	}
+	if err := a.Handle(c, run).Decide(ctx, d); err != nil {
+		return replyError(ctx, a, run, "decision for call "+d.Call, "The call still waits.", err)
 	}
 	if a.Format.JSON() {
-		return cli.WriteJSON(a.Out, map[string]any{"workflow_id": target.WorkflowID, "call": d.Call,
-			"decision": d.Kind, "by": d.By}, false)
+		return cli.WriteJSON(a.Out, struct {
+			WorkflowID string `json:"workflow_id"`
+			api.Decision
+		}{run.WorkflowID, d}, false)
 	}
-	return a.Println(fmt.Sprintf("call %s of run %s is %s", d.Call, target.WorkflowID,
+	return a.Println(fmt.Sprintf("call %s of run %s is %s", d.Call, run.WorkflowID,
 		cli.PlainText(people.DecisionNote(d))))
 }
 
-// seeing shows calls to the person who decides. With yes the person is not asked.
+// pickCall returns the index of the call that a decision is about, as pick does.
+func pickCall(inv cli.Invocation, run *cli.RunRef, open []switchyard.Approval,
+	d api.Decision) (int, error) {
+	command := "approve"
+	if d.Kind == api.DecisionDeny {
+		command = "deny"
+	}
+	var all []waiting
+	for _, o := range open {
+		all = append(all, waiting{o.WorkflowID, o.Call, inv.Command(command, o.WorkflowID, o.Call)})
+	}
+	return pick(run, all, d.Call, fmt.Sprintf("no call of the run %q waits for approval\n"+
+		"List the waiting calls of all runs: %s", run.WorkflowID, inv.Command("approvals")))
+}
+
+// seeing shows a call to the person who decides. With yes the person is not asked.
 type seeing struct {
 	app *cli.App
 	yes bool
-	// arguments returns the arguments of a waiting call, with sensitive values redacted; nil if
-	// they are not known.
-	arguments func(audit.RunApproval) json.RawMessage
+	// arguments returns the arguments of the call, with sensitive values redacted; nil if they are
+	// not known.
+	arguments func() json.RawMessage
 }
-
-// meant selects the call and its run, shows the call, and binds the decision to it. Calls that are
-// not waiting are passed to the run, which knows their state.
-func (s seeing) meant(run *cli.RunRef, open []audit.RunApproval,
-	d *api.Decision) (*cli.RunRef, error) {
-	fits := matchApprovals(run, open, *d)
-	inv := s.app.Connection.Invocation()
-	switch {
-	case len(fits) == 0 && d.Call != "":
-		return run, nil
-	case len(fits) == 0:
-		return nil, cli.Errorf(cli.ExitFailed,
-			"no call of the run %q waits for approval\nList the waiting calls of all runs: %s",
-			run.WorkflowID, inv.Command("approvals"))
-	case len(fits) > 1:
-		lines := make([]string, len(fits))
-		for i, o := range fits {
-			lines[i] = "\n  " + inv.Command(deciding[d.Kind], o.WorkflowID, o.Call)
-		}
-		return nil, cli.Errorf(cli.ExitUsage, "%d calls match; select one:%s", len(fits),
-			strings.Join(lines, ""))
-	}
-	o := fits[0]
-	d.Call = o.Call
-	if err := s.seen(inv, o, d); err != nil {
-		return nil, err
-	}
-	if o.WorkflowID == run.WorkflowID {
-		return run, nil
-	}
-	return &cli.RunRef{WorkflowID: o.WorkflowID}, nil
-}
-
-// matchApprovals returns the calls that a decision can refer to, by ID or by the path below the
-// run. Of
-// two with the same ID it prefers the run's own.
-func matchApprovals(run *cli.RunRef, open []audit.RunApproval, d api.Decision) []audit.RunApproval {
-	fits := slices.DeleteFunc(slices.Clone(open), func(o audit.RunApproval) bool {
-		if d.Call == "" {
-			return d.Digest != "" && o.Digest != d.Digest
-		}
-		path := api.CallPath(run.WorkflowID, d.Call)
-		return o.Call != d.Call && api.CallPath(o.WorkflowID, o.Call) != path
-	})
-	if own := slices.IndexFunc(fits,
-		func(o audit.RunApproval) bool { return o.WorkflowID == run.WorkflowID }); own >= 0 &&
-		d.Call != "" {
-		return fits[own : own+1]
-	}
-	return fits
-}
-
-// deciding maps decisions to their commands.
-var deciding = map[api.DecisionKind]string{api.DecisionApprove: "approve",
-	api.DecisionEdit: "approve", api.DecisionDeny: "deny"}
 
 // seen shows the call, asks for confirmation unless the decision names its digest, and binds the
 // decision to it.
-func (s seeing) seen(inv cli.Invocation, o audit.RunApproval, d *api.Decision) error {
+func (s seeing) seen(o switchyard.Approval, d *api.Decision) error {
 	a := s.app
 	if d.Digest != "" {
 		return nil
@@ -269,24 +226,23 @@ func (s seeing) seen(inv cli.Invocation, o audit.RunApproval, d *api.Decision) e
 		return nil
 	}
 	if !a.Format.JSON() {
-		terminal.WriteApproval(&a.Format, a.Err, a.PaletteFor(a.Err), terminal.ApprovalsToList(inv,
-			[]audit.RunApproval{o})[0], time.Now())
+		terminal.NewAsked(a, a.Err).WriteApproval(o, time.Now())
 	}
 	question := "Approve this call?"
 	if d.Kind == api.DecisionEdit {
 		question = "Approve this call as edited?"
-		s.showEdit(o, d.Arguments)
+		s.showEdit(d.Arguments)
 	}
 	return s.confirm(o, question)
 }
 
 // confirm asks whether the call is approved.
-func (s seeing) confirm(o audit.RunApproval, question string) error {
+func (s seeing) confirm(o switchyard.Approval, question string) error {
 	a := s.app
 	switch {
 	case s.yes:
 		return nil
-	case o.Partial && !s.showArguments(o):
+	case o.Partial && !s.showArguments():
 		return cli.Errorf(cli.ExitFailed, "nothing was approved: the arguments of the call cannot "+
 			"be shown in full\nReview the call elsewhere and pass --digest %s", o.Digest)
 	case a.Format.JSON() || !cli.IsTerminal(a.In):
@@ -301,8 +257,8 @@ func (s seeing) confirm(o audit.RunApproval, question string) error {
 
 // showArguments shows the arguments of a call whose text does not show all in full. It reports
 // false if they are not known.
-func (s seeing) showArguments(o audit.RunApproval) bool {
-	arguments := s.arguments(o)
+func (s seeing) showArguments() bool {
+	arguments := s.arguments()
 	if len(arguments) == 0 {
 		return false
 	}
@@ -311,23 +267,4 @@ func (s seeing) showArguments(o audit.RunApproval) bool {
 			cli.ReadableJSON(arguments))
 	}
 	return true
-}
-
-// decisionError explains why a decision was not accepted.
-func decisionError(a *cli.App, id string, d api.Decision, err error) error {
-	inv := a.Connection.Invocation()
-	refused, ok := refusal(err)
-	switch {
-	case !ok:
-		return a.ControlError(&cli.RunRef{WorkflowID: id}, err)
-	case refused.Type == api.DecisionUnfit || refused.Type == api.ReplyMalformed:
-		text := refused.Message
-		for _, p := range refused.Problems {
-			text += "\n  " + p.String()
-		}
-		return cli.Errorf(cli.ExitUsage, "%s\nThe call still waits.", text)
-	}
-	return cli.Errorf(cli.ExitFailed,
-		"the decision for call %s was rejected: %s\nList the waiting calls: %s", d.Call,
-		refused.Message, inv.Command("approvals", id))
 }

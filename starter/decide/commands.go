@@ -12,7 +12,6 @@ func Commands(a *cli.App) []*cobra.Command {
 		approvalsCommand(a),
 		approveCommand(a),
 		denyCommand(a),
-		questionsCommand(a),
 		answerCommand(a),
 		evaluateCommand(a),
 	}

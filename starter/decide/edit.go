@@ -6,30 +6,29 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
-	"github.com/switchyard/switchyard/audit"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/filewatch"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/internal/value/redaction"
 	"github.com/switchyard/switchyard/starter/cli"
-	"go.temporal.io/sdk/client"
 )
 
 // changes reads the changed arguments from JSON or a file.
 func (f *decisionFlags) changes(a *cli.App) (json.RawMessage, error) {
-	text := f.edit
-	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
-		if _, err := os.Stat(text); err != nil && text != "-" {
-			return nil, fmt.Errorf(
-				"%s is neither a JSON object with the changed arguments, such as --edit '{\"amount\": 80}', nor a file with one",
-				display.Shorten(text, 80))
-		}
-		data, err := answerFile(text, a.In)
+	text, err := readInput(f.edit, a.In)
+	if err != nil {
+		return nil, err
+	}
+	if text == f.edit && !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		data, err := filewatch.ReadFile(text, api.MaxPayload)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s is neither a JSON object with the changed arguments, such as "+
+				"--edit '{\"amount\": 80}', nor a file with one: %w", display.Shorten(text, 80), err)
 		}
 		text = string(data)
 	}
@@ -51,12 +50,12 @@ func (f *decisionFlags) changes(a *cli.App) (json.RawMessage, error) {
 
 // waitingCall returns the arguments of a call that waits for approval, as its record has them; nil
 // if the record cannot be read.
-func waitingCall(ctx context.Context, c client.Client, o audit.RunApproval) json.RawMessage {
-	for r, err := range audit.Records(ctx, c, o.WorkflowID, "") {
+func waitingCall(ctx context.Context, run *switchyard.Run, call string) json.RawMessage {
+	for r, err := range run.Records(ctx) {
 		if err != nil {
 			return nil
 		}
-		if r.CallID == o.Call {
+		if r.CallID == call {
 			return r.Arguments
 		}
 	}
@@ -64,13 +63,13 @@ func waitingCall(ctx context.Context, c client.Client, o audit.RunApproval) json
 }
 
 // showEdit shows what an edit changes.
-func (s seeing) showEdit(o audit.RunApproval, edit json.RawMessage) {
+func (s seeing) showEdit(edit json.RawMessage) {
 	if s.app.Format.JSON() {
 		return
 	}
 	p := s.app.PaletteFor(s.app.Err)
 	fmt.Fprintln(s.app.Err, p.Bold("  as edited"))
-	writeEdit(s.app.Err, s.arguments(o), edit)
+	writeEdit(s.app.Err, s.arguments(), edit)
 }
 
 // maxShownValue bounds an argument shown with an edit, in characters.

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/starter/cli"
 )
 
@@ -43,24 +41,6 @@ func TestEdit_ShowsWhatChanges(t *testing.T) {
 		writeEdit(&b, json.RawMessage(before), json.RawMessage(edit))
 		if b.String() != want {
 			t.Errorf("before %q:\n got %q\nwant %q", before, b.String(), want)
-		}
-	}
-}
-
-func TestFitting_FindsCallsByTheirPath(t *testing.T) {
-	open := []audit.RunApproval{
-		{WorkflowID: "demo", Approval: api.Approval{Call: "2.1"}},
-		{WorkflowID: "demo/1.6", Approval: api.Approval{Call: "2.1"}},
-		{WorkflowID: "demo/1.6/1.1", Approval: api.Approval{Call: "3.1"}},
-	}
-	for call, want := range map[string]string{"2.1": "demo", "1.6/2.1": "demo/1.6",
-		"1.6/1.1/3.1": "demo/1.6/1.1", "3.1": "demo/1.6/1.1", "1.7/2.1": ""} {
-		found := ""
-		for _, o := range matchApprovals(&cli.RunRef{WorkflowID: "demo"}, open, api.Decision{Call: call}) {
-			found += o.WorkflowID
-		}
-		if found != want {
-			t.Errorf("%s: got %q, want %q", call, found, want)
 		}
 	}
 }

@@ -22,7 +22,6 @@ import (
 )
 
 func auditCommand(a *cli.App) *cobra.Command {
-	var ref cli.RunRef
 	var tree bool
 	var verify, seal string
 	cmd := &cobra.Command{
@@ -41,13 +40,15 @@ changes.`,
   starter audit --verify january.jsonl --seal 5f2c…`,
 		Args: cli.Arguments(0, "RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if verify == "" {
-				return a.OnRun(&ref, func(ctx context.Context, c client.Client,
+			switch {
+			case verify == "" && len(args) == 0:
+				return cli.Arguments(1, "RUN")(cmd, args)
+			case verify == "":
+				return a.OnRun(func(ctx context.Context, c client.Client,
 					run *cli.RunRef) error {
 					return auditRun(ctx, a, c, run, tree)
 				})(cmd, args)
-			}
-			if len(args) > 0 {
+			case len(args) > 0:
 				return cli.UsageError(cmd, "--verify reads a file and takes no RUN")
 			}
 			if kind := fileKind(verify); kind != sealed && exporters[kind] != nil {
@@ -58,7 +59,6 @@ changes.`,
 			return verifyExport(a, verify, seal)
 		},
 	}
-	ref.Add(cmd.Flags())
 	cmd.Flags().StringVar(&verify, "verify", "",
 		"`file` of exported records to verify; - is standard input")
 	cmd.Flags().StringVar(&seal, "seal", "", "seal printed by the export, a `digest`")

@@ -31,9 +31,11 @@ type shownRun struct {
 	Caller  string          `json:"caller,omitempty"`
 	Running []audit.Running `json:"running,omitempty"`
 	// Questions lists the open questions, including those of sub-agents.
-	Questions []terminal.ListedQuestion `json:"questions,omitempty"`
+	Questions []audit.RunQuestion `json:"questions,omitempty"`
 	// Approvals lists the calls that wait for approval, including those of sub-agents.
-	Approvals []terminal.ListedApproval `json:"approvals,omitempty"`
+	Approvals []audit.RunApproval `json:"approvals,omitempty"`
+	// Instances lists those that workers host for the run, and those of its conversation.
+	Instances []audit.Instance `json:"instances,omitempty"`
 	// WaitsFor lists which of the two exist.
 	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
 	UI       string          `json:"ui,omitempty"`
@@ -55,17 +57,17 @@ type shownRun struct {
 }
 
 func showCommand(a *cli.App) *cobra.Command {
-	var ref cli.RunRef
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use: "show RUN", GroupID: cli.GroupRuns,
 		Short: "Show the status, usage and outcome of a run",
-		Long: `Shows a run: its status, prompt, usage and calls, what runs or waits now, its open questions and
-approvals with the commands that answer them, and its outcome. starter audit shows each call;
-starter watch shows all events.`,
+		Long: `Shows a run: its status, prompt, usage and calls, what runs or waits now, the instances of stateful
+tools and the sessions with MCP servers that workers host for it and its conversation, its open
+questions and approvals with the commands that answer them, and its outcome. starter audit shows
+each call; starter watch shows all events.`,
 		Example: `  starter show demo-1a2b3c4d
   starter show demo-1a2b3c4d --output json | jq .usage`,
-		Args: cli.Arguments(0, "RUN"),
-		RunE: a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+		Args: cli.Arguments(1, "RUN"),
+		RunE: a.OnRun(func(ctx context.Context, c client.Client, run *cli.RunRef) error {
 			shown, err := readShownRun(ctx, a, c, run)
 			if err != nil {
 				return err
@@ -73,12 +75,10 @@ starter watch shows all events.`,
 			if a.Format.JSON() {
 				return cli.WriteJSON(a.Out, shown, true)
 			}
-			shown.write(a.Out, a.PaletteFor(a.Out), &a.Format, time.Now())
+			shown.write(a, time.Now())
 			return nil
 		}),
 	}
-	ref.Add(cmd.Flags())
-	return cmd
 }
 
 // readShownRun reads a run, as far as its history still exists.
@@ -143,14 +143,17 @@ func (s *shownRun) takePresent(ctx context.Context, c client.Client, run *cli.Ru
 		return err
 	}
 	audit.OpenQuestions(s.Running, run.WorkflowID, open)
-	s.Questions = terminal.QuestionsToList(s.invocation, open)
-	waiting, err := audit.Approvals(ctx, c, run.WorkflowID, run.RunID)
-	s.Approvals = terminal.ApprovalsToList(s.invocation, waiting)
-	s.WaitsFor = audit.ListAwaited(len(waiting) > 0, len(open) > 0)
+	s.Questions = open
+	if s.Approvals, err = audit.Approvals(ctx, c, run.WorkflowID, run.RunID); err != nil {
+		return err
+	}
+	s.WaitsFor = audit.ListAwaited(len(s.Approvals) > 0, len(open) > 0)
+	s.Instances, err = audit.Instances(ctx, c, run.WorkflowID, run.RunID)
 	return err
 }
 
-func (s shownRun) write(w io.Writer, p cli.Palette, f *cli.Format, now time.Time) {
+func (s shownRun) write(a *cli.App, now time.Time) {
+	w, p, f := a.Out, a.PaletteFor(a.Out), &a.Format
 	field := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(w, "%s  %s\n", p.Bold(fmt.Sprintf("%-12s", name)), value)
@@ -192,21 +195,31 @@ func (s shownRun) write(w io.Writer, p cli.Palette, f *cli.Format, now time.Time
 	field("Web UI", s.UI)
 	s.writeSubAgents(w, p)
 	s.writeRunning(w, p, now)
-	s.writeAsked(w, p, f, now)
+	s.writeInstances(w, p, f, now)
+	if len(s.Approvals)+len(s.Questions) > 0 {
+		fmt.Fprintln(w)
+		terminal.NewAsked(a, w).WriteAll(s.Approvals, s.Questions, now)
+	}
 	s.writeNotes(w, p)
 	s.writeEnd(w, p)
 }
 
-// writeAsked shows open questions and pending approvals.
-func (s shownRun) writeAsked(w io.Writer, p cli.Palette, f *cli.Format, now time.Time) {
-	for _, q := range s.Questions {
-		fmt.Fprintln(w)
-		terminal.WriteQuestion(f, w, p, q, now)
+// writeInstances lists the instances of the run and of its conversation.
+func (s shownRun) writeInstances(w io.Writer, p cli.Palette, f *cli.Format, now time.Time) {
+	if len(s.Instances) == 0 {
+		return
 	}
-	for _, approval := range s.Approvals {
-		fmt.Fprintln(w)
-		terminal.WriteApproval(f, w, p, approval, now)
+	t := cli.Table{Header: []string{"instance", "scope", "lane", "worker", "state", "since",
+		"calls"}}
+	for _, i := range s.Instances {
+		scope := api.ScopeRun
+		if i.Keeper != "" {
+			scope = api.ScopeConversation
+		}
+		t.Add(cli.PlainText(i.Name), string(scope), i.Lane, cli.PlainText(i.Worker),
+			string(i.State), f.When(i.Since, now), strings.Join(i.Calls, " "))
 	}
+	fmt.Fprint(w, "\n"+t.Text(p))
 }
 
 // maxNoted bounds the calls whose notes show lists.

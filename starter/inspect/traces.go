@@ -24,7 +24,6 @@ import (
 const sendingPatience = 20 * time.Second
 
 func tracesCommand(a *cli.App) *cobra.Command {
-	var ref cli.RunRef
 	var s runlist.Selection
 	var options traces.Options
 	var endpoint, file string
@@ -51,11 +50,11 @@ redacted.`,
 			if err != nil {
 				return err
 			}
-			if len(args) > 0 || ref.WorkflowID != "" {
+			if len(args) > 0 {
 				if flag := firstChanged(selecting); flag != "" {
 					return cli.UsageError(cmd, "--%s selects runs and excludes RUN", flag)
 				}
-				return traceRun(a, cmd, args, &ref, options, to)
+				return traceRun(a, cmd, args, options, to)
 			}
 			if err := s.Check(cmd); err != nil {
 				return err
@@ -72,7 +71,6 @@ redacted.`,
 			})
 		},
 	}
-	ref.Add(cmd.Flags())
 	s.Add(selecting, 100)
 	cmd.Flags().AddFlagSet(selecting)
 	f := cmd.Flags()
@@ -82,10 +80,10 @@ redacted.`,
 	return cmd
 }
 
-// traceRun exports the run of a reference.
-func traceRun(a *cli.App, cmd *cobra.Command, args []string, ref *cli.RunRef, o traces.Options,
+// traceRun exports the run that the argument names.
+func traceRun(a *cli.App, cmd *cobra.Command, args []string, o traces.Options,
 	to *traceSink) error {
-	return a.OnRun(ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+	return a.OnRun(func(ctx context.Context, c client.Client, run *cli.RunRef) error {
 		list := []runlist.Run{{ID: run.WorkflowID, RunID: run.RunID}}
 		return traceRuns(ctx, a, c, list, o, to)
 	})(cmd, args)

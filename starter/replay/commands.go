@@ -19,7 +19,6 @@ func Commands(a *cli.App) []*cobra.Command {
 
 // source selects the histories to replay: those of one run, of a query, or of files.
 type source struct {
-	run   cli.RunRef
 	query string
 	files []string
 	limit int
@@ -56,13 +55,11 @@ The exit code is 1 if a history does not replay or cannot be read.`,
 					return report(a, s.fromQuery(ctx, a, c))
 				})
 			}
-			return a.OnRun(&s.run, func(ctx context.Context, c client.Client,
-				run *cli.RunRef) error {
+			return a.OnRun(func(ctx context.Context, c client.Client, run *cli.RunRef) error {
 				return report(a, fromRun(ctx, a, c, run))
 			})(cmd, args)
 		},
 	}
-	s.run.Add(cmd.Flags())
 	cmd.Flags().StringVarP(&s.query, "query", "q", "",
 		"Temporal visibility `query` for executions, in place of RUN")
 	cmd.Flags().StringArrayVar(&s.files, "file", nil,
@@ -75,7 +72,7 @@ The exit code is 1 if a history does not replay or cannot be read.`,
 // check rejects command lines that select nothing, or in two ways.
 func (s *source) check(cmd *cobra.Command, args []string) error {
 	given := 0
-	for _, is := range []bool{len(args) > 0 || s.run.WorkflowID != "", s.query != "",
+	for _, is := range []bool{len(args) > 0, s.query != "",
 		len(s.files) > 0} {
 		if is {
 			given++

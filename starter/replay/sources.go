@@ -1,12 +1,9 @@
 package replay
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"maps"
 	"os"
@@ -19,7 +16,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/temporalproto"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 )
@@ -133,14 +129,18 @@ func (s *source) fromFiles(ctx context.Context, a *cli.App) iter.Seq2[recorded, 
 	}
 }
 
-// readHistory reads a file as the Temporal CLI and the Web UI export it, also compressed with gzip.
+// readHistory reads a file as the Temporal CLI and the Web UI export it.
 func readHistory(a *cli.App, name string) (*historypb.History, error) {
-	data, err := readFile(a, name)
-	if err != nil {
-		return nil, cli.Errorf(cli.ExitUsage, "--file %s: %w", name, cli.PathError(name, err))
+	source := a.In
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, cli.Errorf(cli.ExitUsage, "--file %s: %w", name, cli.PathError(name, err))
+		}
+		defer file.Close()
+		source = file
 	}
-	h := &historypb.History{}
-	err = temporalproto.CustomJSONUnmarshalOptions{DiscardUnknown: true}.Unmarshal(data, h)
+	h, err := client.HistoryFromJSON(source, client.HistoryJSONOptions{})
 	if err == nil && findStart(h) == nil {
 		err = errors.New("its first event is not the start of a workflow")
 	}
@@ -150,22 +150,4 @@ func readHistory(a *cli.App, name string) (*historypb.History, error) {
 			"history.json")
 	}
 	return h, nil
-}
-
-func readFile(a *cli.App, name string) ([]byte, error) {
-	var data []byte
-	var err error
-	if name == "-" {
-		data, err = io.ReadAll(a.In)
-	} else {
-		data, err = os.ReadFile(name)
-	}
-	if err != nil || !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		return data, err
-	}
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(r)
 }

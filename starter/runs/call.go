@@ -46,7 +46,7 @@ With --tools the tool and its arguments are checked before anything starts.`,
 		},
 	}
 	flags.add(cmd, conversationOfAny)
-	cmd.Flags().BoolVar(&flags.DryRun, "dry-run", false, dryRunUsage)
+	flags.addDryRun(cmd.Flags())
 	return cmd
 }
 
@@ -62,7 +62,7 @@ func callStart(a *cli.App, cmd *cobra.Command, flags *startFlags, args []string)
 		return nil, cli.UsageError(cmd, "%v", err)
 	}
 	if named {
-		if err := checkArguments(a, tool, text, flags); err != nil {
+		if err := checkArguments(a, tool, text, flags.catalog.Dir); err != nil {
 			return nil, err
 		}
 	}
@@ -70,7 +70,6 @@ func callStart(a *cli.App, cmd *cobra.Command, flags *startFlags, args []string)
 	if err != nil {
 		return nil, err
 	}
-	s.pairs = args[1:]
 	s.input.Call = &api.Call{Tool: args[0], Arguments: text}
 	return s, nil
 }
@@ -120,10 +119,10 @@ func takesText(tool *toolspecs.Compiled) func(name string) bool {
 }
 
 // checkArguments rejects arguments that violate a tool's schema and reports all problems at once.
-func checkArguments(a *cli.App, tool *toolspecs.Compiled, text string, flags *startFlags) error {
+func checkArguments(a *cli.App, tool *toolspecs.Compiled, text, dir string) error {
 	rest, _, problems := tool.TakePlan(text)
 	if len(problems) == 0 {
-		_, _, problems = tool.Arguments(rest, api.Mode(flags.mode))
+		_, _, problems = tool.Arguments(rest, "")
 	}
 	if len(problems) == 0 {
 		return nil
@@ -134,7 +133,7 @@ func checkArguments(a *cli.App, tool *toolspecs.Compiled, text string, flags *st
 		lines = append(lines, "  "+p.String())
 	}
 	lines = append(lines, fmt.Sprintf("Show its arguments: %s tools show %s --tools %s",
-		a.Connection.Program(), tool.Spec.Name, display.ShellWord(flags.catalog.Dir)))
+		a.Connection.Program(), tool.Spec.Name, display.ShellWord(dir)))
 	return cli.Errorf(cli.ExitUsage, "%s", strings.Join(lines, "\n"))
 }
 
@@ -148,7 +147,7 @@ func startCall(a *cli.App, cmd *cobra.Command, s *start, flags *startFlags) erro
 		if f.detached {
 			return cli.Exit(cli.ExitCancelled)
 		}
-		if err := printCall(a, f, s); err != nil {
+		if err := printCall(a, f); err != nil {
 			return err
 		}
 		return cli.Exit(f.exitCode())
@@ -163,20 +162,10 @@ func progressView(a *cli.App) terminal.View {
 	return terminal.NewQuietView(terminal.NewSubAgentNotes(a))
 }
 
-// callEnd is the JSON output of a finished call.
-type callEnd struct {
-	WorkflowID string         `json:"workflow_id"`
-	RunID      string         `json:"run_id"`
-	Event      api.EventType  `json:"event"`
-	Result     *api.RunResult `json:"result,omitempty"`
-	Failure    string         `json:"failure,omitempty"`
-	Record     *api.Record    `json:"record,omitempty"`
-}
-
-func printCall(a *cli.App, f *follower, s *start) error {
+// printCall prints the output of a call, or as JSON the last event of its run with its record.
+func printCall(a *cli.App, f *follower) error {
 	if a.Format.JSON() {
-		end := callEnd{WorkflowID: f.id, RunID: f.last.RunID, Event: f.last.Type,
-			Result: f.last.Result, Failure: f.last.Failure}
+		end := f.last
 		if len(f.records) > 0 {
 			record := f.records[0]
 			record.Result = nil // it is shown beside the record
@@ -196,37 +185,7 @@ func printCall(a *cli.App, f *follower, s *start) error {
 		}
 	}
 	fmt.Fprint(a.Err, newReport(a, f).shortText(p))
-	if hint := typeHint(s.pairs, f.records); hint != "" {
-		fmt.Fprintln(a.Err, hint)
-	}
 	return nil
-}
-
-// typeHint explains how to pass text that parses as another JSON type, for a call whose name=value
-// pairs failed type validation.
-func typeHint(pairs []string, records []api.Record) string {
-	for _, record := range records {
-		if record.Error == nil {
-			continue
-		}
-		for _, problem := range record.Error.Problems {
-			name := strings.TrimPrefix(problem.Path, "$.")
-			i := slices.IndexFunc(pairs, func(pair string) bool {
-				return strings.HasPrefix(pair,
-					name+"=")
-			})
-			if i < 0 || problem.Rule != api.RuleType {
-				continue
-			}
-			value := strings.TrimPrefix(pairs[i], name+"=")
-			if quoted := cli.ToJSON(value); string(quoted) == value && value[0] != '"' {
-				return fmt.Sprintf(
-					"values that are valid JSON are read as JSON; to pass text: %s='%q'", name,
-					value)
-			}
-		}
-	}
-	return ""
 }
 
 // baseName returns a file name without folder and extension.

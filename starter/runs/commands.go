@@ -16,7 +16,6 @@ func Commands(a *cli.App) []*cobra.Command {
 		sendCommand(a),
 		pauseCommand(a),
 		resumeCommand(a),
-		instancesCommand(a),
 		closeCommand(a),
 		cancelCommand(a),
 		scheduleCommand(a),

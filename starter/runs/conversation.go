@@ -16,7 +16,7 @@ const (
 )
 
 // goOn makes an agent's run continue the conversation that the flags name, if any.
-func (f *agentFlags) goOn(cmd *cobra.Command, s *start) error {
+func (f *startFlags) goOn(cmd *cobra.Command, s *start) error {
 	switch {
 	case f.ifBusy != busyRefuse && f.ifBusy != busyWait && f.ifBusy != "":
 		return cli.UsageError(cmd, "--if-busy %q is not one of refuse, wait", f.ifBusy)
@@ -32,7 +32,7 @@ func (f *agentFlags) goOn(cmd *cobra.Command, s *start) error {
 			f.conversation)
 	}
 	s.id, s.exclusive, s.wait = f.conversation, true, f.ifBusy == busyWait
-	s.input.Continue = s.earlier == nil
+	s.input.Continue = true
 	return nil
 }
 

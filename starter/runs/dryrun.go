@@ -11,9 +11,6 @@ import (
 	"github.com/switchyard/switchyard/starter/cli"
 )
 
-// dryRunUsage is the help text of --dry-run.
-const dryRunUsage = "call only tools that read; other calls are withheld and described"
-
 // printWithheld lists the calls that a dry run and its sub-agents withheld.
 func printWithheld(ctx context.Context, a *cli.App, f *follower) error {
 	t := cli.Table{Header: []string{"call", "tool", "arguments"}}

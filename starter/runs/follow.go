@@ -28,21 +28,20 @@ type follower struct {
 	view    terminal.View
 	lanes   *laneWatch
 	// texts joins the model's streamed text of the current step.
-	texts   audit.Texts
-	last    api.Event
-	records []api.Record
+	texts audit.Texts
+	// attempts finds the failed attempts of what is open.
+	attempts audit.Attempts
+	last     api.Event
+	records  []api.Record
 	// started and usage are the run's, for the report.
 	started time.Time
 	usage   api.Usage
 	// tree is set to follow the run's sub-agents, too.
 	tree bool
 	// owned is set if this command started the run, so that an interrupt also affects the run.
-	owned             bool
-	cancelOnInterrupt bool
+	owned bool
 	// whole keeps the records' arguments and results.
 	whole bool
-	// each includes the results of all calls in the report.
-	each bool
 	// dry is set for a dry run.
 	dry    bool
 	insist <-chan time.Time
@@ -169,7 +168,7 @@ func (f *follower) askPending(ctx context.Context) error {
 	}
 	f.missing = time.Time{}
 	f.view.Pending(running)
-	if !f.tree { // a model's text has no place in the order of the tree
+	if !f.tree { // neither has a place in the order of the tree
 		if err := f.tell(running); err != nil {
 			return err
 		}
@@ -204,9 +203,11 @@ func (f *follower) tellUndecided(ctx context.Context, running []audit.Running) {
 	}
 }
 
-// tell shows new model output. It reuses the IDs of the last event, which belongs to the same run.
+// tell shows what history does not have yet: failed attempts and new model output. It reuses the
+// IDs of the last event, which belongs to the same run.
 func (f *follower) tell(running []audit.Running) error {
-	for _, e := range f.texts.Next(running, time.Now()) {
+	now := time.Now()
+	for _, e := range slices.Concat(f.attempts.Next(running, now), f.texts.Next(running, now)) {
 		e.WorkflowID, e.RunID = f.id, f.last.RunID
 		if err := f.view.Event(e); err != nil {
 			return err
@@ -216,8 +217,7 @@ func (f *follower) tell(running []audit.Running) error {
 }
 
 // findUnserved returns the task queue of a run whose workflow task waits for a worker, and whether
-// it
-// waits.
+// it waits.
 func findUnserved(running []audit.Running, now time.Time) (queue string, waits bool) {
 	for _, r := range running {
 		if r.Kind == audit.KindRun && r.State == audit.StateWaiting &&
@@ -252,8 +252,6 @@ func (f *follower) interrupt(ctx context.Context, cause error) {
 	switch {
 	case !f.owned, errors.Is(cause, cli.ErrStackLost): // the process that would cancel it ends
 		f.detached = true
-	case f.cancelOnInterrupt:
-		f.cancel(ctx)
 	case f.app.Connection.Local && errors.Is(cause, cli.ErrTerminated):
 		f.detached = true
 	case f.app.Connection.Local:

@@ -1,14 +1,11 @@
 package runs
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 	"github.com/switchyard/switchyard/starter/cli"
@@ -88,35 +85,4 @@ func objectText(text string) (string, error) {
 		return "", fmt.Errorf("the arguments are not a JSON object such as {\"name\": \"value\"}")
 	}
 	return strings.TrimSpace(text), nil
-}
-
-// loadMessages reads earlier messages: a JSON list of {"role": …, "text": …}.
-func loadMessages(path string) ([]api.Message, error) {
-	if path == "" {
-		return nil, nil
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, cli.Errorf(cli.ExitUsage, "--messages %s: %w", path, cli.PathError(path, err))
-	}
-	var messages []api.Message
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&messages); err != nil {
-		return nil, cli.Errorf(cli.ExitUsage,
-			"--messages %s is not a JSON list of {\"role\", \"text\"}: %w", path, err)
-	}
-	if d.More() {
-		return nil, cli.Errorf(cli.ExitUsage, "--messages %s has content after the list", path)
-	}
-	for i, m := range messages {
-		switch m.Role {
-		case api.RoleUser, api.RoleAssistant, api.RoleTool:
-		default:
-			return nil, cli.Errorf(cli.ExitUsage,
-				"--messages %s: message %d has the role %q; roles are user, assistant and tool",
-				path, i+1, m.Role)
-		}
-	}
-	return messages, nil
 }

@@ -8,6 +8,6 @@ import (
 )
 
 func TestJSONFields_AreDocumented(t *testing.T) {
-	clitest.CheckDocumented(t, "../..", callEnd{}, shownSchedule{}, scheduledRun{}, api.Event{},
+	clitest.CheckDocumented(t, "../..", shownSchedule{}, scheduledRun{}, api.Event{},
 		api.RunResult{})
 }

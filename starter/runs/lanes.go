@@ -20,6 +20,8 @@ const (
 	patience = time.Second
 	// recheck is the interval between two checks of one queue.
 	recheck = 5 * time.Second
+	// workerTimeout is how long a run may wait for a worker.
+	workerTimeout = time.Minute
 )
 
 // laneWatch detects lanes without workers on which tasks wait.
@@ -31,8 +33,8 @@ type laneWatch struct {
 	invocation cli.Invocation
 	checked    map[string]time.Time
 	reported   map[string]bool
-	// timeout is how long a run may wait for a worker; zero for any time.
-	timeout time.Duration
+	// givesUp is set if the command gives up without a worker.
+	givesUp bool
 }
 
 func newLaneWatch(c client.Client, namespace, queue string, inv cli.Invocation) *laneWatch {
@@ -64,18 +66,17 @@ func (l *laneWatch) check(ctx context.Context, running []audit.Running, now time
 	return notes
 }
 
-// checkTimeout returns an error if nothing of a run happens and a task has waited for the timeout
-// on a
-// queue that no worker served at the last check. runID may be empty.
+// checkTimeout returns an error if nothing of a run happens and a task has waited for workerTimeout
+// on a queue that no worker served at the last check. runID may be empty.
 func (l *laneWatch) checkTimeout(id, runID string, running []audit.Running, now time.Time) error {
 	waits := func(r audit.Running) bool { return r.State == audit.StateWaiting }
-	if l.timeout == 0 || slices.ContainsFunc(running, func(r audit.Running) bool {
+	if !l.givesUp || slices.ContainsFunc(running, func(r audit.Running) bool {
 		return !waits(r)
 	}) {
 		return nil
 	}
 	for _, r := range running {
-		if !l.reported[r.Queue] || now.Sub(r.Since) < l.timeout {
+		if !l.reported[r.Queue] || now.Sub(r.Since) < workerTimeout {
 			continue
 		}
 		what, lane := "", ""
@@ -84,8 +85,8 @@ func (l *laneWatch) checkTimeout(id, runID string, running []audit.Running, now 
 			what = fmt.Sprintf("the lane %q, ", cli.LaneName(r.Lane))
 		}
 		return cli.UnservedError(id, runID,
-			"no worker has served %stask queue %q for %s (--worker-timeout); the run %s stays open and goes on when a worker starts\n  start one: %s\n  follow the run: %s\n  cancel it: %s",
-			what, r.Queue, l.timeout, id, l.invocation.WorkerCommand(l.queue, lane),
+			"no worker has served %stask queue %q for %s; the run %s stays open and goes on when a worker starts\n  start one: %s\n  follow the run: %s\n  cancel it: %s",
+			what, r.Queue, workerTimeout, id, l.invocation.WorkerCommand(l.queue, lane),
 			l.invocation.Command("watch", id), l.invocation.Command("cancel", id))
 	}
 	return nil

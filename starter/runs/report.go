@@ -2,7 +2,6 @@ package runs
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,23 +22,20 @@ type report struct {
 	records    []api.Record
 	ui         string
 	invocation cli.Invocation
-	// each includes the results of all calls, whatever the run returns.
-	each bool
 	// usage is the counted usage, for runs whose end does not report it.
 	usage api.Usage
 }
 
 func newReport(a *cli.App, f *follower) report {
 	return report{id: f.id, started: f.started, end: f.last, records: f.records, usage: f.usage,
-		each: f.each,
-		ui:   a.Connection.RunURL(f.id, f.last.RunID), invocation: a.Connection.Invocation()}
+		ui: a.Connection.RunURL(f.id, f.last.RunID), invocation: a.Connection.Invocation()}
 }
 
 // text formats the answer, outcome, usage, calls by lane, failures, and the run's address.
 func (r report) text(p cli.Palette) string {
 	w := &strings.Builder{}
 	if result := r.end.Result; result != nil {
-		if text := r.resultText(*result); text != "" {
+		if text := terminal.ResultText(*result); text != "" {
 			fmt.Fprintf(w, "\n%s\n", text)
 		}
 	}
@@ -64,24 +60,6 @@ func (r report) text(p cli.Palette) string {
 		fmt.Fprintf(w, "\n%s  %s\n", p.Bold("Web UI  "), r.ui)
 	}
 	return w.String()
-}
-
-// resultText returns the run's result, or the results of all its calls if they are wanted.
-func (r report) resultText(result api.RunResult) string {
-	if !r.each {
-		return terminal.ResultText(result)
-	}
-	var results []string
-	for _, record := range r.records {
-		if record.Result != nil && record.Error == nil {
-			results = append(results, string(cli.QuotedJSON(record.CallID))+":"+
-				string(record.Result.Output))
-		}
-	}
-	if len(results) == 0 {
-		return ""
-	}
-	return cli.ReadableJSON(json.RawMessage("{" + strings.Join(results, ",") + "}"))
 }
 
 // describeCheck describes the checker's evaluation of the run. It is empty without a checker.
@@ -165,12 +143,20 @@ func (r report) writeFailures(w *strings.Builder, p cli.Palette) {
 	}
 	fmt.Fprintf(w, "\n%s\n", p.Bold("failed and refused calls"))
 	for _, record := range failed[:min(len(failed), maxFailures)] {
-		fmt.Fprintf(w, "  %s %s %s\n", record.CallID, record.Tool,
-			p.Bad(terminal.ErrorLine(record.Error)))
+		fmt.Fprintf(w, "  %s %s %s%s\n", record.CallID, record.Tool,
+			p.Bad(terminal.ErrorLine(record.Error)), attemptsText(record))
 	}
 	if more := len(failed) - maxFailures; more > 0 {
 		fmt.Fprintf(w, "  … and %d more: %s\n", more, r.invocation.Command("audit", r.id))
 	}
+}
+
+// attemptsText returns how many attempts a call took; empty for one.
+func attemptsText(r api.Record) string {
+	if r.Attempts < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", %d attempts", r.Attempts)
 }
 
 // shortText describes a direct call's outcome and address in one or two lines.
@@ -181,9 +167,7 @@ func (r report) shortText(p cli.Palette) string {
 			continue // never started
 		}
 		line += " · " + record.Tool + " took " + cli.ShortDuration(record.Duration.Std())
-		if record.Attempts > 1 {
-			line += fmt.Sprintf(", %d attempts", record.Attempts)
-		}
+		line += attemptsText(record)
 	}
 	failed := r.end.Failure
 	for _, record := range r.records {

@@ -1,14 +1,12 @@
 package runs
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/core/codec"
 	"github.com/switchyard/switchyard/starter/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs/agents"
@@ -17,7 +15,7 @@ import (
 )
 
 func runCommand(a *cli.App) *cobra.Command {
-	var flags agentFlags
+	var flags startFlags
 	cmd := &cobra.Command{
 		Use: "run AGENT.yaml [PROMPT]", Short: "Run an agent and watch it", GroupID: cli.GroupStart,
 		Long: `Runs the agent that a file declares. Progress, the answer, calls by lane, tokens and cost go to
@@ -33,7 +31,6 @@ server allows one at a time. A run that was started without --conversation is a 
 with the run's ID.`,
 		Example: `  starter run agent.yaml "Which of these documents mention lanes?"
   starter run agent.yaml "And which of them is the newest?" --conversation support-42 --if-busy wait
-  starter run agent.yaml "Go on" --messages earlier.json
   starter run agent.yaml "Count them" --var project=alpha --detach
   starter run agent.yaml "Book a room" --dry-run
   starter run agent.yaml "Count them" --output json | jq .type`,
@@ -43,62 +40,30 @@ with the run's ID.`,
 			if err != nil {
 				return err
 			}
-			return startAndFollow(a, cmd, s, &flags.startFlags)
+			return startAndFollow(a, cmd, s, &flags)
 		},
 	}
 	flags.add(cmd, "`ID` of the conversation that the run continues (default: its own)")
-	flags.addAgent(cmd)
-	cmd.Flags().BoolVar(&flags.DryRun, "dry-run", false, dryRunUsage)
+	flags.addDryRun(cmd.Flags())
 	cmd.Flags().StringVar(&flags.ifBusy, "if-busy", busyRefuse,
 		"`action` while another run of the conversation is active: refuse or wait")
 	return cmd
 }
 
-// agentFlags are the flags of an agent's run.
-type agentFlags struct {
-	startFlags
-	messages, model string
-	turns           int
-}
-
-func (f *agentFlags) addAgent(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.messages, "messages", "",
-		"JSON `file` with the messages before the prompt, in place of earlier runs: [{\"role\": \"user\", \"text\": …}, …]")
-	cmd.Flags().StringVar(&f.model, "model", "", "`name` of the model (default: from the file)")
-	cmd.Flags().IntVar(&f.turns, "max-turns", 0,
-		"maximum number of `turns` (default: from the file)")
-}
-
-// check rejects flags that no run accepts. words are the prompt and may be empty.
-func (f *agentFlags) check(cmd *cobra.Command, words []string) error {
-	if cmd.Flags().Changed("max-turns") && f.turns < 1 {
-		return cli.UsageError(cmd, "--max-turns %d is below 1", f.turns)
-	}
-	if len(words) > 0 && strings.TrimSpace(words[0]) == "" {
-		return cli.UsageError(cmd,
+// agentStart builds the run of the agent in a file. words are the prompt and may be empty.
+func agentStart(a *cli.App, cmd *cobra.Command, flags *startFlags, path string,
+	words []string) (*start, error) {
+	prompt := strings.Join(words, "")
+	if len(words) > 0 && strings.TrimSpace(prompt) == "" {
+		return nil, cli.UsageError(cmd,
 			"the prompt is empty: pass a task, or leave it out if the agent's file has instructions")
 	}
-	return nil
-}
-
-// agentStart builds the run of the agent in a file. words are the prompt and may be empty.
-func agentStart(a *cli.App, cmd *cobra.Command, flags *agentFlags, path string,
-	words []string) (*start, error) {
-	if err := flags.check(cmd, words); err != nil {
-		return nil, err
-	}
-	agent, err := loadAgent(cmd.Context(), a, &flags.Flags, flags.queue, path)
+	agent, err := loadAgent(cmd.Context(), a, &flags.catalog, flags.queue, path)
 	if err != nil {
 		return nil, err
 	}
-	agent.Model.Name = cmp.Or(flags.model, agent.Model.Name)
-	agent.Limits.Turns = cmp.Or(flags.turns, agent.Limits.Turns)
-	earlier, err := loadMessages(flags.messages)
-	if err != nil {
-		return nil, err
-	}
-	prompt := strings.Join(words, "")
-	if prompt == "" && !flags.instructs(agent, earlier) {
+	if prompt == "" && agent.Instructions == "" && flags.conversation == "" &&
+		agent.Model.Provider != api.ProviderScripted {
 		return nil, cli.UsageError(cmd,
 			"the prompt is missing, and %s has no instructions for the model", path)
 	}
@@ -106,24 +71,15 @@ func agentStart(a *cli.App, cmd *cobra.Command, flags *agentFlags, path string,
 	if err != nil {
 		return nil, err
 	}
-	s.input.Agent, s.input.Prompt, s.messages = agent, prompt, earlier
-	if s.earlier, err = codec.EncodeMessages(earlier); err != nil {
-		return nil, cli.Errorf(cli.ExitUsage, "--messages %s: %w", flags.messages, err)
-	}
+	s.input.Agent, s.input.Prompt = agent, prompt
 	return s, flags.goOn(cmd, s)
 }
 
 // loadAgent reads the agent in a file, with its available tools.
-func loadAgent(ctx context.Context, a *cli.App, flags *Flags, queue, path string) (*api.Agent,
-	error) {
-	return loadNaming(ctx, a, &flags.catalog, namingFile{path, specfiles.KindAgent, queue},
+func loadAgent(ctx context.Context, a *cli.App, catalog *specfiles.Flags, queue,
+	path string) (*api.Agent, error) {
+	return loadNaming(ctx, a, catalog, namingFile{path, specfiles.KindAgent, queue},
 		func(known agents.Known) (*api.Agent, error) { return agents.Load(path, known) })
-}
-
-// instructs reports whether an agent has instructions without a prompt.
-func (f *agentFlags) instructs(agent *api.Agent, earlier []api.Message) bool {
-	return agent.Instructions != "" || agent.Model.Provider == api.ProviderScripted ||
-		len(earlier) > 0 || f.conversation != ""
 }
 
 func planCommand(a *cli.App) *cobra.Command {
@@ -183,7 +139,7 @@ func startRun(a *cli.App, cmd *cobra.Command, s *start, flags *startFlags,
 		if err != nil {
 			return err
 		}
-		return flags.follow(ctx, a, cmd, c,
+		return flags.follow(ctx, a, c,
 			Started{ID: s.id, RunID: runID, Queue: s.queue, DryRun: s.input.DryRun}, follow)
 	})
 }

@@ -179,24 +179,18 @@ func TestReport_ShowsTheCheckersDecision(t *testing.T) {
 	}
 }
 
-// The results of a plan have the order of its calls. The report of a conversation's run names the
-// run that it continues.
-func TestReport_ShowsAllResultsOfADryRun(t *testing.T) {
-	r := report{id: "d-plan", each: true,
-		end: api.Event{Result: &api.RunResult{Outcome: api.OutcomeCompleted,
-			Output: []byte(`{"b":2}`)},
-			Continues: &api.ContinuedRun{WorkflowID: "d", RunID: "r"}},
-		records: []api.Record{{CallID: "b", Result: &api.Result{Output: []byte(`"one"`)}},
-			{CallID: "a", Result: &api.Result{Output: []byte(`2`)}}}}
+// The report of a conversation's run names the run that it continues, and how many attempts a
+// failed call took.
+func TestReport_NamesTheRunBeforeAndAttempts(t *testing.T) {
+	r := report{id: "d-plan", end: api.Event{Result: &api.RunResult{},
+		Continues: &api.ContinuedRun{WorkflowID: "d", RunID: "r"}},
+		records: []api.Record{{CallID: "a", Tool: "pay", Timing: api.Timing{Attempts: 3},
+			Error: api.Errorf(api.ErrExecution, "down")}}}
 	text := r.text(cli.Palette{})
-	for _, want := range []string{"{\n  \"b\": \"one\",\n  \"a\": 2\n}\n",
-		"\nafter     starter show d --run-id r\n"} {
+	for _, want := range []string{"\nafter     starter show d:r\n",
+		"\n  a pay execution_error: down, 3 attempts\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}
-	}
-	r.records = []api.Record{{CallID: "a", Error: &api.Error{}}}
-	if text := r.text(cli.Palette{}); strings.Contains(text, "{}") {
-		t.Errorf("where no call has a result it says\n%s", text)
 	}
 }

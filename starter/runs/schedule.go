@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard/api"
@@ -37,13 +35,10 @@ of a schedule is an ordinary run; its ID is the schedule's name with the schedul
 
 // scheduleFlags are the flags of a new schedule.
 type scheduleFlags struct {
-	agentFlags
+	startFlags
 	timeFlags
 	agent, prompt, plan, call string
-	overlap, notes            string
-	catchup                   time.Duration
-	remaining                 int
-	pauseOnFailure, paused    bool
+	overlap                   string
 }
 
 func (s *scheduleFlags) add(cmd *cobra.Command) {
@@ -54,53 +49,13 @@ func (s *scheduleFlags) add(cmd *cobra.Command) {
 	f.StringVar(&s.call, "call", "",
 		"`tool` to call in place of an agent, with its arguments after NAME")
 	s.timeFlags.add(cmd)
-	addOverlap(cmd, &s.overlap)
-	f.BoolVar(&s.pauseOnFailure, "pause-on-failure", false,
-		"pause the schedule when one of its runs fails")
-	f.DurationVar(&s.catchup, "catchup-window", 0,
-		"`duration` within which missed starts are made up for (default: one year)")
-	f.IntVar(&s.remaining, "remaining-actions", 0, "maximum number of `runs` (default: unlimited)")
-	f.BoolVar(&s.paused, "paused", false, "create the schedule paused")
-	f.StringVar(&s.notes, "notes", "", "`text` recorded with the schedule")
+	f.StringVar(&s.overlap, "overlap-policy", "Skip",
+		"`policy` while the previous run is active: "+overlapPolicies)
 	s.addInput(cmd, "`ID` of the conversation that an agent's runs continue, one after the other; other runs only belong to it")
-	s.addAgent(cmd)
 }
 
-// overlaps maps --overlap-policy values to the policies for a run that is due while an earlier one
-// is open.
-var overlaps = map[string]enumspb.ScheduleOverlapPolicy{
-	"skip":            enumspb.SCHEDULE_OVERLAP_POLICY_SKIP,
-	"buffer_one":      enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE,
-	"buffer_all":      enumspb.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL,
-	"cancel_other":    enumspb.SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER,
-	"terminate_other": enumspb.SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER,
-	"allow_all":       enumspb.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL,
-}
-
-func addOverlap(cmd *cobra.Command, overlap *string) {
-	cmd.Flags().StringVar(overlap, "overlap-policy", "",
-		"`policy` while the previous run is active: skip, buffer_one, buffer_all, cancel_other, terminate_other or allow_all (default skip)")
-}
-
-// parseOverlap parses --overlap-policy, also in the Temporal CLI's spelling (BufferOne). Empty is
-// UNSPECIFIED.
-func parseOverlap(cmd *cobra.Command, text string) (enumspb.ScheduleOverlapPolicy, error) {
-	if text == "" {
-		return enumspb.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED, nil
-	}
-	plain := func(s string) string {
-		return strings.NewReplacer("_", "", "-",
-			"").Replace(strings.ToLower(s))
-	}
-	for name, policy := range overlaps {
-		if plain(name) == plain(text) {
-			return policy, nil
-		}
-	}
-	return 0, cli.UsageError(cmd,
-		"--overlap-policy %q is not one of skip, buffer_one, buffer_all, cancel_other, terminate_other, allow_all",
-		text)
-}
+// overlapPolicies are the values of --overlap-policy, as the Temporal CLI spells them.
+const overlapPolicies = "Skip, BufferOne, BufferAll, CancelOther, TerminateOther or AllowAll"
 
 func scheduleCreateCommand(a *cli.App) *cobra.Command {
 	var flags scheduleFlags
@@ -120,8 +75,8 @@ The command prints the next starts, in the schedule's time zone. A cron expressi
 fields of numbers, names, *, ranges, lists and steps. If it limits the day of the month and the day
 of the week, both have to match; crontab starts on either.`,
 		Example: `  starter schedule create nightly --agent librarian.yaml --prompt "What is new?" --cron "0 3 * * *" --time-zone Europe/Berlin
-  starter schedule create pulse --call http_get url=https://example.com/health --interval 5m --pause-on-failure
-  starter schedule create totals --plan totals.yaml --cron "0 18 * * fri" --overlap-policy buffer_one
+  starter schedule create pulse --call http_get url=https://example.com/health --interval 5m
+  starter schedule create totals --plan totals.yaml --cron "0 18 * * fri" --overlap-policy BufferOne
   starter schedule create diary --agent diary.yaml --prompt "Go on." --interval 24h --conversation diary`,
 		Args: cli.Arguments(1, "NAME", "ARGUMENTS…"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -168,12 +123,10 @@ func scheduleOptions(a *cli.App, cmd *cobra.Command, flags *scheduleFlags,
 	if err != nil {
 		return nil, err
 	}
-	overlap, err := parseOverlap(cmd, flags.overlap)
+	overlap, err := enumspb.ScheduleOverlapPolicyFromString(flags.overlap)
 	if err != nil {
-		return nil, err
-	}
-	if flags.remaining < 0 {
-		return nil, cli.UsageError(cmd, "--remaining-actions %d is below 1", flags.remaining)
+		return nil, cli.UsageError(cmd, "--overlap-policy %q is not one of %s", flags.overlap,
+			overlapPolicies)
 	}
 	s, err := scheduledStart(a, cmd, flags, args)
 	if err != nil {
@@ -183,10 +136,7 @@ func scheduleOptions(a *cli.App, cmd *cobra.Command, flags *scheduleFlags,
 	about := scheduleAbout{Kind: string(s.kind), Name: s.name, Conversation: s.input.Conversation,
 		When: flags.words()}
 	return &newSchedule{start: s, about: about, options: client.ScheduleOptions{
-		ID: name, Spec: spec, Overlap: overlap, CatchupWindow: flags.catchup,
-		PauseOnFailure: flags.pauseOnFailure,
-		Note:           flags.notes, Paused: flags.paused, RemainingActions: flags.remaining,
-		Memo: map[string]any{scheduleMemo: about},
+		ID: name, Spec: spec, Overlap: overlap, Memo: map[string]any{scheduleMemo: about},
 	}}, nil
 }
 
@@ -210,7 +160,7 @@ func scheduledStart(a *cli.App, cmd *cobra.Command, flags *scheduleFlags, args [
 	if cmd.Flags().Changed("prompt") {
 		prompt = []string{flags.prompt}
 	}
-	return agentStart(a, cmd, &flags.agentFlags, flags.agent, prompt)
+	return agentStart(a, cmd, &flags.startFlags, flags.agent, prompt)
 }
 
 func createSchedule(ctx context.Context, a *cli.App, c client.Client, n *newSchedule) error {
@@ -253,61 +203,19 @@ func createSchedule(ctx context.Context, a *cli.App, c client.Client, n *newSche
 		fmt.Fprintln(a.Err, "note: day of month and day of week both have to match; crontab starts on "+
 			"either")
 	}
-	return tellCreated(ctx, a, created, n)
+	return tellCreated(ctx, a, c, created)
 }
 
-// shownStarts is how many of its next starts a new schedule shows.
-const shownStarts = 3
-
-// createdSchedule is a new schedule as create prints it.
-type createdSchedule struct {
-	Schedule string `json:"schedule"`
-	Done     string `json:"done"`
-	// TimeZone is that of Next, the next starts.
-	TimeZone string      `json:"time_zone"`
-	Next     []time.Time `json:"next"`
-}
-
-// tellCreated prints that a schedule was created and when it starts runs, in its time zone. A
-// schedule without a next start is warned about.
-func tellCreated(ctx context.Context, a *cli.App, h client.ScheduleHandle, n *newSchedule) error {
-	zone, err := time.LoadLocation(n.options.Spec.TimeZoneName) // checked before; empty is UTC
+// tellCreated shows a new schedule. One without a next start is warned about.
+func tellCreated(ctx context.Context, a *cli.App, c client.Client, h client.ScheduleHandle) error {
+	s, err := describeSchedule(ctx, h, c)
 	if err != nil {
 		return err
 	}
-	created := createdSchedule{Schedule: h.GetID(), Done: "created", TimeZone: zone.String(),
-		Next: []time.Time{}}
-	d, err := h.Describe(ctx)
-	if err != nil {
-		fmt.Fprintln(a.Err, "warning: the next starts cannot be read: "+err.Error())
-		return tellSchedule(a, h.GetID(), "created", "is created")
-	}
-	for _, at := range d.Info.NextActionTimes[:min(shownStarts, len(d.Info.NextActionTimes))] {
-		created.Next = append(created.Next, at.In(zone))
-	}
-	if len(created.Next) == 0 {
+	if len(s.Next) == 0 {
 		fmt.Fprintln(a.Err, "warning: the schedule never starts a run: no time matches")
 	}
-	if a.Format.JSON() {
-		return cli.WriteJSON(a.Out, created, false)
-	}
-	words := ""
-	if n.options.Paused {
-		words = " paused"
-	}
-	return a.Println("schedule " + h.GetID() + " is created" + words + created.text())
-}
-
-// text lists the next starts.
-func (c createdSchedule) text() string {
-	if len(c.Next) == 0 {
-		return ""
-	}
-	text := "; next starts (" + c.TimeZone + "):"
-	for _, at := range c.Next {
-		text += at.Format("\n  Mon 2006-01-02 15:04:05 MST")
-	}
-	return text
+	return s.print(a)
 }
 
 // tellSchedule prints what was done to a schedule.
@@ -332,24 +240,16 @@ func onSchedule(a *cli.App, cmd *cobra.Command, name string, f func(context.Cont
 }
 
 func scheduleTriggerCommand(a *cli.App) *cobra.Command {
-	var overlap string
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use: "trigger NAME", Short: "Start a run of a schedule now",
-		Long: `Starts a run of a schedule now, in addition to the scheduled ones, also if the schedule is
-paused. --overlap-policy sets what happens if the previous run is still active (default: as set at
-creation).`,
-		Example: `  starter schedule trigger nightly
-  starter schedule trigger nightly --overlap-policy allow_all`,
-		Args: cli.Arguments(1, "NAME"),
+		Long: `Starts a run of a schedule now, in addition to the scheduled ones. If the previous run is
+still active, the schedule's --overlap-policy applies.`,
+		Example: "  starter schedule trigger nightly",
+		Args:    cli.Arguments(1, "NAME"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			policy, err := parseOverlap(cmd, overlap)
-			if err != nil {
-				return err
-			}
 			return onSchedule(a, cmd, args[0], func(ctx context.Context, h client.ScheduleHandle,
 				_ client.Client) error {
-				if err := h.Trigger(ctx,
-					client.ScheduleTriggerOptions{Overlap: policy}); err != nil {
+				if err := h.Trigger(ctx, client.ScheduleTriggerOptions{}); err != nil {
 					return err
 				}
 				return tellSchedule(a, args[0], "triggered", "is triggered; see its runs: "+
@@ -357,8 +257,6 @@ creation).`,
 			})
 		},
 	}
-	addOverlap(cmd, &overlap)
-	return cmd
 }
 
 func scheduleDeleteCommand(a *cli.App) *cobra.Command {

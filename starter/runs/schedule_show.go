@@ -24,17 +24,15 @@ import (
 type shownSchedule struct {
 	Schedule string `json:"schedule"`
 	scheduleAbout
-	Paused bool   `json:"paused"`
-	Notes  string `json:"notes,omitempty"`
-	// Overlap, PauseOnFailure and the counts are set by show only.
-	Overlap        string `json:"overlap,omitempty"`
-	PauseOnFailure bool   `json:"pause_on_failure,omitempty"`
+	Paused bool `json:"paused"`
+	// Overlap and the counts are set by show only.
+	Overlap string `json:"overlap,omitempty"`
 	// Started, Skipped and Missed count the runs that were started, skipped because of an overlap,
 	// and missed by the server.
 	Started int `json:"started,omitempty"`
 	Skipped int `json:"skipped,omitempty"`
 	Missed  int `json:"missed,omitempty"`
-	// Next are the times of the next runs, at most ten.
+	// Next are the times of the next runs, at most ten; show has them in the schedule's time zone.
 	Next []time.Time `json:"next,omitempty"`
 	// Runs are the latest runs, newest first. A list has only the newest, without its outcome.
 	Runs []scheduledRun `json:"runs,omitempty"`
@@ -131,9 +129,9 @@ func listSchedules(ctx context.Context, c client.Client) (schedules []shownSched
 		if ours {
 			runs := toScheduledRuns(entry.RecentActions)
 			schedules = append(schedules, shownSchedule{Schedule: entry.ID, scheduleAbout: about,
-				Paused: entry.Paused, Notes: entry.Note,
-				Next: entry.NextActionTimes[:min(1, len(entry.NextActionTimes))],
-				Runs: runs[:min(1, len(runs))]})
+				Paused: entry.Paused,
+				Next:   entry.NextActionTimes[:min(1, len(entry.NextActionTimes))],
+				Runs:   runs[:min(1, len(runs))]})
 		}
 	}
 	slices.SortFunc(schedules, func(x, y shownSchedule) int {
@@ -203,10 +201,7 @@ times, and the results of its last runs.`,
 				if err != nil {
 					return err
 				}
-				if a.Format.JSON() {
-					return cli.WriteJSON(a.Out, s, true)
-				}
-				return a.Print(s.text(a.PaletteFor(a.Out), &a.Format, time.Now()))
+				return s.print(a)
 			})
 		},
 	}
@@ -227,15 +222,14 @@ func describeSchedule(ctx context.Context, h client.ScheduleHandle,
 		Missed:  d.Info.NumActionsMissedCatchupWindow, Next: d.Info.NextActionTimes,
 		Runs: toScheduledRuns(d.Info.RecentActions)}
 	if state := d.Schedule.State; state != nil {
-		s.Paused, s.Notes = state.Paused, state.Note
+		s.Paused = state.Paused
 	}
 	if policy := d.Schedule.Policy; policy != nil {
-		s.PauseOnFailure, s.Overlap = policy.PauseOnFailure, "skip"
-		for name, value := range overlaps {
-			if value == policy.Overlap {
-				s.Overlap = name
-			}
-		}
+		s.Overlap = policy.Overlap.String()
+	}
+	zone, _ := time.LoadLocation(d.Schedule.Spec.TimeZoneName) // empty is UTC, nil is not known here
+	for i := range s.Next {
+		s.Next[i] = s.Next[i].In(cmp.Or(zone, time.UTC))
 	}
 	for i := range s.Runs {
 		if err := s.Runs[i].look(ctx, c); err != nil {
@@ -269,7 +263,15 @@ func (r *scheduledRun) look(ctx context.Context, c client.Client) error {
 }
 
 // maxNext bounds the times that show lists.
-const maxNext = 5
+const maxNext = 3
+
+// print prints the schedule.
+func (s *shownSchedule) print(a *cli.App) error {
+	if a.Format.JSON() {
+		return cli.WriteJSON(a.Out, s, true)
+	}
+	return a.Print(s.text(a.PaletteFor(a.Out), &a.Format, time.Now()))
+}
 
 func (s *shownSchedule) text(p cli.Palette, f *cli.Format, now time.Time) string {
 	var b strings.Builder
@@ -282,18 +284,13 @@ func (s *shownSchedule) text(p cli.Palette, f *cli.Format, now time.Time) string
 	field("runs", s.Subject())
 	field("when", s.When)
 	field("state", s.state(p))
-	field("notes", s.Notes)
 	field("conversation", s.Conversation)
-	policy := "while the previous run is active: " + s.Overlap
-	if s.PauseOnFailure {
-		policy += "; paused when a run fails"
-	}
-	field("overlap", policy)
+	field("overlap", "while the previous run is active: "+s.Overlap)
 	field("so far", fmt.Sprintf("%d started, %d skipped because the previous run was active, %d missed",
 		s.Started, s.Skipped, s.Missed))
 	var next []string
 	for _, at := range s.Next[:min(len(s.Next), maxNext)] {
-		next = append(next, at.Local().Format(time.DateTime))
+		next = append(next, at.Format("Mon 2006-01-02 15:04:05 MST"))
 	}
 	if s.Paused {
 		next = nil

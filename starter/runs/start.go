@@ -15,11 +15,12 @@ import (
 	"github.com/switchyard/switchyard/internal/runstart"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/cli"
+	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"go.temporal.io/sdk/client"
 )
 
 const (
-	// maxInput bounds a run's JSON input together with its earlier messages.
+	// maxInput bounds a run's JSON input.
 	maxInput = api.MaxInputs
 	// maxScheduled bounds the input that a schedule keeps: servers do not describe a schedule of
 	// more than 2,000,000 bytes.
@@ -29,19 +30,17 @@ const (
 // startFlags are the flags of the commands that start a run.
 type startFlags struct {
 	Flags
-	id, conversation      string
-	mode, queue, priority string
-	variables             []string
-	ifBusy                string
+	catalog                  specfiles.Flags
+	id, conversation, ifBusy string
+	queue, priority          string
+	variables                []string
 }
 
-// add adds all flags. conversation is the help text of --conversation.
+// add adds all flags but --dry-run. conversation is the help text of --conversation.
 func (s *startFlags) add(cmd *cobra.Command, conversation string) {
 	f := cmd.Flags()
 	f.StringVar(&s.id, "id", "", "`ID` of the run (default: its name and 8 random digits)")
-	f.StringVarP(&s.id, "workflow-id", "w", "",
-		"alias of --id with the run's `ID`, as in the Temporal CLI")
-	s.addFollow(f)
+	s.addDetach(f)
 	s.addInput(cmd, conversation)
 }
 
@@ -54,11 +53,10 @@ func (s *startFlags) addInput(cmd *cobra.Command, conversation string) {
 	s.addCaller(f)
 	f.StringArrayVar(&s.variables, "var", nil,
 		"run variable `name=value` for tools, value as JSON or text; repeatable")
-	f.StringVar(&s.mode, "mode", "",
-		"validation `mode` of arguments: strict or lenient (default: from the file or the tools)")
 	f.StringVar(&s.priority, "priority", "",
 		"`priority` of calls and model steps: urgent, high, normal or low (default: from the plan's calls and the tools)")
-	s.catalog.Add(f, "that names are checked against before anything starts (default ./tools if it holds toolspecs)")
+	f.StringVar(&s.catalog.Dir, "tools", "", "`folder` of toolspecs that names are checked "+
+		"against before anything starts (default ./tools if it holds toolspecs)")
 }
 
 // conversationOfAny is the help text of --conversation for runs that cannot continue a
@@ -67,9 +65,6 @@ const conversationOfAny = "`ID` of the run's conversation (default: its own)"
 
 // start is a run to be started.
 type start struct {
-	// messages are the conversation before the prompt, earlier the same encoded.
-	messages []api.Message
-	earlier  []byte
 	kind     api.CallerType
 	workflow string
 	// exclusive gives the run its conversation's workflow ID, which admits one run at a time. wait
@@ -80,24 +75,15 @@ type start struct {
 	input api.RunInput
 	id    string
 	queue string
-	// pairs are a direct call's arguments as typed.
-	pairs []string
 }
 
 // newStart builds a run from a command and its flags.
 func (s *startFlags) newStart(cmd *cobra.Command, kind api.CallerType, workflow,
 	name string) (*start, error) {
-	mode := api.Mode(s.mode)
-	if mode != "" && mode != api.ModeStrict && mode != api.ModeLenient {
-		return nil, cli.UsageError(cmd, "--mode %q is not one of strict, lenient", s.mode)
-	}
 	priority := api.Priority(s.priority)
 	if priority != "" && !slices.Contains(api.Priorities, priority) {
 		return nil, cli.UsageError(cmd, "--priority %q is not one of urgent, high, normal, low",
 			s.priority)
-	}
-	if s.workerTimeout < 0 {
-		return nil, cli.UsageError(cmd, "--%s %s is negative", workerTimeoutFlag, s.workerTimeout)
 	}
 	variables, err := parseVariables(s.variables)
 	if err != nil {
@@ -110,7 +96,7 @@ func (s *startFlags) newStart(cmd *cobra.Command, kind api.CallerType, workflow,
 		kind: kind, workflow: workflow, name: name, queue: s.queue,
 		id: cmp.Or(s.id, name+"-"+runstart.RandomHex(4)),
 		input: api.RunInput{
-			Conversation: s.conversation, Variables: variables, Mode: mode, Priority: priority,
+			Conversation: s.conversation, Variables: variables, Priority: priority,
 			DryRun: s.DryRun,
 			Caller: api.Caller{Type: api.CallerDirect,
 				ID: cmp.Or(s.Caller, runstart.CurrentUser())},
@@ -120,14 +106,12 @@ func (s *startFlags) newStart(cmd *cobra.Command, kind api.CallerType, workflow,
 
 // checkNames rejects names that cannot be sent or searched.
 func (s *startFlags) checkNames(cmd *cobra.Command) error {
-	err := cmp.Or(checkName(cmd, "--conversation", s.conversation), checkName(cmd, "--id", s.id))
-	if err != nil {
-		return err
+	err := cmp.Or(checkName(cmd, "--conversation", s.conversation), checkName(cmd, "--id", s.id),
+		CheckCaller(cmd, s.Caller))
+	if err == nil && !display.Sendable(s.id) {
+		err = cli.UsageError(cmd, "--id %q is not valid: use letters, digits and _ - . : /", s.id)
 	}
-	if !display.Sendable(s.id) {
-		return cli.UsageError(cmd, "--id %q is not valid: use letters, digits and _ - . : /", s.id)
-	}
-	return s.Check(cmd)
+	return err
 }
 
 // beginRun starts the run on the server and returns its execution ID.
@@ -147,10 +131,10 @@ func beginRun(ctx context.Context, a *cli.App, c client.Client, s *start) (runID
 // toStart returns the run as the API for applications describes it.
 func (s *start) toStart(a *cli.App) switchyard.Start {
 	in := s.input
-	d := switchyard.Start{Agent: in.Agent, Prompt: in.Prompt, Messages: s.messages,
+	d := switchyard.Start{Agent: in.Agent, Prompt: in.Prompt,
 		StartOptions: switchyard.StartOptions{ID: s.id, RefuseExisting: true,
 			Conversation: in.Conversation, Caller: in.Caller.ID, TaskQueue: s.queue,
-			Variables: in.Variables, Mode: in.Mode, Priority: in.Priority, DryRun: in.DryRun,
+			Variables: in.Variables, Priority: in.Priority, DryRun: in.DryRun,
 			Wait: s.wait, OnWait: func(open switchyard.OpenRun) {
 				fmt.Fprintf(a.Err, "waiting for the conversation %q: %s\n", s.id,
 					aboutRun(open, time.Now()))
@@ -194,7 +178,7 @@ func (s *start) taken(show string) error {
 // request returns the run as the server gets it.
 func (s *start) request() *runstart.Request {
 	return &runstart.Request{Kind: s.kind, Workflow: s.workflow, Name: s.name, ID: s.id,
-		Queue: s.queue, Input: s.input, Earlier: s.earlier}
+		Queue: s.queue, Input: s.input}
 }
 
 // checkSize returns an error if the input has more bytes than the limit.

@@ -11,7 +11,6 @@ import (
 )
 
 func watchCommand(a *cli.App) *cobra.Command {
-	var ref cli.RunRef
 	tree := false
 	cmd := &cobra.Command{
 		Use: "watch RUN", GroupID: cli.GroupRuns, Short: "Follow a run until it ends",
@@ -27,8 +26,8 @@ Ctrl-C stops watching. The run continues.`,
 		Example: `  starter watch demo-1a2b3c4d
   starter watch demo-1a2b3c4d --tree
   starter watch demo-1a2b3c4d --output json | jq -c 'select(.type == "tool_failed")'`,
-		Args: cli.Arguments(0, "RUN"),
-		RunE: a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+		Args: cli.Arguments(1, "RUN"),
+		RunE: a.OnRun(func(ctx context.Context, c client.Client, run *cli.RunRef) error {
 			summary, err := audit.Describe(ctx, c, run.WorkflowID, run.RunID)
 			if err != nil {
 				return a.LookupError(run.WorkflowID, run.RunID, err)
@@ -42,7 +41,6 @@ Ctrl-C stops watching. The run continues.`,
 			return followToReport(ctx, a, f)
 		}),
 	}
-	ref.Add(cmd.Flags())
 	cmd.Flags().BoolVar(&tree, "tree", false, "include the events of sub-agents below the run")
 	return cmd
 }

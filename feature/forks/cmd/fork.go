@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,16 +36,14 @@ an approval ask for it again. The new run pins tools and rules as they are now, 
 cost and calls count from zero.
 
 --edit changes what is taken over: the result of a call (1.2=VALUE), prompt=TEXT, model=NAME,
-policies=FILE for the agent's own rules, or agent=FILE. A VALUE or TEXT of the form @file is read
-from a file.`
+turns=N for the maximum number of turns with those of the source, policies=FILE for the agent's own
+rules, or agent=FILE. A VALUE or TEXT of the form @file is read from a file.`
 
 // forkFlags are the flags of fork.
 type forkFlags struct {
 	runs.Flags
-	ref            cli.RunRef
 	at, message    string
 	edits          []string
-	turns          int
 	freshInstances bool
 }
 
@@ -57,15 +56,14 @@ func forkCommand(a *cli.App) *cobra.Command {
   starter fork demo-1a2b3c4d --at 3 --edit 2.1='{"price": 12}' --dry-run
   starter fork demo-1a2b3c4d --at 3.2 --edit model=gpt-5-mini --detach
   starter fork demo-1a2b3c4d --at 1 --edit prompt=@task.txt --edit policies=policies.yaml`,
-		Args: cli.Arguments(0, "RUN"),
+		Args: cli.Arguments(1, "RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			wanted, err := f.parse(a, cmd)
 			if err != nil {
 				return err
 			}
-			return a.OnRun(&f.ref, func(ctx context.Context, c client.Client,
-				run *cli.RunRef) error {
-				return f.start(ctx, a, cmd, c, run, wanted)
+			return a.OnRun(func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+				return f.start(ctx, a, c, run, wanted)
 			})(cmd, args)
 		},
 	}
@@ -75,23 +73,21 @@ func forkCommand(a *cli.App) *cobra.Command {
 
 func (f *forkFlags) add(cmd *cobra.Command) {
 	s := cmd.Flags()
-	f.ref.Add(s)
 	s.StringVar(&f.at, "at", "",
 		"`point` from which on the new run is live: a turn, such as 3, or a call, such as 3.2")
 	s.StringArrayVar(&f.edits, "edit", nil,
-		"`name=value` that differs from the source: a call's result, prompt, model, policies or agent; repeatable")
+		"`name=value` that differs from the source: a call's result, prompt, model, turns, policies or agent; repeatable")
 	s.StringVar(&f.message, "message", "", "`text` of a user's message that is added at the point")
-	s.IntVar(&f.turns, "max-turns", 0,
-		"maximum number of `turns` with those of the source (default: as the source)")
 	s.BoolVar(&f.freshInstances, "fresh-instances", false,
 		"make new instances of stateful tools where the history has no snapshot")
-	f.Add(cmd, "that names in agent=FILE are checked against (default ./tools if it holds toolspecs)")
+	f.Add(s)
 }
 
 // wantedFork is what the flags ask for.
 type wantedFork struct {
 	point
 	model    string
+	turns    int
 	agent    *api.Agent
 	policies []api.PolicyRule
 	edited   []string
@@ -101,7 +97,7 @@ var pointForm = regexp.MustCompile(`^[1-9][0-9]*(\.[1-9][0-9]*)?$`)
 
 // parse checks the flags and reads the files that they name.
 func (f *forkFlags) parse(a *cli.App, cmd *cobra.Command) (*wantedFork, error) {
-	if err := cmp.Or(f.check(cmd), f.Check(cmd)); err != nil {
+	if err := f.check(cmd); err != nil {
 		return nil, err
 	}
 	w := &wantedFork{point: point{f.at, run.Edits{Results: map[string][]byte{},
@@ -118,9 +114,6 @@ func (f *forkFlags) parse(a *cli.App, cmd *cobra.Command) (*wantedFork, error) {
 			return nil, err
 		}
 		w.edited = append(w.edited, name)
-	}
-	if f.turns > 0 {
-		w.edited = append(w.edited, "max-turns")
 	}
 	if f.message != "" {
 		w.edited = append(w.edited, "message")
@@ -140,10 +133,8 @@ func (f *forkFlags) check(cmd *cobra.Command) error {
 	case f.message != "" && strings.Contains(f.at, "."):
 		return cli.UsageError(cmd,
 			"--message requires a turn for --at: a message cannot stand between calls")
-	case cmd.Flags().Changed("max-turns") && f.turns < 1:
-		return cli.UsageError(cmd, "--max-turns %d is below 1", f.turns)
 	}
-	return nil
+	return runs.CheckCaller(cmd, f.Caller)
 }
 
 // edit takes one value of --edit.
@@ -155,8 +146,10 @@ func (f *forkFlags) edit(a *cli.App, cmd *cobra.Command, w *wantedFork, name,
 		w.Prompt = &value
 	case name == "model":
 		w.model = value
+	case name == "turns":
+		w.turns, err = parseTurns(cmd, value)
 	case name == "agent":
-		w.agent, err = f.LoadAgent(cmd.Context(), a, value)
+		w.agent, err = runs.LoadAgent(cmd.Context(), a, value)
 	case name == "policies":
 		set, failed := policies.Load(value)
 		if failed != nil {
@@ -168,9 +161,17 @@ func (f *forkFlags) edit(a *cli.App, cmd *cobra.Command, w *wantedFork, name,
 		w.Results[name] = cli.ToJSON(value)
 	default:
 		return cli.UsageError(cmd, "--edit %s: the name is not a call, such as 1.2, prompt, model, "+
-			"policies or agent", name)
+			"turns, policies or agent", name)
 	}
 	return err
+}
+
+func parseTurns(cmd *cobra.Command, value string) (int, error) {
+	turns, err := strconv.Atoi(value)
+	if err != nil || turns < 1 {
+		return 0, cli.UsageError(cmd, "--edit turns=%s: write a whole number above 0", value)
+	}
+	return turns, nil
 }
 
 // valueOrFile returns the content of a file for a value of the form @file, else the value.
@@ -187,8 +188,8 @@ func valueOrFile(value string) (string, error) {
 }
 
 // start forks the run and follows the new one.
-func (f *forkFlags) start(ctx context.Context, a *cli.App, cmd *cobra.Command, c client.Client,
-	source *cli.RunRef, w *wantedFork) error {
+func (f *forkFlags) start(ctx context.Context, a *cli.App, c client.Client, source *cli.RunRef,
+	w *wantedFork) error {
 	from, err := w.read(ctx, a, c, source)
 	if err != nil {
 		return err
@@ -211,7 +212,7 @@ func (f *forkFlags) start(ctx context.Context, a *cli.App, cmd *cobra.Command, c
 	fmt.Fprintf(a.Err, "forked %s at %s: %s and %s are taken over\n", source.WorkflowID, f.at,
 		display.Plural(len(from.state.Messages), "message"),
 		display.Plural(from.fork.Calls, "result"))
-	return f.Follow(ctx, a, cmd, c, runs.Started{ID: r.ID, RunID: started.RunID, Queue: r.Queue,
+	return f.Follow(ctx, a, c, runs.Started{ID: r.ID, RunID: started.RunID, Queue: r.Queue,
 		DryRun: r.Input.DryRun})
 }
 
@@ -220,7 +221,7 @@ func (f *forkFlags) request(from *snapshot, w *wantedFork) *runstart.Request {
 	in := from.input
 	agent := *cmp.Or(w.agent, in.Agent)
 	agent.Model.Name = cmp.Or(w.model, agent.Model.Name)
-	agent.Limits.Turns = cmp.Or(f.turns, agent.Limits.Turns)
+	agent.Limits.Turns = cmp.Or(w.turns, agent.Limits.Turns)
 	if w.policies != nil {
 		agent.Policies = w.policies
 	}

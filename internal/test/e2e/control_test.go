@@ -113,7 +113,7 @@ func TestPause_SurvivesContinueAsNew(t *testing.T) {
 		t.Errorf("the run is %s, paused by %+v, error %v", summary.Status, summary.Paused, err)
 	}
 	// Any execution of the chain identifies the run.
-	if code, out := l.command("resume", "run", "--run-id", first, "--by", "ada"); code != 0 {
+	if code, out := l.command("resume", "run:"+first, "--by", "ada"); code != 0 {
 		t.Fatalf("resume says, with code %d: %s", code, out)
 	}
 	if r := l.result(run); r.Answer != "done" || r.Usage.Calls != 3 {

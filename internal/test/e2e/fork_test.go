@@ -356,7 +356,7 @@ func TestFork_RestoresInstancesOrSaysWhyNot(t *testing.T) {
 	l.awaitNoHost(source)
 	l.openGate()
 	l.result(source)
-	restored := l.forkOf("source", "--at", "3", "--max-turns", "9")
+	restored := l.forkOf("source", "--at", "3", "--edit", "turns=9")
 	l.result(restored)
 	expect(t, "restored", l.outcomes(restored, rebuilt), []string{"3.1 completed 11"})
 	if got, want := l.notForked("source", "--at", "2"), "starter: source cannot be forked at 2: a "+
@@ -364,7 +364,7 @@ func TestFork_RestoresInstancesOrSaysWhyNot(t *testing.T) {
 		"it from then; pass --fresh-instances to start with a new one\n"; got != want {
 		t.Errorf("the refusal is %q, want %q", got, want)
 	}
-	fresh := l.forkOf("source", "--at", "2", "--fresh-instances", "--max-turns", "9")
+	fresh := l.forkOf("source", "--at", "2", "--fresh-instances", "--edit", "turns=9")
 	l.result(fresh)
 	expect(t, "fresh", l.outcomes(fresh, rebuilt), []string{"3.1 completed 10"})
 }

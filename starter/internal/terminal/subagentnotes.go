@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -61,6 +62,10 @@ func (v *quietView) Event(e api.Event) error {
 	if e.Type == api.EventApprovalRequested {
 		v.Note(approvalWaitNote(v.invocation, audit.RunApproval{WorkflowID: e.WorkflowID,
 			Approval: *e.Approval}))
+	}
+	if e.Type == api.EventAttemptFailed {
+		v.Note(fmt.Sprintf("attempt %d of %s failed: %s", e.Timing.Attempts,
+			cmp.Or(e.Tool, e.Summary), display.Shorten(e.Failure, 300)))
 	}
 	return nil
 }

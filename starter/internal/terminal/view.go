@@ -141,16 +141,19 @@ func plainLine(e api.Event, r cli.Invocation) string {
 	if e.Type == api.EventRunStarted {
 		p.add("run", e.WorkflowID)
 	}
-	return p.line(e, strconv.Itoa(number))
+	return p.line(e, number)
 }
 
 // place adds the place of an event in a tree of runs, and returns its number.
-func (p *pairs) place(e api.Event) int {
+func (p *pairs) place(e api.Event) string {
+	if e.Type == api.EventAttemptFailed {
+		return "-"
+	}
 	if e.TreeSequence == 0 {
-		return e.Sequence
+		return strconv.Itoa(e.Sequence)
 	}
 	p.add("parent", e.Parent)
-	return e.TreeSequence
+	return strconv.Itoa(e.TreeSequence)
 }
 
 // line formats an event. Events that are not in history have - as their number.

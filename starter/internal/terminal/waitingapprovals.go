@@ -1,12 +1,9 @@
 package terminal
 
 import (
-	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
@@ -14,46 +11,6 @@ import (
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/cli"
 )
-
-// ListedApproval is the JSON form of a call that waits for approval.
-type ListedApproval struct {
-	audit.RunApproval
-	// Approve and Deny are the commands for the two decisions.
-	Approve string `json:"approve"`
-	Deny    string `json:"deny"`
-}
-
-func ApprovalsToList(r cli.Invocation, open []audit.RunApproval) []ListedApproval {
-	list := make([]ListedApproval, len(open))
-	for i, a := range open {
-		list[i] = ListedApproval{RunApproval: a, Approve: r.HowToApprove(a), Deny: r.Command("deny",
-			a.WorkflowID, a.Call) + " --reason TEXT"}
-	}
-	return list
-}
-
-// WriteApproval shows a waiting call with the details needed for a decision.
-func WriteApproval(f *cli.Format, w io.Writer, p cli.Palette, a ListedApproval, now time.Time) {
-	head := []string{p.Bold(a.WorkflowID + " " + a.Call), cmp.Or(a.Tool, a.Limit), "asked " +
-		f.When(a.Asked, now)}
-	if !a.Until.IsZero() {
-		head = append(head, "open for "+cli.ShortDuration(a.Until.Sub(now)))
-	}
-	fmt.Fprintln(w, strings.Join(head, " · "))
-	for line := range strings.SplitSeq(a.Text, "\n") {
-		fmt.Fprintln(w, "  "+cli.PlainText(line))
-	}
-	why := a.Reason
-	if a.Rule != "" {
-		why += " (rule " + a.Rule + ")"
-	}
-	fmt.Fprintln(w, p.Faint("  reason: "+display.Shorten(why, maxSchemaText)+" · digest "+a.Digest))
-	for _, rule := range a.Approvers {
-		fmt.Fprintln(w, p.Faint("  needs "+cli.PlainText(rule.String())))
-	}
-	fmt.Fprintln(w, "  "+a.Approve)
-	fmt.Fprintln(w, "  "+a.Deny)
-}
 
 // approvalWaitNote describes a waiting call in two lines.
 func approvalWaitNote(r cli.Invocation, a audit.RunApproval) string {
@@ -110,7 +67,7 @@ func (t *Tracker) approvalLines(limit int) []string {
 		lines = append(lines, t.Palette.Warn("? ")+a.Call+" waits for approval: "+
 			display.Shorten(text, 300),
 			"  "+t.Palette.Bold(t.invocation.HowToApprove(a)), "  "+
-				t.Palette.Bold(t.invocation.Command("deny", a.WorkflowID, a.Call)+" --reason TEXT"))
+				t.Palette.Bold(t.invocation.HowToDeny(a)))
 	}
 	return lines
 }

@@ -18,8 +18,6 @@ type (
 	// StreamPosition says which entries a reader has seen. Its field Closed selects the runs that
 	// end after that time; the zero value selects all that the server has.
 	StreamPosition = audit.StreamPosition
-	// StreamOptions are the options of FollowAll.
-	StreamOptions = audit.StreamOptions
 )
 
 // FollowAll yields the records of the calls and the summaries of all runs of the namespace after a
@@ -34,10 +32,10 @@ type (
 //
 // An error comes last: that of ctx, or a *RequestError of the types server_unreachable and
 // server_refused. Go on from the position of the last batch.
-func (c *Client) FollowAll(ctx context.Context, after StreamPosition,
-	o StreamOptions) iter.Seq2[StreamBatch, error] {
+func (c *Client) FollowAll(ctx context.Context,
+	after StreamPosition) iter.Seq2[StreamBatch, error] {
 	return func(yield func(StreamBatch, error) bool) {
-		for b, err := range audit.FollowAll(ctx, c.temporal, c.namespace.Name, after, o) {
+		for b, err := range audit.FollowAll(ctx, c.temporal, c.namespace.Name, after) {
 			if !yield(b, requestError(ctx, "", err)) {
 				return
 			}

@@ -88,19 +88,19 @@ func (r *Run) Questions(ctx context.Context) ([]Question, error) {
 // the call has another digest by now, it is refused. by names the person who decides; reason may be
 // empty. Errors are those of Decide.
 func (r *Run) Approve(ctx context.Context, a Approval, by, reason string) error {
-	return runOf(r, a).Decide(ctx, Decision{Call: a.Call, Digest: a.Digest,
+	return findRun(r, a).Decide(ctx, Decision{Call: a.Call, Digest: a.Digest,
 		Kind: api.DecisionApprove, By: by, Reason: reason})
 }
 
 // Deny denies a call that Approvals listed. The call ends as approval_denied, and its run
 // continues. Errors are those of Decide.
 func (r *Run) Deny(ctx context.Context, a Approval, by, reason string) error {
-	return runOf(r, a).Decide(ctx, Decision{Call: a.Call, Digest: a.Digest,
+	return findRun(r, a).Decide(ctx, Decision{Call: a.Call, Digest: a.Digest,
 		Kind: api.DecisionDeny, By: by, Reason: reason})
 }
 
-// runOf returns the run of the call: r, or a sub-agent below it.
-func runOf(r *Run, a Approval) *Run {
+// findRun returns the run of the call: r, or a sub-agent below it.
+func findRun(r *Run, a Approval) *Run {
 	if cmp.Or(a.WorkflowID, r.id) == r.id {
 		return r
 	}

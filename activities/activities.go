@@ -58,7 +58,7 @@ type Config struct {
 	Policies func() *policies.Set
 	// Webhook is notified of calls that wait for approval; the zero value disables it.
 	Webhook Webhook
-	// Lanes returns the currently configured lanes; default lanes.Of(). Admission records which
+	// Lanes returns the currently configured lanes; default lanes.NewSet(). Admission records which
 	// lane rules it applied.
 	Lanes func() *lanes.Set
 	// ServeQueue starts a worker for one task queue of a lane with a limit; nil if this process
@@ -117,7 +117,7 @@ func New(c Config) (*Activities, error) {
 		c.Converter = converter.GetDefaultDataConverter()
 	}
 	if c.Lanes == nil {
-		always := lanes.Of()
+		always := lanes.NewSet()
 		c.Lanes = func() *lanes.Set { return always }
 	}
 	if c.Policies == nil {

@@ -128,7 +128,7 @@ func TestInlineStep_UsesItsInputOnly(t *testing.T) {
 // The calls of an inline model step are admitted with the usage of the step.
 func TestInlineStep_CountsItsUsageForPolicies(t *testing.T) {
 	catalog := catalogOf(t, spec("send", nil))
-	set := policies.Of(api.PolicyRule{Name: "dear", When: "budget.tokens.used >= 150",
+	set := policies.NewSet(api.PolicyRule{Name: "dear", When: "budget.tokens.used >= 150",
 		Then: api.PolicyDeny})
 	b := setUp(t, catalog, func(c *Config) { c.Policies = func() *policies.Set { return set } })
 	r := api.AdmissionRequest{Tools: toolsOf(catalog), Known: []string{"send"},

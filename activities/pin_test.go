@@ -144,7 +144,7 @@ func TestPin_ChoosesTheProvider(t *testing.T) {
 // Model steps follow the rules of their lane at the start of the run. A keyed lane cannot be a
 // model's lane.
 func TestPin_PinsTheLaneOfTheModel(t *testing.T) {
-	set := lanes.Of(api.Lane{Name: "ai", Limit: 2, Queue: "models",
+	set := lanes.NewSet(api.Lane{Name: "ai", Limit: 2, Queue: "models",
 		QueueTimeout: api.Duration(time.Minute)},
 		api.Lane{Name: "device", Key: "{{args.device}}"})
 	for lane, want := range map[string]api.Route{
@@ -172,7 +172,7 @@ func TestPin_PinsTheLaneOfTheModel(t *testing.T) {
 // A run has the rules of the worker that starts it, and a sub-agent's run those of its parent,
 // whatever file its worker has.
 func TestPin_PinsPolicies(t *testing.T) {
-	own := policies.Of(api.PolicyRule{Name: "seal", When: "true", Then: api.PolicyDeny})
+	own := policies.NewSet(api.PolicyRule{Name: "seal", When: "true", Then: api.PolicyDeny})
 	b := setUp(t, catalogOf(t, spec("send", nil)), func(c *Config) {
 		c.Policies = func() *policies.Set { return own }
 	})

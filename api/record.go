@@ -44,11 +44,13 @@ type Event struct {
 	// TreeSequence counts from 1 over the events of a run and its sub-agents, and Parent is the
 	// path of the call that the event's run executes, below the run at the top. Both are set only
 	// where a tree of runs is followed.
-	TreeSequence int       `json:"tree_sequence,omitempty"`
-	Parent       string    `json:"parent,omitempty"`
-	Type         EventType `json:"type"`
-	Time         time.Time `json:"time"`
-	// WorkflowID and RunID identify the execution whose history has the event.
+	TreeSequence int    `json:"tree_sequence,omitempty"`
+	Parent       string `json:"parent,omitempty"`
+	// Type is what happened, Time when.
+	Type EventType `json:"type"`
+	Time time.Time `json:"time"`
+	// WorkflowID and RunID identify the execution whose history has the event, the next three what
+	// it is about.
 	WorkflowID string `json:"workflow_id"`
 	RunID      string `json:"run_id"`
 	Turn       int    `json:"turn,omitempty"`
@@ -117,6 +119,7 @@ type StepFailure struct {
 
 // Timing is where and when a call or a model step ran, by the server's clock.
 type Timing struct {
+	// Lane is the lane of the call, with its key.
 	Lane string `json:"lane,omitempty"`
 	// Attempts counts the attempts that a worker accepted, requeued ones included. Zero means none,
 	// or unknown for a call that was open when the server ended the run.
@@ -124,11 +127,12 @@ type Timing struct {
 	// Worker is the identity of the worker of the last attempt.
 	Worker string `json:"worker,omitempty"`
 	// LastFailure is the failure of the last attempt but one; history has no earlier ones.
-	LastFailure string    `json:"last_failure,omitempty"`
-	Scheduled   time.Time `json:"scheduled,omitzero"`
-	// Started is the start of the last attempt.
-	Started time.Time `json:"started,omitzero"`
-	Closed  time.Time `json:"closed,omitzero"`
+	LastFailure string `json:"last_failure,omitempty"`
+	// Scheduled is when it was given to the lane, Started the start of the last attempt, and Closed
+	// the end.
+	Scheduled time.Time `json:"scheduled,omitzero"`
+	Started   time.Time `json:"started,omitzero"`
+	Closed    time.Time `json:"closed,omitzero"`
 	// QueueWait is the time from Scheduled to Started if there was no earlier attempt, plus the
 	// wait on the worker for a slot. History does not have the waits of later attempts. Duration is
 	// the time from Started to Closed without the part that belongs to QueueWait.
@@ -138,6 +142,7 @@ type Timing struct {
 
 // Record is the audit entry of one tool call, derived from history (requirement R3).
 type Record struct {
+	// CallID identifies the call within its run. Version and Digest are those of its tool.
 	CallID  string `json:"call_id"`
 	Tool    string `json:"tool"`
 	Version string `json:"version,omitempty"`
@@ -147,13 +152,16 @@ type Record struct {
 	// Arguments are the validated arguments of an admitted call, else the caller's; text that is
 	// not JSON is a JSON string here. Sensitive values are redacted.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	Status    CallStatus      `json:"status"`
-	Result    *Result         `json:"result,omitempty"`
-	Error     *Error          `json:"error,omitempty"`
+	// Status says whether the call is open, or how it ended: with a Result or an Error.
+	Status CallStatus `json:"status"`
+	Result *Result    `json:"result,omitempty"`
+	Error  *Error     `json:"error,omitempty"`
 	// Phase is the last phase the call reached, apart from error_handling: post_execution for a
 	// completed call, else the phase in which it stopped or is.
-	Phase Phase    `json:"phase"`
-	Turn  int      `json:"turn,omitempty"`
+	Phase Phase `json:"phase"`
+	// Turn is the model step that asked for the call.
+	Turn int `json:"turn,omitempty"`
+	// Notes are remarks for people and models, such as that the result was cut.
 	Notes []string `json:"notes,omitempty"`
 	Timing
 	// Hooks are the effects of hooks on the call, in order. A call that a hook answered is
@@ -177,11 +185,12 @@ type Record struct {
 	// Phases are the durations of the phases, where known.
 	Phases map[Phase]Duration `json:"phases,omitempty"`
 	// Approval is the approval of the call, without a decision while it waits.
-	Approval     *Decided `json:"approval,omitempty"`
-	Caller       Caller   `json:"caller,omitzero"`
-	Conversation string   `json:"conversation,omitempty"`
-	Run          string   `json:"run_id"`
-	WorkflowID   string   `json:"workflow_id"`
+	Approval *Decided `json:"approval,omitempty"`
+	// Caller is who asked for the call. The other three identify its run.
+	Caller       Caller `json:"caller,omitzero"`
+	Conversation string `json:"conversation,omitempty"`
+	Run          string `json:"run_id"`
+	WorkflowID   string `json:"workflow_id"`
 	// Parent is the path of the call for which a sub-agent's run works, or that this call undoes or
 	// verifies. Path is the path of the call itself and orders it in the tree of runs.
 	Parent string `json:"parent,omitempty"`

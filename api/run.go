@@ -291,8 +291,10 @@ const (
 
 // RunResult is the result of a run.
 type RunResult struct {
+	// Outcome says how the run ended.
 	Outcome Outcome `json:"outcome"`
-	Answer  string  `json:"answer,omitempty"`
+	// Answer is that of an agent.
+	Answer string `json:"answer,omitempty"`
 	// Stop is length if the model's answer was cut off.
 	Stop Stop `json:"stop,omitempty"`
 	// Limit is the limit that was reached: turns, calls, tokens, cost, wall_time, repeats,
@@ -303,7 +305,8 @@ type RunResult struct {
 	Output json.RawMessage `json:"output,omitempty"`
 	// Failures are the failed calls of a plan or a direct call.
 	Failures []CallOutcome `json:"failures,omitempty"`
-	Usage    Usage         `json:"usage"`
+	// Usage is what the run used, with its sub-agents.
+	Usage Usage `json:"usage"`
 	// Undone describes how the calls of a failed or cancelled run were undone, in the order of
 	// undoing.
 	Undone []Undone `json:"undone,omitempty"`

@@ -5,16 +5,19 @@ import "cmp"
 // Usage counts what a run used.
 type Usage struct {
 	// Turns counts model steps, summary steps included.
-	Turns        int `json:"turns,omitempty"`
-	Calls        int `json:"calls,omitempty"`
-	Failed       int `json:"failed,omitempty"`
+	Turns int `json:"turns,omitempty"`
+	// Calls counts tool calls, Failed those that failed or were refused.
+	Calls  int `json:"calls,omitempty"`
+	Failed int `json:"failed,omitempty"`
+	// InputTokens and OutputTokens are those of model steps.
 	InputTokens  int `json:"input_tokens,omitempty"`
 	OutputTokens int `json:"output_tokens,omitempty"`
 	// CachedTokens and WrittenTokens are input tokens read from and written to the provider's
 	// cache.
-	CachedTokens  int     `json:"cached_tokens,omitempty"`
-	WrittenTokens int     `json:"written_tokens,omitempty"`
-	Cost          float64 `json:"cost,omitempty"`
+	CachedTokens  int `json:"cached_tokens,omitempty"`
+	WrittenTokens int `json:"written_tokens,omitempty"`
+	// Cost is in US dollars; zero for models without a price.
+	Cost float64 `json:"cost,omitempty"`
 }
 
 // Add adds what a sub-agent used of the budget. Its turns are not added.

@@ -18,8 +18,7 @@ const (
 )
 
 // ListAwaited lists what people have to do for a run with calls that wait for approval, or with
-// open
-// questions.
+// open questions.
 func ListAwaited(approvals, questions bool) (list []Awaited) {
 	if approvals {
 		list = append(list, AwaitsApproval)

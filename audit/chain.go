@@ -83,22 +83,15 @@ func (ch *chain) open(ctx context.Context) (runID string, err error) {
 }
 
 // find checks that the position from belongs to this run, and keeps how far the run has come.
-func (ch *chain) find(
-	ctx context.Context,
-	info *workflowservice.DescribeWorkflowExecutionResponse,
-) error {
+func (ch *chain) find(ctx context.Context,
+	info *workflowservice.DescribeWorkflowExecutionResponse) error {
 	if ch.from.Sequence == 0 {
 		return nil
 	}
 	if first := firstRun(info); ch.from.Run != first {
 		return fmt.Errorf(
 			"%w: the position is of run %q of workflow %q, but execution %q belongs to run %q",
-			ErrPosition,
-			ch.from.Run,
-			ch.workflowID,
-			ch.from.Part,
-			first,
-		)
+			ErrPosition, ch.from.Run, ch.workflowID, ch.from.Part, first)
 	}
 	latest, err := describeLatest(ctx, ch.client, ch.workflowID, ch.runID)
 	if err != nil {
@@ -111,10 +104,8 @@ func (ch *chain) find(
 
 // findFirst returns the first execution of the chain that the server still has. The error is
 // ErrIncomplete if earlier ones are deleted.
-func (ch *chain) findFirst(
-	ctx context.Context,
-	info *workflowservice.DescribeWorkflowExecutionResponse,
-) (runID string, err error) {
+func (ch *chain) findFirst(ctx context.Context,
+	info *workflowservice.DescribeWorkflowExecutionResponse) (runID string, err error) {
 	first, known := firstRun(info), info.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 	if first == known {
 		return first, nil
@@ -132,24 +123,15 @@ func (ch *chain) findFirst(
 		}
 		known = previous
 	}
-	return known, fmt.Errorf(
-		"%w: workflow %q: the server has deleted all executions before %q",
-		ErrIncomplete,
-		ch.workflowID,
-		known,
-	)
+	return known, fmt.Errorf("%w: workflow %q: the server has deleted all executions before %q",
+		ErrIncomplete, ch.workflowID, known)
 }
 
 // previous returns the execution that this one continues. The error is ErrNotFound if the server
 // has deleted it.
 func (ch *chain) previous(ctx context.Context, runID string) (string, error) {
-	pages := ch.client.GetWorkflowHistory(
-		ctx,
-		ch.workflowID,
-		runID,
-		false,
-		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT,
-	)
+	pages := ch.client.GetWorkflowHistory(ctx, ch.workflowID, runID, false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	event, err := pages.Next()
 	if err != nil {
 		return "", ReadError(ctx, err, ch.workflowID, runID)
@@ -165,11 +147,8 @@ func (ch *chain) previous(ctx context.Context, runID string) (string, error) {
 }
 
 // execution reads one history and reports whether the reader wants more.
-func (ch *chain) execution(
-	ctx context.Context,
-	runID string,
-	yield func(api.Event, error) bool,
-) bool {
+func (ch *chain) execution(ctx context.Context, runID string,
+	yield func(api.Event, error) bool) bool {
 	if !ch.deriver.HasNumbers() && ch.from.Sequence > 0 && runID == ch.from.Part {
 		ch.deriver.NumberAfter(ch.from.Before)
 	}
@@ -212,12 +191,6 @@ func (ch *chain) pastEnd(atEnd bool) error {
 	if !atEnd || ch.deriver.Sequence() >= ch.from.Sequence {
 		return nil
 	}
-	return fmt.Errorf(
-		"%w: the position is event %d, but run %q of workflow %q has %d events",
-		ErrPosition,
-		ch.from.Sequence,
-		ch.from.Run,
-		ch.workflowID,
-		ch.deriver.Sequence(),
-	)
+	return fmt.Errorf("%w: the position is event %d, but run %q of workflow %q has %d events",
+		ErrPosition, ch.from.Sequence, ch.from.Run, ch.workflowID, ch.deriver.Sequence())
 }

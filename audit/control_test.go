@@ -71,13 +71,7 @@ func TestControlEvents_ShowMessagesAndPauses(t *testing.T) {
 		s := d.Summary()
 		if !slices.Equal(types, test.events) || s.Status != test.status ||
 			(s.Paused != nil) != (test.status == history.RunPaused) {
-			t.Errorf(
-				"%s: %v; the run is %s, paused %v",
-				test.name,
-				types,
-				s.Status,
-				s.Paused,
-			)
+			t.Errorf("%s: %v; the run is %s, paused %v", test.name, types, s.Status, s.Paused)
 		}
 	}
 	for _, name := range []string{api.SendMessageUpdate, api.PauseUpdate} {

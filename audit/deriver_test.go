@@ -8,11 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/history"
-	"github.com/switchyard/switchyard/audit/stats"
 	library "github.com/switchyard/switchyard/internal/test/histories"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -146,10 +144,8 @@ func TestFailedActivities_HaveTheErrorOfTheWorkflow(t *testing.T) {
 		FailureInfo: &failurepb.Failure_CanceledFailureInfo{
 			CanceledFailureInfo: &failurepb.CanceledFailureInfo{}},
 	}
-	typed := payloads(
-		t,
-		api.Error{Type: api.ErrInvalidOutput, Message: "no number", Phase: api.PhasePostExecution},
-	)
+	typed := payloads(t,
+		api.Error{Type: api.ErrInvalidOutput, Message: "no number", Phase: api.PhasePostExecution})
 	tests := []struct {
 		name   string
 		end    *historypb.HistoryEvent
@@ -221,11 +217,8 @@ func TestRunEnds_AreDerived(t *testing.T) {
 		{
 			"refused",
 			runFailed(
-				application(
-					"model_refused",
-					"the model declined: no",
-					payloads(t, api.RunResult{Answer: "no"}),
-				),
+				application("model_refused", "the model declined: no",
+					payloads(t, api.RunResult{Answer: "no"})),
 			),
 			api.EventRunFailed,
 			history.RunFailed,
@@ -234,12 +227,10 @@ func TestRunEnds_AreDerived(t *testing.T) {
 		},
 		{
 			"an activity's failure",
-			runFailed(
-				&failurepb.Failure{
-					Message: "activity error",
-					Cause:   application("", "the pin step failed", nil),
-				},
-			),
+			runFailed(&failurepb.Failure{
+				Message: "activity error",
+				Cause:   application("", "the pin step failed", nil),
+			}),
 			api.EventRunFailed,
 			history.RunFailed,
 			"",
@@ -349,19 +340,13 @@ func TestDamagedHistories_GiveErrors(t *testing.T) {
 
 func damagePayloads(e *historypb.HistoryEvent, damage func(*commonpb.Payloads)) {
 	all := []*commonpb.Payloads{
-		e.GetWorkflowExecutionStartedEventAttributes().
-			GetInput(),
+		e.GetWorkflowExecutionStartedEventAttributes().GetInput(),
 		e.GetActivityTaskScheduledEventAttributes().GetInput(),
-		e.GetActivityTaskCompletedEventAttributes().
-			GetResult(),
+		e.GetActivityTaskCompletedEventAttributes().GetResult(),
 		e.GetWorkflowExecutionCompletedEventAttributes().GetResult(),
-		e.GetWorkflowExecutionFailedEventAttributes().
-			GetFailure().
-			GetApplicationFailureInfo().
+		e.GetWorkflowExecutionFailedEventAttributes().GetFailure().GetApplicationFailureInfo().
 			GetDetails(),
-		e.GetActivityTaskFailedEventAttributes().
-			GetFailure().
-			GetApplicationFailureInfo().
+		e.GetActivityTaskFailedEventAttributes().GetFailure().GetApplicationFailureInfo().
 			GetDetails(),
 	}
 	for _, p := range e.GetMarkerRecordedEventAttributes().GetDetails() {
@@ -393,54 +378,9 @@ func deriveDamaged(t *testing.T, recorded []*historypb.HistoryEvent, damaged int
 }
 
 func TestReadHistory_RefusesOtherFilesWithATypedError(t *testing.T) {
-	if _, err := history.Parse(strings.NewReader("no history")); !errors.Is(
-		err,
-		history.ErrUnreadable,
-	) {
+	if _, err := history.Parse(strings.NewReader("no history")); !errors.Is(err,
+		history.ErrUnreadable) {
 		t.Error(err)
-	}
-}
-
-// Refused calls take no time, and only ended calls count.
-func TestLaneSums_CountEndedCalls(t *testing.T) {
-	at := func(ms int) time.Time {
-		return time.Unix(1, 0).Add(time.Duration(ms) * time.Millisecond)
-	}
-	ms := func(n int) api.Duration { return api.Duration(time.Duration(n) * time.Millisecond) }
-	timing := func(lane string, wait, took int) api.Timing {
-		return api.Timing{
-			Lane:      lane,
-			Started:   at(wait),
-			Closed:    at(wait + took),
-			QueueWait: ms(wait),
-			Duration:  ms(took),
-		}
-	}
-	records := []api.Record{
-		{Status: api.CallCompleted, Timing: timing("serial", 10, 100)},
-		{Status: api.CallFailed, Timing: timing("general", 0, 50)},
-		{Status: api.CallCancelled, Timing: timing("serial", 30, 300)},
-		{Status: api.CallRefused, Timing: api.Timing{Lane: "serial", Closed: at(9)}},
-		{Status: api.CallRunning, Timing: api.Timing{Lane: "serial", Started: at(1)}},
-		{Status: api.CallRefused, Timing: api.Timing{Closed: at(9)}},
-	}
-	want := []stats.LaneUse{
-		{Calls: 1, Refused: 1},
-		{Lane: "general", Calls: 1, Failed: 1, Total: ms(50), Average: ms(50), Max: ms(50)},
-		{
-			Lane:        "serial",
-			Calls:       4,
-			Failed:      1,
-			Refused:     1,
-			Total:       ms(400),
-			Average:     ms(200),
-			Max:         ms(300),
-			WaitAverage: ms(20),
-			WaitMax:     ms(30),
-		},
-	}
-	if got := stats.Lanes(slices.Values(records)); !slices.Equal(got, want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 
@@ -449,12 +389,9 @@ func TestDeriver_UsesConstantMemory(t *testing.T) {
 	part := histories(t, "continued")[0]
 	d := history.NewDeriver("", "")
 	derive(t, d, part)
-	turn := slices.IndexFunc(
-		part,
-		func(e *historypb.HistoryEvent) bool {
-			return e.GetActivityTaskScheduledEventAttributes() != nil
-		},
-	)
+	turn := slices.IndexFunc(part, func(e *historypb.HistoryEvent) bool {
+		return e.GetActivityTaskScheduledEventAttributes() != nil
+	})
 	begin := part[0]
 	rounds := func(n int) uint64 {
 		for range n {

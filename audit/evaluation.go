@@ -35,16 +35,9 @@ const (
 	EvaluatedByEnd     EvaluatedBy = "end"
 )
 
-// SolvedBy returns the evaluation of a run without a person's: that of the agent's checker if there
-// is one, otherwise that of the run's end. By its end a run is solved if the agent answered, or if
-// every call of a plan or a direct call ran.
-func SolvedBy(s history.Summary) Solved {
-	decision, _ := Evaluate(s, nil)
-	return decision
-}
-
 // Evaluate returns the evaluation of a run and its source. person is the evaluation of a person;
-// nil if there is none.
+// nil if there is none. Without it the agent's checker decides, else the run's end: a run is solved
+// if the agent answered, or if every call of a plan or a direct call ran.
 func Evaluate(s history.Summary, person *api.RunEvaluation) (Solved, EvaluatedBy) {
 	switch {
 	case s.Closed.IsZero():
@@ -116,12 +109,8 @@ const decisionsAtOnce = 100
 
 // Evaluations returns the latest evaluation by a person of each run, by run ID. runIDs are those of
 // the last executions of the runs. Servers list an evaluation about a second after it was given.
-func Evaluations(
-	ctx context.Context,
-	c client.Client,
-	namespace string,
-	runIDs []string,
-) (map[string]api.RunEvaluation, error) {
+func Evaluations(ctx context.Context, c client.Client, namespace string,
+	runIDs []string) (map[string]api.RunEvaluation, error) {
 	found := map[string]api.RunEvaluation{}
 	for len(runIDs) > 0 {
 		n := min(len(runIDs), decisionsAtOnce)
@@ -133,32 +122,21 @@ func Evaluations(
 	return found, nil
 }
 
-func decisionsOn(
-	ctx context.Context,
-	c client.Client,
-	namespace string,
-	runIDs []string,
-	found map[string]api.RunEvaluation,
-) error {
+func decisionsOn(ctx context.Context, c client.Client, namespace string, runIDs []string,
+	found map[string]api.RunEvaluation) error {
 	quoted := make([]string, len(runIDs))
 	for i, id := range runIDs {
 		quoted[i] = visibility.Quote(api.EvaluationWorkflowID(id))
 	}
-	query := fmt.Sprintf(
-		"WorkflowType = '%s' AND WorkflowId IN (%s)",
-		api.EvaluationWorkflow,
-		strings.Join(quoted, ", "),
-	)
+	query := fmt.Sprintf("WorkflowType = '%s' AND WorkflowId IN (%s)", api.EvaluationWorkflow,
+		strings.Join(quoted, ", "))
 	var token []byte
 	for {
-		page, err := c.ListWorkflow(
-			ctx,
-			&workflowservice.ListWorkflowExecutionsRequest{
-				Namespace:     namespace,
-				Query:         query,
-				NextPageToken: token,
-			},
-		)
+		page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
+			Namespace:     namespace,
+			Query:         query,
+			NextPageToken: token,
+		})
 		if err != nil {
 			return fmt.Errorf("list evaluations: %w", err)
 		}

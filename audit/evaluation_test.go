@@ -48,7 +48,7 @@ func TestEvaluation_PrefersPeopleToCheckers(t *testing.T) {
 }
 
 // Only a run that reached its goal is solved by its own end.
-func TestSolvedBy_CountsOnlySuccessfulEnds(t *testing.T) {
+func TestEvaluate_CountsOnlySuccessfulEnds(t *testing.T) {
 	over := time.Unix(1, 0)
 	for want, list := range map[Solved][]history.Summary{
 		SolvedOpen: {{Status: history.RunRunning}, {Status: history.RunPaused}},
@@ -65,7 +65,7 @@ func TestSolvedBy_CountsOnlySuccessfulEnds(t *testing.T) {
 			{Status: history.RunTerminated, Closed: over}},
 	} {
 		for _, s := range list {
-			if got := SolvedBy(s); got != want {
+			if got, _ := Evaluate(s, nil); got != want {
 				t.Errorf("%+v is %s, want %s", s, got, want)
 			}
 		}

@@ -25,11 +25,8 @@ const (
 //
 // If the history of a sub-agent is deleted or cannot be decoded, FollowTree yields the other events
 // and then ErrNotFound or ErrUnreadable.
-func FollowTree(
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID string,
-) iter.Seq2[api.Event, error] {
+func FollowTree(ctx context.Context, c client.Client,
+	workflowID, runID string) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		reading, stop := context.WithCancel(ctx)
 		defer stop()
@@ -131,11 +128,7 @@ func (t *treeFollower) find(ctx context.Context, b *branch) string {
 }
 
 // read tells the present events of a run, and then those that follow.
-func (t *treeFollower) read(
-	ctx context.Context,
-	id, runID string,
-	tell func(treeArrival) bool,
-) {
+func (t *treeFollower) read(ctx context.Context, id, runID string, tell func(treeArrival) bool) {
 	s := Subscribe(t.client, Position{WorkflowID: id, Run: runID})
 	for _, events := range []func(context.Context) iter.Seq2[api.Event, error]{s.Read, s.Events} {
 		for event, err := range events(ctx) {
@@ -155,10 +148,7 @@ func (t *treeFollower) read(
 }
 
 // follow yields the events of the tree until all its runs are closed or the reader stops.
-func (t *treeFollower) follow(
-	ctx context.Context,
-	yield func(api.Event, error) bool,
-) error {
+func (t *treeFollower) follow(ctx context.Context, yield func(api.Event, error) bool) error {
 	for {
 		wait, more := t.emit(yield)
 		switch {
@@ -235,9 +225,7 @@ func (t *treeFollower) queue(ctx context.Context, b *branch, e api.Event) {
 
 // emit yields the events whose turn it is. If the next one only waits for time to pass, wait
 // receives when it has; more is false if the reader has stopped.
-func (t *treeFollower) emit(
-	yield func(api.Event, error) bool,
-) (wait <-chan time.Time, more bool) {
+func (t *treeFollower) emit(yield func(api.Event, error) bool) (wait <-chan time.Time, more bool) {
 	for {
 		next := t.next()
 		if next == nil {
@@ -277,8 +265,7 @@ func (b *branch) before(other *branch) bool {
 }
 
 // remainingDelay returns how long other runs may still have events before the first one of a
-// branch.
-// known is false while one of them has events that are not read.
+// branch. known is false while one of them has events that are not read.
 func (t *treeFollower) remainingDelay(first *branch) (left time.Duration, known bool) {
 	for _, b := range t.branches {
 		if b.ended || len(b.queue) > 0 {

@@ -23,8 +23,7 @@ import (
 // that ignores its timeout.
 func inlineSpecs() []toolspecs.Spec {
 	spec := func(
-		name string, timeout time.Duration, parameters ...toolspecs.Parameter,
-	) toolspecs.Spec {
+		name string, timeout time.Duration, parameters ...toolspecs.Parameter) toolspecs.Spec {
 		s := toolspecs.Spec{
 			Name:        "in_" + name,
 			Version:     "1.0.0",
@@ -33,9 +32,7 @@ func inlineSpecs() []toolspecs.Spec {
 			Entry:       toolspecs.Entry{Kind: toolspecs.FunctionEntry{Handler: name}},
 		}
 		s.Execution.Lane, s.Execution.Effect, s.Execution.Timeout = api.LaneInline, api.EffectRead,
-			api.Duration(
-				timeout,
-			)
+			api.Duration(timeout)
 		s.Execution.Retry = api.Retry{
 			MaxAttempts:     2,
 			InitialInterval: api.Duration(10 * time.Millisecond),
@@ -51,21 +48,16 @@ func inlineSpecs() []toolspecs.Spec {
 	slow := spec("slow", 20*time.Millisecond)
 	slow.Execution.Retry.MaxAttempts = 1
 	return []toolspecs.Spec{
-		spec(
-			"echo",
-			time.Second,
-			toolspecs.Parameter{Name: "text", Type: "string", Required: true},
-		),
+		spec("echo", time.Second,
+			toolspecs.Parameter{Name: "text", Type: "string", Required: true}),
 		spec(
 			"login",
 			time.Second,
 			toolspecs.Parameter{Name: "user", Type: "string", Default: []byte(`"u"`)},
 			password,
 		),
-		spec(
-			"broken",
-			time.Second,
-		), spec("flaky", time.Second), slow, spec("deaf", 10*time.Millisecond),
+		spec("broken",
+			time.Second), spec("flaky", time.Second), slow, spec("deaf", 10*time.Millisecond),
 	}
 }
 
@@ -160,45 +152,25 @@ func TestInlineTimes_LieWithinTheirWorkflowTask(t *testing.T) {
 			took > at.atMost ||
 			r.Worker != "worker-1" ||
 			r.Lane != api.LaneInline {
-			t.Errorf(
-				"%s took %s in %d attempts by %q on %s",
-				id,
-				took,
-				r.Attempts,
-				r.Worker,
-				r.Lane,
-			)
+			t.Errorf("%s took %s in %d attempts by %q on %s", id, took, r.Attempts, r.Worker,
+				r.Lane)
 		}
 		if r.Scheduled.After(r.Started) || r.Started.After(r.Closed) {
-			t.Errorf(
-				"%s was scheduled at %s, started at %s and closed at %s",
-				id,
-				r.Scheduled,
-				r.Started,
-				r.Closed,
-			)
+			t.Errorf("%s was scheduled at %s, started at %s and closed at %s", id, r.Scheduled,
+				r.Started, r.Closed)
 		}
 	}
 	if !records["1.4"].Started.Before(records["1.5"].Closed) ||
 		!records["1.5"].Started.Before(records["1.4"].Closed) {
-		t.Errorf(
-			"calls of one turn did not overlap: %+v, %+v",
-			records["1.4"].Timing,
-			records["1.5"].Timing,
-		)
+		t.Errorf("calls of one turn did not overlap: %+v, %+v", records["1.4"].Timing,
+			records["1.5"].Timing)
 	}
 }
 
 // marker returns the record of a local activity that ended at second n, or that is retried after
 // backoff.
-func marker(
-	t *testing.T,
-	n int64,
-	kind, summary string,
-	backoff time.Duration,
-	result any,
-	failure *failurepb.Failure,
-) *historypb.HistoryEvent {
+func marker(t *testing.T, n int64, kind, summary string, backoff time.Duration, result any,
+	failure *failurepb.Failure) *historypb.HistoryEvent {
 	t.Helper()
 	data := struct {
 		ActivityType string
@@ -240,25 +212,11 @@ func inlineRun(t *testing.T) []*historypb.HistoryEvent {
 	recorded := []*historypb.HistoryEvent{
 		started(t, api.AgentWorkflow, payloads(t, agent(api.Limits{}))),
 		marker(t, 11, api.PinActivity, "", 0, api.Pack(pinned), nil),
-		marker(
-			t,
-			21,
-			api.ModelActivity,
-			"turn-1 turn 1",
-			time.Minute,
-			nil,
-			application("x", "no model", nil),
-		),
+		marker(t, 21, api.ModelActivity, "turn-1 turn 1", time.Minute, nil,
+			application("x", "no model", nil)),
 		marker(t, 32, api.ModelActivity, "turn-1 turn 1", 0, step, nil),
-		marker(
-			t,
-			41,
-			api.AdmitActivity,
-			"",
-			0,
-			[]api.AdmissionDecision{{ID: "1.1"}, {ID: "1.2"}},
-			nil,
-		),
+		marker(t, 41, api.AdmitActivity, "", 0, []api.AdmissionDecision{{ID: "1.1"}, {ID: "1.2"}},
+			nil),
 	}
 	return append(recorded, decided(t, recorded,
 		api.JournalEntry{Call: "1.2", Error: *failures.InlineFault(send)})...)
@@ -271,10 +229,8 @@ func TestInlineRetries_AreOneCall(t *testing.T) {
 	events := derive(
 		t,
 		d,
-		append(
-			inlineRun(t),
-			marker(t, 51, "look", "1.1 look", time.Minute, nil, application("x", "not yet", nil)),
-		),
+		append(inlineRun(t),
+			marker(t, 51, "look", "1.1 look", time.Minute, nil, application("x", "not yet", nil))),
 	)
 	running := d.RunningCalls()
 	if len(running) != 1 || running[0].CallID != "1.1" || running[0].LastFailure != "not yet" ||
@@ -283,13 +239,9 @@ func TestInlineRetries_AreOneCall(t *testing.T) {
 	}
 	events = append(
 		events,
-		derive(
-			t,
-			d,
-			[]*historypb.HistoryEvent{
-				marker(t, 62, "look", "1.1 look", 0, api.Result{Output: []byte("1")}, nil),
-			},
-		)...)
+		derive(t, d, []*historypb.HistoryEvent{
+			marker(t, 62, "look", "1.1 look", 0, api.Result{Output: []byte("1")}, nil),
+		})...)
 	var got []string
 	for _, e := range events {
 		got = append(got, string(e.Type)+" "+e.CallID)

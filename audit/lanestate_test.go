@@ -40,11 +40,8 @@ func newLaneNames(t *testing.T) *laneNames {
 		t.Skip("SWITCHYARD_E2E is not set: this test runs a server; make check does")
 	}
 	t.Parallel()
-	server := testserver.NewServer(
-		t,
-		"--dynamic-config-value",
-		"limit.historyCount.suggestContinueAsNew=100",
-	)
+	server := testserver.NewServer(t, "--dynamic-config-value",
+		"limit.historyCount.suggestContinueAsNew=100")
 	h := &laneNames{
 		T:      t,
 		client: server.Client,
@@ -81,18 +78,13 @@ func (h *laneNames) start(w worker.Worker) {
 
 // hostInstance starts a worker that owns groups of a lane's slots, reports a state for each, and
 // releases them when stop is called.
-func (h *laneNames) hostInstance(
-	lane, identity string,
-	state func(group int) lanerules.SlotsState,
-) (stop func()) {
+func (h *laneNames) hostInstance(lane, identity string,
+	state func(group int) lanerules.SlotsState) (stop func()) {
 	h.Helper()
 	released, release := context.WithCancel(context.Background())
 	h.Cleanup(release)
-	w := worker.New(
-		h.client,
-		queues.Slots(laneBase, lane),
-		worker.Options{Identity: identity, DisableWorkflowWorker: true},
-	)
+	w := worker.New(h.client, queues.Slots(laneBase, lane),
+		worker.Options{Identity: identity, DisableWorkflowWorker: true})
 	w.RegisterActivityWithOptions(
 		func(ctx context.Context, r lanerules.SlotsRequest) (lanerules.SlotsState, error) {
 			tick := time.NewTicker(500 * time.Millisecond)
@@ -130,19 +122,13 @@ func (h *laneNames) execute(id, name string, args ...any) {
 
 func (h *laneNames) keep(lane api.Lane) {
 	h.Helper()
-	h.execute(
-		api.LaneWorkflowID(laneBase, lane.Name),
-		api.LaneSlotsWorkflow,
-		lanerules.KeeperInput{Lane: lane, Base: laneBase},
-	)
+	h.execute(api.LaneWorkflowID(laneBase, lane.Name), api.LaneSlotsWorkflow,
+		lanerules.KeeperInput{Lane: lane, Base: laneBase})
 }
 
 // until reads a lane until its state is as wanted, and returns the state.
-func (h *laneNames) until(
-	lane api.Lane,
-	what string,
-	wanted func(lanestate.State) bool,
-) lanestate.State {
+func (h *laneNames) until(lane api.Lane, what string,
+	wanted func(lanestate.State) bool) lanestate.State {
 	h.Helper()
 	deadline, tick := time.After(20*time.Second), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
@@ -176,13 +162,9 @@ func TestLaneWithLimit_SumsItsGroups(t *testing.T) {
 	}
 	lane := lanes.WithDefaults(api.Lane{Name: "http", Limit: 3, Holders: 2})
 	h.keep(lane)
-	h.until(
-		given,
-		"offered",
-		func(s lanestate.State) bool {
-			return s.Served && len(s.Holders) == 2 && s.ServedGroups() == 0
-		},
-	)
+	h.until(given, "offered", func(s lanestate.State) bool {
+		return s.Served && len(s.Holders) == 2 && s.ServedGroups() == 0
+	})
 	stop := h.hostInstance("http", "holder", func(group int) lanerules.SlotsState {
 		return lanerules.SlotsState{
 			Fence: int64(group) + 7,
@@ -221,11 +203,8 @@ func TestLaneWithLimit_SumsItsGroups(t *testing.T) {
 		api.ConfigureLaneSignal, lane); err != nil {
 		t.Fatal(err)
 	}
-	h.until(
-		given,
-		"limit 4",
-		func(s lanestate.State) bool { return s.Lane.Limit == 4 && s.ServedGroups() == 2 },
-	)
+	h.until(given, "limit 4",
+		func(s lanestate.State) bool { return s.Lane.Limit == 4 && s.ServedGroups() == 2 })
 	stop()
 	s = h.until(given, "given up", func(s lanestate.State) bool { return s.ServedGroups() == 0 })
 	if s.Counts.Running != 0 || s.Counts.Acquired != 20 || s.Holders[0].Worker != "holder" ||
@@ -272,21 +251,13 @@ func TestLanesWithKeepers_AreFound(t *testing.T) {
 			Base: laneBase + "/other",
 		},
 	)
-	w := worker.New(
-		h.client,
-		queues.Lane(laneBase, "gpu"),
-		worker.Options{Identity: "plain", DisableWorkflowWorker: true},
-	)
-	w.RegisterActivityWithOptions(
-		func() error { return nil },
-		activity.RegisterOptions{Name: "call"},
-	)
+	w := worker.New(h.client, queues.Lane(laneBase, "gpu"),
+		worker.Options{Identity: "plain", DisableWorkflowWorker: true})
+	w.RegisterActivityWithOptions(func() error { return nil },
+		activity.RegisterOptions{Name: "call"})
 	h.start(w)
-	h.until(
-		api.Lane{Name: "gpu"},
-		"polled",
-		func(s lanestate.State) bool { return slices.Equal(s.Workers, []string{"plain"}) },
-	)
+	h.until(api.Lane{Name: "gpu"}, "polled",
+		func(s lanestate.State) bool { return slices.Equal(s.Workers, []string{"plain"}) })
 	deadline := time.After(20 * time.Second)
 	for {
 		found, err := h.reader.Kept(t.Context())
@@ -302,12 +273,8 @@ func TestLanesWithKeepers_AreFound(t *testing.T) {
 			t.Fatalf("lanes with keepers are %v", found)
 		}
 	}
-	states, err := h.reader.Read(
-		t.Context(),
-		api.Lane{Name: "http"},
-		api.Lane{Name: "gpu"},
-		api.Lane{Name: "ai"},
-	)
+	states, err := h.reader.Read(t.Context(), api.Lane{Name: "http"}, api.Lane{Name: "gpu"},
+		api.Lane{Name: "ai"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,18 +39,9 @@ func devserver(t *testing.T) client.Client {
 	if _, err := os.Stat(program); err != nil {
 		t.Skipf("needs a server: make build, or set SWITCHYARD_DEVSERVER (%v)", err)
 	}
-	server := exec.Command(
-		program,
-		"--port",
-		"0",
-		"--headless",
-		"--log-level",
-		"never",
-		"--parent-pid",
-		strconv.Itoa(os.Getpid()),
-		"--dynamic-config-value",
-		"limit.historyCount.suggestContinueAsNew=100",
-	)
+	server := exec.Command(program, "--port", "0", "--headless", "--log-level", "never",
+		"--parent-pid", strconv.Itoa(os.Getpid()), "--dynamic-config-value",
+		"limit.historyCount.suggestContinueAsNew=100")
 	out, err := server.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -70,13 +61,11 @@ func devserver(t *testing.T) client.Client {
 	if err := json.Unmarshal(line, &ready); err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.Dial(
-		client.Options{
-			HostPort: ready.Address,
-			Identity: "tester",
-			Logger:   tlog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
-		},
-	)
+	c, err := client.Dial(client.Options{
+		HostPort: ready.Address,
+		Identity: "tester",
+		Logger:   tlog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,10 +141,8 @@ func specs() []toolspecs.Spec {
 			s.Execution.Lane, s.Execution.Access = api.LaneSerial, api.AccessExclusive
 			s.Execution.Heartbeat = api.Duration(time.Second)
 		}),
-		spec(
-			"slow",
-			func(s *toolspecs.Spec) { s.Execution.Timeout = api.Duration(20 * time.Millisecond) },
-		),
+		spec("slow",
+			func(s *toolspecs.Spec) { s.Execution.Timeout = api.Duration(20 * time.Millisecond) }),
 		subAgent(
 			"wide",
 			turns([]api.ScriptCall{call("deep", `{}`), call("echo", `{"text":"w"}`)}),
@@ -168,15 +155,11 @@ func specs() []toolspecs.Spec {
 			turns([]api.ScriptCall{call("hanging", `{}`)}),
 			func(s *toolspecs.Spec) { s.Execution.Timeout = api.Duration(300 * time.Millisecond) },
 		),
-		subAgent(
-			"unfit",
-			turns(),
-			func(s *toolspecs.Spec) { s.Output = &toolspecs.Parameter{Type: "integer"} },
-		),
+		subAgent("unfit", turns(),
+			func(s *toolspecs.Spec) { s.Output = &toolspecs.Parameter{Type: "integer"} }),
 		spec("unserved", func(s *toolspecs.Spec) {
 			s.Execution.Lane, s.Execution.QueueTimeout = "nobody", api.Duration(
-				100*time.Millisecond,
-			)
+				100*time.Millisecond)
 		}),
 	)
 }
@@ -211,21 +194,14 @@ func functions() []tool.Function {
 		return "", context.Cause(ctx)
 	}
 	return []tool.Function{
-		tool.NewFunction(
-			"echo",
-			func(_ context.Context, in echo) (string, error) { return in.Text, nil },
-		),
-		tool.NewFunction(
-			"login",
-			func(_ context.Context, in login) (string, error) { return "hello " + in.User, nil },
-		),
-		tool.NewFunction(
-			"broken",
-			func(context.Context, struct{}) (string, error) {
-				return "",
-					errors.New("it is broken")
-			},
-		),
+		tool.NewFunction("echo",
+			func(_ context.Context, in echo) (string, error) { return in.Text, nil }),
+		tool.NewFunction("login",
+			func(_ context.Context, in login) (string, error) { return "hello " + in.User, nil }),
+		tool.NewFunction("broken", func(context.Context, struct{}) (string, error) {
+			return "",
+				errors.New("it is broken")
+		}),
 		tool.NewFunction("flaky", func(ctx context.Context, _ struct{}) (string, error) {
 			if call, _ := callcontext.From(ctx); call.Attempt == 1 {
 				return "", api.Transient(errors.New("not yet"), 0)

@@ -78,11 +78,8 @@ func OfOpenRuns[T any](
 }
 
 // openRuns lists the open runs that no other run started.
-func openRuns(
-	ctx context.Context,
-	c client.Client,
-	namespace string,
-) (runs []*commonpb.WorkflowExecution, err error) {
+func openRuns(ctx context.Context, c client.Client,
+	namespace string) (runs []*commonpb.WorkflowExecution, err error) {
 	var token []byte
 	for {
 		page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{

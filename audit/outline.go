@@ -14,11 +14,8 @@ import (
 // payloads: kind, status, task queue, times, and the last execution as the only part. Paused is set
 // if the memo says so or cannot be decoded; in the second case it does not say who paused the run.
 // Parameters and errors are those of Events.
-func Outline(
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID string,
-) (history.Summary, error) {
+func Outline(ctx context.Context, c client.Client,
+	workflowID, runID string) (history.Summary, error) {
 	r, err := describeLatest(ctx, c, workflowID, runID)
 	if err != nil {
 		return history.Summary{}, err
@@ -30,12 +27,12 @@ func Outline(
 		Kind:       history.KindFromType(info.GetType().GetName()),
 		Status:     ToRunStatus(info.GetStatus()),
 		TaskQueue:  info.GetTaskQueue(),
-		Started:    pb.TimeOf(info.GetStartTime()),
-		Closed:     pb.TimeOf(info.GetCloseTime()),
+		Started:    pb.Time(info.GetStartTime()),
+		Closed:     pb.Time(info.GetCloseTime()),
 		Parts: []history.Part{
 			{
 				RunID:         info.GetExecution().GetRunId(),
-				Started:       pb.TimeOf(info.GetStartTime()),
+				Started:       pb.Time(info.GetStartTime()),
 				HistoryEvents: int(info.GetHistoryLength()),
 			},
 		},

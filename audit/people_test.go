@@ -96,15 +96,12 @@ func reply(ctx context.Context, t *testing.T, c client.Client, run string, q api
 }
 
 func send(ctx context.Context, c client.Client, run string, r api.Reply) error {
-	handle, err := c.UpdateWorkflow(
-		ctx,
-		client.UpdateWorkflowOptions{
-			WorkflowID:   run,
-			UpdateName:   api.AnswerQuestionUpdate,
-			Args:         []any{r},
-			WaitForStage: client.WorkflowUpdateStageCompleted,
-		},
-	)
+	handle, err := c.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID:   run,
+		UpdateName:   api.AnswerQuestionUpdate,
+		Args:         []any{r},
+		WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
 	if err != nil {
 		return err
 	}

@@ -23,11 +23,8 @@ type RunQuestion struct {
 // none for a closed run. It needs no worker. runID is any execution of the run; empty for the
 // latest run with that workflow ID. Errors: ErrNotFound, ErrNotARun, ErrUnreadable, those of ctx
 // and of the server.
-func Questions(
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID string,
-) ([]RunQuestion, error) {
+func Questions(ctx context.Context, c client.Client,
+	workflowID, runID string) ([]RunQuestion, error) {
 	list, err := inTree(ctx, c, workflowID, runID, ownQuestions)
 	slices.SortFunc(list, oldestFirst)
 	return list, err
@@ -48,9 +45,6 @@ func OpenQuestions(running []Running, workflowID string, open []RunQuestion) {
 
 // oldestFirst orders questions of several runs.
 func oldestFirst(x, y RunQuestion) int {
-	return cmp.Or(
-		x.Asked.Compare(y.Asked),
-		cmp.Compare(x.WorkflowID, y.WorkflowID),
-		cmp.Compare(x.ID, y.ID),
-	)
+	return cmp.Or(x.Asked.Compare(y.Asked), cmp.Compare(x.WorkflowID, y.WorkflowID),
+		cmp.Compare(x.ID, y.ID))
 }

@@ -37,32 +37,23 @@ func (incompleteError) Is(target error) bool { return target == ErrNotFound }
 // last. It reads page by page and keeps one page in memory. runID is any execution of the run;
 // empty for the latest run with that workflow ID. An error comes last: ErrNotFound, ErrIncomplete,
 // ErrNotARun, ErrUnreadable, that of ctx, or that of the server.
-func Events(
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID string,
-) iter.Seq2[api.Event, error] {
+func Events(ctx context.Context, c client.Client,
+	workflowID, runID string) iter.Seq2[api.Event, error] {
 	return (&chain{client: c, workflowID: workflowID, runID: runID}).events(ctx)
 }
 
 // Follow is Events that waits for new events until the run is closed or ctx ends. If the first
 // histories are deleted, it yields ErrIncomplete only. Use Subscribe to resume after a known event.
-func Follow(
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID string,
-) iter.Seq2[api.Event, error] {
+func Follow(ctx context.Context, c client.Client,
+	workflowID, runID string) iter.Seq2[api.Event, error] {
 	return (&chain{client: c, workflowID: workflowID, runID: runID, wait: true}).events(ctx)
 }
 
 // Records yields one record for every call of a run in the order in which they ended. Open calls
 // come last. The calls of a plan exist from the moment its tools are pinned. Parameters and errors
 // are those of Events.
-func Records(
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID string,
-) iter.Seq2[api.Record, error] {
+func Records(ctx context.Context, c client.Client,
+	workflowID, runID string) iter.Seq2[api.Record, error] {
 	return (&chain{client: c, workflowID: workflowID, runID: runID}).records(ctx)
 }
 
@@ -92,11 +83,8 @@ func (ch *chain) records(ctx context.Context) iter.Seq2[api.Record, error] {
 
 // Describe returns the summary of a run. It reads the whole history. With ErrIncomplete the summary
 // is that of the histories that are left. Parameters and errors are those of Events.
-func Describe(
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID string,
-) (history.Summary, error) {
+func Describe(ctx context.Context, c client.Client,
+	workflowID, runID string) (history.Summary, error) {
 	ch := &chain{client: c, workflowID: workflowID, runID: runID}
 	for _, err := range ch.events(ctx) {
 		if err != nil && !errors.Is(err, ErrIncomplete) {
@@ -123,7 +111,7 @@ func (ch *chain) readRunning(ctx context.Context) ([]api.Record, error) {
 			if r := &records[i]; r.CallID == api.CallOfActivity(a.GetActivityId()) {
 				r.Attempts, r.Worker = int(a.GetAttempt()), a.GetLastWorkerIdentity()
 				r.LastFailure = pb.FailureMessage(a.GetLastFailure())
-				if started := pb.TimeOf(a.GetLastStartedTime()); !started.IsZero() {
+				if started := pb.Time(a.GetLastStartedTime()); !started.IsZero() {
 					r.Started, r.Phase = started, api.PhaseExecution
 					if r.Attempts == 1 {
 						r.QueueWait = pb.Between(r.Scheduled, started)
@@ -136,11 +124,8 @@ func (ch *chain) readRunning(ctx context.Context) ([]api.Record, error) {
 }
 
 // describe describes an execution. The error is ErrNotARun for other workflows.
-func describe(
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID string,
-) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func describe(ctx context.Context, c client.Client,
+	workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	response, err := c.DescribeWorkflowExecution(ctx, workflowID, runID)
 	if err != nil {
 		return nil, ReadError(ctx, err, workflowID, runID)
@@ -152,15 +137,11 @@ func describe(
 }
 
 // describeLatest is describe for the last execution of the chain.
-func describeLatest(
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID string,
-) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func describeLatest(ctx context.Context, c client.Client,
+	workflowID, runID string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	r, err := describe(ctx, c, workflowID, runID)
 	if err != nil ||
-		r.GetWorkflowExecutionInfo().
-			GetStatus() !=
+		r.GetWorkflowExecutionInfo().GetStatus() !=
 			enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW {
 		return r, err
 	}

@@ -42,10 +42,8 @@ func checkReading(t *testing.T, c client.Client, id string, parts [][]*historypb
 	want := derive(t, d, slices.Concat(parts...))
 	for _, part := range parts {
 		runID := start(part).GetOriginalExecutionRunId()
-		if got := collect(t, audit.Events(t.Context(), c, id, runID)); !reflect.DeepEqual(
-			got,
-			want,
-		) {
+		if got := collect(t, audit.Events(t.Context(), c, id, runID)); !reflect.DeepEqual(got,
+			want) {
 			t.Errorf("Events from %s differ", runID)
 		}
 		if pending, err := audit.Pending(t.Context(), c, id, runID); err != nil ||
@@ -56,10 +54,8 @@ func checkReading(t *testing.T, c client.Client, id string, parts [][]*historypb
 	if got := collect(t, audit.Follow(t.Context(), c, id, "")); !reflect.DeepEqual(got, want) {
 		t.Errorf("Follow differs from Events")
 	}
-	if got := collect(t, audit.Records(t.Context(), c, id, "")); !reflect.DeepEqual(
-		got,
-		recordsOf(want),
-	) {
+	if got := collect(t, audit.Records(t.Context(), c, id, "")); !reflect.DeepEqual(got,
+		recordsOf(want)) {
 		t.Errorf("the records are not those of the events: %+v", got)
 	}
 	if got, err := audit.Describe(t.Context(), c, id, ""); err != nil ||
@@ -120,17 +116,14 @@ func openRun(t *testing.T) *archivedRun {
 	hosted.HeartbeatDetails = payloads(t, api.Heartbeat{Waiting: true})
 	flaky := activity("2.2", "flaky", queue)
 	flaky.State, flaky.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_SCHEDULED, at(1)
-	flaky.LastAttemptCompleteTime = at(
-		2,
-	)
+	flaky.LastAttemptCompleteTime = at(2)
 	flaky.Attempt, flaky.MaximumAttempts, flaky.NextAttemptScheduleTime = 2, 3, at(9)
 	flaky.LastFailure = &failurepb.Failure{Message: "not yet"}
 	unserved := activity("2.3", "unserved", queue+"/nobody")
 	unserved.State = enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
 	stopping := activity("turn-9", api.ModelActivity, queue)
 	stopping.State, stopping.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED, at(
-		4,
-	)
+		4)
 	stopping.HeartbeatDetails = payloads(t, api.Live{Turn: 9, Attempt: 1, From: 2, Text: "far"})
 	again := activity("turn-10", api.ModelActivity, queue)
 	again.State, again.LastStartedTime = enumspb.PENDING_ACTIVITY_STATE_STARTED, at(5)
@@ -289,8 +282,7 @@ func TestOpenRecords_ComeLast(t *testing.T) {
 				got,
 				strings.Join(
 					[]string{r.CallID, r.Tool, string(r.Phase), r.Lane, r.Worker, r.LastFailure},
-					" ",
-				),
+					" "),
 			)
 		} else if len(got) > 0 {
 			t.Errorf("%s is over and comes after one that runs", r.CallID)
@@ -314,11 +306,8 @@ func TestErrors_HaveTypes(t *testing.T) {
 	foreign.parts = [][]*historypb.HistoryEvent{{started(t, "OrderWorkflow", nil)}}
 	first := histories(t, "continued")
 	damaged := histories(t, "agent")
-	damaged[0][0] = started(
-		t,
-		api.AgentWorkflow,
-		&commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("{")}}},
-	)
+	damaged[0][0] = started(t, api.AgentWorkflow,
+		&commonpb.Payloads{Payloads: []*commonpb.Payload{{Data: []byte("{")}}})
 	c := serve(t, map[string]*archivedRun{
 		"foreign": foreign, "lost": {parts: first, lost: 0}, "damaged": {parts: damaged, lost: -1},
 		"agent": {parts: histories(t, "agent"), lost: -1},

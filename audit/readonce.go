@@ -13,12 +13,8 @@ import (
 // Read reads a run so far once. It calls each with every event, and returns the summary and the
 // records of the open calls; with ErrIncomplete, those of the histories that are left. Parameters
 // and errors are those of Events.
-func Read(
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID string,
-	each func(api.Event),
-) (history.Summary, []api.Record, error) {
+func Read(ctx context.Context, c client.Client, workflowID, runID string,
+	each func(api.Event)) (history.Summary, []api.Record, error) {
 	ch := &chain{client: c, workflowID: workflowID, runID: runID}
 	var gone error
 	for event, err := range ch.events(ctx) {

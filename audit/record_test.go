@@ -36,11 +36,8 @@ func TestLive_FollowingEqualsReading(t *testing.T) {
 			if golden.IsUpdating() {
 				record(ctx, t, c, s.name, run.GetRunID())
 				for _, call := range s.below {
-					child, err := c.DescribeWorkflowExecution(
-						ctx,
-						api.ChildWorkflowID(s.name, call),
-						"",
-					)
+					child, err := c.DescribeWorkflowExecution(ctx,
+						api.ChildWorkflowID(s.name, call), "")
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -52,20 +49,11 @@ func TestLive_FollowingEqualsReading(t *testing.T) {
 	}
 }
 
-func execute(
-	ctx context.Context,
-	t *testing.T,
-	c client.Client,
-	id, queue, workflow string,
-	in api.RunInput,
-) client.WorkflowRun {
+func execute(ctx context.Context, t *testing.T, c client.Client, id, queue, workflow string,
+	in api.RunInput) client.WorkflowRun {
 	t.Helper()
-	run, err := c.ExecuteWorkflow(
-		ctx,
-		client.StartWorkflowOptions{ID: id, TaskQueue: queue},
-		workflow,
-		in,
-	)
+	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: queue},
+		workflow, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,13 +62,8 @@ func execute(
 
 // follow returns the events of a run as they occur, and stops the run when its first hanging call
 // runs.
-func follow(
-	ctx context.Context,
-	t *testing.T,
-	c client.Client,
-	run client.WorkflowRun,
-	stop string,
-) []api.Event {
+func follow(ctx context.Context, t *testing.T, c client.Client, run client.WorkflowRun,
+	stop string) []api.Event {
 	t.Helper()
 	var followed []api.Event
 	for event, err := range audit.Follow(ctx, c, run.GetID(), "") {
@@ -100,21 +83,11 @@ func follow(
 }
 
 // stopRun ends a run from outside when its hanging call runs.
-func stopRun(
-	ctx context.Context,
-	t *testing.T,
-	c client.Client,
-	run client.WorkflowRun,
-	how string,
-) {
+func stopRun(ctx context.Context, t *testing.T, c client.Client, run client.WorkflowRun,
+	how string) {
 	t.Helper()
-	awaitPending(
-		ctx,
-		t,
-		c,
-		run.GetID(),
-		func(r audit.Running) bool { return r.Tool == "hanging" && r.State == audit.StateRunning },
-	)
+	awaitPending(ctx, t, c, run.GetID(),
+		func(r audit.Running) bool { return r.Tool == "hanging" && r.State == audit.StateRunning })
 	var err error
 	if how == cancelRun {
 		err = c.CancelWorkflow(ctx, run.GetID(), "")
@@ -127,13 +100,8 @@ func stopRun(
 }
 
 // awaitPending reads the pending work until is returns true for an element.
-func awaitPending(
-	ctx context.Context,
-	t *testing.T,
-	c client.Client,
-	id string,
-	is func(audit.Running) bool,
-) audit.Running {
+func awaitPending(ctx context.Context, t *testing.T, c client.Client, id string,
+	is func(audit.Running) bool) audit.Running {
 	t.Helper()
 	for {
 		pending, err := audit.Pending(ctx, c, id, "")
@@ -177,13 +145,8 @@ func TestLive_PendingShowsLanesAndAttempts(t *testing.T) {
 			},
 		)...)
 	execute(ctx, t, c, "open", queue, api.AgentWorkflow, input)
-	got := awaitPending(
-		ctx,
-		t,
-		c,
-		"open",
-		func(r audit.Running) bool { return r.State == audit.StateRunning && r.Tool == "hanging" },
-	)
+	got := awaitPending(ctx, t, c, "open",
+		func(r audit.Running) bool { return r.State == audit.StateRunning && r.Tool == "hanging" })
 	want := audit.Running{
 		Kind:        audit.KindCall,
 		ID:          "1.2",
@@ -203,10 +166,8 @@ func TestLive_PendingShowsLanesAndAttempts(t *testing.T) {
 	records := collect(t, audit.Records(ctx, c, "open", ""))
 	var lines []string
 	for _, r := range records {
-		lines = append(
-			lines,
-			fmt.Sprintf("%s %s %s attempts=%d", r.CallID, r.Status, r.Phase, r.Attempts),
-		)
+		lines = append(lines,
+			fmt.Sprintf("%s %s %s attempts=%d", r.CallID, r.Status, r.Phase, r.Attempts))
 	}
 	if want := []string{"1.1 completed post_execution attempts=1",
 		"1.2 running execution attempts=1", "1.3 running pre_execution attempts=0"}; !slices.Equal(
@@ -230,15 +191,9 @@ func TestLive_MissingRunsAreNotFound(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	execute(ctx, t, c, "unserved", "nobody", api.AgentWorkflow, agent(api.Limits{}))
-	awaitPending(
-		ctx,
-		t,
-		c,
-		"unserved",
-		func(r audit.Running) bool {
-			return r.Kind == audit.KindRun && r.State == audit.StateWaiting
-		},
-	)
+	awaitPending(ctx, t, c, "unserved", func(r audit.Running) bool {
+		return r.Kind == audit.KindRun && r.State == audit.StateWaiting
+	})
 	for _, name := range [][2]string{{"nosuch", ""}, {"unserved", "not-an-id"},
 		{"unserved", "00000000-0000-4000-8000-000000000000"}} {
 		if _, err := audit.Describe(ctx, c, name[0], name[1]); !errors.Is(err, audit.ErrNotFound) {

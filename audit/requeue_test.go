@@ -131,11 +131,8 @@ var again = api.JournalEntry{Call: "1.1", Next: api.JournalAttempt, Failure: req
 func (w *tale) terminate() {
 	w.add(
 		1,
-		event(
-			0,
-			enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
-			&historypb.HistoryEvent_WorkflowExecutionTerminatedEventAttributes{},
-		),
+		event(0, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
+			&historypb.HistoryEvent_WorkflowExecutionTerminatedEventAttributes{}),
 	)
 }
 
@@ -298,13 +295,8 @@ func TestRecord_HasThePriorityOfTheQueue(t *testing.T) {
 		w.start(1, 1)
 		w.complete(1, api.Result{Output: []byte(`"x"`)})
 		if records, _ := w.derive(); records[0].Priority != test.want {
-			t.Errorf(
-				"workflow %v, call %v: the record says %s, want %s",
-				test.workflow,
-				test.call,
-				records[0].Priority,
-				test.want,
-			)
+			t.Errorf("workflow %v, call %v: the record says %s, want %s", test.workflow, test.call,
+				records[0].Priority, test.want)
 		}
 	}
 }
@@ -327,10 +319,8 @@ func TestRecord_NamesTheLane(t *testing.T) {
 		for i, e := range w.events {
 			if strings.Contains(e.String(), api.AdmitActivity) {
 				w.events[i] = proto.CloneOf(e)
-				w.events[i].GetMarkerRecordedEventAttributes().Details["result"] = payloads(
-					t,
-					[]api.AdmissionDecision{{ID: "1.1", Tokens: 1, Route: test.route}},
-				)
+				w.events[i].GetMarkerRecordedEventAttributes().Details["result"] = payloads(t,
+					[]api.AdmissionDecision{{ID: "1.1", Tokens: 1, Route: test.route}})
 			}
 		}
 		w.call[0] = w.clone(0)
@@ -339,12 +329,8 @@ func TestRecord_NamesTheLane(t *testing.T) {
 		w.start(1, 1)
 		w.complete(1, api.Result{Output: []byte(`"x"`)})
 		if records, _ := w.derive(); records[0].Lane != test.want {
-			t.Errorf(
-				"on the queue %s: the record says %s, want %s",
-				test.queue,
-				records[0].Lane,
-				test.want,
-			)
+			t.Errorf("on the queue %s: the record says %s, want %s", test.queue, records[0].Lane,
+				test.want)
 		}
 	}
 }

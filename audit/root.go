@@ -39,13 +39,8 @@ func readParent(ctx context.Context, c client.Client, of api.Parent) (*api.Paren
 // readStart reads what the first event of an execution says of its run.
 func readStart(ctx context.Context, c client.Client, workflowID, runID string) (history.Summary,
 	error) {
-	pages := c.GetWorkflowHistory(
-		ctx,
-		workflowID,
-		runID,
-		false,
-		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT,
-	)
+	pages := c.GetWorkflowHistory(ctx, workflowID, runID, false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	event, err := pages.Next()
 	if err != nil {
 		return history.Summary{}, ReadError(ctx, err, workflowID, runID)

@@ -45,15 +45,18 @@ const (
 // Running is a call, a model step, a hook or the next workflow task of a run that runs or waits
 // now.
 type Running struct {
+	// Kind is what runs or waits.
 	Kind Kind `json:"kind"`
 	// ID is the ID of the call, of the model step ("turn-3", "summary") or of the hook
 	// ("before_run-1"), or the name of the instance; empty for the workflow task.
 	ID string `json:"id,omitempty"`
 	// Tool is set for calls.
-	Tool  string `json:"tool,omitempty"`
+	Tool string `json:"tool,omitempty"`
+	// Lane is that of the call or step, and Queue its task queue.
 	Lane  string `json:"lane,omitempty"`
 	Queue string `json:"queue,omitempty"`
-	State State  `json:"state"`
+	// State is what it does.
+	State State `json:"state"`
 	// Attempt counts from 1. MaxAttempts of zero means no limit.
 	Attempt     int `json:"attempt,omitempty"`
 	MaxAttempts int `json:"max_attempts,omitempty"`
@@ -63,18 +66,18 @@ type Running struct {
 	Started time.Time `json:"started,omitzero"`
 	// NextAttempt is when the next attempt starts, if the state is backing off.
 	NextAttempt time.Time `json:"next_attempt,omitzero"`
-	Worker      string    `json:"worker,omitempty"`
+	// Worker is the identity of the worker of the last attempt.
+	Worker string `json:"worker,omitempty"`
 	// LastFailure is why the last attempt failed.
 	LastFailure string `json:"last_failure,omitempty"`
 	// Child is the run of the sub-agent that executes a call. Tool, Lane and Since are unknown
 	// then.
 	Child *api.ChildRun `json:"child,omitempty"`
-	// Questions are the IDs of the open questions of a call. OpenQuestions sets them.
+	// Questions are the IDs of the open questions of a call.
 	Questions []string `json:"questions,omitempty"`
 	// Progress is the last progress report of the tool, at most a second old; nil if there is none.
 	Progress *api.Progress `json:"progress,omitempty"`
-	// Live is the end of the text of a model step so far; nil if there is none. Texts joins such
-	// ends.
+	// Live is the end of the text of a model step so far.
 	Live *api.Live `json:"live,omitempty"`
 }
 
@@ -124,8 +127,8 @@ func runningDecision(t *workflowpb.PendingWorkflowTaskInfo, base string) Running
 		Queue:   base,
 		State:   StateWaiting,
 		Attempt: int(t.GetAttempt()),
-		Since:   pb.TimeOf(t.GetScheduledTime()),
-		Started: pb.TimeOf(t.GetStartedTime()),
+		Since:   pb.Time(t.GetScheduledTime()),
+		Started: pb.Time(t.GetStartedTime()),
 	}
 	if t.GetState() == enumspb.PENDING_WORKFLOW_TASK_STATE_STARTED {
 		r.State, r.Since = StateRunning, r.Started
@@ -137,9 +140,8 @@ func runningActivity(a *workflowpb.PendingActivityInfo, base string) Running {
 	r := Running{Kind: KindCall, ID: a.GetActivityId(), Tool: a.GetActivityType().GetName(),
 		Queue:   a.GetActivityOptions().GetTaskQueue().GetName(),
 		Attempt: int(a.GetAttempt()), MaxAttempts: int(a.GetMaximumAttempts()),
-		Started: pb.TimeOf(
-			a.GetLastStartedTime(),
-		), NextAttempt: pb.TimeOf(a.GetNextAttemptScheduleTime()),
+		Started: pb.Time(
+			a.GetLastStartedTime()), NextAttempt: pb.Time(a.GetNextAttemptScheduleTime()),
 		Worker: a.GetLastWorkerIdentity(), LastFailure: pb.FailureMessage(a.GetLastFailure())}
 	switch {
 	case history.IsTool(r.Tool):
@@ -163,18 +165,18 @@ func activityState(a *workflowpb.PendingActivityInfo) (State, time.Time) {
 	switch a.GetState() {
 	case enumspb.PENDING_ACTIVITY_STATE_STARTED:
 		if waitsWithHolder(a) {
-			return StateWaiting, pb.TimeOf(a.GetScheduledTime())
+			return StateWaiting, pb.Time(a.GetScheduledTime())
 		}
-		return StateRunning, pb.TimeOf(a.GetLastStartedTime())
+		return StateRunning, pb.Time(a.GetLastStartedTime())
 	case enumspb.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED:
-		return StateCancelling, pb.TimeOf(a.GetLastStartedTime())
+		return StateCancelling, pb.Time(a.GetLastStartedTime())
 	case enumspb.PENDING_ACTIVITY_STATE_PAUSED, enumspb.PENDING_ACTIVITY_STATE_PAUSE_REQUESTED:
-		return StatePaused, pb.TimeOf(a.GetPauseInfo().GetPauseTime())
+		return StatePaused, pb.Time(a.GetPauseInfo().GetPauseTime())
 	}
 	if a.GetNextAttemptScheduleTime() != nil {
-		return StateBackingOff, pb.TimeOf(a.GetLastAttemptCompleteTime())
+		return StateBackingOff, pb.Time(a.GetLastAttemptCompleteTime())
 	}
-	return StateWaiting, pb.TimeOf(a.GetScheduledTime())
+	return StateWaiting, pb.Time(a.GetScheduledTime())
 }
 
 // waitsWithHolder reports whether a worker has a call and lets it wait for a slot of its lane.

@@ -66,12 +66,10 @@ func serve(t *testing.T, runs map[string]*archivedRun) client.Client {
 	workflowservice.RegisterWorkflowServiceServer(server, &archive{runs: runs})
 	go server.Serve(listener)
 	t.Cleanup(server.Stop)
-	c, err := client.NewLazyClient(
-		client.Options{
-			HostPort: listener.Addr().String(),
-			Logger:   tlog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
-		},
-	)
+	c, err := client.NewLazyClient(client.Options{
+		HostPort: listener.Addr().String(),
+		Logger:   tlog.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,10 +77,8 @@ func serve(t *testing.T, runs map[string]*archivedRun) client.Client {
 	return c
 }
 
-func (a *archive) GetSystemInfo(
-	context.Context,
-	*workflowservice.GetSystemInfoRequest,
-) (*workflowservice.GetSystemInfoResponse, error) {
+func (a *archive) GetSystemInfo(context.Context,
+	*workflowservice.GetSystemInfoRequest) (*workflowservice.GetSystemInfoResponse, error) {
 	return &workflowservice.GetSystemInfoResponse{}, nil
 }
 
@@ -132,8 +128,7 @@ func (a *archive) DescribeWorkflowExecution(
 		}
 	}
 	s := start(run.parts[i])
-	info.Type, info.TaskQueue, info.FirstRunId = s.GetWorkflowType(), s.GetTaskQueue().
-		GetName(),
+	info.Type, info.TaskQueue, info.FirstRunId = s.GetWorkflowType(), s.GetTaskQueue().GetName(),
 		s.GetFirstExecutionRunId()
 	info.HistoryLength = int64(len(run.parts[i]))
 	info.Execution = &commonpb.WorkflowExecution{

@@ -19,7 +19,8 @@ const (
 	streamPace     = time.Second
 	streamRest     = 4
 	streamMaxPause = 30 * time.Second
-	// streamOverlap is the default of StreamOptions.Overlap.
+	// streamOverlap is the longest time after which the server lists a run that has ended, plus the
+	// difference of the clocks.
 	streamOverlap = 2 * time.Minute
 	// streamKeep is the time between two batches without entries.
 	streamKeep = 10 * time.Second
@@ -88,13 +89,6 @@ type streamProgress struct {
 	Unread bool `json:"unread,omitempty"`
 }
 
-// StreamOptions are the options of FollowAll.
-type StreamOptions struct {
-	// Overlap is the longest time after which the server lists a run that has ended, plus the
-	// difference of the clocks. Default 2 min.
-	Overlap time.Duration
-}
-
 // FollowAll yields the records of the calls and the summaries of all runs of a namespace after a
 // position, each when the call or the run has ended, and waits for more until ctx ends. Runs of
 // sub-agents are included. The entries of a run are in order, those of different runs are not. A
@@ -103,32 +97,17 @@ type StreamOptions struct {
 //
 // An error comes last: that of ctx or of the server. Runs that are deleted or cannot be decoded are
 // no error but a gap.
-func FollowAll(
-	ctx context.Context,
-	c client.Client,
-	namespace string,
-	after StreamPosition,
-	o StreamOptions,
-) iter.Seq2[StreamBatch, error] {
-	return followAll(ctx, c, namespace, after, o, batchEntries)
+func FollowAll(ctx context.Context, c client.Client, namespace string,
+	after StreamPosition) iter.Seq2[StreamBatch, error] {
+	return followAll(ctx, c, namespace, after, batchEntries)
 }
 
 // followAll is FollowAll with batches of about so many entries.
-func followAll(
-	ctx context.Context,
-	c client.Client,
-	namespace string,
-	after StreamPosition,
-	o StreamOptions,
-	entries int,
-) iter.Seq2[StreamBatch, error] {
+func followAll(ctx context.Context, c client.Client, namespace string, after StreamPosition,
+	entries int) iter.Seq2[StreamBatch, error] {
 	return func(yield func(StreamBatch, error) bool) {
-		s := &stream{client: c, namespace: namespace, overlap: o.Overlap, yield: yield,
-			at: after.clone(), span: time.Hour, polls: map[string]*streamPoll{}, given: time.Now(),
-			limit: entries}
-		if s.overlap <= 0 {
-			s.overlap = streamOverlap
-		}
+		s := &stream{client: c, namespace: namespace, yield: yield, at: after.clone(),
+			span: time.Hour, polls: map[string]*streamPoll{}, given: time.Now(), limit: entries}
 		if err := s.follow(ctx); err != nil && !errors.Is(err, errStreamStopped) {
 			yield(StreamBatch{}, err)
 		}
@@ -154,7 +133,6 @@ var errStreamStopped = errors.New("the reader stopped")
 type stream struct {
 	client    client.Client
 	namespace string
-	overlap   time.Duration
 	yield     func(StreamBatch, error) bool
 	// retention is how long the server keeps runs that have ended; zero if it is unknown.
 	retention time.Duration
@@ -217,7 +195,7 @@ func (s *stream) look(ctx context.Context, now time.Time) (behind bool, err erro
 		return false, err
 	}
 	s.listed = now
-	if until := now.Add(-s.overlap); s.at.Closed.Before(until) {
+	if until := now.Add(-streamOverlap); s.at.Closed.Before(until) {
 		if behind, err = s.readPeriod(ctx, until); behind || err != nil {
 			return behind, err
 		}

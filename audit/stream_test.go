@@ -24,10 +24,8 @@ import (
 // kept is the retention of the archive.
 const kept = 20 * 365 * 24 * time.Hour
 
-func (a *archive) DescribeNamespace(
-	context.Context,
-	*workflowservice.DescribeNamespaceRequest,
-) (*workflowservice.DescribeNamespaceResponse, error) {
+func (a *archive) DescribeNamespace(context.Context,
+	*workflowservice.DescribeNamespaceRequest) (*workflowservice.DescribeNamespaceResponse, error) {
 	return &workflowservice.DescribeNamespaceResponse{Config: &namespacepb.NamespaceConfig{
 		WorkflowExecutionRetentionTtl: durationpb.New(kept)}}, nil
 }

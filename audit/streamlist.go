@@ -82,7 +82,7 @@ func (s *stream) listDue(now time.Time) (tasks []streamTask) {
 func (s *stream) listOpen(ctx context.Context) (tasks []streamTask, err error) {
 	query := "CloseTime IS NULL"
 	if !s.listed.IsZero() {
-		query += " AND StartTime >= " + visibilityTime(s.listed.Add(-s.overlap))
+		query += " AND StartTime >= " + visibilityTime(s.listed.Add(-streamOverlap))
 	}
 	known := map[string]bool{}
 	for _, at := range s.at.Open {
@@ -152,12 +152,8 @@ func (s *stream) unread(tasks []streamTask) (unread []streamTask) {
 
 // list returns the last executions of runs. It stops if there are more than limit, unless that is
 // zero, and after a page for which goOn returns false, unless that is nil.
-func (s *stream) list(
-	ctx context.Context,
-	query string,
-	limit int,
-	goOn func([]streamTask) bool,
-) (tasks []streamTask, more bool, err error) {
+func (s *stream) list(ctx context.Context, query string, limit int,
+	goOn func([]streamTask) bool) (tasks []streamTask, more bool, err error) {
 	var token []byte
 	for {
 		response, err := s.client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
@@ -170,7 +166,7 @@ func (s *stream) list(
 		for _, e := range response.GetExecutions() {
 			page = append(page, streamTask{workflowID: e.GetExecution().GetWorkflowId(),
 				listed: e.GetExecution().GetRunId(), over: e.GetCloseTime() != nil,
-				closed: pb.TimeOf(e.GetCloseTime())})
+				closed: pb.Time(e.GetCloseTime())})
 		}
 		tasks, token = append(tasks, page...), response.GetNextPageToken()
 		if len(token) == 0 || goOn != nil && !goOn(page) {

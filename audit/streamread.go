@@ -128,11 +128,9 @@ func (r *streamReader) isUnchanged(execution *workflowpb.WorkflowExecutionInfo) 
 
 // prepare makes the deriver, tells what is missing before the first execution that the server has,
 // and returns that execution.
-func (r *streamReader) prepare(
-	ctx context.Context,
+func (r *streamReader) prepare(ctx context.Context,
 	info *workflowservice.DescribeWorkflowExecutionResponse,
-	missing bool,
-) (from string, err error) {
+	missing bool) (from string, err error) {
 	t := &r.task
 	from, err = (&chain{client: r.client, workflowID: t.workflowID}).findFirst(ctx, info)
 	incomplete := errors.Is(err, ErrIncomplete)
@@ -154,10 +152,7 @@ func (r *streamReader) prepare(
 // find describes the run and completes the task. info is nil if there is nothing to read. missing
 // is set if the server has deleted the execution up to which the run is read.
 func (r *streamReader) find(ctx context.Context) (
-	info *workflowservice.DescribeWorkflowExecutionResponse,
-	missing bool,
-	err error,
-) {
+	info *workflowservice.DescribeWorkflowExecutionResponse, missing bool, err error) {
 	t := &r.task
 	if t.first == "" {
 		info, err = describe(ctx, r.client, t.workflowID, t.listed)
@@ -178,10 +173,7 @@ func (r *streamReader) find(ctx context.Context) (
 
 // findPart is find for a run of which a part is read.
 func (r *streamReader) findPart(ctx context.Context) (
-	info *workflowservice.DescribeWorkflowExecutionResponse,
-	missing bool,
-	err error,
-) {
+	info *workflowservice.DescribeWorkflowExecutionResponse, missing bool, err error) {
 	t := &r.task
 	info, err = describe(ctx, r.client, t.workflowID, t.at.Part)
 	if !errors.Is(err, ErrNotFound) {
@@ -218,16 +210,13 @@ func (r *streamReader) readFrom(ctx context.Context, execution string) (streamPr
 
 // event tells the entries of a history event together, so that no position is between them, and
 // returns how far the run is read after it.
-func (r *streamReader) event(
-	ctx context.Context,
-	event *historypb.HistoryEvent,
-	at streamProgress,
-) (streamProgress, error) {
+func (r *streamReader) event(ctx context.Context, event *historypb.HistoryEvent,
+	at streamProgress) (streamProgress, error) {
 	derived, err := r.deriver.Add(event)
 	if err != nil {
 		return at, err
 	}
-	a := streamArrival{last: at.Part, closed: pb.TimeOf(event.GetEventTime())}
+	a := streamArrival{last: at.Part, closed: pb.Time(event.GetEventTime())}
 	a.entries, a.ended = r.toEntries(derived)
 	if r.skipping && at.Part == r.task.at.Part && event.GetEventId() > r.task.at.Event {
 		r.skipping = false

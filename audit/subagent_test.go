@@ -26,12 +26,8 @@ func family(t *testing.T) map[string]*archivedRun {
 	return runs
 }
 
-func treeLines(
-	t *testing.T,
-	ctx context.Context,
-	runs map[string]*archivedRun,
-	wantErr error,
-) []string {
+func treeLines(t *testing.T, ctx context.Context, runs map[string]*archivedRun,
+	wantErr error) []string {
 	t.Helper()
 	var lines []string
 	for r, err := range audit.Tree(ctx, serve(t, runs), "sub_agents", "") {
@@ -96,14 +92,8 @@ func TestSummaries_ReferToEachOther(t *testing.T) {
 	for _, s := range above.SubAgents {
 		got = append(
 			got,
-			fmt.Sprintf(
-				"%s %s %s %s started=%v",
-				s.CallID,
-				s.Tool,
-				s.WorkflowID,
-				s.Status,
-				s.RunID != "",
-			),
+			fmt.Sprintf("%s %s %s %s started=%v", s.CallID, s.Tool, s.WorkflowID, s.Status,
+				s.RunID != ""),
 		)
 	}
 	want := []string{
@@ -175,11 +165,8 @@ func TestOpenSubAgents_AreShown(t *testing.T) {
 	if p := pending[1]; p.ID != "1.3" || p.State != audit.StateWaiting {
 		t.Errorf("pending: %+v", p)
 	}
-	events := derive(
-		t,
-		d,
-		[]*historypb.HistoryEvent{event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, nil)},
-	)
+	events := derive(t, d,
+		[]*historypb.HistoryEvent{event(99, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, nil)})
 	records := recordsOf(events)
 	if len(records) != 4 {
 		t.Fatalf("%d records, want those of the calls that were open", len(records))
@@ -200,8 +187,7 @@ func TestSubAgentThatCannotStart_NeverRan(t *testing.T) {
 	recorded := slices.DeleteFunc(
 		histories(t, "sub_agents")[0],
 		func(e *historypb.HistoryEvent) bool {
-			return e.GetStartChildWorkflowExecutionInitiatedEventAttributes().
-				GetWorkflowId() ==
+			return e.GetStartChildWorkflowExecutionInitiatedEventAttributes().GetWorkflowId() ==
 				"sub_agents/1.3"
 		},
 	)

@@ -67,21 +67,14 @@ func TestSubscribe_ReturnsEachEventOnce(t *testing.T) {
 // distinct error.
 func TestPositions_OutsideOfTheRunGiveTypedErrors(t *testing.T) {
 	parts, other := histories(t, "continued"), histories(t, "agent")
-	run, end := start(
-		parts[0],
-	).GetOriginalExecutionRunId(),
-		len(
-			derive(t, history.NewDeriver("", ""), slices.Concat(parts...)),
-		)
-	c := serve(
-		t,
-		map[string]*archivedRun{
-			"continued": {parts: parts, lost: -1},
-			"gone":      {parts: parts, lost: 0},
-			"agent":     {parts: other, lost: -1},
-			"open":      openRun(t),
-		},
-	)
+	run, end := start(parts[0]).GetOriginalExecutionRunId(),
+		len(derive(t, history.NewDeriver("", ""), slices.Concat(parts...)))
+	c := serve(t, map[string]*archivedRun{
+		"continued": {parts: parts, lost: -1},
+		"gone":      {parts: parts, lost: 0},
+		"agent":     {parts: other, lost: -1},
+		"open":      openRun(t),
+	})
 	foreign := start(other[0]).GetOriginalExecutionRunId()
 	second := start(parts[1]).GetOriginalExecutionRunId()
 	for name, tt := range map[string]struct {
@@ -117,10 +110,8 @@ func TestPositions_OutsideOfTheRunGiveTypedErrors(t *testing.T) {
 			}
 		})
 	}
-	stored := mustJSON(
-		t,
-		audit.Position{WorkflowID: "gone", Run: run, Part: second, Sequence: 66, Before: 63},
-	)
+	stored := mustJSON(t,
+		audit.Position{WorkflowID: "gone", Run: run, Part: second, Sequence: 66, Before: 63})
 	if _, _, err := resume(t, c, stored, 1); err != nil {
 		t.Errorf("a position in the first retained execution: %v", err)
 	}
@@ -160,13 +151,8 @@ func TestLostBeginning_GivesTheRestAndAnError(t *testing.T) {
 				if got, _, err := resume(t, rest, stored, len(want)); err != nil ||
 					len(got) != len(want)-1-i ||
 					len(got) > 0 && !reflect.DeepEqual(got, want[i+1:]) {
-					t.Errorf(
-						"going on after %s: %d events, %v; want %d",
-						stored,
-						len(got),
-						err,
-						len(want)-1-i,
-					)
+					t.Errorf("going on after %s: %d events, %v; want %d", stored, len(got), err,
+						len(want)-1-i)
 				}
 			}
 		})
@@ -198,13 +184,8 @@ func checkRest(t *testing.T, c client.Client, id string, want []api.Event) {
 		}
 	}
 	if len(got) != len(want) || records != len(recordsOf(want)) {
-		t.Errorf(
-			"%d events and %d records, want %d and %d",
-			len(got),
-			records,
-			len(want),
-			len(recordsOf(want)),
-		)
+		t.Errorf("%d events and %d records, want %d and %d", len(got), records, len(want),
+			len(recordsOf(want)))
 	}
 	if s, err := audit.Describe(t.Context(), c, id, ""); !errors.Is(err, audit.ErrIncomplete) ||
 		s.Status == "" {

@@ -147,10 +147,8 @@ func checkEvent(t *testing.T, e api.Event, sequence int) {
 	if e.Sequence != sequence || e.Time.IsZero() || e.RunID == "" || e.WorkflowID == "" {
 		t.Errorf("event %d lacks its number, time, run or workflow: %+v", sequence, e)
 	}
-	if text := fmt.Sprintf("%+v", e) + fmt.Sprintf("%+v", e.Step); strings.Contains(
-		text,
-		"secret",
-	) {
+	if text := fmt.Sprintf("%+v", e) + fmt.Sprintf("%+v", e.Step); strings.Contains(text,
+		"secret") {
 		t.Errorf("event %d shows the secret: %s", sequence, text)
 	}
 }
@@ -173,8 +171,7 @@ func checkEnd(t *testing.T, last api.Event, usage api.Usage) {
 	t.Helper()
 	if !slices.Contains(
 		[]api.EventType{api.EventRunCompleted, api.EventRunFailed, api.EventRunCancelled},
-		last.Type,
-	) {
+		last.Type) {
 		t.Errorf("the last event is %s", last.Type)
 	}
 	if last.Result == nil {
@@ -195,30 +192,13 @@ func checkRecord(t *testing.T, r api.Record) {
 	if (r.Result == nil) == (r.Error == nil) {
 		t.Errorf("record %s has result %v and error %v", r.CallID, r.Result, r.Error)
 	}
-	missing := zeroFields(
-		r,
-		"Priority",
-		"Run",
-		"WorkflowID",
-		"Caller",
-		"Conversation",
-		"Phase",
-		"Closed",
-	)
+	missing := zeroFields(r, "Priority", "Run", "WorkflowID", "Caller", "Conversation", "Phase",
+		"Closed")
 	if r.Status == api.CallCompleted {
 		missing = append(
 			missing,
-			zeroFields(
-				r,
-				"Version",
-				"Digest",
-				"ResultTokens",
-				"EstimatedTokens",
-				"Attempts",
-				"Lane",
-				"Scheduled",
-				"Started",
-			)...)
+			zeroFields(r, "Version", "Digest", "ResultTokens", "EstimatedTokens", "Attempts",
+				"Lane", "Scheduled", "Started")...)
 		if r.Child == nil {
 			missing = append(missing, zeroFields(r, "Worker")...)
 		}
@@ -238,10 +218,8 @@ func checkRecord(t *testing.T, r api.Record) {
 
 func zeroFields(r api.Record, names ...string) []string {
 	value := reflect.ValueOf(r)
-	return slices.DeleteFunc(
-		names,
-		func(name string) bool { return !value.FieldByName(name).IsZero() },
-	)
+	return slices.DeleteFunc(names,
+		func(name string) bool { return !value.FieldByName(name).IsZero() })
 }
 
 // lines renders events and the summary without what differs from run to run.
@@ -250,37 +228,14 @@ func lines(events []api.Event, s history.Summary) string {
 	for _, e := range events {
 		b.WriteString(line(e) + "\n")
 	}
-	fmt.Fprintf(
-		&b,
-		"%s %q %s prompt=%q caller=%s/%s conversation=%s parts=%d tools=%d\n",
-		s.Kind,
-		s.Name,
-		s.Status,
-		s.Prompt,
-		s.Caller.Type,
-		s.Caller.ID,
-		s.Conversation,
-		len(s.Parts),
-		len(s.Tools),
-	)
-	fmt.Fprintf(
-		&b,
-		"turns=%d calls=%d failed=%d output_tokens=%d\n",
-		s.Usage.Turns,
-		s.Usage.Calls,
-		s.Usage.Failed,
-		s.Usage.OutputTokens,
-	)
+	fmt.Fprintf(&b, "%s %q %s prompt=%q caller=%s/%s conversation=%s parts=%d tools=%d\n", s.Kind,
+		s.Name, s.Status, s.Prompt, s.Caller.Type, s.Caller.ID, s.Conversation, len(s.Parts),
+		len(s.Tools))
+	fmt.Fprintf(&b, "turns=%d calls=%d failed=%d output_tokens=%d\n", s.Usage.Turns, s.Usage.Calls,
+		s.Usage.Failed, s.Usage.OutputTokens)
 	if s.Result != nil {
-		fmt.Fprintf(
-			&b,
-			"outcome=%s answer=%q limit=%s output=%s failures=%d\n",
-			s.Result.Outcome,
-			s.Result.Answer,
-			s.Result.Limit,
-			s.Result.Output,
-			len(s.Result.Failures),
-		)
+		fmt.Fprintf(&b, "outcome=%s answer=%q limit=%s output=%s failures=%d\n", s.Result.Outcome,
+			s.Result.Answer, s.Result.Limit, s.Result.Output, len(s.Result.Failures))
 	}
 	return b.String()
 }
@@ -288,13 +243,8 @@ func lines(events []api.Event, s history.Summary) string {
 func line(e api.Event) string {
 	text := fmt.Sprintf("%d %s", e.Sequence, e.Type)
 	if e.Step != nil {
-		text += fmt.Sprintf(
-			" turn=%d lane=%s attempts=%d text=%q",
-			e.Turn,
-			e.Timing.Lane,
-			e.Timing.Attempts,
-			e.Step.Message.Text,
-		)
+		text += fmt.Sprintf(" turn=%d lane=%s attempts=%d text=%q", e.Turn, e.Timing.Lane,
+			e.Timing.Attempts, e.Step.Message.Text)
 		if c := e.Step.Compacted; c != nil {
 			text += fmt.Sprintf(" compacted=%d", c.Messages)
 		}
@@ -321,14 +271,8 @@ func line(e api.Event) string {
 }
 
 func recordLine(r api.Record) string {
-	text := fmt.Sprintf(
-		" %s phase=%s lane=%s attempts=%d estimated=%d",
-		r.Status,
-		r.Phase,
-		r.Lane,
-		r.Attempts,
-		r.EstimatedTokens,
-	)
+	text := fmt.Sprintf(" %s phase=%s lane=%s attempts=%d estimated=%d", r.Status, r.Phase, r.Lane,
+		r.Attempts, r.EstimatedTokens)
 	if r.Priority != api.PriorityNormal {
 		text += fmt.Sprintf(" priority=%s", r.Priority)
 	}

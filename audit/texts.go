@@ -49,10 +49,8 @@ func (t *Texts) Next(running []Running, now time.Time) []api.Event {
 		t.until = l.Until()
 		turn := l.Turn
 		l.Turn = 0
-		events = append(
-			events,
-			api.Event{Type: api.EventStepDelta, Time: now, Turn: turn, Delta: &l},
-		)
+		events = append(events,
+			api.Event{Type: api.EventStepDelta, Time: now, Turn: turn, Delta: &l})
 	}
 	return events
 }

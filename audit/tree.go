@@ -17,27 +17,16 @@ import (
 // before the calls of the run that executed it, and the calls of one run in the order of ByCall.
 // Parameters and errors are those of Events. If the history of a sub-agent is deleted or cannot be
 // decoded, Tree yields the other records and then ErrNotFound or ErrUnreadable.
-func Tree(
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID string,
-) iter.Seq2[api.Record, error] {
+func Tree(ctx context.Context, c client.Client,
+	workflowID, runID string) iter.Seq2[api.Record, error] {
 	none := func(history.Summary) *api.EvaluatedResult { return nil }
-	return (&tree{client: c, evaluate: none}).records(
-		ctx,
-		workflowID,
-		runID,
-	)
+	return (&tree{client: c, evaluate: none}).records(ctx, workflowID, runID)
 }
 
 // EvaluatedTree is Tree with the evaluation of the run in every record. person is the evaluation of
 // a person; nil if there is none.
-func EvaluatedTree(
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID string,
-	person *api.RunEvaluation,
-) iter.Seq2[api.Record, error] {
+func EvaluatedTree(ctx context.Context, c client.Client, workflowID, runID string,
+	person *api.RunEvaluation) iter.Seq2[api.Record, error] {
 	return (&tree{client: c, evaluate: func(s history.Summary) *api.EvaluatedResult {
 		decision := Evaluation(s, person)
 		return &decision
@@ -57,12 +46,8 @@ type tree struct {
 
 func (t *tree) records(ctx context.Context, workflowID, runID string) iter.Seq2[api.Record, error] {
 	return func(yield func(api.Record, error) bool) {
-		if t.walk(
-			ctx,
-			&chain{client: t.client, workflowID: workflowID, runID: runID},
-			true,
-			yield,
-		) &&
+		if t.walk(ctx, &chain{client: t.client, workflowID: workflowID, runID: runID}, true,
+			yield) &&
 			t.gone != nil {
 			yield(api.Record{}, t.gone)
 		}
@@ -71,12 +56,8 @@ func (t *tree) records(ctx context.Context, workflowID, runID string) iter.Seq2[
 
 // walk yields the records of a run and of its sub-agents, and reports whether the reader wants
 // more.
-func (t *tree) walk(
-	ctx context.Context,
-	run *chain,
-	top bool,
-	yield func(api.Record, error) bool,
-) bool {
+func (t *tree) walk(ctx context.Context, run *chain, top bool,
+	yield func(api.Record, error) bool) bool {
 	records, err := t.read(ctx, run)
 	if err != nil {
 		yield(api.Record{}, err)
@@ -91,12 +72,9 @@ func (t *tree) walk(
 			return false
 		}
 		if r.Child != nil && r.Child.RunID != "" &&
-			!t.walk(
-				ctx,
+			!t.walk(ctx,
 				&chain{client: t.client, workflowID: r.Child.WorkflowID, runID: r.Child.RunID},
-				false,
-				yield,
-			) {
+				false, yield) {
 			return false
 		}
 	}
@@ -132,10 +110,8 @@ func ByCall(x, y api.Record) int {
 		return -1
 	}
 	if x.Turn > 0 || y.Turn > 0 {
-		return cmp.Or(
-			cmp.Compare(x.Turn, y.Turn),
-			cmp.Compare(placeInTurn(x.CallID), placeInTurn(y.CallID)),
-		)
+		return cmp.Or(cmp.Compare(x.Turn, y.Turn),
+			cmp.Compare(placeInTurn(x.CallID), placeInTurn(y.CallID)))
 	}
 	if x.Scheduled.IsZero() != y.Scheduled.IsZero() {
 		return y.Scheduled.Compare(x.Scheduled)

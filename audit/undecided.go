@@ -19,12 +19,8 @@ const failureWithin = 20
 // SetLastFailure sets the LastFailure of the next workflow task in running if workers fail it
 // repeatedly: for example a worker lacks a key, or a deployment changed the workflow. The error is
 // that of the server.
-func SetLastFailure(
-	ctx context.Context,
-	c client.Client,
-	namespace, workflowID string,
-	running []Running,
-) error {
+func SetLastFailure(ctx context.Context, c client.Client, namespace, workflowID string,
+	running []Running) error {
 	for i, r := range running {
 		if r.Kind != KindRun || r.Attempt < 2 {
 			continue
@@ -44,8 +40,7 @@ func SetLastFailure(
 }
 
 // findTaskFailure returns why the last workflow task failed; empty if it did not. events are in
-// reverse
-// order.
+// reverse order.
 func findTaskFailure(events []*historypb.HistoryEvent) string {
 	for _, e := range events {
 		switch e.GetEventType() {

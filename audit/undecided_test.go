@@ -19,11 +19,8 @@ func TestUndecided_NamesTheLastFailure(t *testing.T) {
 		WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{
 			Failure: &failurepb.Failure{Message: "no key"}},
 	}
-	taken, late, sent := event(
-		enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
-	), event(
-		enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT,
-	), event(
+	taken, late, sent := event(enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED), event(
+		enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT), event(
 		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED,
 	)
 	for _, test := range []struct {

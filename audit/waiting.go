@@ -24,18 +24,12 @@ type RunApproval struct {
 // Approvals returns the calls of a run and of the runs of its sub-agents that wait for approval,
 // oldest first; none for a closed run. It needs no worker. Parameters and errors are those of
 // Questions.
-func Approvals(
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID string,
-) ([]RunApproval, error) {
+func Approvals(ctx context.Context, c client.Client,
+	workflowID, runID string) ([]RunApproval, error) {
 	list, err := inTree(ctx, c, workflowID, runID, ownApprovals)
 	slices.SortFunc(list, func(x, y RunApproval) int {
-		return cmp.Or(
-			x.Asked.Compare(y.Asked),
-			cmp.Compare(x.WorkflowID, y.WorkflowID),
-			cmp.Compare(x.Call, y.Call),
-		)
+		return cmp.Or(x.Asked.Compare(y.Asked), cmp.Compare(x.WorkflowID, y.WorkflowID),
+			cmp.Compare(x.Call, y.Call))
 	})
 	return list, err
 }
@@ -47,18 +41,14 @@ type Waiting struct {
 }
 
 // ReadWaits returns what Approvals and Questions return of a run, in one reading: an element for
-// each
-// run of the tree, in no order within it. Parameters and errors are those of Questions.
+// each run of the tree, in no order within it. Parameters and errors are those of Questions.
 func ReadWaits(ctx context.Context, c client.Client, workflowID, runID string) ([]Waiting, error) {
 	return inTree(ctx, c, workflowID, runID, ownWaits)
 }
 
 // ownWaits returns what one run waits for.
-func ownWaits(
-	ctx context.Context,
-	c client.Client,
-	r *workflowservice.DescribeWorkflowExecutionResponse,
-) ([]Waiting, error) {
+func ownWaits(ctx context.Context, c client.Client,
+	r *workflowservice.DescribeWorkflowExecutionResponse) ([]Waiting, error) {
 	approvals, err := ownApprovals(ctx, c, r)
 	if err != nil {
 		return nil, err
@@ -103,23 +93,14 @@ func inTree[T any](
 }
 
 // ownQuestions returns the open questions of one run.
-func ownQuestions(
-	ctx context.Context,
-	c client.Client,
-	r *workflowservice.DescribeWorkflowExecutionResponse,
-) ([]RunQuestion, error) {
+func ownQuestions(ctx context.Context, c client.Client,
+	r *workflowservice.DescribeWorkflowExecutionResponse) ([]RunQuestion, error) {
 	if len(r.GetPendingActivities()) == 0 {
 		return nil, nil
 	}
 	run := r.GetWorkflowExecutionInfo().GetExecution()
-	open, err := asks(
-		ctx,
-		c,
-		run.GetWorkflowId(),
-		run.GetRunId(),
-		api.QuestionsQuery,
-		func(s history.Summary) []api.Question { return s.Questions },
-	)
+	open, err := asks(ctx, c, run.GetWorkflowId(), run.GetRunId(), api.QuestionsQuery,
+		func(s history.Summary) []api.Question { return s.Questions })
 	list := make([]RunQuestion, len(open))
 	for i, q := range open {
 		list[i] = RunQuestion{WorkflowID: run.GetWorkflowId(), Question: q}
@@ -129,11 +110,8 @@ func ownQuestions(
 
 // ownApprovals returns the calls of one run that wait for approval. The memo of the run says
 // whether there are any.
-func ownApprovals(
-	ctx context.Context,
-	c client.Client,
-	r *workflowservice.DescribeWorkflowExecutionResponse,
-) ([]RunApproval, error) {
+func ownApprovals(ctx context.Context, c client.Client,
+	r *workflowservice.DescribeWorkflowExecutionResponse) ([]RunApproval, error) {
 	info := r.GetWorkflowExecutionInfo()
 	memo := info.GetMemo().GetFields()[api.ApprovalsMemo]
 	if memo == nil {
@@ -142,22 +120,14 @@ func ownApprovals(
 	// If the memo cannot be decoded, the run itself is asked, which returns the error for the
 	// missing key.
 	var since time.Time
-	if err := pb.DataConverter.FromPayload(memo, &since); !errors.Is(
-		err,
-		converter.ErrEncodingIsNotSupported,
-	) &&
+	if err := pb.DataConverter.FromPayload(memo, &since); !errors.Is(err,
+		converter.ErrEncodingIsNotSupported) &&
 		(err != nil || since.IsZero()) {
 		return nil, nil
 	}
 	id, runID := info.GetExecution().GetWorkflowId(), info.GetExecution().GetRunId()
-	open, err := asks(
-		ctx,
-		c,
-		id,
-		runID,
-		api.ApprovalsQuery,
-		func(s history.Summary) []api.Approval { return s.Approvals },
-	)
+	open, err := asks(ctx, c, id, runID, api.ApprovalsQuery,
+		func(s history.Summary) []api.Approval { return s.Approvals })
 	list := make([]RunApproval, len(open))
 	for i, approval := range open {
 		list[i] = RunApproval{WorkflowID: id, Approval: approval}
@@ -166,12 +136,8 @@ func ownApprovals(
 }
 
 // asks returns the answer of a run to a query, or what its history says if no worker answers.
-func asks[T any](
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID, query string,
-	from func(history.Summary) []T,
-) ([]T, error) {
+func asks[T any](ctx context.Context, c client.Client, workflowID, runID, query string,
+	from func(history.Summary) []T) ([]T, error) {
 	openQuestions, cancel := context.WithTimeout(ctx, askRunWithin)
 	defer cancel()
 	var list []T

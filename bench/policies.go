@@ -37,7 +37,7 @@ func measurePolicies(ctx context.Context, l *lab) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	set := policies.Of(rules()...)
+	set := policies.NewSet(rules()...)
 	with, err := admission(l, catalog, set.Rules()...)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func timeAdmission(ctx context.Context, a *activities.Activities,
 
 func admission(l *lab, catalog *toolspecs.Catalog, rules ...api.PolicyRule) (*activities.Activities,
 	error) {
-	set := policies.Of(rules...)
+	set := policies.NewSet(rules...)
 	return activities.New(activities.Config{Catalog: func() *toolspecs.Catalog {
 		return catalog
 	}, Client: l.client, Policies: func() *policies.Set { return set }})

@@ -58,7 +58,7 @@ func (o Options) read(path string, limit int) ([]byte, error) {
 // KnownLanes returns the lanes of the options, or the built-in ones.
 func (o Options) KnownLanes() *lanes.Set {
 	if o.Lanes == nil {
-		return lanes.Of()
+		return lanes.NewSet()
 	}
 	return o.Lanes
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // someLanes has the lanes of the specs in testdata that name one.
-var someLanes = lanes.Of(api.Lane{Name: "android", Key: "{{args.device}}"},
+var someLanes = lanes.NewSet(api.Lane{Name: "android", Key: "{{args.device}}"},
 	api.Lane{Name: "net", Limit: 5, Categories: []string{"http"}},
 	api.Lane{Name: "files", Key: "{{args.volume}}/{{args.path}}", Categories: []string{"file"}})
 
@@ -157,7 +157,7 @@ func TestDecode_NormalizesSpecsAndFillsInDefaults(t *testing.T) {
 
 func TestOptions_SetLanesAndHandlers(t *testing.T) {
 	const spec = "name: a\nversion: 1.0.0\ndescription: A.\nentry: {type: function}\nexecution: {lane: phones, effect: idempotent}\n"
-	specs, err := Decode("a.yaml", []byte(spec), Options{Lanes: lanes.Of().Plain("phones"),
+	specs, err := Decode("a.yaml", []byte(spec), Options{Lanes: lanes.NewSet().Plain("phones"),
 		Handlers: []string{"a"}})
 	if err != nil || specs[0].Execution.Effect != "idempotent" ||
 		specs[0].Execution.Arguments != "" {

@@ -50,7 +50,7 @@ func TestLaneOfSpec_IsNamedOrOfTheCategoryOrTheDefault(t *testing.T) {
 		}
 		if again, err := FromTool(compiled.Tool()); err != nil ||
 			again.Spec.Execution.Lane != c.lane ||
-			again.Spec.onLane(lanes.Of()).Execution.Lane != c.lane {
+			again.Spec.onLane(lanes.NewSet()).Execution.Lane != c.lane {
 			t.Errorf("%s:\na run that has pinned it leaves the lane: %v", c.spec, err)
 		}
 	}
@@ -69,7 +69,7 @@ func TestCatalog_MovesToolsToTheLaneOfTheirCategory(t *testing.T) {
 		}
 		return tool.Tool().Lane
 	}
-	moved, err := shipped.OnLanes(lanes.Of(api.Lane{Name: "net", Limit: 5,
+	moved, err := shipped.OnLanes(lanes.NewSet(api.Lane{Name: "net", Limit: 5,
 		Categories: []string{"http"}}))
 	if err != nil {
 		t.Fatal(err)
@@ -80,10 +80,10 @@ func TestCatalog_MovesToolsToTheLaneOfTheirCategory(t *testing.T) {
 	if laneOf(shipped, "http_get") != api.LaneGeneral || moved.Digest() == shipped.Digest() {
 		t.Error("a catalog has changed")
 	}
-	if back, err := moved.OnLanes(lanes.Of()); err != nil || back.Digest() != shipped.Digest() {
+	if back, err := moved.OnLanes(lanes.NewSet()); err != nil || back.Digest() != shipped.Digest() {
 		t.Errorf("the way back leads elsewhere: %v", err)
 	}
-	_, err = shipped.OnLanes(lanes.Of(api.Lane{Name: "hosts", Key: "{{args.host}}",
+	_, err = shipped.OnLanes(lanes.NewSet(api.Lane{Name: "hosts", Key: "{{args.host}}",
 		Categories: []string{"http"}}))
 	want := `toolspec "http_get": $.execution.lane: the lane hosts, that of its category http, has a queue for each {{args.host}}, but the tool has no such argument (declare it, or name another lane in execution.lane)`
 	if faults, ok := errors.AsType[Faults](err); !ok || len(faults) != 2 ||
@@ -95,7 +95,7 @@ func TestCatalog_MovesToolsToTheLaneOfTheirCategory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := late.OnLanes(lanes.Of(api.Lane{Name: api.LaneInline,
+	if _, err := late.OnLanes(lanes.NewSet(api.Lane{Name: api.LaneInline,
 		Categories: []string{"http"}})); err == nil || err.Error() != `toolspec "late": $.execution.timeout: timeout is 30s; the maximum on the lane inline is 5s, because a call blocks its run (shorten it, or choose another lane)` {
 		t.Errorf("got %v", err)
 	}

@@ -48,7 +48,7 @@ execution: {lane: bank, effect: read}
 func newGuardedLab(t *testing.T) *lab {
 	t.Helper()
 	specs, err := toolspecs.Decode("guarded.yaml", []byte(guardedTools),
-		toolspecs.Options{Lanes: lanes.Of(api.Lane{Name: "bank"})})
+		toolspecs.Options{Lanes: lanes.NewSet(api.Lane{Name: "bank"})})
 	if err != nil {
 		t.Fatal(err)
 	}

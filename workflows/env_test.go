@@ -108,7 +108,7 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(discard)
 	l := &lab{t: t, TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(),
-		queries: map[string]int{}, lanes: lanes.Of()}
+		queries: map[string]int{}, lanes: lanes.NewSet()}
 	specs, err := toolspecs.Decode("catalog.yaml", []byte(catalog), toolspecs.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -121,11 +121,13 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	hooks := l.registerHooks()
 	for range processes {
 		a, err := activities.New(activities.Config{
-			Catalog:  func() *toolspecs.Catalog { return tools },
-			Lanes:    func() *lanes.Set { return l.lanes },
-			Hooks:    hooks,
-			Policies: func() *policies.Set { return cmp.Or(l.budgets, policies.Of(l.rules...)) },
-			Client:   queryClient{lab: l},
+			Catalog: func() *toolspecs.Catalog { return tools },
+			Lanes:   func() *lanes.Set { return l.lanes },
+			Hooks:   hooks,
+			Policies: func() *policies.Set {
+				return cmp.Or(l.budgets, policies.NewSet(l.rules...))
+			},
+			Client: queryClient{lab: l},
 			Executors: map[string]executor.Executor{toolspecs.KindFunction: l.functions(),
 				toolspecs.KindAgent: agentkind.Executor{}, toolspecs.KindPlan: plankind.Executor{},
 				toolspecs.KindHuman: human.Executor{}},

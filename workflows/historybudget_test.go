@@ -114,7 +114,7 @@ func TestHistoryBudget_StopsPlan(t *testing.T) {
 // no approval.
 func TestHistoryBudget_RefusesBatchedCalls(t *testing.T) {
 	guarded, err := toolspecs.Decode("guarded.yaml", []byte(guardedTools),
-		toolspecs.Options{Lanes: lanes.Of(api.Lane{Name: "bank"})})
+		toolspecs.Options{Lanes: lanes.NewSet(api.Lane{Name: "bank"})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func TestEarlierAttempts_AreRememberedOverActivities(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newBookings(t)
 			queueSize := 3
-			l.lanes = lanes.Of(api.Lane{Name: "general", Limit: 1, QueueSize: &queueSize})
+			l.lanes = lanes.NewSet(api.Lane{Name: "general", Limit: 1, QueueSize: &queueSize})
 			attempt := 0
 			l.returns = func(activity.Info) error {
 				attempt++

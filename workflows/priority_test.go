@@ -97,7 +97,7 @@ func expectPriorities(t *testing.T, got map[string]workflow.ActivityOptions,
 // The priority of the plan precedes that of the run, which precedes that of the tool. The fairness
 // key follows the rules of the lane. Defaults of the server are omitted.
 func TestPriority_IsThatOfPlanRunOrTool(t *testing.T) {
-	configured := lanes.Of(api.Lane{Name: "fifo", Limit: 1, Strategy: api.StrategyFIFO},
+	configured := lanes.NewSet(api.Lane{Name: "fifo", Limit: 1, Strategy: api.StrategyFIFO},
 		api.Lane{Name: "unfair", Limit: 1, Fairness: api.FairnessNone},
 		api.Lane{Name: "callers", Limit: 1, Fairness: api.FairnessCaller})
 	const calls = `

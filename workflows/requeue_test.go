@@ -109,7 +109,7 @@ func TestRequeue_OfOwnCallsEndsWhenTheyCanBeMade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newBookings(t)
 			options := l.watchOptions()
-			l.lanes = lanes.Of(api.Lane{Name: "serial", Limit: 1, QueueSize: new(int),
+			l.lanes = lanes.NewSet(api.Lane{Name: "serial", Limit: 1, QueueSize: new(int),
 				QueueTimeout: api.Duration(time.Second)})
 			attempts := 0
 			l.returns = func(info activity.Info) error {
@@ -166,7 +166,7 @@ func TestRequeue_OfCallsThatWaitedWithALostWorker(t *testing.T) {
 	}
 	began := func() error { return temporal.NewHeartbeatTimeoutError() }
 	historyBudget := 3
-	hosts := lanes.Of(api.Lane{Name: "serial", Limit: 1, QueueSize: &historyBudget})
+	hosts := lanes.NewSet(api.Lane{Name: "serial", Limit: 1, QueueSize: &historyBudget})
 	for name, test := range map[string]struct {
 		lanes    *lanes.Set
 		failure  func() error
@@ -175,7 +175,7 @@ func TestRequeue_OfCallsThatWaitedWithALostWorker(t *testing.T) {
 	}{
 		"it waited":             {hosts, waited, 2, "1"},
 		"it began":              {hosts, began, 1, "ERROR outcome_unknown"},
-		"its lane has no queue": {lanes.Of(), waited, 1, "ERROR outcome_unknown"},
+		"its lane has no queue": {lanes.NewSet(), waited, 1, "ERROR outcome_unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)

@@ -25,7 +25,7 @@ func device(name string, access api.Access) toolspecs.Spec {
 // fairness key among the calls with that key.
 func TestKeyedCalls_GiveTheWorkerTheirKey(t *testing.T) {
 	l := newLabOf(t, 1, device("press", api.AccessShared))
-	l.lanes = lanes.Of(api.Lane{Name: "android", Key: "{{args.device}}",
+	l.lanes = lanes.NewSet(api.Lane{Name: "android", Key: "{{args.device}}",
 		Fairness: api.FairnessCaller})
 	l.runPlan(`calls: [{id: a, tool: press, arguments: {device: pixel 7}}, {id: first, tool: flaky}]`)
 	l.result()
@@ -45,7 +45,7 @@ func TestKeyedCalls_GiveTheWorkerTheirKey(t *testing.T) {
 // not grow.
 func TestExecution_HasTheWaitOfItsRoute(t *testing.T) {
 	l := newLabOf(t, 1, prioritizedTool("printer", ""))
-	l.lanes = lanes.Of(api.Lane{Name: "printer", Limit: 1, Strategy: api.StrategyReject,
+	l.lanes = lanes.NewSet(api.Lane{Name: "printer", Limit: 1, Strategy: api.StrategyReject,
 		QueueTimeout: api.Duration(time.Minute)},
 		api.Lane{Name: "serial", Limit: 1, QueueTimeout: api.Duration(time.Minute)})
 	l.runAgent(withTools(agent(step(call("printer", `{"value":"x"}`),

@@ -230,7 +230,7 @@ func TestAdmit_PanicRefusesTheCallAlone(t *testing.T) {
 			if asked++; asked == 1 {
 				panic("a fault of a lane")
 			}
-			return lanes.Of()
+			return lanes.NewSet()
 		}
 	})
 	r.Base = "queue"

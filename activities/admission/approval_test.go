@@ -103,7 +103,7 @@ func TestApprovals_HaveTheApproversOfToolAndPolicies(t *testing.T) {
 		s.Approval = &toolspecs.Approval{When: "args.text != 'free'", Approvers: owner,
 			ByCaller: true}
 	}))
-	rules := policies.Of(
+	rules := policies.NewSet(
 		api.PolicyRule{Name: "large", When: "args.text == 'large'", Then: api.PolicyAsk,
 			Message: "m", Approvers: boss},
 		api.PolicyRule{Name: "free", When: "args.text == 'free'", Then: api.PolicyAsk,

@@ -31,7 +31,7 @@ func setUp(t testing.TB, catalog *toolspecs.Catalog, change func(*Config)) *benc
 	t.Helper()
 	c := Config{Specs: specs.New(),
 		Catalog:  func() *toolspecs.Catalog { return catalog },
-		Lanes:    func() *lanes.Set { return lanes.Of() },
+		Lanes:    func() *lanes.Set { return lanes.NewSet() },
 		Policies: func() *policies.Set { return nil }}
 	if change != nil {
 		change(&c)

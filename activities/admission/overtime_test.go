@@ -116,7 +116,7 @@ func TestOverTime_CallsAreReservedBeforeTheyAreChecked(t *testing.T) {
 func TestOverTime_DecidesNothingWhileALedgerIsSilent(t *testing.T) {
 	b, r, kept := counted(t, rule("rare", "principal.count('send', '1h') > 5", api.PolicyWarn))
 	b.config.Policies = func() *policies.Set {
-		return policies.Of(api.PolicyRule{Name: "rare", Then: api.PolicyWarn, Message: "m",
+		return policies.NewSet(api.PolicyRule{Name: "rare", Then: api.PolicyWarn, Message: "m",
 			When: "principal.count('1h') > 5", Tools: []string{"send"}})
 	}
 	second := textCall("send", "b")
@@ -178,7 +178,7 @@ func TestOverTime_CostsNothingWithoutSuchRules(t *testing.T) {
 func TestOverTime_DeniesWithoutALedger(t *testing.T) {
 	b, r, kept := counted(t, rule("rare", "principal.count('send', '1h') > 5", api.PolicyWarn))
 	b.config.Policies = func() *policies.Set {
-		return policies.Of(api.PolicyRule{Name: "rare", Then: api.PolicyWarn, Message: "m",
+		return policies.NewSet(api.PolicyRule{Name: "rare", Then: api.PolicyWarn, Message: "m",
 			When: "principal.count('1h') > 5", Tools: []string{"send"}})
 	}
 	second, other := textCall("send", "b"), textCall("hide", "c")

@@ -47,7 +47,7 @@ func (s *rulesOfRuns) compile(p api.PinnedPolicies) (set *policies.Set, compiled
 	if s.byDigest == nil || len(s.byDigest) >= maxRuleSets {
 		s.byDigest = map[string]*policies.Set{}
 	}
-	set = policies.Of(p.Rules...)
+	set = policies.NewSet(p.Rules...)
 	s.byDigest[p.Digest] = set
 	return set, true
 }

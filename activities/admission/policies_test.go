@@ -33,7 +33,7 @@ func governed(t testing.TB, rules ...api.PolicyRule) (*bench, api.AdmissionReque
 			s.Approval = &toolspecs.Approval{When: "always"}
 		}),
 	)
-	set := policies.Of(rules...)
+	set := policies.NewSet(rules...)
 	b := setUp(t, catalog, func(c *Config) { c.Policies = func() *policies.Set { return set } })
 	return b, api.AdmissionRequest{Tools: toolsOf(catalog), Known: []string{"asking", "bound",
 		"hide", "send"},
@@ -86,8 +86,8 @@ func TestPolicies_WithoutRulesChangeNothing(t *testing.T) {
 	elsewhere := rule("elsewhere", "args.nothing", api.PolicyDeny)
 	elsewhere.Tools = []string{"send"}
 	want, _ := json.Marshal(free.admit(t, r))
-	free.config.Policies = func() *policies.Set { return policies.Of(elsewhere) }
-	r.PinnedPolicies = policies.Of(elsewhere).PinnedPolicies()
+	free.config.Policies = func() *policies.Set { return policies.NewSet(elsewhere) }
+	r.PinnedPolicies = policies.NewSet(elsewhere).PinnedPolicies()
 	r.Policies = []api.PolicyRule{rule("never", "false", api.PolicyDeny)}
 	if got, _ := json.Marshal(free.admit(t, r)); string(got) != string(want) {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -99,8 +99,8 @@ func TestPolicies_WithoutRulesChangeNothing(t *testing.T) {
 func TestAdmit_PinsRulesOfARunWithoutAny(t *testing.T) {
 	b, r := admitBench(t)
 	r.Calls = []api.Call{{ID: "1", Tool: "count", Arguments: `{"n":1}`}, {ID: "2", Tool: "none"}}
-	own := policies.Of(rule("own", "false", api.PolicyDeny))
-	other := policies.Of(rule("other", "false", api.PolicyDeny))
+	own := policies.NewSet(rule("own", "false", api.PolicyDeny))
+	other := policies.NewSet(rule("other", "false", api.PolicyDeny))
 	var many []api.PolicyRule
 	for i := range 20_000 {
 		many = append(many, rule(fmt.Sprintf("r%x", sha256.Sum256([]byte{byte(i), byte(i >> 8)})),
@@ -114,7 +114,7 @@ func TestAdmit_PinsRulesOfARunWithoutAny(t *testing.T) {
 		"the run has none":  {own, api.PinnedPolicies{}, own},
 		"the run has some":  {own, other.PinnedPolicies(), nil},
 		"neither has any":   {nil, api.PinnedPolicies{}, nil},
-		"they are too many": {policies.Of(many...), api.PinnedPolicies{}, nil},
+		"they are too many": {policies.NewSet(many...), api.PinnedPolicies{}, nil},
 	} {
 		b.config.Policies = func() *policies.Set { return c.worker }
 		r.PinnedPolicies = c.pinned
@@ -282,7 +282,7 @@ func TestRulesOfAgents_AreCompiledOnce(t *testing.T) {
 func TestPolicies_ApplyAsPinnedOnWorkersThatLackThem(t *testing.T) {
 	seal := rule("seal", "args.text == 'x'", api.PolicyDeny)
 	ask := rule("later", "args.text == 'y'", api.PolicyDeny)
-	pinned := policies.Of(seal).PinnedPolicies()
+	pinned := policies.NewSet(seal).PinnedPolicies()
 	for _, c := range []struct {
 		name   string
 		rules  []api.PolicyRule
@@ -333,7 +333,7 @@ func TestPolicies_AllowCallsWithoutApproval(t *testing.T) {
 			text: "ada", asks: true, met: "large known"},
 	} {
 		b, r := governed(t, c.worker...)
-		r.PinnedPolicies, r.Policies = policies.Of(c.pinned...).PinnedPolicies(), c.agent
+		r.PinnedPolicies, r.Policies = policies.NewSet(c.pinned...).PinnedPolicies(), c.agent
 		call := textCall("asking", c.text)
 		call.Ask = c.ask
 		r.Calls = []api.Call{call}

@@ -39,7 +39,7 @@ func laneBench(t testing.TB) (*bench, api.AdmissionRequest) {
 	}
 	catalog := catalogOf(t, specs...)
 	b := setUp(t, catalog, func(c *Config) {
-		set := lanes.Of(configured...)
+		set := lanes.NewSet(configured...)
 		c.Lanes = func() *lanes.Set { return set }
 	})
 	return b, api.AdmissionRequest{Base: "base", Tools: toolsOf(catalog),

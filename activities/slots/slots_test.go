@@ -69,7 +69,7 @@ func newSlotsProcess(t *testing.T) *slotsProcess {
 	p := &slotsProcess{server: slotsServer{calls: calls, timeouts: &timeouts{
 		requested: make(chan time.Duration, 10), answer: func() error { return nil }}},
 		exited: make(chan struct{}, 1), workerSlotsAll: make(chan *WorkerSlots, 10_000)}
-	always := lanes.Of()
+	always := lanes.NewSet()
 	p.Server = New(Config{
 		Client: p.server,
 		Lanes:  func() *lanes.Set { return always },

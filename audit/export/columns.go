@@ -23,7 +23,7 @@ const (
 	document
 )
 
-// column is one column of an export.
+// column is one column of CSV.
 type column struct {
 	name string
 	of   columnType
@@ -32,7 +32,7 @@ type column struct {
 	value func(*api.Record) any
 }
 
-// columns are the columns of every export, in order. A new column of a record is one entry here.
+// columns are in order. A new column of a record is one entry here.
 var columns = []column{
 	{"workflow_id", text, func(r *api.Record) any { return r.WorkflowID }},
 	{"run_id", text, func(r *api.Record) any { return r.Run }},

@@ -1,2 +1,3 @@
-// Package export writes call records to files: CSV and JSON Lines, with equal columns.
+// Package export writes call records to files: CSV, in columns, and JSON Lines with a
+// chain of hashes.
 package export

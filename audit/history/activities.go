@@ -82,7 +82,7 @@ func (as *activities) readScheduled(e *historypb.HistoryEvent) error {
 	a := &activity{id: attributes.GetActivityId(), order: e.GetEventId(), kind: kind}
 	a.record.Timing = api.Timing{
 		Lane:      queues.LaneName(as.run.base, attributes.GetTaskQueue().GetName()),
-		Scheduled: pb.TimeOf(e.GetEventTime()),
+		Scheduled: pb.Time(e.GetEventTime()),
 	}
 	a, err := kind.readScheduled(e, a)
 	if err == nil {
@@ -101,11 +101,8 @@ func (as *activities) readStarted(e *historypb.HistoryEvent) error {
 	}
 	open.record.Phase = api.PhaseExecution
 	t := &open.record.Timing
-	t.Attempts, t.Worker, t.Started = open.attempts+int(
-		a.GetAttempt(),
-	), a.GetIdentity(), pb.TimeOf(
-		e.GetEventTime(),
-	)
+	t.Attempts, t.Worker = open.attempts+int(a.GetAttempt()), a.GetIdentity()
+	t.Started = pb.Time(e.GetEventTime())
 	t.LastFailure = cmp.Or(pb.FailureMessage(a.GetLastFailure()), t.LastFailure)
 	if open.mayHaveStarted = open.mayHaveStarted || a.GetAttempt() > 1; !open.mayHaveStarted {
 		t.QueueWait = pb.Between(t.Scheduled, t.Started)
@@ -145,7 +142,7 @@ func (as *activities) readCancelled(e *historypb.HistoryEvent) error {
 
 func (as *activities) readCompleted(e *historypb.HistoryEvent) error {
 	attributes := e.GetActivityTaskCompletedEventAttributes()
-	a := as.take(attributes.GetScheduledEventId(), pb.TimeOf(e.GetEventTime()))
+	a := as.take(attributes.GetScheduledEventId(), pb.Time(e.GetEventTime()))
 	if a == nil {
 		return nil
 	}
@@ -154,14 +151,13 @@ func (as *activities) readCompleted(e *historypb.HistoryEvent) error {
 
 // end ends an activity that gave no result.
 func (as *activities) end(e *historypb.HistoryEvent, scheduled int64, f failures.ActivityFailure) {
-	if a := as.take(scheduled, pb.TimeOf(e.GetEventTime())); a != nil {
+	if a := as.take(scheduled, pb.Time(e.GetEventTime())); a != nil {
 		a.kind.readFailed(e, a, f)
 	}
 }
 
 // readCancelRequested ends a call of a human tool. The run no longer waits for it, and no worker
-// has it
-// that could report its end.
+// has it that could report its end.
 func (as *activities) readCancelRequested(e *historypb.HistoryEvent) error {
 	scheduled := e.GetActivityTaskCancelRequestedEventAttributes().GetScheduledEventId()
 	if a := as.open[scheduled]; a != nil &&
@@ -173,18 +169,14 @@ func (as *activities) readCancelRequested(e *historypb.HistoryEvent) error {
 
 // openInOrder returns the scheduled calls in the order in which they were first scheduled.
 func (as *activities) openInOrder() []*activity {
-	return slices.DeleteFunc(
-		inOrder(as.open),
-		func(a *activity) bool { return a.kind != activityKind(&as.run.calls) },
-	)
+	return slices.DeleteFunc(inOrder(as.open),
+		func(a *activity) bool { return a.kind != activityKind(&as.run.calls) })
 }
 
 // inOrder returns calls in the order in which they were first scheduled.
 func inOrder[K comparable](calls map[K]*activity) []*activity {
-	return slices.SortedFunc(
-		maps.Values(calls),
-		func(a, b *activity) int { return cmp.Compare(a.order, b.order) },
-	)
+	return slices.SortedFunc(maps.Values(calls),
+		func(a, b *activity) int { return cmp.Compare(a.order, b.order) })
 }
 
 // retry keeps an inline activity that waits for its next attempt.
@@ -209,7 +201,7 @@ func (as *activities) takeInline(id string) *activity {
 func (as *activities) takeChild(callID string, e *historypb.HistoryEvent) (r api.Record, ok bool) {
 	for event, a := range as.open {
 		if a.id == callID && a.record.Child != nil {
-			return as.take(event, pb.TimeOf(e.GetEventTime())).record, true
+			return as.take(event, pb.Time(e.GetEventTime())).record, true
 		}
 	}
 	return r, false
@@ -237,11 +229,8 @@ func (loadedConversation) readFailed(*historypb.HistoryEvent, *activity,
 }
 
 // readCompleted reads which run the current one continues. The messages are large and not needed.
-func (lc loadedConversation) readCompleted(
-	e *historypb.HistoryEvent,
-	_ *activity,
-	result *commonpb.Payloads,
-) error {
+func (lc loadedConversation) readCompleted(e *historypb.HistoryEvent, _ *activity,
+	result *commonpb.Payloads) error {
 	var r struct {
 		api.LoadedConversation
 		Messages json.RawMessage `json:"messages"`

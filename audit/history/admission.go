@@ -41,10 +41,8 @@ func (w wantedCalls) take(id string) *wantedCall {
 
 // inOrder returns the calls in the order in which they were added.
 func (w wantedCalls) inOrder() []*wantedCall {
-	return slices.SortedFunc(
-		maps.Values(w),
-		func(a, b *wantedCall) int { return cmp.Compare(a.order, b.order) },
-	)
+	return slices.SortedFunc(maps.Values(w),
+		func(a, b *wantedCall) int { return cmp.Compare(a.order, b.order) })
 }
 
 // admission is what the run decided about its calls before it made them.
@@ -54,23 +52,8 @@ type admission struct {
 }
 
 // readPinned reads the local activity that pins the tools of the run.
-func (ad *admission) readPinned(_ *historypb.HistoryEvent, l local) error {
-	var pinned api.Packed[api.Pinned]
-	err := ad.run.decodeEvent(l.event, "pinned tools", l.result, &pinned)
-	if err == nil {
-		ad.pin(pinned.Value)
-	}
-	return err
-}
-
-// readDecisions reads the local activity that admits calls.
-func (ad *admission) readDecisions(e *historypb.HistoryEvent, l local) error {
-	var decisions []api.AdmissionDecision
-	err := ad.run.decodeEvent(e, "admission decisions", l.result, &decisions)
-	if err == nil {
-		ad.admit(e, decisions)
-	}
-	return err
+func (ad *admission) readPinned(_ *historypb.HistoryEvent, pinned api.Packed[api.Pinned]) {
+	ad.pin(pinned.Value)
 }
 
 // pin takes the tools of the run. The calls of a plan and a direct call exist from here on, unless
@@ -141,8 +124,7 @@ func findTransport(t api.Tool) string {
 }
 
 // findMessage returns the MCP message of a call: of the client that asked for it, else of this run
-// to
-// the server of its tool.
+// to the server of its tool.
 func (ad *admission) findMessage(id, tool string) *api.MCPMessage {
 	if m := ad.run.submitted.requests[id].MCP; m != nil {
 		return m
@@ -153,8 +135,8 @@ func (ad *admission) findMessage(id, tool string) *api.MCPMessage {
 	return nil
 }
 
-// admit takes admission decisions. A refused call is over.
-func (ad *admission) admit(e *historypb.HistoryEvent, decisions []api.AdmissionDecision) {
+// readDecisions reads admission decisions. A refused call is over.
+func (ad *admission) readDecisions(e *historypb.HistoryEvent, decisions []api.AdmissionDecision) {
 	for _, v := range decisions {
 		c := api.Call{
 			ID: v.ID, Tool: v.Tool, Arguments: string(v.Arguments), CallPurpose: v.CallPurpose,
@@ -209,11 +191,8 @@ func (ad *admission) abandon(e *historypb.HistoryEvent, reason string) {
 
 // addDecision adds to the record of a call what its admission decision says, except for whether and
 // where it runs. written are the arguments as the caller wrote them.
-func (ad *admission) addDecision(
-	r api.Record,
-	v api.AdmissionDecision,
-	written json.RawMessage,
-) api.Record {
+func (ad *admission) addDecision(r api.Record, v api.AdmissionDecision,
+	written json.RawMessage) api.Record {
 	arguments := v.Arguments
 	if len(arguments) == 0 {
 		arguments = written
@@ -228,11 +207,8 @@ func (ad *admission) addDecision(
 // newUnscheduled returns the record of a call before it is scheduled.
 func (ad *admission) newUnscheduled(w *wantedCall) api.Record {
 	r := ad.ofRun(ad.record(w.ID, w.Tool, []byte(w.Arguments)), w.Call)
-	r.Priority = lanerules.CallPriority(
-		w.Call,
-		lanerules.RunPriority(ad.run.input.Priority, int(ad.run.level)),
-		ad.run.tools[w.Tool],
-	)
+	r.Priority = lanerules.CallPriority(w.Call,
+		lanerules.RunPriority(ad.run.input.Priority, int(ad.run.level)), ad.run.tools[w.Tool])
 	r.Lane, r.Phase = ad.run.tools[w.Tool].Lane, api.PhasePreValidation
 	if v := w.decision; v != nil {
 		r.Phase, r.Notes = api.PhasePreExecution, v.Notes

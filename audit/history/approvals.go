@@ -34,52 +34,14 @@ func newApprovals(r *run) approvals {
 	}
 }
 
-// readEdit reads the admission decision on a call with the arguments of an edit.
-func (ap *approvals) readEdit(e *historypb.HistoryEvent, l local) error {
-	var v api.AdmissionDecision
-	err := ap.run.decodeEvent(e, "admission decision on an edit", l.result, &v)
-	if err == nil {
-		ap.applyEdit(e, v)
-	}
-	return err
-}
-
 // readLimit reads what the run asks people at a limit.
-func (ap *approvals) readLimit(e *historypb.HistoryEvent, l local) error {
-	var need api.ApprovalNeed
-	err := ap.run.decodeEvent(e, "approval at a limit", l.result, &need)
-	if err == nil {
-		ap.request(e, &wantedCall{Call: api.Call{ID: api.LimitCall}}, need)
-	}
-	return err
-}
-
-// readDecision reads a decision that the run checks.
-func (ap *approvals) readDecision(
-	e *historypb.HistoryEvent,
-	id string,
-	input *updatepb.Input,
-) error {
-	var decision api.Decision
-	err := ap.run.decodeEvent(e, "decision", input.GetArgs(), &decision)
-	if err == nil {
-		ap.decisionCame(id, decision)
-	}
-	return err
-}
-
-func (ap *approvals) readDecisionEnd(
-	e *historypb.HistoryEvent,
-	id string,
-	outcome *updatepb.Outcome,
-) error {
-	ap.decisionTaken(e, id, pb.FailureMessage(outcome.GetFailure()))
-	return nil
+func (ap *approvals) readLimit(e *historypb.HistoryEvent, need api.ApprovalNeed) {
+	ap.request(e, &wantedCall{Call: api.Call{ID: api.LimitCall}}, need)
 }
 
 // request opens the approval that the admission decision on a call asks for.
 func (ap *approvals) request(e *historypb.HistoryEvent, w *wantedCall, need api.ApprovalNeed) {
-	asked := pb.TimeOf(e.GetEventTime())
+	asked := pb.Time(e.GetEventTime())
 	approval := api.Approval{
 		ApprovalNeed: need,
 		Call:         w.ID,
@@ -114,16 +76,17 @@ func (ap *approvals) limitOver(e *historypb.HistoryEvent, how api.DecisionKind) 
 	delete(ap.decided, api.LimitCall)
 }
 
-// decisionCame keeps a decision that the run checks.
-func (ap *approvals) decisionCame(updateID string, decision api.Decision) {
+// readDecision keeps a decision that the run checks.
+func (ap *approvals) readDecision(_ *historypb.HistoryEvent, updateID string,
+	decision api.Decision) {
 	decision.Arguments = nil // the decision on the edited call has them
 	ap.decisions[updateID] = decision
 }
 
-// decisionTaken reads the outcome of a decision. failure is why the run refused it; empty if it did
-// not.
-func (ap *approvals) decisionTaken(e *historypb.HistoryEvent, updateID, failure string) {
-	decision := ap.decisions[updateID]
+// readDecisionEnd reads the outcome of a decision.
+func (ap *approvals) readDecisionEnd(e *historypb.HistoryEvent, updateID string,
+	outcome *updatepb.Outcome) error {
+	decision, failure := ap.decisions[updateID], pb.FailureMessage(outcome.GetFailure())
 	delete(ap.decisions, updateID)
 	decided := api.Decided{
 		Decision: decision.Kind,
@@ -134,28 +97,26 @@ func (ap *approvals) decisionTaken(e *historypb.HistoryEvent, updateID, failure 
 		As:       ap.findApprovers(decision),
 	}
 	if failure != "" {
-		decided.At = pb.TimeOf(e.GetEventTime())
-		ap.run.emit(
-			e,
-			api.Event{
-				Type:    api.EventApprovalRefused,
-				Turn:    ap.run.turn,
-				CallID:  decision.Call,
-				Decided: &decided,
-				Failure: failure,
-			},
-		)
-		return
+		decided.At = pb.Time(e.GetEventTime())
+		ap.run.emit(e, api.Event{
+			Type:    api.EventApprovalRefused,
+			Turn:    ap.run.turn,
+			CallID:  decision.Call,
+			Decided: &decided,
+			Failure: failure,
+		})
+		return nil
 	}
 	if decision.Kind == api.DecisionEdit {
 		edit := ap.edits[decision.Call]
 		decided.Original, decided.Edited = edit.original, edit.edited
 	}
-	ap.run.addGrant(decided.Grant, pb.TimeOf(e.GetEventTime()))
+	ap.run.addGrant(decided.Grant, pb.Time(e.GetEventTime()))
 	if decision.Kind != api.DecisionDeny {
 		decided.Cleared = ap.clears(decision.Call)
 	}
 	ap.decide(e, decision.Call, decided)
+	return nil
 }
 
 // findApprovers returns the approvers that the one who decides about an open approval is.
@@ -190,19 +151,16 @@ func (ap *approvals) decide(e *historypb.HistoryEvent, callID string, decided ap
 	// Summaries that were returned keep their list.
 	ap.run.summary.Approvals = slices.Delete(slices.Clone(open), i, i+1)
 	asked := ap.decided[callID]
-	decided.Asked, decided.At = asked.Asked, pb.TimeOf(e.GetEventTime())
+	decided.Asked, decided.At = asked.Asked, pb.Time(e.GetEventTime())
 	decided.Why, decided.Rule, decided.Digest = asked.Why, asked.Rule, asked.Digest
 	ap.decided[callID] = &decided
-	ap.run.emit(
-		e,
-		api.Event{
-			Type:    api.EventApprovalDecided,
-			Turn:    ap.run.turn,
-			CallID:  callID,
-			Tool:    tool,
-			Decided: &decided,
-		},
-	)
+	ap.run.emit(e, api.Event{
+		Type:    api.EventApprovalDecided,
+		Turn:    ap.run.turn,
+		CallID:  callID,
+		Tool:    tool,
+		Decided: &decided,
+	})
 }
 
 // endCall returns the approval of a call that is over; nil if there was none. An open approval is
@@ -222,9 +180,9 @@ func (ap *approvals) endCall(e *historypb.HistoryEvent, r api.Record) *api.Decid
 	return decided
 }
 
-// applyEdit reads the admission decision on a call with the arguments of an edit. A refused edit
+// readEdit reads the admission decision on a call with the arguments of an edit. A refused edit
 // leaves the call as it was.
-func (ap *approvals) applyEdit(e *historypb.HistoryEvent, v api.AdmissionDecision) {
+func (ap *approvals) readEdit(e *historypb.HistoryEvent, v api.AdmissionDecision) {
 	w := ap.run.admission.wanted[v.ID]
 	if w == nil || v.Error != nil {
 		return

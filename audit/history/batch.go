@@ -12,17 +12,15 @@ import (
 func (c *calls) tellStarted(e *historypb.HistoryEvent, r api.Record) {
 	c.run.summary.Usage.Calls++
 	timing := r.Timing
-	c.run.emit(
-		e,
-		api.Event{
-			Type:    api.EventToolStarted,
-			Turn:    r.Turn,
-			CallID:  r.CallID,
-			Tool:    r.Tool,
-			Summary: c.run.line(r),
-			Timing:  &timing,
-		},
-	)
+	c.run.emit(e, api.Event{
+		Type:    api.EventToolStarted,
+		Turn:    r.Turn,
+		CallID:  r.CallID,
+		Tool:    r.Tool,
+		Summary: c.run.line(r),
+		Timing:  &timing,
+		Child:   r.Child,
+	})
 }
 
 // beginOthers emits the start of the calls that are batched with first.
@@ -64,13 +62,11 @@ func apart(own, whole api.Record) api.Record {
 	if whole.Result == nil {
 		return own
 	}
-	notes, hooks := own.Notes, own.Hooks
 	part := batches.Part(api.CallOutcome{Tool: own.Tool, Result: whole.Result}, own.CallID)
 	if part.Result != nil {
 		return withResult(own, *part.Result)
 	}
-	own.Status, own.Error, own.Result, own.Notes, own.Hooks = failedStatus(
-		part.Error,
-	), part.Error, nil, notes, hooks
+	own.Status, own.Error = failedStatus(part.Error), part.Error
+	own.Result = nil
 	return own
 }

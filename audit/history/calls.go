@@ -44,9 +44,8 @@ func (c *calls) readScheduled(e *historypb.HistoryEvent, call *activity) (*activ
 		timing.Lane = c.run.findLane(r.Tool, v.Route, timing.Lane)
 	}
 	r.Status, r.Phase, r.Timing = api.CallRunning, api.PhasePreExecution, timing
-	r.Digest, r.Notes, r.Priority = execution.Digest, execution.Notes, c.run.priorityAt(
-		a.GetPriority(),
-	)
+	r.Digest, r.Notes = execution.Digest, execution.Notes
+	r.Priority = c.run.priorityAt(a.GetPriority())
 	if len(execution.Parts) > 0 {
 		r = c.ofBatch(r, w)
 	}
@@ -157,24 +156,21 @@ func (c *calls) endOne(e *historypb.HistoryEvent, r api.Record) {
 		}
 		c.run.summary.Usage.Failed++
 	}
-	r.Closed = pb.TimeOf(e.GetEventTime())
+	r.Closed = pb.Time(e.GetEventTime())
 	r.Result = c.run.hidden.result(r.CallID, c.run.tools[r.Tool].OutputMask, r.Result)
 	c.run.questions.endCall(e, r)
 	r.Approval = c.run.approvals.endCall(e, r)
 	if r.Child != nil {
 		c.run.children.subAgent(r.CallID).Status = r.Status
 	}
-	c.run.emit(
-		e,
-		api.Event{
-			Type:    kind,
-			Turn:    r.Turn,
-			CallID:  r.CallID,
-			Tool:    r.Tool,
-			Summary: c.run.line(r),
-			Record:  &r,
-		},
-	)
+	c.run.emit(e, api.Event{
+		Type:    kind,
+		Turn:    r.Turn,
+		CallID:  r.CallID,
+		Tool:    r.Tool,
+		Summary: c.run.line(r),
+		Record:  &r,
+	})
 }
 
 // inline reads a call that ran within a workflow task. History has no event of its start.
@@ -201,7 +197,7 @@ func (c *calls) inline(l local) error {
 		}
 		r = withResult(r, result)
 	}
-	r.Closed = pb.TimeOf(l.event.GetEventTime())
+	r.Closed = pb.Time(l.event.GetEventTime())
 	took := time.Duration(result.ExecutionMicros+result.PostMicros) * time.Microsecond
 	if took > 0 {
 		r.Started = r.Closed.Add(-took)
@@ -222,29 +218,15 @@ func (c *calls) beginInline(l local) *activity {
 	}
 	r := c.run.admission.newUnscheduled(w)
 	r.Lane, r.Scheduled = api.LaneInline, c.run.markers.clock
+	c.tellStarted(l.event, r)
 	r.Started, r.Phase = c.run.markers.clock, api.PhaseExecution
-	c.run.summary.Usage.Calls++
-	timing := api.Timing{Lane: r.Lane, Scheduled: r.Scheduled}
-	c.run.emit(
-		l.event,
-		api.Event{
-			Type:    api.EventToolStarted,
-			Turn:    r.Turn,
-			CallID:  l.id,
-			Tool:    r.Tool,
-			Summary: c.run.line(r),
-			Timing:  &timing,
-		},
-	)
 	return &activity{id: l.id, order: l.event.GetEventId(), kind: c, record: r}
 }
 
 // spent returns the result of a failed inline call, which has its execution times. It is zero where
 // the failure has none.
 func spent(f *failurepb.Failure) (r api.Result) {
-	details := pb.FindCause(f, pb.IsApplication).
-		GetApplicationFailureInfo().
-		GetDetails().
+	details := pb.FindCause(f, pb.IsApplication).GetApplicationFailureInfo().GetDetails().
 		GetPayloads()
 	if len(details) < 2 || pb.DataConverter.FromPayload(details[1], &r) != nil {
 		return api.Result{}

@@ -25,35 +25,17 @@ func (c *children) readInitiated(e *historypb.HistoryEvent) error {
 		return nil
 	}
 	r := c.run.admission.newUnscheduled(c.run.admission.wanted.take(id))
-	r.Phase, r.Scheduled, r.Child = api.PhasePreExecution, pb.TimeOf(
-		e.GetEventTime(),
-	), &api.ChildRun{
-		WorkflowID: a.GetWorkflowId(),
-	}
-	c.run.summary.Usage.Calls++
-	c.run.summary.SubAgents = append(
-		c.run.summary.SubAgents,
-		SubAgent{ChildRun: *r.Child, CallID: id, Tool: r.Tool, Status: api.CallRunning},
-	)
+	r.Phase, r.Scheduled = api.PhasePreExecution, pb.Time(e.GetEventTime())
+	r.Child = &api.ChildRun{WorkflowID: a.GetWorkflowId()}
+	c.run.summary.SubAgents = append(c.run.summary.SubAgents,
+		SubAgent{ChildRun: *r.Child, CallID: id, Tool: r.Tool, Status: api.CallRunning})
 	c.run.activities.open[e.GetEventId()] = &activity{
 		id:     id,
 		order:  e.GetEventId(),
 		kind:   &c.run.calls,
 		record: r,
 	}
-	timing := r.Timing
-	c.run.emit(
-		e,
-		api.Event{
-			Type:    api.EventToolStarted,
-			Turn:    r.Turn,
-			CallID:  id,
-			Tool:    r.Tool,
-			Summary: c.run.line(r),
-			Timing:  &timing,
-			Child:   r.Child,
-		},
-	)
+	c.run.calls.tellStarted(e, r)
 	return nil
 }
 
@@ -69,7 +51,7 @@ func (c *children) readStarted(e *historypb.HistoryEvent) error {
 		WorkflowID: a.GetWorkflowExecution().GetWorkflowId(),
 		RunID:      a.GetWorkflowExecution().GetRunId(),
 	}
-	r.Phase, r.Attempts, r.Started = api.PhaseExecution, 1, pb.TimeOf(e.GetEventTime())
+	r.Phase, r.Attempts, r.Started = api.PhaseExecution, 1, pb.Time(e.GetEventTime())
 	r.QueueWait = pb.Between(r.Scheduled, r.Started)
 	c.subAgent(open.id).ChildRun = *r.Child
 	return nil
@@ -87,11 +69,7 @@ func (c *children) subAgent(callID string) *SubAgent {
 }
 
 // readFinalized ends a call of an agent tool, or a call whose outcome the run has verified.
-func (c *calls) readFinalized(e *historypb.HistoryEvent, l local) error {
-	var s api.FinalizedResult
-	if err := c.run.decodeEvent(e, "result of a call", l.result, &s); err != nil {
-		return err
-	}
+func (c *calls) readFinalized(e *historypb.HistoryEvent, s api.FinalizedResult) {
 	r, started := c.takeFinalized(s.ID, e)
 	if !started {
 		r = c.run.admission.newUnscheduled(c.run.admission.wanted.take(s.ID))
@@ -108,7 +86,6 @@ func (c *calls) readFinalized(e *historypb.HistoryEvent, l local) error {
 		}
 	}
 	c.end(e, r)
-	return nil
 }
 
 // takeFinalized removes and returns the record of an open call that a sub-agent executed or whose

@@ -22,10 +22,10 @@ func activityFailure(f *failurepb.Failure) failures.ActivityFailure {
 		}
 		return failure
 	}
-	if cause := pb.FindCause(
-		f,
-		func(f *failurepb.Failure) bool { return f.GetCanceledFailureInfo() != nil },
-	); cause != nil {
+	cause = pb.FindCause(f, func(f *failurepb.Failure) bool {
+		return f.GetCanceledFailureInfo() != nil
+	})
+	if cause != nil {
 		return cancelledBy(cause.GetCanceledFailureInfo().GetDetails())
 	}
 	app := pb.FindCause(f, pb.IsApplication)

@@ -64,12 +64,8 @@ func (d *Deriver) Add(event *historypb.HistoryEvent) ([]api.Event, error) {
 		return d.run.out, err
 	}
 	if !d.run.open {
-		return nil, fmt.Errorf(
-			"event %d (%s): the history does not start with the start of a run: %w",
-			event.GetEventId(),
-			event.GetEventType(),
-			ErrNotARun,
-		)
+		return nil, fmt.Errorf("event %d (%s): the history does not start with the start of a run: %w",
+			event.GetEventId(), event.GetEventType(), ErrNotARun)
 	}
 	d.run.part().HistoryEvents++
 	handle := d.handlers[event.GetEventType()]
@@ -106,8 +102,7 @@ func (d *Deriver) Execution() string { return d.run.runID }
 func (d *Deriver) Next() string { return d.run.next }
 
 // RunningCalls returns the records of the calls that are not over, in the order in which they were
-// made.
-// History does not say whether a scheduled call has started: audit.Pending does.
+// made. History does not say whether a scheduled call has started: audit.Pending does.
 func (d *Deriver) RunningCalls() []api.Record {
 	var records []api.Record
 	for _, a := range d.run.activities.openInOrder() {
@@ -138,15 +133,9 @@ func (d *Deriver) Summary() Summary {
 		s.Approvals[i] = *d.run.hidden.approval(&s.Approvals[i])
 	}
 	if h := d.run.hidden.hider; h != nil {
-		s.Prompt, s.Failure, s.Problems, s.Result = h.Text(
-			s.Prompt,
-		), h.Text(
-			s.Failure,
-		), callview.HideProblems(h,
-			s.Problems,
-		), d.run.hidden.runResult(
-			s.Result,
-		)
+		s.Prompt, s.Failure = h.Text(s.Prompt), h.Text(s.Failure)
+		s.Problems = callview.HideProblems(h, s.Problems)
+		s.Result = d.run.hidden.runResult(s.Result)
 		for i, q := range s.Questions {
 			s.Questions[i].Text = h.Text(q.Text)
 		}

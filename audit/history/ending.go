@@ -26,7 +26,7 @@ func (x *ending) close(e *historypb.HistoryEvent, status RunStatus, event api.Ev
 	event.Result, event.StepFailures = x.run.output(event.Result), x.run.steps.takeFailures()
 	s := &x.run.summary
 	event.Continues = s.Continues
-	s.Status, s.Closed, s.Paused = status, pb.TimeOf(e.GetEventTime()), nil
+	s.Status, s.Closed, s.Paused = status, pb.Time(e.GetEventTime()), nil
 	s.Result, s.Failure = event.Result, event.Failure
 	s.FailureType, s.Problems = event.FailureType, event.Problems
 	if r := event.Result; r != nil {
@@ -41,10 +41,8 @@ func (x *ending) close(e *historypb.HistoryEvent, status RunStatus, event api.Ev
 func (c *calls) endOpen(e *historypb.HistoryEvent) {
 	for _, a := range c.run.activities.openInOrder() {
 		r := a.record
-		r.Error = api.Errorf(
-			api.ErrCancelled,
-			"the run was ended while this call waited or ran; the call may have taken effect",
-		)
+		r.Error = api.Errorf(api.ErrCancelled,
+			"the run was ended while this call waited or ran; the call may have taken effect")
 		if tool := c.run.tools[r.Tool]; tool.Dispatch == api.DispatchQuestion {
 			r.Error = api.Errorf(api.ErrCancelled, "the run ended before a person answered")
 		} else {
@@ -82,11 +80,8 @@ func (x *ending) readFailed(e *historypb.HistoryEvent) error {
 
 // failureDetails reads the details of a run's failure. A failure without details has a message
 // only.
-func (x *ending) failureDetails(
-	e *historypb.HistoryEvent,
-	app *failurepb.Failure,
-	event *api.Event,
-) error {
+func (x *ending) failureDetails(e *historypb.HistoryEvent, app *failurepb.Failure,
+	event *api.Event) error {
 	details := app.GetApplicationFailureInfo().GetDetails()
 	if len(details.GetPayloads()) == 0 {
 		return nil
@@ -104,11 +99,8 @@ func (x *ending) failureDetails(
 }
 
 // usage reads the usage and the undone calls of a run whose failure has no other details.
-func (x *ending) usage(
-	e *historypb.HistoryEvent,
-	details *commonpb.Payloads,
-	event *api.Event,
-) error {
+func (x *ending) usage(e *historypb.HistoryEvent, details *commonpb.Payloads,
+	event *api.Event) error {
 	event.Result = &api.RunResult{}
 	if err := x.run.decodeEvent(e, "usage", details, &event.Result.Usage); err != nil ||
 		len(details.GetPayloads()) < 2 {
@@ -124,11 +116,8 @@ func (x *ending) endNotRun(e *historypb.HistoryEvent, event api.Event) {
 	if event.Result != nil {
 		for _, o := range event.Result.Failures {
 			if x.run.admission.wanted[o.ID] != nil && o.Error != nil {
-				x.run.admission.refuse(
-					e,
-					x.run.admission.wanted.take(o.ID),
-					api.AdmissionDecision{Error: o.Error},
-				)
+				x.run.admission.refuse(e, x.run.admission.wanted.take(o.ID),
+					api.AdmissionDecision{Error: o.Error})
 			}
 		}
 	}
@@ -136,16 +125,11 @@ func (x *ending) endNotRun(e *historypb.HistoryEvent, event api.Event) {
 		return
 	}
 	for _, w := range x.run.admission.wanted.inOrder() {
-		err := api.Errorf(
-			api.ErrPreconditionFailed,
-			"the plan was not run because another of its calls was refused",
-		)
+		err := api.Errorf(api.ErrPreconditionFailed,
+			"the plan was not run because another of its calls was refused")
 		err.Phase = api.PhasePreExecution
-		x.run.admission.refuse(
-			e,
-			x.run.admission.wanted.take(w.ID),
-			api.AdmissionDecision{Error: err},
-		)
+		x.run.admission.refuse(e, x.run.admission.wanted.take(w.ID),
+			api.AdmissionDecision{Error: err})
 	}
 }
 
@@ -184,9 +168,8 @@ func (x *ending) readCancelled(e *historypb.HistoryEvent) error {
 		Type:    api.EventRunCancelled,
 		Failure: cmp.Or(x.cancelRequest, "the run was cancelled"),
 	}
-	if details := e.GetWorkflowExecutionCanceledEventAttributes().GetDetails(); len(
-		details.GetPayloads(),
-	) > 0 {
+	details := e.GetWorkflowExecutionCanceledEventAttributes().GetDetails()
+	if len(details.GetPayloads()) > 0 {
 		if err := x.usage(e, details, &event); err != nil {
 			return err
 		}

@@ -64,13 +64,8 @@ func (h *hidden) event(e api.Event) api.Event {
 	if h.hider == nil {
 		return e
 	}
-	e.Summary, e.Failure, e.Problems = h.hider.Text(
-		e.Summary,
-	), h.hider.Text(
-		e.Failure,
-	), callview.HideProblems(h.hider,
-		e.Problems,
-	)
+	e.Summary, e.Failure = h.hider.Text(e.Summary), h.hider.Text(e.Failure)
+	e.Problems = callview.HideProblems(h.hider, e.Problems)
 	e.Step, e.Result = h.step(e.Step), h.runResult(e.Result)
 	if e.Record != nil {
 		r := h.record(*e.Record)
@@ -128,16 +123,10 @@ func (h *hidden) record(r api.Record) api.Record {
 		return r
 	}
 	r.Arguments, _ = h.hider.JSON(r.Arguments)
-	r.Error, r.Notes, r.Hooks = callview.HideError(h.hider, r.Error), h.hider.Texts(r.Notes),
-		h.hooks(r.Hooks)
-	r.LastFailure = h.hider.Text(r.LastFailure)
-	r.Policies, r.Approval, r.Plan = h.policies(
-		r.Policies,
-	), h.decision(
-		r.Approval,
-	), callview.HidePlan(r.Plan,
-		h.hider,
-	)
+	r.Error, r.Notes = callview.HideError(h.hider, r.Error), h.hider.Texts(r.Notes)
+	r.Hooks, r.LastFailure = h.hooks(r.Hooks), h.hider.Text(r.LastFailure)
+	r.Policies, r.Approval = h.policies(r.Policies), h.decision(r.Approval)
+	r.Plan = callview.HidePlan(r.Plan, h.hider)
 	if r.Result != nil {
 		shown := *r.Result
 		shown.Output, _ = h.hider.JSON(shown.Output)

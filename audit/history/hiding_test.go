@@ -122,8 +122,7 @@ func TestHiding_RemovesSensitivePartsOfResults(t *testing.T) {
 			t.Errorf("got %s of %s", got.Output, result.Output)
 		}
 		if got := d.output(&api.RunResult{Output: json.RawMessage(c.output)}); string(
-			got.Output,
-		) != c.want {
+			got.Output) != c.want {
 			t.Errorf("%s: got %s, want %s", c.kind, got.Output, c.want)
 		}
 	}

@@ -48,13 +48,10 @@ func (h *hooks) readFailed(e *historypb.HistoryEvent, a *activity, f failures.Ac
 
 // end emits the end of a hook.
 func (h *hooks) end(e *historypb.HistoryEvent, a *activity) {
-	h.run.emit(
-		e,
-		api.Event{
-			Type:   api.EventHookEnded,
-			Turn:   h.run.turn,
-			Hook:   a.hook,
-			Timing: &a.record.Timing,
-		},
-	)
+	h.run.emit(e, api.Event{
+		Type:   api.EventHookEnded,
+		Turn:   h.run.turn,
+		Hook:   a.hook,
+		Timing: &a.record.Timing,
+	})
 }

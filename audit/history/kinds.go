@@ -16,8 +16,7 @@ var runKinds = map[string]RunKind{
 }
 
 // KindFromType returns the kind of the runs of a workflow type. It is empty for workflows that are
-// not
-// runs.
+// not runs.
 func KindFromType(workflowType string) RunKind { return runKinds[workflowType] }
 
 // TopRuns returns the visibility query for runs that no other run started. Of a run over

@@ -49,12 +49,25 @@ type markers struct {
 
 func newMarkers(r *run) markers {
 	return markers{run: r, kinds: map[string]func(*historypb.HistoryEvent, local) error{
-		api.PinActivity:            r.admission.readPinned,
-		api.AdmitActivity:          r.admission.readDecisions,
-		api.AdmitEditActivity:      r.approvals.readEdit,
-		api.DescribeLimitActivity:  r.approvals.readLimit,
-		api.FinalizeResultActivity: r.calls.readFinalized,
+		api.PinActivity:            decodeResult(r, "pinned tools", r.admission.readPinned),
+		api.AdmitActivity:          decodeResult(r, "admission decisions", r.admission.readDecisions),
+		api.AdmitEditActivity:      decodeResult(r, "admission decision on an edit", r.approvals.readEdit),
+		api.DescribeLimitActivity:  decodeResult(r, "approval at a limit", r.approvals.readLimit),
+		api.FinalizeResultActivity: decodeResult(r, "result of a call", r.calls.readFinalized),
 	}}
+}
+
+// decodeResult returns a reader of local activities with a result of type T.
+func decodeResult[T any](r *run, what string, read func(*historypb.HistoryEvent, T)) func(
+	*historypb.HistoryEvent, local) error {
+	return func(e *historypb.HistoryEvent, l local) error {
+		var value T
+		err := r.decodeEvent(l.event, what, l.result, &value)
+		if err == nil {
+			read(e, value)
+		}
+		return err
+	}
 }
 
 // isJournal reports whether an event is a marker of the run's journal.
@@ -71,7 +84,7 @@ func (m *markers) read(e *historypb.HistoryEvent) error {
 	if !ok || err != nil {
 		return err
 	}
-	defer func() { m.clock = pb.TimeOf(l.event.GetEventTime()) }()
+	defer func() { m.clock = pb.Time(l.event.GetEventTime()) }()
 	switch {
 	case l.kind == api.ModelActivity:
 		return m.run.steps.inline(l)
@@ -123,10 +136,9 @@ func (m *markers) readLocal(e *historypb.HistoryEvent) (l local, ok bool, err er
 }
 
 // readTaskStarted reads when a workflow task started, and readTaskCompleted which worker completed
-// it.
-// Inline activities run in between.
+// it. Inline activities run in between.
 func (m *markers) readTaskStarted(e *historypb.HistoryEvent) error {
-	m.clock = pb.TimeOf(e.GetEventTime())
+	m.clock = pb.Time(e.GetEventTime())
 	return nil
 }
 

@@ -33,27 +33,17 @@ func newQuestions(r *run) questions {
 }
 
 // readQuestion reads a question of a running call.
-func (qs *questions) readQuestion(e *historypb.HistoryEvent, id string,
-	input *updatepb.Input) error {
-	var q api.Question
-	if err := qs.run.decodeEvent(e, "question", input.GetArgs(), &q); err != nil {
-		return err
-	}
+func (qs *questions) readQuestion(e *historypb.HistoryEvent, id string, q api.Question) {
 	qs.times[q.Call]++
-	q.ID, q.Asked = api.QuestionID(q.Call, qs.times[q.Call]), pb.TimeOf(e.GetEventTime())
+	q.ID, q.Asked = api.QuestionID(q.Call, qs.times[q.Call]), pb.Time(e.GetEventTime())
 	qs.asks[id] = q.ID
 	qs.open(e, q, qs.run.turn)
-	return nil
 }
 
 // readQuestionEnd closes a question of a running call. Without a reply the call gave it up or
-// withdrew
-// it.
-func (qs *questions) readQuestionEnd(
-	e *historypb.HistoryEvent,
-	id string,
-	outcome *updatepb.Outcome,
-) error {
+// withdrew it.
+func (qs *questions) readQuestionEnd(e *historypb.HistoryEvent, id string,
+	outcome *updatepb.Outcome) error {
 	question := qs.asks[id]
 	delete(qs.asks, id)
 	if outcome.GetSuccess() == nil {
@@ -70,22 +60,14 @@ func (qs *questions) readQuestionEnd(
 }
 
 // readReply reads a reply that the run checks.
-func (qs *questions) readReply(e *historypb.HistoryEvent, id string, input *updatepb.Input) error {
-	var r api.Reply
-	if err := qs.run.decodeEvent(e, "reply", input.GetArgs(), &r); err != nil {
-		return err
-	}
+func (qs *questions) readReply(_ *historypb.HistoryEvent, id string, r api.Reply) {
 	r.Value = nil // may be large; the result of the call has it
 	qs.replies[id] = r
-	return nil
 }
 
 // readReplyEnd closes the question of a reply that the run accepted.
-func (qs *questions) readReplyEnd(
-	e *historypb.HistoryEvent,
-	id string,
-	outcome *updatepb.Outcome,
-) error {
+func (qs *questions) readReplyEnd(e *historypb.HistoryEvent, id string,
+	outcome *updatepb.Outcome) error {
 	r := qs.replies[id]
 	delete(qs.replies, id)
 	if outcome.GetFailure() == nil {
@@ -97,16 +79,13 @@ func (qs *questions) readReplyEnd(
 // open opens a question.
 func (qs *questions) open(e *historypb.HistoryEvent, q api.Question, turn int) {
 	qs.list = append(qs.list, q)
-	qs.run.emit(
-		e,
-		api.Event{
-			Type:     api.EventQuestionAsked,
-			Turn:     turn,
-			CallID:   q.Call,
-			Tool:     q.Tool,
-			Question: &q,
-		},
-	)
+	qs.run.emit(e, api.Event{
+		Type:     api.EventQuestionAsked,
+		Turn:     turn,
+		CallID:   q.Call,
+		Tool:     q.Tool,
+		Question: &q,
+	})
 }
 
 // askPerson opens the question of a call of a human tool. text is the question of the admission
@@ -116,19 +95,15 @@ func (qs *questions) askPerson(e *historypb.HistoryEvent, r api.Record, text str
 	if t.Dispatch != api.DispatchQuestion {
 		return
 	}
-	qs.open(
-		e,
-		api.Question{
-			ID:     r.CallID,
-			Call:   r.CallID,
-			Tool:   r.Tool,
-			Text:   text,
-			Schema: t.OutputSchema,
-			Asked:  r.Scheduled,
-			Until:  r.Scheduled.Add(t.AnswerWithin.Std()),
-		},
-		r.Turn,
-	)
+	qs.open(e, api.Question{
+		ID:     r.CallID,
+		Call:   r.CallID,
+		Tool:   r.Tool,
+		Text:   text,
+		Schema: t.OutputSchema,
+		Asked:  r.Scheduled,
+		Until:  r.Scheduled.Add(t.AnswerWithin.Std()),
+	}, r.Turn)
 }
 
 func (qs *questions) close(e *historypb.HistoryEvent, id string, r *api.Reply) {
@@ -139,17 +114,14 @@ func (qs *questions) close(e *historypb.HistoryEvent, id string, r *api.Reply) {
 	q := qs.list[i]
 	qs.list = slices.Delete(qs.list, i, i+1)
 	q.Schema = nil
-	qs.run.emit(
-		e,
-		api.Event{
-			Type:     api.EventQuestionClosed,
-			Turn:     qs.run.turn,
-			CallID:   q.Call,
-			Tool:     q.Tool,
-			Question: &q,
-			Reply:    r,
-		},
-	)
+	qs.run.emit(e, api.Event{
+		Type:     api.EventQuestionClosed,
+		Turn:     qs.run.turn,
+		CallID:   q.Call,
+		Tool:     q.Tool,
+		Question: &q,
+		Reply:    r,
+	})
 }
 
 // endCall closes the questions of a call that is over. A call of a human tool ends before the
@@ -187,10 +159,8 @@ func (qs *questions) waitsFor(call string) []string {
 	var notes []string
 	for _, q := range qs.list {
 		if q.Call == call {
-			notes = append(
-				notes,
-				"waits for a person to answer "+q.ID+": "+display.Shorten(q.Text, 200),
-			)
+			notes = append(notes,
+				"waits for a person to answer "+q.ID+": "+display.Shorten(q.Text, 200))
 		}
 	}
 	return notes

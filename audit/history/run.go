@@ -99,17 +99,15 @@ func (r *run) begin(e *historypb.HistoryEvent) error {
 	}
 	r.before = r.sequence
 	r.open, r.base, r.level = true, a.GetTaskQueue().GetName(), a.GetPriority().GetPriorityKey()
-	r.summary.Parts = append(
-		r.summary.Parts,
-		Part{RunID: r.runID, Started: pb.TimeOf(e.GetEventTime()), HistoryEvents: 1},
-	)
+	r.summary.Parts = append(r.summary.Parts,
+		Part{RunID: r.runID, Started: pb.Time(e.GetEventTime()), HistoryEvents: 1})
 	if r.summary.Kind != "" {
 		return nil
 	}
 	if err := r.decodeEvent(e, "input", a.GetInput(), &r.input); err != nil {
 		return err
 	}
-	r.introduce(kind, pb.TimeOf(e.GetEventTime()))
+	r.introduce(kind, pb.Time(e.GetEventTime()))
 	r.summary.Run = a.GetFirstExecutionRunId()
 	if continueState := r.input.State; continueState != nil {
 		// The history of a later execution alone does not have the start of the run.
@@ -197,28 +195,17 @@ func (r *run) emit(e *historypb.HistoryEvent, event api.Event) {
 	if !r.unnumbered {
 		event.Sequence = r.sequence
 	}
-	event.Time = pb.TimeOf(e.GetEventTime())
+	event.Time = pb.Time(e.GetEventTime())
 	event.WorkflowID, event.RunID = r.workflowID, r.runID
 	r.out = append(r.out, r.hidden.event(event))
 }
 
 // decodeEvent decodes a payload of an event. The error names the event and the payload.
-func (r *run) decodeEvent(
-	e *historypb.HistoryEvent,
-	what string,
-	payloads *commonpb.Payloads,
-	into any,
-) error {
+func (r *run) decodeEvent(e *historypb.HistoryEvent, what string, payloads *commonpb.Payloads,
+	into any) error {
 	if err := pb.Decode(payloads, into); err != nil {
-		return fmt.Errorf(
-			"event %d (%s) of run %s: %w: its %s: %w",
-			e.GetEventId(),
-			e.GetEventType(),
-			r.runID,
-			ErrUnreadable,
-			what,
-			err,
-		)
+		return fmt.Errorf("event %d (%s) of run %s: %w: its %s: %w", e.GetEventId(),
+			e.GetEventType(), r.runID, ErrUnreadable, what, err)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func (s *steps) inline(l local) error {
 		s.run.activities.retry(a, l)
 		return nil
 	}
-	a.record.Closed = pb.TimeOf(l.event.GetEventTime())
+	a.record.Closed = pb.Time(l.event.GetEventTime())
 	a.record.Duration = pb.Between(a.record.Started, a.record.Closed)
 	if l.failure != nil {
 		s.fail(a, activityFailure(l.failure))
@@ -49,13 +49,12 @@ func (s *steps) inline(l local) error {
 	decisions := response.Decisions
 	response.Decisions = nil // the records of the calls have them
 	s.complete(l.event, a, response)
-	s.run.admission.admit(l.event, decisions)
+	s.run.admission.readDecisions(l.event, decisions)
 	return nil
 }
 
 // readScheduled reads the start of a model step. Calls of the step before that are still wanted
-// were
-// not made.
+// were not made.
 func (s *steps) readScheduled(e *historypb.HistoryEvent, a *activity) (*activity, error) {
 	var request api.ModelRequest
 	input := e.GetActivityTaskScheduledEventAttributes().GetInput()
@@ -78,11 +77,7 @@ func (s *steps) readCompleted(e *historypb.HistoryEvent, a *activity,
 	return nil
 }
 
-func (s *steps) readFailed(
-	_ *historypb.HistoryEvent,
-	a *activity,
-	f failures.ActivityFailure,
-) {
+func (s *steps) readFailed(_ *historypb.HistoryEvent, a *activity, f failures.ActivityFailure) {
 	s.fail(a, f)
 }
 
@@ -95,21 +90,17 @@ func (s *steps) complete(e *historypb.HistoryEvent, a *activity, response api.Mo
 	response.Message.Calls = slices.Clone(response.Message.Calls)
 	for i, c := range response.Message.Calls {
 		if len(s.run.tools[c.Tool].Sensitive) > 0 {
-			response.Message.Calls[i].Arguments = string(
-				s.run.shown(c.Tool, json.RawMessage(c.Arguments)),
-			)
+			shown := s.run.shown(c.Tool, json.RawMessage(c.Arguments))
+			response.Message.Calls[i].Arguments = string(shown)
 		}
 	}
-	s.run.emit(
-		e,
-		api.Event{
-			Type:         api.EventStepCompleted,
-			Turn:         s.run.turn,
-			Step:         &response,
-			Timing:       &a.record.Timing,
-			StepFailures: s.takeFailures(),
-		},
-	)
+	s.run.emit(e, api.Event{
+		Type:         api.EventStepCompleted,
+		Turn:         s.run.turn,
+		Step:         &response,
+		Timing:       &a.record.Timing,
+		StepFailures: s.takeFailures(),
+	})
 }
 
 // fail keeps a model step that failed for good, for the next step or the end of the run.
@@ -119,10 +110,8 @@ func (s *steps) fail(a *activity, f failures.ActivityFailure) {
 		kind = string(api.ErrTimeout)
 	}
 	if !f.Cancelled {
-		s.failures = append(
-			s.failures,
-			api.StepFailure{Turn: s.run.turn, Type: kind, Timing: a.record.Timing},
-		)
+		s.failures = append(s.failures,
+			api.StepFailure{Turn: s.run.turn, Type: kind, Timing: a.record.Timing})
 	}
 }
 

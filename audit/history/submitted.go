@@ -53,11 +53,7 @@ func (s *submitted) add(call api.SessionCall) {
 }
 
 // readCalls reads that the session gets calls. The same call may come several times.
-func (s *submitted) readCalls(e *historypb.HistoryEvent, id string, input *updatepb.Input) error {
-	var calls []api.SessionCall
-	if err := s.run.decodeEvent(e, "submitted calls", input.GetArgs(), &calls); err != nil {
-		return err
-	}
+func (s *submitted) readCalls(_ *historypb.HistoryEvent, id string, calls []api.SessionCall) {
 	fresh := make([]string, len(calls))
 	for i, call := range calls {
 		if !s.known[call.ID] {
@@ -66,7 +62,6 @@ func (s *submitted) readCalls(e *historypb.HistoryEvent, id string, input *updat
 		}
 	}
 	s.updates[id] = fresh
-	return nil
 }
 
 // requester returns who asked for a call of the run.
@@ -78,8 +73,7 @@ func (s *submitted) requester(callID string) api.Caller {
 }
 
 // readAnswer reads the answer to submitted calls. A call that repeats another one has no record,
-// and
-// one that the session did not take is submitted again.
+// and one that the session did not take is submitted again.
 func (s *submitted) readAnswer(e *historypb.HistoryEvent, id string,
 	outcome *updatepb.Outcome) error {
 	fresh := s.updates[id]
@@ -106,11 +100,7 @@ func (s *submitted) readAnswer(e *historypb.HistoryEvent, id string,
 
 // readCancel reads that a client or a person cancels a call. A call that is not scheduled at that
 // time never is.
-func (s *submitted) readCancel(e *historypb.HistoryEvent, _ string, input *updatepb.Input) error {
-	var c api.CancelCall
-	if err := s.run.decodeEvent(e, "request to cancel a call", input.GetArgs(), &c); err != nil {
-		return err
-	}
+func (s *submitted) readCancel(e *historypb.HistoryEvent, _ string, c api.CancelCall) {
 	note := "the call was " + people.CancelNote(c)
 	for _, a := range s.run.activities.open {
 		if a.id == c.ID {
@@ -118,7 +108,7 @@ func (s *submitted) readCancel(e *historypb.HistoryEvent, _ string, input *updat
 		}
 	}
 	if s.run.admission.wanted[c.ID] == nil {
-		return nil
+		return
 	}
 	w := s.run.admission.wanted.take(c.ID)
 	r := s.run.admission.newUnscheduled(w)
@@ -126,5 +116,4 @@ func (s *submitted) readCancel(e *historypb.HistoryEvent, _ string, input *updat
 	r.Error.Phase, r.Notes = r.Phase, append(slices.Clone(r.Notes), note)
 	s.run.summary.Usage.Calls++
 	s.run.calls.end(e, r)
-	return nil
 }

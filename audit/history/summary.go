@@ -34,13 +34,16 @@ const (
 
 // Summary describes one run.
 type Summary struct {
+	// WorkflowID identifies the run. Run is the ID of the first execution of its chain.
 	WorkflowID string `json:"workflow_id"`
-	// Run is the ID of the first execution of the chain.
-	Run  string  `json:"run_id"`
+	Run        string `json:"run_id"`
+	// Kind is what the run executes.
 	Kind RunKind `json:"kind"`
-	// Name is the name of the agent, the plan or the tool, or the client of a session.
-	Name         string    `json:"name,omitempty"`
-	Prompt       string    `json:"prompt,omitempty"`
+	// Name is the name of the agent, the plan or the tool, or the client of a session. Prompt is
+	// that of an agent's run.
+	Name   string `json:"name,omitempty"`
+	Prompt string `json:"prompt,omitempty"`
+	// Status says whether the run is open, or how it ended.
 	Status       RunStatus `json:"status"`
 	Conversation string    `json:"conversation,omitempty"`
 	// Continues is the earlier run of the conversation whose messages this run started with.
@@ -56,12 +59,14 @@ type Summary struct {
 	// DryRun is set if the run withholds calls.
 	DryRun bool `json:"dry_run,omitempty"`
 	// Features has what features were given with the input of the run, by their names.
-	Features  api.Features `json:"features,omitempty"`
-	TaskQueue string       `json:"task_queue,omitempty"`
+	Features api.Features `json:"features,omitempty"`
+	// TaskQueue is that of the run's workflow.
+	TaskQueue string `json:"task_queue,omitempty"`
 	// Parent is the call that the run of a sub-agent works for.
-	Parent  *api.Parent `json:"parent,omitempty"`
-	Started time.Time   `json:"started,omitzero"`
-	Closed  time.Time   `json:"closed,omitzero"`
+	Parent *api.Parent `json:"parent,omitempty"`
+	// Started and Closed are when the run began and ended.
+	Started time.Time `json:"started,omitzero"`
+	Closed  time.Time `json:"closed,omitzero"`
 	// Result is what the run returned: outcome, answer, output, failures. It is nil for an open run
 	// and for a run without a result. For a failed run it may have the usage only.
 	Result *api.RunResult `json:"result,omitempty"`
@@ -70,7 +75,8 @@ type Summary struct {
 	FailureType api.RunErrorType `json:"failure_type,omitempty"`
 	Problems    []api.Problem    `json:"problems,omitempty"`
 	// Usage counts what the run has used so far.
-	Usage api.Usage    `json:"usage"`
+	Usage api.Usage `json:"usage"`
+	// Tools are those that the run pinned at its start.
 	Tools []PinnedTool `json:"tools,omitempty"`
 	// DescendantTools are pinned too: the tools of its sub-agents, and those that undo or verify
 	// calls.

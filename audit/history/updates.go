@@ -29,16 +29,35 @@ func newUpdates(r *run) updates {
 	return updates{
 		run: r, requests: map[string]*updatepb.Request{}, pending: map[string]updateKind{},
 		kinds: map[string]updateKind{
-			api.AskQuestionUpdate:    {r.questions.readQuestion, r.questions.readQuestionEnd},
-			api.AnswerQuestionUpdate: {r.questions.readReply, r.questions.readReplyEnd},
-			api.DecideApprovalUpdate: {r.approvals.readDecision, r.approvals.readDecisionEnd},
-			api.SendMessageUpdate:    {accepted: r.control.message},
-			api.PauseUpdate:          {accepted: r.control.readPause},
-			api.ResumeUpdate:         {accepted: r.control.readResume},
-			api.CloseInstanceUpdate:  {accepted: r.control.readInstanceClose},
-			api.SubmitCallsUpdate:    {r.submitted.readCalls, r.submitted.readAnswer},
-			api.CancelCallUpdate:     {accepted: r.submitted.readCancel},
+			api.AskQuestionUpdate: {decodeInput(r, "question", r.questions.readQuestion),
+				r.questions.readQuestionEnd},
+			api.AnswerQuestionUpdate: {decodeInput(r, "reply", r.questions.readReply),
+				r.questions.readReplyEnd},
+			api.DecideApprovalUpdate: {decodeInput(r, "decision", r.approvals.readDecision),
+				r.approvals.readDecisionEnd},
+			api.SendMessageUpdate: {accepted: decodeInput(r, "message", r.control.readMessage)},
+			api.PauseUpdate:       {accepted: decodeInput(r, "pause", r.control.readPause)},
+			api.ResumeUpdate:      {accepted: decodeInput(r, "pause", r.control.readResume)},
+			api.CloseInstanceUpdate: {accepted: decodeInput(r, "request to close an instance",
+				r.control.readInstanceClose)},
+			api.SubmitCallsUpdate: {decodeInput(r, "submitted calls", r.submitted.readCalls),
+				r.submitted.readAnswer},
+			api.CancelCallUpdate: {accepted: decodeInput(r, "request to cancel a call",
+				r.submitted.readCancel)},
 		},
+	}
+}
+
+// decodeInput returns a reader of updates with an input of type T.
+func decodeInput[T any](r *run, what string, read func(*historypb.HistoryEvent, string, T)) func(
+	*historypb.HistoryEvent, string, *updatepb.Input) error {
+	return func(e *historypb.HistoryEvent, id string, input *updatepb.Input) error {
+		var value T
+		err := r.decodeEvent(e, what, input.GetArgs(), &value)
+		if err == nil {
+			read(e, id, value)
+		}
+		return err
 	}
 }
 

@@ -115,14 +115,25 @@ func (c *chart) setLegend(used map[class]bool) {
 	}
 }
 
-// tickSteps are the possible distances of times on the axis.
-var tickSteps = []time.Duration{
+// timeSteps are the possible distances of times on an axis, and lengths of intervals.
+var timeSteps = []time.Duration{
 	time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond,
 	20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond,
 	500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second,
 	30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute,
 	30 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
 	48 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour,
+}
+
+// chooseStep returns the shortest of timeSteps that divides a time into fewer than most parts, or a
+// longer one.
+func chooseStep(whole, most time.Duration) time.Duration {
+	for _, s := range timeSteps {
+		if whole/s < most {
+			return s
+		}
+	}
+	return max(timeSteps[len(timeSteps)-1], whole/most)
 }
 
 // setTimes sets the ends of the axis, and the times on it.
@@ -134,13 +145,7 @@ func (c *chart) setTimes(rows []row) {
 		to = max(to, r.to())
 	}
 	c.whole = max(to-c.from, time.Millisecond)
-	step := max(tickSteps[len(tickSteps)-1], c.whole/8)
-	for _, s := range tickSteps {
-		if c.whole/s < 8 {
-			step = s
-			break
-		}
-	}
+	step := chooseStep(c.whole, 8)
 	for n := range time.Duration(10) {
 		if at := c.from.Truncate(step) + n*step; at >= c.from && at <= to {
 			c.Ticks = append(c.Ticks, tick{c.x(at), elapsed(at)})

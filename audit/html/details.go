@@ -17,11 +17,7 @@ const maxText = 4000
 
 // cut returns text, shortened to maxText.
 func cut(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	return fmt.Sprintf("%s … (%d bytes in all; starter audit RUN --output json has them)",
-		strings.ToValidUTF8(text[:maxText], ""), len(text))
+	return display.Cut(text, maxText, "starter audit RUN --output json has them")
 }
 
 // line is a line of details: its name and its text.
@@ -52,18 +48,13 @@ func callDetails(r api.Record) [][2]string {
 		line("tokens", tokensText(r)),
 		line("approval", approvalText(r.Approval)),
 		line("rules", policiesText(r.Policies)),
-		line("labels", strings.Join(r.Labels, ", ")),
-		line("hooks", hooksText(r.Hooks)),
-		line("intent", intentText(r.Plan)),
 		line("notes", strings.Join(r.Notes, "\n")),
-		line("batched with", batchedText(r)),
-		line("purpose", string(r.Purpose)),
-		line("target call", r.TargetCallID),
-		line("sub-agent's run", childText(r)),
 		line("tool", strings.TrimSpace(r.Tool+" "+r.Version)),
-		line("caller", strings.TrimSpace(string(r.Caller.Type)+" "+r.Caller.ID)),
 		line("run", r.WorkflowID),
 	)...)
+	if r.Child != nil {
+		list = append(list, details(line("sub-agent's run", r.Child.WorkflowID))...)
+	}
 	return list
 }
 
@@ -183,35 +174,6 @@ func policiesText(list []api.PolicyAction) string {
 		lines = append(lines, p.Rule+" "+joined(string(p.Effect), p.Message, p.Failure))
 	}
 	return strings.Join(lines, "\n")
-}
-
-func hooksText(list []api.HookAction) string {
-	var lines []string
-	for _, h := range list {
-		lines = append(lines, h.Hook+" "+joined(string(h.Outcome), h.Reason))
-	}
-	return strings.Join(lines, "\n")
-}
-
-func intentText(p *api.ExecutionPlan) string {
-	if p == nil {
-		return ""
-	}
-	return p.Intent
-}
-
-func batchedText(r api.Record) string {
-	if !r.Batched || r.Activity == "" {
-		return ""
-	}
-	return "call " + r.Activity
-}
-
-func childText(r api.Record) string {
-	if r.Child == nil {
-		return ""
-	}
-	return r.Child.WorkflowID
 }
 
 // joined joins the texts that are not empty with ": ".

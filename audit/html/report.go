@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/audit/stats"
@@ -26,18 +25,15 @@ type Report struct {
 	runs []reportedRun
 }
 
-// reportedRun is the part of a run that the tables need.
+// reportedRun is a run whose start the page shows.
 type reportedRun struct {
-	name     string
 	began    time.Time
 	decision audit.Solved
-	usage    api.Usage
 }
 
-// AddRun adds a run with its evaluation.
+// AddRun adds a run with its evaluation to those over time. Found has to count it, too.
 func (r *Report) AddRun(s history.Summary, decision audit.Solved) {
-	r.runs = append(r.runs, reportedRun{name: string(s.Kind) + " " + s.Name, began: s.Started,
-		decision: decision, usage: s.Usage})
+	r.runs = append(r.runs, reportedRun{s.Started, decision})
 }
 
 // reportPage is the data of pages/report.html.

@@ -55,32 +55,29 @@ func TestReport_HasTheFiguresOfTheAnalysis(t *testing.T) {
 			s.Status = history.RunFailed
 		}
 		a.AddRun(s, nil)
-		r.AddRun(s, audit.SolvedBy(s))
+		decision, _ := audit.Evaluate(s, nil)
+		r.AddRun(s, decision)
 	}
-	a.AddCall(
-		api.Record{
-			Tool:   "pay",
-			Status: api.CallCompleted,
-			Timing: api.Timing{
-				Lane:      "bank",
-				Attempts:  3,
-				Started:   noon,
-				Duration:  api.Duration(7 * time.Second),
-				QueueWait: api.Duration(time.Second),
-			},
-			EstimatedTokens: 25,
-			ExpectedTokens:  20,
-			ResultTokens:    45,
-			ActualTokens:    50,
+	a.AddCall(api.Record{
+		Tool:   "pay",
+		Status: api.CallCompleted,
+		Timing: api.Timing{
+			Lane:      "bank",
+			Attempts:  3,
+			Started:   noon,
+			Duration:  api.Duration(7 * time.Second),
+			QueueWait: api.Duration(time.Second),
 		},
-	)
-	a.AddCall(
-		api.Record{
-			Tool:   "pay",
-			Status: api.CallRefused,
-			Error:  api.Errorf(api.ErrPolicyViolation, "no"),
-		},
-	)
+		EstimatedTokens: 25,
+		ExpectedTokens:  20,
+		ResultTokens:    45,
+		ActualTokens:    50,
+	})
+	a.AddCall(api.Record{
+		Tool:   "pay",
+		Status: api.CallRefused,
+		Error:  api.Errorf(api.ErrPolicyViolation, "no"),
+	})
 	a.AddCall(api.Record{Tool: "look", Status: api.CallCompleted, DryRun: true})
 	r.Found = a.Report()
 	page := reported(t, r)
@@ -97,11 +94,9 @@ func TestReport_HasTheFiguresOfTheAnalysis(t *testing.T) {
 			t.Errorf("%s: %q, want %q", title, got, want)
 		}
 	}
-	if got := cells(page, "Tokens over time"); !strings.HasPrefix(
-		got,
-		"from (UTC) in out 01-31 12:00 1,000 10",
-	) ||
-		!strings.HasSuffix(got, "02-03 00:00 1,000 10") {
+	if got := cells(page, "Runs over time"); !strings.HasPrefix(got,
+		"from (UTC) successful failed running 01-31 12:00 1 0 0") ||
+		!strings.HasSuffix(got, "02-03 00:00 0 0 1") {
 		t.Errorf("over time: %q", got)
 	}
 	for _, want := range []string{"<b>4</b>runs<span>2 successful, 1 failed, 1 running",

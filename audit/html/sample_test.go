@@ -25,8 +25,7 @@ func recorded(t *testing.T, parts int, names ...string) *html.Timeline {
 		d, b := history.NewDeriver("", ""), html.NewRun()
 		for part := 1; part <= parts; part++ {
 			file, err := histories.Open(
-				filepath.Join("../testdata", fmt.Sprintf("%s.%d", name, part)),
-			)
+				filepath.Join("../testdata", fmt.Sprintf("%s.%d", name, part)))
 			if err != nil {
 				break
 			}
@@ -74,21 +73,19 @@ func made(calls int, name string) *html.Timeline {
 		usage := api.Usage{InputTokens: 400 + 37*turn%5000, OutputTokens: 30 + turn%70, Cost: 0.001}
 		began := now
 		now = now.Add(400 * time.Millisecond)
-		b.Add(
-			api.Event{
-				Type: api.EventStepCompleted,
-				Turn: turn,
-				Time: now,
-				Step: &api.ModelResponse{Usage: usage},
-				Timing: &api.Timing{
-					Lane:      "general",
-					Scheduled: began,
-					Started:   began.Add(20 * time.Millisecond),
-					Closed:    now,
-					Attempts:  1,
-				},
+		b.Add(api.Event{
+			Type: api.EventStepCompleted,
+			Turn: turn,
+			Time: now,
+			Step: &api.ModelResponse{Usage: usage},
+			Timing: &api.Timing{
+				Lane:      "general",
+				Scheduled: began,
+				Started:   began.Add(20 * time.Millisecond),
+				Closed:    now,
+				Attempts:  1,
 			},
-		)
+		})
 		asked, end := now, now
 		for i := range min(10, calls-n) {
 			n++
@@ -117,22 +114,16 @@ func made(calls int, name string) *html.Timeline {
 				Scheduled: asked,
 				Started:   started,
 				Closed:    closed,
-				QueueWait: api.Duration(
-					started.Sub(asked),
-				),
-				Duration: api.Duration(closed.Sub(started)),
+				QueueWait: api.Duration(started.Sub(asked)),
+				Duration:  api.Duration(closed.Sub(started)),
 			}
 			switch {
 			case n%23 == 0:
-				r.Status, r.Error = api.CallFailed, api.Errorf(
-					api.ErrorType("execution_error"),
-					"no such file",
-				)
+				r.Status, r.Error = api.CallFailed, api.Errorf(api.ErrorType("execution_error"),
+					"no such file")
 			case n%31 == 0:
-				r.Status, r.Error, r.Timing = api.CallRefused, api.Errorf(
-					api.ErrPolicyViolation,
-					"not here",
-				), api.Timing{
+				r.Status, r.Error, r.Timing = api.CallRefused, api.Errorf(api.ErrPolicyViolation,
+					"not here"), api.Timing{
 					Closed: asked,
 				}
 			case n%13 == 0:
@@ -143,15 +134,13 @@ func made(calls int, name string) *html.Timeline {
 			if !closed.Before(end) {
 				end = closed
 			}
-			b.Add(
-				api.Event{
-					Type:   api.EventToolCompleted,
-					Turn:   turn,
-					Time:   closed,
-					CallID: r.CallID,
-					Record: &r,
-				},
-			)
+			b.Add(api.Event{
+				Type:   api.EventToolCompleted,
+				Turn:   turn,
+				Time:   closed,
+				CallID: r.CallID,
+				Record: &r,
+			})
 		}
 		now = end.Add(5 * time.Millisecond)
 	}

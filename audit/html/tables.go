@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/stats"
 	"github.com/switchyard/switchyard/internal/value/display"
@@ -114,99 +115,103 @@ func (c table) most() (most float64) {
 // empty reports whether the table has nothing to show.
 func (c table) empty() bool { return c.most() == 0 }
 
-// add adds a series with one value for each thing.
-func add[T any](c *table, name, tone string, things []T, value func(T) float64) {
-	s := series{Name: name, Tone: tone, Values: []float64{}}
-	for _, thing := range things {
-		s.Values = append(s.Values, value(thing))
-	}
-	c.Series = append(c.Series, s)
+// item is a row of a table: an agent, a tool, a lane or a time.
+type item = stats.AgentStats
+
+// column is a series of a table.
+type column struct {
+	name, tone string
+	value      func(item) float64
 }
 
-// sum adds up the runs with a common name or time.
-type sum struct {
-	name                 string
-	solved, failed, open int
-	in, out              int
-	cost                 float64
+// count returns a series of numbers.
+func count(name, tone string, value func(item) int) column {
+	return column{name, tone, func(g item) float64 { return float64(value(g)) }}
 }
 
-func (s *sum) add(r reportedRun) {
-	switch r.decision {
-	case audit.SolvedYes:
-		s.solved++
-	case audit.SolvedOpen:
-		s.open++
-	default:
-		s.failed++
-	}
-	s.in, s.out, s.cost = s.in+r.usage.InputTokens, s.out+r.usage.OutputTokens, s.cost+r.usage.Cost
+// duration returns a series of times.
+func duration(name, tone string, value func(item) api.Duration) column {
+	return column{name, tone, func(g item) float64 {
+		return float64(value(g)) / float64(time.Millisecond)
+	}}
 }
 
-// byName adds up the runs of each agent, plan and tool, most tokens first.
-func (r *Report) byName() []*sum {
-	var list []*sum
-	at := map[string]*sum{}
-	for _, run := range r.runs {
-		if at[run.name] == nil {
-			at[run.name] = &sum{name: run.name}
-			list = append(list, at[run.name])
+// newTable returns a table with a row for each item. behind returns the texts behind the numbers;
+// nil for none.
+func newTable(c table, items []item, behind func(item) string, columns ...column) table {
+	for _, g := range items {
+		c.Names = append(c.Names, cmp.Or(g.Name, "no "+c.Of))
+		if behind != nil {
+			c.Behind = append(c.Behind, behind(g))
 		}
-		at[run.name].add(run)
 	}
-	slices.SortStableFunc(list, func(x, y *sum) int {
-		return cmp.Or(cmp.Compare(y.in+y.out, x.in+x.out),
-			cmp.Compare(y.solved+y.failed+y.open, x.solved+x.failed+x.open))
-	})
-	return list
+	for _, of := range columns {
+		s := series{Name: of.name, Tone: of.tone}
+		for _, g := range items {
+			s.Values = append(s.Values, of.value(g))
+		}
+		c.Series = append(c.Series, s)
+	}
+	return c
 }
 
-// steps are the possible lengths of a time interval.
-var steps = []time.Duration{
-	time.Second, 10 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute,
-	time.Hour, 3 * time.Hour, 12 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour,
-	28 * 24 * time.Hour,
+// toItems returns tools or lanes as items.
+func toItems(groups []stats.GroupStats) (items []item) {
+	for _, g := range groups {
+		items = append(items, item{Name: g.Name, CallStats: g.CallStats})
+	}
+	return items
+}
+
+// starters returns the agents, plans, tools and callers of which there are runs.
+func (r *Report) starters() (items []item) {
+	for _, kind := range []struct {
+		name string
+		all  []item
+	}{{"agent", r.Found.Agents}, {"plan", r.Found.Plans}, {"call", r.Found.Direct},
+		{"session", r.Found.Sessions}} {
+		for _, s := range kind.all {
+			if s.Runs.All > 0 { // else it has only been a sub-agent
+				s.Name = kind.name + " " + s.Name
+				items = append(items, s)
+			}
+		}
+	}
+	return items
 }
 
 // maxParts bounds the number of time intervals.
 const maxParts = 32
 
-// byTime adds up the runs that began in each time interval. step is the length of an interval.
-func (r *Report) byTime() (list []*sum, step time.Duration) {
+// byTime counts the runs that began in each time interval. step is the length of an interval.
+func (r *Report) byTime() (items []item, step time.Duration) {
 	runs := r.dated()
 	if len(runs) == 0 {
 		return nil, 0
 	}
 	first, last := runs[0].began.UTC(), runs[len(runs)-1].began.UTC()
-	step = steps[len(steps)-1]
-	for _, s := range steps {
-		if last.Sub(first.Truncate(s))/s < maxParts {
-			step = s
-			break
-		}
-	}
-	layout := layoutOf(step, first, last)
+	step = max(chooseStep(last.Sub(first), maxParts), time.Second)
+	layout := chooseLayout(step, first, last)
 	first = first.Truncate(step)
 	for at := first; !at.After(last); at = at.Add(step) {
-		list = append(list, &sum{name: at.Format(layout)})
+		items = append(items, item{Name: at.Format(layout)})
 	}
 	for _, run := range runs {
-		list[int(run.began.UTC().Sub(first)/step)].add(run)
+		counts := &items[int(run.began.UTC().Sub(first)/step)].Runs
+		switch run.decision {
+		case audit.SolvedYes:
+			counts.Successful++
+		case audit.SolvedOpen:
+			counts.Open++
+		default:
+			counts.Failed++
+		}
 	}
-	return list, step
+	return items, step
 }
 
-// named returns a table with a name for each sum.
-func named(c table, sums []*sum) table {
-	c.Names = []string{}
-	for _, s := range sums {
-		c.Names = append(c.Names, s.name)
-	}
-	return c
-}
-
-// layoutOf returns the shortest time layout that tells the intervals apart.
-func layoutOf(step time.Duration, first, last time.Time) string {
+// chooseLayout returns the shortest time layout that tells the intervals apart.
+func chooseLayout(step time.Duration, first, last time.Time) string {
 	switch {
 	case step >= 24*time.Hour:
 		return time.DateOnly
@@ -218,27 +223,6 @@ func layoutOf(step time.Duration, first, last time.Time) string {
 	return "01-02 15:04"
 }
 
-func (r *Report) runTables() []table {
-	by := r.byName()
-	times, step := r.byTime()
-	byName := named(table{Title: "Runs by agent, plan and tool", Of: "run of", Unit: unitCount,
-		BehindOf: "success share"}, by)
-	overTime := named(table{Title: "Runs over time", Note: "by start time, " + every(step),
-		Of: "from (UTC)", Unit: unitCount}, times)
-	for _, c := range []struct {
-		table *table
-		sums  []*sum
-	}{{&byName, by}, {&overTime, times}} {
-		add(c.table, "successful", "model", c.sums, func(s *sum) float64 { return float64(s.solved) })
-		add(c.table, "failed", "failed", c.sums, func(s *sum) float64 { return float64(s.failed) })
-		add(c.table, "running", "queue", c.sums, func(s *sum) float64 { return float64(s.open) })
-	}
-	for _, s := range by {
-		byName.Behind = append(byName.Behind, ratio(s.solved, s.solved+s.failed))
-	}
-	return []table{byName, overTime}
-}
-
 // every names the length of the intervals.
 func every(step time.Duration) string {
 	if step >= 24*time.Hour {
@@ -247,135 +231,95 @@ func every(step time.Duration) string {
 	return evenDuration(step) + " each, in UTC"
 }
 
-func (r *Report) tokenTables() []table {
-	by := r.byName()
+func (r *Report) runTables() []table {
 	times, step := r.byTime()
-	tokens := named(table{Title: "Tokens by agent", Of: "run of", Unit: unitCount,
-		BehindOf: "per successful run"}, by)
-	cost := named(table{Title: "Cost by agent", Of: "run of", Unit: unitMoney}, by)
-	tokensOver := named(table{Title: "Tokens over time", Note: "by start time, " +
-		every(step), Of: "from (UTC)", Unit: unitCount}, times)
-	costOver := named(table{Title: "Cost over time", Note: "by start time, " + every(step),
-		Of: "from (UTC)", Unit: unitMoney}, times)
-	in := func(s *sum) float64 { return float64(s.in) }
-	out := func(s *sum) float64 { return float64(s.out) }
-	dollars := func(s *sum) float64 { return s.cost }
-	add(&tokens, "in", "in", by, in)
-	add(&tokens, "out", "out", by, out)
-	add(&cost, "cost", "sum", by, dollars)
-	add(&tokensOver, "in", "in", times, in)
-	add(&tokensOver, "out", "out", times, out)
-	add(&costOver, "cost", "sum", times, dollars)
-	for _, s := range by {
-		tokensPerSuccessfulRun := "none successful"
-		if s.solved > 0 {
-			tokensPerSuccessfulRun = figure(unitCount, float64(s.in+s.out)/float64(s.solved))
-		}
-		tokens.Behind = append(tokens.Behind, tokensPerSuccessfulRun)
+	outcomes := []column{
+		count("successful", "model", func(g item) int { return g.Runs.Successful }),
+		count("failed", "failed", func(g item) int { return g.Runs.Failed }),
+		count("running", "queue", func(g item) int { return g.Runs.Open }),
 	}
-	calls := groupTable(table{Title: "Tokens of tools",
-		Note: "tokens of arguments and results in the models' context", Of: "tool",
-		Unit: unitCount}, r.Found.Tools)
-	add(&calls, "arguments", "in", r.Found.Tools,
-		func(g stats.GroupStats) float64 { return float64(g.ArgumentTokens) })
-	add(&calls, "results", "out", r.Found.Tools,
-		func(g stats.GroupStats) float64 { return float64(g.ResultTokens) })
-	return []table{tokens, tokensOver, cost, costOver, calls, r.wasteTable()}
+	share := func(g item) string {
+		return ratio(g.Runs.Successful, g.Runs.Successful+g.Runs.Failed)
+	}
+	return []table{
+		newTable(table{Title: "Runs by agent, plan and tool", Of: "run of", Unit: unitCount,
+			BehindOf: "success share"}, r.starters(), share, outcomes...),
+		newTable(table{Title: "Runs over time", Note: "by start time, " + every(step),
+			Of: "from (UTC)", Unit: unitCount}, times, nil, outcomes...),
+	}
 }
 
-// wasteTable compares the tokens of calls with their estimates, if toolspecs have any.
-func (r *Report) wasteTable() table {
-	evaluated := slices.DeleteFunc(slices.Clone(r.Found.Tools), func(g stats.GroupStats) bool {
+func (r *Report) tokenTables() []table {
+	perRun := func(g item) string {
+		if g.Runs.Successful == 0 {
+			return "none successful"
+		}
+		return figure(unitCount, g.TokensPerSuccessfulRun)
+	}
+	estimated := slices.DeleteFunc(toItems(r.Found.Tools), func(g item) bool {
 		return g.Estimated == 0
 	})
-	c := groupTable(table{Title: "Tokens of tools and their estimates",
-		Note: "calls of tools with expected_tokens", Of: "tool", Unit: unitCount, Apart: true,
-		BehindOf: "accuracy"}, evaluated)
-	add(&c, "estimated", "in", evaluated,
-		func(g stats.GroupStats) float64 { return float64(g.EstimatedTokens) })
-	add(&c, "actual", "out", evaluated,
-		func(g stats.GroupStats) float64 { return float64(g.ActualTokens) })
-	for _, g := range evaluated {
-		c.Behind = append(c.Behind, figure(unitPercent, 100*g.Accuracy))
+	return []table{
+		newTable(table{Title: "Tokens by agent", Of: "run of", Unit: unitCount,
+			BehindOf: "per successful run"}, r.starters(), perRun,
+			count("in", "in", func(g item) int { return g.Usage.InputTokens }),
+			count("out", "out", func(g item) int { return g.Usage.OutputTokens })),
+		newTable(table{Title: "Cost by agent", Of: "run of", Unit: unitMoney}, r.starters(), nil,
+			column{"cost", "sum", func(g item) float64 { return g.Usage.Cost }}),
+		newTable(table{Title: "Tokens of tools and their estimates",
+			Note: "calls of tools with expected_tokens", Of: "tool", Unit: unitCount, Apart: true,
+			BehindOf: "accuracy"}, estimated,
+			func(g item) string { return figure(unitPercent, 100*g.Accuracy) },
+			count("estimated", "in", func(g item) int { return g.EstimatedTokens }),
+			count("actual", "out", func(g item) int { return g.ActualTokens })),
 	}
-	return c
-}
-
-// groupTable returns a table with a name for each tool or lane.
-func groupTable(c table, groups []stats.GroupStats) table {
-	c.Names = []string{}
-	for _, g := range groups {
-		c.Names = append(c.Names, cmp.Or(g.Name, "no "+c.Of))
-	}
-	return c
 }
 
 func (r *Report) callTables() []table {
-	list := []table{outcomes("tool", r.Found.Tools), outcomes("lane", r.Found.Lanes)}
-	types := stats.ErrorTypes(r.Found.Errors)
-	errors := table{Title: "Errors by type", Note: "failed and refused calls",
-		Of: "error", Unit: unitCount, Names: []string{}}
-	s := series{Name: "calls", Tone: "failed", Values: []float64{}}
-	for _, t := range types {
-		errors.Names = append(errors.Names, string(t))
-		s.Values = append(s.Values, float64(r.Found.Errors[t]))
+	var errors []item
+	for _, t := range stats.ErrorTypes(r.Found.Errors) {
+		errors = append(errors, item{Name: string(t),
+			CallStats: stats.CallStats{Calls: r.Found.Errors[t]}})
 	}
-	errors.Series = []series{s}
-	return append(list, errors)
+	return []table{
+		outcomeTable("tool", r.Found.Tools), outcomeTable("lane", r.Found.Lanes),
+		newTable(table{Title: "Errors by type", Note: "failed and refused calls", Of: "error",
+			Unit: unitCount}, errors, nil,
+			count("calls", "failed", func(g item) int { return g.Calls })),
+	}
 }
 
-// outcomes returns the table of the statuses of the calls of each tool or lane.
-func outcomes(of string, groups []stats.GroupStats) table {
-	c := groupTable(table{Title: "Calls by " + of, Of: of, Unit: unitCount,
-		BehindOf: "share of finished calls that completed"}, groups)
-	for _, s := range []struct {
-		name, tone string
-		value      func(stats.GroupStats) int
-	}{
-		{"completed", "runs", func(g stats.GroupStats) int { return g.Completed }},
-		{"failed", "failed", func(g stats.GroupStats) int { return g.Failed }},
-		{"refused", "tried", func(g stats.GroupStats) int { return g.Refused }},
-		{"cancelled", "cancelled", func(g stats.GroupStats) int { return g.Cancelled }},
-		{"running", "queue", func(g stats.GroupStats) int { return g.Running }},
-		{"withheld", "withheld", func(g stats.GroupStats) int { return g.Withheld }},
-	} {
-		add(&c, s.name, s.tone, groups, func(g stats.GroupStats) float64 {
-			return float64(s.value(g))
-		})
-	}
-	for _, g := range groups {
-		c.Behind = append(c.Behind, ratio(g.Completed, g.Calls-g.Running-g.Withheld))
-	}
-	return c
+// outcomeTable returns the table of the statuses of the calls of each tool or lane.
+func outcomeTable(of string, groups []stats.GroupStats) table {
+	return newTable(table{Title: "Calls by " + of, Of: of, Unit: unitCount,
+		BehindOf: "share of finished calls that completed"}, toItems(groups),
+		func(g item) string { return ratio(g.Completed, g.Calls-g.Running-g.Withheld) },
+		count("completed", "runs", func(g item) int { return g.Completed }),
+		count("failed", "failed", func(g item) int { return g.Failed }),
+		count("refused", "tried", func(g item) int { return g.Refused }),
+		count("cancelled", "cancelled", func(g item) int { return g.Cancelled }),
+		count("running", "queue", func(g item) int { return g.Running }),
+		count("withheld", "withheld", func(g item) int { return g.Withheld }))
 }
 
-func (r *Report) timeTables() []table {
-	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	var list []table
-	for _, of := range []struct {
-		name   string
-		groups []stats.GroupStats
-	}{{"tool", r.Found.Tools}, {"lane", r.Found.Lanes}} {
-		took := groupTable(table{Title: "Duration of calls by " + of.name, Of: of.name,
-			Unit: unitTime, Apart: true}, of.groups)
-		add(&took, "average", "runs", of.groups,
-			func(g stats.GroupStats) float64 { return ms(g.Average.Std()) })
-		add(&took, "longest", "in", of.groups,
-			func(g stats.GroupStats) float64 { return ms(g.Longest.Std()) })
-		waited := groupTable(table{Title: "Waiting time of calls by " + of.name,
-			Of: of.name, Unit: unitTime, Apart: true}, of.groups)
-		add(&waited, "average", "out", of.groups,
-			func(g stats.GroupStats) float64 { return ms(g.AverageWait.Std()) })
-		add(&waited, "longest", "in", of.groups,
-			func(g stats.GroupStats) float64 { return ms(g.LongestWait.Std()) })
-		list = append(list, took, waited)
+func (r *Report) timeTables() (tables []table) {
+	for _, by := range []struct {
+		of    string
+		items []item
+	}{{"tool", toItems(r.Found.Tools)}, {"lane", toItems(r.Found.Lanes)}} {
+		tables = append(tables,
+			newTable(table{Title: "Duration of calls by " + by.of, Of: by.of, Unit: unitTime,
+				Apart: true}, by.items, nil,
+				duration("average", "runs", func(g item) api.Duration { return g.Average }),
+				duration("longest", "in", func(g item) api.Duration { return g.Longest })),
+			newTable(table{Title: "Waiting time of calls by " + by.of, Of: by.of, Unit: unitTime,
+				Apart: true}, by.items, nil,
+				duration("average", "out", func(g item) api.Duration { return g.AverageWait }),
+				duration("longest", "in", func(g item) api.Duration { return g.LongestWait })))
 	}
-	slow := groupTable(table{Title: "Slow calls and retries",
-		Note: "slow: longer than " + shortDuration(r.Found.Thresholds.Slow.Std()), Of: "tool",
-		Unit: unitCount, Apart: true}, r.Found.Tools)
-	add(&slow, "slow", "sum", r.Found.Tools,
-		func(g stats.GroupStats) float64 { return float64(g.Slow) })
-	add(&slow, "retries", "tried", r.Found.Tools,
-		func(g stats.GroupStats) float64 { return float64(g.Retries) })
-	return append(list, slow)
+	slow := "slow: longer than " + shortDuration(r.Found.Thresholds.Slow.Std())
+	return append(tables, newTable(table{Title: "Slow calls and retries", Note: slow, Of: "tool",
+		Unit: unitCount, Apart: true}, toItems(r.Found.Tools), nil,
+		count("slow", "sum", func(g item) int { return g.Slow }),
+		count("retries", "tried", func(g item) int { return g.Retries })))
 }

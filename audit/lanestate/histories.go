@@ -36,11 +36,8 @@ type keeperHistory struct {
 }
 
 // read reads the history of an execution if it has grown.
-func (k *keeperHistory) read(
-	ctx context.Context,
-	c client.Client,
-	info *workflowpb.WorkflowExecutionInfo,
-) error {
+func (k *keeperHistory) read(ctx context.Context, c client.Client,
+	info *workflowpb.WorkflowExecutionInfo) error {
 	mark := newHistoryMark(info)
 	if k.mark == mark {
 		return nil
@@ -60,8 +57,7 @@ func (k *keeperHistory) read(
 			k.lane = lane
 			return err
 		}
-		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().
-			GetName() ==
+		if a := e.GetActivityTaskScheduledEventAttributes(); a.GetActivityType().GetName() ==
 			api.ServeSlotsActivity {
 			var request lanerules.SlotsRequest
 			err := pb.Decode(a.GetInput(), &request)
@@ -77,33 +73,18 @@ func (k *keeperHistory) read(
 }
 
 // events reads the history of one execution so far.
-func events(
-	ctx context.Context,
-	c client.Client,
-	e *commonpb.WorkflowExecution,
-	take func(*historypb.HistoryEvent) error,
-) error {
-	pages := c.GetWorkflowHistory(
-		ctx,
-		e.GetWorkflowId(),
-		e.GetRunId(),
-		false,
-		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT,
-	)
+func events(ctx context.Context, c client.Client, e *commonpb.WorkflowExecution,
+	take func(*historypb.HistoryEvent) error) error {
+	pages := c.GetWorkflowHistory(ctx, e.GetWorkflowId(), e.GetRunId(), false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for pages.HasNext() {
 		event, err := pages.Next()
 		if err != nil {
 			return audit.ReadError(ctx, err, e.GetWorkflowId(), e.GetRunId())
 		}
 		if err := take(event); err != nil {
-			return fmt.Errorf(
-				"workflow %q, event %d (%s): %w: %w",
-				e.GetWorkflowId(),
-				event.GetEventId(),
-				event.GetEventType(),
-				history.ErrUnreadable,
-				err,
-			)
+			return fmt.Errorf("workflow %q, event %d (%s): %w: %w", e.GetWorkflowId(),
+				event.GetEventId(), event.GetEventType(), history.ErrUnreadable, err)
 		}
 	}
 	return nil

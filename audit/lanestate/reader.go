@@ -100,10 +100,8 @@ func (r *Reader) Kept(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		for _, e := range page.GetExecutions() {
-			name, ours := strings.CutPrefix(
-				e.GetExecution().GetWorkflowId(),
-				api.LaneWorkflowID(r.base, ""),
-			)
+			name, ours := strings.CutPrefix(e.GetExecution().GetWorkflowId(),
+				api.LaneWorkflowID(r.base, ""))
 			if ours && lanerules.CheckName(name) == nil { // otherwise its base is longer
 				names = append(names, name)
 			}
@@ -149,13 +147,8 @@ func (r *Reader) read(ctx context.Context, lane api.Lane, known *knownLane) (Sta
 	}
 	var err error
 	if s.Lane.HasLimit() {
-		s.Workers, err = Pollers(
-			ctx,
-			r.client,
-			r.namespace,
-			queues.Slots(r.base, lane.Name),
-			enumspb.TASK_QUEUE_TYPE_ACTIVITY,
-		)
+		s.Workers, err = Pollers(ctx, r.client, r.namespace, queues.Slots(r.base, lane.Name),
+			enumspb.TASK_QUEUE_TYPE_ACTIVITY)
 	}
 	return s, err
 }
@@ -203,11 +196,8 @@ func (r *Reader) readKeeper(ctx context.Context, known *knownLane, s *State) err
 }
 
 // describeOpen describes a running workflow; nil if there is none.
-func describeOpen(
-	ctx context.Context,
-	c client.Client,
-	id string,
-) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func describeOpen(ctx context.Context, c client.Client,
+	id string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
 	answer, err := c.DescribeWorkflowExecution(ctx, id, "")
 	if _, missing := errors.AsType[*serviceerror.NotFound](err); missing {
 		return nil, nil
@@ -222,7 +212,7 @@ func describeOpen(
 // holder reads a group from the activity that serves it. Counts of a worker that no longer serves
 // it are dropped.
 func holder(a *workflowpb.PendingActivityInfo) Holder {
-	h := Holder{Worker: a.GetLastWorkerIdentity(), Seen: pb.TimeOf(a.GetLastHeartbeatTime())}
+	h := Holder{Worker: a.GetLastWorkerIdentity(), Seen: pb.Time(a.GetLastHeartbeatTime())}
 	h.Served = a.GetState() != enumspb.PENDING_ACTIVITY_STATE_SCHEDULED &&
 		a.GetState() != enumspb.PENDING_ACTIVITY_STATE_PAUSED
 	if pb.Decode(a.GetHeartbeatDetails(), &h.SlotsState) != nil {

@@ -17,12 +17,8 @@ const PollerAge = 90 * time.Second
 
 // Pollers returns the sorted identities of the workers that polled a task queue recently. The error
 // is that of the server.
-func Pollers(
-	ctx context.Context,
-	c client.Client,
-	namespace, queue string,
-	kind enumspb.TaskQueueType,
-) ([]string, error) {
+func Pollers(ctx context.Context, c client.Client, namespace, queue string,
+	kind enumspb.TaskQueueType) ([]string, error) {
 	answer, err := c.WorkflowService().
 		DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 			Namespace: namespace, TaskQueueType: kind, TaskQueue: taskQueue(queue)})
@@ -61,12 +57,8 @@ func partitionNames(ctx context.Context, c client.Client, namespace, queue strin
 
 // backlog returns the approximate number of activities that wait in all partitions of a task queue,
 // and its pollers. With several partitions or versioned workers the number is up to 5 s old.
-func backlog(
-	ctx context.Context,
-	c client.Client,
-	namespace, queue string,
-	partitions int,
-) (int64, []string, error) {
+func backlog(ctx context.Context, c client.Client, namespace, queue string,
+	partitions int) (int64, []string, error) {
 	answer, err := c.WorkflowService().
 		DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 			Namespace: namespace, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,

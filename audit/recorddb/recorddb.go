@@ -38,12 +38,8 @@ type Tables struct {
 // lost later, before it is tried again.
 //
 // Errors do not contain dsn.
-func Open(ctx context.Context, dsn, stream string, waiting func(error)) (
-	t *Tables,
-	after audit.StreamPosition,
-	resumed bool,
-	err error,
-) {
+func Open(ctx context.Context, dsn, stream string, waiting func(error)) (t *Tables,
+	after audit.StreamPosition, resumed bool, err error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil { // the cause has parts of the string
 		return nil, after, false, errors.New("the connection string of PostgreSQL is not valid: " +

@@ -35,6 +35,7 @@ func (t Thresholds) withDefaults() Thresholds {
 
 // Report is the result of an Analysis.
 type Report struct {
+	// Runs counts the runs by their evaluation.
 	Runs RunCounts `json:"runs"`
 	// Thresholds are those that were applied.
 	Thresholds Thresholds `json:"thresholds"`
@@ -60,8 +61,6 @@ type Report struct {
 	Direct []AgentStats `json:"direct,omitempty"`
 	// Sessions are the same for all sessions of a caller, who is the name.
 	Sessions []AgentStats `json:"sessions,omitempty"`
-	// Models compare our token counts of model requests with those of the providers.
-	Models []ModelStats `json:"models,omitempty"`
 	// SlowTools are the tools with slow calls, and WastefulTools those with wasteful or badly
 	// estimated calls, most such calls first.
 	SlowTools     []string `json:"slow_tools,omitempty"`
@@ -116,7 +115,6 @@ type Analysis struct {
 	report       Report
 	tools, lanes map[string]*CallStats
 	starters     map[starter]*AgentStats
-	steps        map[agentModel]*StepStats
 }
 
 // starter is what makes calls: an agent, a plan, the direct calls of a tool, or the sessions of a
@@ -134,7 +132,6 @@ func NewAnalysis(t Thresholds) *Analysis {
 		tools:      map[string]*CallStats{},
 		lanes:      map[string]*CallStats{},
 		starters:   map[starter]*AgentStats{},
-		steps:      map[agentModel]*StepStats{},
 	}
 }
 
@@ -248,7 +245,6 @@ func (a *Analysis) Report() Report {
 	r.Calls, r.Tools, r.Lanes = r.Calls.done(), groups(a.tools), groups(a.lanes)
 	r.Agents, r.Plans = a.made(history.RunAgent), a.made(history.RunPlan)
 	r.Direct, r.Sessions = a.made(history.RunCall), a.made(history.RunSession)
-	r.Models = a.models()
 	r.SlowTools = worst(r.Tools, func(s CallStats) int { return s.Slow })
 	r.WastefulTools = worst(r.Tools, func(s CallStats) int { return s.Wasteful + s.Inaccurate })
 	return r
@@ -264,12 +260,9 @@ func (a *Analysis) made(kind history.RunKind) (list []AgentStats) {
 			list = append(list, done)
 		}
 	}
-	slices.SortFunc(
-		list,
-		func(x, y AgentStats) int {
-			return cmp.Or(cmp.Compare(y.total, x.total), cmp.Compare(x.Name, y.Name))
-		},
-	)
+	slices.SortFunc(list, func(x, y AgentStats) int {
+		return cmp.Or(cmp.Compare(y.total, x.total), cmp.Compare(x.Name, y.Name))
+	})
 	return list
 }
 
@@ -280,19 +273,14 @@ func tokensPerSuccessful(u api.Usage, runs RunCounts) float64 {
 	return float64(u.InputTokens+u.OutputTokens) / float64(runs.Successful)
 }
 
-// AddTree reads a run and the runs of its sub-agents, each history once, adds their calls and model
-// steps, and returns the summary of the run. It does not count the run: call AddRun for that.
+// AddTree reads a run and the runs of its sub-agents, each history once, adds their calls,
+// and returns the summary of the run. It does not count the run: call AddRun for that.
 // Parameters and errors are those of audit.Events. It skips sub-agents whose histories the server
 // has deleted.
-func (a *Analysis) AddTree(
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID string,
-) (history.Summary, error) {
+func (a *Analysis) AddTree(ctx context.Context, c client.Client,
+	workflowID, runID string) (history.Summary, error) {
 	var children []api.ChildRun
-	steps := modelSteps{}
 	summary, running, err := audit.Read(ctx, c, workflowID, runID, func(e api.Event) {
-		steps.add(e.Step)
 		if e.Record == nil {
 			return
 		}
@@ -304,7 +292,6 @@ func (a *Analysis) AddTree(
 	if err != nil {
 		return history.Summary{}, err
 	}
-	a.addSteps(summary.Name, steps)
 	for _, r := range running {
 		a.AddCall(r)
 	}
@@ -332,9 +319,6 @@ func (a *Analysis) Add(other *Analysis) {
 	}
 	for name, s := range other.lanes {
 		ensureGroup(a.lanes, name).merge(*s)
-	}
-	for of, s := range other.steps {
-		a.step(of).merge(*s)
 	}
 	for of, s := range other.starters {
 		own := a.of(of)

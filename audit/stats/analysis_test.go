@@ -43,8 +43,7 @@ func madeUp(seed uint64, n int) []api.Record {
 		}
 		if r.Status != api.CallRefused {
 			r.Scheduled, r.QueueWait, r.Duration = began, api.Duration(
-				random.Int64N(1e9),
-			), api.Duration(
+				random.Int64N(1e9)), api.Duration(
 				random.Int64N(8e9),
 			)
 			r.Started, r.Attempts = began.Add(r.QueueWait.Std()), 1+random.IntN(3)
@@ -106,18 +105,11 @@ func TestAnalysis_EqualsCounting(t *testing.T) {
 		total += n
 	}
 	if report.Violations != violations || total != failures {
-		t.Errorf(
-			"%d violations of %d failures, want %d of %d",
-			report.Violations,
-			total,
-			violations,
-			failures,
-		)
+		t.Errorf("%d violations of %d failures, want %d of %d", report.Violations, total,
+			violations, failures)
 	}
-	if !slices.IsSortedFunc(
-		report.Tools,
-		func(x, y GroupStats) int { return int(y.total - x.total) },
-	) {
+	if !slices.IsSortedFunc(report.Tools,
+		func(x, y GroupStats) int { return int(y.total - x.total) }) {
 		t.Error("the tools are not in order of the time they took")
 	}
 }
@@ -146,16 +138,11 @@ func checkStats(t *testing.T, got CallStats, records []api.Record, of func(api.R
 			continue
 		}
 		arguments, results, retries = arguments+r.ArgumentTokens(), results+r.ResultTokens, retries+
-			max(
-				r.Attempts-1,
-				0,
-			)
+			max(r.Attempts-1, 0)
 		most = max(most, r.Attempts-1)
 		if executed(r) {
-			took, waited, longest = took+r.Duration.Std(), waited+r.QueueWait.Std(), max(
-				longest,
-				r.Duration.Std(),
-			)
+			took, waited, longest = took+r.Duration.Std(), waited+r.QueueWait.Std(), max(longest,
+				r.Duration.Std())
 		}
 	}
 	n := time.Duration(count(executed))
@@ -164,18 +151,14 @@ func checkStats(t *testing.T, got CallStats, records []api.Record, of func(api.R
 			func(api.Record) bool { return true },
 		), Completed: in(api.CallCompleted), Failed: in(api.CallFailed),
 		Refused: in(
-			api.CallRefused,
-		), Cancelled: in(api.CallCancelled), Running: in(api.CallRunning),
+			api.CallRefused), Cancelled: in(api.CallCancelled), Running: in(api.CallRunning),
 		Withheld: count(
 			func(r api.Record) bool { return r.DryRun },
 		), Batched: count(func(r api.Record) bool { return r.Batched && !r.DryRun }),
-		Average: api.Duration(
-			took / n,
-		), AverageWait: api.Duration(waited / n),
+		Average: api.Duration(took / n), AverageWait: api.Duration(waited / n),
 		Longest: api.Duration(longest), LongestWait: got.LongestWait,
 		Slow: count(
-			func(r api.Record) bool { return executed(r) && r.Duration.Std() > 6*time.Second },
-		),
+			func(r api.Record) bool { return executed(r) && r.Duration.Std() > 6*time.Second }),
 		ArgumentTokens: arguments, ResultTokens: results, Retries: retries,
 		MaxRetries: most, executed: int(n),
 		total: took, wait: waited,
@@ -185,11 +168,8 @@ func checkStats(t *testing.T, got CallStats, records []api.Record, of func(api.R
 		x, y := float64(r.EstimatedTokens), float64(r.ActualTokens)
 		return min(x/y, y/x)
 	}
-	want.Estimated, want.Unestimated = count(
-		evaluated,
-	), count(
-		func(r api.Record) bool { return r.ActualTokens > 0 && r.ExpectedTokens == 0 },
-	)
+	want.Estimated, want.Unestimated = count(evaluated), count(
+		func(r api.Record) bool { return r.ActualTokens > 0 && r.ExpectedTokens == 0 })
 	want.Wasteful = count(func(r api.Record) bool {
 		return evaluated(r) && float64(r.ActualTokens)/float64(r.EstimatedTokens) > 1.2
 	})
@@ -200,14 +180,9 @@ func checkStats(t *testing.T, got CallStats, records []api.Record, of func(api.R
 			continue
 		}
 		want.EstimatedTokens, want.ActualTokens, sum = want.EstimatedTokens+r.EstimatedTokens,
-			want.ActualTokens+r.ActualTokens, sum+ratio(
-				r,
-			)
-		if beyond := r.ActualTokens - r.EstimatedTokens; float64(
-			beyond,
-		) > 0.2*float64(
-			r.EstimatedTokens,
-		) {
+			want.ActualTokens+r.ActualTokens, sum+ratio(r)
+		if beyond := r.ActualTokens - r.EstimatedTokens; float64(beyond) > 0.2*float64(
+			r.EstimatedTokens) {
 			want.WastedTokens += beyond
 		}
 	}

@@ -18,6 +18,7 @@ type GroupStats struct {
 
 // CallStats are the statistics of a set of calls.
 type CallStats struct {
+	// Calls counts all calls, the following fields those of a status.
 	Calls     int `json:"calls"`
 	Completed int `json:"completed"`
 	Failed    int `json:"failed"`
@@ -160,25 +161,18 @@ func groups(by map[string]*CallStats) []GroupStats {
 	for name, s := range by {
 		list = append(list, GroupStats{Name: name, CallStats: s.done()})
 	}
-	slices.SortFunc(
-		list,
-		func(x, y GroupStats) int {
-			return cmp.Or(cmp.Compare(y.total, x.total), cmp.Compare(x.Name, y.Name))
-		},
-	)
+	slices.SortFunc(list, func(x, y GroupStats) int {
+		return cmp.Or(cmp.Compare(y.total, x.total), cmp.Compare(x.Name, y.Name))
+	})
 	return list
 }
 
 // worst returns the names of the tools with calls that which counts, most such calls first.
 func worst(tools []GroupStats, which func(CallStats) int) (names []string) {
-	tools = slices.DeleteFunc(
-		slices.Clone(tools),
-		func(g GroupStats) bool { return which(g.CallStats) == 0 },
-	)
-	slices.SortStableFunc(
-		tools,
-		func(x, y GroupStats) int { return which(y.CallStats) - which(x.CallStats) },
-	)
+	tools = slices.DeleteFunc(slices.Clone(tools),
+		func(g GroupStats) bool { return which(g.CallStats) == 0 })
+	slices.SortStableFunc(tools,
+		func(x, y GroupStats) int { return which(y.CallStats) - which(x.CallStats) })
 	for _, g := range tools {
 		names = append(names, g.Name)
 	}

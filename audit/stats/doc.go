@@ -1,2 +1,2 @@
-// Package stats adds up runs and call records: reports, lanes, model steps.
+// Package stats adds up runs and call records: reports by tool, lane and agent.
 package stats

@@ -111,14 +111,11 @@ func said(step api.ModelResponse) string {
 		parts = append(parts, part{"type": "text", "content": step.Message.Text})
 	}
 	for _, c := range step.Message.Calls {
-		parts = append(
-			parts,
-			part{"type": "tool_call", "id": c.ID, "name": c.Tool, "arguments": c.Arguments},
-		)
+		parts = append(parts,
+			part{"type": "tool_call", "id": c.ID, "name": c.Tool, "arguments": c.Arguments})
 	}
 	text, err := jsonvalue.Encode(
-		[]map[string]any{{"role": "assistant", "parts": parts, "finish_reason": string(step.Stop)}},
-	)
+		[]map[string]any{{"role": "assistant", "parts": parts, "finish_reason": string(step.Stop)}})
 	if err != nil {
 		return ""
 	}

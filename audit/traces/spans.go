@@ -23,6 +23,8 @@ type Options struct {
 	// Content adds arguments, results, messages of models and failures, with sensitive values
 	// redacted. Without it spans have types, names, times and counts only.
 	Content bool
+	// Alone leaves out the runs of sub-agents.
+	Alone bool
 }
 
 // tree is the position of a run in its trace.
@@ -68,11 +70,8 @@ func (t *tree) of(e api.Event, s history.Summary) *tracepb.Span {
 }
 
 // span returns a span with the common fields.
-func (t *tree) span(
-	name, part string,
-	kind tracepb.Span_SpanKind,
-	from, to time.Time,
-) *tracepb.Span {
+func (t *tree) span(name, part string, kind tracepb.Span_SpanKind,
+	from, to time.Time) *tracepb.Span {
 	parent := t.parent
 	if part != "" {
 		parent = traceparent.SpanID(t.run, "")
@@ -99,13 +98,8 @@ func nanos(t time.Time) uint64 {
 func (t *tree) whole(e api.Event, s history.Summary) *tracepb.Span {
 	operation, name := map[history.RunKind]string{history.RunAgent: "invoke_agent",
 		history.RunPlan: "invoke_workflow"}[s.Kind], s.Name
-	span := t.span(
-		strings.TrimSpace(cmp.Or(operation, "call")+" "+name),
-		"",
-		tracepb.Span_SPAN_KIND_INTERNAL,
-		s.Started,
-		s.Closed,
-	)
+	span := t.span(strings.TrimSpace(cmp.Or(operation, "call")+" "+name), "",
+		tracepb.Span_SPAN_KIND_INTERNAL, s.Started, s.Closed)
 	a := attributes{}
 	a.text("gen_ai.operation.name", operation)
 	switch s.Kind {
@@ -144,14 +138,11 @@ func failedSteps(e api.Event) (events []*tracepb.Span_Event) {
 		a.number("switchyard.turn", f.Turn)
 		a.text("error.type", f.Type)
 		a.timing(f.Timing)
-		events = append(
-			events,
-			&tracepb.Span_Event{
-				TimeUnixNano: nanos(f.Closed),
-				Name:         "switchyard.step_failed",
-				Attributes:   a.list,
-			},
-		)
+		events = append(events, &tracepb.Span_Event{
+			TimeUnixNano: nanos(f.Closed),
+			Name:         "switchyard.step_failed",
+			Attributes:   a.list,
+		})
 	}
 	return events
 }
@@ -159,13 +150,9 @@ func failedSteps(e api.Event) (events []*tracepb.Span_Event) {
 // step returns the span of a model step with all its attempts.
 func (t *tree) step(e api.Event, s history.Summary) *tracepb.Span {
 	from := e.Timing.Scheduled
-	span := t.span(
-		strings.TrimSpace("chat "+s.Model),
-		fmt.Sprintf("step %d %d", e.Turn, from.UnixNano()),
-		tracepb.Span_SPAN_KIND_CLIENT,
-		from,
-		cmp.Or(e.Timing.Closed, e.Time),
-	)
+	span := t.span(strings.TrimSpace("chat "+s.Model),
+		fmt.Sprintf("step %d %d", e.Turn, from.UnixNano()), tracepb.Span_SPAN_KIND_CLIENT, from,
+		cmp.Or(e.Timing.Closed, e.Time))
 	a := attributes{}
 	a.text("gen_ai.operation.name", "chat")
 	a.model(s)
@@ -188,13 +175,8 @@ func (t *tree) step(e api.Event, s history.Summary) *tracepb.Span {
 // of a refused call has no duration. That of a call with a traceparent of its own is in the trace
 // of the one who asked for it.
 func (t *tree) call(r api.Record, s history.Summary) *tracepb.Span {
-	span := t.span(
-		"execute_tool "+r.Tool,
-		traceparent.CallSpan(r.CallID),
-		tracepb.Span_SPAN_KIND_INTERNAL,
-		cmp.Or(r.Scheduled, r.Closed),
-		r.Closed,
-	)
+	span := t.span("execute_tool "+r.Tool, traceparent.CallSpan(r.CallID),
+		tracepb.Span_SPAN_KIND_INTERNAL, cmp.Or(r.Scheduled, r.Closed), r.Closed)
 	if caller, ok := traceparent.Parse(r.Trace); ok {
 		span.TraceId, span.ParentSpanId = caller.Trace, caller.Span
 	}

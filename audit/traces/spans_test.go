@@ -101,72 +101,54 @@ func TestSpans_CoverRunsStepsAndCalls(t *testing.T) {
 		t.Errorf("%d spans, want a run, 3 steps and 10 calls", len(spans))
 	}
 	run := find(t, spans, "invoke_agent tester", "")
-	expect(
-		t,
-		run,
-		map[string]string{
-			"gen_ai.operation.name":      "invoke_agent",
-			"gen_ai.agent.name":          "tester",
-			"gen_ai.provider.name":       "scripted",
-			"gen_ai.request.model":       "scripted",
-			"gen_ai.conversation.id":     "agent",
-			"gen_ai.usage.output_tokens": "33",
-			"switchyard.outcome":         "answered",
-			"switchyard.calls.failed":    "7",
-			"error.type":                 "",
-		},
-	)
+	expect(t, run, map[string]string{
+		"gen_ai.operation.name":      "invoke_agent",
+		"gen_ai.agent.name":          "tester",
+		"gen_ai.provider.name":       "scripted",
+		"gen_ai.request.model":       "scripted",
+		"gen_ai.conversation.id":     "agent",
+		"gen_ai.usage.output_tokens": "33",
+		"switchyard.outcome":         "answered",
+		"switchyard.calls.failed":    "7",
+		"error.type":                 "",
+	})
 	step := find(t, spans, "chat scripted", "")
-	expect(
-		t,
-		step,
-		map[string]string{
-			"gen_ai.operation.name":  "chat",
-			"gen_ai.provider.name":   "scripted",
-			"gen_ai.output.messages": "",
-			"switchyard.turn":        "1",
-			"switchyard.lane":        "general",
-		},
-	)
+	expect(t, step, map[string]string{
+		"gen_ai.operation.name":  "chat",
+		"gen_ai.provider.name":   "scripted",
+		"gen_ai.output.messages": "",
+		"switchyard.turn":        "1",
+		"switchyard.lane":        "general",
+	})
 	if step.GetKind() != tracepb.Span_SPAN_KIND_CLIENT ||
 		run.GetKind() != tracepb.Span_SPAN_KIND_INTERNAL {
 		t.Errorf("kinds: %v, %v", step.GetKind(), run.GetKind())
 	}
 	flaky := find(t, spans, "execute_tool flaky", "2.2")
-	expect(
-		t,
-		flaky,
-		map[string]string{
-			"gen_ai.operation.name":      "execute_tool",
-			"gen_ai.tool.name":           "flaky",
-			"gen_ai.tool.type":           "function",
-			"switchyard.attempts":        "2",
-			"error.type":                 "",
-			"gen_ai.tool.call.arguments": "",
-			"gen_ai.tool.call.result":    "",
-		},
-	)
+	expect(t, flaky, map[string]string{
+		"gen_ai.operation.name":      "execute_tool",
+		"gen_ai.tool.name":           "flaky",
+		"gen_ai.tool.type":           "function",
+		"switchyard.attempts":        "2",
+		"error.type":                 "",
+		"gen_ai.tool.call.arguments": "",
+		"gen_ai.tool.call.result":    "",
+	})
 	if e := flaky.GetEvents(); len(e) != 1 || e[0].GetName() != "switchyard.retried" ||
 		e[0].GetTimeUnixNano() < flaky.GetStartTimeUnixNano() ||
 		len(e[0].GetAttributes()) != 1 {
 		t.Errorf("its attempts: %v", e)
 	}
 	broken := find(t, spans, "execute_tool broken", "2.1")
-	expect(
-		t,
-		broken,
-		map[string]string{"error.type": "execution_error", "switchyard.status": "failed"},
-	)
+	expect(t, broken,
+		map[string]string{"error.type": "execution_error", "switchyard.status": "failed"})
 	if s := broken.GetStatus(); s.GetCode() != tracepb.Status_STATUS_CODE_ERROR ||
 		s.GetMessage() != "" {
 		t.Errorf("its status: %v", s)
 	}
 	refused := find(t, spans, "execute_tool nosuch", "1.3")
-	expect(
-		t,
-		refused,
-		map[string]string{"error.type": "tool_not_found", "switchyard.status": "refused"},
-	)
+	expect(t, refused,
+		map[string]string{"error.type": "tool_not_found", "switchyard.status": "refused"})
 	ids := map[string]bool{}
 	for _, s := range spans {
 		ids[string(s.GetSpanId())] = true
@@ -225,21 +207,12 @@ func TestSpans_CoverEveryKindOfRun(t *testing.T) {
 			"gen_ai.conversation.id": "talk",
 		},
 	)
-	expect(
-		t,
-		find(t, spansOf(t, "direct", Options{}), "call login", ""),
-		map[string]string{"gen_ai.operation.name": "", "switchyard.kind": "call"},
-	)
-	expect(
-		t,
-		find(t, spansOf(t, "model_failed", Options{}), "invoke_agent tester", ""),
-		map[string]string{"error.type": "model_failed"},
-	)
-	expect(
-		t,
-		find(t, spansOf(t, "terminated", Options{}), "invoke_agent tester", ""),
-		map[string]string{"error.type": "terminated"},
-	)
+	expect(t, find(t, spansOf(t, "direct", Options{}), "call login", ""),
+		map[string]string{"gen_ai.operation.name": "", "switchyard.kind": "call"})
+	expect(t, find(t, spansOf(t, "model_failed", Options{}), "invoke_agent tester", ""),
+		map[string]string{"error.type": "model_failed"})
+	expect(t, find(t, spansOf(t, "terminated", Options{}), "invoke_agent tester", ""),
+		map[string]string{"error.type": "terminated"})
 	caller := find(t, spansOf(t, "sub_agents", Options{}), "execute_tool wide", "1.1")
 	below := spansOf(t, "sub_agents_1.1", Options{})
 	run := below[len(below)-1]
@@ -285,11 +258,8 @@ func TestFailedSteps_AreReportedOnce(t *testing.T) {
 func TestSpans_BelongToTheTraceOfTheCaller(t *testing.T) {
 	const trace, parent = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	noTrace := strings.Repeat("0", 32)
-	place := newTree(
-		history.Summary{Run: "r", Trace: "00-" + trace + "-" + parent + "-01"},
-		"r",
-		Options{},
-	)
+	place := newTree(history.Summary{Run: "r", Trace: "00-" + trace + "-" + parent + "-01"}, "r",
+		Options{})
 	span := place.of(api.Event{Type: api.EventRunCompleted}, history.Summary{})
 	if hex.EncodeToString(span.GetTraceId()) != trace ||
 		hex.EncodeToString(span.GetParentSpanId()) != parent {
@@ -299,8 +269,7 @@ func TestSpans_BelongToTheTraceOfTheCaller(t *testing.T) {
 		trace + "-" + noTrace[:16] + "-01"} {
 		own := newTree(history.Summary{Run: "r"}, "r", Options{})
 		if other := newTree(history.Summary{Run: "r", Trace: none}, "r", Options{}); len(
-			other.parent,
-		) != 0 ||
+			other.parent) != 0 ||
 			!bytes.Equal(other.trace, own.trace) {
 			t.Errorf("%s, which is no trace, was taken for one: %x", none, other.trace)
 		}
@@ -400,9 +369,6 @@ func TestDecisions_AreAttributesOfTheCall(t *testing.T) {
 			t.Errorf("with content %v: %v, want %v", content, decided, want)
 		}
 	}
-	expect(
-		t,
-		find(t, spansOf(t, "agent_batched", Options{}), "execute_tool append_all", "1.1"),
-		map[string]string{"switchyard.batched": "true"},
-	)
+	expect(t, find(t, spansOf(t, "agent_batched", Options{}), "execute_tool append_all", "1.1"),
+		map[string]string{"switchyard.batched": "true"})
 }

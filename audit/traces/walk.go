@@ -11,15 +11,11 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// Of yields the spans of a run and of its sub-agents that have ended, each when the history reports
-// its end. runID and the errors are as in audit.Events. If the server has deleted a part of the
-// tree, or it cannot be decoded, Of yields the other spans and then the error.
-func Of(
-	ctx context.Context,
-	c client.Client,
-	workflowID, runID string,
-	o Options,
-) iter.Seq2[*tracepb.Span, error] {
+// Read yields the spans of a run and of its sub-agents that have ended, each when the history
+// reports its end. runID and the errors are as in audit.Events. If the server has deleted a part of
+// the tree, or it cannot be decoded, Read yields the other spans and then the error.
+func Read(ctx context.Context, c client.Client, workflowID, runID string,
+	o Options) iter.Seq2[*tracepb.Span, error] {
 	return func(yield func(*tracepb.Span, error) bool) {
 		w := &walker{client: c, options: o, yield: yield}
 		if w.run(ctx, api.ChildRun{WorkflowID: workflowID, RunID: runID}) && w.gone != nil {
@@ -28,27 +24,9 @@ func Of(
 	}
 }
 
-// OfRun yields the spans of one run, without those of its sub-agents. run is the first execution of
-// the run. The errors are as in Of.
-func OfRun(
-	ctx context.Context,
-	c client.Client,
-	workflowID, run string,
-	o Options,
-) iter.Seq2[*tracepb.Span, error] {
-	return func(yield func(*tracepb.Span, error) bool) {
-		w := &walker{client: c, options: o, alone: true, yield: yield}
-		if w.run(ctx, api.ChildRun{WorkflowID: workflowID, RunID: run}) && w.gone != nil {
-			yield(nil, w.gone)
-		}
-	}
-}
-
 type walker struct {
 	client  client.Client
 	options Options
-	// alone leaves out the runs of sub-agents.
-	alone bool
 	// root is the run at the top of the tree, set after the first run has been read.
 	root  string
 	gone  error
@@ -89,19 +67,15 @@ func (w *walker) place(ctx context.Context, s history.Summary) (*tree, error) {
 	return newTree(s, w.root, w.options), nil
 }
 
-func (w *walker) event(
-	ctx context.Context,
-	place *tree,
-	e api.Event,
-	events *audit.Subscription,
-) bool {
+func (w *walker) event(ctx context.Context, place *tree, e api.Event,
+	events *audit.Subscription) bool {
 	if !ends(e) {
 		return true
 	}
 	if !w.yield(place.of(e, events.Summary()), nil) {
 		return false
 	}
-	if !w.alone && e.Record != nil && e.Record.Child != nil && e.Record.Child.RunID != "" {
+	if !w.options.Alone && e.Record != nil && e.Record.Child != nil && e.Record.Child.RunID != "" {
 		return w.run(ctx, *e.Record.Child)
 	}
 	return true

@@ -188,14 +188,14 @@ func (c *Connection) Call(ctx context.Context, r Request) (answer Answer, err er
 		return Answer{}, c.failed(ctx, err, x.now())
 	}
 	c.reports.linger(within, &r)
-	task, isTask, err := taskOf(result)
+	task, isTask, err := findTask(result)
 	switch {
 	case err != nil:
 		return Answer{}, err
 	case isTask:
 		return followNew(ctx, within, c, &r, task)
 	}
-	return answerOf(result)
+	return decodeAnswer(result)
 }
 
 // breakAfterPanic returns what follows a panic in a request. Its remains in the SDK make the
@@ -248,7 +248,7 @@ func (c *Connection) begin(ctx context.Context, r *Request,
 	}
 }
 
-func answerOf(result *mcp.CallToolResult) (Answer, error) {
+func decodeAnswer(result *mcp.CallToolResult) (Answer, error) {
 	raw, err := structured(result.StructuredContent)
 	if err != nil {
 		return Answer{}, &Fault{Reason: fmt.Sprintf(

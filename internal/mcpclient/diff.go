@@ -92,11 +92,11 @@ func (d *differ) objects(path string, was, now map[string]any) {
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		d.compare(jsonpath.Key(path, key), valueOf(was, key), valueOf(now, key))
+		d.compare(jsonpath.Key(path, key), findMember(was, key), findMember(now, key))
 	}
 }
 
-func valueOf(members map[string]any, key string) any {
+func findMember(members map[string]any, key string) any {
 	value, ok := members[key]
 	if !ok {
 		return absent{}

@@ -44,8 +44,8 @@ func withExchange(ctx context.Context) (context.Context, *exchange) {
 	return context.WithValue(ctx, exchangeKey{}, x), x
 }
 
-// exchangeOf returns the exchange of a message's ctx, or an unused one.
-func exchangeOf(ctx context.Context) *exchange {
+// findExchange returns the exchange of a message's ctx, or an unused one.
+func findExchange(ctx context.Context) *exchange {
 	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 		return x
 	}

@@ -250,7 +250,7 @@ func (c *Connection) connectError(ctx context.Context, err error, s seen) error 
 	}
 	_, fault := errors.AsType[*Fault](failure)
 	_, inside := errors.AsType[*outbound.Refusal](failure)
-	return c.unreachable(reasonOf(failure), !fault && !inside)
+	return c.unreachable(describeFailure(failure), !fault && !inside)
 }
 
 // wrongVersion is in the SDK's error about a server that chose a protocol version that it does not
@@ -265,9 +265,9 @@ func (c *Connection) unreachable(reason string, retryable bool) error {
 	return e
 }
 
-// reasonOf returns the error text without "connection lost", which is misleading if there was no
-// connection.
-func reasonOf(err error) string {
+// describeFailure returns the error text without "connection lost", which is misleading if there was
+// no connection.
+func describeFailure(err error) string {
 	if lost, ok := errors.AsType[*Lost](err); ok {
 		return strings.TrimLeft(lost.place()+": "+lost.Err.Error(), ": ")
 	}

@@ -68,8 +68,8 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	case req.Method != http.MethodPost:
 		return w.resume(req)
 	}
-	m := messageOf(req)
-	x := exchangeOf(req.Context())
+	m := readMessage(req)
+	x := findExchange(req.Context())
 	if m.method == "" || m.id == nil {
 		return w.notify(req, m, x)
 	}
@@ -154,8 +154,8 @@ type message struct {
 	id     json.RawMessage
 }
 
-// messageOf reads a message as far as its parameters. The SDK writes them last.
-func messageOf(req *http.Request) (m message) {
+// readMessage reads a message as far as its parameters. The SDK writes them last.
+func readMessage(req *http.Request) (m message) {
 	if req.GetBody == nil {
 		return m
 	}
@@ -202,7 +202,7 @@ func (w *wire) resume(req *http.Request) (*http.Response, error) {
 	resp, err := w.get(req)
 	w.countFailure(req, err)
 	if err == nil {
-		w.bound(message{}, resp, exchangeOf(req.Context()))
+		w.bound(message{}, resp, findExchange(req.Context()))
 	}
 	return resp, err
 }
@@ -449,12 +449,12 @@ func (m message) answerIn(text []byte) []byte {
 		return asAnswer(m, answer.Error) // the server could not tell which request it refuses
 	default:
 		return asAnswer(m, asFault(fmt.Sprintf("answered another request, with the id %s, not %s",
-			idOf(answer.ID), m.id)))
+			formatID(answer.ID), m.id)))
 	}
 }
 
-// idOf returns the id of a message as text.
-func idOf(id json.RawMessage) string {
+// formatID returns the id of a message as text.
+func formatID(id json.RawMessage) string {
 	if id == nil {
 		return "null"
 	}

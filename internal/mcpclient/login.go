@@ -275,11 +275,11 @@ func (l *login) fetch(ctx context.Context, args *auth.AuthorizationArgs) (*auth.
 	if err != nil {
 		return nil, err
 	}
-	return l.resultOf(address, answer)
+	return l.readRedirect(address, answer)
 }
 
-// resultOf reads the address at which the browser ended.
-func (l *login) resultOf(asked *url.URL, answer string) (*auth.AuthorizationResult, error) {
+// readRedirect reads the address at which the browser ended.
+func (l *login) readRedirect(asked *url.URL, answer string) (*auth.AuthorizationResult, error) {
 	refused := func(format string, args ...any) error {
 		return api.Errorf(api.ErrPreconditionFailed,
 			"the login at the MCP server %s failed, so nothing was called: %s", l.server,

@@ -31,7 +31,7 @@ func (w *wire) copyEvents(req *http.Request, to io.Writer) error {
 	if err == nil && !refusal(resp.StatusCode) && contentType(resp) == eventStream {
 		w.streams.Store(true)
 		w.countFailure(req, nil)
-		w.bound(message{}, resp, exchangeOf(req.Context()))
+		w.bound(message{}, resp, findExchange(req.Context()))
 		defer resp.Body.Close()
 		_, err = io.Copy(to, resp.Body)
 		return err

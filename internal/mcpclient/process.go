@@ -254,7 +254,7 @@ func (p *serverProcess) Write(ctx context.Context, message jsonrpc.Message) erro
 		return err
 	}
 	if request, ok := message.(*jsonrpc.Request); ok {
-		exchangeOf(ctx).begin(request.Method)
+		findExchange(ctx).begin(request.Method)
 	}
 	return p.writeLine(ctx, data)
 }
@@ -264,7 +264,7 @@ func (p *serverProcess) writeLine(ctx context.Context, data []byte) error {
 	stop := context.AfterFunc(ctx, func() { _ = p.input.SetWriteDeadline(time.Now()) })
 	n, err := p.input.Write(append(data, '\n'))
 	if n > 0 {
-		exchangeOf(ctx).markSent()
+		findExchange(ctx).markSent()
 	}
 	if stop() {
 		return err

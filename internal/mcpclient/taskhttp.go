@@ -59,7 +59,7 @@ func (w *wire) localResponse(req *http.Request) *http.Response {
 	case req.Method != http.MethodPost:
 		return nil
 	}
-	m := messageOf(req)
+	m := readMessage(req)
 	switch m.method {
 	case "server/discover":
 		answer := asAnswer(m, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound,

@@ -174,7 +174,7 @@ func (f *following) input(s taskState) (Answer, bool, error) {
 		if err != nil {
 			return Answer{}, false, f.resultError(err)
 		}
-		answer, err := resultOf(raw)
+		answer, err := decodeResult(raw)
 		return answer, err == nil, err
 	}
 	questions, err := f.unanswered(s)
@@ -227,13 +227,13 @@ func (f *following) inputError(err error) error {
 // result returns the answer of a completed task.
 func (f *following) result(s taskState) (Answer, error) {
 	if f.conn.pingless {
-		return resultOf(s.Result)
+		return decodeResult(s.Result)
 	}
 	raw, err := f.send(methodTaskResult, nil, maxPollTime)
 	if err != nil {
 		return Answer{}, f.resultError(err)
 	}
-	return resultOf(raw)
+	return decodeResult(raw)
 }
 
 // failed returns the error of a failed task. In version 2025-11-25 the server keeps it as the
@@ -255,7 +255,7 @@ func (f *following) failed(s taskState) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	return resultOf(raw)
+	return decodeResult(raw)
 }
 
 // resultError is the error of a request for the result of a task that is not known to have failed:
@@ -268,8 +268,8 @@ func (f *following) resultError(err error) error {
 	return f.refusal(refused)
 }
 
-// resultOf reads the result of a call that a task has.
-func resultOf(raw json.RawMessage) (Answer, error) {
+// decodeResult reads the result of a call that a task has.
+func decodeResult(raw json.RawMessage) (Answer, error) {
 	var result mcp.CallToolResult
 	if unlessNull(raw) == nil {
 		return Answer{}, &Fault{Reason: "sent a completed task without a result"}
@@ -278,11 +278,11 @@ func resultOf(raw json.RawMessage) (Answer, error) {
 		return Answer{}, &Fault{Reason: "sent a completed task with a result that cannot be read: " +
 			explainUnreadable(err)}
 	}
-	if task, isTask, _ := taskOf(&result); isTask || result.NeedsInput() {
+	if task, isTask, _ := findTask(&result); isTask || result.NeedsInput() {
 		return Answer{}, &Fault{Reason: "sent a completed task whose result is not final " +
 			task.Status}
 	}
-	return answerOf(&result)
+	return decodeAnswer(&result)
 }
 
 // get returns the state of the task.

@@ -264,8 +264,8 @@ func forwardedTask(raw json.RawMessage) (json.RawMessage, bool) {
 	return json.RawMessage(text), ok
 }
 
-// taskOf returns the task by which a server answered a call, and whether it did.
-func taskOf(result *mcp.CallToolResult) (s taskState, isTask bool, err error) {
+// findTask returns the task by which a server answered a call, and whether it did.
+func findTask(result *mcp.CallToolResult) (s taskState, isTask bool, err error) {
 	text, _ := result.StructuredContent.(string)
 	raw, isTask := strings.CutPrefix(text, taskPrefix)
 	if !isTask {

@@ -40,7 +40,7 @@ func newTool(remote *mcp.Tool) Tool {
 	if a := remote.Annotations; a != nil {
 		t.ReadOnly, t.Idempotent = a.ReadOnlyHint, a.IdempotentHint
 	}
-	t.digest, t.tooDeep = digestOf(t), isCut(t.InputSchema) || isCut(t.OutputSchema)
+	t.digest, t.tooDeep = computeDigest(t), isCut(t.InputSchema) || isCut(t.OutputSchema)
 	t.unreadable = remote.Meta[toolKey] != nil
 	return t
 }
@@ -66,12 +66,12 @@ func canonical(schema any) json.RawMessage {
 // Title and hints are not part of it.
 func (t Tool) Digest() string {
 	if t.digest == "" {
-		return digestOf(t)
+		return computeDigest(t)
 	}
 	return t.digest
 }
 
-func digestOf(t Tool) string {
+func computeDigest(t Tool) string {
 	// A struct of strings and JSON that the server sent can always be encoded.
 	data, _ := jsonvalue.Encode(struct {
 		Description  string          `json:"description"`

@@ -102,7 +102,7 @@ func (p *policyReplay) replay(files []string) (*policies.Replay, error) {
 	if err != nil {
 		return nil, err
 	}
-	return policies.NewReplay(policies.Of(rules...), find), nil
+	return policies.NewReplay(policies.NewSet(rules...), find), nil
 }
 
 func (p *policyReplay) ofExport(cmd *cobra.Command, a *cli.App, replay *policies.Replay) error {

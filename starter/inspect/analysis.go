@@ -241,8 +241,7 @@ func writeTables(w io.Writer, p cli.Palette, r stats.Report) {
 	for _, t := range []*cli.Table{groupTable("tool", r.Tools), groupTable("lane", r.Lanes),
 		agentTable("agent", r.Agents), agentTable("plan", r.Plans),
 		agentTable("direct call", r.Direct), agentTable("sessions of", r.Sessions),
-		wasteTable("tool", r.Tools), wasteTable("lane", r.Lanes),
-		modelTable(r.Models)} {
+		wasteTable("tool", r.Tools), wasteTable("lane", r.Lanes)} {
 		if len(t.Rows) > 0 {
 			fmt.Fprintln(w)
 			fmt.Fprint(w, t.Text(p))

@@ -122,18 +122,6 @@ func perSuccessful(g stats.AgentStats) string {
 	return fmt.Sprintf("%.0f", g.TokensPerSuccessfulRun)
 }
 
-// modelTable compares the estimated tokens of model requests with the providers' counts.
-func modelTable(list []stats.ModelStats) *cli.Table {
-	t := &cli.Table{Header: []string{"agent", "model", "model steps", "estimated", "actual",
-		"accuracy"}, Right: map[int]bool{2: true, 3: true, 4: true, 5: true}}
-	for _, m := range list {
-		t.Add(cli.PlainText(m.Agent), cli.PlainText(m.Model), strconv.Itoa(m.Steps),
-			strconv.Itoa(m.EstimatedTokens), strconv.Itoa(m.ActualTokens),
-			fmt.Sprintf("%.2f", m.Accuracy))
-	}
-	return t
-}
-
 // reportLine is one line of a report.
 type reportLine struct{ name, text string }
 

@@ -32,7 +32,6 @@ type followFlags struct {
 	// file is that of --file. since is the time of --since; zero if it is not set.
 	file, dsnFile, stream string
 	since                 time.Time
-	overlap               time.Duration
 	// dsn is the connection string of PostgreSQL.
 	dsn string
 	// otlp is the address of an OTLP endpoint, and position the file with the position of its
@@ -54,8 +53,6 @@ func (f *followFlags) add(flags *pflag.FlagSet) {
 		"to the OTLP collector at `URL`, such as http://localhost:4318")
 	flags.StringVar(&f.position, "position", "",
 		"with --otlp-endpoint: `file` that keeps the position")
-	flags.DurationVar(&f.overlap, "overlap", 2*time.Minute,
-		"with --follow: longest `time` until the server lists a run that has ended")
 }
 
 // check rejects flags that do not fit.
@@ -83,8 +80,7 @@ func (f *followFlags) check(cmd *cobra.Command) error {
 }
 
 // sinkFlags are the flags that need --follow.
-var sinkFlags = []string{"postgres", "postgres-dsn-file", "stream", "otlp-endpoint", "position",
-	"overlap"}
+var sinkFlags = []string{"postgres", "postgres-dsn-file", "stream", "otlp-endpoint", "position"}
 
 // checkSink rejects flags of more than one sink, and impossible values.
 func (f *followFlags) checkSink(cmd *cobra.Command) error {
@@ -97,8 +93,6 @@ func (f *followFlags) checkSink(cmd *cobra.Command) error {
 			f.file)
 	case f.stream != "" && !toPostgres:
 		return cli.UsageError(cmd, "--stream needs --postgres")
-	case f.overlap <= 0:
-		return cli.UsageError(cmd, "--overlap %s is not above zero", f.overlap)
 	}
 	return nil
 }
@@ -127,8 +121,7 @@ func followRecords(ctx context.Context, a *cli.App, c client.Client, f *followFl
 	case !resumed:
 		at.Closed = f.since
 	}
-	s := &recordStream{app: a, client: a.Client(c), sink: sink, at: at,
-		options: switchyard.StreamOptions{Overlap: f.overlap}}
+	s := &recordStream{app: a, client: a.Client(c), sink: sink, at: at}
 	err = s.follow(ctx)
 	if ctx.Err() != nil {
 		return nil // the usual end
@@ -138,11 +131,10 @@ func followRecords(ctx context.Context, a *cli.App, c client.Client, f *followFl
 
 // recordStream moves entries from the server to a sink.
 type recordStream struct {
-	app     *cli.App
-	client  *switchyard.Client
-	sink    recordSink
-	at      switchyard.StreamPosition
-	options switchyard.StreamOptions
+	app    *cli.App
+	client *switchyard.Client
+	sink   recordSink
+	at     switchyard.StreamPosition
 }
 
 // follow goes on after interruptions of the server.
@@ -169,7 +161,7 @@ func (s *recordStream) follow(ctx context.Context) error {
 }
 
 func (s *recordStream) once(ctx context.Context) error {
-	for b, err := range s.client.FollowAll(ctx, s.at, s.options) {
+	for b, err := range s.client.FollowAll(ctx, s.at) {
 		if err != nil {
 			return err
 		}

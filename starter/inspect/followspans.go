@@ -70,7 +70,8 @@ func (s *spanSink) write(ctx context.Context, b switchyard.StreamBatch) error {
 
 // run adds the spans of a run to the batch, and sends it when it is full.
 func (s *spanSink) run(ctx context.Context, run *history.Summary, batch *traces.Batch) error {
-	for span, err := range traces.OfRun(ctx, s.client, run.WorkflowID, run.Run, traces.Options{}) {
+	for span, err := range traces.Read(ctx, s.client, run.WorkflowID, run.Run,
+		traces.Options{Alone: true}) {
 		switch {
 		case audit.IsMissing(err):
 			fmt.Fprintf(s.app.Err, "gap: the spans of %s: %s\n", run.WorkflowID,

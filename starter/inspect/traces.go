@@ -181,7 +181,7 @@ func writeTraces(ctx context.Context, a *cli.App, c client.Client, list []runlis
 func spansFrom(ctx context.Context, c client.Client,
 	o traces.Options) func(runlist.Run) iter.Seq2[*tracepb.Span, error] {
 	return func(run runlist.Run) iter.Seq2[*tracepb.Span, error] {
-		return traces.Of(ctx, c, run.ID, run.RunID, o)
+		return traces.Read(ctx, c, run.ID, run.RunID, o)
 	}
 }
 

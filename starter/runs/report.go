@@ -3,7 +3,6 @@ package runs
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -50,7 +49,7 @@ func (r report) text(p cli.Palette) string {
 	}
 	if len(r.records) > 0 {
 		fmt.Fprintln(w)
-		writeLanes(w, p, stats.Lanes(slices.Values(r.records)))
+		r.writeLanes(w, p)
 	}
 	r.writeFailures(w, p)
 	if r.end.Result != nil {
@@ -107,17 +106,19 @@ func (r report) findUsage() api.Usage {
 	return r.usage
 }
 
-func writeLanes(w *strings.Builder, p cli.Palette, lanes []stats.LaneUse) {
-	t := cli.Table{Header: []string{"lane", "calls", "failed", "refused", "total", "average",
-		"longest", "wait", "longest wait"},
-		Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true}}
-	for _, l := range lanes {
-		t.Add(cmp.Or(l.Lane, terminal.NoLane), display.Thousands(l.Calls),
-			display.Thousands(l.Failed),
-			display.Thousands(l.Refused), cli.ShortDuration(l.Total.Std()),
-			cli.ShortDuration(l.Average.Std()),
-			cli.ShortDuration(l.Max.Std()), cli.ShortDuration(l.WaitAverage.Std()),
-			cli.ShortDuration(l.WaitMax.Std()))
+func (r report) writeLanes(w *strings.Builder, p cli.Palette) {
+	a := stats.NewAnalysis(stats.Thresholds{})
+	for _, record := range r.records {
+		a.AddCall(record)
+	}
+	t := cli.Table{Header: []string{"lane", "calls", "failed", "refused", "average", "longest",
+		"wait", "longest wait"},
+		Right: map[int]bool{1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true}}
+	for _, l := range a.Report().Lanes {
+		t.Add(cmp.Or(l.Name, terminal.NoLane), display.Thousands(l.Calls),
+			display.Thousands(l.Failed), display.Thousands(l.Refused),
+			cli.ShortDuration(l.Average.Std()), cli.ShortDuration(l.Longest.Std()),
+			cli.ShortDuration(l.AverageWait.Std()), cli.ShortDuration(l.LongestWait.Std()))
 	}
 	w.WriteString(t.Text(p))
 }

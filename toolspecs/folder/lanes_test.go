@@ -36,7 +36,8 @@ func TestSetLanes_TakesEffectAtOnce(t *testing.T) {
 	}
 	gpu, net := api.Lane{Name: "gpu"}, api.Lane{Name: "net", Limit: 5, Categories: []string{"http",
 		"file"}}
-	l := newWatchLab(t, WatchConfig{Base: base, Options: toolspecs.Options{Lanes: lanes.Of(gpu)}},
+	l := newWatchLab(t, WatchConfig{Base: base,
+		Options: toolspecs.Options{Lanes: lanes.NewSet(gpu)}},
 		map[string]string{"a.yaml": laneSpec("a", "ai", "gpu"), "b.yaml": laneSpec("b", "http", ""),
 			"c.yaml": laneSpec("c", "file", "")})
 	all := func() string {
@@ -61,17 +62,17 @@ func TestSetLanes_TakesEffectAtOnce(t *testing.T) {
 		events []string
 		tools  string
 	}{
-		{"the same lanes", func() { l.w.SetLanes(lanes.Of(gpu)) }, nil,
+		{"the same lanes", func() { l.w.SetLanes(lanes.NewSet(gpu)) }, nil,
 			"a:gpu b:general c:general own:general"},
-		{"a lane of a category", func() { l.w.SetLanes(lanes.Of(gpu, net)) },
+		{"a lane of a category", func() { l.w.SetLanes(lanes.NewSet(gpu, net)) },
 			updated("b", "c", "own"), "a:gpu b:net c:net own:net"},
-		{"a lane has gone", func() { l.w.SetLanes(lanes.Of(net)) }, []string{"started", noGPU,
+		{"a lane has gone", func() { l.w.SetLanes(lanes.NewSet(net)) }, []string{"started", noGPU,
 			"completed: 4 tools, 1 faulty"}, "a:gpu b:net c:net own:net"},
-		{"another limit", func() { net.Limit = 6; l.w.SetLanes(lanes.Of(net)) },
+		{"another limit", func() { net.Limit = 6; l.w.SetLanes(lanes.NewSet(net)) },
 			[]string{"started", "completed: 4 tools, 1 faulty"}, "a:gpu b:net c:net own:net"},
 		{"a broken file", func() { l.write("b.yaml", "name: b\n"); l.reload() }, nil,
 			"a:gpu b:net c:net own:net"},
-		{"whose good version stays", func() { l.w.SetLanes(lanes.Of(gpu)) },
+		{"whose good version stays", func() { l.w.SetLanes(lanes.NewSet(gpu)) },
 			[]string{"started", "updated b 1.0.0 to 1.0.0", "updated c 1.0.0 to 1.0.0",
 				"updated own 1.0.0 to 1.0.0", "completed: 4 tools, 1 faulty"},
 			"a:gpu b:general c:general own:general"},
@@ -79,10 +80,10 @@ func TestSetLanes_TakesEffectAtOnce(t *testing.T) {
 			[]string{"started", "completed: 4 tools, 0 faulty"},
 			"a:gpu b:general c:general own:general"},
 		{"a key that the program's own tool cannot have",
-			func() { l.w.SetLanes(lanes.Of(gpu, keyed)) },
+			func() { l.w.SetLanes(lanes.NewSet(gpu, keyed)) },
 			[]string{"started", `error toolspec "own": …`, "updated b 1.0.0 to 1.0.0",
 				"completed: 4 tools, 1 faulty"}, "a:gpu b:net c:general own:general"},
-		{"and none", func() { l.w.SetLanes(lanes.Of(gpu)) }, updated("b"),
+		{"and none", func() { l.w.SetLanes(lanes.NewSet(gpu)) }, updated("b"),
 			"a:gpu b:general c:general own:general"},
 		{"a file that cannot be read", func() {
 			l.remove("c.yaml")
@@ -90,11 +91,11 @@ func TestSetLanes_TakesEffectAtOnce(t *testing.T) {
 				l.path("c.yaml"))
 			l.reload()
 		}, nil, "a:gpu b:general c:general own:general"},
-		{"whose version stays too", func() { l.w.SetLanes(lanes.Of(gpu, net)) },
+		{"whose version stays too", func() { l.w.SetLanes(lanes.NewSet(gpu, net)) },
 			[]string{"started", "updated b 1.0.0 to 1.0.0", "updated c 1.0.0 to 1.0.0",
 				"updated own 1.0.0 to 1.0.0", "completed: 4 tools, 1 faulty"},
 			"a:gpu b:net c:net own:net"},
-		{"after the end", func() { l.w.close(); l.w.SetLanes(lanes.Of()) }, nil,
+		{"after the end", func() { l.w.close(); l.w.SetLanes(lanes.NewSet()) }, nil,
 			"a:gpu b:net c:net own:net"},
 	} {
 		s.change()
@@ -114,8 +115,8 @@ func TestSetLanes_TakesEffectAtOnce(t *testing.T) {
 // Lanes that change while files are edited and read never leave the catalog between two states: the
 // last state equals a fresh load.
 func TestSetLanes_WhileReloading(t *testing.T) {
-	sets := []*lanes.Set{lanes.Of(), lanes.Of(api.Lane{Name: "net", Categories: []string{"http"}}),
-		lanes.Of(api.Lane{Name: "web", Categories: []string{"http"}})}
+	sets := []*lanes.Set{lanes.NewSet(), lanes.NewSet(api.Lane{Name: "net", Categories: []string{"http"}}),
+		lanes.NewSet(api.Lane{Name: "web", Categories: []string{"http"}})}
 	l := newWatchLab(t, WatchConfig{}, map[string]string{"a.yaml": laneSpec("a", "http", "")})
 	l.w.interval = time.Millisecond
 	go l.w.run()
@@ -152,7 +153,7 @@ func TestWatch_RefusesToolsWithoutTheirLanesKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keyed := lanes.Of(api.Lane{Name: "net", Key: "{{args.device}}", Categories: []string{"http"}})
+	keyed := lanes.NewSet(api.Lane{Name: "net", Key: "{{args.device}}", Categories: []string{"http"}})
 	if _, err := Watch(WatchConfig{Base: base,
 		Options: toolspecs.Options{Lanes: keyed}}); err == nil || err.Error() != `toolspec "own": $.execution.lane: the lane net, that of its category http, has a queue for each {{args.device}}, but the tool has no such argument (declare it, or name another lane in execution.lane)` {
 		t.Errorf("got %v", err)

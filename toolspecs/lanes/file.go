@@ -76,7 +76,7 @@ func decode(file string, data []byte, before *Set) (*Set, error) {
 		given = append(given, api.Lane{Name: category, Limit: f.Buckets[category],
 			Categories: []string{category}})
 	}
-	return Of(given...), nil
+	return NewSet(given...), nil
 }
 
 // inOrder returns the lanes in the order of the file.

@@ -130,7 +130,7 @@ func TestLanes_RoundTrip(t *testing.T) {
 	if err := json.Unmarshal(data, &back); err != nil {
 		t.Fatal(err)
 	}
-	if again := Of(back...); !reflect.DeepEqual(again, set) {
+	if again := NewSet(back...); !reflect.DeepEqual(again, set) {
 		t.Errorf("got\n%+v\nwant\n%+v", again.All(), set.All())
 	}
 }

@@ -25,10 +25,10 @@ type Set struct {
 	byCategory map[string]string
 }
 
-// Of returns the lanes that always exist and the given ones, with their defaults filled in. Of two
-// lanes of one name, and of two that are the default of one category, the last one counts: Decode
-// is what refuses them.
-func Of(given ...api.Lane) *Set {
+// NewSet returns the lanes that always exist and the given ones, with their defaults filled in. Of
+// two lanes of one name, and of two that are the default of one category, the last one counts:
+// Decode is what refuses them.
+func NewSet(given ...api.Lane) *Set {
 	s := &Set{byName: map[string]api.Lane{
 		api.LaneGeneral: WithDefaults(api.Lane{Name: api.LaneGeneral}),
 		api.LaneSerial:  WithDefaults(api.Lane{Name: api.LaneSerial}),

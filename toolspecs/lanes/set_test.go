@@ -10,7 +10,7 @@ import (
 
 // Lanes without rules are added to them. A configured lane keeps its configuration.
 func TestPlainLanes_ExistWithoutConfiguration(t *testing.T) {
-	set := Of(api.Lane{Name: "gpu", Limit: 2, Categories: []string{"ai"}})
+	set := NewSet(api.Lane{Name: "gpu", Limit: 2, Categories: []string{"ai"}})
 	more := set.Plain("gpu", "printer", api.LaneSerial)
 	if got := more.Names(); !slices.Equal(got, []string{"general", "gpu", "inline", "printer",
 		"serial"}) {

@@ -40,7 +40,7 @@ func newWatchLab(t *testing.T, text string) *watchLab {
 func described(s *Set) string {
 	var list []string
 	for _, l := range s.All() {
-		if _, always := Of().Lane(l.Name); !always {
+		if _, always := NewSet().Lane(l.Name); !always {
 			list = append(list, fmt.Sprintf("%s:%d", l.Name, l.Limit))
 		}
 	}

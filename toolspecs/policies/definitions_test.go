@@ -62,7 +62,7 @@ func TestDefinitions_AreUsedByName(t *testing.T) {
 		if got := ruled(f, set); got != want {
 			t.Errorf("%s: %s, want %s", arguments, got, want)
 		}
-		if got := ruled(f, Of(set.Rules()...)); got != want {
+		if got := ruled(f, NewSet(set.Rules()...)); got != want {
 			t.Errorf("%s, compiled again: %s, want %s", arguments, got, want)
 		}
 	}
@@ -108,7 +108,7 @@ func TestDefinitions_FailClosed(t *testing.T) {
 			"the expression: overlapping identifier for name 'args'"},
 	} {
 		rule.Define = c.define
-		if got := ruled(&Facts{}, Of(rule)); got != c.want {
+		if got := ruled(&Facts{}, NewSet(rule)); got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)
 		}
 	}
@@ -151,7 +151,7 @@ const allowingRules = `policies:
 // It overrules the asks of its own set, never a denial.
 func TestAllow_OverrulesAsks(t *testing.T) {
 	set := decoded(t, allowingRules)
-	other := Of(api.PolicyRule{Name: "else", When: "args.size > 100", Then: api.PolicyAsk,
+	other := NewSet(api.PolicyRule{Name: "else", When: "args.size > 100", Then: api.PolicyAsk,
 		Message: "m"})
 	for arguments, want := range map[string]string{
 		`{"to":"bob","size":500}`:   "large:ask else:ask allow=false",
@@ -173,7 +173,7 @@ func TestAllow_OverrulesAsks(t *testing.T) {
 // The approval of a toolspec is overruled where all sets for all runs agree. An agent's rules
 // overrule nothing.
 func TestAllow_NeedsTheRulesForAllRuns(t *testing.T) {
-	set, stricter := decoded(t, allowingRules), Of(api.PolicyRule{Name: "s", When: "false",
+	set, stricter := decoded(t, allowingRules), NewSet(api.PolicyRule{Name: "s", When: "false",
 		Then: api.PolicyDeny, Message: "m"})
 	f := &Facts{Arguments: []byte(`{"to":"ada","size":500}`)}
 	for name, c := range map[string]struct {

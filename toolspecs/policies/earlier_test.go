@@ -41,7 +41,7 @@ func past() *Facts {
 // evaluate returns true, false or the failure of an expression.
 func evaluate(t *testing.T, expression string, f *Facts) string {
 	t.Helper()
-	set := Of(api.PolicyRule{Name: "r", When: expression, Then: api.PolicyWarn})
+	set := NewSet(api.PolicyRule{Name: "r", When: expression, Then: api.PolicyWarn})
 	switch met := checkAll(f, set); {
 	case len(met) == 0:
 		return "false"
@@ -114,11 +114,11 @@ func TestRules_SayWhetherTheyReadContents(t *testing.T) {
 	} {
 		rule := api.PolicyRule{Name: "r", When: "x", Then: api.PolicyDeny,
 			Define: []api.PolicyDefinition{{Name: "x", Expression: expression}}}
-		set := Of(rule)
+		set := NewSet(rule)
 		if got := set.Rules()[0].ReadsContents; got != want {
 			t.Errorf("%s: %v", expression, got)
 		}
-		if Of(set.Rules()...).Digest() != set.Digest() ||
+		if NewSet(set.Rules()...).Digest() != set.Digest() ||
 			policyrules.KeepContents(set.Rules()) != want {
 			t.Errorf("%s: compiled again, it differs", expression)
 		}

@@ -85,7 +85,7 @@ func DecodeFor(file string, data []byte, tools Tools) (*Set, error) {
 		return nil, doc.Faults().Err()
 	}
 	defined := newDefines(f.Lists, f.Define)
-	set := Of(f.rules(doc, defined)...)
+	set := NewSet(f.rules(doc, defined)...)
 	set.labels, set.budgets = f.Labels, readBudgets(doc, f.Budgets)
 	checkLabels(doc, f.Labels, tools)
 	for i := range set.rules {

@@ -56,7 +56,7 @@ func TestLoad_KeepsRulesInOrder(t *testing.T) {
 	if got := set.Rules(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
-	met := checkAll(sending(), Of(set.Rules()...))
+	met := checkAll(sending(), NewSet(set.Rules()...))
 	if len(met) != 2 || met[0].Rule != "no-leak.1" || met[1].Rule != "big" {
 		t.Errorf("met are %+v", met)
 	}

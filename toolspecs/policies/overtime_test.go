@@ -66,7 +66,7 @@ func TestOverTime_AsksAboutEarlierCalls(t *testing.T) {
 			"c.at < now)": "principal.past(refund, 1m0s): 1 calls",
 		"principal.id == 'ada' && principal.auth == 'jwt' && principal.count('1h') == 0": "principal.count(pay, 1h0m0s) = 0",
 	} {
-		rules := policies.Of(api.PolicyRule{Name: "r", When: when, Then: api.PolicyDeny,
+		rules := policies.NewSet(api.PolicyRule{Name: "r", When: when, Then: api.PolicyDeny,
 			Message: "no", Tools: []string{"pay"}})
 		met := policies.Decide(asking(policies.Facts{
 			Arguments: json.RawMessage(`{"amount":10.5,"to":"ann"}`),
@@ -100,7 +100,7 @@ func TestOverTime_WithoutAnswersTheRuleDenies(t *testing.T) {
 	for _, when := range []string{"principal.count('1h') > 5",
 		"principal.past('1h').exists(c, c.args.amount > 5)",
 		"[principal].exists(p, p.id == 'x') || conversation.sum('amount', '1h') > 1.0"} {
-		rules := policies.Of(api.PolicyRule{Name: "r", When: when, Then: api.PolicyWarn,
+		rules := policies.NewSet(api.PolicyRule{Name: "r", When: when, Then: api.PolicyWarn,
 			Message: "no"})
 		met := policies.Decide(&policies.Facts{}, []*policies.Set{rules}, nil).Met
 		if len(met) != 1 || met[0].Effect != api.PolicyDeny || met[0].Failure == "" {
@@ -130,7 +130,7 @@ func TestOverTime_FaultsHaveAPosition(t *testing.T) {
 		"principal.often('1h') > 1":                  "undeclared reference to 'often'",
 		"principal.past('1h').exists(c, c.arg == 1)": "undefined field 'arg'",
 	} {
-		set := policies.Of(api.PolicyRule{Name: "r", When: when, Then: api.PolicyWarn, Message: "m"})
+		set := policies.NewSet(api.PolicyRule{Name: "r", When: when, Then: api.PolicyWarn, Message: "m"})
 		_, err := policies.Decode("rules.yaml", []byte("policies: [{name: r, then: warn, message: m, when: "+
 			quoted(when)+"}]"))
 		if err == nil || !strings.Contains(err.Error(), want) || policies.AskPast(set) {
@@ -147,7 +147,7 @@ func quoted(text string) string {
 // A call is entered into a ledger where a rule asks about its tool, with the arguments that rules
 // need, and asks only where a rule concerns it.
 func TestAsksOf_KnowsWhichCallsCount(t *testing.T) {
-	rules := policies.Of(
+	rules := policies.NewSet(
 		api.PolicyRule{Name: "a", When: "principal.sum('pay', 'amount', '1h') > 1.0",
 			Tools: []string{"refund"}},
 		api.PolicyRule{Name: "b", When: "conversation.past('2h').exists(c, c.args.to == args.to)",
@@ -183,7 +183,7 @@ func TestAsksOf_KnowsWhichCallsCount(t *testing.T) {
 			t.Errorf("%s of %q: %s, %d queries, %+v", c.tool, c.agent, scopes, queries, got)
 		}
 	}
-	if policies.AskPast(nil, policies.Of(api.PolicyRule{Name: "d", When: "args.x > 1"})) ||
+	if policies.AskPast(nil, policies.NewSet(api.PolicyRule{Name: "d", When: "args.x > 1"})) ||
 		!policies.AskPast(rules) {
 		t.Error("it is not known which rules ask about earlier calls")
 	}

@@ -33,7 +33,7 @@ func recordedCall(run string, turn, n int, tool, args string) api.Record {
 
 func replayed(t *testing.T, rules []api.PolicyRule, records ...api.Record) map[string]string {
 	t.Helper()
-	r := NewReplay(Of(rules...), findReplayTool)
+	r := NewReplay(NewSet(rules...), findReplayTool)
 	for _, record := range records {
 		r.Add(record)
 	}
@@ -174,7 +174,7 @@ func TestReplay_ReconstructsWhatTheRulesSaw(t *testing.T) {
 }
 
 func TestReplayReport_AddsUpChangesByToolAndRule(t *testing.T) {
-	r := NewReplay(Of(noLeak()...), findReplayTool)
+	r := NewReplay(NewSet(noLeak()...), findReplayTool)
 	for _, run := range []string{"a", "b"} {
 		for turn, tool := range []string{"fetch", "send", "send"} {
 			r.Add(recordedCall(run, turn+1, 1, tool, `{}`))

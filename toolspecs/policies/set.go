@@ -37,9 +37,9 @@ type rule struct {
 	unlessFault error
 }
 
-// Of compiles rules. One that does not compile denies every call that it is for: Decode is what
+// NewSet compiles rules. One that does not compile denies every call that it is for: Decode is what
 // refuses it.
-func Of(rules ...api.PolicyRule) *Set {
+func NewSet(rules ...api.PolicyRule) *Set {
 	s := &Set{rules: make([]rule, len(rules))}
 	c := newCompiler()
 	for i, r := range rules {

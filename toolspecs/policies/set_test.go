@@ -116,9 +116,9 @@ func TestCheck_DecidesByTheStrictestRule(t *testing.T) {
 	other.Tools, elsewhere.Agents = []string{"read_page"}, []string{"librarian"}
 	mine := say("mine", "true", api.PolicyWarn)
 	mine.Tools, mine.Agents = []string{"x", "send_file"}, []string{"clerk"}
-	first := Of(say("w", "true", api.PolicyWarn), say("a", "true", api.PolicyAsk),
+	first := NewSet(say("w", "true", api.PolicyWarn), say("a", "true", api.PolicyAsk),
 		say("no", "false", api.PolicyDeny), other, elsewhere)
-	second := Of(say("w", "true", api.PolicyWarn), mine, say("d", "'untrusted' in labels",
+	second := NewSet(say("w", "true", api.PolicyWarn), mine, say("d", "'untrusted' in labels",
 		api.PolicyDeny),
 		say("fails", "args.bcc == 'x'", api.PolicyWarn), say("broken", "nothing", api.PolicyWarn))
 	var got []string
@@ -178,7 +178,7 @@ func BenchmarkCheck(b *testing.B) {
 				"'label%d' in labels && 'external_write' in tool.effects || args.to.endsWith('@example%d.com') || calls.read_page.completed > %d",
 				i, i, 10+i)})
 	}
-	set := Of(rules...)
+	set := NewSet(rules...)
 	f := sending()
 	for b.Loop() {
 		if got := checkAll(f, set); len(got) != 0 {

@@ -46,7 +46,7 @@ func TestSources_OfValues(t *testing.T) {
 		{"calls.exists(c, c.tool == 'pay' && free_of(c.args.to, 'untrusted'))", "true",
 			"c.args.to: prompt"},
 	} {
-		set := Of(api.PolicyRule{Name: "r", When: c.expression, Then: api.PolicyWarn})
+		set := NewSet(api.PolicyRule{Name: "r", When: c.expression, Then: api.PolicyWarn})
 		decided := Decide(past(), []*Set{set}, nil)
 		if got := sourced(decided.Sources); got != c.sources {
 			t.Errorf("%s has the sources\n%s\nwant\n%s", c.expression, got, c.sources)
@@ -129,7 +129,7 @@ func TestSources_AreBounded(t *testing.T) {
 		f.Earlier = append(f.Earlier, &api.EarlierCall{ID: fmt.Sprint(i), Tool: "mail",
 			Text: "ada@example.com", Status: api.CallCompleted})
 	}
-	set := Of(api.PolicyRule{Name: "r", Then: api.PolicyDeny,
+	set := NewSet(api.PolicyRule{Name: "r", Then: api.PolicyDeny,
 		When: "sources(args.to).size() == 31 && sources(args).size() > 1"})
 	decided := Decide(f, []*Set{set}, nil)
 	if len(decided.Met) != 1 || len(decided.Sources[0].Sources) != maxRecorded {
@@ -209,7 +209,7 @@ func TestSources_OfArgumentsThatAResultRepeatsAreThoseOfTheArguments(t *testing.
 		f := &Facts{Labels: []string{"untrusted"}, Earlier: c.calls,
 			Arguments:  json.RawMessage(`{"to":"eve@evil.org"}`),
 			Statements: []*api.Statement{{Kind: api.SourcePrompt, Text: "Answer the mails."}}}
-		set := Of(api.PolicyRule{Name: "r", When: "!free_of(args.to, 'untrusted')",
+		set := NewSet(api.PolicyRule{Name: "r", When: "!free_of(args.to, 'untrusted')",
 			Then: api.PolicyDeny})
 		decided := Decide(f, []*Set{set}, nil)
 		if got := sourced(decided.Sources); got != c.want || len(decided.Met) == 0 != c.free {
@@ -305,7 +305,7 @@ func TestSources_OfShortValuesCountOnlyIfTheRuleAsksForThem(t *testing.T) {
 				t.Errorf("%s of %s: %s, want %v", expression, value, got, want)
 			}
 		}
-		set := Of(api.PolicyRule{Name: "r", When: "from_people(args.id)", Then: api.PolicyWarn})
+		set := NewSet(api.PolicyRule{Name: "r", When: "from_people(args.id)", Then: api.PolicyWarn})
 		if all := Decide(f, []*Set{set}, nil).Sources; len(all) != 1 || all[0].Short == counted {
 			t.Errorf("%s: recorded %+v", value, all)
 		}

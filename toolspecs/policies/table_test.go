@@ -99,7 +99,7 @@ f.yaml:10:54: "b" is given twice (remove one)`
 // A label is cleared if the pinned and the current rule of a name clear it.
 func TestClearings_NeedAllRulesOfTheName(t *testing.T) {
 	ask := func(name string, labels ...api.Clearing) *Set {
-		return Of(api.PolicyRule{Name: name, When: "true", Then: api.PolicyAsk, Clears: labels})
+		return NewSet(api.PolicyRule{Name: name, When: "true", Then: api.PolicyAsk, Clears: labels})
 	}
 	untrusted, secret := api.Clearing{Label: "untrusted"}, api.Clearing{Label: "secret", To: "x"}
 	met := []api.PolicyAction{{Rule: "a", Effect: api.PolicyAsk}, {Rule: "b",
@@ -154,7 +154,7 @@ func TestWarnings(t *testing.T) {
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if w := Of(api.PolicyRule{Name: "r", When: "true", Then: api.PolicyWarn}).Warnings(tools); len(
+	if w := NewSet(api.PolicyRule{Name: "r", When: "true", Then: api.PolicyWarn}).Warnings(tools); len(
 		w) > 0 {
 		t.Errorf("rules without labels: %+v", w)
 	}
@@ -163,7 +163,7 @@ func TestWarnings(t *testing.T) {
 // A replay takes conditions of emissions and clearings from the records.
 func TestReplay_FollowsRecordedLabels(t *testing.T) {
 	tools := map[string]Tool{"page": {Name: "page", Emits: []string{"a", "b"}}}
-	r := NewReplay(Of(api.PolicyRule{Name: "a", When: "'a' in labels", Then: api.PolicyDeny},
+	r := NewReplay(NewSet(api.PolicyRule{Name: "a", When: "'a' in labels", Then: api.PolicyDeny},
 		api.PolicyRule{Name: "b", When: "'b' in labels", Then: api.PolicyDeny},
 		api.PolicyRule{Name: "c", When: "'c' in labels", Then: api.PolicyWarn}),
 		func(name string) (Tool, bool) { tool, ok := tools[name]; return tool, ok })

@@ -25,7 +25,7 @@ func TestUnless_ExceptsCallsAndFailsClosed(t *testing.T) {
 		if c.want != "" {
 			want = []api.PolicyAction{{Rule: "r", Effect: c.want, Message: "m", Failure: c.failure}}
 		}
-		got := checkAll(sending(), Of(api.PolicyRule{Name: "r", When: c.when, Unless: c.unless,
+		got := checkAll(sending(), NewSet(api.PolicyRule{Name: "r", When: c.when, Unless: c.unless,
 			Then: api.PolicyAsk, Message: "m"}))
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s unless %s: got %+v, want %+v", c.when, c.unless, got, want)

@@ -25,7 +25,7 @@ func (c Config) observeCatalog(tools *folder.Watcher, registry prometheus.Regist
 		logger: c.Logger,
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "switchyard_catalog_events_total",
-			Help: "Catalog events, by type."}, []string{"type"}),
+			Help: "Events of the worker's catalog."}, []string{"type"}),
 		healthy: prometheus.NewGauge(
 			prometheus.GaugeOpts{Name: "switchyard_catalog_last_success_timestamp_seconds",
 				Help: "Time of the last reload of toolspecs without faults."}),

@@ -57,53 +57,55 @@ func (r registrar) histogram(name, help string, buckets []float64,
 func newDomainMetrics(r prometheus.Registerer) *domainMetrics {
 	counter, histogram := registrar{r}.counter, registrar{r}.histogram
 	m := &domainMetrics{
-		started: counter("runs_started_total", "Started runs, by kind and agent.", "kind",
+		started: counter("runs_started_total", "Runs that have started.", "kind",
 			"agent"),
-		ended: counter("runs_ended_total", "Finished runs, by kind, agent and outcome.", "kind",
+		ended: counter("runs_ended_total", "Runs that have ended.", "kind",
 			"agent", "outcome"),
-		failures: counter("run_failures_total", "Failed runs, by kind and type of failure.", "kind",
+		failures: counter("run_failures_total", "Runs that have failed.", "kind",
 			"type"),
-		limits: counter("limits_reached_total", "Limits that runs reached, by what followed: "+
-			"the run ended, or a person was asked to raise the limit.", "limit", "action"),
-		runTimes: histogram("run_duration_seconds", "Duration of runs, including the time they "+
-			"waited for people.", runBuckets, "kind"),
+		limits: counter("limits_reached_total", "Limits that runs reached; action is ended or "+
+			"asked (a person was asked for more).", "limit", "action"),
+		runTimes: histogram("run_duration_seconds", "Durations of runs, including waits for "+
+			"people.", runBuckets, "kind"),
 
-		calls: counter("calls_total", "Finished attempts at tool calls on this worker and calls "+
-			"it rejected, by outcome: completed or an error type.",
+		calls: counter("calls_total", "Attempts that ended on this worker and calls that it "+
+			"rejected, by outcome.",
 			"tool", "lane", "outcome"),
 		retries: counter("call_retries_total",
-			"Finished attempts at tool calls on this worker after the first.", "tool", "lane"),
-		refusals: counter("call_refusals_total", "Calls rejected before execution, by error "+
-			"type.", "tool", "type"),
-		batched: counter("calls_batched_total", "Calls batched with others of their turn.",
+			"Attempts after the first that ended on this worker.", "tool", "lane"),
+		refusals: counter("call_refusals_total", "Calls rejected before they ran.", "tool", "type"),
+		batched: counter("calls_batched_total", "Calls that ran in a batch with others of "+
+			"their turn.",
 			"tool"),
-		slow: counter("slow_calls_total", "Completed calls that took longer than slow_after of "+
-			"their tool.", "tool", "lane"),
-		durations: histogram("call_duration_seconds", "Duration of attempts at tool calls.",
+		slow: counter("slow_calls_total", "Completed calls that took longer than slow_after "+
+			"of their tool. Each is also logged.", "tool", "lane"),
+		durations: histogram("call_duration_seconds", "Durations of attempts at tool calls.",
 			callBuckets, "tool", "lane"),
 		queueWaits: histogram("call_queue_seconds",
-			"Time from scheduling a tool call to the start of its first attempt: waiting for a "+
-				"worker of the lane and for a slot.", callBuckets, "lane"),
+			"Time before the first attempt: wait for a worker of the lane, and for a slot.",
+			callBuckets, "lane"),
 
-		steps: counter("model_steps_total", "Attempts at model steps, by model and outcome. "+
-			"Failed attempts have no model.", "model", "outcome"),
-		stepTimes: histogram("model_step_duration_seconds", "Duration of attempts at model steps.",
+		steps: counter("model_steps_total", "Attempts at model steps. The model of a failed "+
+			"one is not known.", "model", "outcome"),
+		stepTimes: histogram("model_step_duration_seconds", "Durations of attempts at model "+
+			"steps.",
 			callBuckets, "model"),
-		tokens: counter("tokens_total", "Tokens by kind: input and output as counted by the "+
-			"provider, cached and written as parts of the input, result as returned by "+
-			"tools.", "kind", "model"),
+		tokens: counter("tokens_total", "Tokens. kind is input, output, cached and written "+
+			"(parts of the input), and result (of tools).", "kind", "model"),
 		cost: counter("cost_dollars_total", "Cost of model steps in US dollars.", "model"),
 
-		requested: counter("approvals_requested_total", "Calls that needed a person's approval.",
+		requested: counter("approvals_requested_total", "Calls that needed a person's "+
+			"approval.",
 			"tool"),
 		decided: counter("approvals_decided_total",
-			"Decisions on approvals: approve, deny, edit, timeout, and refused for invalid "+
+			"Decisions on approvals: approve, deny, edit, timeout, and refused for rejected "+
 				"ones.", "decision"),
 		answered: counter("questions_answered_total",
-			"Replies to questions: answered, declined, or refused for invalid ones.", "outcome"),
-		hooks: counter("hooks_total", "Hooks of runs, by outcome. Hooks of calls are part of "+
+			"Replies to questions: answered, declined, or refused because they did not fit.",
+			"outcome"),
+		hooks: counter("hooks_total", "Executed hooks of runs; hooks of calls are a part of "+
 			"the call.", "hook", "outcome"),
-		decisions: counter("policy_decisions_total", "Policy rules that calls matched, by effect.",
+		decisions: counter("policy_decisions_total", "Policy rules that matched calls.",
 			"rule", "effect"),
 	}
 	m.asked = prometheus.NewCounter(prometheus.CounterOpts{Name: "switchyard_questions_asked_total",
@@ -117,7 +119,8 @@ func newDomainMetrics(r prometheus.Registerer) *domainMetrics {
 type panicCounter struct{}
 
 var panicsTotal = prometheus.NewDesc("switchyard_panics_total",
-	"Panics that ended a call, step or request alone, by place.", []string{"place"}, nil)
+	"Panics that ended one call, step or connection. place is tool, model, hook, admission, "+
+		"instance, activity or mcp.", []string{"place"}, nil)
 
 // Describe implements prometheus.Collector.
 func (panicCounter) Describe(to chan<- *prometheus.Desc) { to <- panicsTotal }

@@ -14,7 +14,7 @@ type liveInstances struct {
 func observeInstances(live func() map[string]int, registry prometheus.Registerer) {
 	registry.MustRegister(&liveInstances{live: live,
 		description: prometheus.NewDesc("switchyard_instances",
-			"Live instances of stateful tools and sessions with MCP servers in this process.", []string{"tool"}, nil)})
+			"Instances of stateful tools and sessions with MCP servers in this process.", []string{"tool"}, nil)})
 }
 
 // Describe implements prometheus.Collector.

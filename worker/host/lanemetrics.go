@@ -34,19 +34,19 @@ func observeLanes(sample func() map[string]laneSample, registry prometheus.Regis
 		return prometheus.NewDesc("switchyard_lane_"+name, help, []string{"lane"}, nil)
 	}
 	registry.MustRegister(&laneMetrics{sample: sample,
-		limit: describe("limit", "Limit of concurrent calls of the lane over all workers; per "+
-			"key for a keyed lane. Lanes without slots on this worker are absent."),
-		slots:   describe("slots", "Concurrent calls of the lane that this worker may run."),
+		limit: describe("limit", "Limit of the lane over all workers; of a keyed lane, for "+
+			"each key."),
+		slots:   describe("slots", "Slots of the lane that this worker may use."),
 		running: describe("running", "Running calls of the lane on this worker."),
-		waiting: describe("waiting", "Calls of the lane that wait on this worker, without those "+
-			"on the server."),
-		keys: describe("keys", "Keys of the lane that this worker serves."),
-		acquired: describe("acquired_total", "Attempts at calls that got a slot of this "+
-			"worker's, including those under earlier holders."),
+		waiting: describe("waiting", "Calls that wait here for a slot; those that wait at the "+
+			"server are not included."),
+		keys: describe("keys", "Keys of the lane with calls on this worker."),
+		acquired: describe("acquired_total", "Attempts that got a slot of this worker's "+
+			"groups, including those under earlier holders."),
 		rejected: describe("rejected_total", "Calls rejected because the wait queue was full, "+
 			"including those under earlier holders."),
-		timedOut: describe("timed_out_total", "Calls that waited too long for a slot, including "+
-			"those under earlier holders."),
+		timedOut: describe("timed_out_total", "Calls whose wait for a slot timed out, "+
+			"including those under earlier holders."),
 	})
 }
 

@@ -20,7 +20,7 @@ type laneSource struct {
 // those of Config.Lanes.
 func (c Config) readLanes() (*laneSource, error) {
 	s := &laneSource{changed: make(chan *lanes.Set, 1), close: func() {}}
-	set := lanes.Of()
+	set := lanes.NewSet()
 	if c.LanesFile != "" {
 		w, err := lanes.Watch(c.LanesFile, c.ReloadInterval, func(set *lanes.Set) {
 			c.Logger.Info("lanes reloaded", "file", c.LanesFile, "lanes", set.Names())
@@ -42,7 +42,7 @@ func (c Config) readLanes() (*laneSource, error) {
 // find the faults of toolspecs.
 func (c Config) namedLanes() *laneSource {
 	s := &laneSource{close: func() {}}
-	s.set.Store(lanes.Of().Plain(append(lanes.ReadNames(c.LanesFile), c.Lanes...)...))
+	s.set.Store(lanes.NewSet().Plain(append(lanes.ReadNames(c.LanesFile), c.Lanes...)...))
 	return s
 }
 

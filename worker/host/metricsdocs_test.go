@@ -1,8 +1,8 @@
 package host
 
 import (
-	"github.com/switchyard/switchyard/internal/buildinfo"
-
+	"flag"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -14,24 +14,39 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/switchyard/switchyard/internal/buildinfo"
 )
 
-// recorder records the help text of every registered metric by its name.
+var updateMetrics = flag.Bool("update-metrics", false, "write the tables of docs/metrics.md")
+
+// metricDoc is what a metric is described with when it is registered.
+type metricDoc struct{ help, kind, labels string }
+
+// recorder records every registered metric by its name.
 type recorder struct {
 	prometheus.Registerer
-	help map[string]string
+	metrics map[string]metricDoc
 }
 
-var described = regexp.MustCompile(`fqName: "([^"]*)", help: "((?:[^"\\]|\\.)*)"`)
+var described = regexp.MustCompile(
+	`fqName: "([^"]*)", help: "((?:[^"\\]|\\.)*)".*variableLabels: \{([^}]*)\}`)
 
 func (r *recorder) Register(c prometheus.Collector) error {
 	descriptions := make(chan *prometheus.Desc, 50)
 	c.Describe(descriptions)
 	close(descriptions)
 	for d := range descriptions {
-		if found := described.FindStringSubmatch(d.String()); found != nil {
-			r.help[found[1]] = found[2]
+		found := described.FindStringSubmatch(d.String())
+		if found == nil {
+			continue
 		}
+		m := metricDoc{help: found[2], kind: "gauge", labels: found[3]}
+		if _, histogram := c.(*prometheus.HistogramVec); histogram {
+			m.kind = "histogram"
+		} else if strings.HasSuffix(found[1], "_total") {
+			m.kind = "counter"
+		}
+		r.metrics[found[1]] = m
 	}
 	return nil
 }
@@ -42,10 +57,10 @@ func (r *recorder) MustRegister(all ...prometheus.Collector) {
 	}
 }
 
-// ownMetrics returns all metrics of a worker by name, with their help.
-func ownMetrics(t *testing.T) map[string]string {
+// ownMetrics returns all metrics of a worker by name.
+func ownMetrics(t *testing.T) map[string]metricDoc {
 	t.Helper()
-	r := &recorder{help: map[string]string{}}
+	r := &recorder{metrics: map[string]metricDoc{}}
 	newObserver(r, slog.New(slog.DiscardHandler))
 	observeLanes(func() map[string]laneSample { return nil }, r)
 	observeInstances(nil, r)
@@ -59,38 +74,82 @@ func ownMetrics(t *testing.T) map[string]string {
 	}
 	defer tools.Close()
 	c.observeCatalog(tools, r)
-	if len(r.help) < 40 {
-		t.Fatalf("%d metrics", len(r.help))
+	if len(r.metrics) < 40 {
+		t.Fatalf("%d metrics", len(r.metrics))
 	}
-	return r.help
+	return r.metrics
 }
 
 var (
-	metricRow  = regexp.MustCompile("(?m)^\\| `(switchyard_[a-z_]+)` \\|")
 	metricName = regexp.MustCompile(`\bswitchyard_[a-z0-9_]+`)
 	ofSeries   = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-func TestMetricsPage_ListsEveryMetricOnce(t *testing.T) {
-	data, err := os.ReadFile("../../docs/metrics.md")
+// metricGroups are the sections of docs/metrics.md. The last one has all other metrics.
+var metricGroups = []struct {
+	title string
+	names *regexp.Regexp
+}{
+	{"Runs", regexp.MustCompile(`^switchyard_(runs?|limits)_`)},
+	{"Calls", regexp.MustCompile(`^switchyard_(slow_)?calls?_`)},
+	{"Lanes", regexp.MustCompile(`^switchyard_lane_`)},
+	{"Models", regexp.MustCompile(`^switchyard_(cost|model|tokens)_`)},
+	{"People, rules, hooks", regexp.MustCompile(
+		`^switchyard_(approvals?|hooks|policy|questions)_`)},
+	{"Workers", regexp.MustCompile(``)},
+}
+
+// metricTables returns the sections of docs/metrics.md about metrics.
+func metricTables(metrics map[string]metricDoc) string {
+	var b strings.Builder
+	left := slices.Sorted(maps.Keys(metrics))
+	for _, group := range metricGroups {
+		fmt.Fprintf(&b, "## %s\n\n| metric | type | labels | description |\n"+
+			"| --- | --- | --- | --- |\n", group.title)
+		left = slices.DeleteFunc(left, func(name string) bool {
+			if !group.names.MatchString(name) {
+				return false
+			}
+			m, labels := metrics[name], ""
+			if m.labels != "" {
+				labels = "`" + strings.ReplaceAll(m.labels, ",", "`, `") + "` "
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s| %s |\n", name, m.kind, labels, m.help)
+			return true
+		})
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// The tables of docs/metrics.md are generated from the metrics that a worker registers.
+//
+//	go test ./worker/host -run TestMetricsPage -update-metrics
+func TestMetricsPage_IsFresh(t *testing.T) {
+	const page, begin, end = "../../docs/metrics.md", "<!-- generated -->\n\n", "<!-- end -->\n"
+	data, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var listed []string
-	for _, row := range metricRow.FindAllStringSubmatch(string(data), -1) {
-		listed = append(listed, row[1])
+	before, rest, begins := strings.Cut(string(data), begin)
+	_, after, ends := strings.Cut(rest, end)
+	if !begins || !ends {
+		t.Fatalf("%s has no place for the tables", page)
 	}
-	slices.Sort(listed)
-	if own := slices.Sorted(maps.Keys(ownMetrics(t))); !slices.Equal(listed, own) {
-		t.Errorf("docs/metrics.md lists\n%s\nand workers have\n%s", strings.Join(listed, "\n"),
-			strings.Join(own, "\n"))
+	want := before + begin + metricTables(ownMetrics(t)) + end + after
+	if *updateMetrics {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if string(data) != want {
+		t.Errorf("%s is stale: run go test ./worker/host -run TestMetricsPage -update-metrics", page)
 	}
 }
 
 func TestMetrics_HaveHelp(t *testing.T) {
-	for name, help := range ownMetrics(t) {
-		if !strings.HasSuffix(help, ".") || len(help) < 20 {
-			t.Errorf("%s: the help is %q", name, help)
+	for name, m := range ownMetrics(t) {
+		if !strings.HasSuffix(m.help, ".") || len(m.help) < 20 {
+			t.Errorf("%s: the help is %q", name, m.help)
 		}
 	}
 }

@@ -64,8 +64,8 @@ func newOpenRuns(conn client.Client, namespace string, data converter.DataConver
 		return prometheus.NewDesc("switchyard_"+name, help, labels, nil)
 	}
 	return &openRuns{conn: conn, namespace: namespace, converter: data,
-		running: describe("runs_running", "Open runs of the namespace, by kind. One worker is "+
-			"elected to export it.", "kind"),
+		running: describe("runs_running", "Runs of the namespace that have not ended, by "+
+			"kind.", "kind"),
 		waiting: describe("runs_waiting", "Runs of the namespace that wait for an approval or an "+
 			"answer. One worker is elected to export it."),
 		oldest: describe("approval_oldest_age_seconds",

@@ -30,8 +30,8 @@ func DecodeAt(payloads *commonpb.Payloads, index int, into any) error {
 	return DataConverter.FromPayload(list[index], into)
 }
 
-// TimeOf returns the time of a timestamp. A nil timestamp gives the zero time.
-func TimeOf(t *timestamppb.Timestamp) time.Time {
+// Time returns the time of a timestamp. A nil timestamp gives the zero time.
+func Time(t *timestamppb.Timestamp) time.Time {
 	if t == nil {
 		return time.Time{}
 	}

@@ -155,7 +155,7 @@ func (f *follower) End(_ workflow.Context, c *workflows.Call, out api.CallOutcom
 	call := c.Request()
 	i := slices.IndexFunc(f.matches, func(m match) bool { return m.id == call.ID })
 	if i >= 0 && c.IsKnown() {
-		f.observer.Took(call, c.Tool(), f.matches[i].recorded)
+		f.observer.TakeOver(call, c.Tool(), f.matches[i].recorded)
 		f.matches = slices.Delete(f.matches, i, i+1)
 	}
 	if !c.IsBatched() && (call.Purpose != api.PurposeUndo || c.IsExecuted()) {

@@ -101,8 +101,8 @@ func (l *lab) activities() *activities.Activities {
 	l.must(err)
 	a, err := activities.New(activities.Config{
 		Catalog:   func() *toolspecs.Catalog { return tools },
-		Lanes:     func() *lanes.Set { return lanes.Of() },
-		Policies:  func() *policies.Set { return policies.Of() },
+		Lanes:     func() *lanes.Set { return lanes.NewSet() },
+		Policies:  func() *policies.Set { return policies.NewSet() },
 		Executors: map[string]executor.Executor{toolspecs.KindFunction: functions},
 		Client:    struct{ client.Client }{}, // only a model needs it
 		Models:    map[api.Provider]models.Model{api.ProviderScripted: scripted.Provider{}},

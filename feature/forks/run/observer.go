@@ -98,8 +98,8 @@ func (o *Observer) Began(c api.Call, tool api.Tool, arguments json.RawMessage) {
 	o.byID[c.ID], o.executed = e, append(o.executed, e)
 }
 
-// Took takes a call that the run did not execute, because its own source had made it.
-func (o *Observer) Took(c api.Call, tool api.Tool, r forks.RecordedCall) {
+// TakeOver takes a call that the run did not execute, because its own source had made it.
+func (o *Observer) TakeOver(c api.Call, tool api.Tool, r forks.RecordedCall) {
 	if o == nil {
 		return
 	}

@@ -136,7 +136,7 @@ func TestState_KnowsUndoneCallsAndEarlierSources(t *testing.T) {
 	first := forks.RecordedCall{Key: "k", Source: "call 1.1 of run first", Output: []byte(`"old"`)}
 	second := forks.RecordedCall{Key: "l", Source: "call 1.2 of run first", Output: []byte(`"older"`)}
 	o.RecordPoint(run.Point{Turn: 3, Recorded: []forks.RecordedCall{first, second}})
-	o.Took(call("3.1", "pay", `{}`), pay, first)
+	o.TakeOver(call("3.1", "pay", `{}`), pay, first)
 	want := []string{"call 2.1 of run run policy_violation", "call 2.3 of run run outcome_unknown",
 		"call 2.4 of run run outcome_unknown", `call 1.1 of run first "old"`,
 		`call 1.2 of run first "older"`}

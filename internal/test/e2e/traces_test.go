@@ -73,7 +73,7 @@ func (l *lab) traced(run client.WorkflowRun, count int) {
 	l.t.Helper()
 	ids, trace := map[string]bool{}, ""
 	var all []*tracepb.Span
-	for span, err := range traces.Of(l.ctx, l.Client, run.GetID(), "", traces.Options{}) {
+	for span, err := range traces.Read(l.ctx, l.Client, run.GetID(), "", traces.Options{}) {
 		if err != nil {
 			l.t.Fatal(err)
 		}

@@ -69,7 +69,7 @@ func (c *Flags) WorkerCommand(inv cli.Invocation, queue, lane string) string {
 // LaneSet returns the lanes of the file, the built-in ones, and those of the flag, without rules.
 // Errors are Faults of the file.
 func (c *Flags) LaneSet() (*lanes.Set, error) {
-	set := lanes.Of()
+	set := lanes.NewSet()
 	if path := c.LanesPath(); path != "" {
 		var err error
 		if set, err = lanes.Load(path); err != nil {
@@ -86,7 +86,7 @@ func (c *Flags) NamedLanes() *lanes.Set {
 	if path := c.LanesPath(); path != "" {
 		names = lanes.ReadNames(path)
 	}
-	return lanes.Of().Plain(append(names, c.Lanes...)...)
+	return lanes.NewSet().Plain(append(names, c.Lanes...)...)
 }
 
 func (c *Flags) Options() (toolspecs.Options, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/flagerrors"
 	"github.com/switchyard/switchyard/starter/cli"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
 	"go.temporal.io/sdk/client"
@@ -129,7 +130,7 @@ func onDecision(a *cli.App, ref *cli.RunRef, flags *decisionFlags,
 	}
 }
 
-// grantTypes maps the numeric amounts to their types, as cli.DescribeExpected spells them.
+// grantTypes maps the numeric amounts to their types, as flagerrors.DescribeExpected spells them.
 var grantTypes = map[string]string{"turns": "int", "calls": "int", "tokens": "int",
 	"cost": "float64"}
 
@@ -157,7 +158,7 @@ func parseGrant(text string) (*api.Grant, error) {
 				"there is no %q to grant; there are: turns, calls, tokens, cost, wall_time", name)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s=%s: %s", name, value, cli.DescribeExpected(grantTypes[name], err))
+			return nil, fmt.Errorf("%s=%s: %s", name, value, flagerrors.DescribeExpected(grantTypes[name], err))
 		}
 	}
 	return g, nil

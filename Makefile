@@ -70,10 +70,6 @@ bin/everything-server:
 npm: ## Install third-party programs for tests into bin/npm: MCP servers, the MCP conformance suite, an OpenID provider, Prism
 	@internal/npm/install bin/npm
 
-.PHONY: dynamicconfig
-dynamicconfig: ## Write the server's dynamic configuration from devserver's table to deploy/temporal
-	$(DEVSERVER) test -C devserver -run TestDynamicConfigFile . -update
-
 .PHONY: clean
 clean: ## Remove build results; the demo's databases in .switchyard stay
 	if [ -x bin/compose/podman ]; then bin/compose/podman system reset --force; fi

@@ -110,8 +110,8 @@ var packageRules = []packageRule{
 		"tool", "api", "internal/core", "internal/value", "toolspecs", "workflows", "feature", "activities", "payloads", "payloads/s3",
 		"internal", "internal/connection",
 	}, std: anything, others: []string{"cel.dev/cel-go", "go.temporal.io",
-		"github.com/expr-lang/expr", "github.com/prometheus/client_golang", "google.golang.org/grpc",
-		"google.golang.org/protobuf"}},
+		"github.com/expr-lang/expr", "github.com/prometheus/client_golang", "github.com/spf13/pflag",
+		"google.golang.org/grpc", "google.golang.org/protobuf"}},
 	{folder: "gateway", ours: []string{
 		".", "api", "internal/core", "internal/value", "toolspecs", "audit", "audit/html", "payloads", "internal",
 	}, std: anything, others: []string{
@@ -158,7 +158,7 @@ var packageRules = []packageRule{
 		"github.com/fsnotify/fsnotify", "github.com/go-json-experiment/json",
 		"github.com/gofrs/flock",
 		"github.com/jmespath-community/go-jmespath",
-		"github.com/modelcontextprotocol/go-sdk",
+		"github.com/modelcontextprotocol/go-sdk", "github.com/spf13/pflag",
 		"golang.org/x/oauth2", "golang.org/x/sys", "gopkg.in/yaml.v3",
 	}},
 	{folder: "bench", ours: anything, std: anything, others: anything},

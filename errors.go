@@ -129,8 +129,7 @@ func startError(ctx context.Context, id string, err error) error {
 		return e
 	}
 	if busy, ok := errors.AsType[*runstart.BusyError](err); ok {
-		open := OpenRun(busy.Open)
-		e.Type, e.Open = ConversationBusy, &open
+		e.Type, e.Open = ConversationBusy, &busy.Open
 		return e
 	}
 	if _, ok := errors.AsType[*runstart.UnreadableError](err); ok {

@@ -73,7 +73,7 @@ require (
 	// Starter's commands, help and completion: the Temporal CLI uses it: names, help and flags
 	// behave alike.
 	github.com/spf13/cobra v1.10.2
-	// Flags of starter and devserver: part of cobra; long and short forms as in the Temporal CLI.
+	// Flags of starter, worker and devserver: part of cobra; long and short forms as in the Temporal CLI.
 	github.com/spf13/pflag v1.0.10
 	// JSON with comments and trailing commas, as clients of MCP servers write their settings: keeps
 	// positions; no dependencies.

@@ -113,7 +113,7 @@ func dynamicFaults(file, page string) (faults []string) {
 }
 
 func TestDynamicConfiguration_IsDocumented(t *testing.T) {
-	file := readText(t, "deploy/temporal/dynamicconfig.yaml")
+	file := readText(t, "devserver/dynamicconfig.yaml")
 	if keys, values := len(dynamicKey.FindAllString(file, -1)),
 		strings.Count(file, "- value:"); keys == 0 || keys != values {
 		t.Errorf("the file has %d keys and %d values", keys, values)

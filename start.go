@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/codec"
@@ -78,12 +77,9 @@ type StartOptions struct {
 	Trace string
 }
 
-// OpenRun is a run that keeps a conversation busy. Fields besides WorkflowID may be empty.
-type OpenRun struct {
-	WorkflowID, RunID string
-	Agent, Caller     string
-	Started           time.Time
-}
+// OpenRun is a run that keeps a conversation busy: its WorkflowID, RunID, Agent, Caller and when it
+// Started. Fields besides WorkflowID may be empty.
+type OpenRun = runstart.OpenRun
 
 // Run starts the run of an agent.
 //
@@ -113,11 +109,7 @@ func (c *Client) Start(ctx context.Context, s Start) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	var onWait func(runstart.OpenRun)
-	if s.OnWait != nil {
-		onWait = func(o runstart.OpenRun) { s.OnWait(OpenRun(o)) }
-	}
-	started, err := c.namespace.Start(ctx, r, onWait)
+	started, err := c.namespace.Start(ctx, r, s.OnWait)
 	run := &Run{client: c, id: r.ID, runID: started.RunID, first: started.RunID,
 		missing: started.Missing}
 	if taken, ok := errors.AsType[*runstart.ExistsError](err); ok && taken.Equal &&

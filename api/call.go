@@ -59,9 +59,6 @@ type Execution struct {
 	Fairness string `json:"fairness,omitempty"`
 	// QueueTimeout bounds the wait on a worker for a slot of the lane; zero is no bound.
 	QueueTimeout Duration `json:"queue_timeout,omitzero"`
-	// Requeues is how often the call was scheduled again because it had not started, on a lane with
-	// a key.
-	Requeues int `json:"requeues,omitempty"`
 	// Timeout bounds an attempt if the execution plan does; zero leaves it to the tool.
 	Timeout Duration `json:"timeout,omitzero"`
 	// Parts are the calls of a batch; Arguments have the elements of all of them. Empty for a

@@ -29,8 +29,6 @@ const (
 	// ScheduledWorkflow starts a run in an existing conversation for a schedule, because a schedule
 	// cannot choose the workflow id of what it starts. It is not a run.
 	ScheduledWorkflow = "switchyard/scheduled_run"
-	// CatalogWorkflow asks workers which tools they have. It is not a run.
-	CatalogWorkflow = "switchyard/catalog_report"
 	// EvaluationWorkflow has a person's RunEvaluation of a finished run in its memo and does
 	// nothing else, because a closed run accepts no input. It is not a run.
 	EvaluationWorkflow = "switchyard/run_evaluation"
@@ -38,8 +36,6 @@ const (
 	LaneSlotsWorkflow = "switchyard/lane_slots"
 	// InstanceWorkflow hosts an instance for the runs of a conversation. It is not a run.
 	InstanceWorkflow = "switchyard/conversation_instance"
-	// BacklogWorkflow has one worker count the namespace's open runs. It is not a run.
-	BacklogWorkflow = "switchyard/backlog_reader"
 	// LedgerWorkflow counts the calls of a principal or a conversation for policies, as a
 	// ledgerrules.State. It is not a run.
 	LedgerWorkflow = "switchyard/call_ledger"
@@ -278,6 +274,3 @@ func InstanceWorkflowID(base, lane, conversation, instance string) string {
 	}
 	return id + "@" + lane
 }
-
-// BacklogWorkflowID returns the id of the BacklogWorkflow of a task queue.
-func BacklogWorkflowID(base string) string { return "switchyard/backlog/" + base }

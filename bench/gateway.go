@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync/atomic"
 	"syscall"
@@ -51,26 +50,10 @@ type mcpProcess struct {
 	Endpoint string `json:"endpoint"`
 }
 
-func startMCP(name string, args ...string) (*mcpProcess, error) {
-	cmd := exec.Command(name, args...)
-	cmd.Stderr = os.Stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	p := &mcpProcess{process: &process{cmd: cmd, ended: make(chan struct{})}}
-	if err := json.NewDecoder(stdout).Decode(p); err != nil {
-		_ = cmd.Process.Kill()
-		return nil, fmt.Errorf("%s did not become ready: %w", name, errors.Join(err, cmd.Wait()))
-	}
-	go func() {
-		defer close(p.ended)
-		_, _ = cmd.Process.Wait() // it is ended by a signal
-	}()
-	return p, nil
+func startMCP(name string, args ...string) (p *mcpProcess, err error) {
+	p = &mcpProcess{}
+	p.process, err = launch(p, name, args...)
+	return p, err
 }
 
 // manyRequests are limits that no figure reaches.
@@ -102,16 +85,24 @@ func startGateway(l *lab) (p *mcpProcess, end func(), err error) {
 	}, nil
 }
 
-// directServer starts the MCP server of the tool.
-func directServer() (p *mcpProcess, end func(), err error) {
-	program, err := os.Executable()
+// startBoth starts a gateway and the MCP server of the tool.
+func startBoth(l *lab) (gateway, server *mcpProcess, end func(), err error) {
+	gateway, endGateway, err := startGateway(l)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	if p, err = startMCP(program, serveHTTP); err != nil {
-		return nil, nil, err
+	program, err := os.Executable()
+	if err == nil {
+		server, err = startMCP(program, serveHTTP)
 	}
-	return p, func() { p.end(syscall.SIGTERM) }, nil
+	if err != nil {
+		endGateway()
+		return nil, nil, nil, err
+	}
+	return gateway, server, func() {
+		server.end(syscall.SIGTERM)
+		endGateway()
+	}, nil
 }
 
 // connect begins a session, with a stream for notifications or without one.
@@ -147,12 +138,7 @@ func measureGateway(ctx context.Context, l *lab) (map[string]float64, error) {
 }
 
 func gatewayCalls(ctx context.Context, l *lab, pairs int) (map[string]float64, error) {
-	gateway, end, err := startGateway(l)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	server, end, err := directServer()
+	gateway, server, end, err := startBoth(l)
 	if err != nil {
 		return nil, err
 	}
@@ -192,12 +178,7 @@ func measureGatewayThroughput(ctx context.Context, l *lab) (map[string]float64, 
 
 func measureCallRates(ctx context.Context, l *lab, clients int,
 	d time.Duration) (map[string]float64, error) {
-	gateway, end, err := startGateway(l)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	server, end, err := directServer()
+	gateway, server, end, err := startBoth(l)
 	if err != nil {
 		return nil, err
 	}

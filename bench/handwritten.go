@@ -53,12 +53,7 @@ func registerHandWritten(w worker.Worker, c client.Client, catalog *toolspecs.Ca
 	w.RegisterWorkflowWithOptions(h.turns, workflow.RegisterOptions{Name: "handTurns"})
 	w.RegisterWorkflowWithOptions(h.calls, workflow.RegisterOptions{Name: "handCalls"})
 	w.RegisterWorkflowWithOptions(h.fan, workflow.RegisterOptions{Name: "handFan"})
-	w.RegisterWorkflowWithOptions(h.wait, workflow.RegisterOptions{Name: "handWait"})
 	w.RegisterWorkflowWithOptions(h.agentRun, workflow.RegisterOptions{Name: "handAgent"})
-	w.RegisterWorkflowWithOptions(h.empty, workflow.RegisterOptions{Name: "handEmpty"})
-	w.RegisterActivityWithOptions(func(context.Context) error {
-		return nil
-	}, activity.RegisterOptions{Name: "handNothing"})
 	w.RegisterActivityWithOptions(h.model, activity.RegisterOptions{Name: "handModel"})
 	w.RegisterActivityWithOptions(func(ctx context.Context, turn int,
 		_ []handMessage) (string, error) {
@@ -95,29 +90,6 @@ func (h hand) calls(ctx workflow.Context, in handInput) (string, error) {
 		}
 	}
 	return "done", nil
-}
-
-// empty schedules activities without work.
-func (h hand) empty(ctx workflow.Context, in handInput) error {
-	ctx = workflow.WithActivityOptions(ctx, handOptions)
-	for range in.Turns {
-		if err := workflow.ExecuteActivity(ctx, "handNothing").Get(ctx, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// wait executes a model step and then waits for a call on a queue that has no workers.
-func (h hand) wait(ctx workflow.Context, _ handInput) (string, error) {
-	ctx = workflow.WithActivityOptions(ctx, handOptions)
-	var arguments string
-	if err := workflow.ExecuteActivity(ctx, "handModel", 1).Get(ctx, &arguments); err != nil {
-		return "", err
-	}
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{ActivityID: "wait",
-		TaskQueue: handQueue + "/unserved", StartToCloseTimeout: time.Minute})
-	return "done", h.call(ctx, "payload", arguments).end(ctx)
 }
 
 // fan makes parallel calls of pause. Size is their duration in milliseconds.

@@ -33,35 +33,25 @@ func measureIdleLanes(ctx context.Context, l *lab) (map[string]float64, error) {
 
 func (l *lab) idleLanes(ctx context.Context, lanes, workers int,
 	window time.Duration) (map[string]float64, error) {
-	var rate float64
-	err := l.idle(ctx, "{limit: 4}", lanes, workers, func(ctx context.Context, m metered,
-		y *yard) error {
-		if err := y.awaitServed(ctx); err != nil {
-			return err
-		}
-		var err error
-		rate, err = m.requestRate(ctx, window)
-		return err
-	})
-	return map[string]float64{"idle_lane_requests_per_s": rate}, err
-}
-
-// idle starts a server with metrics and workers that serve lanes with a rule, and calls measure.
-func (l *lab) idle(ctx context.Context, rule string, lanes, workers int,
-	measure func(context.Context, metered, *yard) error) error {
 	rules, names := "lanes:\n", []string{api.LaneGeneral}
 	for i := range lanes {
 		names = append(names, fmt.Sprintf("lane%d", i))
-		rules += fmt.Sprintf("  lane%d: %s\n", i, rule)
+		rules += fmt.Sprintf("  lane%d: {limit: 4}\n", i)
 	}
-	return l.onMeteredServer(ctx, rules, func(ctx context.Context, m metered, y *yard) error {
+	var rate float64
+	err := l.onMeteredServer(ctx, rules, func(ctx context.Context, m metered, y *yard) error {
 		for range workers {
 			if _, err := y.start(names...); err != nil {
 				return err
 			}
 		}
-		return measure(ctx, m, y)
+		err := y.awaitServed(ctx)
+		if err == nil {
+			rate, err = m.requestRate(ctx, window)
+		}
+		return err
 	})
+	return map[string]float64{"idle_lane_requests_per_s": rate}, err
 }
 
 // onMeteredServer starts a server with metrics and a yard with the lanes of rules and the tool
@@ -76,10 +66,7 @@ func (l *lab) onMeteredServer(ctx context.Context, rules string,
 	if err != nil {
 		return err
 	}
-	defer func() {
-		_ = server.Process.Signal(syscall.SIGTERM)
-		_ = server.Wait()
-	}()
+	defer server.end(syscall.SIGTERM)
 	c, err := client.Dial(client.Options{HostPort: address,
 		Logger: tlog.NewStructuredLogger(quiet)})
 	if err != nil {
@@ -111,7 +98,7 @@ type metered struct{ url string }
 func (m metered) openPolls(ctx context.Context) (float64, error) {
 	last := -1.0
 	for {
-		polls, err := m.sum(ctx, "service_pending_requests{", "")
+		polls, err := m.sum(ctx, "service_pending_requests{")
 		if err != nil || polls == last {
 			return polls, err
 		}
@@ -125,7 +112,7 @@ func (m metered) openPolls(ctx context.Context) (float64, error) {
 // requestRate returns the requests per second that the frontend receives within a time.
 func (m metered) requestRate(ctx context.Context, window time.Duration) (float64, error) {
 	const requests = "service_requests{"
-	before, err := m.sum(ctx, requests, "")
+	before, err := m.sum(ctx, requests)
 	if err != nil {
 		return 0, err
 	}
@@ -134,13 +121,13 @@ func (m metered) requestRate(ctx context.Context, window time.Duration) (float64
 		return 0, err
 	}
 	took := time.Since(began)
-	after, err := m.sum(ctx, requests, "")
+	after, err := m.sum(ctx, requests)
 	return (after - before) / took.Seconds(), err
 }
 
-// sum adds the samples of the frontend and the default namespace whose line has a prefix and
-// contains label. That a server has no sample with the prefix is an error.
-func (m metered) sum(ctx context.Context, prefix, label string) (sum float64, err error) {
+// sum adds the samples of the frontend and the default namespace whose line has a prefix. That a
+// server has none is an error.
+func (m metered) sum(ctx context.Context, prefix string) (sum float64, err error) {
 	text, err := m.read(ctx)
 	if err != nil {
 		return 0, err
@@ -152,9 +139,6 @@ func (m metered) sum(ctx context.Context, prefix, label string) (sum float64, er
 			continue
 		}
 		found = true
-		if !strings.Contains(line, label) {
-			continue
-		}
 		value, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndex(line, " "):]),
 			64)
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
 	"github.com/switchyard/switchyard/api"
@@ -103,34 +102,20 @@ func (l *lab) workOff(ctx context.Context, queue string, n int, input api.RunInp
 func (l *lab) span(ctx context.Context, runs []client.WorkflowRun) (time.Duration, error) {
 	var began, ended time.Time
 	for _, run := range runs {
-		first, last, err := l.readWorkTimes(ctx, run)
+		events, err := l.events(ctx, execution{run.GetID(), run.GetRunID()})
 		if err != nil {
 			return 0, err
 		}
-		if began.IsZero() || first.Before(began) {
-			began = first
-		}
-		if last.After(ended) {
-			ended = last
+		for _, event := range events {
+			at := event.GetEventTime().AsTime()
+			starts := event.GetWorkflowTaskStartedEventAttributes() != nil
+			if starts && (began.IsZero() || at.Before(began)) {
+				began = at
+			}
+			if at.After(ended) {
+				ended = at
+			}
 		}
 	}
 	return ended.Sub(began), nil
-}
-
-// readWorkTimes returns the time when a worker first had the run, and the time when the run ended.
-func (l *lab) readWorkTimes(ctx context.Context, run client.WorkflowRun) (first, last time.Time,
-	err error) {
-	history := l.client.GetWorkflowHistory(ctx, run.GetID(), run.GetRunID(), false,
-		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for history.HasNext() {
-		event, err := history.Next()
-		if err != nil {
-			return first, last, err
-		}
-		last = event.GetEventTime().AsTime()
-		if first.IsZero() && event.GetWorkflowTaskStartedEventAttributes() != nil {
-			first = last
-		}
-	}
-	return first, last, nil
 }

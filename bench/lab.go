@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
 	tlog "go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
@@ -30,7 +31,7 @@ type lab struct {
 	client client.Client
 	// address is the server's address, bin the folder of its program.
 	address, bin string
-	server       *exec.Cmd
+	server       *process
 	close        func()
 	// serve starts another worker for the runs of a task queue.
 	serve func(ctx context.Context, queue string) (stop func(), err error)
@@ -118,10 +119,7 @@ func newLab(ctx context.Context, bin string) (*lab, error) {
 		return nil, err
 	}
 	l := &lab{address: address, bin: bin, server: server, pairs: 15, keys: 1_000, runs: 200}
-	stopServer := func() {
-		_ = server.Process.Signal(syscall.SIGTERM)
-		_ = server.Wait()
-	}
+	stopServer := func() { server.end(syscall.SIGTERM) }
 	options := client.Options{HostPort: address, Logger: tlog.NewStructuredLogger(quiet)}
 	if l.client, err = client.Dial(options); err != nil {
 		stopServer()
@@ -150,27 +148,13 @@ func newLab(ctx context.Context, bin string) (*lab, error) {
 	return l, nil
 }
 
-func startServer(bin string, flags ...string) (*exec.Cmd, string, error) {
-	path, err := filepath.Abs(filepath.Join(bin, "devserver"))
-	if err != nil {
-		return nil, "", err
-	}
-	cmd := exec.Command(path, append([]string{"--port", "0", "--headless", "--parent-pid",
-		fmt.Sprint(os.Getpid())}, flags...)...)
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, "", err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, "", fmt.Errorf("start the devserver (make build makes it): %w", err)
-	}
+func startServer(bin string, flags ...string) (p *process, address string, err error) {
 	var ready struct {
 		Address string `json:"address"`
 	}
-	if err := json.NewDecoder(bufio.NewReader(stdout)).Decode(&ready); err != nil {
-		return nil, "", fmt.Errorf("the devserver did not become ready: %w", err)
-	}
-	return cmd, ready.Address, nil
+	p, err = launch(&ready, filepath.Join(bin, "devserver"), append([]string{"--port", "0",
+		"--headless", "--parent-pid", fmt.Sprint(os.Getpid())}, flags...)...)
+	return p, ready.Address, err
 }
 
 // startHandWritten starts a worker with the hand-written workflows and the SDK's defaults.
@@ -266,18 +250,32 @@ func (l *lab) historySize(ctx context.Context, e execution) (size, error) {
 
 // next returns the execution that continues a run, or "".
 func (l *lab) next(ctx context.Context, e execution) (string, error) {
-	history := l.history(ctx, e)
-	next := ""
+	events, err := l.events(ctx, e)
+	return continuation(events), err
+}
+
+// events returns the history of an execution.
+func (l *lab) events(ctx context.Context, e execution) (events []*historypb.HistoryEvent,
+	err error) {
+	history := l.client.GetWorkflowHistory(ctx, e.workflowID, e.runID, false,
+		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for history.HasNext() {
 		event, err := history.Next()
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		if a := event.GetWorkflowExecutionContinuedAsNewEventAttributes(); a != nil {
-			next = a.NewExecutionRunId
-		}
+		events = append(events, event)
 	}
-	return next, nil
+	return events, nil
+}
+
+// continuation returns the execution that continues that of a history, or "".
+func continuation(events []*historypb.HistoryEvent) string {
+	if len(events) == 0 {
+		return ""
+	}
+	return events[len(events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().
+		GetNewExecutionRunId()
 }
 
 // text returns size bytes of the Go standard library's source, from an offset derived from seed.

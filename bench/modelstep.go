@@ -7,7 +7,6 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/codec"
-	"go.temporal.io/sdk/client"
 )
 
 const (
@@ -54,12 +53,9 @@ func talk(bytes int) []api.Message {
 
 // modelSteps returns how long the model steps of an execution ran, all attempts but the last aside.
 func (l *lab) modelSteps(ctx context.Context, e execution) (steps []time.Duration, err error) {
+	events, err := l.events(ctx, e)
 	scheduled, started := map[int64]bool{}, map[int64]time.Time{}
-	for history := l.history(ctx, e); history.HasNext(); {
-		event, err := history.Next()
-		if err != nil {
-			return nil, err
-		}
+	for _, event := range events {
 		at := event.GetEventTime().AsTime()
 		if event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() ==
 			api.ModelActivity {
@@ -73,9 +69,5 @@ func (l *lab) modelSteps(ctx context.Context, e execution) (steps []time.Duratio
 			steps = append(steps, at.Sub(started[step]))
 		}
 	}
-	return steps, nil
-}
-
-func (l *lab) history(ctx context.Context, e execution) client.HistoryEventIterator {
-	return l.client.GetWorkflowHistory(ctx, e.workflowID, e.runID, false, 0)
+	return steps, err
 }

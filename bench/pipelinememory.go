@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"syscall"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
@@ -77,35 +76,23 @@ func (l *lab) pipelineMemory(ctx context.Context, runs int) (map[string]float64,
 	waiting.Tools = []string{"payload_unserved"}
 	waiting.Model.Script.Value.Steps[0].Calls[0].Tool = "payload_unserved"
 	grown, err := l.growth(ctx, ours, runs, side{yardQueue, api.AgentWorkflow,
-		api.RunInput{Agent: waiting, Prompt: "go"}}, api.TurnCallID(1, 1))
+		api.RunInput{Agent: waiting, Prompt: "go"}})
 	if err != nil {
 		return nil, err
 	}
-	simple, err := y.handWritten(ctx, l, runs, side{handAlone, "handAgent",
+	hand, err := y.launch("the hand-written workflows", serveHand, y.address)
+	if err != nil {
+		return nil, err
+	}
+	simple, err := l.growth(ctx, hand, runs, side{handAlone, "handAgent",
 		handAgentInput{Prompt: "go", Tools: waiting.Tools, MaxTurns: waiting.Limits.Turns,
-			MaxCalls: waiting.Limits.Turns}}, api.TurnCallID(1, 1))
-	if err != nil {
-		return nil, err
-	}
-	_, err = y.handWritten(ctx, l, runs, side{handAlone, "handWait", handInput{}}, "wait")
+			MaxCalls: waiting.Limits.Turns}})
 	return map[string]float64{"pipeline_memory_ratio": grown / simple}, err
-}
-
-// handWritten is growth for hand-written workflows, in a process that it ends.
-func (y *yard) handWritten(ctx context.Context, l *lab, runs int, s side,
-	call string) (float64, error) {
-	p, err := y.launch("the hand-written workflows", serveHand, y.address)
-	if err != nil {
-		return 0, err
-	}
-	defer p.end(syscall.SIGTERM)
-	return l.growth(ctx, p, runs, s, call)
 }
 
 // growth starts runs that wait for a call and returns the memory that each adds to the worker, live
 // and resident, in bytes.
-func (l *lab) growth(ctx context.Context, p *process, runs int, s side,
-	call string) (float64, error) {
+func (l *lab) growth(ctx context.Context, p *process, runs int, s side) (float64, error) {
 	open := func(n int) error {
 		return each(ctx, n, runsAtOnce, func(ctx context.Context, _ int) error {
 			run, err := l.client.ExecuteWorkflow(ctx,
@@ -113,7 +100,8 @@ func (l *lab) growth(ctx context.Context, p *process, runs int, s side,
 			if err != nil {
 				return err
 			}
-			return l.awaitCall(ctx, run, call, enumspb.PENDING_ACTIVITY_STATE_SCHEDULED)
+			return l.awaitCall(ctx, run, api.TurnCallID(1, 1),
+				enumspb.PENDING_ACTIVITY_STATE_SCHEDULED)
 		})
 	}
 	if err := open(warmRuns); err != nil {

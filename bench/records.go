@@ -51,20 +51,14 @@ func measureRecords(ctx context.Context, l *lab) (map[string]float64, error) {
 }
 
 // parts returns the histories of a run's executions.
-func (l *lab) parts(ctx context.Context, e execution) ([][]*historypb.HistoryEvent, error) {
-	var parts [][]*historypb.HistoryEvent
+func (l *lab) parts(ctx context.Context, e execution) (parts [][]*historypb.HistoryEvent,
+	err error) {
 	for e.runID != "" {
-		var events []*historypb.HistoryEvent
-		for history := l.history(ctx, e); history.HasNext(); {
-			event, err := history.Next()
-			if err != nil {
-				return nil, err
-			}
-			events = append(events, event)
+		events, err := l.events(ctx, e)
+		if err != nil {
+			return nil, err
 		}
-		parts = append(parts, events)
-		e.runID = events[len(
-			events)-1].GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+		parts, e.runID = append(parts, events), continuation(events)
 	}
 	return parts, nil
 }

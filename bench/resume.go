@@ -105,14 +105,9 @@ func (l *lab) awaitCall(ctx context.Context, run client.WorkflowRun, id string,
 // findCallStart returns the start time of a call of an ended run.
 func (l *lab) findCallStart(ctx context.Context, run client.WorkflowRun, id string) (time.Time,
 	error) {
-	history := l.client.GetWorkflowHistory(ctx, run.GetID(), run.GetRunID(), false,
-		enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	events, err := l.events(ctx, execution{run.GetID(), run.GetRunID()})
 	scheduled := int64(0)
-	for history.HasNext() {
-		event, err := history.Next()
-		if err != nil {
-			return time.Time{}, err
-		}
+	for _, event := range events {
 		if event.GetActivityTaskScheduledEventAttributes().GetActivityId() == id {
 			scheduled = event.GetEventId()
 		}
@@ -121,5 +116,6 @@ func (l *lab) findCallStart(ctx context.Context, run client.WorkflowRun, id stri
 			return event.GetEventTime().AsTime(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("the run of %s has no call %s that started", run.GetID(), id)
+	return time.Time{}, errors.Join(err, fmt.Errorf("the run of %s has no call %s that started",
+		run.GetID(), id))
 }

@@ -55,26 +55,41 @@ func (l *lab) measureRatio(ctx context.Context, pairs int, first, second side) (
 // timed does something and returns its duration.
 type timed func() (time.Duration, error)
 
-// ratio alternates two functions, after one pair to warm up, and returns the median ratio of a
-// pair's times. The order changes from pair to pair.
+// ratio returns the median ratio of the times of two functions.
 func ratio(pairs int, first, second timed) (float64, error) {
-	things, ratios := [2]timed{first, second}, make([]float64, 0, pairs)
+	return compare(pairs, first, second, func(a, b time.Duration) float64 {
+		return a.Seconds() / b.Seconds()
+	})
+}
+
+// difference returns the median difference of the times of two functions, in milliseconds.
+func difference(pairs int, first, second timed) (float64, error) {
+	return compare(pairs, first, second, func(a, b time.Duration) float64 {
+		return (a - b).Seconds() * 1000
+	})
+}
+
+// compare alternates two functions, after one pair to warm up, and returns the median of what of a
+// pair's times. The order changes from pair to pair.
+func compare(pairs int, first, second timed,
+	of func(a, b time.Duration) float64) (float64, error) {
+	things, values := [2]timed{first, second}, make([]float64, 0, pairs)
 	for i := range pairs + 1 {
-		var times [2]float64
+		var times [2]time.Duration
 		for n := range 2 {
 			which := (i + n) % 2
 			took, err := things[which]()
 			if err != nil {
 				return 0, err
 			}
-			times[which] = took.Seconds()
+			times[which] = took
 		}
 		if i > 0 {
-			ratios = append(ratios, times[0]/times[1])
+			values = append(values, of(times[0], times[1]))
 		}
 	}
-	slices.Sort(ratios)
-	return ratios[len(ratios)/2], nil
+	slices.Sort(values)
+	return values[len(values)/2], nil
 }
 
 // eventsPerTurn returns the slope of the history's length, without the events that every run has
@@ -94,26 +109,4 @@ func (l *lab) eventsPerTurn(ctx context.Context, queue, kind string,
 		lengths[i] = s.events
 	}
 	return float64(lengths[1]-lengths[0]) / (turns / 2), nil
-}
-
-// difference alternates two functions, after one pair to warm up, and returns the median difference
-// of a pair's times, in milliseconds. The order changes from pair to pair.
-func difference(pairs int, first, second timed) (float64, error) {
-	things, differences := [2]timed{first, second}, make([]float64, 0, pairs)
-	for i := range pairs + 1 {
-		var times [2]time.Duration
-		for n := range 2 {
-			which := (i + n) % 2
-			took, err := things[which]()
-			if err != nil {
-				return 0, err
-			}
-			times[which] = took
-		}
-		if i > 0 {
-			differences = append(differences, (times[0]-times[1]).Seconds()*1000)
-		}
-	}
-	slices.Sort(differences)
-	return differences[len(differences)/2], nil
 }

@@ -70,7 +70,7 @@ func (l *lab) verifiedCPU(ctx context.Context, calls int) (float64, error) {
 		return 0, err
 	}
 	defer stop()
-	pids := []int{p.cmd.Process.Pid, l.server.Process.Pid}
+	pids := []int{p.cmd.Process.Pid, l.server.cmd.Process.Pid}
 	before, err := cpuSeconds(pids...)
 	if err == nil {
 		err = y.payAtOnce(ctx, calls)

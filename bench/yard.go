@@ -132,7 +132,7 @@ func (y *yard) close() {
 	_ = os.RemoveAll(y.dir)
 }
 
-// process is a worker of a yard.
+// process is a program that the bench has started.
 type process struct {
 	cmd    *exec.Cmd
 	stdin  io.Writer
@@ -140,6 +140,33 @@ type process struct {
 	// told is set before the process is stopped; ended is closed when it has exited.
 	told  atomic.Bool
 	ended chan struct{}
+}
+
+// launch starts a program and decodes the line of JSON by which it says that it is ready.
+func launch(ready any, program string, arguments ...string) (*process, error) {
+	cmd := exec.Command(program, arguments...)
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%w; make build makes the programs", err)
+	}
+	p := &process{cmd: cmd, stdin: stdin, stdout: json.NewDecoder(stdout),
+		ended: make(chan struct{})}
+	go func() {
+		defer close(p.ended)
+		_, _ = cmd.Process.Wait() // cmd.Wait would close the pipes
+	}()
+	if err := p.stdout.Decode(ready); err != nil {
+		return nil, fmt.Errorf("%s did not become ready: %w", program, err)
+	}
+	return p, nil
 }
 
 // start starts a worker of the named lanes and returns when it serves them.
@@ -155,38 +182,22 @@ func (y *yard) startAs(argument string, names []string, more ...string) (*proces
 		"--stop-timeout", "1s", "--parent-pid", fmt.Sprint(os.Getpid())}, more...)...)
 }
 
-// launch starts this program with other arguments and returns when it has printed that it is ready.
+// launch starts this program with other arguments.
 func (y *yard) launch(name string, arguments ...string) (*process, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(program, arguments...)
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
+	p, err := launch(new(host.Info), program, arguments...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	p := &process{cmd: cmd, stdin: stdin, stdout: json.NewDecoder(stdout),
-		ended: make(chan struct{})}
 	y.workers = append(y.workers, p)
 	go func() {
-		defer close(p.ended)
-		if state, err := cmd.Process.Wait(); !p.told.Load() {
-			y.fail(fmt.Errorf("%s ended: %v", name,
-				errors.Join(err, errors.New(state.String()))))
+		if <-p.ended; !p.told.Load() {
+			y.fail(fmt.Errorf("%s ended", name))
 		}
 	}()
-	if err := p.stdout.Decode(new(host.Info)); err != nil {
-		return nil, fmt.Errorf("%s did not become ready: %w", name, err)
-	}
 	return p, nil
 }
 

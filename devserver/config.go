@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/server/common/dynamicconfig"
 	"go.temporal.io/server/common/primitives"
 )
@@ -32,7 +31,6 @@ type settings struct {
 	logLevel     string
 	parentPID    int // 0: no parent is watched
 	tuning       dynamicconfig.StaticClient
-	searchAttrs  map[string]enumspb.IndexedValueType
 	uiPortChosen bool
 	uiHosts      []string // names of this machine in requests of browsers
 }
@@ -42,7 +40,6 @@ type flagValues struct {
 	settings
 	ipText  string
 	dynamic []string
-	attrs   []string
 }
 
 func newFlags(v *flagValues) *pflag.FlagSet {
@@ -62,9 +59,6 @@ func newFlags(v *flagValues) *pflag.FlagSet {
 		"`name` of a namespace to create; repeatable, or separated by commas")
 	f.StringArrayVar(&v.dynamic, "dynamic-config-value", nil,
 		"`key=value` of the server's dynamic configuration, value in JSON; overrides the tuning; repeatable")
-	f.StringArrayVar(&v.attrs, "search-attribute", nil,
-		"`Name=Type` of a search attribute beside Switchyard's own; repeatable\n(types: "+
-			strings.Join(searchAttributeTypes(), ", ")+")")
 	f.IntVar(&v.metricsPort, "metrics-port", 0,
 		"`port` of the server's Prometheus metrics, path /metrics (default: none)")
 	f.StringVar(&v.logLevel, "log-level", "warn", "minimum `level` of the log on standard error: "+
@@ -85,7 +79,7 @@ Examples:
   devserver --db-filename .switchyard/dev.db    runs outlive a restart
   devserver --port 0 --headless                 for tests: a free port, printed on standard output
   devserver --dynamic-config-value 'history.timerProcessorMaxTimeShift="1s"'
-  devserver --search-attribute Customer=Keyword --namespace default,staging
+  devserver --namespace default,staging
 
 When the server is ready, it prints one line of JSON on standard output:
   {"address":"127.0.0.1:7233","ui":"http://127.0.0.1:8233","namespace":"default","pid":4711,"ready_ms":480}
@@ -111,7 +105,7 @@ func parseConfig(args []string) (*settings, error) {
 	v.uiPortChosen = flags.Changed("ui-port")
 	for _, check := range []func(*flagValues) error{
 		checkIP, checkPorts, checkNamespaces, checkLogLevel, checkParent, checkDynamicConfig,
-		checkSearchAttributes, checkUIHosts,
+		checkUIHosts,
 	} {
 		if err := check(&v); err != nil {
 			return nil, err
@@ -216,9 +210,4 @@ func checkDynamicConfig(v *flagValues) error {
 	v.tuning = tuned()
 	maps.Copy(v.tuning, overrides)
 	return nil
-}
-
-func checkSearchAttributes(v *flagValues) (err error) {
-	v.searchAttrs, err = parseSearchAttributes(v.attrs)
-	return err
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/server/common/config"
 	sqliteplugin "go.temporal.io/server/common/persistence/sql/sqlplugin/sqlite"
 	"go.temporal.io/server/schema/sqlite"
@@ -48,8 +47,7 @@ type database struct {
 // openDatabase prepares the store: folder, lock, schema and namespaces. Errors name the file and
 // what to do: the folder cannot be made, another server uses the file, or the file is something
 // else.
-func openDatabase(ctx context.Context, filename string, namespaces []string,
-	attributes map[string]enumspb.IndexedValueType) (*database, error) {
+func openDatabase(ctx context.Context, filename string, namespaces []string) (*database, error) {
 	db := &database{sql: config.SQL{PluginName: sqliteplugin.PluginName}}
 	if filename == "" {
 		db.sql.DatabaseName = "devserver"
@@ -58,7 +56,7 @@ func openDatabase(ctx context.Context, filename string, namespaces []string,
 		db.unlock()
 		return nil, err
 	}
-	if err := db.createNamespaces(namespaces, attributes); err != nil {
+	if err := db.createNamespaces(namespaces); err != nil {
 		db.unlock()
 		return nil, err
 	}
@@ -177,11 +175,11 @@ func (db *database) inspect() (complete bool, err error) {
 
 // createNamespaces adds the namespaces the store does not have yet, with their search attributes.
 // The server would need seconds to see attributes that are added when it runs.
-func (db *database) createNamespaces(names []string,
-	attributes map[string]enumspb.IndexedValueType) error {
+func (db *database) createNamespaces(names []string) error {
 	var wanted []*sqlite.NamespaceConfig
 	for _, name := range names {
-		ns, err := sqlite.NewNamespaceConfig(clusterName, name, false, attributes)
+		ns, err := sqlite.NewNamespaceConfig(clusterName, name, false,
+			switchyardAttributes())
 		if err != nil {
 			return fmt.Errorf("namespace %q: %w", name, err)
 		}

@@ -48,16 +48,6 @@ func TestWrongFlags(t *testing.T) {
 		{`--dynamic-config-value frontend.rps="many"`, []string{"the server rejects",
 			"frontend.rps"}},
 		{"--dynamic-config-value frontend.rps=5}]", []string{"not JSON"}},
-		{"--search-attribute Customer", []string{"Name=Type"}},
-		{"--search-attribute 9=Int", []string{"Name=Type"}},
-		{"--search-attribute Customer=String",
-			[]string{"Bool, Datetime, Double, Int, Keyword, KeywordList, Text"}},
-		{"--search-attribute Customer=Unspecified", []string{"the type is one of"}},
-		{"--search-attribute WorkflowId=Keyword", []string{"belongs to the server"}},
-		{"--search-attribute SwitchyardCost=Int",
-			[]string{"SwitchyardCost is already of type Double"}},
-		{"--search-attribute Age=Int", []string{"4 attributes of type Int",
-			"3 are Switchyard's own", "columns for 3"}},
 	} {
 		t.Run(test.flags, func(t *testing.T) {
 			t.Parallel()

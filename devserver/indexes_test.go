@@ -13,7 +13,7 @@ import (
 func TestIndexesOfTheListOfRuns(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "runs.db")
 	for _, name := range []string{"", file, file} {
-		db, err := openDatabase(t.Context(), name, []string{"default"}, nil)
+		db, err := openDatabase(t.Context(), name, []string{"default"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// parentPoll is the interval of checks for the parent on systems without process notifications.
+// parentPoll is the interval of checks for the parent.
 const parentPoll = 500 * time.Millisecond
 
 // withParent returns a context that ends when the process pid does, and a function that tells
@@ -20,9 +20,7 @@ func withParent(ctx context.Context, pid int) (context.Context, func() bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		defer cancel()
-		if !awaitExit(ctx, pid) {
-			pollExit(ctx, pid)
-		}
+		pollExit(ctx, pid)
 		gone.Store(ctx.Err() == nil)
 	}()
 	return ctx, gone.Load

@@ -156,6 +156,12 @@ func readReady(t *testing.T, from *bufio.Reader) (ready readyLine) {
 	return ready
 }
 
+// clients call the server from a test.
+type clients struct {
+	workflow workflowservice.WorkflowServiceClient
+	operator operatorservice.OperatorServiceClient
+}
+
 func dial(t *testing.T, address string) *clients {
 	t.Helper()
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()),

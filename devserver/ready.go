@@ -11,12 +11,10 @@ import (
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
-	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/server/common/headers"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 )
@@ -55,14 +53,8 @@ func announce(s *server, took time.Duration, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// clients call the server from this process.
-type clients struct {
-	workflow workflowservice.WorkflowServiceClient
-	operator operatorservice.OperatorServiceClient
-}
-
-// awaitReady returns nil once a user would see everything work: the namespaces, history, the search
-// attributes, which it registers, and the UI.
+// awaitReady returns nil once a user would see everything work: the namespaces, history, search by
+// attribute, and the UI.
 func (s *server) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -72,51 +64,35 @@ func (s *server) awaitReady(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close()
-	c := &clients{workflowservice.NewWorkflowServiceClient(conn),
-		operatorservice.NewOperatorServiceClient(conn)}
+	c := workflowservice.NewWorkflowServiceClient(conn)
 	for _, namespace := range s.cfg.namespaces {
-		if err := s.awaitNamespace(ctx, c, namespace); err != nil {
+		if err := awaitNamespace(ctx, c, namespace); err != nil {
 			return err
 		}
 	}
 	if s.ui == nil {
 		return nil
 	}
-	return until(ctx, "the Web UI", always,
+	return until(ctx, "the Web UI",
 		func() error { return uiAnswers(ctx, httpURL(reachable(s.ports.ui.addr))) })
 }
 
-func (s *server) awaitNamespace(ctx context.Context, c *clients, namespace string) error {
-	for _, step := range []struct {
-		what  string
-		again func(error) bool
-		try   func() error
-	}{
-		{"the history of namespace " + namespace, always,
-			func() error { return historyAnswers(ctx, c, namespace) }},
-		{"the operator service", busy, func() error {
-			return register(ctx, c, namespace,
-				s.cfg.searchAttrs)
-		}},
-		{"search by attribute", always, func() error {
-			return searchable(ctx, c, namespace,
-				s.cfg.searchAttrs)
-		}},
-	} {
-		if err := until(ctx, step.what, step.again, step.try); err != nil {
-			return err
-		}
+func awaitNamespace(ctx context.Context, c workflowservice.WorkflowServiceClient,
+	namespace string) error {
+	err := until(ctx, "the history of namespace "+namespace,
+		func() error { return historyAnswers(ctx, c, namespace) })
+	if err != nil {
+		return err
 	}
-	return nil
+	return until(ctx, "search by attribute", func() error { return searchable(ctx, c, namespace) })
 }
 
-// until tries until it works. It returns the error of a try that is not worth another one, or, when
-// the context ends, what did not answer and why not.
-func until(ctx context.Context, what string, again func(error) bool, try func() error) error {
+// until tries until it works. When the context ends, it returns what did not answer and why not.
+func until(ctx context.Context, what string, try func() error) error {
 	for {
 		err := try()
-		if err == nil || !again(err) {
-			return err
+		if err == nil {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
@@ -126,19 +102,11 @@ func until(ctx context.Context, what string, again func(error) bool, try func() 
 	}
 }
 
-func always(error) bool { return true }
-
-// busy tells an answer that only means "later" from one that will not change.
-func busy(err error) bool {
-	code := status.Code(err)
-	return code == codes.Unavailable || code == codes.ResourceExhausted ||
-		code == codes.DeadlineExceeded
-}
-
 // historyAnswers asks for a run that does not exist: to know that, the server needs the namespace
 // and its shard.
-func historyAnswers(ctx context.Context, c *clients, namespace string) error {
-	_, err := c.workflow.DescribeWorkflowExecution(ctx,
+func historyAnswers(ctx context.Context, c workflowservice.WorkflowServiceClient,
+	namespace string) error {
+	_, err := c.DescribeWorkflowExecution(ctx,
 		&workflowservice.DescribeWorkflowExecutionRequest{
 			Namespace: namespace,
 			Execution: &commonpb.WorkflowExecution{WorkflowId: "devserver-ready"},

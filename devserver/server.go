@@ -48,7 +48,7 @@ func startServer(ctx context.Context, cfg *settings) (*server, error) {
 		return nil, err
 	}
 	defer taken.release()
-	db, err := openDatabase(ctx, cfg.dbFilename, cfg.namespaces, cfg.searchAttrs)
+	db, err := openDatabase(ctx, cfg.dbFilename, cfg.namespaces)
 	if err != nil {
 		return nil, err
 	}

@@ -31,14 +31,13 @@ func TestReadyMeansEverythingAnswers(t *testing.T) {
 	t.Parallel()
 	metricsPort := freePort(t)
 	p := start(t, "--port", "0", "--namespace", "default,staging", "--namespace", "default",
-		"--search-attribute", "Customer=Keyword", "--metrics-port", strconv.Itoa(metricsPort))
+		"--metrics-port", strconv.Itoa(metricsPort))
 	ctx := withPatience(t)
 
 	if p.ready.PID != p.cmd.Process.Pid || p.ready.Namespace != "default" || p.ready.ReadyMS <= 0 {
 		t.Errorf("ready line %+v", p.ready)
 	}
 	want := switchyardAttributes()
-	want["Customer"] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
 	for _, namespace := range []string{"default", "staging"} {
 		checkAttributes(ctx, t, p, namespace, want)
 	}
@@ -98,7 +97,7 @@ func TestSearchAttributesWork(t *testing.T) {
 	}
 	startRun(ctx, t, p, "found", &commonpb.SearchAttributes{IndexedFields: fields})
 	query := strings.Join(slices.Sorted(slices.Values(terms)), " AND ")
-	err := until(ctx, "the run by "+query, always, func() error {
+	err := until(ctx, "the run by "+query, func() error {
 		response, err := p.workflow.ListWorkflowExecutions(ctx,
 			&workflowservice.ListWorkflowExecutionsRequest{Namespace: "default", Query: query})
 		if err == nil && len(response.GetExecutions()) != 1 {
@@ -205,21 +204,6 @@ func TestFileInUseIsRefused(t *testing.T) {
 	p.endCleanly(t)
 }
 
-// Proves that an attribute of a database file that has another type is an error which names it, not
-// a surprise later.
-func TestSearchAttributeOfAnotherType(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "runs.db")
-	flags := []string{"--port", "0", "--headless", "--db-filename", file, "--search-attribute"}
-	start(t, append(flags, "Customer=Keyword")...).endCleanly(t)
-	code, stdout, stderr := runToEnd(t, append(flags, "Customer=Text")...)
-	if code != exitFailed || stdout != "" || !strings.Contains(stderr,
-		"search attribute Customer of namespace") || !strings.Contains(stderr,
-		"is of type Keyword in this database, not Text") {
-		t.Errorf("exit code %d, %q", code, stderr)
-	}
-}
-
 // Proves that the server and the UI can listen on all interfaces and on IPv6, and that the ready
 // line then names addresses that work.
 func TestListensOn(t *testing.T) {
@@ -319,7 +303,7 @@ func checkAttributes(ctx context.Context, t *testing.T, p *process, namespace st
 
 func awaitPoller(ctx context.Context, t *testing.T, p *process, queue string) {
 	t.Helper()
-	err := until(ctx, "a poller of "+queue, always, func() error {
+	err := until(ctx, "a poller of "+queue, func() error {
 		response, err := p.workflow.DescribeTaskQueue(ctx,
 			&workflowservice.DescribeTaskQueueRequest{
 				Namespace: "default", TaskQueue: &taskqueuepb.TaskQueue{Name: queue},

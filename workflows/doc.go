@@ -30,10 +30,8 @@ func All(features ...Feature) map[string]any {
 		api.SessionWorkflow:    showDetails(sessionWorkflow),
 		api.ScheduledWorkflow:  scheduledRun,
 		api.EvaluationWorkflow: evaluationWorkflow,
-		api.CatalogWorkflow:    catalogReport,
 		api.LaneSlotsWorkflow:  lanes.LaneKeeper,
 		api.InstanceWorkflow:   keeper.Instance,
-		api.BacklogWorkflow:    backlogWorkflow,
 		api.LedgerWorkflow:     ledger.Ledger,
 	}
 }

@@ -162,7 +162,6 @@ func (c *Call) schedule(ctx workflow.Context) workflow.Future {
 	}
 	if route.Key != "" {
 		execution.Key, execution.Fairness = route.Key, p.priority.Fairness(route)
-		execution.Requeues = c.requeues
 	}
 	switch {
 	case t.Dispatch != api.DispatchInstance:

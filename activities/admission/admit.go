@@ -255,7 +255,7 @@ func (a *Admitter) hasVariables(c *oneCall) *api.Error {
 }
 
 // notShown reports arguments that were copied from output with hidden sensitive values, such as the
-// plan of a dry run.
+// result of a dry run.
 func notShown(tool api.Tool, arguments json.RawMessage) []api.Problem {
 	if !slices.Contains(callview.ArgumentMask(tool).Values(arguments), redaction.Word) {
 		return nil

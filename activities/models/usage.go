@@ -7,17 +7,13 @@ import (
 
 // CountUsage estimates the usage of a model step whose provider reports none.
 func CountUsage(p Prompt, answer api.Message) api.Usage {
-	model := ""
-	if p.Agent != nil {
-		model = p.Agent.Model.Name
-	}
-	u := api.Usage{OutputTokens: messageTokens(model, answer)}
+	u := api.Usage{OutputTokens: messageTokens(answer)}
 	for _, m := range p.Messages {
-		u.InputTokens += messageTokens(model, m)
+		u.InputTokens += messageTokens(m)
 	}
 	for _, t := range p.Tools {
-		u.InputTokens += tokens.CountFor(model, t.Name) + tokens.CountFor(model, t.Description) +
-			tokens.CountFor(model, string(t.Schema))
+		u.InputTokens += tokens.Count(t.Name) + tokens.Count(t.Description) +
+			tokens.Count(string(t.Schema))
 	}
 	return u
 }
@@ -33,10 +29,10 @@ func FinalizeUsage(p Prompt, response *api.ModelResponse) {
 	}
 }
 
-func messageTokens(model string, m api.Message) int {
-	n := tokens.CountFor(model, m.Text)
+func messageTokens(m api.Message) int {
+	n := tokens.Count(m.Text)
 	for _, c := range m.Calls {
-		n += tokens.CountFor(model, c.Tool) + tokens.CountFor(model, c.Arguments)
+		n += tokens.Count(c.Tool) + tokens.Count(c.Arguments)
 	}
 	return n
 }

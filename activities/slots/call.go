@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/switchyard/switchyard/activities/executor"
@@ -240,14 +239,12 @@ func (q *slotQueue) awaitTurn(ctx context.Context, info activity.Info, x api.Exe
 	defer cancel(nil)
 	w := &waiter{queue: q, info: info, earlier: executor.LastHeartbeat(ctx), cancel: cancel}
 	defer w.end()
-	e := entrant{deadline: deadline, stays: x.Own || x.Requeues >= maxReturns, own: x.Own,
+	e := entrant{deadline: deadline, own: x.Own,
 		sharer: sharer{levelFromInfo(info), cmp.Or(x.Fairness, info.Priority.FairnessKey)}}
 	if err := t.queue.enter(ctx, e, func(waits bool) {
 		if waits {
 			w.begin()
 		}
-		found, crowded := t.of.returnSurplus(t.queue)
-		q.semaphore.recordProbe(found, crowded, time.Now())
 	}); err != nil {
 		return err
 	}
@@ -278,11 +275,6 @@ func (q *slotQueue) refusal(err error, in converter.EncodedValues,
 		e := api.Errorf(api.ErrQueueTimeout, "the lane %s had no free slot for the call within %s",
 			q.lane(""), timeout)
 		e.Phase = api.PhasePreExecution
-		return e
-	case errors.Is(err, errQueueCrowded):
-		e := newRequeueError(q.lane(""), in)
-		e.Message = fmt.Sprintf("the worker of the lane %s has too many calls with the same key, "+
-			"and returned this one before it started; nothing ran", q.lane(""))
 		return e
 	case temporal.IsCanceledError(err):
 		e := api.Errorf(api.ErrCancelled,

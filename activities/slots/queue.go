@@ -2,6 +2,7 @@ package slots
 
 import (
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/switchyard/switchyard/api"
@@ -44,15 +45,10 @@ const (
 	// spare is how many calls beyond its capacity a wait queue takes at a time in order to reject
 	// them.
 	spare = 32
-	// keyedCalls is how many calls of one task queue of a keyed lane a worker has at a time,
-	// running and waiting ones. For each further call it returns the last one of the key with the
-	// most waiting calls, so that calls of other keys do not wait at the server behind them.
+	// keyedCalls is how many calls of one task queue of a keyed lane a worker has beside those of
+	// one full key, so that a key with many waiting calls does not keep those of other keys at the
+	// server.
 	keyedCalls = 1000
-	// keyedSpare is how many calls beyond keyedCalls it may have while none can be returned.
-	keyedSpare = 250
-	// maxReturns bounds how often a call is returned for that reason: each time adds events to the
-	// history of its run.
-	maxReturns = 3
 )
 
 // start starts to serve a task queue. The caller holds mu.
@@ -76,7 +72,6 @@ func (q *slotQueue) configure(lane api.Lane) {
 	rules, permits := rulesFromLane(lane, q.holder.share(lane))
 	q.semaphore.queues.configure(rules)
 	q.semaphore.resize(permits)
-	q.semaphore.probeFrom(rules.most)
 	current, rate := q.current, lane.Rate
 	q.mu.Unlock()
 	if lane.HasKey() {
@@ -94,15 +89,11 @@ func rulesFromLane(lane api.Lane, share int) (r waitRules, permits int) {
 	r = waitRules{limit: share, space: lanerules.WaitCapacity(lane), strategy: lane.Strategy}
 	switch {
 	case lane.HasKey():
-		r.rate, r.most = lane.Rate, keyedCalls+share
-		if r.space < lanerules.UnboundedWait {
-			r.most += r.space
-		}
-		permits = r.most + keyedSpare
+		r.rate, permits = lane.Rate, share+r.space+keyedCalls
 	case lane.UsesWaitQueue():
 		permits = share + r.space + spare
 	default:
-		r.space, permits = lanerules.UnboundedWait, share // calls that already wait here stay
+		r.space, permits = math.MaxInt, share // calls that already wait here stay
 	}
 	return r, permits
 }

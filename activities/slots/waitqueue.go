@@ -14,7 +14,6 @@ var (
 	errQueueFull    = errors.New("the queue of the lane is full")
 	errQueueTooLong = errors.New("the call has waited too long for its turn")
 	errQueueClosed  = errors.New("this worker no longer serves the lane")
-	errQueueCrowded = errors.New("too many calls of the key wait on this worker")
 )
 
 // waitRules are the rules of a wait queue.
@@ -24,9 +23,6 @@ type waitRules struct {
 	strategy     api.Strategy
 	// rate bounds the starts per second, with bursts of one second's worth; zero is no bound.
 	rate float64
-	// most is how many calls the wait queues of all keys of a task queue have before one is
-	// returned for each further call; zero is no bound.
-	most int
 }
 
 // waitQueue has the calls that were taken from a task queue, on a keyed lane those of one key: it
@@ -63,8 +59,6 @@ type entrant struct {
 	sharer
 	// deadline is when the call stops to wait; zero means never.
 	deadline time.Time
-	// stays means that the call is not returned for the sake of other keys.
-	stays bool
 	// own means that a run itself makes the call: it is never rejected, and goes first.
 	own bool
 }
@@ -76,7 +70,6 @@ const ownLevel = -1
 // place is a call's place in the wait queue.
 type place struct {
 	sharer
-	stays bool
 	// pass orders the calls of one priority so that fairness keys take turns; came breaks ties.
 	pass, came int64
 	// turn receives nil when the call may run, or why it may not.
@@ -97,9 +90,8 @@ func (q *waitQueue) configure(r waitRules) {
 }
 
 // enter waits until the call may run; the caller must then call leave. It returns errQueueFull,
-// errQueueTooLong when the deadline has passed, errQueueCrowded or errQueueClosed when the call is
-// to be requeued, or the cause of ctx's end. It calls joined when the call has its place, with
-// whether it has to wait.
+// errQueueTooLong when the deadline has passed, errQueueClosed when the call is to be requeued, or
+// the cause of ctx's end. It calls joined when the call has its place, with whether it has to wait.
 func (q *waitQueue) enter(ctx context.Context, e entrant, joined func(waits bool)) error {
 	p, waits := q.join(e)
 	joined(waits)
@@ -136,7 +128,7 @@ func (q *waitQueue) join(e entrant) (p *place, waiting bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.came++
-	p = &place{came: q.came, stays: e.stays, turn: make(chan error, 1)}
+	p = &place{came: q.came, turn: make(chan error, 1)}
 	if e.own {
 		p.priority = ownLevel
 	} else if q.rules.strategy == api.StrategyPriority {
@@ -265,34 +257,6 @@ func (q *waitQueue) turnAway(why error) {
 	}
 	q.waiting = nil
 	clear(q.last)
-}
-
-// returnLast requeues the last waiting call that does not stay, and reports whether there is one.
-func (q *waitQueue) returnLast() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for i, p := range slices.Backward(q.waiting) {
-		if p.stays {
-			continue
-		}
-		p.turn <- errQueueCrowded
-		q.waiting = slices.Delete(q.waiting, i, i+1)
-		q.forget(p)
-		return true
-	}
-	return false
-}
-
-// returnable returns the number of waiting calls that do not stay.
-func (q *waitQueue) returnable() (n int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, p := range q.waiting {
-		if !p.stays {
-			n++
-		}
-	}
-	return n
 }
 
 // length returns the number of waiting calls.

@@ -11,8 +11,6 @@ type waitQueues struct {
 	mu    sync.Mutex
 	rules waitRules
 	byKey map[string]*waitQueue
-	// users counts the calls that use a wait queue.
-	users int
 }
 
 func newWaitQueues() *waitQueues { return &waitQueues{byKey: map[string]*waitQueue{}} }
@@ -41,7 +39,6 @@ func (s *waitQueues) use(key string) *waitQueue {
 		s.byKey[key] = q
 	}
 	q.users++
-	s.users++
 	return q
 }
 
@@ -50,30 +47,7 @@ func (s *waitQueues) release(key string, q *waitQueue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q.users--
-	s.users--
 	s.tidy(key, q)
-}
-
-// returnSurplus requeues a waiting call if there are more calls than waitRules.most: the last one
-// of the key with the most waiting calls. newest is the wait queue of the call that came last.
-// found reports whether that call took the place of a call with another key, crowded whether it is
-// one too many of its own key.
-func (s *waitQueues) returnSurplus(newest *waitQueue) (found, crowded bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.rules.most <= 0 || s.users <= s.rules.most {
-		return false, false
-	}
-	longest, most := newest, newest.returnable()
-	for _, q := range s.byKey {
-		if n := q.returnable(); n > most {
-			longest, most = q, n
-		}
-	}
-	if !longest.returnLast() {
-		return false, false
-	}
-	return longest != newest, longest == newest
 }
 
 // tidy deletes a wait queue that no call uses, once a new one would start no call earlier. The

@@ -3,7 +3,6 @@ package tokens
 import (
 	"hash/maphash"
 	"log/slog"
-	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,22 +10,14 @@ import (
 	"github.com/tiktoken-go/tokenizer"
 )
 
-// encoding is the vocabulary of the current OpenAI models, earlier that of the ones before, which
-// is closer to most other vocabularies. Both are embedded in the program.
-var (
-	encoding = vocabulary(tokenizer.O200kBase)
-	earlier  = vocabulary(tokenizer.Cl100kBase)
-)
-
-func vocabulary(name tokenizer.Encoding) func() tokenizer.Codec {
-	return sync.OnceValue(func() tokenizer.Codec {
-		codec, err := tokenizer.Get(name)
-		if err != nil {
-			slog.Error("no tokenizer; token counts are estimated from lengths", "error", err)
-		}
-		return codec
-	})
-}
+// encoding is the vocabulary of the current OpenAI models, which is embedded in the program.
+var encoding = sync.OnceValue(func() tokenizer.Codec {
+	codec, err := tokenizer.Get(tokenizer.O200kBase)
+	if err != nil {
+		slog.Error("no tokenizer; token counts are estimated from lengths", "error", err)
+	}
+	return codec
+})
 
 // Texts of up to maxCounted bytes are counted exactly. Longer ones are estimated from evenly spread
 // samples of sampleBytes each.
@@ -35,30 +26,26 @@ const (
 	sampleBytes = maxCounted / 8
 )
 
-// Count returns how many tokens a current OpenAI model sees in the text.
+// Count returns how many tokens a current OpenAI model sees in the text. Vocabularies of others
+// differ by some percent in most texts.
 func Count(text string) int {
-	return countSamples(text, func(part string) float64 { return float64(countExactly(part)) })
-}
-
-// countSamples returns the count of a text, from samples of a long one.
-func countSamples(text string, count func(string) float64) int {
 	if len(text) <= maxCounted {
-		return int(math.Round(count(text)))
+		return countExactly(text)
 	}
 	const samples = maxCounted / sampleBytes
 	gap := (len(text) - sampleBytes) / (samples - 1)
-	n := 0.0
+	n := 0
 	for i := range samples {
-		n += count(text[i*gap : i*gap+sampleBytes])
+		n += countExactly(text[i*gap : i*gap+sampleBytes])
 	}
-	return int(n * float64(len(text)) / maxCounted)
+	return int(float64(n) * float64(len(text)) / maxCounted)
 }
 
 func countExactly(text string) int {
 	n := 0
 	for text != "" {
 		size := nextPiece(text)
-		n += pretokenize.count(text[:size])
+		n += pieces.count(text[:size])
 		text = text[size:]
 	}
 	return n
@@ -68,7 +55,6 @@ func countExactly(text string) int {
 // takes fifty times as long as a lookup. A slot holds the last piece that hashed to it, so the
 // cache is bounded and needs no lock.
 type pieceCache struct {
-	codec func() tokenizer.Codec
 	seed  maphash.Seed
 	slots [1 << 15]atomic.Pointer[countedPiece]
 }
@@ -81,34 +67,29 @@ type countedPiece struct {
 // maxPiece bounds the cached pieces, in bytes.
 const maxPiece = 48
 
-var (
-	pretokenize        = newPieceCache(encoding)
-	pretokenizeEarlier = newPieceCache(earlier)
-)
+var pieces = newPieceCache()
 
-func newPieceCache(codec func() tokenizer.Codec) *pieceCache {
-	return &pieceCache{codec: codec, seed: maphash.MakeSeed()}
-}
+func newPieceCache() *pieceCache { return &pieceCache{seed: maphash.MakeSeed()} }
 
 func (c *pieceCache) count(piece string) int {
 	if len(piece) == 1 {
 		return 1
 	}
 	if len(piece) > maxPiece {
-		return c.encode(piece)
+		return encode(piece)
 	}
 	slot := &c.slots[maphash.String(c.seed, piece)%uint64(len(c.slots))]
 	if known := slot.Load(); known != nil && known.text == piece {
 		return known.tokens
 	}
-	n := c.encode(piece)
+	n := encode(piece)
 	slot.Store(&countedPiece{text: strings.Clone(piece), tokens: n})
 	return n
 }
 
 // encode counts with the tokenizer.
-func (c *pieceCache) encode(text string) int {
-	codec := c.codec()
+func encode(text string) int {
+	codec := encoding()
 	if codec == nil {
 		return roughTokens(text)
 	}

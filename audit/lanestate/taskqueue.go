@@ -11,9 +11,9 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// PollerAge bounds the time since the last poll of a worker that counts as present. A poll waits up
+// pollerAge bounds the time since the last poll of a worker that counts as present. A poll waits up
 // to a minute.
-const PollerAge = 90 * time.Second
+const pollerAge = 90 * time.Second
 
 // Pollers returns the sorted identities of the workers that polled a task queue recently. The error
 // is that of the server.
@@ -32,7 +32,7 @@ func taskQueue(name string) *taskqueuepb.TaskQueue {
 func listPollers(answer *workflowservice.DescribeTaskQueueResponse) []string {
 	var identities []string
 	for _, p := range answer.GetPollers() {
-		if time.Since(p.GetLastAccessTime().AsTime()) < PollerAge {
+		if time.Since(p.GetLastAccessTime().AsTime()) < pollerAge {
 			identities = append(identities, p.GetIdentity())
 		}
 	}

@@ -45,7 +45,7 @@ func decodeVersions(answer *workflowservice.DescribeTaskQueueResponse) Versions 
 		o := p.GetDeploymentOptions()
 		served := Version{Deployment: o.GetDeploymentName(), Build: o.GetBuildId()}
 		switch {
-		case time.Since(p.GetLastAccessTime().AsTime()) >= PollerAge:
+		case time.Since(p.GetLastAccessTime().AsTime()) >= pollerAge:
 		case o.GetWorkerVersioningMode() != enumspb.WORKER_VERSIONING_MODE_VERSIONED:
 			v.Unversioned = true
 		case !seen[served]:

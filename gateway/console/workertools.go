@@ -76,8 +76,8 @@ type foundTool struct {
 // of returns which workers have which version of a tool.
 func (v workersView) of(name, digest string) (found []foundTool) {
 	for _, w := range v.Workers {
-		tools, err := v.report.ToolVersions(w.Digest)
-		if err != nil || w.Failure != "" || len(tools) != w.Tools {
+		tools := v.report.Catalogs[w.Digest]
+		if w.Failure != "" || len(tools) != w.Tools {
 			continue // it did not answer, or has too many tools to list
 		}
 		one := foundTool{Missing: true}

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
@@ -26,7 +25,7 @@ func askedConsole(t *testing.T, ask func(context.Context) (workerreport.Report, 
 // reported returns a report of workers by their name and the version of refund; empty for none.
 func reported(t *testing.T, digest string, workers ...[2]string) workerreport.Report {
 	t.Helper()
-	r := workerreport.Report{Catalogs: map[string]json.RawMessage{}}
+	r := workerreport.Report{Catalogs: map[string][]workerreport.ToolVersion{}}
 	for _, w := range workers {
 		tools := []workerreport.ToolVersion{{Name: "lookup", Version: "1.0.0", Digest: "l"}}
 		if w[1] != "" {
@@ -36,11 +35,7 @@ func reported(t *testing.T, digest string, workers ...[2]string) workerreport.Re
 			}
 			tools = append(tools, workerreport.ToolVersion{Name: "refund", Version: w[1], Digest: d})
 		}
-		data, err := json.Marshal(api.Pack(tools))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Catalogs["of "+w[0]] = data
+		r.Catalogs["of "+w[0]] = tools
 		r.Workers = append(r.Workers, workerreport.Catalog{Worker: w[0], Digest: "of " + w[0],
 			Tools: len(tools), Lanes: []string{"general"}, Loaded: asked})
 	}

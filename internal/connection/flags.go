@@ -29,7 +29,7 @@ type Flags struct {
 	TLS *bool
 }
 
-// FlagSet is a flag set of the standard library or of pflag.
+// FlagSet is a flag set of pflag. Programs that only connect do not need that module.
 type FlagSet interface {
 	StringVar(p *string, name, value, usage string)
 	BoolVar(p *bool, name string, value bool, usage string)

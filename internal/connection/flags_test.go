@@ -1,11 +1,8 @@
 package connection
 
 import (
-	"flag"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,25 +16,12 @@ import (
 func parsed(t *testing.T, args ...string) *Flags {
 	t.Helper()
 	f := &Flags{}
-	set := flag.NewFlagSet("test", flag.ContinueOnError)
-	set.SetOutput(io.Discard)
+	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	f.Register(set)
 	if err := set.Parse(args); err != nil {
 		t.Fatal(err)
 	}
 	return f
-}
-
-func TestFlags_AreTheSameInBothLibraries(t *testing.T) {
-	var standard, posix []string
-	one, other := flag.NewFlagSet("", flag.ContinueOnError), pflag.NewFlagSet("", 0)
-	new(Flags).Register(one)
-	new(Flags).Register(other)
-	one.VisitAll(func(f *flag.Flag) { standard = append(standard, f.Name+" "+f.Usage) })
-	other.VisitAll(func(f *pflag.Flag) { posix = append(posix, f.Name+" "+f.Usage) })
-	if !slices.Equal(standard, posix) || len(standard) != len(Names()) {
-		t.Errorf("got %q and %q", standard, posix)
-	}
 }
 
 func TestOptions_PreferFlagsToEnvironmentToProfile(t *testing.T) {

@@ -59,23 +59,15 @@ func listWorkerTools(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, que
 		return err // with faults in the folder, the workers' tools matter most
 	}
 	return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
-		workers, err := cli.FindWorkers(ctx, c, a.Connection.Invocation(),
-			a.Connection.ResolvedNamespace, queue, lanes)
+		workers, err := cli.FindWorkers(ctx, c, a.Connection.ResolvedNamespace, queue, lanes)
 		if err != nil {
 			return err
 		}
-		report, err := cli.AskWorkers(ctx, c, queue, workerreport.Request{Workers: workers})
-		if silent, ok := errors.AsType[*cli.NoAnswerError](err); ok {
-			return cli.Errorf(cli.ExitFailed, "%w\nStart one: %s", silent,
-				a.Connection.Invocation().WorkerCommand(queue, api.LaneGeneral))
-		}
+		report, err := cli.AskWorkers(ctx, c, queue, workers)
 		if err != nil {
 			return err
 		}
-		found, err := compareTools(report)
-		if err != nil {
-			return err
-		}
+		found := compareTools(report)
 		if a.Format.JSON() {
 			return cli.WriteJSON(a.Out, found, false)
 		}
@@ -84,14 +76,11 @@ func listWorkerTools(a *cli.App, cmd *cobra.Command, flags *specfiles.Flags, que
 }
 
 // compareTools finds the tools that differ between workers.
-func compareTools(report workerreport.Report) (workerTools, error) {
+func compareTools(report workerreport.Report) workerTools {
 	found := workerTools{Workers: []listedWorker{}, Differences: []toolDifference{}}
 	names := map[string]bool{}
 	for _, w := range report.Workers {
-		tools, err := report.ToolVersions(w.Digest)
-		if err != nil {
-			return found, err
-		}
+		tools := report.Catalogs[w.Digest]
 		listed := listedWorker{Catalog: w, Uncompared: len(tools) != w.Tools,
 			tools: map[string]workerreport.ToolVersion{}}
 		for _, t := range tools {
@@ -104,7 +93,7 @@ func compareTools(report workerreport.Report) (workerTools, error) {
 			found.Differences = append(found.Differences, toolDifference{name, versions})
 		}
 	}
-	return found, nil
+	return found
 }
 
 // versions returns the versions of one tool and the workers that have them.

@@ -3,8 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
@@ -12,73 +12,112 @@ import (
 	"github.com/switchyard/switchyard/internal/core/queues"
 	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/internal/runstart"
+	"github.com/switchyard/switchyard/internal/value/display"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 )
 
+// Timeouts for a worker to take a question and to answer it. A worker that polls takes it at once.
 const (
-	// ReportTimeout bounds querying all workers.
-	ReportTimeout = 15 * time.Second
-	// answeredWithin bounds the wait for a worker's report about all workers. Workers that do not
-	// answer delay a report by up to 7 s.
-	answeredWithin = 10 * time.Second
+	takeWithin   = 2 * time.Second
+	answerWithin = 5 * time.Second
 )
 
-// NoAnswerError says that no worker answered that serves runs on a task queue. The server lists
-// workers that were killed as present for a while.
-type NoAnswerError struct {
-	Queue string
-}
+// ReportTimeout bounds querying all workers.
+const ReportTimeout = 15 * time.Second
 
-// Error implements error.
-func (e *NoAnswerError) Error() string {
-	return fmt.Sprintf("no worker serves runs on the task queue %s: none answered within %s; "+
-		"killed workers are listed for up to %s", e.Queue, answeredWithin, lanestate.PollerAge)
-}
+// maxFailure bounds why a worker did not answer, in characters.
+const maxFailure = 1000
 
-// AskWorkers runs a report workflow in which a worker queries all workers. Errors: NoAnswerError,
-// those of ctx and of the server.
+// AskWorkers asks workers for their tools. For a worker that does not answer, the report has the
+// reason. Errors are those of ctx and of the server.
 func AskWorkers(ctx context.Context, c client.Client, queue string,
-	request workerreport.Request) (workerreport.Report, error) {
-	var report workerreport.Report
-	if len(request.Workers) == 0 {
-		return report, nil
+	workers []string) (workerreport.Report, error) {
+	report := workerreport.Report{Catalogs: map[string][]workerreport.ToolVersion{}}
+	answers, err := askEach[workerreport.Answer](ctx, c, queue, workers, api.ReportCatalogActivity)
+	for i, a := range answers {
+		w := a.value.Catalog
+		w.Worker, w.Failure = workers[i], a.failure
+		if a.value.ToolVersions != nil {
+			report.Catalogs[w.Digest] = a.value.ToolVersions.Value
+		}
+		report.Workers = append(report.Workers, w)
 	}
-	run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-		ID: "catalog-report-" + runstart.RandomHex(4), TaskQueue: queue,
-		WorkflowExecutionTimeout: ReportTimeout,
-		StaticSummary:            "asks the workers of " + queue + " for their tools and lanes",
-	}, api.CatalogWorkflow, request)
-	if err != nil {
-		return report, err
+	return report, err
+}
+
+// AskLanes asks workers what happened on their lanes, as AskWorkers.
+func AskLanes(ctx context.Context, c client.Client, queue string,
+	workers []string) ([]workerreport.Lanes, error) {
+	answers, err := askEach[workerreport.Lanes](ctx, c, queue, workers, api.ReportLanesActivity)
+	reports := make([]workerreport.Lanes, len(answers))
+	for i, a := range answers {
+		reports[i] = a.value
+		reports[i].Worker, reports[i].Failure = workers[i], a.failure
 	}
-	waiting, cancel := context.WithTimeout(ctx, answeredWithin)
-	defer cancel()
-	err = run.Get(waiting, &report)
-	if failed, ok := errors.AsType[*temporal.WorkflowExecutionError](err); ok {
-		return report, Errorf(ExitFailed, "the workers of the task queue %s could not be asked: %w",
-			queue, failed)
+	return reports, err
+}
+
+// answer is what a worker answered, or why it did not.
+type answer[T any] struct {
+	value   T
+	failure string
+	err     error
+}
+
+// askEach asks all workers at once, each by an activity on its own queue.
+func askEach[T any](ctx context.Context, c client.Client, queue string, workers []string,
+	question string) ([]answer[T], error) {
+	answers := make([]answer[T], len(workers))
+	var all sync.WaitGroup
+	for i, worker := range workers {
+		all.Go(func() {
+			handle, err := c.ExecuteActivity(ctx, client.StartActivityOptions{
+				ID:                     question + "/" + runstart.RandomHex(8),
+				TaskQueue:              queues.Worker(queue, worker),
+				ScheduleToStartTimeout: takeWithin,
+				StartToCloseTimeout:    answerWithin,
+				RetryPolicy:            &temporal.RetryPolicy{MaximumAttempts: 1},
+				Summary:                display.Shorten(worker, 100),
+			}, question)
+			if err != nil {
+				answers[i].err = err
+				return
+			}
+			if err := handle.Get(ctx, &answers[i].value); err != nil {
+				answers[i].failure, answers[i].err = explainSilence(err), ctx.Err()
+			}
+		})
 	}
-	if err == nil || ctx.Err() != nil || waiting.Err() == nil {
-		return report, err
+	all.Wait()
+	for _, a := range answers {
+		if a.err != nil {
+			return nil, a.err
+		}
 	}
-	// If the server does not answer either, the error is its own.
-	if _, err := c.DescribeWorkflowExecution(ctx, run.GetID(), run.GetRunID()); err != nil {
-		return report, err
+	return answers, nil
+}
+
+// explainSilence says why a worker did not answer.
+func explainSilence(err error) string {
+	if temporal.IsTimeoutError(err) {
+		return "it did not answer: it has been stopped, is cut off, or is of a version that cannot be asked"
 	}
-	return report, &NoAnswerError{Queue: queue}
+	if failed, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		return display.Shorten(failed.Message(), maxFailure)
+	}
+	return display.Shorten(err.Error(), maxFailure)
 }
 
 // FindWorkers returns the sorted identities of the workers that recently polled for runs or for one
 // of the lanes.
-func FindWorkers(ctx context.Context, c client.Client, inv Invocation, namespace, queue string,
+func FindWorkers(ctx context.Context, c client.Client, namespace, queue string,
 	lanes []string) ([]string, error) {
 	workers, err := lanestate.Pollers(ctx, c, namespace, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
 	if err != nil {
 		return nil, err
 	}
-	decide := len(workers)
 	for _, lane := range lanes {
 		for _, name := range []string{queues.Lane(queue, lane), queues.Slots(queue, lane)} {
 			more, err := lanestate.Pollers(ctx, c, namespace, name,
@@ -88,11 +127,6 @@ func FindWorkers(ctx context.Context, c client.Client, inv Invocation, namespace
 			}
 			workers = append(workers, more...)
 		}
-	}
-	if decide == 0 && len(workers) > 0 {
-		return nil, Errorf(ExitFailed,
-			"no worker serves runs on the task queue %s, which is needed to ask the other workers\nStart one: %s",
-			queue, inv.WorkerCommand(queue, api.LaneGeneral))
 	}
 	slices.Sort(workers)
 	return slices.Compact(workers), nil

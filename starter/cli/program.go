@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/internal/buildinfo"
+	"github.com/switchyard/switchyard/internal/flagerrors"
 	"github.com/switchyard/switchyard/internal/panics"
 )
 
@@ -117,7 +118,7 @@ func (p Program) Root(a *App) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return UsageError(cmd, "%v",
-			flagProblem(cmd, err))
+			flagerrors.Explain(cmd.Flags(), err))
 	})
 	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
 	root.SetVersionTemplate(ProgramName + " {{.Version}}\n")

@@ -13,6 +13,7 @@ import (
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/people"
+	"github.com/switchyard/switchyard/internal/flagerrors"
 	"github.com/switchyard/switchyard/starter/cli"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
 	"go.temporal.io/sdk/client"
@@ -118,7 +119,7 @@ func decideCall(a *cli.App, cmd *cobra.Command, args []string, d api.Decision, y
 	})(cmd, args)
 }
 
-// grantTypes maps the numeric amounts to their types, as cli.DescribeExpected spells them.
+// grantTypes maps the numeric amounts to their types, as flagerrors.DescribeExpected spells them.
 var grantTypes = map[string]string{"turns": "int", "calls": "int", "tokens": "int",
 	"cost": "float64"}
 
@@ -146,7 +147,7 @@ func parseGrant(text string) (*api.Grant, error) {
 				"there is no %q to grant; there are: turns, calls, tokens, cost, wall_time", name)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s=%s: %s", name, value, cli.DescribeExpected(grantTypes[name], err))
+			return nil, fmt.Errorf("%s=%s: %s", name, value, flagerrors.DescribeExpected(grantTypes[name], err))
 		}
 	}
 	return g, nil

@@ -66,12 +66,12 @@ func (o *options) people(a *cli.App, s served, guard *access.Access) (*pages, er
 func (o *options) workers(a *cli.App, c client.Client) func(context.Context) (workerreport.Report,
 	error) {
 	return func(ctx context.Context) (workerreport.Report, error) {
-		names, err := cli.FindWorkers(ctx, c, a.Connection.Invocation(),
-			a.Connection.ResolvedNamespace, o.queue, []string{api.LaneGeneral})
+		names, err := cli.FindWorkers(ctx, c, a.Connection.ResolvedNamespace, o.queue,
+			[]string{api.LaneGeneral})
 		if err != nil {
 			return workerreport.Report{}, err
 		}
-		return cli.AskWorkers(ctx, c, o.queue, workerreport.Request{Workers: names})
+		return cli.AskWorkers(ctx, c, o.queue, names)
 	}
 }
 

@@ -2,8 +2,6 @@ package inspect
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -269,31 +267,19 @@ func (v *lanesView) askCounts(ctx context.Context, states []lanestate.State) (co
 	if err != nil {
 		return counts, err
 	}
-	if len(decide) == 0 {
-		counts.notes = []string{"the counters of lanes without a limit are unknown: no worker serves runs on the task queue " + v.queue +
-			" and can ask the others"}
-		return counts, nil
-	}
 	workers = append(workers, decide...)
 	slices.Sort(workers)
-	report, err := cli.AskWorkers(ctx, v.client, v.queue,
-		workerreport.Request{Workers: slices.Compact(workers), Lanes: true})
-	if silent, ok := errors.AsType[*cli.NoAnswerError](err); ok {
-		counts.notes = []string{fmt.Sprintf(
-			"the counters of lanes without a limit are unknown: %v\n  start one: %s", silent,
-			v.flags.WorkerCommand(v.app.Connection.Invocation(), v.queue, api.LaneGeneral))}
-		return counts, nil
-	}
+	reports, err := cli.AskLanes(ctx, v.client, v.queue, slices.Compact(workers))
 	if err != nil {
 		return counts, err
 	}
-	return sumCounts(report), nil
+	return sumCounts(reports), nil
 }
 
 // sumCounts sums the workers' counts.
-func sumCounts(report workerreport.Report) workerCounts {
+func sumCounts(reports []workerreport.Lanes) workerCounts {
 	counts := workerCounts{lanes: map[string]lanerules.Counts{}}
-	for _, w := range report.Lanes {
+	for _, w := range reports {
 		if w.Failure != "" {
 			counts.notes = append(counts.notes, w.Worker+": "+w.Failure)
 		}

@@ -123,12 +123,12 @@ func TestLanesJSON_OmitsUnknownValues(t *testing.T) {
 
 // A worker that did not answer is named.
 func TestCounts_AddWorkersUp(t *testing.T) {
-	counts := sumCounts(workerreport.Report{Lanes: []workerreport.Lanes{
+	counts := sumCounts([]workerreport.Lanes{
 		{Worker: "a", Lanes: map[string]lanerules.Counts{"http": {Running: 1, Acquired: 2},
 			"general": {Acquired: 1}}},
 		{Worker: "b", Failure: "it did not answer"},
 		{Worker: "c", Lanes: map[string]lanerules.Counts{"http": {Running: 2, Acquired: 3}}},
-	}})
+	})
 	if got := counts.lanes["http"]; got.Running != 3 || got.Acquired != 5 ||
 		len(counts.notes) != 1 || !strings.Contains(counts.notes[0], "b: it did not answer") {
 		t.Errorf("got %+v", counts)

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/audit/lanestate"
-	"github.com/switchyard/switchyard/starter/cli"
 )
 
 func TestDoctor_ReportsWhereNewRunsStart(t *testing.T) {
@@ -37,28 +36,6 @@ func TestDoctor_ReportsWhereNewRunsStart(t *testing.T) {
 	} {
 		if got := versionFindings(tt.versions, "yard"); !slices.Equal(got, tt.want) {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
-	}
-}
-
-// Workers of versions on which no report starts do not answer either, which is another finding.
-func TestDoctor_ReportsSilentWorkersOnce(t *testing.T) {
-	a := lanestate.Version{Deployment: "shop", Build: "a"}
-	d := &doctor{app: &cli.App{}, queue: "yard"}
-	silent := &cli.NoAnswerError{Queue: "yard"}
-	want := []finding{{markBad, "no worker serves runs on the task queue yard: none answered " +
-		"within 10s; killed workers are listed for up to 1m30s",
-		"start one: worker --lanes general --task-queue yard"}}
-	for name, c := range map[string]struct {
-		versions lanestate.Versions
-		want     []finding
-	}{
-		"no versioning":       {lanestate.Versions{Unversioned: true}, want},
-		"the current version": {lanestate.Versions{Current: a, Served: []lanestate.Version{a}}, want},
-		"none is current":     {lanestate.Versions{Served: []lanestate.Version{a}}, nil},
-	} {
-		if got := d.reportNoAnswer(silent, c.versions); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -2,13 +2,9 @@ package operate
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/cli"
@@ -30,32 +26,16 @@ func (d *doctor) files(context.Context) ([]finding, error) {
 func (d *doctor) catalogs(ctx context.Context) ([]finding, error) {
 	ctx, cancel := context.WithTimeout(ctx, cli.ReportTimeout)
 	defer cancel()
-	workers, err := cli.FindWorkers(ctx, d.client, d.app.Connection.Invocation(), d.namespace,
-		d.queue, d.lanes)
+	workers, err := cli.FindWorkers(ctx, d.client, d.namespace, d.queue, d.lanes)
 	if err != nil || len(workers) == 0 {
 		return nil, nil // other checks report missing workers
 	}
-	report, err := cli.AskWorkers(ctx, d.client, d.queue, workerreport.Request{Workers: workers})
-	if silent, ok := errors.AsType[*cli.NoAnswerError](err); ok {
-		v, err := lanestate.ReadVersions(ctx, d.client, d.namespace, d.queue)
-		return d.reportNoAnswer(silent, v), err
-	}
+	report, err := cli.AskWorkers(ctx, d.client, d.queue, workers)
 	if err != nil {
 		return []finding{{markWarn, fmt.Sprintf("cannot ask the workers for their tools: %v",
 			err), "check their logs"}}, nil
 	}
 	return d.evaluateHosted(report.Workers), nil
-}
-
-// reportNoAnswer reports that no worker answers, unless the versions of new runs explain it, which
-// another check reports.
-func (d *doctor) reportNoAnswer(silent *cli.NoAnswerError, v lanestate.Versions) []finding {
-	if slices.ContainsFunc(versionFindings(v, d.queue),
-		func(f finding) bool { return f.Mark == markBad }) {
-		return nil
-	}
-	return []finding{{markBad, silent.Error(), "start one: " +
-		d.app.Connection.Invocation().WorkerCommand(d.queue, api.LaneGeneral)}}
 }
 
 // reportFaults reports faulty files of a worker, which keeps what it loaded before.

@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 
-	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/starter/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs/agents"
@@ -53,13 +52,11 @@ func servedTools(ctx context.Context, a *cli.App, queue string) (names []string,
 		return nil, false
 	}
 	defer c.Close()
-	workers, err := cli.FindWorkers(ctx, c, a.Connection.Invocation(),
-		a.Connection.ResolvedNamespace,
-		queue, nil)
+	workers, err := cli.FindWorkers(ctx, c, a.Connection.ResolvedNamespace, queue, nil)
 	if err != nil {
 		return nil, false
 	}
-	report, err := cli.AskWorkers(ctx, c, queue, workerreport.Request{Workers: workers})
+	report, err := cli.AskWorkers(ctx, c, queue, workers)
 	if err != nil {
 		return nil, false
 	}
@@ -67,9 +64,9 @@ func servedTools(ctx context.Context, a *cli.App, queue string) (names []string,
 		if worker.Failure != "" {
 			continue
 		}
-		tools, err := report.ToolVersions(worker.Digest)
-		if err != nil || len(tools) != worker.Tools {
-			return nil, err == nil
+		tools := report.Catalogs[worker.Digest]
+		if len(tools) != worker.Tools {
+			return nil, true
 		}
 		for _, tool := range tools {
 			names, ok = append(names, tool.Name), true

@@ -6,12 +6,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/folder"
@@ -123,8 +125,8 @@ func TestCatalog_ReloadsValidEditsAndRejectsInvalidOnes(t *testing.T) {
 	a, err := c.catalogAnswer(tools.Status(), []string{"general"})
 	if err != nil || a.Worker != c.Connection.Identity || a.Digest != tools.Catalog().Digest() ||
 		a.Catalog.Tools != 2 || a.Loaded.IsZero() ||
-		!contains(a.Error, "probe.yaml", "file") || !contains(string(a.ToolVersions),
-		`{"name":"probe","version":"2.0.0","digest":"`+hosted.Digest) {
+		!contains(a.Error, "probe.yaml", "file") || !slices.Contains(a.ToolVersions.Value,
+		workerreport.ToolVersion{Name: "probe", Version: "2.0.0", Digest: hosted.Digest}) {
 		t.Errorf("it answers %+v, %v", a, err)
 	}
 	awaitLog(t, &logs, "faulty=1") // of the last event, which is counted by then

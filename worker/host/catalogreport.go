@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/switchyard/switchyard/api"
@@ -50,17 +49,17 @@ func (c Config) catalogAnswer(s folder.Status, lanes []string) (workerreport.Ans
 		hosted = append(hosted, workerreport.ToolVersion{Name: t.Spec.Name, Version: t.Spec.Version,
 			Digest: t.Digest})
 	}
-	data, err := json.Marshal(api.Pack(hosted))
+	packed, err := api.Pack(hosted).EncodeOnce()
 	if err != nil {
 		return workerreport.Answer{}, err
 	}
-	if len(data) > api.MaxPayload/2 {
-		data = nil
-	}
-	a := workerreport.Answer{ToolVersions: data, Catalog: workerreport.Catalog{
+	a := workerreport.Answer{Catalog: workerreport.Catalog{
 		Worker: c.Connection.Identity, Lanes: lanes, Mode: c.Mode, Digest: s.Catalog.Digest(),
 		Tools: len(hosted), Loaded: s.Loaded.UTC(),
 	}}
+	if packed.Size() <= api.MaxPayload/2 {
+		a.ToolVersions = &packed
+	}
 	if err := s.Err(); err != nil {
 		a.Error = display.ShortenLines(err.Error(), maxReported)
 	}

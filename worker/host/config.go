@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/lanerules"
@@ -52,22 +53,9 @@ type Config struct {
 	// SkipInvalid starts the worker without the invalid toolspecs of the folder. A toolspec is
 	// loaded when it is fixed. By default the worker does not start.
 	SkipInvalid bool
-	// ApprovalWebhook is an http or https URL, or env:NAME, that is notified of calls waiting for
-	// approval; empty for none. It may be in a private network. ApprovalWebhookSecret, env:NAME or
-	// file:/path, signs the notifications and is read for each of them. All workers of the lane
-	// general need the same values.
-	ApprovalWebhook       string
-	ApprovalWebhookSecret string
-	// ApprovalWebhookFormat is that of notifications: json (the default), slack, teams, or
-	// template:FILE with a text/template.
-	ApprovalWebhookFormat string
-	// ConsoleURL is the address of the gateway with the console, for links in notifications; empty
-	// for none. ApprovalLinkKey, env:NAME or file:/path, signs links that approve and deny; empty
-	// for none of these. The gateway needs the same key. ApprovalLinkTo names who reads the
-	// notifications; default the host of ApprovalWebhook.
-	ConsoleURL      string
-	ApprovalLinkKey string
-	ApprovalLinkTo  string
+	// Webhook is notified of calls that wait for approval; the zero value is none. All workers of
+	// the lane general need the same values.
+	Webhook activities.Webhook
 	// Tools is a folder of toolspecs; empty for none. Edits apply to runs that start after them.
 	Tools string
 	// ReloadInterval is the interval at which Tools, LanesFile and PoliciesFile are polled for
@@ -196,7 +184,10 @@ func (c Config) validate() error {
 	if _, err := outbound.NewGuard(outbound.Policy{Inside: c.Inside}); err != nil {
 		faults = append(faults, fmt.Errorf("Config.Inside: %w", err))
 	}
-	faults = append(faults, c.version().Check(), c.webhookFault())
+	if err := c.Webhook.Check(); err != nil {
+		faults = append(faults, fmt.Errorf("approval webhook: %w", err))
+	}
+	faults = append(faults, c.version().Check())
 	return errors.Join(append(faults, c.laneFaults()...)...)
 }
 

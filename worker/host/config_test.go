@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"io"
 	"log/slog"
 	"net"
@@ -16,9 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
+	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/payloads"
 	"github.com/switchyard/switchyard/tool"
@@ -123,14 +124,14 @@ func TestConfig_ReportsEveryFaultWithFieldAndBound(t *testing.T) {
 		{"reload interval", Config{ReloadInterval: time.Millisecond},
 			"Config.ReloadInterval is 1ms; it must be at least 10ms"},
 		{"mode", Config{Mode: "loose"}, `Config.Mode is "loose"; it must be strict or lenient`},
-		{"webhook", Config{ApprovalWebhook: "ftp://x", ApprovalWebhookSecret: "planted"},
+		{"webhook", Config{Webhook: activities.Webhook{URL: "ftp://x", Secret: "planted"}},
 			"approval webhook: --approval-webhook: the URL must begin with http:// or https://; write a URL such as https://chat.example.com/hook, or env:NAME\n--approval-webhook-secret: this is not a reference to a secret; write env:NAME or file:/path: the name of the secret, never its value"},
-		{"webhook without a secret", Config{ApprovalWebhook: "https://x"},
+		{"webhook without a secret", Config{Webhook: activities.Webhook{URL: "https://x"}},
 			"approval webhook: --approval-webhook-secret is missing: it names what signs the requests; write env:NAME or file:/path: the name of the secret, never its value"},
-		{"webhook's secret is not there", Config{ApprovalWebhook: "env:NOT_SET_URL",
-			ApprovalWebhookSecret: "env:NOT_SET_SECRET"},
+		{"webhook's secret is not there", Config{Webhook: activities.Webhook{
+			URL: "env:NOT_SET_URL", Secret: "env:NOT_SET_SECRET"}},
 			"approval webhook: --approval-webhook: the secret env:NOT_SET_URL is not set\n--approval-webhook-secret: the secret env:NOT_SET_SECRET is not set"},
-		{"secret without a webhook", Config{ApprovalWebhookSecret: "env:X"},
+		{"secret without a webhook", Config{Webhook: activities.Webhook{Secret: "env:X"}},
 			"approval webhook: --approval-webhook-secret is given and --approval-webhook is not: name the URL, too"},
 		{"lane", Config{Lanes: []string{"general", "a/b"}}, `Config.Lanes[1]: "a/b" is not a valid lane name: use 1 to 64 letters, digits, _ and -`},
 		{"empty lane", Config{Lanes: []string{""}}, `Config.Lanes[0]: "" is not a valid lane name: use 1 to 64 letters, digits, _ and -`},
@@ -160,7 +161,7 @@ func TestMain_ExitsWith2OnInvalidUsage(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{"unknown flag", []string{"--nope"}, []string{"unknown flag --nope", "--help"}},
+		{"unknown flag", []string{"--nope"}, []string{"there is no flag --nope", "--help"}},
 		{"no number", []string{"--concurrency", "many"}, []string{"concurrency", "many"}},
 		{"argument", []string{"serve"}, []string{`"serve"`, "--help"}},
 		{"log format", []string{"--log-format", "xml"}, []string{`--log-format "xml"`,
@@ -201,7 +202,7 @@ func TestMain_ExitsWith2OnInvalidUsage(t *testing.T) {
 		})
 	}
 	if code, _, stderr := runMain(t, "--help"); code != exitOK || !contains(stderr, "Usage",
-		"--tools", "(default info)", "Examples") {
+		"--tools", `(default "info")`, "Examples") {
 		t.Errorf("--help: exit %d:\n%s", code, stderr)
 	}
 }
@@ -284,11 +285,11 @@ func TestFlags_OverrideEnvironmentAndConfig(t *testing.T) {
 			DataConverter: namedConverter{}}, Logger: slog.New(slog.DiscardHandler)}
 	apply := func(args ...string) Config {
 		t.Helper()
-		var f flags
+		f := flags{Config: own}
 		if err := f.parse(args, io.Discard); err != nil {
 			t.Fatal(err)
 		}
-		c, err := f.apply(own, io.Discard)
+		c, err := f.configure(io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -313,7 +314,7 @@ func TestFlags_OverrideEnvironmentAndConfig(t *testing.T) {
 		strings.Join(c.Lanes, "|") != "a|b" || c.Tools != "ft" ||
 		c.Dir != "fd" || c.Concurrency != 9 || c.Instances != 8 || c.Mode != api.ModeLenient ||
 		c.StopTimeout != 3*time.Second || c.MetricsAddress != ":0" ||
-		c.ApprovalWebhook != "https://x" || c.ApprovalWebhookSecret != "env:X" {
+		c.Webhook != (activities.Webhook{URL: "https://x", Secret: "env:X"}) {
 		t.Errorf("got %+v", c)
 	}
 	if c := apply("--reload=false"); !c.NoReload || c.withDefaults().ReloadInterval >= 0 {
@@ -327,22 +328,18 @@ func TestFlags_OverrideEnvironmentAndConfig(t *testing.T) {
 	if _, isJSON := apply("--log-format", "json").Logger.Handler().(*slog.JSONHandler); !isJSON {
 		t.Error("--log-format json does not log JSON")
 	}
-	if err := new(flags).parse([]string{"-h"}, io.Discard); !errors.Is(err, flag.ErrHelp) {
+	if err := new(flags).parse([]string{"-h"}, io.Discard); !errors.Is(err, pflag.ErrHelp) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestFlags_ExplainInvalidCommandLines(t *testing.T) {
 	for args, want := range map[string]string{
-		"--tools x --bogus":      "unknown flag --bogus",
-		"-bogus=1":               "unknown flag --bogus",
-		"--lenient --bogus":      "unknown flag --bogus",
-		"--concurrency many":     `--concurrency "many": use a whole number`,
-		"--lenient=perhaps":      `--lenient "perhaps": use true or false`,
-		"--tls=perhaps":          `--tls "perhaps": use true or false`,
-		"--stop-timeout=3":       `--stop-timeout "3": use a number and a unit`,
-		"--lanes serial --tools": "--tools needs a value",
-		"extra":                  `unexpected argument "extra"`,
+		"--tools x --bogus":  "there is no flag --bogus",
+		"--concurrency many": `--concurrency "many": write a whole number`,
+		"--tls=perhaps":      `--tls "perhaps": use true or false`,
+		"--tools":            "--tools needs a value: --tools folder",
+		"extra":              `unexpected argument "extra"`,
 	} {
 		var stderr strings.Builder
 		err := new(flags).parse(strings.Fields(args), &stderr)

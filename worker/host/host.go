@@ -233,7 +233,7 @@ func (c Config) activities(tools *folder.Watcher, own registered, queues *queueS
 		Serve:      queues.instance,
 		Lanes:      own.lanes.current,
 		Policies:   own.rules.current,
-		Webhook:    c.webhook(),
+		Webhook:    c.Webhook,
 		ServeQueue: queues.lane,
 		Excess:     queues.limit.Excess,
 		Converter:  c.Connection.DataConverter,

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,9 +15,11 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/buildinfo"
 	"github.com/switchyard/switchyard/internal/connection"
+	"github.com/switchyard/switchyard/internal/flagerrors"
 	"github.com/switchyard/switchyard/internal/healthcheck"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/payloads"
@@ -52,9 +53,9 @@ func Main(c Config) int {
 }
 
 func main(ctx context.Context, c Config, args []string, stdout, stderr io.Writer) int {
-	var f flags
+	f := flags{Config: c}
 	if err := f.parse(args, stderr); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
+		if errors.Is(err, pflag.ErrHelp) {
 			return exitOK
 		}
 		return exitUsage
@@ -64,9 +65,9 @@ func main(ctx context.Context, c Config, args []string, stdout, stderr io.Writer
 		fmt.Fprintln(stdout, "worker", buildinfo.Read())
 		return exitOK
 	case f.health:
-		return f.checkHealth(ctx, c, stdout, stderr)
+		return f.checkHealth(ctx, stdout, stderr)
 	}
-	c, err := f.apply(c, stderr)
+	c, err := f.configure(stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "worker:", err)
 		return exitUsage
@@ -94,13 +95,12 @@ func (f *flags) reportFailure(c Config, err error, stderr io.Writer) {
 }
 
 // checkHealth asks the worker at the address of metrics whether it is ready.
-func (f *flags) checkHealth(ctx context.Context, c Config, stdout, stderr io.Writer) int {
-	address := cmp.Or(f.metricsAddress, c.MetricsAddress)
-	if address == "" {
+func (f *flags) checkHealth(ctx context.Context, stdout, stderr io.Writer) int {
+	if f.MetricsAddress == "" {
 		fmt.Fprintln(stderr, "worker: --health needs the --metrics-address of the worker to ask")
 		return exitUsage
 	}
-	if err := healthcheck.Ask(ctx, address, "/readyz"); err != nil {
+	if err := healthcheck.Ask(ctx, f.MetricsAddress, "/readyz"); err != nil {
 		fmt.Fprintln(stderr, "worker:", err)
 		return exitFailed
 	}
@@ -223,82 +223,75 @@ func exitCode(err error) int {
 
 var errUsage = errors.New("wrong usage")
 
-// flags are the command line of a worker.
+// flags are the command line of a worker. Those of Config change its copy of the application's.
 type flags struct {
-	connection                  connection.Flags
-	taskQueue, lanes, lanesFile string
-	tools, modelsFile           string
-	policiesFile                string
-	deploymentName, buildID     string
-	webhook                     webhookFlags
-	dir, files, logins          string
-	metricsAddress              string
-	logLevel, logFormat         string
-	concurrency, maxConcurrent  int
-	instances                   int
-	parentPID                   int
-	stickyCache                 int
-	lenient, skipInvalid        bool
-	version, health             bool
-	reload                      bool
-	payloads                    payloads.Config
-	stopTimeout, reloadInterval time.Duration
+	Config
+	connection          connection.Flags
+	payloads            payloads.Config
+	logLevel, logFormat string
+	parentPID           int
+	stickyCache         int
+	reload, lenient     bool
+	version, health     bool
 }
 
 // register defines the flags.
-func (f *flags) register(set *flag.FlagSet) {
+func (f *flags) register(set *pflag.FlagSet) {
 	f.connection.Register(set)
-	set.StringVar(&f.taskQueue, "task-queue", "",
+	set.StringVar(&f.TaskQueue, "task-queue", f.TaskQueue,
 		"task queue of workflows and of the lane general; other lanes use task-queue/lane "+
 			"(default "+api.DefaultTaskQueue+")")
-	set.StringVar(&f.lanes, "lanes", "", "comma-separated lanes to serve (default all)")
-	set.StringVar(&f.lanesFile, "lanes-file", "",
+	set.StringSliceVar(&f.Lanes, "lanes", f.Lanes, "comma-separated `lanes` to serve (default all)")
+	set.StringVar(&f.LanesFile, "lanes-file", f.LanesFile,
 		"`file` with the lanes and their rules, reloaded on change (default none: lanes general, "+
 			"serial and inline)")
-	set.StringVar(&f.tools, "tools", "", "`folder` of toolspecs; edits apply to runs that start "+
-		"after them")
-	set.BoolVar(&f.skipInvalid, "skip-invalid", false,
+	set.StringVar(&f.Tools, "tools", f.Tools, "`folder` of toolspecs; edits apply to runs that "+
+		"start after them")
+	set.BoolVar(&f.SkipInvalid, "skip-invalid", f.SkipInvalid,
 		"start without the invalid toolspecs and load them once they are fixed (default: do not "+
 			"start)")
-	set.StringVar(&f.policiesFile, "policies-file", "",
+	set.StringVar(&f.PoliciesFile, "policies-file", f.PoliciesFile,
 		"`file` with the policies for all calls, reloaded on change (default none)")
-	f.webhook.register(set)
-	set.StringVar(&f.modelsFile, "models-file", "", "`file` with the prices and context windows "+
-		"of models (default built in)")
-	set.DurationVar(&f.reloadInterval, "reload-interval", 0,
+	f.registerWebhook(set)
+	set.StringVar(&f.ModelsFile, "models-file", f.ModelsFile, "`file` with the prices and context "+
+		"windows of models (default built in)")
+	set.DurationVar(&f.ReloadInterval, "reload-interval", f.ReloadInterval,
 		"polling interval for edits of toolspecs, lanes and policies that the file system did "+
 			"not report (default 5s)")
-	set.BoolVar(&f.reload, "reload", true,
+	set.BoolVar(&f.reload, "reload", !f.NoReload,
 		"apply edits of toolspecs, lanes and policies while the worker runs; --reload=false: "+
 			"only at its start")
-	set.StringVar(&f.dir, "dir", "", "base `folder` of relative working folders of command tools "+
-		"and MCP servers (default the current one)")
-	set.StringVar(&f.files, "files", "", "`folder` for images and other large bytes of MCP "+
+	set.StringVar(&f.Dir, "dir", f.Dir, "base `folder` of relative working folders of command "+
+		"tools and MCP servers (default the current one)")
+	set.StringVar(&f.Files, "files", f.Files, "`folder` for images and other large bytes of MCP "+
 		"results (default in this user's temporary files)")
-	set.StringVar(&f.logins, "logins", "", "`folder` for the tokens of MCP logins (default "+
+	set.StringVar(&f.Logins, "logins", f.Logins, "`folder` for the tokens of MCP logins (default "+
 		"switchyard/logins in the user's configuration folder)")
 	f.payloads.Flags(set.StringVar)
 	f.registerBounds(set)
 	set.BoolVar(&f.lenient, "lenient", false, "read arguments leniently unless run or tool "+
 		"choose a mode")
-	set.DurationVar(&f.stopTimeout, "stop-timeout", 0,
+	set.DurationVar(&f.StopTimeout, "stop-timeout", f.StopTimeout,
 		"time for running calls to finish when the worker stops (default 30s)")
 	set.IntVar(&f.stickyCache, "sticky-cache", -1,
 		"runs cached in memory; 0 replays every workflow task, -1 means 10000")
-	set.StringVar(&f.metricsAddress, "metrics-address", "",
+	set.StringVar(&f.MetricsAddress, "metrics-address", f.MetricsAddress,
 		"`host:port` that serves /metrics, /healthz and /readyz (default none)")
-	set.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error (default info)")
+	set.StringVar(&f.logLevel, "log-level", "info", "`level` of the log: debug, info, warn or error")
 	set.StringVar(&f.logFormat, "log-format", formatText,
-		"`format` of the log on standard error: text or json (default text)")
+		"`format` of the log on standard error: text or json")
 	f.registerProcess(set)
 }
 
 // registerProcess defines the flags of the process itself.
-func (f *flags) registerProcess(set *flag.FlagSet) {
-	set.StringVar(&f.deploymentName, "deployment-name", "", "`name` of the Worker Deployment, with "+
-		"--build-id (TEMPORAL_DEPLOYMENT_NAME; default none: no Worker Versioning)")
-	set.StringVar(&f.buildID, "build-id", "", "`ID` of this build in the Worker Deployment; runs "+
-		"stay on their build until they continue as new (TEMPORAL_WORKER_BUILD_ID)")
+func (f *flags) registerProcess(set *pflag.FlagSet) {
+	set.StringVar(&f.DeploymentName, "deployment-name",
+		cmp.Or(os.Getenv("TEMPORAL_DEPLOYMENT_NAME"), f.DeploymentName), "`name` of the Worker "+
+			"Deployment, with --build-id (TEMPORAL_DEPLOYMENT_NAME; default none: no Worker "+
+			"Versioning)")
+	set.StringVar(&f.BuildID, "build-id", cmp.Or(os.Getenv("TEMPORAL_WORKER_BUILD_ID"), f.BuildID),
+		"`ID` of this build in the Worker Deployment; runs stay on their build until they "+
+			"continue as new (TEMPORAL_WORKER_BUILD_ID)")
 	set.BoolVar(&f.version, "version", false, "print the version and exit")
 	set.BoolVar(&f.health, "health", false,
 		"ask the worker that serves --metrics-address whether it is ready, and exit with 0 or 1")
@@ -306,17 +299,34 @@ func (f *flags) registerProcess(set *flag.FlagSet) {
 		"this `PID`, exits")
 }
 
+// registerWebhook defines the flags about notices of approvals.
+func (f *flags) registerWebhook(set *pflag.FlagSet) {
+	set.StringVar(&f.Webhook.URL, "approval-webhook", f.Webhook.URL,
+		"`URL`, or env:NAME, notified of calls waiting for approval (default none)")
+	set.StringVar(&f.Webhook.Secret, "approval-webhook-secret", f.Webhook.Secret,
+		"`env:NAME` or file:/path of the secret that signs webhook requests")
+	set.StringVar(&f.Webhook.Format, "approval-webhook-format", f.Webhook.Format,
+		"`format` of notices: json, slack, teams or template:FILE (default json)")
+	set.StringVar(&f.Webhook.Console, "console-url", f.Webhook.Console,
+		"`address` of the gateway with the console, for links in notices (default no links)")
+	set.StringVar(&f.Webhook.LinkKey, "approval-link-key", f.Webhook.LinkKey,
+		"`env:NAME` or file:/path of the key, shared with the gateway, that signs links which "+
+			"approve and deny (default no such links)")
+	set.StringVar(&f.Webhook.LinkTo, "approval-link-to", f.Webhook.LinkTo,
+		"`name` of who reads the notices, recorded with decisions by link (default the host of "+
+			"--approval-webhook)")
+}
+
 func (f *flags) parse(args []string, stderr io.Writer) error {
-	set := flag.NewFlagSet("worker", flag.ContinueOnError)
-	set.SetOutput(io.Discard) // misread explains errors
-	f.register(set)
+	set := pflag.NewFlagSet("worker", pflag.ContinueOnError)
 	set.Usage = func() {}
+	f.register(set)
 	switch err := set.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		printUsage(stderr, set)
+	case errors.Is(err, pflag.ErrHelp):
+		fmt.Fprint(stderr, helpBegin, set.FlagUsages(), helpEnd)
 		return err
 	case err != nil:
-		return wrongUsage(stderr, misread(set, args))
+		return wrongUsage(stderr, flagerrors.Explain(set, err).Error())
 	case set.NArg() > 0:
 		return wrongUsage(stderr, fmt.Sprintf("unexpected argument %q", set.Arg(0)))
 	}
@@ -324,23 +334,22 @@ func (f *flags) parse(args []string, stderr io.Writer) error {
 }
 
 // registerBounds defines the flags that bound concurrent calls.
-func (f *flags) registerBounds(set *flag.FlagSet) {
-	set.IntVar(&f.concurrency, "concurrency", 0, "concurrent calls per lane without a limit on "+
-		"this worker (default 100)")
-	set.IntVar(&f.maxConcurrent, "max-concurrent", 0, "concurrent calls and model steps over all "+
-		"lanes of this worker; model steps can briefly exceed it (default no limit)")
-	set.IntVar(&f.instances, "instances", 0, "concurrent instances of stateful tools and MCP "+
-		"sessions per lane on this worker (default 1000)")
+func (f *flags) registerBounds(set *pflag.FlagSet) {
+	set.IntVar(&f.Concurrency, "concurrency", f.Concurrency, "concurrent calls per lane without a "+
+		"limit on this worker (default 100)")
+	set.IntVar(&f.MaxConcurrent, "max-concurrent", f.MaxConcurrent, "concurrent calls and model "+
+		"steps over all lanes of this worker; model steps can briefly exceed it (default no limit)")
+	set.IntVar(&f.Instances, "instances", f.Instances, "concurrent instances of stateful tools "+
+		"and MCP sessions per lane on this worker (default 1000)")
 }
 
-// printUsage prints the help text.
-func printUsage(stderr io.Writer, set *flag.FlagSet) {
-	fmt.Fprintln(stderr, "A Switchyard worker executes runs and their tool calls. Start any "+
-		"number of them.\n\nUsage:\n  worker [flags]\n\nFlags:")
-	printFlags(stderr, set)
-	fmt.Fprintln(stderr, "\nExamples:\n  worker --tools ./tools --metrics-address :9090\n  "+
-		"worker --tools ./tools --lanes-file lanes.yaml\n  worker --tools ./tools --lanes serial")
-}
+// What the help prints before and after the flags.
+const (
+	helpBegin = "A Switchyard worker executes runs and their tool calls. Start any number of " +
+		"them.\n\nUsage:\n  worker [flags]\n\nFlags:\n"
+	helpEnd = "\nExamples:\n  worker --tools ./tools --metrics-address :9090\n  " +
+		"worker --tools ./tools --lanes-file lanes.yaml\n  worker --tools ./tools --lanes serial\n"
+)
 
 // wrongUsage prints a fault of the command line.
 func wrongUsage(stderr io.Writer, text string) error {
@@ -348,8 +357,9 @@ func wrongUsage(stderr io.Writer, text string) error {
 	return errUsage
 }
 
-// apply applies the flags and the environment to c.
-func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
+// configure returns the configuration by the flags and the environment.
+func (f *flags) configure(stderr io.Writer) (Config, error) {
+	c := f.Config
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return c, fmt.Errorf("--log-level %q: choose debug, info, warn or error", f.logLevel)
@@ -367,36 +377,15 @@ func (f *flags) apply(c Config, stderr io.Writer) (Config, error) {
 	}
 	overrideConnection(&c.Connection, options)
 	c.Payloads = f.payloads.Or(payloads.FromEnvironment(os.Getenv)).Or(c.Payloads)
-	override(&c.TaskQueue, f.taskQueue)
-	override(&c.DeploymentName, cmp.Or(f.deploymentName, os.Getenv("TEMPORAL_DEPLOYMENT_NAME")))
-	override(&c.BuildID, cmp.Or(f.buildID, os.Getenv("TEMPORAL_WORKER_BUILD_ID")))
-	override(&c.Tools, f.tools)
-	override(&c.SkipInvalid, f.skipInvalid)
-	override(&c.LanesFile, f.lanesFile)
-	override(&c.PoliciesFile, f.policiesFile)
-	f.webhook.apply(&c)
-	override(&c.ModelsFile, f.modelsFile)
-	override(&c.Dir, f.dir)
-	override(&c.Files, f.files)
-	override(&c.Logins, f.logins)
-	override(&c.MetricsAddress, f.metricsAddress)
-	override(&c.Concurrency, f.concurrency)
-	override(&c.MaxConcurrent, f.maxConcurrent)
-	override(&c.Instances, f.instances)
-	override(&c.StopTimeout, f.stopTimeout)
-	override(&c.ReloadInterval, f.reloadInterval)
-	override(&c.NoReload, !f.reload)
+	c.NoReload = !f.reload
 	if f.stickyCache >= 0 {
 		worker.SetStickyWorkflowCacheSize(f.stickyCache)
 	}
 	if f.lenient {
 		c.Mode = api.ModeLenient
 	}
-	if f.lanes != "" {
-		c.Lanes = strings.Split(f.lanes, ",")
-		for i := range c.Lanes {
-			c.Lanes[i] = strings.TrimSpace(c.Lanes[i])
-		}
+	for i := range c.Lanes {
+		c.Lanes[i] = strings.TrimSpace(c.Lanes[i])
 	}
 	return c, nil
 }

@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 )
 
@@ -23,10 +24,13 @@ const (
 	// lookEvery is the interval of polling the server, lookWithin bounds one poll.
 	lookEvery  = 15 * time.Second
 	lookWithin = 10 * time.Second
-	// electEvery is the interval of checking that the workflow that elects the reader runs,
-	// lookStop the time in which a worker that stops hands the reading over.
-	electEvery = 5 * time.Minute
-	lookStop   = 2 * time.Second
+	// electEvery is the interval of checking that a worker is elected, lookStop the time in which a
+	// worker that stops hands the reading over. A worker reads for readFor at most, and another one
+	// after readHeartbeat if it is lost.
+	electEvery    = 5 * time.Minute
+	lookStop      = 2 * time.Second
+	readFor       = 24 * time.Hour
+	readHeartbeat = 45 * time.Second
 	// maxLooked bounds the runs that are searched for the oldest approval, lookPage is the page
 	// size.
 	maxLooked = 2000
@@ -98,20 +102,25 @@ func (c Config) observeRuns(ctx context.Context, conn client.Client,
 	return w.Stop
 }
 
-// electReader starts the workflow that elects the reader of the backlog, and again in case somebody
-// has terminated it.
+// electReader starts the activity that reads the backlog, and again in case somebody has
+// terminated it. The worker that executes it is elected: when that stops or is lost, the retry goes
+// to another.
 func (c Config) electReader(ctx context.Context, conn client.Client) {
 	tick := time.NewTicker(electEvery)
 	defer tick.Stop()
 	for {
-		_, err := conn.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
-			ID: api.BacklogWorkflowID(c.TaskQueue), TaskQueue: c.TaskQueue,
-			WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-			StaticSummary:            "elects the worker that counts open runs for metrics",
-		}, api.BacklogWorkflow)
+		_, err := conn.ExecuteActivity(ctx, client.StartActivityOptions{
+			ID: queues.Backlog(c.TaskQueue), TaskQueue: queues.Backlog(c.TaskQueue),
+			ActivityIDConflictPolicy: enumspb.ACTIVITY_ID_CONFLICT_POLICY_USE_EXISTING,
+			StartToCloseTimeout:      readFor,
+			HeartbeatTimeout:         readHeartbeat,
+			RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Second,
+				BackoffCoefficient: 1},
+			Summary: "counts open runs for metrics",
+		}, api.ReadBacklogActivity)
 		if err != nil && ctx.Err() == nil {
-			c.Logger.Warn("starting the workflow that elects the reader of the backlog failed; "+
-				"retrying", "error", err)
+			c.Logger.Warn("starting the activity that counts open runs failed; retrying",
+				"error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -26,8 +26,8 @@ func LeaseMargin(timeout time.Duration) time.Duration {
 	return min(timeout/5, max(timeout/10, 800*time.Millisecond))
 }
 
-// UnboundedWait is the WaitCapacity of a lane whose waiting calls are not bounded.
-const UnboundedWait = 1 << 30
+// keyWait is how many calls of a key may wait if the lane does not say it.
+const keyWait = 1000
 
 // WaitCapacity is how many calls may wait on the worker; on a keyed lane, for each key.
 func WaitCapacity(l api.Lane) int {
@@ -37,7 +37,7 @@ func WaitCapacity(l api.Lane) int {
 	case l.QueueSize != nil:
 		return *l.QueueSize
 	case l.HasKey():
-		return UnboundedWait
+		return keyWait
 	}
 	return 0
 }

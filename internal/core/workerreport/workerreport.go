@@ -3,31 +3,19 @@
 package workerreport
 
 import (
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/lanerules"
 )
 
-// Request is the input of CatalogWorkflow: it asks workers about themselves.
-type Request struct {
-	// Workers are the identities of the workers to ask.
-	Workers []string `json:"workers"`
-	// Lanes asks for the counts of their lanes instead of their tools.
-	Lanes bool `json:"lanes,omitempty"`
-}
-
-// Report holds the answers of the workers.
+// Report holds what workers said about their tools.
 type Report struct {
-	// Workers are in the order of the request; empty where lanes were asked for.
-	Workers []Catalog `json:"workers,omitempty"`
-	// Catalogs are the workers' tools by the digest of the whole catalog, as in Answer. A
-	// catalog is missing if the report would have become too large.
-	Catalogs map[string]json.RawMessage `json:"catalogs,omitempty"`
-	// Lanes are in the order of the request, if they were asked for.
-	Lanes []Lanes `json:"lanes,omitempty"`
+	// Workers are in the order in which they were asked.
+	Workers []Catalog
+	// Catalogs are the workers' tools, sorted by name, by the digest of the whole catalog. One that
+	// is too large for an answer is missing.
+	Catalogs map[string][]ToolVersion
 }
 
 // Lanes counts what happened on the lanes of one worker. It is the result of
@@ -41,20 +29,6 @@ type Lanes struct {
 	Since time.Time `json:"since,omitzero"`
 	// Lanes are the counts by lane, for lanes on which the worker had calls.
 	Lanes map[string]lanerules.Counts `json:"lanes,omitempty"`
-}
-
-// ToolVersions returns the tools of the catalog with that digest, sorted by name; nil if the report
-// does not have them.
-func (r Report) ToolVersions(digest string) ([]ToolVersion, error) {
-	data, ok := r.Catalogs[digest]
-	if !ok {
-		return nil, nil
-	}
-	var hosted api.Packed[[]ToolVersion]
-	if err := json.Unmarshal(data, &hosted); err != nil {
-		return nil, fmt.Errorf("the tools of catalog %s: %w", digest, err)
-	}
-	return hosted.Value, nil
 }
 
 // Catalog describes the catalog of one worker.
@@ -93,9 +67,8 @@ type Policies struct {
 // Answer is the result of ReportCatalogActivity.
 type Answer struct {
 	Catalog
-	// ToolVersions are its tools, sorted by name: a Packed []ToolVersion as JSON, which the
-	// workflow copies unchanged.
-	ToolVersions json.RawMessage `json:"tool_versions"`
+	// ToolVersions are its tools, sorted by name; nil if they are too many for an answer.
+	ToolVersions *api.Packed[[]ToolVersion] `json:"tool_versions,omitempty"`
 }
 
 // ToolVersion is one tool of a worker's catalog.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
-	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/internal/test/histories"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
@@ -396,11 +395,6 @@ var behaviours = []behaviour{
 	{name: "call_failed", run: func(l *lab) client.WorkflowRun {
 		l.worker()
 		return l.runCall("call_failed", "broken", "")
-	}},
-	{name: "catalog_report", run: func(l *lab) client.WorkflowRun {
-		l.worker()
-		return l.run(api.CatalogWorkflow, "catalog_report",
-			workerreport.Request{Workers: []string{"1@nowhere", "2@nowhere"}})
 	}},
 	{name: "human", run: func(l *lab) client.WorkflowRun {
 		l.worker()

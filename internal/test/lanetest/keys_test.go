@@ -82,12 +82,12 @@ func TestKeys_ThousandAtOnceBesideASlowOne(t *testing.T) {
 	l.report(witness.Regressions(spans))
 }
 
-// One key has more waiting calls than a worker takes from a task queue. The calls of other keys on
-// the same queue run nevertheless.
+// One key has as many waiting calls as may wait, and more fail. The calls of other keys on the same
+// task queue run nevertheless.
 func TestKeys_CrowdedKeyDelaysNoOther(t *testing.T) {
 	t.Parallel()
-	const plans, each, others = 12, 100, 100
-	l := newLab(t, `lanes: {device: {key: "{{args.key}}"}}`,
+	const plans, each, others, waiting = 2, 100, 100, 100
+	l := newLab(t, `lanes: {device: {key: "{{args.key}}", queue_size: 100}}`,
 		toolSpec{name: "touch", lane: "device"})
 	l.worker()
 	var crowd []client.WorkflowRun
@@ -95,8 +95,10 @@ func TestKeys_CrowdedKeyDelaysNoOther(t *testing.T) {
 		crowd = append(crowd, l.plan(fmt.Sprint("crowd-", p), many(each, "touch",
 			order{Key: "slow", Gate: "end"})...))
 	}
-	l.until("for as many calls as a worker takes",
-		func() bool { return l.total("device").Waiting >= 1000 })
+	l.until("for as many calls as may wait, and the refusal of the others", func() bool {
+		c := l.total("device")
+		return c.Waiting == waiting && c.Rejected == plans*each-1-waiting
+	})
 	began := l.Now()
 	var calls []api.PlanCall
 	for i := range others {
@@ -106,11 +108,11 @@ func TestKeys_CrowdedKeyDelaysNoOther(t *testing.T) {
 	t.Logf("%d calls with other keys took %s", others, l.Now()-began)
 	l.Open("end")
 	for _, run := range crowd {
-		l.result(run)
+		_ = run.Get(l.ctx, nil) // a plan fails with the calls that were rejected
 	}
 	t.Logf("all calls took %s", l.Now()-began)
 	spans, _ := l.Spans()
-	if want := plans*each + others; len(spans) != want {
+	if want := 1 + waiting + others; len(spans) != want {
 		t.Errorf("%d calls ran, want %d", len(spans), want)
 	}
 	l.report(witness.Excesses(spans, limits(map[string]int{"device": 1})))

@@ -82,16 +82,13 @@ func (v Version) Options() worker.DeploymentOptions {
 
 // Behavior returns whether a workflow stays on the version on which it started. Runs stay on theirs
 // until they continue as new. The other workflows move with the deployment: the workflow of a lane
-// and the one that elects the reader of the backlog never end, the one of a conversation's instance
-// and those of ledgers outlive their runs, the one of a schedule ends with the run that it starts,
-// and a report has to be answered by the workers that are there. Pinned, they would keep an old
-// version from draining.
+// never ends, the one of a conversation's instance and those of ledgers outlive their runs, which
+// can be on several versions, and the one of a schedule ends with the run that it starts. Pinned,
+// they would keep an old version from draining.
 func Behavior(workflowType string) workflow.VersioningBehavior {
 	switch workflowType {
 	case api.AgentWorkflow, api.PlanWorkflow, api.CallWorkflow, api.SessionWorkflow:
 		return workflow.VersioningBehaviorPinned
-	case api.InstanceWorkflow, api.LedgerWorkflow: // their runs can be on several versions
-		return workflow.VersioningBehaviorAutoUpgrade
 	}
 	return workflow.VersioningBehaviorAutoUpgrade
 }

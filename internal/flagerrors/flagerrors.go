@@ -1,4 +1,5 @@
-package cli
+// Package flagerrors explains invalid command lines, for starter and worker alike.
+package flagerrors
 
 import (
 	"errors"
@@ -6,13 +7,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/switchyard/switchyard/internal/spelling"
 )
 
-// flagProblem rewrites a flag parsing error into a usage message.
-func flagProblem(cmd *cobra.Command, err error) error {
+// Explain rewrites an error of parsing the flags of a set into a usage message.
+func Explain(set *pflag.FlagSet, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		f := invalid.GetFlag()
 		return fmt.Errorf("--%s %q: %s", f.Name, invalid.GetValue(), DescribeExpected(f.Value.Type(),
@@ -28,7 +28,7 @@ func flagProblem(cmd *cobra.Command, err error) error {
 			return fmt.Errorf("there is no flag -%s", unknown.GetSpecifiedName())
 		}
 		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		set.VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		text := "there is no flag --" + unknown.GetSpecifiedName()
 		if near := spelling.Near("--"+unknown.GetSpecifiedName(), names, 2); len(near) > 0 {
 			text += "; did you mean " + strings.Join(near, " or ") + "?"

@@ -24,7 +24,7 @@ import (
 const consoleTools = "testdata/console"
 
 // browsedWithin bounds a test in a browser. It only ends tests that hang.
-const browsedWithin = 8 * time.Minute
+const browsedWithin = 16 * time.Minute
 
 // chromium returns the path of Chromium: SWITCHYARD_CHROMIUM, or one on the PATH. Without one, the
 // test is skipped; a named one must exist, so that a build cannot skip the tests.

@@ -123,15 +123,15 @@ test/replay: build npm ## Run the end-to-end suite without the workflow cache: e
 
 # These tests load the machine and measure takeover times, so they run alone.
 .PHONY: test/lanes
-test/lanes: bin/devserver bin/toxiproxy ## Check that lanes keep their limits while workers are killed, stopped and cut off; ONLY=name selects tests
-	cd internal/test/lanetest && $(E2E) $(if $(ONLY),-run '$(ONLY)')
+test/lanes: bin/devserver bin/toxiproxy ## Check that lanes keep their limits while workers are killed, stopped and cut off; ONLY=name selects tests, FAULTS=number
+	cd internal/test/lanetest && $(E2E) $(if $(ONLY),-run '$(ONLY)') $(if $(FAULTS),-faults $(FAULTS))
 
-# CI runs the first 100 faults with make test/lanes.
+# CI runs the first 50 faults with make test/lanes.
 .PHONY: test/faults
 test/faults: bin/devserver bin/toxiproxy ## Cause 1,000 random faults and compare records with ledgers; FAULTS=number, SEED=number
 	cd internal/test/lanetest && $(E2E) -timeout 120m -v -run TestFaults -faults $(or $(FAULTS),1000) -seed $(or $(SEED),1)
 
-# CI runs the first 100 scenarios. A seed is one scenario: SEED=n RUNS=1 replays it.
+# CI runs the first 50 scenarios. A seed is one scenario: SEED=n RUNS=1 replays it.
 .PHONY: test/interactions
 test/interactions: bin/starter bin/devserver ## Compose features at random under faults and compare records with a ledger; RUNS=number, SEED=number
 	cd internal/test/interactions && $(E2E) -timeout 120m -v -runs $(or $(RUNS),2000) -seed $(or $(SEED),1)

@@ -44,8 +44,8 @@ type lab struct {
 var alone = []string{"TestGateway_ServesOthersDuringAThousandParallelRequests",
 	"TestLaneKeeper_AnswersSoonAfterAKilledWorkerWhenItIsFull"}
 
-// inFull skips a test in the short form: it loads the machine for a minute, and another test proves
-// the same of something smaller.
+// inFull skips a test in the short form: it takes a minute or loads the machine, and other tests
+// prove most of it.
 func inFull(t *testing.T) {
 	t.Helper()
 	if testing.Short() {

@@ -42,6 +42,7 @@ func (l *lab) made(s *switchyard.Session, c api.SessionCall) api.SessionCallStat
 // A session makes 1,000 calls, 50 at a time, over several histories. Every call is executed once,
 // and every outcome stays available, also after the session has ended.
 func TestSessionRun_MakesAThousandCallsFiftyAtATime(t *testing.T) {
+	inFull(t)
 	l := newLab(t)
 	l.worker()
 	s := l.session("session/many")

@@ -289,6 +289,7 @@ func (s *streamLab) killed(database string, faults ...func()) {
 }
 
 func TestFollowAll_LosesAndDoublesNoLineOverKills(t *testing.T) {
+	inFull(t)
 	l, database := newStreamLab(t)
 	path := filepath.Join(t.TempDir(), "stream.jsonl")
 	s := &streamLab{lab: l, address: l.Address, flags: []string{"--file", path},
@@ -343,6 +344,7 @@ func (c *collector) keys(all []string) (got []string) {
 
 // An OTLP collector gets the spans of all runs and calls. Those that it gets twice are equal.
 func TestFollowAll_LosesNoSpanOverKills(t *testing.T) {
+	inFull(t)
 	l, database := newStreamLab(t)
 	c, address := flakyCollector(t)
 	s := &streamLab{lab: l, address: l.Address, flags: []string{"--otlp-endpoint", address,

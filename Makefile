@@ -1,4 +1,4 @@
-# All tasks of this repository. .ci/run calls `make test`, `make check`, `make test/lanes`, `make test/interactions` and `make conformance`.
+# All tasks of this repository. .ci/run calls the parts of `make check`, `make test/lanes`, `make test/interactions` and `make conformance`.
 # Go, git and make are required, and npm for tests against third-party programs. Go's build cache decides what to rebuild.
 
 export CGO_ENABLED := 0
@@ -103,8 +103,7 @@ vulncheck: ## Look for known vulnerabilities in the code that our programs call;
 
 .PHONY: test
 test: ## Run the tests that need only Go: no server, no network, no C compiler
-	$(if $(PROFILE),mkdir -p $(dir $(PROFILE)))
-	$(GO) test $(if $(PROFILE),-coverpkg=$(COVERED) -coverprofile=$(PROFILE)) ./...
+	$(GO) test ./...
 
 .PHONY: test/e2e
 test/e2e: build npm ## Run the tests that need a real server
@@ -120,18 +119,18 @@ test/replay: build npm ## Run the end-to-end suite without the workflow cache: e
 
 # These tests load the machine and measure takeover times, so they run alone.
 .PHONY: test/lanes
-test/lanes: bin/devserver bin/toxiproxy ## Check that lanes keep their limits while workers are killed, stopped and cut off; ONLY=name selects tests
-	cd internal/test/lanetest && $(E2E) $(if $(ONLY),-run '$(ONLY)')
+test/lanes: bin/devserver bin/toxiproxy ## Check that lanes keep their limits while workers are killed, stopped and cut off; ONLY=name selects tests, FAULTS=number
+	cd internal/test/lanetest && $(E2E) $(if $(ONLY),-run '$(ONLY)') $(if $(FAULTS),-faults $(FAULTS))
 
-# CI runs the first 100 faults with make test/lanes.
+# CI runs the first 50 faults with make test/lanes.
 .PHONY: test/faults
 test/faults: bin/devserver bin/toxiproxy ## Cause 1,000 random faults and compare records with ledgers; FAULTS=number, SEED=number
 	cd internal/test/lanetest && $(E2E) -timeout 120m -v -run TestFaults -faults $(or $(FAULTS),1000) -seed $(or $(SEED),1)
 
-# CI runs the first 100 scenarios. A seed is one scenario: SEED=n RUNS=1 replays it.
+# CI runs the first 50 scenarios. A seed is one scenario: SEED=n RUNS=1 replays it.
 .PHONY: test/interactions
 test/interactions: bin/starter bin/devserver ## Compose features at random under faults and compare records with a ledger; RUNS=number, SEED=number
-	cd internal/test/interactions && $(E2E) -timeout 120m -v -run TestInteractions -runs $(or $(RUNS),2000) -seed $(or $(SEED),1)
+	cd internal/test/interactions && $(E2E) -timeout 120m -v -runs $(or $(RUNS),2000) -seed $(or $(SEED),1)
 
 # make check kills the same processes during 100 calls.
 .PHONY: test/gateway
@@ -181,13 +180,8 @@ test/compose: npm ## Start docker-compose.yml with stand-in images and try fault
 
 # go test prints the log of passing tests only when it runs in their folder.
 .PHONY: conformance
-conformance: build npm bin/everything-server ## Run the official MCP conformance suite against the orchestrator and its gateway, and print its tables
+conformance: bin/starter bin/worker bin/devserver npm bin/everything-server ## Run the official MCP conformance suite against the orchestrator and its gateway, and print its tables
 	cd internal/test/conformance && $(E2E)
-
-# An image needs an engine; this needs Go, and finds what .dockerignore keeps out of the build.
-.PHONY: test/image
-test/image: ## Build the programs of the images from the files that the Dockerfile sees
-	SWITCHYARD_IMAGE=1 $(GO) test -count=1 -run TestDockerfile_ .
 
 # The types of Kubernetes and kustomize are in a separate module, so that they stay out of ours.
 .PHONY: test/kubernetes
@@ -201,31 +195,40 @@ test/devserver: ## Run devserver's own tests
 
 # Packages with a coverage threshold; internal/covergate has the thresholds.
 COVERED = ./api,./internal/core/...,./internal/value/...,./toolspecs/...,./workflows/...,./feature/...,./activities/...,./audit/...
-# The programs that tests start are built with coverage and write their data to coverage/data. UNIT names the profile of a
-# make test that has run already. Packages that other packages' tests cover run with those tests. Three packages are
-# tested at a time, the slowest first, because tests mostly wait. The conformance suite, lanes and bench have targets of
-# their own.
-.PHONY: test/coverage
-test/coverage: bin/devserver npm ## Run all tests, those on a real server in their short form, and check coverage
-	rm -rf coverage/bin coverage/data coverage/e2e.txt
+# Packages whose tests wait for real servers, the slowest first: packages are tested in this order.
+WAITING = ./internal/test/e2e ./starter ./internal/test/policysuite ./audit ./audit/recorddb ./audit/html ./internal/test/versioning \
+	./internal/connection
+# The programs that tests start are built with coverage and write their data to coverage/data. Two packages are tested at a
+# time, because tests mostly wait.
+.PHONY: test/short
+test/short: bin/devserver npm ## Run the tests on a real server in their short form
+	rm -rf coverage/bin coverage/data
 	mkdir -p coverage/bin coverage/data
 	ln -s ../../bin/devserver coverage/bin/devserver
-	$(if $(UNIT),,$(MAKE) --no-print-directory test PROFILE=coverage/unit.txt)
-	$(GO) build -cover -o coverage/bin/ ./starter ./worker ./examples/librarian ./examples/kinds
+	$(GO) build -cover -ldflags="-s -w" -o coverage/bin/ ./starter ./worker ./examples/librarian ./examples/kinds
 	SWITCHYARD_BIN='$(CURDIR)/coverage/bin' SWITCHYARD_COVERAGE='$(CURDIR)/coverage/data' $(NPM) SWITCHYARD_E2E=1 \
-		$(GO) test -count=1 -vet=off -short -p 2 -parallel 4 -timeout 40m -coverpkg=$(COVERED) -coverprofile=coverage/e2e.txt \
-		./internal/test/e2e ./internal/test/versioning ./internal/test/policysuite ./internal/connection ./audit/... ./starter/... ./toolspecs/lanes ./toolspecs/policies
-	$(NPM) $(GO) test -count=1 -vet=off -run 'NPM|Prism|Command' -coverpkg=$(COVERED) -coverprofile=coverage/programs.txt ./activities/...
+		$(GO) test -count=1 -vet=off -short -p 2 -parallel 4 -timeout 40m -coverpkg=$(COVERED) -coverprofile=coverage/short.txt $(WAITING)
 	$(GO) tool covdata textfmt -i=coverage/data -o=coverage/started.txt
-	$(GO) run ./internal/covergate $(or $(UNIT),coverage/unit.txt) coverage/e2e.txt coverage/started.txt coverage/programs.txt
+
+# Conformance suite, lanes, interactions and bench have targets of their own.
+.PHONY: test/rest
+test/rest: npm ## Run the tests that test/short leaves out, except for the suites with targets of their own
+	mkdir -p coverage
+	$(NPM) $(GO) test -vet=off -coverpkg=$(COVERED) -coverprofile=coverage/rest.txt \
+		$$($(GO) list ./... | grep -vxF "$$($(GO) list $(WAITING))")
+
+.PHONY: covergate
+covergate: ## Check the coverage of test/short and test/rest
+	$(GO) run ./internal/covergate coverage/short.txt coverage/started.txt coverage/rest.txt
 
 .PHONY: check
 check: ## Run every check that a change has to pass
 	$(MAKE) --no-print-directory lint
-	$(MAKE) --no-print-directory test/coverage
+	$(MAKE) --no-print-directory test/rest
+	$(MAKE) --no-print-directory test/short
+	$(MAKE) --no-print-directory covergate
 	$(MAKE) --no-print-directory test/devserver
 	$(MAKE) --no-print-directory test/kubernetes
-	$(MAKE) --no-print-directory test/image
 
 .PHONY: size
 size: ## Print the lines of code of each area beside its budget

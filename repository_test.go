@@ -245,6 +245,29 @@ func TestDocumentation_NamesExistingMakeTargets(t *testing.T) {
 	}
 }
 
+// serverTest matches what tests that need a real server use; without one they are skipped.
+var serverTest = regexp.MustCompile(
+	`testserver\.(Bin|NewServer|NewPostgres)\(|Getenv\("SWITCHYARD_E2E"\)`)
+
+// Tests that need a server run in make test/short, or in a suite with a target of its own.
+func TestMakefile_RunsEveryTestThatNeedsAServer(t *testing.T) {
+	makefile := readText(t, "Makefile")
+	_, list, found := strings.Cut(makefile, "\nWAITING = ")
+	list, _, ends := strings.Cut(list, "\n#")
+	if !found || !ends {
+		t.Fatal("the Makefile does not define WAITING")
+	}
+	waiting := strings.Fields(list)
+	for _, s := range files(t, func(base string) bool { return strings.HasSuffix(base, "_test.go") }) {
+		folder := "./" + path.Dir(s.name)
+		if serverTest.Match(s.text) && s.name != "repository_test.go" &&
+			!slices.Contains(waiting, folder) && !strings.Contains(makefile, "cd "+folder[2:]+" &&") &&
+			folder != "./bench" {
+			t.Errorf("%s needs a server, and %s is not in WAITING of the Makefile", s.name, folder)
+		}
+	}
+}
+
 // row is one line of a table in Markdown: its cells, and where it stands.
 type row struct {
 	line  int

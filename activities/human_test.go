@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 )
 
@@ -51,22 +49,6 @@ func (b *bench) reply(t *testing.T, r api.ReplyRequest) (api.ReplyDecision, erro
 		err = value.Get(&decision)
 	}
 	return decision, err
-}
-
-// The execution of a human tool ends immediately, and its call stays open.
-func TestHuman_ReleasesTheWorker(t *testing.T) {
-	b, _, compiled := askingBench(t, nil, asHuman)
-	_, err := within(t, "probe", executionOf(compiled), func(ctx context.Context,
-		in converter.EncodedValues) (any, error) {
-		_, err := b.Tool(ctx, in)
-		if !errors.Is(err, activity.ErrResultPending) {
-			t.Errorf("got %v", err)
-		}
-		return nil, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // An invalid reply ends nothing and is refused with all faults. A refusal by the person needs no

@@ -165,39 +165,6 @@ func TestModelStep_ShowsConversationAndTools(t *testing.T) {
 	}
 }
 
-// The worker did not pin the run.
-func TestModelStep_QueriesTheSetupOnce(t *testing.T) {
-	b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse,
-		error) {
-		return api.ModelResponse{Message: api.Message{Text: "hi"}}, nil
-	})
-	b.run.Setup = *b.Conversations.CachedSetup("r")
-	b.forget()
-	for range 2 {
-		if response, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil ||
-			response.Message.Text != "hi" || b.run.Queries.Load() != 1 {
-			t.Errorf("got %+v, %v after %d queries", response, err, b.run.Queries.Load())
-		}
-	}
-}
-
-// A process that has cached the setup from before the reset uses the new one.
-func TestModelStep_QueriesTheSetupAfterAReset(t *testing.T) {
-	offered := 0
-	b := modelBench(t, api.Agent{}, func(_ context.Context, p models.Prompt) (api.ModelResponse,
-		error) {
-		offered = len(p.Tools)
-		return api.ModelResponse{Message: api.Message{Text: "hi"}}, nil
-	})
-	b.run.Setup = *b.Conversations.CachedSetup("r")
-	b.run.Setup.Pinned = api.Pack(api.Pinned{Catalog: api.Catalog{Digest: "another"},
-		Provider: b.run.Setup.Pinned.Value.Provider})
-	if _, err := b.step(t, api.ModelRequest{Turn: 1}, nil); err != nil || offered != 0 ||
-		b.run.Queries.Load() != 1 {
-		t.Errorf("%d tools were offered after %d queries, %v", offered, b.run.Queries.Load(), err)
-	}
-}
-
 // An answer that does not fit into history is truncated, and the model learns it: admission refuses
 // its arguments.
 func TestModelStep_CutsLongAnswers(t *testing.T) {
@@ -229,41 +196,6 @@ func TestModelStep_AtTheLimitHasNoCalls(t *testing.T) {
 	response, err := b.step(t, api.ModelRequest{Turn: 1, Limit: "turns"}, nil)
 	if err != nil || len(response.Message.Calls) > 0 || response.Message.Text == "" {
 		t.Errorf("got %+v, %v", response.Message, err)
-	}
-}
-
-// The failure decides whether and when there is another attempt.
-func TestModelStep_RetriesTransientFailures(t *testing.T) {
-	cases := []struct {
-		name      string
-		answer    api.ModelResponse
-		err       error
-		kind      string
-		permanent bool
-		after     time.Duration
-		message   string
-	}{
-		{name: "permanent", err: &models.Error{Message: "no such model", Permanent: true},
-			kind: modelFailed, permanent: true, message: "no such model"},
-		{name: "wrapped", err: errors.Join(&models.Error{Message: "no such model",
-			Permanent: true}), kind: modelFailed, permanent: true, message: "no such model"},
-		{name: "transient", err: &models.Error{Message: "busy", RetryAfter: 3 * time.Second},
-			kind: modelUnavailable, after: 3 * time.Second, message: "busy"},
-		{name: "any other", err: errors.New("broken pipe"), kind: modelUnavailable,
-			message: "broken pipe"},
-		{name: "nothing", kind: modelUnavailable, message: "the model answered with nothing: neither text nor calls"},
-	}
-	for _, c := range cases {
-		b := modelBench(t, api.Agent{}, func(context.Context, models.Prompt) (api.ModelResponse,
-			error) {
-			return c.answer, c.err
-		})
-		_, err := b.step(t, api.ModelRequest{Turn: 1}, nil)
-		app, ok := errors.AsType[*temporal.ApplicationError](err)
-		if !ok || app.Type() != c.kind || app.NonRetryable() != c.permanent ||
-			app.NextRetryDelay() != c.after || app.Message() != c.message {
-			t.Errorf("%s: got %v", c.name, err)
-		}
 	}
 }
 

@@ -98,29 +98,6 @@ func untilStopped(running chan<- struct{}) answerFunc {
 	}
 }
 
-// The result has the output, notes in order, times and tokens. The message is cached exactly as the
-// workflow will have it.
-func TestTool_ReturnsItsResult(t *testing.T) {
-	b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.SlowAfter = 1 },
-		answers(`{"n": 1, "url": "a<b&c"}`, "own note"))
-	x := executionOf(compiled)
-	x.Notes = []string{"of admission"}
-	result, err := b.execute(t, x, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := strings.Join(result.Notes, "|"); got != "of admission|own note" || !result.Slow ||
-		result.Cut != 0 || result.Tokens == 0 {
-		t.Errorf("got %+v", result)
-	}
-	if result.ForModel() != "{\"n\":1,\"url\":\"a<b&c\"}\n[note: of admission; own note]" {
-		t.Errorf("the model sees %q", result.ForModel())
-	}
-	if !b.remembersCall(t, api.CallOutcome{Result: &result}) {
-		t.Error("the message is not remembered")
-	}
-}
-
 // The context has the call, its key and its timeout.
 func TestTool_ReadsItsCallFromTheContext(t *testing.T) {
 	var call api.CallContext
@@ -283,28 +260,6 @@ func TestTool_CanBeCancelled(t *testing.T) {
 		if temporal.IsCanceledError(err) != (effect != api.EffectOnce) || e.Type != want ||
 			e.MayHaveActed() != unclear {
 			t.Errorf("%s: got %v with %+v", effect, err, e)
-		}
-	}
-}
-
-// The stack is not in the error.
-func TestToolPanic_IsTheErrorOfTheCall(t *testing.T) {
-	functions, err := function.New(tool.NewFunction("probe", func(context.Context, struct {
-		Text string `json:"text"`
-	}) (string, error) {
-		panic("kaboom")
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for effect, want := range map[api.Effect]api.ErrorType{api.EffectRead: api.ErrExecution,
-		api.EffectOnce: api.ErrOutcomeUnknown} {
-		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.Effect = effect },
-			functions.Execute)
-		_, err = b.execute(t, executionOf(compiled), nil)
-		if e, _ := callError(t, err); e.Type != want || e.Message != "the tool's function panicked: kaboom" ||
-			strings.Contains(e.Message, ".go:") {
-			t.Errorf("%s: got %v", effect, e)
 		}
 	}
 }

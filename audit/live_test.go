@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
@@ -50,7 +49,7 @@ func devserver(t *testing.T) client.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		server.Process.Signal(syscall.SIGTERM)
+		server.Process.Kill() // it would drain for seconds
 		server.Wait()
 	})
 	line, err := bufio.NewReader(out).ReadBytes('\n')

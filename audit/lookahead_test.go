@@ -145,7 +145,7 @@ func TestFailedCall_EndsWhenTheRunHasDecided(t *testing.T) {
 	}
 	c := serve(t, map[string]*archivedRun{"decided": open(w.events[:len(w.events)-1]),
 		"undecided": open(undecided)})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	ended := false
 	for e, err := range audit.Follow(ctx, c, "decided", "") {

@@ -75,7 +75,7 @@ func (a *archive) ListWorkflowExecutions(
 func entriesUntil(t *testing.T, c client.Client, size int, want int) (entries []audit.StreamEntry) {
 	t.Helper()
 	stored := []byte("{}")
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for len(entries) < want {
 		var after audit.StreamPosition

@@ -32,7 +32,7 @@ const (
 )
 
 // patience bounds every wait for something that must happen.
-const patience = time.Minute
+const patience = 3 * time.Minute
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/api"
@@ -62,27 +61,6 @@ func TestGateway_ListsToolsInOneOrder(t *testing.T) {
 	}
 }
 
-// A session of an older revision goes on at a replica that has never seen it, and only for the
-// caller who began it.
-func TestSession_ContinuesAtAnotherReplica(t *testing.T) {
-	l := newLab(t, nil)
-	_, other := l.replica(nil)
-	session := l.begin(l.url)
-	for range 2 {
-		r := l.post(other+Path, fmt.Sprintf(legacyCall, "echo"), sessionHeader, session)
-		if r.status != http.StatusOK || text(t, r.Result) != `{"a":1}` {
-			t.Errorf("got %+v", r)
-		}
-	}
-	for _, c := range []struct{ session, as string }{{session, "bob"}, {"invented", "ann"}} {
-		r := l.post(other+Path, fmt.Sprintf(legacyCall, "echo"), sessionHeader, c.session, "As",
-			c.as)
-		if r.status != http.StatusNotFound {
-			t.Errorf("%v: got %+v", c, r)
-		}
-	}
-}
-
 func TestSession_EndsWithItsRunWhenTheClientDeletesIt(t *testing.T) {
 	l := newLab(t, nil)
 	session := l.begin(l.url)
@@ -102,108 +80,6 @@ func TestSession_EndsWithItsRunWhenTheClientDeletesIt(t *testing.T) {
 	r := l.post(l.url+Path, fmt.Sprintf(legacyCall, "echo"), sessionHeader, session)
 	if r.status != http.StatusNotFound {
 		t.Errorf("after its end: %+v", r)
-	}
-}
-
-// A client without tasks learns after Wait that its call is pending, and gets the result from
-// get_result in any session of the same caller, and of no other.
-func TestSlowCall_IsPendingAndGetResultReturnsIt(t *testing.T) {
-	l := newLab(t, func(c *Config) { c.Wait = c.Direct })
-	session := l.begin(l.url)
-	r := l.post(l.url+Path, fmt.Sprintf(legacyCall, "slow"), sessionHeader, session)
-	var pending struct {
-		Meta map[string]struct {
-			Call string `json:"call_id"`
-		} `json:"_meta"`
-	}
-	if err := json.Unmarshal(r.Result, &pending); err != nil {
-		t.Fatalf("%+v: %v", r, err)
-	}
-	handle := pending.Meta[callKey].Call
-	want := fmt.Sprintf("The call is pending: it runs. Do not make it again. Its result is returned "+
-		"by the tool get_result with {\"call_id\": %q}.", handle)
-	if got := text(t, r.Result); got != want {
-		t.Errorf("got %s", got)
-	}
-	ask := fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":`+
-		`"get_result","arguments":{"call_id":%q}}}`, handle)
-	l.finish(<-l.submitted, api.CallOutcome{Tool: "slow",
-		Result: &api.Result{Output: []byte(`"done"`)}})
-	later := l.begin(l.url)
-	if got := text(t, l.post(l.url+Path, ask, sessionHeader, later).Result); got != "done" {
-		t.Errorf("the result is %s", got)
-	}
-	bob := l.begin(l.url, "As", "bob")
-	got := text(t, l.post(l.url+Path, ask, sessionHeader, bob, "As", "bob").Result)
-	if want := "ERROR validation_error: there is no call " + handle; !strings.HasPrefix(got, want) {
-		t.Errorf("another caller got %s", got)
-	}
-}
-
-func TestSlowCall_IsATaskForClientsThatFollowTasks(t *testing.T) {
-	l := newLab(t, nil)
-	const follows = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
-	var task struct {
-		ResultType, TaskID, Status string
-		CreatedAt, LastUpdatedAt   time.Time
-		Result                     json.RawMessage
-	}
-	read := func(r reply) {
-		t.Helper()
-		task.Result = nil
-		if err := json.Unmarshal(r.Result, &task); err != nil {
-			t.Fatalf("%+v: %v", r, err)
-		}
-	}
-	read(l.callModern("slow", follows))
-	if task.ResultType != resultTask || task.Status != taskWorking {
-		t.Fatalf("got %+v", task)
-	}
-	about := fmt.Sprintf(`"taskId":%q`, task.TaskID)
-	created, told := task.CreatedAt, task.LastUpdatedAt
-	l.finish(<-l.submitted, api.CallOutcome{Tool: "slow",
-		Result: &api.Result{Output: []byte(`"done"`)}})
-	read(l.modern(t.Context(), methodTaskGet, "", about, follows))
-	if !task.CreatedAt.Equal(created) || !task.LastUpdatedAt.After(told) {
-		t.Errorf("created at %s and told at %s, then %+v", created, told, task)
-	}
-	if task.Status != taskCompleted || text(t, task.Result) != "done" {
-		t.Errorf("got %+v", task)
-	}
-	read(l.callModern("slow", follows))
-	about = fmt.Sprintf(`"taskId":%q`, task.TaskID)
-	l.modern(t.Context(), methodTaskCancel, "", about, follows)
-	read(l.modern(t.Context(), methodTaskGet, "", about, follows))
-	if task.Status != taskCancelled {
-		t.Errorf("after cancel: %+v", task)
-	}
-	r := l.modern(t.Context(), methodTaskGet, "", `"taskId":"other.task"`, follows)
-	if r.Error == nil || r.Error.Message != "task not found" {
-		t.Errorf("unknown task: %+v", r)
-	}
-}
-
-// A client that closes its stream cancels a call that may be repeated, and leaves a once call to
-// its repetition.
-func TestClosedStream_CancelsCallsThatAreNotOnce(t *testing.T) {
-	l := newLab(t, nil)
-	for _, tool := range []string{"once", "slow"} {
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			l.modern(ctx, "tools/call", tool, fmt.Sprintf(`"name":%q,"arguments":{}`, tool), "{}")
-			close(done)
-		}()
-		call := <-l.submitted
-		cancel()
-		<-done
-		told := map[string]chan string{"once": l.left, "slow": l.cancelled}[tool]
-		if got := <-told; got != call {
-			t.Errorf("%s: the session heard of %s, want %s", tool, got, call)
-		}
-	}
-	if len(l.cancelled) != 0 {
-		t.Error("the once call was cancelled")
 	}
 }
 
@@ -273,47 +149,6 @@ func TestLargeCatalog_IsSearchedAndCalledByName(t *testing.T) {
 		Arguments: map[string]any{"name": "echo", "arguments": map[string]any{"b": 2}}})
 	if err != nil || res.Content[0].(*mcp.TextContent).Text != `{"b":2}` {
 		t.Errorf("%+v, %v", res, err)
-	}
-}
-
-// What a client sends wrong is an error of its own request, and the gateway serves others.
-func TestMalformedRequests_AreErrorsOfTheProtocol(t *testing.T) {
-	l := newLab(t, nil)
-	session := l.begin(l.url)
-	for _, c := range []struct {
-		body string
-		want int
-	}{
-		{`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, http.StatusOK},
-		{`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":null}`, http.StatusOK},
-		{`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":"?"}}`, http.StatusOK},
-		{`{"jsonrpc":"2.0","id":2,"method":"tools/call"}`, http.StatusOK},
-		{`{"jsonrpc":"2.0","id":2,"method":"foo/bar"}`, http.StatusOK},
-		{`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, http.StatusBadRequest},
-		{`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, http.StatusBadRequest},
-		{`{"jsonrpc":"2.0","id":2,"method":"ping"} {}`, http.StatusBadRequest},
-		{`[{"jsonrpc":"2.0","id":2,"method":"ping"}]`, http.StatusBadRequest},
-		{`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":null}`, http.StatusOK},
-		{`{"jsonrpc":"2.0","id":2,"method":"tasks/get"}`, http.StatusOK},
-		{`{"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"taskId":"a.b.c.d"}}`,
-			http.StatusOK},
-		{`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":[]}`, http.StatusOK},
-		{`{"jsonrpc":"2.0","method":"tools/call","params":{}}`, http.StatusBadRequest},
-		{`{`, http.StatusBadRequest},
-		{``, http.StatusBadRequest},
-		{strings.Repeat(" ", 5<<20), http.StatusRequestEntityTooLarge},
-	} {
-		if r := l.post(l.url+Path, c.body, sessionHeader, session); r.status != c.want ||
-			r.status == http.StatusOK && (r.Result == nil) == (r.Error == nil) {
-			t.Errorf("%.80s: %+v", c.body, r)
-		}
-		if r := l.post(l.url+Path, c.body); r.status == http.StatusOK {
-			t.Errorf("without a session: %.80s: %+v", c.body, r)
-		}
-	}
-	if r := l.post(l.url+Path, fmt.Sprintf(legacyCall, "echo"), sessionHeader, session); text(t,
-		r.Result) != `{"a":1}` {
-		t.Errorf("afterwards: %+v", r)
 	}
 }
 

@@ -164,28 +164,6 @@ func (l *lab) answered(tool, state, action, content string) reply {
 		action, content), asksUsers)
 }
 
-// Answers that are sent at the same time are taken once, and each gets the result of the call.
-func TestQuestion_TakesOneOfManyAnswers(t *testing.T) {
-	l := newLab(t, nil)
-	for _, tool := range []string{"ask", "mine"} {
-		_, state := l.asked(tool)
-		answers := make(chan reply, 8)
-		for range cap(answers) {
-			go func() {
-				answers <- l.answered(tool, state, "accept", `{"answer":"paid","decision":"approve"}`)
-			}()
-		}
-		for range cap(answers) {
-			if r := <-answers; r.Error != nil || text(t, r.Result) != "paid" {
-				t.Errorf("%s: %+v", tool, r)
-			}
-		}
-	}
-	if len(l.replies) != 1 || len(l.decisions) != 1 {
-		t.Errorf("the session took %d replies and %d decisions", len(l.replies), len(l.decisions))
-	}
-}
-
 // An answer that the protocol does not have leaves the question open.
 func TestQuestion_StaysOpenAfterAnAnswerThatIsInvalid(t *testing.T) {
 	l := newLab(t, nil)
@@ -252,38 +230,5 @@ func TestOperator_ToolsRefuseWhoeverMayNotUseThem(t *testing.T) {
 	}
 	if len(l.decisions) > 0 {
 		t.Errorf("decided: %+v", l.decisions)
-	}
-}
-
-func TestOperator_DecidesAboutCallsOfOthers(t *testing.T) {
-	l := newLab(t, nil)
-	l.approvals = []OpenApproval{{Run: "run", Caller: api.Caller{Type: api.CallerSession,
-		ID: "bob", Auth: api.AuthKey}, Approval: api.Approval{Call: "1", Tool: "pay", ApprovalNeed: api.ApprovalNeed{
-		Text: "pay 5", Digest: "d"}}}}
-	l.calls["run.1"] = &api.SessionCallStatus{}
-	s := l.connect(l.url+OperatorPath, nil)
-	decide := func(caller string) *mcp.CallToolResult {
-		l.mu.Lock()
-		l.caller = caller
-		l.mu.Unlock()
-		s := l.connect(l.url+OperatorPath, nil)
-		res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "approve",
-			Arguments: map[string]any{"run_id": "run", "call_id": "1", "digest": "d"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return res
-	}
-	list, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "list_approvals"})
-	if err != nil || !strings.Contains(list.Content[0].(*mcp.TextContent).Text, `"pay 5"`) {
-		t.Errorf("%+v, %v", list, err)
-	}
-	res := decide("bob")
-	if got := res.Content[0].(*mcp.TextContent).Text; !res.IsError ||
-		got != `bob (api_key) is the caller of call "1": another person has to decide about it` {
-		t.Errorf("bob: %s", got)
-	}
-	if res = decide("ann"); res.IsError || len(l.decisions) != 1 || l.decisions[0].By != "ann" {
-		t.Errorf("ann: %+v, %+v", res, l.decisions)
 	}
 }

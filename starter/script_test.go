@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 }
 
 // scriptPatience bounds the waits of a script.
-const scriptPatience = 30 * time.Second
+const scriptPatience = 2 * time.Minute
 
 // scriptCommands are additional commands of scripts.
 var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){

@@ -68,31 +68,6 @@ func TestAgent_RefusesWhatNoFeatureOpens(t *testing.T) {
 	}
 }
 
-// A model step in a process without a cache of the run gets the whole conversation and the pinned
-// tools by query.
-func TestAgent_QueriesConversationAndTools(t *testing.T) {
-	l := newLabOf(t, 2)
-	l.modelAnswers(
-		api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"a"}`},
-			{Tool: "broken"}}},
-		api.Message{Calls: []api.Call{{Tool: "greet", Arguments: `{"name":"b"}`}}},
-		api.Message{Text: "done"},
-	)
-	l.runAgent(listedAgent(), "Go.")
-	l.result()
-	whole := l.conversation()
-	for i, upTo := range []int{2, 5, 7} {
-		got := l.prompts[i].Messages
-		if !slices.EqualFunc(got, whole[:upTo],
-			func(a, b api.Message) bool { return a.Digest() == b.Digest() }) {
-			t.Errorf("step %d saw %+v", i+1, got)
-		}
-	}
-	if l.queries[api.SetupQuery] != 1 || l.queries[api.ConversationQuery] != 3 {
-		t.Errorf("queries: %v, want one for the setup and one per step", l.queries)
-	}
-}
-
 // The run continues with its whole state, and its second part ends as an undivided run does.
 func TestAgent_ContinuesAsNew(t *testing.T) {
 	a := agent(step(call("store", `{"text":"a"}`), call("broken", `{}`)),

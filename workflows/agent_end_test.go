@@ -4,9 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -59,75 +57,6 @@ func (l *lab) cancelAt(id string) {
 		if info.ActivityID == id {
 			l.CancelWorkflow()
 		}
-	})
-}
-
-// The failure has the model's text and the usage.
-func TestAgent_FailsIfTheModelRefuses(t *testing.T) {
-	l := newLab(t)
-	l.answers = append(l.answers, func() (api.ModelResponse, error) {
-		return api.ModelResponse{Message: api.Message{Text: "I would rather not."},
-			Stop: api.StopRefusal}, nil
-	})
-	l.runAgent(listedAgent(), "Go.")
-	var details api.RunResult
-	if app := l.failure(api.RunRefused, &details); app.Message() != "the model declined: I would rather not." {
-		t.Errorf("message: %s", app.Message())
-	}
-	if details.Usage.Turns != 1 {
-		t.Errorf("details: %+v", details)
-	}
-}
-
-// A permanent failure ends the run at once, a lasting one after all attempts, each with the
-// provider's message.
-func TestAgent_RetriesTransientModelFailures(t *testing.T) {
-	busy := func() (api.ModelResponse, error) {
-		return api.ModelResponse{}, &models.Error{Message: "busy", RetryAfter: time.Hour}
-	}
-	broken := func() (api.ModelResponse, error) {
-		return api.ModelResponse{}, &models.Error{Message: "wrong key", Permanent: true}
-	}
-	t.Run("passing", func(t *testing.T) {
-		l := newLab(t)
-		l.answers = append(l.answers, busy, busy)
-		l.modelAnswers(api.Message{Text: "fine"})
-		begin := l.Now()
-		l.runAgent(listedAgent(), "Go.")
-		if r := l.result(); r.Answer != "fine" || r.Usage.Turns != 1 {
-			t.Errorf("result: %+v", r)
-		}
-		if took := l.Now().Sub(begin); took < 2*time.Hour {
-			t.Errorf("the model asked for two hours of patience and got %s", took)
-		}
-	})
-	t.Run("permanent", func(t *testing.T) {
-		l := newLab(t)
-		l.answers = append(l.answers, broken)
-		l.runAgent(listedAgent(), "Go.")
-		var usage api.Usage
-		if app := l.failure(api.RunModelFailed, &usage); app.Message() != "the model step of turn 1 failed: wrong key" || len(l.prompts) != 1 {
-			t.Errorf("%d attempts, message: %s", len(l.prompts), app.Message())
-		}
-	})
-	t.Run("lasting", func(t *testing.T) {
-		l := newLab(t)
-		a := listedAgent()
-		a.Model.MaxAttempts = 3
-		l.answers = append(l.answers, busy, busy, busy, busy)
-		l.runAgent(a, "Go.")
-		if app := l.failure(api.RunModelFailed, nil); app.Message() != "the model step of turn 1 failed: busy" ||
-			len(l.prompts) != 3 {
-			t.Errorf("%d attempts, message: %s", len(l.prompts), app.Message())
-		}
-	})
-	t.Run("empty answer", func(t *testing.T) {
-		l := newLab(t)
-		a := listedAgent()
-		a.Model.MaxAttempts = 2
-		l.modelAnswers(api.Message{}, api.Message{})
-		l.runAgent(a, "Go.")
-		l.failure(api.RunModelFailed, nil)
 	})
 }
 

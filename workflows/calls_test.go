@@ -173,47 +173,12 @@ output: "${c}"
 	expect(t, "stored", l.stored, []string{"a", "b", "c 1"})
 }
 
-// Each call runs once.
-func TestPlan_RunsMoreCallsThanMayBeInFlight(t *testing.T) {
-	const n = 600
-	var p api.Plan
-	for i := range n {
-		p.Calls = append(p.Calls, api.PlanCall{ID: fmt.Sprint("c", i), Tool: "echo",
-			Arguments: []byte(fmt.Sprintf(`{"value":%d}`, i))})
-	}
-	p.Output = []byte(`"${c599}"`)
-	packed := api.Pack(p)
-	l := newLab(t)
-	l.ExecuteWorkflow(api.PlanWorkflow, api.RunInput{Plan: &packed})
-	if r := l.result(); r.Usage.Calls != n || string(r.Output) != "599" {
-		t.Errorf("result: %+v", r)
-	}
-	if executed := slices.Sorted(slices.Values(l.executed)); len(executed) != n ||
-		len(slices.Compact(executed)) != n {
-		t.Errorf("%d calls executed, want %d different ones", len(executed), n)
-	}
-}
-
 func TestPlan_FailsIfItsOutputIsMissing(t *testing.T) {
 	l := newLab(t)
 	l.runPlan(`{calls: [{id: a, tool: echo, arguments: {value: 1}}], output: "${a.b}"}`)
 	if app := l.failure(api.RunCallsFailed, nil); app.Message() != `the plan's output: ${a.b}: the result has no "b"` {
 		t.Errorf("message: %s", app.Message())
 	}
-}
-
-// It ends after the running call and starts no other.
-func TestPlan_EndsAsCancelled(t *testing.T) {
-	l := newLab(t)
-	l.cancelAt("hang")
-	l.runPlan(`
-calls:
-  - {id: a, tool: hang}
-  - {id: b, tool: note, arguments: {text: never}}
-  - {id: c, tool: echo, arguments: {value: "${a}"}}
-`)
-	l.cancelled()
-	expect(t, "executed", l.executed, []string{"a hang"})
 }
 
 func TestPlan_ModeOfTheRunPrecedesThePlans(t *testing.T) {

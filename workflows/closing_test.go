@@ -88,42 +88,6 @@ func closeRequest(instance string) api.CloseInstance {
 	return api.CloseInstance{Instance: instance, By: "ada", Reason: "it hangs"}
 }
 
-// The first result of the next instance reports who closed the last one. A lost instance can be
-// closed as well.
-func TestInstance_IsClosedByAPerson(t *testing.T) {
-	used := api.InstanceProgress{Generation: 3, Used: true, State: []byte("state")}
-	for name, h := range map[string]hostInstance{
-		"open": {serves: true, until: "told to close", left: used},
-		"lost": {serves: true, until: "1.1 executed", err: hostError(api.Error{
-			Type: api.ErrWorkerLost, Message: "the server exited"}, used)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := closers(t, open, h)
-			w.calls = func(context.Context) {
-				for want, r := range map[api.ControlErrorType]api.CloseInstance{
-					api.ControlMalformed: {Instance: "counter"},
-					api.NoInstance:       closeRequest("other"), "": closeRequest("counter"),
-				} {
-					if got := w.update(api.CloseInstanceUpdate, "close "+string(want),
-						r).refusal(t); got != want {
-						t.Errorf("%+v: refused with %q, want %q", r, got, want)
-					}
-				}
-			}
-			w.runAgent("counter", step(call("counter", `{}`)), step(call("echo", `{"value":1}`)),
-				step(call("counter", `{}`)), answer("done"))
-			if r := w.result(); r.Usage.Failed != 0 {
-				t.Errorf("results %q", w.callResults())
-			}
-			last := w.asked[1].Last
-			if last.Generation != 3 || !last.Used || last.State != nil || w.asked[1].Lost ||
-				last.Ended != "the last one was closed by ada: it hangs" {
-				t.Errorf("asked with %+v", w.asked[1])
-			}
-		})
-	}
-}
-
 // A run without instances, or that is ending, closes none.
 func TestCloseInstance_IsRefusedWithoutOne(t *testing.T) {
 	w := closers(t, nil)

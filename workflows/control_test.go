@@ -21,7 +21,7 @@ func message(text string) api.Sent { return api.Sent{Text: text, By: "ada"} }
 // refusal returns the type of an update's refusal; empty if it was accepted.
 func (u *update) refusal(t *testing.T) api.ControlErrorType {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	err := u.Get(ctx, nil)
 	if err == nil {
@@ -284,41 +284,6 @@ func TestPause_KeepsWaitingCalls(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A run that continues as new stays paused and keeps its unread messages and the ids of all
-// messages.
-func TestPause_SurvivesContinueAsNew(t *testing.T) {
-	l := newLab(t)
-	l.calls = func(context.Context) {
-		l.update(api.SendMessageUpdate, "one", message("remember"))
-		l.update(api.PauseUpdate, "p", api.Pause{By: "ada", Reason: "a look"})
-	}
-	l.SetContinueAsNewSuggested(true)
-	l.runAgent(agent(step(call("echo", `{"value":1}`)), answer("done")), "Go.")
-	next, earlier := l.continued()
-	c := next.State
-	if c.Paused == nil || c.Paused.By != "ada" || c.Paused.Reason != "a look" ||
-		c.Paused.Since.IsZero() || len(c.Sent) != 1 || c.Sent[0] != "one" {
-		t.Fatalf("carried over: %+v", c)
-	}
-	if got, err := codec.DecodeMessages(earlier); err != nil || got[len(got)-1].Text != "remember" {
-		t.Errorf("the messages carried over are %+v, error %v", got, err)
-	}
-	second := newLab(t)
-	var again *update
-	second.RegisterDelayedCallback(func() {
-		expect(t, "activities of the second part while it is paused", second.ids(), nil)
-		again = second.updateRun(api.SendMessageUpdate, "one", message("remember"))
-		second.updateRun(api.ResumeUpdate, "r", api.Pause{By: "ada"})
-	}, time.Hour)
-	second.ExecuteWorkflow(api.AgentWorkflow, next, earlier)
-	second.result()
-	if got := again.refusal(t); got != "" {
-		t.Errorf("a message sent again is refused as %q", got)
-	}
-	expect(t, "the conversation", transcript(second.conversation()), []string{"system Test.", "user Go.",
-		"assistant", "tool 1", "user remember", "assistant done"})
 }
 
 // A message that arrives during the compaction before continue-as-new is kept.

@@ -1,7 +1,6 @@
 package workflows_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,7 +21,6 @@ import (
 	"github.com/switchyard/switchyard/activities/models/scripted"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/callcontext"
-	"github.com/switchyard/switchyard/internal/core/ledgerrules"
 	"github.com/switchyard/switchyard/tool"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
@@ -75,9 +73,6 @@ type lab struct {
 	steps func() error
 	// rules are those of the workers.
 	rules []api.PolicyRule
-	// budgets, if set, are the policies of the workers instead; spent is what their ledger counted.
-	budgets *policies.Set
-	spent   ledgerrules.PeriodUsage
 	// people is set in labs with tools that ask people.
 	people *answerers
 	// hooks are the registered hooks.
@@ -121,13 +116,11 @@ func newLabOf(t *testing.T, processes int, more ...toolspecs.Spec) *lab {
 	hooks := l.registerHooks()
 	for range processes {
 		a, err := activities.New(activities.Config{
-			Catalog: func() *toolspecs.Catalog { return tools },
-			Lanes:   func() *lanes.Set { return l.lanes },
-			Hooks:   hooks,
-			Policies: func() *policies.Set {
-				return cmp.Or(l.budgets, policies.NewSet(l.rules...))
-			},
-			Client: queryClient{lab: l},
+			Catalog:  func() *toolspecs.Catalog { return tools },
+			Lanes:    func() *lanes.Set { return l.lanes },
+			Hooks:    hooks,
+			Policies: func() *policies.Set { return policies.NewSet(l.rules...) },
+			Client:   queryClient{lab: l},
 			Executors: map[string]executor.Executor{toolspecs.KindFunction: l.functions(),
 				toolspecs.KindAgent: agentkind.Executor{}, toolspecs.KindPlan: plankind.Executor{},
 				toolspecs.KindHuman: human.Executor{}},
@@ -215,9 +208,6 @@ func (c queryClient) QueryWorkflow(_ context.Context, id, _, query string,
 	c.lab.mu.Lock()
 	c.lab.queries[query]++
 	c.lab.mu.Unlock()
-	if query == api.PrincipalUsageQuery {
-		return c.spent()
-	}
 	return c.lab.QueryWorkflowByID(id, query, args...)
 }
 

@@ -82,53 +82,6 @@ func hooked(a *api.Agent, points ...api.HookPoint) *api.Agent {
 	return a
 }
 
-// Retrieved memories precede the prompt. Hooks after the run get its end and its whole
-// conversation.
-func TestRunHooks_RunOnceAndInOrder(t *testing.T) {
-	l := newLabOf(t, 2)
-	var calls []string
-	l.hooks = hookFuncs{
-		beforeRun: func(r tool.HookRun) (string, error) {
-			calls = append(calls, "before "+r.Agent+" "+r.Prompt)
-			return "", nil
-		},
-		retrieve: func(r tool.HookRun) (string, error) {
-			return "They like it short: " +
-				r.Prompt, nil
-		},
-		end: func(ctx context.Context, point api.HookPoint, e tool.HookEnd) error {
-			messages, err := e.Conversation(ctx)
-			if err != nil || len(messages) != 6 || messages[5].Text != "done" {
-				t.Errorf("%s sees the conversation %+v, %v", point, messages, err)
-			}
-			calls = append(calls, strings.Join([]string{string(point), string(e.Outcome), e.Answer,
-				e.Prompt}, " "))
-			if e.Usage.Calls != 1 {
-				t.Errorf("%s gets the usage %+v", point, e.Usage)
-			}
-			return nil
-		},
-	}
-	a := hooked(listedAgent(), api.HookBeforeRun, api.HookMemoryRetrieve, api.HookMemoryWrite,
-		api.HookAfterRun)
-	l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "echo", Arguments: `{"value":1}`}}},
-		api.Message{Text: "done"})
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
-	if r := l.result(); r.Answer != "done" {
-		t.Errorf("got %+v", r)
-	}
-	expect(t, "calls of the hooks", calls, []string{"before tester Go.", "memory_write answered done Go.",
-		"after_run answered done Go."})
-	expect(t, "activities", l.ids(), []string{"before_run-1", "memory_retrieve-1", "turn-1", "1.1",
-		"turn-2", "memory_write-1", "after_run-1"})
-	var runFacts []string
-	for _, m := range l.prompts[0].Messages {
-		runFacts = append(runFacts, string(m.Role)+" "+m.Text)
-	}
-	expect(t, "the model sees", runFacts, []string{"system Test.", "system They like it short: Go.",
-		"user Go."})
-}
-
 // A hook before a run refuses it, or fails and blocks. No hook after the run runs then.
 func TestRunHooks_PreventTheStart(t *testing.T) {
 	for _, test := range []struct {
@@ -226,57 +179,6 @@ func TestRunHooks_GetEveryKindOfEnd(t *testing.T) {
 				l.result()
 			}
 		})
-	}
-}
-
-// Hooks let calls run, block them, change their arguments, answer them, and change their results. A
-// failing call affects no other, and no hook adds an event.
-func TestCallHooks_DecideAboutCalls(t *testing.T) {
-	l := newLab(t)
-	l.hooks.before = func(c tool.HookCall) (tool.HookDecision, error) {
-		switch {
-		case strings.Contains(string(c.Arguments), "secret"):
-			return tool.HookDecision{Block: "no secrets"}, nil
-		case strings.Contains(string(c.Arguments), "cheap"):
-			return tool.HookDecision{Arguments: json.RawMessage(`{"text":"cheaper"}`)}, nil
-		case c.Tool == "greet":
-			return tool.HookDecision{Override: json.RawMessage(`"hello from the hook"`)}, nil
-		}
-		return tool.HookDecision{}, nil
-	}
-	l.hooks.after = func(c tool.HookCall, output json.RawMessage) (json.RawMessage, error) {
-		if c.Tool == "echo" {
-			return json.RawMessage(`"changed"`), nil
-		}
-		return nil, nil
-	}
-	a := hooked(listedAgent(), api.HookBeforeCall, api.HookAfterCall)
-	l.modelAnswers(api.Message{Calls: []api.Call{{Tool: "store", Arguments: `{"text":"a secret"}`},
-		{Tool: "store", Arguments: `{"text":"cheap"}`},
-		{Tool: "greet", Arguments: `{"name":"ada","times":1}`},
-		{Tool: "echo", Arguments: `{"value":1}`}, {Tool: "broken", Arguments: `{}`}}},
-		api.Message{Text: "done"})
-	l.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
-	if r := l.result(); r.Usage.Calls != 5 || r.Usage.Failed != 2 {
-		t.Errorf("usage %+v", r.Usage)
-	}
-	slices.Sort(l.executed)
-	expect(t, "executed", l.executed, []string{"1.2 store", "1.4 echo", "1.5 broken"})
-	expect(t, "stored", l.stored, []string{"cheaper"})
-	var runFacts []string
-	for _, m := range l.conversation() {
-		if m.Role == api.RoleTool {
-			first, _, _ := strings.Cut(m.Text, "\n")
-			runFacts = append(runFacts, m.CallID+" "+first)
-		}
-	}
-	expect(t, "the model sees", runFacts,
-		[]string{`1.1 ERROR blocked_by_hook: the hook "before_call" says: no secrets`, "1.2 1",
-			"1.3 hello from the hook",
-			"1.4 changed", "1.5 ERROR execution_error: it is broken"})
-	if text := l.conversation()[4].Text; !strings.Contains(text,
-		"[note: the hook before_call changed the arguments]") {
-		t.Errorf("the model does not read about changed arguments: %q", text)
 	}
 }
 

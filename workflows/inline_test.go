@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,42 +146,6 @@ func TestInlineCalls_HaveTheContextOfOtherCalls(t *testing.T) {
 		runFacts.Conversation != runFacts.WorkflowID || runFacts.Variables["v"] != "w" ||
 		runFacts.Caller.ID != "tester" {
 		t.Errorf("it sees %+v", runFacts)
-	}
-}
-
-// Concurrent inline calls record no more than fits into a workflow task; the rest runs in the next
-// ones. Each result is truncated to the limit of an inline call.
-func TestInlineCalls_AreDividedIntoWorkflowTasks(t *testing.T) {
-	const calls = 100
-	l := newInlineLab(t, 1)
-	var running, most atomic.Int64
-	l.calls = func(context.Context) {
-		now := running.Add(1)
-		for runFacts := most.Load(); now > runFacts && !most.CompareAndSwap(runFacts,
-			now); runFacts = most.Load() {
-		}
-		<-time.After(5 * time.Millisecond)
-		running.Add(-1)
-	}
-	timers := 0
-	l.SetOnTimerScheduledListener(func(string, time.Duration) { timers++ })
-	greeting := call("in_greet", `{"name":"x","times":20000}`)
-	greeting.Repeat = calls
-	l.runAgent(inlineAgent("", step(greeting), answer("done")), "Go.")
-	if r := l.result(); r.Usage.Calls != calls || r.Usage.Failed != 0 {
-		t.Errorf("result: %+v", r)
-	}
-	if most.Load() > 22 || most.Load() < 2 {
-		t.Errorf("%d calls ran at a time", most.Load())
-	}
-	if timers < 2 {
-		t.Errorf("the workflow task was ended %d times for %d results of %d bytes", timers, calls,
-			api.MaxInlineResult)
-	}
-	messages := l.conversation()
-	if len(messages) != calls+4 || !strings.Contains(messages[3].Text, "cut to") {
-		t.Errorf("%d messages, the first result %.40q… %q", len(messages), messages[3].Text,
-			messages[3].Text[len(messages[3].Text)-80:])
 	}
 }
 

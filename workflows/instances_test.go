@@ -10,7 +10,6 @@ import (
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/core/queues"
 	"github.com/switchyard/switchyard/toolspecs"
 	"github.com/switchyard/switchyard/workflows/keeper"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -186,82 +185,6 @@ func hostError(e api.Error, left api.InstanceProgress) error {
 		temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{e, left}})
 }
 
-// Every kind of run requests an instance with the first call that needs it, once for all its calls.
-// They use the instance's queue in their order, and it is closed before the run ends.
-func TestInstance_IsRequestedOnce(t *testing.T) {
-	for name, test := range map[string]struct {
-		run  func(w *workers)
-		want []string
-	}{
-		"agent": {func(w *workers) {
-			w.runAgent("counter", step(call("echo", `{"value":1}`)), step(call("counter", `{}`),
-				call("counter", `{}`)), step(call("counter", `{}`)), answer("done"))
-		}, []string{"host_instance/counter asked", "2.1 executed", "2.2 executed", "3.1 executed",
-			"host_instance/counter cancelled"}},
-		"plan": {func(w *workers) {
-			w.runPlan(
-				`{calls: [{id: a, tool: counter}, {id: b, tool: counter}]}`)
-		},
-			[]string{"host_instance/counter asked", "a executed", "b executed", "host_instance/counter cancelled"}},
-		"direct": {func(w *workers) { w.runCall(&api.Call{Tool: "counter"}) },
-			[]string{"host_instance/counter asked", "1.1 executed", "host_instance/counter cancelled"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
-			test.run(w)
-			w.result()
-			expect(t, "events", w.events(), test.want)
-			r := w.asked[0]
-			if r.Tool != "counter" || r.Digest == "" || r.Origin.Run == "" ||
-				r.Queue != queues.Instance("default-test-taskqueue", "general", r.Origin.Run,
-					"counter") ||
-				r.Adopt || r.Lost || r.Last.Used {
-				t.Errorf("asked with %+v", r)
-			}
-		})
-	}
-}
-
-// The run is cancelled, or fails.
-func TestInstance_IsClosedHoweverTheRunEnds(t *testing.T) {
-	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
-	w.cancelAt("hang")
-	w.runAgent("counter", step(call("counter", `{}`)), step(call("hang", `{}`)), answer("never"))
-	w.cancelled()
-	expect(t, "events", w.events(), []string{"host_instance/counter asked", "1.1 executed",
-		"host_instance/counter cancelled"})
-
-	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)})
-	w.runAgent("counter", step(call("counter", `{}`)))
-	w.failure(api.RunModelFailed, nil)
-	expect(t, "events", w.events(), []string{"host_instance/counter asked", "1.1 executed",
-		"host_instance/counter cancelled"})
-}
-
-// The next call requests an instance that has become idle, with its snapshot. So does a call that
-// was scheduled while it closed.
-func TestIdleInstance_IsRequestedAgain(t *testing.T) {
-	left := api.InstanceProgress{Generation: 1, Used: true, State: []byte("state")}
-	w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hostInstance{serves: true,
-		until: "1.1 executed", left: left})
-	w.runAgent("counter", step(call("counter", `{}`)), step(call("flaky", `{}`)),
-		step(call("counter", `{}`)), answer("done"))
-	w.result()
-	expect(t, "events", w.events(), []string{"host_instance/counter asked", "1.1 executed",
-		"host_instance/counter ended", "host_instance/counter/2 asked", "3.1 executed", "host_instance/counter/2 cancelled"})
-	if r := w.asked[1]; string(r.Last.State) != "state" || r.Last.Generation != 1 || !r.Last.Used ||
-		r.Lost {
-		t.Errorf("asked with %+v", r)
-	}
-
-	w = newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hostInstance{until: "1.1 waits",
-		left: left})
-	w.runAgent("counter", step(call("counter", `{}`)), answer("done"))
-	w.result()
-	expect(t, "events", w.events(), []string{"host_instance/counter asked", "host_instance/counter ended",
-		"host_instance/counter/2 asked", "1.1 executed", "host_instance/counter/2 cancelled"})
-}
-
 // scheduledTypes records the types of the activities that a workflow schedules. The environment
 // ends with the workflow, before an activity that nothing waits for is executed.
 type scheduledTypes struct {
@@ -329,34 +252,6 @@ func TestInstance_ThatCannotBeCreatedAnswersItsCalls(t *testing.T) {
 	expect(t, "results", w.callResults(), []string{"1.1 " + text, "1.2 " + text, "2.1 1"})
 	if r := w.asked[1]; r.Last.Generation != 1 || r.Last.Used {
 		t.Errorf("asked with %+v", r)
-	}
-}
-
-// All waiting and later calls of the run fail, and no other instance is requested.
-func TestLostInstance_EndsTheTool(t *testing.T) {
-	why := map[string]string{"silent": silent, "given up": "it stops"}
-	for name, lost := range map[string]error{
-		"silent": temporal.NewHeartbeatTimeoutError(api.InstanceProgress{Generation: 1,
-			Used: true}),
-		"given up": hostError(api.Error{Type: api.ErrWorkerLost, Message: "it stops"},
-			api.InstanceProgress{}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorkers(t, []toolspecs.Spec{statefulTool(nil)}, hostInstance{until: "1.1 waits",
-				err: lost})
-			w.runAgent("counter", step(call("counter", `{}`), call("counter", `{}`)),
-				step(call("counter", `{}`), call("echo", `{"value":1}`)), answer("done"))
-			if r := w.result(); r.Usage.Failed != 3 || r.Usage.Calls != 4 {
-				t.Errorf("usage %+v", r.Usage)
-			}
-			fault := keeper.InstanceLost(api.Tool{Name: "counter"}, why[name])
-			text := fault.ForModel()
-			fault.NotStarted = true
-			later := fault.ForModel()
-			expect(t, "results", w.callResults(), []string{"1.1 " + text, "1.2 " + later,
-				"2.1 " + later, "2.2 1"})
-			expect(t, "events", w.events(), []string{"host_instance/counter asked", "host_instance/counter ended"})
-		})
 	}
 }
 
@@ -499,46 +394,6 @@ func sessionTools(change func(*toolspecs.Spec)) []toolspecs.Spec {
 	return tools
 }
 
-func TestInstance_IsSharedByTheToolsOfAServer(t *testing.T) {
-	w := newWorkers(t, sessionTools(nil))
-	a := agent(step(call("read", `{}`)), step(call("write", `{}`), call("read", `{}`)),
-		answer("done"))
-	a.Tools = append(a.Tools, "write", "read")
-	w.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
-	w.result()
-	r := w.asked[0]
-	expect(t, "events", w.events(), []string{"host_instance/" + r.Instance + " asked", "1.1 executed",
-		"2.1 executed", "2.2 executed", "host_instance/" + r.Instance + " cancelled"})
-	if r.Tool != "read" || !strings.HasPrefix(r.Instance, "mcp-server-") || r.Queue !=
-		queues.Instance("default-test-taskqueue", "general", r.Origin.Run, r.Instance) {
-		t.Errorf("asked with %+v", r)
-	}
-}
-
-// Tools share the instance that they name, also with the tool of that name. Its heartbeat is the
-// longest of theirs.
-func TestInstance_IsSharedByToolsThatNameIt(t *testing.T) {
-	tool := func(name, instance string, heartbeat time.Duration) toolspecs.Spec {
-		return statefulTool(func(s *toolspecs.Spec) {
-			s.Name, s.Entry.Kind = name, toolspecs.StatefulEntry{Instance: instance}
-			s.Execution.Heartbeat = api.Duration(heartbeat)
-		})
-	}
-	w := newWorkers(t, []toolspecs.Spec{tool("shell", "", time.Second),
-		tool("shell_cd", "shell", time.Minute)})
-	a := agent(step(call("shell", `{}`), call("shell_cd", `{}`)), step(call("shell", `{}`)),
-		answer("done"))
-	a.Tools = append(a.Tools, "shell", "shell_cd")
-	w.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
-	w.result()
-	expect(t, "events", w.events(), []string{"host_instance/shell asked", "1.1 executed", "1.2 executed",
-		"2.1 executed", "host_instance/shell cancelled"})
-	if r := w.asked[0]; r.Instance != "shell" || r.Heartbeat != api.Duration(time.Minute) ||
-		r.Queue != queues.Instance("default-test-taskqueue", "general", r.Origin.Run, "shell") {
-		t.Errorf("asked with %+v", r)
-	}
-}
-
 // No worker of a lane polls for the sessions of a tool that was deleted or moved to another lane.
 func TestInstance_WithoutAHostFailsItsCalls(t *testing.T) {
 	noHost := hostInstance{until: "1.1 waits",
@@ -551,30 +406,6 @@ func TestInstance_WithoutAHostFailsItsCalls(t *testing.T) {
 	told := w.callResults()
 	if len(told) != 1 || !strings.Contains(told[0], "queue_timeout: no worker of lane serial") {
 		t.Errorf("told %q", told)
-	}
-}
-
-func TestInstance_LossNamesTheToolsThatShareIt(t *testing.T) {
-	lost := hostError(api.Error{Type: api.ErrWorkerLost, Message: "the server exited"},
-		api.InstanceProgress{Used: true})
-	w := newWorkers(t, sessionTools(nil), hostInstance{until: "1.1 waits", err: lost})
-	var pauses []time.Duration
-	w.SetOnTimerScheduledListener(func(_ string, d time.Duration) { pauses = append(pauses, d) })
-	a := agent(step(call("write", `{}`)), step(call("read", `{}`)), answer("done"))
-	a.Tools = append(a.Tools, "write", "read")
-	w.ExecuteWorkflow(api.AgentWorkflow, api.RunInput{Agent: a, Prompt: "Go."})
-	w.result()
-	if len(pauses) != 1 { // the first call was running
-		t.Errorf("calls are requeued after %s, want the first call once", pauses)
-	}
-	told := w.callResults()
-	fault := keeper.InstanceLost(api.Tool{Name: "read", Instance: w.asked[0].Instance},
-		"the server exited")
-	fault.NotStarted = true
-	want := fault.ForModel()
-	if len(told) != 2 || told[1] != "2.1 "+want || !strings.Contains(told[0], "the server exited") || !strings.Contains(want,
-		"do not call read, or other tools of mcp-server-") {
-		t.Errorf("told %q, want %q", told, want)
 	}
 }
 

@@ -245,57 +245,6 @@ func (l *lab) runPeoplesAgent(steps ...api.ScriptStep) {
 		[]byte(nil))
 }
 
-// Sensitive values are hidden. An invalid reply leaves its question open. A valid one is the call's
-// result, a refusal its error, with the name of the person.
-func TestQuestions_AreCallsOfHumanTools(t *testing.T) {
-	l := newPeoplesLab(t)
-	var open []api.Question
-	l.after(time.Hour, func() { open = l.open() })
-	wrong := l.reply(2*time.Hour, says("1.2", "ada", `101`))
-	right := l.reply(3*time.Hour, api.Reply{Question: "1.2", By: "ada", Value: []byte(` 12 `),
-		Reason: "enough"})
-	no := l.reply(4*time.Hour, api.Reply{Question: "1.3", By: "bob", Decline: true})
-	late := l.reply(5*time.Hour, says("1.2", "bob", `13`))
-	last := l.reply(6*time.Hour, says("1.1", "bob", `{"any":["thing"]}`))
-	l.runPeoplesAgent(step(call("ask", `{"question":"Which?"}`),
-		call("budget", `{"for":"paint","pin":"4711"}`), call("ask", `{}`),
-		call("echo", `{"value":1}`)), answer("done"))
-
-	if r := l.result(); r.Answer != "done" || r.Usage.Calls != 4 || r.Usage.Failed != 1 {
-		t.Errorf("result: %+v", r)
-	}
-	if len(open) != 3 {
-		t.Fatalf("open: %+v", open)
-	}
-	for i, want := range []string{"Which?", "How much may be spent?\nfor: paint\npin: ***",
-		"Asks a person."} {
-		q := open[i]
-		if id := api.TurnCallID(1, i+1); q.ID != id || q.Call != id || q.Text != want ||
-			q.Until.Sub(q.Asked) != 7*24*time.Hour || (len(q.Schema) > 0) != (q.Tool == "budget") {
-			t.Errorf("question %d: %+v", i, q)
-		}
-	}
-	if e := wrong.refused(t); e == nil || e.Type != api.ReplyUnfit || len(e.Problems) != 1 ||
-		e.Problems[0].Message != "101 must be at most 100" {
-		t.Errorf("a reply that does not fit: %+v", e)
-	}
-	for name, u := range map[string]*update{"an answer": right, "a refusal": no, "the last": last} {
-		if e := u.refused(t); e != nil {
-			t.Errorf("%s is refused: %+v", name, e)
-		}
-	}
-	if e := late.refused(t); e == nil || e.Type != api.ReplyClosed || e.Message != `question "1.2" is closed: answered by ada: enough; open: 1.1` || len(e.Open) != 1 {
-		t.Errorf("a reply to an answered question: %+v", e)
-	}
-	messages := l.conversation()[3:7]
-	for i, want := range []string{"{\"any\":[\"thing\"]}\n[note: answered by bob]",
-		"12\n[note: answered by ada: enough]", "ERROR approval_denied: declined by bob\nA person declined this call.", "1"} {
-		if messages[i].Text != want {
-			t.Errorf("the model reads %q, want %q", messages[i].Text, want)
-		}
-	}
-}
-
 // The refusal lists the open questions.
 func TestReplies_WithoutAnOpenQuestionAreRefused(t *testing.T) {
 	l := newPeoplesLab(t)

@@ -1,18 +1,15 @@
 package workflows_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/switchyard/switchyard/activities/executor"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/core/callcontext"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -232,52 +229,6 @@ func TestSession_KeepsTheResultOfACallWhoseClientLeft(t *testing.T) {
 	same(t, "another call later", text(other.status(t)), "2c ended 1")
 }
 
-func TestSession_KeepsTheOrderOfConflictingCalls(t *testing.T) {
-	l := newLab(t)
-	for i, c := range []api.SessionCall{{Tool: "note", Arguments: `{"text":"1"}`},
-		{Tool: "greet", Arguments: `{"name":"a"}`}, {Tool: "note", Arguments: `{"text":"2"}`},
-		{Tool: "store", Arguments: `{"text":"s"}`}, {Tool: "note", Arguments: `{"text":"3"}`}} {
-		c.ID = fmt.Sprint("c", i)
-		l.submit(0, c)
-	}
-	l.ExecuteWorkflow(api.SessionWorkflow, inSession())
-	l.result()
-	general := slices.DeleteFunc(l.executed, func(s string) bool { return s == "c3 store" })
-	same(t, "calls on the general lane", general,
-		[]string{"c0 note", "c1 greet", "c2 note", "c4 note"})
-}
-
-func TestSession_CallsWaitForApproval(t *testing.T) {
-	l := newGuardedLab(t)
-	pay := func(id string, value int) api.SessionCall {
-		return api.SessionCall{ID: id, Tool: "pay", Arguments: fmt.Sprintf(`{"value":%d}`, value),
-			Wait: api.Duration(time.Second)}
-	}
-	first, second, third := l.submit(0, pay("a", 1)), l.submit(0, pay("b", 2)),
-		l.submit(0, pay("c", 3))
-	again := l.submit(time.Minute, pay("a2", 1))
-	l.decide(2*time.Minute, api.Decision{Call: "a", Kind: api.DecisionApprove, By: "bob"})
-	l.decide(2*time.Minute, api.Decision{Call: "b", Kind: api.DecisionDeny, By: "bob"})
-	l.request(2*time.Minute, api.CancelCallUpdate, api.CancelCall{ID: "c", By: "ana"})
-	l.after(3*time.Minute, func() {
-		same(t, "approved", text(l.ofCall("a")), "a ended 1")
-		same(t, "repeated", text(l.ofCall("a2")), "a ended attached 1")
-		same(t, "denied", text(l.ofCall("b")), "b ended approval_denied")
-		same(t, "cancelled", text(l.ofCall("c")), "c ended cancelled")
-		same(t, "open approvals", len(l.awaiting()), 0)
-	})
-	l.ExecuteWorkflow(api.SessionWorkflow, inSession())
-	l.result()
-	for _, u := range []*update{first, second, third, again} {
-		s := u.status(t)
-		if s.State != api.SessionCallAwaitsApproval || s.Approval == nil ||
-			s.Approval.Call != s.ID {
-			t.Errorf("the status is %+v", s)
-		}
-	}
-	same(t, "executed", l.executed, []string{"a pay"})
-}
-
 func TestSession_CancelsCalls(t *testing.T) {
 	l := newLab(t)
 	running := l.submit(0, api.SessionCall{ID: "r", Tool: "hang", Arguments: "{}", Wait: minute})
@@ -296,50 +247,6 @@ func TestSession_CancelsCalls(t *testing.T) {
 	same(t, "nobody", blank.control(t), &api.ControlError{Type: api.ControlMalformed,
 		Message: "the name of the caller is missing"})
 	same(t, "executed", l.executed, []string{"r hang", "n note"})
-}
-
-// A session goes on after one of its calls was cancelled, and verifies it. It does not make the
-// call again, also if that had no effect.
-func TestSession_GoesOnVerifyingCancelledCalls(t *testing.T) {
-	for name, test := range map[string]struct {
-		tool        string
-		founds      []string
-		want, again string
-	}{
-		"it took effect":   {"order", []string{`{"there":true,"order":{"name":"it"}}`}, `c ended "it"`, ""},
-		"it had no effect": {"reorder", []string{`{"there":false}`, `{"there":false}`}, "c ended execution_error", ""},
-		"nobody can tell":  {"order", []string{""}, "c ended outcome_unknown", "c ended attached outcome_unknown"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := newBookings(t)
-			l.founds, l.returns = test.founds, unclear("c")
-			cancel := &update{accepted: make(chan struct{}), over: make(chan struct{})}
-			l.calls = func(ctx context.Context) {
-				if call, _ := callcontext.From(ctx); call.CallID == "verify-c" {
-					l.UpdateWorkflow(api.CancelCallUpdate, "cancel", cancel,
-						api.CancelCall{ID: "c", By: "ana"})
-				}
-			}
-			c := api.SessionCall{ID: "c", Tool: test.tool, Arguments: "{}", Wait: 10 * minute}
-			first := l.submit(0, c)
-			var again *update
-			if c.ID = "c2"; test.again != "" {
-				again = l.submit(20*time.Minute, c)
-			}
-			l.ExecuteWorkflow(api.SessionWorkflow, inSession())
-			l.result()
-			same(t, "the request to cancel", cancel.control(t), (*api.ControlError)(nil))
-			same(t, "the cancelled call", text(first.status(t)), test.want)
-			if again != nil {
-				same(t, "the equal call", text(again.status(t)), test.again)
-			}
-			if slices.ContainsFunc(l.executed, func(s string) bool {
-				return !strings.Contains(s, "verify-")
-			}) || len(l.founds) > 0 {
-				t.Errorf("executed %q; not asked for: %q", l.executed, l.founds)
-			}
-		})
-	}
 }
 
 func TestSession_EndsOnRequest(t *testing.T) {
@@ -373,18 +280,6 @@ func TestSession_EndsAtItsLimits(t *testing.T) {
 	same(t, "outcome", string(r.Outcome)+" "+r.Limit, "limit_reached wall_time")
 	same(t, "the call beyond the limit", text(greets[2].status(t)), "g2 ended budget_exceeded")
 	same(t, "stored", len(l.stored), 2)
-}
-
-func TestSession_IsCancelled(t *testing.T) {
-	l := newLab(t)
-	hangs := l.submit(0, api.SessionCall{ID: "h", Tool: "hang", Arguments: "{}", Wait: minute})
-	l.after(time.Second, l.CancelWorkflow)
-	l.ExecuteWorkflow(api.SessionWorkflow, inSession())
-	l.cancelled()
-	if s := hangs.status(t); s.ID != "h" {
-		t.Errorf("the waiting client got %+v", s)
-	}
-	same(t, "the call", text(l.ofCall("h")), "h ended cancelled")
 }
 
 // continued returns the input with which a session continues.
@@ -427,38 +322,6 @@ func TestSession_ContinuesAsNewWithWhatItKnows(t *testing.T) {
 	same(t, "the same id", text(repeated.status(t)), `3 ended "hello a "`)
 	same(t, "executed again", later.executed, []string(nil))
 	same(t, "usage over the chain", r.Usage, api.Usage{Calls: 3, Failed: 1})
-}
-
-// People may take days to decide about a call. The history of its session does not grow until then.
-func TestSession_ContinuesAsNewWithCallsThatWaitForApproval(t *testing.T) {
-	pay := func(id string, value int) api.SessionCall {
-		return api.SessionCall{ID: id, Tool: "pay", Arguments: fmt.Sprintf(`{"value":%d}`, value)}
-	}
-	l := newGuardedLab(t)
-	for i, id := range []string{"a", "b", "c"} {
-		l.submit(0, pay(id, i+1))
-	}
-	l.submit(0, pay("a2", 1))
-	l.after(time.Minute, func() { l.SetContinueAsNewSuggested(true) })
-	l.ExecuteWorkflow(api.SessionWorkflow, inSession())
-	in := l.continuedSession()
-
-	l = newGuardedLab(t)
-	again := l.submit(0, pay("a3", 1))
-	l.decide(time.Minute, api.Decision{Call: "a", Kind: api.DecisionApprove, By: "bob"})
-	l.decide(time.Minute, api.Decision{Call: "b", Kind: api.DecisionDeny, By: "bob"})
-	l.request(time.Minute, api.CancelCallUpdate, api.CancelCall{ID: "c", By: "ana"})
-	l.after(2*time.Minute, func() {
-		same(t, "approved", text(l.ofCall("a")), "a ended 1")
-		same(t, "repeated before", text(l.ofCall("a2")), "a ended attached 1")
-		same(t, "denied", text(l.ofCall("b")), "b ended approval_denied")
-		same(t, "cancelled", text(l.ofCall("c")), "c ended cancelled")
-	})
-	l.ExecuteWorkflow(api.SessionWorkflow, in)
-	r := l.result()
-	same(t, "repeated later", text(again.status(t)), "a awaits_approval attached")
-	same(t, "executed", l.executed, []string{"a pay"})
-	same(t, "usage over the chain", r.Usage, api.Usage{Calls: 3, Failed: 2})
 }
 
 func TestSession_AnswersAtOnceThatACallAwaitsAPerson(t *testing.T) {

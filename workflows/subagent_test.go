@@ -227,26 +227,6 @@ func TestPrompts_AreAdmittedInParts(t *testing.T) {
 	}
 }
 
-// It is cancelled with its calls, and the call ends as timed out.
-func TestSubAgent_TimesOut(t *testing.T) {
-	sub := agentTool("sub", above("hang", step(call("hang", `{}`)), answer("never")),
-		func(s *toolspecs.Spec) { s.Execution.Timeout = api.Duration(time.Second) })
-	l, _ := newTree(t, sub)
-	l.runAgent(above("sub greet", step(call("sub", `{}`), call("greet", `{"name":"b"}`)),
-		answer("done")), "Go.")
-	r := l.result()
-	if texts := l.callResults(); !strings.HasPrefix(texts[0],
-		"1.1 ERROR timeout: sub did not answer within 1s and was cancelled") ||
-		texts[1] != "1.2 hello b " {
-		t.Errorf("got %q", texts)
-	}
-	expect(t, "executed", slices.Sorted(slices.Values(l.executed)), []string{"1.1/1.1 hang",
-		"1.2 greet"})
-	if r.Usage.Calls != 3 || r.Usage.Failed != 2 {
-		t.Errorf("usage: %+v", r.Usage)
-	}
-}
-
 // The wall time has the same effect, and the calls are answered.
 func TestSubAgent_IsCancelledWithItsRun(t *testing.T) {
 	hanging := func() toolspecs.Spec {

@@ -230,28 +230,6 @@ func TestUndo_OfCallsThatMayHaveActed(t *testing.T) {
 	expect(t, "stored", l.stored, []string{"m", run + "/2.1", "m of " + run + "/1.1"})
 }
 
-// A cancelled call that may have started an earlier attempt is undone, or reported as not undone.
-// One that cannot have started is skipped: the test environment ends a cancelled call without its
-// tool.
-func TestUndo_OfCancelledCalls(t *testing.T) {
-	for tool, want := range map[string][]string{"hang_unknown": {"1.1 hang_unknown by undo-1.1 unbook: precondition_failed"},
-		"hang_known": nil} {
-		l := newBookings(t)
-		l.cancelAt("hang")
-		l.runAgent(booker("", step(call(tool, `{}`))), "Go.")
-		l.cancelled()
-		if cancelled, ok := errors.AsType[*temporal.CanceledError](
-			l.GetWorkflowError()); want == nil &&
-			(!ok || cancelled.Details(&api.Usage{}, &[]api.Undone{}) == nil) {
-			t.Errorf("%s was undone", tool)
-		}
-		if want != nil {
-			_, undone := l.undone()
-			expect(t, "undone calls", undoneLines(undone), want)
-		}
-	}
-}
-
 // A plan with a failed call undoes the completed ones. The undo of a plan precedes that of the
 // tool, and the run's result lists it.
 func TestUndo_InPlans(t *testing.T) {

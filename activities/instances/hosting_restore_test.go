@@ -16,36 +16,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// The new instance has the state of the last call that reported, and answers a repetition of that
-// call from the snapshot. Every heartbeat contains the snapshot.
-func TestHostInstance_RestoresLastSnapshot(t *testing.T) {
-	h := newHosts(t, recreate, snapshotBy(nil))
-	running := h.start(h.request())
-	first := h.add(expect.Receive(t, "the instance", h.served), 5)
-	reported := h.server.Last()
-	if !reported.Used || reported.State == nil || reported.Generation != 1 {
-		t.Fatalf("reported %+v", reported)
-	}
-	expect.Receive(t, "the next heartbeat", h.server.Watch())
-	if next := h.server.Last(); string(next.State) != string(reported.State) {
-		t.Errorf("the next heartbeat reported %+v", next)
-	}
-	running.end(errors.New("lost"))
-	h.failed(running)
-
-	again := h.start(h.request(), reported)
-	s := expect.Receive(t, "the next instance", h.served)
-	// The environment gives every call the same id: this is the call that was executed before.
-	if got := h.add(s, 5); string(got.Output) != string(first.Output) || len(got.Notes) > 0 {
-		t.Errorf("the call is answered with %+v, want %+v", got, first)
-	}
-	if got := h.actions(); !strings.HasSuffix(got, "close make2 restore serve") {
-		t.Errorf("got %s", got)
-	}
-	again.end(errors.New("lost"))
-	h.failed(again)
-}
-
 // The first answer has a note about the lost state and the reason.
 func TestHostInstance_NotesLostState(t *testing.T) {
 	used := api.InstanceProgress{Generation: 4, Used: true}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/switchyard/switchyard/toolspecs"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -111,30 +109,6 @@ func TestHostInstance_IsClosedOnDemand(t *testing.T) {
 	}
 }
 
-// The run has ended without cancelling the activity, so no report is possible.
-func TestHostInstance_ClosesInstanceOfEndedRun(t *testing.T) {
-	for name, described := range map[string]*workflowservice.DescribeWorkflowExecutionResponse{
-		"terminated": executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED), "deleted": nil,
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHosts(t, nil, plain)
-			running := h.start(h.request())
-			expect.Receive(t, "the instance", h.served)
-			if described != nil {
-				h.server.Describe(runID, described)
-			}
-			h.server.Say(serviceerror.NewNotFound("no such execution"))
-			if err := expect.Receive(t, "the end", running.done); !errors.Is(err,
-				activity.ErrResultPending) {
-				t.Errorf("got %v", err)
-			}
-			if got := h.actions(); got != "make1 serve stop close" {
-				t.Errorf("got %s", got)
-			}
-		})
-	}
-}
-
 // The instance is closed before the server can start another one. The running call is retried if
 // its effect allows it.
 func TestHostInstance_StopsCallsWhenLeaseIsLost(t *testing.T) {
@@ -175,7 +149,6 @@ func TestHostInstance_StopsCallsWhenLeaseIsLost(t *testing.T) {
 				called <- err
 			}()
 			expect.Receive(t, "the call", calling)
-			began := time.Now()
 			c.cut(h)
 			e, _ := activitytest.CallError(t, expect.Receive(t, "the call's end", called))
 			if e.Type != c.want || e.Retryable != (c.effect != api.EffectOnce) ||
@@ -183,10 +156,6 @@ func TestHostInstance_StopsCallsWhenLeaseIsLost(t *testing.T) {
 				t.Errorf("the call ended with %+v", e)
 			}
 			err := expect.Receive(t, "the end", running.done)
-			if took := time.Since(began); took > time.Second {
-				t.Errorf("it took %s to give the instance up, and the heartbeat timeout is 1s",
-					took)
-			}
 			if app, failed := errors.AsType[*temporal.ApplicationError](err); name == "replaced" &&
 				!errors.Is(err, activity.ErrResultPending) ||
 				name != "replaced" && (!failed || app.Type() != string(api.ErrWorkerLost) ||
@@ -239,29 +208,6 @@ func TestHostInstance_ReleasesWhenWorkerStops(t *testing.T) {
 	}
 }
 
-// The result is the last snapshot, if the tool takes snapshots.
-func TestHostInstance_ClosesIdleInstance(t *testing.T) {
-	h := newHosts(t, idleFor(time.Second), snapshotBy(nil))
-	running := h.start(h.request())
-	h.add(expect.Receive(t, "the instance", h.served), 5)
-	if err := expect.Receive(t, "the end", running.done); err != nil || !running.left.Used ||
-		running.left.State == nil {
-		t.Fatalf("%v, left %+v", err, running.left)
-	}
-	if got := h.actions(); got != "make1 serve add5/1 stop snapshot close" {
-		t.Errorf("got %s", got)
-	}
-	r := h.request()
-	r.Last = running.left
-	again := h.start(r)
-	if i := expect.Receive(t, "the next instance",
-		h.served); h.actions() != "make1 serve add5/1 stop snapshot close make2 restore serve" {
-		t.Errorf("got %s, %v", h.actions(), i)
-	}
-	again.end(errors.New("over"))
-	h.failed(again)
-}
-
 // adopt lets the activity of the next execution adopt the instance, as the worker of the instance's
 // queue receives it.
 func (h *hosts) adopt(s Served) error {
@@ -271,64 +217,6 @@ func (h *hosts) adopt(s Served) error {
 		activity.RegisterOptions{Name: api.HostInstanceActivity})
 	_, err := env.ExecuteActivity(api.HostInstanceActivity, api.HostInstanceRequest{Adopt: true})
 	return err
-}
-
-// The end is reported with the task token of the adopting activity.
-func TestHostInstance_IsAdoptedByContinuedRun(t *testing.T) {
-	for name, end := range map[string]func(*hosts, *hosted) ending{
-		"cancelled": func(h *hosts, _ *hosted) ending {
-			h.server.Say(temporal.NewCanceledError())
-			return ending{kind: endOver}
-		},
-		"stopped": func(_ *hosts,
-			running *hosted) ending {
-			close(running.stop)
-			return ending{kind: endStopped}
-		},
-		"idle": func(*hosts, *hosted) ending { return ending{kind: endIdle} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHosts(t, func(s *toolspecs.Spec) {
-				recreate(s)
-				idleFor(2 * time.Second)(s)
-			}, snapshotBy(nil))
-			running := h.start(h.request())
-			s := expect.Receive(t, "the instance", h.served)
-			h.add(s, 1)
-			h.server.Describe(runID,
-				executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW))
-			h.server.Describe("", executionIn(enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING))
-			running.end(temporal.NewCanceledError())
-			if err := h.adopt(s); !errors.Is(err, activity.ErrResultPending) {
-				t.Fatalf("the new host ended with %v", err)
-			}
-			if got := string(h.add(s, 1).Output); got != "1" && got != "2" {
-				t.Errorf("got %s", got)
-			}
-			want := end(h, running)
-			report := expect.Receive(t, "the report", h.server.Completed)
-			if (report.Err != nil) != (want.kind == endStopped) || want.kind == endIdle &&
-				report.State.State == nil {
-				t.Errorf("reported %+v", report)
-			}
-			if want.kind == endStopped {
-				var e api.Error
-				var left api.InstanceProgress
-				if app, ok := errors.AsType[*temporal.ApplicationError](report.Err); !ok ||
-					app.Details(&e, &left) != nil || left.State == nil {
-					t.Errorf("reported %v, left %+v", report.Err, left)
-				}
-			}
-			if err := expect.Receive(t, "the end", running.done); !errors.Is(err,
-				activity.ErrResultPending) {
-				t.Errorf("the first host ended with %v", err)
-			}
-			if got := h.actions(); strings.Count(got, "make") != 1 ||
-				strings.Count(got, "close") != 1 {
-				t.Errorf("got %s", got)
-			}
-		})
-	}
 }
 
 // The run ends while the instance waits for adoption.

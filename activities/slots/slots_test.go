@@ -145,7 +145,7 @@ func TestSlots_TakenAgainBeforeReleaseStayServed(t *testing.T) {
 	before := p.served(t, p.hostInstance(t, lane, time.Hour))
 	again := p.served(t, p.hostInstance(t, lane, time.Hour))
 	before.close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := again.current.workerSlots.Reserve(ctx); err != nil {
 		t.Errorf("no permit: %v", err)
@@ -182,7 +182,7 @@ func TestSlots_KeepTheLimitWhileRulesChange(t *testing.T) {
 	plain, exact := api.Lane{Name: "lane", Limit: 1}, api.Lane{Name: "lane", Limit: 1,
 		QueueSize: &size}
 	q := p.served(t, p.hostInstance(t, plain, time.Hour))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	requeued := func(err error, what string) {
 		t.Helper()

@@ -203,7 +203,7 @@ func TestWaitQueue_KeepsItsRate(t *testing.T) {
 	q.configure(waitRules{limit: 100, space: 100, strategy: api.StrategyFIFO, rate: 10})
 	began := time.Now()
 	for i := range 12 {
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := q.enter(ctx, entrant{}, func(bool) {}); err != nil {
 			t.Fatal(err)

@@ -71,6 +71,7 @@ func expect(t *testing.T, what string, got, want []string) {
 }
 
 func TestWrite_StoresEachKeyOnceWithThePosition(t *testing.T) {
+	t.Parallel()
 	p := testserver.NewPostgres(t)
 	first, after := opened(t, p.DSN, "one")
 	if !after.Closed.IsZero() {
@@ -101,6 +102,7 @@ func TestWrite_StoresEachKeyOnceWithThePosition(t *testing.T) {
 
 // The process that opened a stream last writes it. An older one, which may hang, cannot.
 func TestWrite_RefusesAProcessThatWasReplaced(t *testing.T) {
+	t.Parallel()
 	p := testserver.NewPostgres(t)
 	first, _ := opened(t, p.DSN, "s")
 	second, _ := opened(t, p.DSN, "s")
@@ -115,6 +117,7 @@ func TestWrite_RefusesAProcessThatWasReplaced(t *testing.T) {
 
 // Values that jsonb cannot have do not stop the stream, and lose nothing.
 func TestWrite_StoresWhatJSONBCannotHave(t *testing.T) {
+	t.Parallel()
 	p := testserver.NewPostgres(t)
 	tables, _ := opened(t, p.DSN, "s")
 	b := calls(1, "1.1", "1.2", "1.3", "1.4", "1.5")
@@ -134,6 +137,7 @@ func TestWrite_StoresWhatJSONBCannotHave(t *testing.T) {
 
 // A database that is killed between two batches is reached again.
 func TestWrite_GoesOnAfterARestart(t *testing.T) {
+	t.Parallel()
 	p := testserver.NewPostgres(t)
 	tables, _ := opened(t, p.DSN, "s")
 	for i := range 3 {
@@ -177,6 +181,7 @@ func change(t *testing.T, dsn, statement string) {
 }
 
 func TestOpen_ReportsWhatTheDatabaseRefuses(t *testing.T) {
+	t.Parallel()
 	p := testserver.NewPostgres(t)
 	const readOnly = " options='-c default_transaction_read_only=on'"
 	refused := func(what, dsn, want string) {
@@ -195,6 +200,7 @@ func TestOpen_ReportsWhatTheDatabaseRefuses(t *testing.T) {
 
 // An error that another attempt cannot mend is returned at once.
 func TestWrite_ReturnsErrorsThatStay(t *testing.T) {
+	t.Parallel()
 	p := testserver.NewPostgres(t)
 	tables, _ := opened(t, p.DSN, "s")
 	odd := calls(1, "1.1", "1.2")
@@ -219,6 +225,7 @@ func TestWrite_ReturnsErrorsThatStay(t *testing.T) {
 
 // While the database is away a batch waits, until the context ends.
 func TestWrite_EndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	p := testserver.NewPostgres(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -67,7 +67,7 @@ func use(t *testing.T, args ...string) error {
 	}
 	options.Logger = testserver.Quiet
 	server := Server{Options: options, Start: "START", Create: "CREATE"}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c, err := client.DialContext(ctx, options)
 	if err != nil {

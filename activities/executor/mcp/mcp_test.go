@@ -326,33 +326,6 @@ func TestMCPIdle_ConnectionsAreClosed(t *testing.T) {
 	}
 }
 
-// Lines that are no messages are skipped.
-func TestMCPNoise_IsSkipped(t *testing.T) {
-	b := stdioBench(t)
-	for range 2 {
-		if got := b.mustCall(t, "litter", `{}`); string(got.Output) != `"littered"` {
-			t.Errorf("got %s", got.Output)
-		}
-	}
-}
-
-// Progress is reported until then.
-func TestMCPCancelled_EndsWithTheReason(t *testing.T) {
-	bothTransports(t, func(t *testing.T, b *mcpBench) {
-		reason := errors.New("the run was cancelled")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		ctx = callcontext.WithProgress(ctx, func(p api.Progress) {
-			if p.Done == 2 {
-				cancel(reason)
-			}
-		})
-		if _, err := b.call(ctx, "progress", `{"count":2,"text":"wait"}`); !errors.Is(err, reason) {
-			t.Errorf("got %v", err)
-		}
-		b.mustCall(t, "echo", `{}`)
-	})
-}
-
 // A server that does not react costs the call its timeout, and the next call gets a new one.
 func TestMCPStalled_ServersAreReplaced(t *testing.T) {
 	b := stdioBench(t)

@@ -35,8 +35,8 @@ const (
 	driverVariable = "CONFORMANCE_DRIVER"
 	// patience bounds a scenario, and runPatience the suite's wait for one, most of which is the
 	// wait for its turn. They only end scenarios that hang.
-	patience    = 90 * time.Second
-	runPatience = 10 * time.Minute
+	patience    = 3 * time.Minute
+	runPatience = 20 * time.Minute
 	// atOnce bounds the scenarios that run at once: each has a worker and a starter, and the suite
 	// starts all of them together.
 	atOnce = 4

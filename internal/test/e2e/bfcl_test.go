@@ -33,7 +33,7 @@ const (
 	bfclAtOnce = 4
 	// bfclPatience bounds a replay. The loss of a worker is detected after its tools' heartbeat
 	// timeout of a minute.
-	bfclPatience = 7 * time.Minute
+	bfclPatience = 14 * time.Minute
 )
 
 var bfclSeed = flag.Uint64("bfcl-seed", 1, "seed of the kills during the replay of BFCL's cases")

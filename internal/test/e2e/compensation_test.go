@@ -63,6 +63,7 @@ execution: {effect: read, lane: LANE, heartbeat: 1s}
 // Calls that undo or verify others wait for a slot of their lane, however short its queue is and
 // however soon it gives up, and are made when the lane is free.
 func TestOwnCalls_AreNotRefusedByABusyLane(t *testing.T) {
+	inFull(t)
 	l := newLab(t)
 	dir := t.TempDir()
 	lanes, tools := "lanes:\n", ""

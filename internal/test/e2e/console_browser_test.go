@@ -24,7 +24,7 @@ import (
 const consoleTools = "testdata/console"
 
 // browsedWithin bounds a test in a browser. It only ends tests that hang.
-const browsedWithin = 8 * time.Minute
+const browsedWithin = 16 * time.Minute
 
 // chromium returns the path of Chromium: SWITCHYARD_CHROMIUM, or one on the PATH. Without one, the
 // test is skipped; a named one must exist, so that a build cannot skip the tests.
@@ -227,6 +227,7 @@ func TestConsole_PeopleDecideInABrowser(t *testing.T) {
 // A link of a notice leads to a page that asks once more, and decides once. The record says by
 // which link.
 func TestConsole_LinksDecideInABrowser(t *testing.T) {
+	inFull(t)
 	b := newBrowserLab(t)
 	notices := make(chan api.Notice, 20)
 	hook := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -262,6 +263,7 @@ func TestConsole_LinksDecideInABrowser(t *testing.T) {
 // Open pages say that the gateway or Temporal is away, and recover by themselves. A session
 // outlives a restart of the gateway.
 func TestConsole_PagesRecoverInABrowser(t *testing.T) {
+	inFull(t)
 	database := filepath.Join(t.TempDir(), "server.db")
 	b := newBrowserLab(t, "--db-filename", database)
 	b.workerIn(nil, "--tools", consoleTools)

@@ -220,6 +220,7 @@ func TestFork_StartsFromOpenAndFailedRuns(t *testing.T) {
 
 // A conversation that no input could carry is taken over in parts.
 func TestFork_TakesOverLongConversations(t *testing.T) {
+	inFull(t)
 	// With the server's default of 4 MiB the source continues as new, with a shorter conversation.
 	l := newLab(t, "--dynamic-config-value", "limit.historySize.suggestContinueAsNew=41943040")
 	l.workerIn(nil, "--tools", noisyTools(t))

@@ -25,7 +25,7 @@ var gatewayCalls = flag.Int("gateway-calls", 100,
 const (
 	faultClients = 20
 	// faultsWithin bounds the test.
-	faultsWithin = 5 * time.Minute
+	faultsWithin = 10 * time.Minute
 	// attemptWithin bounds one request of a client.
 	attemptWithin = 20 * time.Second
 )

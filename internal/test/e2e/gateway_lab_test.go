@@ -142,7 +142,7 @@ func (g *gatewayLab) sessions(ctx context.Context) (map[string]*workflowpb.Workf
 
 // replaySessions replays the histories of all sessions.
 func (g *gatewayLab) replaySessions() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	sessions, err := g.sessions(ctx)
 	if err != nil {

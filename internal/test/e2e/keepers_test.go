@@ -166,6 +166,7 @@ func keeperOf(conversation string) string {
 // 500 runs use an instance at a time. Its workflow has nearly the 4,096 events from which on the
 // server suggests to continue as new.
 func TestInstanceKeeper_AnswersSoonAfterAKilledWorkerWhenItIsFull(t *testing.T) {
+	inFull(t)
 	const users, events = 499, 3_900
 	l := newLab(t)
 	tools := l.talkTools()

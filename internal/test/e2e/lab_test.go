@@ -24,7 +24,7 @@ import (
 )
 
 // patience bounds a whole test. It only ends tests that hang.
-const patience = 3 * time.Minute
+const patience = 10 * time.Minute
 
 // lab is a real server with everything to run workers against it.
 type lab struct {
@@ -43,6 +43,15 @@ type lab struct {
 // alone are the tests that run before all others: they measure times while they load the machine.
 var alone = []string{"TestGateway_ServesOthersDuringAThousandParallelRequests",
 	"TestLaneKeeper_AnswersSoonAfterAKilledWorkerWhenItIsFull"}
+
+// inFull skips a test in the short form: it takes a minute or loads the machine, and other tests
+// prove most of it.
+func inFull(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("make test/e2e runs this test")
+	}
+}
 
 // newLab starts a server. At the end of the test, the histories of all its runs are replayed.
 func newLab(t *testing.T, serverFlags ...string) *lab {
@@ -148,7 +157,7 @@ func (l *lab) runAgent(id string, a *api.Agent) client.WorkflowRun {
 // histories returns the histories of a run's chain.
 func (l *lab) histories(id, runID string) []*historypb.History {
 	l.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	chain, err := histories.Fetch(ctx, l.Client, id, runID)
 	if err != nil {

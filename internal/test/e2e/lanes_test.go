@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit/lanestate"
@@ -117,52 +116,6 @@ entry: {type: function, handler: hold}
 execution: {lane: queue}
 `
 
-// A new worker takes its part of a lane's slots, and a stopping worker releases its part
-// immediately. Calls continue, each executed once.
-func TestLane_SharesSlotsAmongWorkers(t *testing.T) {
-	l := newLanesLab(t, laneTools,
-		"lanes: {pool: {limit: 4}, device: {key: '{{args.device}}'}, queue: {limit: 1}}")
-	first := l.worker()
-	l.await("for all groups to have holders", func() bool {
-		return !slices.Contains(l.holders("pool"),
-			0) && len(l.holders("pool")) == 4
-	})
-	before := l.state("pool").Holders
-	var calls []string
-	for i := range 60 {
-		calls = append(calls, fmt.Sprintf(`c%d work {"ms":100}`, i))
-	}
-	run := l.plan("run", calls...)
-	second := l.worker()
-	l.await("for the second worker to get slots",
-		func() bool { return slices.Contains(l.holders("pool"), second.PID()) })
-	if c := first.Stop(); c != 0 {
-		t.Errorf("exit code %d", c)
-	}
-	if r := l.result(run); r.Usage.Calls != 60 || r.Usage.Failed != 0 {
-		t.Errorf("result: %+v", r)
-	}
-	for call, n := range l.executions() {
-		if n != 1 {
-			t.Errorf("%s was executed %d times", call, n)
-		}
-	}
-	l.await("for the second worker to hold all", func() bool {
-		return !slices.ContainsFunc(l.holders("pool"),
-			func(pid int) bool { return pid != second.PID() })
-	})
-	l.await("for the counts over both holders", func() bool {
-		c := l.state("pool").Counts
-		return c.Acquired == 60 && c.Ended == 60 && c.Running == 0
-	})
-	for i, h := range l.state("pool").Holders {
-		if h.Fence <= before[i].Fence {
-			t.Errorf("the fencing number of group %d did not grow with its holder: %d", h.Group,
-				h.Fence)
-		}
-	}
-}
-
 // Calls with any key run, whatever characters it has. Records name the key. A key without calls
 // takes nothing.
 func TestLane_RunsCallsWithAnyKey(t *testing.T) {
@@ -186,61 +139,6 @@ func TestLane_RunsCallsWithAnyKey(t *testing.T) {
 			// holders of idle keys report their counts with a delay
 			return s.Counts.Keys == 0 && s.Counts.Acquired == int64(3*(n+1))
 		})
-	}
-}
-
-// Exactly as many calls wait as may; further calls are refused immediately, and calls that wait too
-// long time out. None of these run. Calls that wait on a worker that stops are requeued by their
-// run.
-func TestLane_BoundsItsQueue(t *testing.T) {
-	l := newLanesLab(t, laneTools,
-		"lanes: {pool: {limit: 1}, device: {key: '{{args.device}}'}, queue: {limit: 1, queue_size: 2, queue_timeout: 2s}}")
-	first := l.worker("--stop-timeout", "20s")
-	hosting := l.plan("holding", `first wait {}`)
-	l.awaitEntries(1)
-	var calls []string
-	for i := range 12 {
-		calls = append(calls, fmt.Sprintf(`c%d wait {}`, i))
-	}
-	full, late := 0, 0
-	run := l.plan("full", calls...)
-	l.failure(run, api.RunCallsFailed)
-	for _, r := range l.records(run) {
-		switch r.Error.Type {
-		case api.ErrQueueFull:
-			full++
-		case api.ErrQueueTimeout:
-			late++
-			if r.QueueWait.Std() < time.Second {
-				t.Errorf("%s waited only %s", r.CallID, r.QueueWait)
-			}
-		}
-	}
-	if full != 10 || late != 2 || len(l.entries()) != 1 {
-		t.Errorf("%d were turned away, %d waited too long, %d ran", full, late, len(l.entries()))
-	}
-	l.await("for the counts", func() bool {
-		c := l.state("queue").Counts
-		return c.Rejected == 10 && c.TimedOut == 2 && c.Waiting == 0
-	})
-	l.configure("lanes: {pool: {limit: 1}, device: {key: '{{args.device}}'}, queue: {limit: 1, queue_size: 2}}")
-	l.await("for the lane without a queue timeout", func() bool {
-		log, err := os.ReadFile(first.Log)
-		return err == nil && strings.Contains(string(log), "lanes reloaded")
-	})
-	waiting := l.plan("waiting", `one wait {}`, `two wait {}`)
-	l.await("for the calls to wait with the holder",
-		func() bool { return l.state("queue").Counts.Waiting == 2 })
-	code := l.stopping(first)
-	l.worker()
-	l.openGate()
-	if c := <-code; c != 0 {
-		t.Errorf("exit code %d", c)
-	}
-	l.result(hosting)
-	l.result(waiting)
-	if got := fmt.Sprint(l.executions()); got != "map[first wait:1 one wait:1 two wait:1]" {
-		t.Errorf("executions: %s", got)
 	}
 }
 

@@ -42,6 +42,7 @@ func (l *lab) made(s *switchyard.Session, c api.SessionCall) api.SessionCallStat
 // A session makes 1,000 calls, 50 at a time, over several histories. Every call is executed once,
 // and every outcome stays available, also after the session has ended.
 func TestSessionRun_MakesAThousandCallsFiftyAtATime(t *testing.T) {
+	inFull(t)
 	l := newLab(t)
 	l.worker()
 	s := l.session("session/many")
@@ -261,7 +262,8 @@ func TestSessionRun_CallsWaitForApproval(t *testing.T) {
 // by the worker that takes over from a killed one. Its next call is answered not much later than
 // that of a session without a history.
 func TestSessionRun_AnswersSoonAfterAKillWhenItIsFull(t *testing.T) {
-	const calls, clients, within = 1790, 50, 5 * time.Second
+	inFull(t)
+	const calls, clients = 1790, 50
 	l := newLab(t)
 	first := l.worker()
 	full, empty := l.session("session/full"), l.session("session/empty")
@@ -299,7 +301,7 @@ func TestSessionRun_AnswersSoonAfterAKillWhenItIsFull(t *testing.T) {
 	all.Wait()
 	t.Logf("the next call took %v in the full session and %v in the empty one", took[full],
 		took[empty])
-	if took[full] > took[empty]+within {
+	if took[full] > took[empty]+answerWithin() {
 		t.Errorf("the full session took %v longer", took[full]-took[empty])
 	}
 	if n := len(l.entries()); n != calls+3 {

@@ -195,6 +195,7 @@ func noise(n int) string {
 // A run whose conversation and agent are too large for the input of an execution continues with a
 // compacted conversation.
 func TestSizes_ContinueAsNew(t *testing.T) {
+	inFull(t)
 	l := sizesLab(t)
 	a := withTools(agent(step(call("large", `{"bytes":1048576}`)),
 		step(call("large", `{"bytes":1048576}`)), step(call("large", `{"bytes":1048576}`)),

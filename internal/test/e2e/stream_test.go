@@ -28,12 +28,17 @@ import (
 	"github.com/switchyard/switchyard/internal/test/testserver"
 )
 
-const (
-	// streamedRuns is the number of runs while processes are killed.
-	streamedRuns = 40
-	// streamWithin bounds the test.
-	streamWithin = 5 * time.Minute
-)
+// streamWithin bounds the test.
+const streamWithin = 10 * time.Minute
+
+// streamedRuns returns the number of runs while processes are killed, and how often each kind of
+// fault comes.
+func streamedRuns() (runs, rounds int) {
+	if testing.Short() {
+		return 24, 1
+	}
+	return 40, 2
+}
 
 // streamLab is a lab whose stream of records is written to a sink by a process that is killed again
 // and again.
@@ -92,7 +97,8 @@ func streamed(i int) switchyard.Start {
 func (l *lab) startAll(t *testing.T) (wait func()) {
 	var all sync.WaitGroup
 	address := l.Address
-	for i := range streamedRuns {
+	runs, _ := streamedRuns()
+	for i := range runs {
 		all.Go(func() {
 			// The runs start over a while, so that the faults come in the middle.
 			select {
@@ -167,7 +173,7 @@ func (s *streamLab) awaitAll(want []string) {
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	waiting, stop := context.WithTimeout(s.ctx, 30*time.Second)
+	waiting, stop := context.WithTimeout(s.ctx, 2*time.Minute)
 	defer stop()
 	var got []string
 	err := until(waiting, func() bool {
@@ -263,7 +269,8 @@ func (s *streamLab) killed(database string, faults ...func()) {
 		worker.Kill()
 		worker = s.worker()
 	})
-	for i := range 2 * len(faults) {
+	runs, rounds := streamedRuns()
+	for i := range rounds * len(faults) {
 		s.awaitLines(40 * (i + 1))
 		faults[i%len(faults)]()
 	}
@@ -278,10 +285,11 @@ func (s *streamLab) killed(database string, faults ...func()) {
 		}
 	}
 	s.t.Logf("%d entries of %d runs; the process of the stream was killed %d times", len(keys),
-		streamedRuns, s.kills)
+		runs, s.kills)
 }
 
 func TestFollowAll_LosesAndDoublesNoLineOverKills(t *testing.T) {
+	inFull(t)
 	l, database := newStreamLab(t)
 	path := filepath.Join(t.TempDir(), "stream.jsonl")
 	s := &streamLab{lab: l, address: l.Address, flags: []string{"--file", path},
@@ -336,6 +344,7 @@ func (c *collector) keys(all []string) (got []string) {
 
 // An OTLP collector gets the spans of all runs and calls. Those that it gets twice are equal.
 func TestFollowAll_LosesNoSpanOverKills(t *testing.T) {
+	inFull(t)
 	l, database := newStreamLab(t)
 	c, address := flakyCollector(t)
 	s := &streamLab{lab: l, address: l.Address, flags: []string{"--otlp-endpoint", address,

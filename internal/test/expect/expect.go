@@ -25,7 +25,7 @@ func Eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(patience)
 	for !condition() {
 		select {
 		case <-tick.C:

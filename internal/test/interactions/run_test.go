@@ -22,7 +22,7 @@ import (
 const (
 	// endWithin is how long the runs of a scenario may take. It includes outages that other
 	// scenarios cause.
-	endWithin = 3 * time.Minute
+	endWithin = 6 * time.Minute
 	// decideEvery is the interval at which people look for approvals.
 	decideEvery = 250 * time.Millisecond
 	// askAgain is the pause before a request that got no answer is repeated.

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/histories"
@@ -97,11 +96,9 @@ func TestRestartsInTurn_NeverAssignASlotTwice(t *testing.T) {
 	l.report(witness.Regressions(spans))
 }
 
-// Two shared calls of 5 and 30 units overlap, and an exclusive call of 1 unit runs alone after
-// them, so all end after 31.
+// Two shared calls overlap, and an exclusive call runs alone after them.
 func TestAccess_OrdersCallsOfATurn(t *testing.T) {
 	t.Parallel()
-	const unit = 50 // milliseconds
 	l := newLab(t, "lanes: {lane: {limit: 4}}", toolSpec{name: "short", lane: "lane"},
 		toolSpec{name: "long", lane: "lane"},
 		toolSpec{name: "alone", lane: "lane", access: "exclusive"})
@@ -109,8 +106,8 @@ func TestAccess_OrdersCallsOfATurn(t *testing.T) {
 	l.worker()
 	l.hosted("lane", 4)
 	run := l.start("run", api.RunInput{Agent: agent(api.ScriptStep{Calls: []api.ScriptCall{
-		scriptCall("short", order{MS: 5 * unit}), scriptCall("long", order{MS: 30 * unit}),
-		scriptCall("alone", order{MS: unit})}})})
+		scriptCall("short", order{MS: 1000}), scriptCall("long", order{MS: 1500}),
+		scriptCall("alone", order{MS: 50})}})})
 	l.result(run)
 	spans, _ := l.Spans()
 	if len(spans) != 3 || spans[2].Tool != "alone" {
@@ -121,10 +118,7 @@ func TestAccess_OrdersCallsOfATurn(t *testing.T) {
 			t.Errorf("the exclusive call overlaps another:\n%s", witness.List(spans))
 		}
 	}
-	if units := float64(spans[2].Ended-spans[0].Began) / float64(
-		unit*time.Millisecond); units < 31 || units > 36 {
-		t.Errorf("the run took %.1f units, want 31:\n%s", units, witness.List(spans))
-	} else {
-		t.Logf("the run took %.1f units", units)
+	if spans[1].Began > spans[0].Ended {
+		t.Errorf("the shared calls do not overlap:\n%s", witness.List(spans))
 	}
 }

@@ -31,7 +31,7 @@ import (
 )
 
 // patience bounds a whole test. It only ends tests that hang.
-const patience = 120 * time.Second
+const patience = 10 * time.Minute
 
 // toolSpec is a toolspec of these tests.
 type toolSpec struct {

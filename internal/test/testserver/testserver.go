@@ -161,6 +161,8 @@ func NewServer(t testing.TB, args ...string) *Server {
 	s := &Server{args: append([]string{"--headless", "--parent-pid", fmt.Sprint(os.Getpid())},
 		args...)}
 	s.start(t, "0", s)
+	// A server that stops gracefully drains for seconds, and no test reads its data after that.
+	t.Cleanup(func() { s.Kill() })
 	var err error
 	if s.Client, err = client.Dial(client.Options{HostPort: s.Address, Logger: Quiet}); err != nil {
 		t.Fatal(err)

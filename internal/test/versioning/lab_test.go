@@ -22,7 +22,7 @@ import (
 
 const (
 	// patience bounds a whole test. It only ends tests that hang.
-	patience = 120 * time.Second
+	patience = 10 * time.Minute
 	// pace is the interval at which the tests look at the server and the ledger.
 	pace = 50 * time.Millisecond
 	// deployment is the name of the Worker Deployment, queue the task queue of workflows.

@@ -14,7 +14,7 @@ import (
 )
 
 // endsWithin bounds a view that only has to print a few lines.
-const endsWithin = 20 * time.Second
+const endsWithin = time.Minute
 
 // follow shows a run on a terminal. between is called before each event.
 func follow(t *testing.T, terminal *os.File, between func(event int)) {

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,11 +29,9 @@ const maxStreamPause = 30 * time.Second
 type followFlags struct {
 	follow, postgres bool
 	// file is that of --file. since is the time of --since; zero if it is not set.
-	file, dsnFile, stream string
-	since                 time.Time
-	overlap               time.Duration
-	// dsn is the connection string of PostgreSQL.
-	dsn string
+	file    string
+	since   time.Time
+	overlap time.Duration
 	// otlp is the address of an OTLP endpoint, and position the file with the position of its
 	// stream.
 	otlp, position string
@@ -46,10 +43,6 @@ func (f *followFlags) add(flags *pflag.FlagSet) {
 		"write the records of all runs as they end, until Ctrl-C")
 	flags.BoolVar(&f.postgres, "postgres", false, "with --follow: write to the PostgreSQL of "+
 		dsnVariable+", or of the PG* variables")
-	flags.StringVar(&f.dsnFile, "postgres-dsn-file", "",
-		"with --follow: write to the PostgreSQL whose connection string is in `file`")
-	flags.StringVar(&f.stream, "stream", "",
-		"with --postgres: `name` of the stored position (default the namespace)")
 	flags.StringVar(&f.otlp, "otlp-endpoint", "", "with --follow: send the spans of runs that end "+
 		"to the OTLP collector at `URL`, such as http://localhost:4318")
 	flags.StringVar(&f.position, "position", "",
@@ -59,46 +52,43 @@ func (f *followFlags) add(flags *pflag.FlagSet) {
 }
 
 // check rejects flags that do not fit.
-func (f *followFlags) check(cmd *cobra.Command) error {
-	if !f.follow {
-		for _, name := range sinkFlags {
-			if cmd.Flags().Changed(name) {
-				return cli.UsageError(cmd, "--%s needs --follow", name)
-			}
-		}
-		return nil
-	}
-	allowed := append([]string{"follow", "file", "since"}, sinkFlags...)
+func (f *followFlags) check(cmd *cobra.Command) (err error) {
 	var refused []string
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if cmd.InheritedFlags().Lookup(flag.Name) == nil && !slices.Contains(allowed, flag.Name) {
+	allowed := []string{"follow", "file", "since", "postgres", "otlp-endpoint", "position", "overlap"}
+	cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		i := slices.Index(allowed, flag.Name)
+		if flag.Changed && (f.follow && i < 0 || !f.follow && i > 2) {
 			refused = append(refused, "--"+flag.Name)
 		}
 	})
-	if len(refused) > 0 {
+	sinks := 0
+	for _, set := range []bool{f.file != "", f.postgres, f.otlp != ""} {
+		if set {
+			sinks++
+		}
+	}
+	switch {
+	case len(refused) > 0 && f.follow:
 		return cli.UsageError(cmd, "--follow writes the records of all runs; leave out %s",
 			strings.Join(refused, ", "))
-	}
-	return cmp.Or(f.checkSink(cmd), f.checkSpans(cmd), f.readDSN())
-}
-
-// sinkFlags are the flags that need --follow.
-var sinkFlags = []string{"postgres", "postgres-dsn-file", "stream", "otlp-endpoint", "position",
-	"overlap"}
-
-// checkSink rejects flags of more than one sink, and impossible values.
-func (f *followFlags) checkSink(cmd *cobra.Command) error {
-	toPostgres := f.postgres || f.dsnFile != ""
-	switch {
-	case f.file != "" && toPostgres:
-		return cli.UsageError(cmd, "--file and --postgres exclude each other")
+	case len(refused) > 0:
+		return cli.UsageError(cmd, "%s needs --follow", strings.Join(refused, ", "))
+	case !f.follow:
+		return nil
+	case sinks > 1:
+		return cli.UsageError(cmd, "--file, --postgres and --otlp-endpoint exclude each other")
 	case f.file != "" && fileKind(f.file) != sealed:
 		return cli.UsageError(cmd, "--file %q does not end in .jsonl, which --follow writes",
 			f.file)
-	case f.stream != "" && !toPostgres:
-		return cli.UsageError(cmd, "--stream needs --postgres")
+	case (f.otlp == "") != (f.position == ""):
+		return cli.UsageError(cmd, "--otlp-endpoint needs --position, a file for the position")
 	case f.overlap <= 0:
 		return cli.UsageError(cmd, "--overlap %s is not above zero", f.overlap)
+	}
+	if f.otlp != "" {
+		if f.endpoint, err = traces.NewEndpoint(f.otlp); err != nil {
+			return cli.UsageError(cmd, "--otlp-endpoint: %v", err)
+		}
 	}
 	return nil
 }
@@ -202,9 +192,8 @@ func (f *followFlags) sink(a *cli.App, c client.Client) recordSink {
 		return &spanSink{app: a, client: c, endpoint: f.endpoint, path: f.position}
 	case f.file != "":
 		return &fileSink{path: f.file}
-	case f.postgres || f.dsnFile != "":
-		return &tableSink{app: a, dsn: f.dsn,
-			stream: cmp.Or(f.stream, a.Connection.ResolvedNamespace)}
+	case f.postgres:
+		return &tableSink{app: a}
 	}
 	if f.since.IsZero() {
 		f.since = time.Now().UTC()
@@ -212,20 +201,20 @@ func (f *followFlags) sink(a *cli.App, c client.Client) recordSink {
 	return &printSink{app: a}
 }
 
-// readDSN reads the connection string of PostgreSQL.
-func (f *followFlags) readDSN() error {
-	if f.dsnFile == "" {
-		f.dsn = os.Getenv(dsnVariable)
-		return nil
-	}
-	text, err := os.ReadFile(f.dsnFile)
-	if err != nil {
-		return cli.Errorf(cli.ExitUsage, "--postgres-dsn-file %s: %w", f.dsnFile,
-			cli.PathError(f.dsnFile, err))
-	}
-	f.dsn = strings.TrimSpace(string(text))
-	return nil
+// printSink prints JSON Lines. It keeps no position.
+type printSink struct{ app *cli.App }
+
+func (s *printSink) name() string { return "standard output" }
+
+func (s *printSink) open(context.Context) (at switchyard.StreamPosition, resumed bool, err error) {
+	return at, false, nil
 }
+
+func (s *printSink) write(_ context.Context, b switchyard.StreamBatch) error {
+	return cli.WriteJSONLines(s.app.Out, b.Entries)
+}
+
+func (s *printSink) close() {}
 
 // fileSink writes JSON Lines.
 type fileSink struct {
@@ -248,19 +237,19 @@ func (s *fileSink) close() { _ = s.file.Close() } // every batch is on the disk
 
 // tableSink writes to PostgreSQL.
 type tableSink struct {
-	app         *cli.App
-	dsn, stream string
-	tables      *recorddb.Tables
+	app    *cli.App
+	tables *recorddb.Tables
 }
 
 func (s *tableSink) name() string { return "PostgreSQL" }
 
 func (s *tableSink) open(ctx context.Context) (at switchyard.StreamPosition, resumed bool,
 	err error) {
-	s.tables, at, resumed, err = recorddb.Open(ctx, s.dsn, s.stream, func(err error) {
-		fmt.Fprintf(s.app.Err, "PostgreSQL does not answer; trying again: %s\n",
-			cli.OneLine(err.Error()))
-	})
+	s.tables, at, resumed, err = recorddb.Open(ctx, os.Getenv(dsnVariable),
+		s.app.Connection.ResolvedNamespace, func(err error) {
+			fmt.Fprintf(s.app.Err, "PostgreSQL does not answer; trying again: %s\n",
+				cli.OneLine(err.Error()))
+		})
 	return at, resumed, err
 }
 

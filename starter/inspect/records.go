@@ -22,7 +22,6 @@ import (
 )
 
 func auditCommand(a *cli.App) *cobra.Command {
-	var ref cli.RunRef
 	var tree bool
 	var verify, seal string
 	cmd := &cobra.Command{
@@ -41,14 +40,14 @@ changes.`,
   starter audit --verify january.jsonl --seal 5f2c…`,
 		Args: cli.Arguments(0, "RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if (verify == "") == (len(args) == 0) {
+				return cli.UsageError(cmd, "pass either RUN or --verify FILE")
+			}
 			if verify == "" {
-				return a.OnRun(&ref, func(ctx context.Context, c client.Client,
+				return a.OnRun(&cli.RunRef{}, func(ctx context.Context, c client.Client,
 					run *cli.RunRef) error {
 					return auditRun(ctx, a, c, run, tree)
 				})(cmd, args)
-			}
-			if len(args) > 0 {
-				return cli.UsageError(cmd, "--verify reads a file and takes no RUN")
 			}
 			if kind := fileKind(verify); kind != sealed && exporters[kind] != nil {
 				return cli.UsageError(cmd,
@@ -58,7 +57,6 @@ changes.`,
 			return verifyExport(a, verify, seal)
 		},
 	}
-	ref.Add(cmd.Flags())
 	cmd.Flags().StringVar(&verify, "verify", "",
 		"`file` of exported records to verify; - is standard input")
 	cmd.Flags().StringVar(&seal, "seal", "", "seal printed by the export, a `digest`")
@@ -107,7 +105,7 @@ func writeRecords(a *cli.App, records iter.Seq2[api.Record, error]) error {
 // runs are already ordered and are labelled by path.
 func printRecords(a *cli.App, records iter.Seq2[api.Record, error], tree bool) error {
 	p := a.PaletteFor(a.Out)
-	t := cli.Table{Header: recordHeader, Right: map[int]bool{4: true, 5: true, 6: true}}
+	t := newTable(len(recordHeader), recordHeader...)
 	var rows []api.Record
 	var failed error
 	for r, err := range records {

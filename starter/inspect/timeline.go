@@ -13,7 +13,6 @@ import (
 )
 
 func timelineCommand(a *cli.App) *cobra.Command {
-	var ref cli.RunRef
 	var file string
 	var tree bool
 	cmd := &cobra.Command{
@@ -28,21 +27,20 @@ below the run.`,
 		Example: `  starter timeline demo-1a2b3c4d
   starter timeline demo-1a2b3c4d --tree --file run.html
   starter timeline demo-1a2b3c4d --file - | ssh desk 'cat > run.html'`,
-		Args: cli.Arguments(0, "RUN"),
+		Args: cli.Arguments(1, "RUN"),
 		PreRunE: func(cmd *cobra.Command, _ []string) error {
 			return cli.CheckPage(cmd, "--file",
 				file)
 		},
-		RunE: a.OnRun(&ref, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+		RunE: a.OnRun(&cli.RunRef{}, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
 			t, err := html.ReadTimeline(ctx, c, run.WorkflowID, run.RunID, tree)
 			if err != nil {
 				return a.LookupError(run.WorkflowID, run.RunID, err)
 			}
-			shown := shownRun{Summary: t.Run()}
-			if err := evaluateShown(ctx, a, c, &shown); err != nil {
+			if t.Person, err = readEvaluation(ctx, a, c, t.Run()); err != nil {
 				return err
 			}
-			if t.Person = shown.Person; t.Incomplete {
+			if t.Incomplete {
 				fmt.Fprintln(a.Err,
 					"the server no longer has the first histories; the rest is shown")
 			}
@@ -52,7 +50,6 @@ below the run.`,
 			return cli.WritePage(a, "--file", file, t.Write, nil)
 		}),
 	}
-	ref.Add(cmd.Flags())
 	cmd.Flags().StringVar(&file, "file", "",
 		"`file` to write; - is standard output (default: the run's ID with .html)")
 	cmd.Flags().BoolVar(&tree, "tree", false, "include the calls of sub-agents below the run")

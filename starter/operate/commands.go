@@ -14,6 +14,5 @@ func Commands(a *cli.App) []*cobra.Command {
 		devCommand(a),
 		codecCommand(a),
 		payloadCommand(a),
-		versionCommand(a),
 	}
 }

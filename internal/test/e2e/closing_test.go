@@ -78,7 +78,7 @@ func TestMCPSession_IsClosedByAPerson(t *testing.T) {
 			run := l.runAgent("run", a)
 			l.atGate(run)
 			server := l.serverOf(run)
-			if code, out := l.command("instances", "run"); code != 0 ||
+			if code, out := l.command("show", "run"); code != 0 ||
 				!strings.Contains(out, "mcp-") {
 				t.Errorf("exit code %d, printed %s", code, out)
 			}

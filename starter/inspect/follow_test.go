@@ -11,7 +11,7 @@ import (
 func TestFollow_RejectsFlagsThatDoNotFit(t *testing.T) {
 	see := "\nSee 'starter records --help'.\n"
 	for want, args := range map[string]string{
-		"--postgres, --position needs --follow" + see: "--postgres --position x",
+		"--position, --postgres needs --follow" + see: "--postgres --position x",
 		"--follow writes the records of all runs; leave out --tool" + see: "--follow --tool echo " +
 			"--since 1h",
 		"--file, --postgres and --otlp-endpoint exclude each other" + see:      "--follow --file a.jsonl --postgres",

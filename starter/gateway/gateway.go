@@ -81,6 +81,9 @@ func gatewayCommand(a *cli.App) *cobra.Command {
 			if o.health {
 				return checkHealth(cmd.Context(), a, o.listen)
 			}
+			if o.stdio && o.pages {
+				return cli.UsageError(cmd, "--console needs HTTP and cannot be used with --stdio")
+			}
 			if err := o.check(cmd); err != nil {
 				return err
 			}
@@ -154,9 +157,6 @@ func (o *options) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--idle and --drain must be above 0")
 	}
 	o.tools.UseDefault()
-	if o.stdio && o.pages {
-		return cli.UsageError(cmd, "--console needs HTTP and cannot be used with --stdio")
-	}
 	return nil
 }
 

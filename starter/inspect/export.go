@@ -41,8 +41,8 @@ changed, removed, inserted or cut off.
 The flags select runs. --tool also selects calls of those runs.
 
 With --follow the records of the calls and the summaries of all runs are written as they end, until
-Ctrl-C: as JSON Lines to standard output, or with --file to a file without a seal, or with
---postgres to tables. File and tables keep a position, from which the next start goes on: no entry is lost or
+Ctrl-C: as JSON Lines to standard output, with --file to a file without a seal, or with --postgres
+to tables. File and tables keep a position, from which the next start goes on: no entry is lost or
 written twice. With --otlp-endpoint the spans of runs that have ended go to an OTLP collector; after
 a crash some are sent again, with the same IDs. A new position begins with all runs that the server
 has, or with those that ended after --since; standard output begins now.`,

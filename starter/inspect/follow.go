@@ -52,43 +52,52 @@ func (f *followFlags) add(flags *pflag.FlagSet) {
 }
 
 // check rejects flags that do not fit.
-func (f *followFlags) check(cmd *cobra.Command) (err error) {
+func (f *followFlags) check(cmd *cobra.Command) error {
+	refused := f.refused(cmd)
+	switch {
+	case refused != "" && f.follow:
+		return cli.UsageError(cmd, "--follow writes the records of all runs; leave out %s", refused)
+	case refused != "":
+		return cli.UsageError(cmd, "%s needs --follow", refused)
+	case !f.follow:
+		return nil
+	case f.overlap <= 0:
+		return cli.UsageError(cmd, "--overlap %s is not above zero", f.overlap)
+	}
+	return f.checkSink(cmd)
+}
+
+// refused returns the given flags that do not go with --follow, or that need it.
+func (f *followFlags) refused(cmd *cobra.Command) string {
+	both := []string{"follow", "file", "since"}
+	follows := append(both, "postgres", "otlp-endpoint", "position", "overlap")
 	var refused []string
-	allowed := []string{"follow", "file", "since", "postgres", "otlp-endpoint", "position", "overlap"}
 	cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
-		i := slices.Index(allowed, flag.Name)
-		if flag.Changed && (f.follow && i < 0 || !f.follow && i > 2) {
+		fits := slices.Contains(follows, flag.Name) == f.follow || slices.Contains(both, flag.Name)
+		if flag.Changed && !fits {
 			refused = append(refused, "--"+flag.Name)
 		}
 	})
-	sinks := 0
-	for _, set := range []bool{f.file != "", f.postgres, f.otlp != ""} {
-		if set {
-			sinks++
-		}
-	}
+	return strings.Join(refused, ", ")
+}
+
+// checkSink rejects flags of more than one sink, and impossible values.
+func (f *followFlags) checkSink(cmd *cobra.Command) (err error) {
+	sinks := slices.DeleteFunc([]bool{f.file != "", f.postgres, f.otlp != ""},
+		func(set bool) bool { return !set })
 	switch {
-	case len(refused) > 0 && f.follow:
-		return cli.UsageError(cmd, "--follow writes the records of all runs; leave out %s",
-			strings.Join(refused, ", "))
-	case len(refused) > 0:
-		return cli.UsageError(cmd, "%s needs --follow", strings.Join(refused, ", "))
-	case !f.follow:
-		return nil
-	case sinks > 1:
+	case len(sinks) > 1:
 		return cli.UsageError(cmd, "--file, --postgres and --otlp-endpoint exclude each other")
 	case f.file != "" && fileKind(f.file) != sealed:
 		return cli.UsageError(cmd, "--file %q does not end in .jsonl, which --follow writes",
 			f.file)
 	case (f.otlp == "") != (f.position == ""):
 		return cli.UsageError(cmd, "--otlp-endpoint needs --position, a file for the position")
-	case f.overlap <= 0:
-		return cli.UsageError(cmd, "--overlap %s is not above zero", f.overlap)
+	case f.otlp == "":
+		return nil
 	}
-	if f.otlp != "" {
-		if f.endpoint, err = traces.NewEndpoint(f.otlp); err != nil {
-			return cli.UsageError(cmd, "--otlp-endpoint: %v", err)
-		}
+	if f.endpoint, err = traces.NewEndpoint(f.otlp); err != nil {
+		return cli.UsageError(cmd, "--otlp-endpoint: %v", err)
 	}
 	return nil
 }

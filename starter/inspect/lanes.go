@@ -143,12 +143,9 @@ func (v *lanesView) read(ctx context.Context) (lanesReport, error) {
 	if err != nil {
 		return report, err
 	}
-	var read []api.Lane
-	for _, lane := range v.configured.Plain(kept...).All() {
-		if lane.Name != api.LaneInline && v.shows(lane.Name) {
-			read = append(read, lane)
-		}
-	}
+	read := slices.DeleteFunc(v.configured.Plain(kept...).All(), func(lane api.Lane) bool {
+		return lane.Name == api.LaneInline || !v.shows(lane.Name)
+	})
 	if report.Lanes, err = v.reader.Read(ctx, read...); err != nil {
 		return report, err
 	}
@@ -160,14 +157,20 @@ func (v *lanesView) read(ctx context.Context) (lanesReport, error) {
 		report.Notes = append(report.Notes, note)
 	}
 	report.Lanes = addCounts(report.Lanes, counts, v.shows(api.LaneInline))
-	for _, s := range report.Lanes {
+	report.Notes = append(report.Notes, v.unserved(report.Lanes)...)
+	return report, nil
+}
+
+// unserved returns a note for each lane without workers.
+func (v *lanesView) unserved(states []lanestate.State) (notes []string) {
+	for _, s := range states {
 		if len(s.Workers) == 0 && s.ServedGroups() == 0 && s.Lane.Name != api.LaneInline {
-			report.Notes = append(report.Notes, fmt.Sprintf(
-				"no worker serves the lane %s\n  start one: %s", s.Lane.Name,
-				v.flags.WorkerCommand(v.app.Connection.Invocation(), v.queue, s.Lane.Name)))
+			notes = append(notes, fmt.Sprintf("no worker serves the lane %s\n  start one: %s",
+				s.Lane.Name, v.flags.WorkerCommand(v.app.Connection.Invocation(), v.queue,
+					s.Lane.Name)))
 		}
 	}
-	return report, nil
+	return notes
 }
 
 func (v *lanesView) shows(lane string) bool {

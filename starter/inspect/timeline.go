@@ -32,7 +32,8 @@ below the run.`,
 			return cli.CheckPage(cmd, "--file",
 				file)
 		},
-		RunE: a.OnRun(&cli.RunRef{}, func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+		RunE: a.OnRun(&cli.RunRef{}, func(ctx context.Context, c client.Client,
+			run *cli.RunRef) error {
 			t, err := html.ReadTimeline(ctx, c, run.WorkflowID, run.RunID, tree)
 			if err != nil {
 				return a.LookupError(run.WorkflowID, run.RunID, err)

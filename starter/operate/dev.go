@@ -119,6 +119,11 @@ func (f *devFlags) check(a *cli.App, cmd *cobra.Command, command []string) error
 	if words := withoutName(command); len(words) > 0 && words[0] == cmd.Name() {
 		return cli.UsageError(cmd, "dev cannot run itself as its command")
 	}
+	return cmp.Or(f.checkValues(cmd), f.checkFiles(a))
+}
+
+// checkValues rejects impossible values of flags.
+func (f *devFlags) checkValues(cmd *cobra.Command) error {
 	for name, port := range map[string]int{"port": f.port, "ui-port": f.uiPort} {
 		if port < 0 || port > math.MaxUint16 {
 			return cli.UsageError(cmd, "--%s %d is not a port: 0 to %d", name, port, math.MaxUint16)
@@ -129,7 +134,7 @@ func (f *devFlags) check(a *cli.App, cmd *cobra.Command, command []string) error
 			return cli.UsageError(cmd, "--worker-flag: %v", err)
 		}
 	}
-	return f.checkFiles(a)
+	return nil
 }
 
 // checkFiles validates the worker's files before anything is started. Files with faults in an

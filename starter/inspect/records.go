@@ -104,8 +104,6 @@ func writeRecords(a *cli.App, records iter.Seq2[api.Record, error]) error {
 // printRecords prints a table, including the records read before an error. Records of a tree of
 // runs are already ordered and are labelled by path.
 func printRecords(a *cli.App, records iter.Seq2[api.Record, error], tree bool) error {
-	p := a.PaletteFor(a.Out)
-	t := newTable(len(recordHeader), recordHeader...)
 	var rows []api.Record
 	var failed error
 	for r, err := range records {
@@ -124,14 +122,13 @@ func printRecords(a *cli.App, records iter.Seq2[api.Record, error], tree bool) e
 	if !tree {
 		slices.SortStableFunc(rows, audit.ByCall)
 	}
+	p, t := a.PaletteFor(a.Out), newTable(len(recordHeader), recordHeader...)
 	for _, r := range rows {
 		t.Add(recordCells(r, p, time.Now())...)
 	}
-	if err := a.Print(t.Text(p)); err != nil {
-		return errors.Join(err, failed)
-	}
+	err := a.Print(t.Text(p))
 	printNotes(a, rows)
-	return failed
+	return errors.Join(err, failed)
 }
 
 // printNotes prints the calls' notes, such as that an instance was replaced, and the problems of

@@ -86,7 +86,7 @@ func TestWholeResults_AreStored(t *testing.T) {
 	}{
 		{"fits", `"short"`, nil, "", ""},
 		{"cut", `{"a":[1,2,3],"b":"xyz"}`, nil,
-			"to read the whole output: starter payload get ref-1", "ref-1"},
+			"to read the whole output: starter payload ref-1", "ref-1"},
 		{"away", `"abcdefghijklm"`, away, "the whole output could not be stored: the disk is full", ""},
 	} {
 		b, compiled := toolBench(t, func(s *toolspecs.Spec) { s.Execution.MaxResult = 8 },

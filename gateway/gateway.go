@@ -30,7 +30,7 @@ const (
 const (
 	DefaultDirect    = 2 * time.Second
 	DefaultWait      = 50 * time.Second
-	DefaultMaxListed = 200
+	defaultMaxListed = 200
 )
 
 // Config describes a gateway.
@@ -62,7 +62,7 @@ type Config struct {
 	// DefaultWait.
 	Wait time.Duration
 	// MaxListed is the number of tools above which clients get find_tools and call_tool in place
-	// of the list; default DefaultMaxListed.
+	// of the list; default defaultMaxListed.
 	MaxListed int
 	// StateKey signs the state of open questions that clients return. All replicas need the same
 	// key. Default is a random one, for a single replica.
@@ -99,7 +99,7 @@ func New(c Config) (*Gateway, error) {
 	}
 	c.Direct = cmp.Or(c.Direct, DefaultDirect)
 	c.Wait = max(cmp.Or(c.Wait, DefaultWait), c.Direct)
-	c.MaxListed = cmp.Or(c.MaxListed, DefaultMaxListed)
+	c.MaxListed = cmp.Or(c.MaxListed, defaultMaxListed)
 	c.Version = cmp.Or(c.Version, "dev")
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

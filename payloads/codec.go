@@ -162,11 +162,6 @@ const maxWindow = 8 << 20
 // errTooLarge is the error of a payload that is larger than a reader accepts.
 var errTooLarge = errors.New("it is larger than this program reads at once")
 
-// KeyID returns the ID of the key that a payload is encrypted with; false if it is not encrypted.
-func KeyID(p *commonpb.Payload) (id string, encrypted bool) {
-	return string(p.GetMetadata()[metadataKeyID]), isEncoded(p, encodingEncrypted)
-}
-
 func isEncoded(p *commonpb.Payload, encoding string) bool {
 	return string(p.GetMetadata()[converter.MetadataEncoding]) == encoding
 }

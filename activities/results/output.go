@@ -61,7 +61,7 @@ func (p *Processor) keepWhole(ctx context.Context, output json.RawMessage, note 
 	if err != nil {
 		return "", note + "; the whole output could not be stored: " + err.Error()
 	}
-	return reference, note + "; to read the whole output: starter payload get " + reference
+	return reference, note + "; to read the whole output: starter payload " + reference
 }
 
 // FitInline truncates the result of an inline call whose text is short but whose JSON is not: JSON

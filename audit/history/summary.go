@@ -13,7 +13,8 @@ type RunKind string
 const (
 	RunAgent RunKind = "agent"
 	RunPlan  RunKind = "plan"
-	RunCall  RunKind = "call"
+	// RunCall is spelled like the type of its caller.
+	RunCall RunKind = RunKind(api.CallerDirect)
 	// RunSession makes the calls that a client submits one by one.
 	RunSession RunKind = "session"
 )

@@ -22,21 +22,23 @@ import (
 // State is the state of a lane as the server knows it.
 type State struct {
 	// Lane is the configuration of the lane that its workflow has, otherwise as given.
-	Lane api.Lane
+	Lane api.Lane `json:"lane"`
 	// Served is set if a workflow assigns the slots of the lane to workers.
-	Served bool
+	Served bool `json:"served,omitempty"`
 	// Holders are the groups of the slots or keys.
-	Holders []Holder
-	// Counts are the sums over the holders.
-	Counts lanerules.Counts
+	Holders []Holder `json:"holders,omitempty"`
+	// Counts are the sums over the holders. Counted is set if they are known: those of a lane
+	// without a limit are in its workers, which a Reader does not ask.
+	Counts  lanerules.Counts `json:"counts"`
+	Counted bool             `json:"counted,omitempty"`
 	// Queued is the approximate number of calls that wait at the server. Cancelled calls count
 	// until a worker would receive them.
-	Queued int64
+	Queued int64 `json:"queued"`
 	// Workers are the identities of the workers that serve the lane. For a lane with a limit they
 	// are those that could serve slots.
-	Workers []string
+	Workers []string `json:"workers,omitempty"`
 	// Partitions is the number of partitions of each task queue of the lane.
-	Partitions int
+	Partitions int `json:"partitions,omitempty"`
 }
 
 // ServedGroups returns the number of groups that a worker serves.
@@ -181,7 +183,8 @@ func (r *Reader) readKeeper(ctx context.Context, known *knownLane, s *State) err
 	if err := known.keeper.read(ctx, r.client, open.GetWorkflowExecutionInfo()); err != nil {
 		return err
 	}
-	s.Served, s.Lane = true, known.keeper.lane
+	s.Served, s.Counted = true, true
+	s.Lane = known.keeper.lane
 	for _, a := range open.GetPendingActivities() {
 		if a.GetActivityType().GetName() != api.ServeSlotsActivity {
 			continue

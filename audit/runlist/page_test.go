@@ -88,7 +88,7 @@ func TestPage_DescribesRuns(t *testing.T) {
 		Conversation: "c", Status: history.RunCompleted, Started: at, Closed: at.Add(time.Hour),
 		Tools: []string{"pay", "read"}, Outcome: api.OutcomeFailed, Calls: 3, Tokens: 40,
 		Cost: 0.5}, waits, waits, open}
-	got, next, err := Page(t.Context(), c, "ns", Query{Agent: "a"}, 4, []byte("before"))
+	got, next, err := Page(t.Context(), c, "ns", Query{}, 4, []byte("before"))
 	if err != nil || string(next) != "next" {
 		t.Fatalf("the next page is %q, %v", next, err)
 	}
@@ -99,7 +99,7 @@ func TestPage_DescribesRuns(t *testing.T) {
 	}
 	if c.asked.Namespace != "ns" || c.asked.PageSize != 4 ||
 		string(c.asked.NextPageToken) != "before" ||
-		c.asked.Query != (Query{Agent: "a"}).condition() {
+		c.asked.Query != (Query{}).condition() {
 		t.Errorf("the request was %v", c.asked)
 	}
 }
@@ -109,5 +109,23 @@ func TestPage_ReturnsTheErrorOfTheServer(t *testing.T) {
 	if _, _, err := Page(t.Context(), &lister{err: refused}, "ns", Query{}, 1, nil); !errors.Is(err,
 		refused) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// The server compares only the beginning of texts with a backslash, and does not tell paused runs.
+func TestPage_KeepsRunsThatTheQueryMeans(t *testing.T) {
+	paused := Run{Conversation: `a\b`, Agent: "x", Caller: `CORP\ada`, Status: history.RunPaused}
+	q := Query{Conversation: `a\b`, Agent: "x", Caller: `CORP\ada`, Status: history.RunPaused}
+	if !q.keeps(paused) || !(Query{}).keeps(paused) {
+		t.Error("a run that is meant is left out")
+	}
+	for _, change := range []func(*Run){
+		func(r *Run) { r.Conversation = `a\c` }, func(r *Run) { r.Agent = "y" },
+		func(r *Run) { r.Caller = `CORP\bob` }, func(r *Run) { r.Status = history.RunRunning },
+	} {
+		other := paused
+		if change(&other); q.keeps(other) {
+			t.Errorf("%+v is kept", other)
+		}
 	}
 }

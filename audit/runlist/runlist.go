@@ -37,17 +37,22 @@ type Query struct {
 // Run is one run of a page. Tools and the fields below it are as of the last time that the run
 // waited for a person, continued as new or ended.
 type Run struct {
-	WorkflowID, RunID           string
-	Kind                        history.RunKind
-	Agent, Caller, Conversation string
-	Status                      history.RunStatus
+	WorkflowID   string            `json:"workflow_id"`
+	RunID        string            `json:"run_id"`
+	Kind         history.RunKind   `json:"kind"`
+	Agent        string            `json:"agent,omitempty"`
+	Caller       string            `json:"caller,omitempty"`
+	Conversation string            `json:"conversation,omitempty"`
+	Status       history.RunStatus `json:"status"`
 	// Waits is set if the run waits for a person.
-	Waits           bool
-	Started, Closed time.Time
-	Tools           []string
-	Outcome         api.Outcome
-	Calls, Tokens   int
-	Cost            float64
+	Waits   bool        `json:"waits,omitempty"`
+	Started time.Time   `json:"started"`
+	Closed  time.Time   `json:"closed,omitzero"`
+	Tools   []string    `json:"tools,omitempty"`
+	Outcome api.Outcome `json:"outcome,omitempty"`
+	Calls   int         `json:"calls,omitempty"`
+	Tokens  int         `json:"tokens,omitempty"`
+	Cost    float64     `json:"cost,omitempty"`
 }
 
 // statusNames maps closed states to the server's names.
@@ -85,6 +90,19 @@ func (q Query) condition() string {
 	return strings.Join(parts, " AND ")
 }
 
+// keeps reports whether a run that meets the condition is selected: the condition does not tell
+// paused runs from running ones, and for texts with a backslash it compares their beginning only.
+func (q Query) keeps(r Run) bool {
+	for _, one := range []struct{ want, is string }{
+		{q.Conversation, r.Conversation}, {q.Agent, r.Agent}, {q.Caller, r.Caller},
+	} {
+		if one.want != "" && one.want != one.is {
+			return false
+		}
+	}
+	return q.Status != history.RunPaused || r.Status == history.RunPaused
+}
+
 func between(attribute string, from, to time.Time) (parts []string) {
 	if !from.IsZero() {
 		parts = append(parts, fmt.Sprintf("%s >= '%s'", attribute,
@@ -108,7 +126,9 @@ func Page(ctx context.Context, c client.Client, namespace string, q Query, size 
 		return nil, nil, err
 	}
 	for _, e := range page.GetExecutions() {
-		runs = append(runs, newRun(e))
+		if r := newRun(e); q.keeps(r) {
+			runs = append(runs, r)
+		}
 	}
 	return runs, page.GetNextPageToken(), nil
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/export"
@@ -73,7 +74,6 @@ func policyReplayCommand(a *cli.App) *cobra.Command {
 			})
 		},
 	}
-	p.runs.Maybe = true
 	p.runs.Add(cmd.Flags(), 1000)
 	addTools(cmd.Flags(), &p.catalog, "that were called")
 	cmd.Flags().StringVar(&p.from, "from", "", "read the calls from an export `file` in JSON Lines")
@@ -145,8 +145,8 @@ func (p *policyReplay) ofServer(ctx context.Context, a *cli.App, c client.Client
 			}
 			switch {
 			case errors.Is(read.err, audit.ErrNotFound):
-				fmt.Fprintf(a.Err, "run %s is incomplete: %v\n", batch[i].ID, read.err)
-			case read.err != nil && !missing.Take(batch[i].ID, batch[i].RunID, read.err):
+				fmt.Fprintf(a.Err, "run %s is incomplete: %v\n", batch[i].WorkflowID, read.err)
+			case read.err != nil && !missing.Take(batch[i].WorkflowID, batch[i].RunID, read.err):
 				return read.err
 			}
 		}
@@ -161,7 +161,7 @@ type readRun struct {
 }
 
 // readTrees returns the records of several runs, which it reads at once.
-func readTrees(ctx context.Context, c client.Client, runs []runlist.Run) []readRun {
+func readTrees(ctx context.Context, c client.Client, runs []switchyard.ListedRun) []readRun {
 	read := make([]readRun, len(runs))
 	var readers sync.WaitGroup
 	for i, run := range runs {
@@ -171,8 +171,8 @@ func readTrees(ctx context.Context, c client.Client, runs []runlist.Run) []readR
 	return read
 }
 
-func readTree(ctx context.Context, c client.Client, run runlist.Run) (out readRun) {
-	for record, err := range audit.Tree(ctx, c, run.ID, run.RunID) {
+func readTree(ctx context.Context, c client.Client, run switchyard.ListedRun) (out readRun) {
+	for record, err := range audit.Tree(ctx, c, run.WorkflowID, run.RunID) {
 		if err != nil {
 			out.err = err
 			break

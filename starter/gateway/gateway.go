@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -63,7 +62,6 @@ type options struct {
 	skipInvalid   bool
 	direct, wait  time.Duration
 	drain, idle   time.Duration
-	maxListed     int
 	stdio         bool
 	// noLogin lets the user of this machine use the pages without a login.
 	pages, noLogin bool
@@ -83,10 +81,19 @@ func gatewayCommand(a *cli.App) *cobra.Command {
 			if o.health {
 				return checkHealth(cmd.Context(), a, o.listen)
 			}
+			if o.stdio && o.pages {
+				return cli.UsageError(cmd, "--console needs HTTP and cannot be used with --stdio")
+			}
 			if err := o.check(cmd); err != nil {
 				return err
 			}
 			return a.WithClient(cmd, func(ctx context.Context, c client.Client) error {
+				if o.noLogin {
+					var cancel context.CancelFunc
+					ctx, cancel = context.WithCancel(ctx)
+					defer cancel()
+					go endWithParent(ctx, cancel)
+				}
 				return o.run(ctx, a, c)
 			})
 		},
@@ -99,7 +106,7 @@ func gatewayCommand(a *cli.App) *cobra.Command {
 	f.StringVar(&o.linkKey, "approval-link-key", "",
 		"`env:NAME` or file:/path of the key, shared with the workers, of links that approve and "+
 			"deny (default no such links)")
-	o.tools.Add(f, "to offer (default ./tools if it contains any)")
+	o.tools.AddFiles(f, "to offer (default ./tools if it contains any)")
 	f.BoolVar(&o.skipInvalid, "skip-invalid", false,
 		"start without invalid toolspecs, and offer each once its file is fixed")
 	f.StringVar(&o.queue, "task-queue", api.DefaultTaskQueue, "`task queue` of the workers")
@@ -111,8 +118,6 @@ func gatewayCommand(a *cli.App) *cobra.Command {
 		"`duration` that open requests may take when the gateway stops")
 	f.DurationVar(&o.idle, "idle", api.DefaultSessionIdleTimeout.Std(),
 		"`duration` without calls after which a session ends")
-	f.IntVar(&o.maxListed, "max-listed", gateway.DefaultMaxListed,
-		"offer find_tools and call_tool in place of more than this `number` of tools")
 	cmd.AddCommand(keysCommand(a), connectCommand(a), logoutCommand(a))
 	f.BoolVar(&o.pages, "console", false,
 		"serve pages for people at /console/: decide, answer, follow and control runs")
@@ -122,6 +127,20 @@ func gatewayCommand(a *cli.App) *cobra.Command {
 		"ask the gateway at --listen whether it is ready, and exit with 0 or 1")
 	f.BoolVar(&o.stdio, "stdio", false, "serve one client over standard input and output")
 	return cmd
+}
+
+// endWithParent ends the gateway of starter dev when that process has ended, be it killed.
+func endWithParent(ctx context.Context, end func()) {
+	parent, tick := os.Getppid(), time.NewTicker(time.Second)
+	defer tick.Stop()
+	for os.Getppid() == parent {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+	end()
 }
 
 // check checks the flags.
@@ -134,17 +153,10 @@ func (o *options) check(cmd *cobra.Command) error {
 		return cli.UsageError(cmd, "--direct %s and --wait %s: use times above 0s, --wait not "+
 			"below --direct and at most 10m", o.direct, o.wait)
 	}
-	if o.maxListed <= 0 || o.idle <= 0 || o.drain < 0 {
-		return cli.UsageError(cmd, "--max-listed, --idle and --drain must be above 0")
+	if o.idle <= 0 || o.drain < 0 {
+		return cli.UsageError(cmd, "--idle and --drain must be above 0")
 	}
 	o.tools.UseDefault()
-	return cmp.Or(o.checkConsole(cmd), o.tools.Check(cmd))
-}
-
-func (o *options) checkConsole(cmd *cobra.Command) error {
-	if o.stdio && o.pages {
-		return cli.UsageError(cmd, "--console needs HTTP and cannot be used with --stdio")
-	}
 	return nil
 }
 
@@ -165,7 +177,7 @@ func (o *options) run(ctx context.Context, a *cli.App, c client.Client) error {
 	g, err := gateway.New(gateway.Config{Sessions: o.sessions(a, c), Catalog: watcher.Catalog,
 		Caller: caller, Roles: access.RolesFromRequest, Operates: guard.Operates,
 		Select:  guard.Select,
-		Content: guard.Content, Direct: o.direct, Wait: o.wait, MaxListed: o.maxListed,
+		Content: guard.Content, Direct: o.direct, Wait: o.wait,
 		StateKey: []byte(os.Getenv(stateKeyVariable)), Version: buildinfo.Read().Version,
 		Logger: log})
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/export"
@@ -23,68 +23,45 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// recordSelection selects records of the selected runs.
-type recordSelection struct {
-	runlist.Selection
-	callStatus string
-}
-
-// callStatuses lists the values of --call-status.
-var callStatuses = []string{string(api.CallCompleted), string(api.CallFailed),
-	string(api.CallRefused), string(api.CallCancelled), string(api.CallRunning)}
-
-func (s *recordSelection) meets(r api.Record) bool {
-	return (s.Tool == "" || r.Tool == s.Tool) && (s.callStatus == "" || string(r.Status) == s.callStatus)
-}
-
-// check rejects unknown statuses and file types.
-func (s *recordSelection) check(cmd *cobra.Command, file string) error {
-	if s.callStatus != "" && !slices.Contains(callStatuses, s.callStatus) {
-		return cli.UsageError(cmd, "--call-status %q is not one of %s", s.callStatus, strings.Join(callStatuses, ", "))
-	}
-	if cmd.Flags().Changed("file") && exporters[fileKind(file)] == nil {
-		return cli.UsageError(cmd, "--file %q does not end in .jsonl or .csv; --output json writes records to standard output, without a seal", file)
-	}
-	return nil
-}
-
 func recordsCommand(a *cli.App) *cobra.Command {
-	var s recordSelection
+	var s runlist.Selection
 	var follow followFlags
 	var file string
 	cmd := &cobra.Command{
 		Use: "records", GroupID: cli.GroupRuns, Short: "Show or export the call records of many runs",
 		Long: `Shows one record for each call of the selected runs and of the sub-agents below them, the newest
-run first. With --output json each record is one line of JSON. Each record has the evaluation of
-its selected run: whether it is solved, who decided and why, as in starter report.
+run first. With --output json each record is one line of JSON, with the evaluation of its selected
+run: whether it is solved, who decided and why, as in starter report.
 
 With --file the records are written to a file: CSV (.csv) or JSON Lines (.jsonl). In JSON Lines
 each line holds the digest of the line before it, and the command prints the seal of the whole
 file. Store the seal elsewhere: starter audit --verify FILE --seal SEAL detects lines that were
 changed, removed, inserted or cut off.
 
-The flags select runs. --tool and --call-status also select calls of those runs.
+The flags select runs. --tool also selects calls of those runs.
 
 With --follow the records of the calls and the summaries of all runs are written as they end, until
-Ctrl-C: to standard output, with --file to a file of JSON Lines without a seal, or with --postgres
+Ctrl-C: as JSON Lines to standard output, with --file to a file without a seal, or with --postgres
 to tables. File and tables keep a position, from which the next start goes on: no entry is lost or
 written twice. With --otlp-endpoint the spans of runs that have ended go to an OTLP collector; after
 a crash some are sent again, with the same IDs. A new position begins with all runs that the server
 has, or with those that ended after --since; standard output begins now.`,
-		Example: `  starter records --since 24h --call-status failed
-  starter records --conversation support-42 --tool refund
-  starter records --agent librarian --file records.csv
-  starter records --since 2026-01-01 --until 2026-02-01 --limit 100000 --file january.jsonl
+		Example: `  starter records --conversation support-42 --tool refund
+  starter records --since 24h --output json | jq 'select(.status == "failed")'
+  starter records --since 2026-01-01 --limit 100000 --file january.jsonl
   starter audit --verify january.jsonl
   starter records --follow --file stream.jsonl
-  starter records --follow --postgres-dsn-file /run/secrets/postgres
   starter records --follow --otlp-endpoint http://localhost:4318 --position spans.position`,
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cmp.Or(s.check(cmd, file), s.Selection.Check(cmd)); err != nil {
+			if err := s.Check(cmd); err != nil {
 				return err
 			}
-			follow.file, follow.since = file, s.From()
+			if cmd.Flags().Changed("file") && exporters[fileKind(file)] == nil {
+				return cli.UsageError(cmd, "--file %q does not end in .jsonl or .csv; --output "+
+					"json writes records to standard output, without a seal", file)
+			}
+			follow.file, follow.since = file, s.Since
 			if err := follow.check(cmd); err != nil {
 				return err
 			}
@@ -96,27 +73,33 @@ has, or with those that ended after --since; standard output begins now.`,
 			})
 		},
 	}
-	s.Maybe = true
 	s.Add(cmd.Flags(), 100)
 	f := cmd.Flags()
-	f.StringVar(&s.callStatus, "call-status", "", "`status` of the calls: "+strings.Join(callStatuses, ", "))
 	f.StringVar(&file, "file", "", "`file` to write the records to: .jsonl or .csv")
 	follow.add(f)
 	return cmd
 }
 
 // selectedRecords shows or exports the records of the selected runs.
-func selectedRecords(ctx context.Context, a *cli.App, c client.Client, s *recordSelection,
+func selectedRecords(ctx context.Context, a *cli.App, c client.Client, s *runlist.Selection,
 	file string) error {
-	list, err := runlist.Select(ctx, a, c, &s.Selection)
+	list, err := runlist.Select(ctx, a, c, s)
 	if err != nil {
 		return err
 	}
-	if err := runlist.AddEvaluations(ctx, a, c, list); err != nil {
+	evaluations, err := runlist.Evaluations(ctx, a, c, list)
+	if err != nil {
 		return err
 	}
 	var missing cli.Unread
-	records := readRecords(ctx, a, c, list, s, &missing)
+	records := func(yield func(api.Record, error) bool) {
+		for _, run := range list {
+			if !yieldRecords(a, run, s.Tool, &missing, audit.EvaluatedTree(ctx, c, run.WorkflowID,
+				run.RunID, evaluations[run.RunID]), yield) {
+				return
+			}
+		}
+	}
 	if len(list) == s.Limit {
 		fmt.Fprintln(a.Err, runlist.NewestOnly(s.Limit))
 	}
@@ -129,26 +112,24 @@ func selectedRecords(ctx context.Context, a *cli.App, c client.Client, s *record
 	return cmp.Or(printManyRecords(a, records, &missing), missing.Err())
 }
 
-// readRecords yields the records of runs. It reports and skips runs whose histories the server has
-// deleted, and adds unreadable runs to missing.
-func readRecords(ctx context.Context, a *cli.App, c client.Client, list []runlist.Run,
-	s *recordSelection, missing *cli.Unread) iter.Seq2[api.Record, error] {
-	return func(yield func(api.Record, error) bool) {
-		for _, run := range list {
-			for r, err := range audit.EvaluatedTree(ctx, c, run.ID, run.RunID, run.Decision) {
-				if errors.Is(err, audit.ErrNotFound) {
-					fmt.Fprintf(a.Err, "run %s is incomplete: %v\n", run.ID, err)
-					break
-				}
-				if err != nil && missing.Take(run.ID, run.RunID, err) {
-					break
-				}
-				if (err != nil || s.meets(r)) && !yield(r, err) {
-					return
-				}
-			}
+// yieldRecords yields the records of a run, or those of calls of tool if it is set. It reports and
+// skips a run whose history the server has deleted, and adds an unreadable one to missing. It
+// returns false to stop.
+func yieldRecords(a *cli.App, run switchyard.ListedRun, tool string, missing *cli.Unread,
+	records iter.Seq2[api.Record, error], yield func(api.Record, error) bool) bool {
+	for r, err := range records {
+		if errors.Is(err, audit.ErrNotFound) {
+			fmt.Fprintf(a.Err, "run %s is incomplete: %v\n", run.WorkflowID, err)
+			return true
+		}
+		if err != nil && missing.Take(run.WorkflowID, run.RunID, err) {
+			return true
+		}
+		if (err != nil || tool == "" || r.Tool == tool) && !yield(r, err) {
+			return false
 		}
 	}
+	return true
 }
 
 // sealed is the extension of files with hash-chained lines.
@@ -201,65 +182,24 @@ func exportTo(x export.Exporter, records iter.Seq2[api.Record, error]) (n int, s
 	return n, seal, err
 }
 
-// printManyRecords prints a table of the records of several runs, and one of their evaluations.
+// printManyRecords prints a table of the records of several runs.
 func printManyRecords(a *cli.App, records iter.Seq2[api.Record, error], missing *cli.Unread) error {
 	p := a.PaletteFor(a.Out)
-	t := cli.Table{Header: append([]string{"run"}, recordHeader...), Right: map[int]bool{5: true, 6: true, 7: true}}
-	var evaluated []*api.EvaluatedResult
+	t := newTable(len(recordHeader)+1, append([]string{"run"}, recordHeader...)...)
 	for r, err := range records {
 		if err != nil {
 			return err
 		}
 		r.CallID = r.Path
 		t.Add(append([]string{r.WorkflowID}, recordCells(r, p, time.Now())...)...)
-		if n := len(evaluated); r.Evaluation != nil && (n == 0 || r.Evaluation != evaluated[n-1]) {
-			evaluated = append(evaluated, r.Evaluation)
-		}
 	}
-	if len(t.Rows) == 0 && len(*missing) > 0 {
-		return nil
+	if len(t.Rows) > 0 {
+		return a.Print(t.Text(p))
 	}
-	if len(t.Rows) == 0 {
+	if len(*missing) == 0 {
 		fmt.Fprintln(a.Err, "no calls")
-		return nil
 	}
-	return a.Print(t.Text(p) + "\n" + evaluationTable(evaluated).Text(p))
-}
-
-// evaluationTable lists the runs' evaluations, with execution IDs where a run ID occurs more than
-// once.
-func evaluationTable(evaluated []*api.EvaluatedResult) *cli.Table {
-	seen := map[string]bool{}
-	for _, j := range evaluated {
-		seen[j.WorkflowID] = true
-	}
-	if len(seen) == len(evaluated) {
-		t := &cli.Table{Header: []string{"run", "evaluation"}}
-		for _, j := range evaluated {
-			t.Add(j.WorkflowID, evaluationCell(*j))
-		}
-		return t
-	}
-	t := &cli.Table{Header: []string{"run", "run id", "evaluation"}}
-	for _, j := range evaluated {
-		t.Add(j.WorkflowID, j.RunID, evaluationCell(*j))
-	}
-	return t
-}
-
-func evaluationCell(j api.EvaluatedResult) string {
-	return cmp.Or(cli.OneLine(audit.EvaluationText(j)), "running")
-}
-
-// intact describes how many records of a broken export are unmodified.
-func intact(records int) string {
-	switch records {
-	case 0:
-		return ""
-	case 1:
-		return "\nThe first record is unchanged."
-	}
-	return fmt.Sprintf("\nThe first %s are unchanged.", display.Plural(records, "record"))
+	return nil
 }
 
 // verifyExport checks an existing export. seal is the expected seal; empty skips that comparison.
@@ -276,7 +216,8 @@ func verifyExport(a *cli.App, path, seal string) error {
 	records, found, err := export.Verify(source)
 	switch {
 	case errors.Is(err, export.ErrChain):
-		return cli.Errorf(cli.ExitFailed, "%s: %w%s", path, err, intact(records))
+		return cli.Errorf(cli.ExitFailed, "%s: %w\nUnchanged before it: %s", path, err,
+			display.Plural(records, "record"))
 	case err != nil:
 		return cli.Errorf(cli.ExitUsage, "--verify %s: %w", path, cli.PathError(path, err))
 	case seal != "" && seal != found:

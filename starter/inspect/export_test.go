@@ -24,10 +24,10 @@ func TestExport_RefusesImpossibleFiles(t *testing.T) {
 		notARecordsFile(""):            {"records", "--file", ""},
 		"--verify january.CSV: a .csv file has no seal; only .jsonl exports can be verified\nSee 'starter audit --help'.\n": {"audit", "--verify", "january.CSV"},
 		"--verify january.jsonl: the file does not exist\n":                                                                 {"audit", "--verify", "january.jsonl"},
-		"no OTLP endpoint: set --endpoint, OTEL_EXPORTER_OTLP_ENDPOINT or --file\nSee 'starter traces --help'.\n":           {"traces", "run-1"},
-		"--endpoint and --file exclude each other\nSee 'starter traces --help'.\n": {"traces", "run-1", "--endpoint", "http://c:4318",
+		"no OTLP endpoint: set --otlp-endpoint, OTEL_EXPORTER_OTLP_ENDPOINT or --file\nSee 'starter traces --help'.\n":      {"traces", "run-1"},
+		"--otlp-endpoint and --file exclude each other\nSee 'starter traces --help'.\n": {"traces", "run-1", "--otlp-endpoint", "http://c:4318",
 			"--file", "spans.json"},
-		"--endpoint: the OTLP endpoint has no valid address: write http://host:4318 or https://host:4318, and credentials in OTEL_EXPORTER_OTLP_HEADERS\nSee 'starter traces --help'.\n": {"traces", "run-1", "--endpoint", "c:4318"},
+		"--otlp-endpoint: the OTLP endpoint has no valid address: write http://host:4318 or https://host:4318, and credentials in OTEL_EXPORTER_OTLP_HEADERS\nSee 'starter traces --help'.\n": {"traces", "run-1", "--otlp-endpoint", "c:4318"},
 	} {
 		var out strings.Builder
 		if code := inspectProgram.Run(t.Context(), args, cli.Stdio{Out: io.Discard,

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,10 +29,8 @@ const maxStreamPause = 30 * time.Second
 type followFlags struct {
 	follow, postgres bool
 	// file is that of --file. since is the time of --since; zero if it is not set.
-	file, dsnFile, stream string
-	since                 time.Time
-	// dsn is the connection string of PostgreSQL.
-	dsn string
+	file  string
+	since time.Time
 	// otlp is the address of an OTLP endpoint, and position the file with the position of its
 	// stream.
 	otlp, position string
@@ -45,10 +42,6 @@ func (f *followFlags) add(flags *pflag.FlagSet) {
 		"write the records of all runs as they end, until Ctrl-C")
 	flags.BoolVar(&f.postgres, "postgres", false, "with --follow: write to the PostgreSQL of "+
 		dsnVariable+", or of the PG* variables")
-	flags.StringVar(&f.dsnFile, "postgres-dsn-file", "",
-		"with --follow: write to the PostgreSQL whose connection string is in `file`")
-	flags.StringVar(&f.stream, "stream", "",
-		"with --postgres: `name` of the stored position (default the namespace)")
 	flags.StringVar(&f.otlp, "otlp-endpoint", "", "with --follow: send the spans of runs that end "+
 		"to the OTLP collector at `URL`, such as http://localhost:4318")
 	flags.StringVar(&f.position, "position", "",
@@ -57,42 +50,49 @@ func (f *followFlags) add(flags *pflag.FlagSet) {
 
 // check rejects flags that do not fit.
 func (f *followFlags) check(cmd *cobra.Command) error {
-	if !f.follow {
-		for _, name := range sinkFlags {
-			if cmd.Flags().Changed(name) {
-				return cli.UsageError(cmd, "--%s needs --follow", name)
-			}
-		}
+	refused := f.refused(cmd)
+	switch {
+	case refused != "" && f.follow:
+		return cli.UsageError(cmd, "--follow writes the records of all runs; leave out %s", refused)
+	case refused != "":
+		return cli.UsageError(cmd, "%s needs --follow", refused)
+	case !f.follow:
 		return nil
 	}
-	allowed := append([]string{"follow", "file", "since"}, sinkFlags...)
+	return f.checkSink(cmd)
+}
+
+// refused returns the given flags that do not go with --follow, or that need it.
+func (f *followFlags) refused(cmd *cobra.Command) string {
+	both := []string{"follow", "file", "since"}
+	follows := append(both, "postgres", "otlp-endpoint", "position")
 	var refused []string
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if cmd.InheritedFlags().Lookup(flag.Name) == nil && !slices.Contains(allowed, flag.Name) {
+	cmd.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		fits := slices.Contains(follows, flag.Name) == f.follow || slices.Contains(both, flag.Name)
+		if flag.Changed && !fits {
 			refused = append(refused, "--"+flag.Name)
 		}
 	})
-	if len(refused) > 0 {
-		return cli.UsageError(cmd, "--follow writes the records of all runs; leave out %s",
-			strings.Join(refused, ", "))
-	}
-	return cmp.Or(f.checkSink(cmd), f.checkSpans(cmd), f.readDSN())
+	return strings.Join(refused, ", ")
 }
 
-// sinkFlags are the flags that need --follow.
-var sinkFlags = []string{"postgres", "postgres-dsn-file", "stream", "otlp-endpoint", "position"}
-
 // checkSink rejects flags of more than one sink, and impossible values.
-func (f *followFlags) checkSink(cmd *cobra.Command) error {
-	toPostgres := f.postgres || f.dsnFile != ""
+func (f *followFlags) checkSink(cmd *cobra.Command) (err error) {
+	sinks := slices.DeleteFunc([]bool{f.file != "", f.postgres, f.otlp != ""},
+		func(set bool) bool { return !set })
 	switch {
-	case f.file != "" && toPostgres:
-		return cli.UsageError(cmd, "--file and --postgres exclude each other")
+	case len(sinks) > 1:
+		return cli.UsageError(cmd, "--file, --postgres and --otlp-endpoint exclude each other")
 	case f.file != "" && fileKind(f.file) != sealed:
 		return cli.UsageError(cmd, "--file %q does not end in .jsonl, which --follow writes",
 			f.file)
-	case f.stream != "" && !toPostgres:
-		return cli.UsageError(cmd, "--stream needs --postgres")
+	case (f.otlp == "") != (f.position == ""):
+		return cli.UsageError(cmd, "--otlp-endpoint needs --position, a file for the position")
+	case f.otlp == "":
+		return nil
+	}
+	if f.endpoint, err = traces.NewEndpoint(f.otlp); err != nil {
+		return cli.UsageError(cmd, "--otlp-endpoint: %v", err)
 	}
 	return nil
 }
@@ -194,9 +194,8 @@ func (f *followFlags) sink(a *cli.App, c client.Client) recordSink {
 		return &spanSink{app: a, client: c, endpoint: f.endpoint, path: f.position}
 	case f.file != "":
 		return &fileSink{path: f.file}
-	case f.postgres || f.dsnFile != "":
-		return &tableSink{app: a, dsn: f.dsn,
-			stream: cmp.Or(f.stream, a.Connection.ResolvedNamespace)}
+	case f.postgres:
+		return &tableSink{app: a}
 	}
 	if f.since.IsZero() {
 		f.since = time.Now().UTC()
@@ -204,20 +203,20 @@ func (f *followFlags) sink(a *cli.App, c client.Client) recordSink {
 	return &printSink{app: a}
 }
 
-// readDSN reads the connection string of PostgreSQL.
-func (f *followFlags) readDSN() error {
-	if f.dsnFile == "" {
-		f.dsn = os.Getenv(dsnVariable)
-		return nil
-	}
-	text, err := os.ReadFile(f.dsnFile)
-	if err != nil {
-		return cli.Errorf(cli.ExitUsage, "--postgres-dsn-file %s: %w", f.dsnFile,
-			cli.PathError(f.dsnFile, err))
-	}
-	f.dsn = strings.TrimSpace(string(text))
-	return nil
+// printSink prints JSON Lines. It keeps no position.
+type printSink struct{ app *cli.App }
+
+func (s *printSink) name() string { return "standard output" }
+
+func (s *printSink) open(context.Context) (at switchyard.StreamPosition, resumed bool, err error) {
+	return at, false, nil
 }
+
+func (s *printSink) write(_ context.Context, b switchyard.StreamBatch) error {
+	return cli.WriteJSONLines(s.app.Out, b.Entries)
+}
+
+func (s *printSink) close() {}
 
 // fileSink writes JSON Lines.
 type fileSink struct {
@@ -240,19 +239,19 @@ func (s *fileSink) close() { _ = s.file.Close() } // every batch is on the disk
 
 // tableSink writes to PostgreSQL.
 type tableSink struct {
-	app         *cli.App
-	dsn, stream string
-	tables      *recorddb.Tables
+	app    *cli.App
+	tables *recorddb.Tables
 }
 
 func (s *tableSink) name() string { return "PostgreSQL" }
 
 func (s *tableSink) open(ctx context.Context) (at switchyard.StreamPosition, resumed bool,
 	err error) {
-	s.tables, at, resumed, err = recorddb.Open(ctx, s.dsn, s.stream, func(err error) {
-		fmt.Fprintf(s.app.Err, "PostgreSQL does not answer; trying again: %s\n",
-			cli.OneLine(err.Error()))
-	})
+	s.tables, at, resumed, err = recorddb.Open(ctx, os.Getenv(dsnVariable),
+		s.app.Connection.ResolvedNamespace, func(err error) {
+			fmt.Fprintf(s.app.Err, "PostgreSQL does not answer; trying again: %s\n",
+				cli.OneLine(err.Error()))
+		})
 	return at, resumed, err
 }
 

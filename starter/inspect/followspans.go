@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
 	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
@@ -16,24 +15,6 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"go.temporal.io/sdk/client"
 )
-
-// checkSpans rejects flags of the OTLP sink that do not fit, and reads its endpoint.
-func (f *followFlags) checkSpans(cmd *cobra.Command) (err error) {
-	switch {
-	case f.otlp == "" && f.position != "":
-		return cli.UsageError(cmd, "--position needs --otlp-endpoint")
-	case f.otlp == "":
-		return nil
-	case f.file != "" || f.postgres || f.dsnFile != "":
-		return cli.UsageError(cmd, "--otlp-endpoint excludes --file and --postgres")
-	case f.position == "":
-		return cli.UsageError(cmd, "--otlp-endpoint needs --position, a file for the position")
-	}
-	if f.endpoint, err = traces.NewEndpoint(f.otlp); err != nil {
-		return cli.UsageError(cmd, "--otlp-endpoint: %v", err)
-	}
-	return nil
-}
 
 // spanSink sends the spans of runs that have ended by OTLP. After a crash it sends the spans of the
 // last batch again, which have the same IDs.

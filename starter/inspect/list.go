@@ -1,12 +1,13 @@
 package inspect
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
+	"github.com/switchyard/switchyard/audit/history"
 	"github.com/switchyard/switchyard/starter/cli"
 	"github.com/switchyard/switchyard/starter/internal/runlist"
 	"go.temporal.io/sdk/client"
@@ -16,10 +17,10 @@ func listCommand(a *cli.App) *cobra.Command {
 	var runs runlist.Selection
 	cmd := &cobra.Command{
 		Use: "list", GroupID: cli.GroupRuns, Short: "List runs, the newest first",
-		Long: `Lists runs, the newest first. --query takes a Temporal visibility query. Switchyard's search
-attributes are SwitchyardAgent, SwitchyardConversation, SwitchyardKind (agent, plan or direct),
-SwitchyardCaller, SwitchyardOutcome, SwitchyardTools, SwitchyardWaiting, SwitchyardCalls,
-SwitchyardTurns, SwitchyardTokens and SwitchyardCost.
+		Long: `Lists runs: open ones first, each the newest first. --query takes a Temporal visibility query.
+Switchyard's search attributes are SwitchyardAgent, SwitchyardConversation, SwitchyardKind (agent,
+plan, direct or session), SwitchyardCaller, SwitchyardOutcome, SwitchyardTools, SwitchyardWaiting,
+SwitchyardCalls, SwitchyardTurns, SwitchyardTokens and SwitchyardCost.
 
 Tools, calls, turns, tokens and cost are final for finished runs. For running runs they date
 from the last time the run waited for a person or continued as new.
@@ -27,15 +28,12 @@ from the last time the run waited for a person or continued as new.
 Runs of sub-agents are left out unless --all is set. Their caller is the agent that called them.
 
 All runs of an agent's conversation share one ID. --conversation lists them with the ID of each
-execution, which other commands take as --run-id; without it those commands use the latest
-execution.`,
+execution; commands take RUN:RUN_ID for one of them, and the latest for RUN.`,
 		Example: `  starter list
   starter list --agent librarian --status failed --limit 5
   starter list --tool refund --caller ada --since 24h
-  starter list --waiting
   starter list --conversation support-42
-  starter list --query 'SwitchyardKind="direct" AND SwitchyardCost > 0.5'
-  starter list --all --agent researcher
+  starter list --query 'SwitchyardOutcome="limit_reached" AND SwitchyardCost > 0.5'
   starter list --output json | jq -r .workflow_id`,
 		Args: cli.Arguments(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,8 +45,7 @@ execution.`,
 				if err != nil {
 					return err
 				}
-				return cmp.Or(printRuns(a, list, runs.Conversation != "", time.Now()),
-					tellUnsure(a, list))
+				return printRuns(a, list, runs.Conversation != "", time.Now())
 			})
 		},
 	}
@@ -57,23 +54,7 @@ execution.`,
 	return cmd
 }
 
-// tellUnsure returns an error if the state of some runs is unknown. JSON output contains this per
-// run.
-func tellUnsure(a *cli.App, list []runlist.Run) error {
-	var missing cli.Unread
-	for _, r := range list {
-		if r.Unread != "" {
-			missing = append(missing, cli.UnreadRun{WorkflowID: r.ID, RunID: r.RunID,
-				Reason: r.Unread})
-		}
-	}
-	if a.Format.JSON() {
-		return missing.Exit(nil)
-	}
-	return missing.Err()
-}
-
-func printRuns(a *cli.App, runs []runlist.Run, executions bool, now time.Time) error {
+func printRuns(a *cli.App, runs []switchyard.ListedRun, executions bool, now time.Time) error {
 	if a.Format.JSON() {
 		return cli.WriteJSONLines(a.Out, runs)
 	}
@@ -88,8 +69,16 @@ func printRuns(a *cli.App, runs []runlist.Run, executions bool, now time.Time) e
 		t.Header = append(t.Header, "run id")
 	}
 	for _, r := range runs {
-		row := []string{r.ID, string(r.Kind), r.Agent, r.Caller, r.StatusText(p),
-			a.Format.When(r.Started, now), cli.ShortDuration(r.Duration.Std())}
+		end := r.Closed
+		if end.IsZero() {
+			end = now
+		}
+		status := runlist.RunStatusText(p, r.Status)
+		if r.Waits && r.Status == history.RunRunning {
+			status = p.Warn("waits for a person")
+		}
+		row := []string{r.WorkflowID, string(r.Kind), r.Agent, r.Caller, status,
+			a.Format.When(r.Started, now), cli.ShortDuration(end.Sub(r.Started))}
 		if executions {
 			row = append(row, r.RunID)
 		}

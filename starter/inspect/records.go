@@ -40,16 +40,14 @@ changes.`,
   starter audit --verify january.jsonl --seal 5f2c…`,
 		Args: cli.Arguments(0, "RUN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case verify == "" && len(args) == 0:
-				return cli.Arguments(1, "RUN")(cmd, args)
-			case verify == "":
+			if (verify == "") == (len(args) == 0) {
+				return cli.UsageError(cmd, "pass either RUN or --verify FILE")
+			}
+			if verify == "" {
 				return a.OnRun(func(ctx context.Context, c client.Client,
 					run *cli.RunRef) error {
 					return auditRun(ctx, a, c, run, tree)
 				})(cmd, args)
-			case len(args) > 0:
-				return cli.UsageError(cmd, "--verify reads a file and takes no RUN")
 			}
 			if kind := fileKind(verify); kind != sealed && exporters[kind] != nil {
 				return cli.UsageError(cmd,
@@ -106,8 +104,6 @@ func writeRecords(a *cli.App, records iter.Seq2[api.Record, error]) error {
 // printRecords prints a table, including the records read before an error. Records of a tree of
 // runs are already ordered and are labelled by path.
 func printRecords(a *cli.App, records iter.Seq2[api.Record, error], tree bool) error {
-	p := a.PaletteFor(a.Out)
-	t := cli.Table{Header: recordHeader, Right: map[int]bool{4: true, 5: true, 6: true}}
 	var rows []api.Record
 	var failed error
 	for r, err := range records {
@@ -126,14 +122,13 @@ func printRecords(a *cli.App, records iter.Seq2[api.Record, error], tree bool) e
 	if !tree {
 		slices.SortStableFunc(rows, audit.ByCall)
 	}
+	p, t := a.PaletteFor(a.Out), newTable(len(recordHeader), recordHeader...)
 	for _, r := range rows {
 		t.Add(recordCells(r, p, time.Now())...)
 	}
-	if err := a.Print(t.Text(p)); err != nil {
-		return errors.Join(err, failed)
-	}
+	err := a.Print(t.Text(p))
 	printNotes(a, rows)
-	return failed
+	return errors.Join(err, failed)
 }
 
 // printNotes prints the calls' notes, such as that an instance was replaced, and the problems of

@@ -6,52 +6,38 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/switchyard/switchyard"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/audit/history"
-	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/cli"
 	"github.com/switchyard/switchyard/starter/internal/runlist"
 	"github.com/switchyard/switchyard/starter/internal/terminal"
 	"go.temporal.io/sdk/client"
 )
 
-// shownRun is the JSON output of show.
+// shownRun is the JSON output of show: the summary of a run, and what it does now.
 type shownRun struct {
 	history.Summary
-	// RunID, Kind and Caller replace the summary's, spelled as in the other commands.
-	RunID   string          `json:"run_id"`
-	Kind    history.RunKind `json:"kind"`
-	Caller  string          `json:"caller,omitempty"`
 	Running []audit.Running `json:"running,omitempty"`
-	// Questions lists the open questions, including those of sub-agents.
-	Questions []audit.RunQuestion `json:"questions,omitempty"`
-	// Approvals lists the calls that wait for approval, including those of sub-agents.
-	Approvals []audit.RunApproval `json:"approvals,omitempty"`
-	// Instances lists those that workers host for the run, and those of its conversation.
+	// Instances are those of the run and of its conversation.
 	Instances []audit.Instance `json:"instances,omitempty"`
-	// WaitsFor lists which of the two exist.
-	WaitsFor []audit.Awaited `json:"waits_for,omitempty"`
-	UI       string          `json:"ui,omitempty"`
-	// Evaluation tells whether the run is solved, EvaluatedBy who decided that. Person is a
-	// person's evaluation.
-	Evaluation  audit.Solved       `json:"evaluation"`
-	EvaluatedBy audit.EvaluatedBy  `json:"evaluated_by"`
-	Person      *api.RunEvaluation `json:"person,omitempty"`
+	// Questions and Approvals replace those of the summary: they include those of sub-agents.
+	Questions []audit.RunQuestion `json:"questions,omitempty"`
+	Approvals []audit.RunApproval `json:"approvals,omitempty"`
+	UI        string              `json:"ui,omitempty"`
+	// Evaluation says whether the run is solved, and who decided that.
+	Evaluation api.EvaluatedResult `json:"evaluation"`
 	// Incomplete is set if the server has deleted the run's first histories. The output covers the
 	// rest.
 	Incomplete bool `json:"incomplete,omitempty"`
 
 	invocation cli.Invocation
-	// noted are calls with notes, without their results. The list may be incomplete.
-	noted     []api.Record
-	moreNoted int
 	// lines are those that features add.
 	lines []cli.Line
 }
@@ -60,17 +46,21 @@ func showCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "show RUN", GroupID: cli.GroupRuns,
 		Short: "Show the status, usage and outcome of a run",
-		Long: `Shows a run: its status, prompt, usage and calls, what runs or waits now, the instances of stateful
-tools and the sessions with MCP servers that workers host for it and its conversation, its open
-questions and approvals with the commands that answer them, and its outcome. starter audit shows
-each call; starter watch shows all events.`,
+		Long: `Shows a run: its status, prompt, usage and calls, what runs or waits now, its open questions and
+approvals with the commands that answer them, and its outcome. starter audit shows each call;
+starter watch shows all events.
+
+The instances are those of stateful tools and the sessions with MCP servers that workers hold for
+the run or for its conversation, each with the calls that run on it or wait for it. Sub-agents are
+runs with their own instances.`,
 		Example: `  starter show demo-1a2b3c4d
   starter show demo-1a2b3c4d --output json | jq .usage`,
 		Args: cli.Arguments(1, "RUN"),
-		RunE: a.OnRun(func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+		RunE: a.OnRun(func(ctx context.Context, c client.Client,
+			run *cli.RunRef) error {
 			shown, err := readShownRun(ctx, a, c, run)
 			if err != nil {
-				return err
+				return a.LookupError(run.WorkflowID, run.RunID, err)
 			}
 			if a.Format.JSON() {
 				return cli.WriteJSON(a.Out, shown, true)
@@ -82,35 +72,46 @@ each call; starter watch shows all events.`,
 }
 
 // readShownRun reads a run, as far as its history still exists.
-func readShownRun(ctx context.Context, a *cli.App, c client.Client, run *cli.RunRef) (shownRun,
-	error) {
+func readShownRun(ctx context.Context, a *cli.App, c client.Client,
+	run *cli.RunRef) (*shownRun, error) {
 	summary, err := audit.Describe(ctx, c, run.WorkflowID, run.RunID)
-	incomplete := errors.Is(err, audit.ErrIncomplete)
-	if incomplete {
-		err = nil
+	s := &shownRun{Summary: summary, Incomplete: errors.Is(err, audit.ErrIncomplete),
+		invocation: a.Connection.Invocation()}
+	if err != nil && !s.Incomplete {
+		return nil, err
 	}
-	shown := shownRun{Summary: summary, RunID: summary.Run, Kind: runlist.KindWord(summary.Kind),
-		Caller: summary.Caller.ID, Incomplete: incomplete, invocation: a.Connection.Invocation()}
 	if n := len(summary.Parts); n > 0 {
-		shown.UI = a.Connection.RunURL(summary.WorkflowID, summary.Parts[n-1].RunID)
+		s.UI = a.Connection.RunURL(summary.WorkflowID, summary.Parts[n-1].RunID)
 	}
-	if err == nil {
-		err = shown.takePresent(ctx, c, run)
+	for _, read := range []func() error{
+		func() error { return s.readPresent(ctx, c, run) },
+		func() error {
+			return audit.SetLastFailure(ctx, c, a.Connection.ResolvedNamespace, run.WorkflowID,
+				s.Running)
+		},
+		func() error { return s.askFeatures(ctx, a, c) },
+		func() error {
+			person, err := readEvaluation(ctx, a, c, summary)
+			s.Evaluation = audit.Evaluation(summary, person)
+			return err
+		},
+	} {
+		if err := read(); err != nil {
+			return nil, err
+		}
 	}
-	if err == nil {
-		err = audit.SetLastFailure(ctx, c, a.Connection.ResolvedNamespace, run.WorkflowID,
-			shown.Running)
+	return s, nil
+}
+
+// readEvaluation returns a person's evaluation of a run that has ended; nil for none.
+func readEvaluation(ctx context.Context, a *cli.App, c client.Client,
+	s history.Summary) (*api.RunEvaluation, error) {
+	if len(s.Parts) == 0 || s.Closed.IsZero() {
+		return nil, nil
 	}
-	if err == nil {
-		err = shown.askFeatures(ctx, a, c)
-	}
-	if err == nil && !a.Format.JSON() {
-		err = shown.takeNotes(audit.Records(ctx, c, run.WorkflowID, run.RunID))
-	}
-	if err != nil {
-		return shown, a.LookupError(run.WorkflowID, run.RunID, err)
-	}
-	return shown, evaluateShown(ctx, a, c, &shown)
+	last := s.Parts[len(s.Parts)-1].RunID
+	found, err := runlist.Evaluations(ctx, a, c, []switchyard.ListedRun{{RunID: last}})
+	return found[last], err
 }
 
 // askFeatures adds what features show of the run.
@@ -133,27 +134,25 @@ func (s *shownRun) askFeatures(ctx context.Context, a *cli.App, c client.Client)
 	return nil
 }
 
-// takePresent queries pending work of the run and its sub-agents.
-func (s *shownRun) takePresent(ctx context.Context, c client.Client, run *cli.RunRef) (err error) {
+// readPresent reads what the run and its sub-agents do now.
+func (s *shownRun) readPresent(ctx context.Context, c client.Client, run *cli.RunRef) (err error) {
 	if s.Running, err = audit.Pending(ctx, c, run.WorkflowID, run.RunID); err != nil {
 		return err
 	}
-	open, err := audit.Questions(ctx, c, run.WorkflowID, run.RunID)
-	if err != nil {
+	if s.Instances, err = audit.Instances(ctx, c, run.WorkflowID, run.RunID); err != nil {
 		return err
 	}
-	audit.OpenQuestions(s.Running, run.WorkflowID, open)
-	s.Questions = open
-	if s.Approvals, err = audit.Approvals(ctx, c, run.WorkflowID, run.RunID); err != nil {
+	if s.Questions, err = audit.Questions(ctx, c, run.WorkflowID, run.RunID); err != nil {
 		return err
 	}
-	s.WaitsFor = audit.ListAwaited(len(s.Approvals) > 0, len(open) > 0)
-	s.Instances, err = audit.Instances(ctx, c, run.WorkflowID, run.RunID)
+	audit.OpenQuestions(s.Running, run.WorkflowID, s.Questions)
+	s.Approvals, err = audit.Approvals(ctx, c, run.WorkflowID, run.RunID)
 	return err
 }
 
-func (s shownRun) write(a *cli.App, now time.Time) {
-	w, p, f := a.Out, a.PaletteFor(a.Out), &a.Format
+func (s *shownRun) write(a *cli.App, now time.Time) {
+	w, p := a.Out, a.PaletteFor(a.Out)
+	f := &a.Format
 	field := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(w, "%s  %s\n", p.Bold(fmt.Sprintf("%-12s", name)), value)
@@ -166,14 +165,14 @@ func (s shownRun) write(a *cli.App, now time.Time) {
 		field("incomplete", p.Warn(
 			"the server no longer has the run's first histories; the rest is shown"))
 	}
-	field("status", runlist.RunStateText(p, s.Status, s.WaitsFor)+s.outcome())
-	field("evaluation", evaluationText(s.Summary, s.Person))
+	field("status", s.statusText(p))
+	field("evaluation", cli.OneLine(audit.EvaluationText(s.Evaluation)))
 	if s.Paused != nil {
 		field("paused", terminal.PauseText(f, *s.Paused, now))
 	}
 	field("prompt", cli.Visible(s.Prompt))
 	field("started", s.times(f, now))
-	field("caller", s.Caller)
+	field("caller", s.Caller.ID)
 	if s.DryRun {
 		field("dry run", "calls with side effects are withheld")
 	}
@@ -187,11 +186,7 @@ func (s shownRun) write(a *cli.App, now time.Time) {
 	field("continues", s.invocation.ShowCommand(s.Continues))
 	field("task queue", s.TaskQueue)
 	field("used", terminal.UsageText(s.Usage))
-	field("called", s.describeCalls())
 	field("tools", s.toolNames())
-	if len(s.Parts) > 1 {
-		field("parts", fmt.Sprintf("%d executions (continued as new)", len(s.Parts)))
-	}
 	field("Web UI", s.UI)
 	s.writeSubAgents(w, p)
 	s.writeRunning(w, p, now)
@@ -200,84 +195,26 @@ func (s shownRun) write(a *cli.App, now time.Time) {
 		fmt.Fprintln(w)
 		terminal.NewAsked(a, w).WriteAll(s.Approvals, s.Questions, now)
 	}
-	s.writeNotes(w, p)
 	s.writeEnd(w, p)
-}
-
-// writeInstances lists the instances of the run and of its conversation.
-func (s shownRun) writeInstances(w io.Writer, p cli.Palette, f *cli.Format, now time.Time) {
-	if len(s.Instances) == 0 {
-		return
-	}
-	t := cli.Table{Header: []string{"instance", "scope", "lane", "worker", "state", "since",
-		"calls"}}
-	for _, i := range s.Instances {
-		scope := api.ScopeRun
-		if i.Keeper != "" {
-			scope = api.ScopeConversation
-		}
-		t.Add(cli.PlainText(i.Name), string(scope), i.Lane, cli.PlainText(i.Worker),
-			string(i.State), f.When(i.Since, now), strings.Join(i.Calls, " "))
-	}
-	fmt.Fprint(w, "\n"+t.Text(p))
-}
-
-// maxNoted bounds the calls whose notes show lists.
-const maxNoted = 20
-
-// takeNotes keeps the notes of the first calls that have some. If the run's beginning is deleted,
-// it uses the remaining calls.
-func (s *shownRun) takeNotes(records iter.Seq2[api.Record, error]) error {
-	for r, err := range records {
-		if errors.Is(err, audit.ErrIncomplete) {
-			return nil // it comes last
-		}
-		if err != nil {
-			return err
-		}
-		notes := terminal.ListNotes(r)
-		switch {
-		case len(notes) == 0:
-		case len(s.noted) == maxNoted:
-			s.moreNoted++
-		default:
-			s.noted = append(s.noted, api.Record{CallID: r.CallID, Tool: r.Tool, Notes: notes})
-		}
-	}
-	return nil
-}
-
-func (s *shownRun) writeNotes(w io.Writer, p cli.Palette) {
-	if len(s.noted) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\n%s\n", p.Bold("notes"))
-	for _, r := range s.noted {
-		for _, note := range r.Notes {
-			fmt.Fprintf(w, "  %s %s %s\n", r.CallID, r.Tool, p.Faint(display.Shorten(note, 300)))
-		}
-	}
-	if s.moreNoted > 0 {
-		fmt.Fprintf(w, "  … and notes of %s more: %s\n", display.Plural(s.moreNoted, "call"),
-			s.invocation.Command("audit", s.WorkflowID))
-	}
 }
 
 // nameLabel returns the label of the name of a run of the kind.
 func nameLabel(k history.RunKind) string {
-	if k == runlist.KindDirect {
+	if k == history.RunCall {
 		return "tool"
 	}
 	return string(k)
 }
 
-func (s shownRun) outcome() string {
+// statusText describes the run's status, what it needs from people, and its outcome.
+func (s *shownRun) statusText(p cli.Palette) string {
+	text := runlist.RunStateText(p, s.Status,
+		audit.ListAwaited(len(s.Approvals) > 0, len(s.Questions) > 0))
 	if s.Result == nil {
-		return ""
+		return text
 	}
-	text := ""
 	if o := string(s.Result.Outcome); o != "" && o != string(s.Status) {
-		text = ": " + string(s.Result.Outcome)
+		text += ": " + o
 	}
 	if s.Result.Limit != "" {
 		text += " (" + s.Result.Limit + ")"
@@ -285,7 +222,7 @@ func (s shownRun) outcome() string {
 	return text
 }
 
-func (s shownRun) times(f *cli.Format, now time.Time) string {
+func (s *shownRun) times(f *cli.Format, now time.Time) string {
 	if s.Started.IsZero() {
 		return ""
 	}
@@ -296,26 +233,7 @@ func (s shownRun) times(f *cli.Format, now time.Time) string {
 	return s.Started.Local().Format(time.DateTime) + " (" + f.When(s.Started, now) + "), " + took
 }
 
-// describeCalls describes how often each tool was called according to the run's result.
-func (s shownRun) describeCalls() string {
-	if s.Result == nil || s.Result.CallStats == nil {
-		return ""
-	}
-	var parts []string
-	for _, t := range s.Result.CallStats.Tools {
-		text := fmt.Sprintf("%s %d", t.Tool, t.All())
-		if t.Completed < t.All() {
-			text += fmt.Sprintf(" (%d completed)", t.Completed)
-		}
-		parts = append(parts, text)
-	}
-	if n := s.Result.CallStats.Others; n > 0 {
-		parts = append(parts, fmt.Sprintf("others %d", n))
-	}
-	return strings.Join(parts, ", ")
-}
-
-func (s shownRun) toolNames() string {
+func (s *shownRun) toolNames() string {
 	names := make([]string, len(s.Tools))
 	for i, t := range s.Tools {
 		names[i] = t.Name + " " + t.Version
@@ -326,7 +244,7 @@ func (s shownRun) toolNames() string {
 // maxSubAgents bounds the sub-agents that show lists.
 const maxSubAgents = 50
 
-func (s shownRun) writeSubAgents(w io.Writer, p cli.Palette) {
+func (s *shownRun) writeSubAgents(w io.Writer, p cli.Palette) {
 	if len(s.SubAgents) == 0 {
 		return
 	}
@@ -340,7 +258,23 @@ func (s shownRun) writeSubAgents(w io.Writer, p cli.Palette) {
 	}
 }
 
-func (s shownRun) writeRunning(w io.Writer, p cli.Palette, now time.Time) {
+func (s *shownRun) writeInstances(w io.Writer, p cli.Palette, f *cli.Format, now time.Time) {
+	if len(s.Instances) == 0 {
+		return
+	}
+	t := cli.Table{Header: []string{"instance", "scope", "lane", "worker", "state", "since", "calls"}}
+	for _, i := range s.Instances {
+		scope := api.ScopeRun
+		if i.Keeper != "" {
+			scope = api.ScopeConversation
+		}
+		t.Add(cli.PlainText(i.Name), string(scope), i.Lane, cli.PlainText(i.Worker),
+			string(i.State), f.When(i.Since, now), strings.Join(i.Calls, " "))
+	}
+	fmt.Fprintf(w, "\n%s", t.Text(p))
+}
+
+func (s *shownRun) writeRunning(w io.Writer, p cli.Palette, now time.Time) {
 	if len(s.Running) == 0 {
 		return
 	}
@@ -356,27 +290,26 @@ func (s shownRun) writeRunning(w io.Writer, p cli.Palette, now time.Time) {
 	}
 }
 
+// kindNames are the words for what runs.
+var kindNames = map[audit.Kind]string{audit.KindCall: "call ", audit.KindStep: "model step ",
+	audit.KindHook: "hook ", audit.KindInstance: "request for the conversation's instance of ",
+	audit.KindRun: "run's next decision"}
+
 func whatRuns(r audit.Running) string {
-	switch r.Kind {
-	case audit.KindCall:
-		if r.State == audit.StateAwaitingAnswer {
-			return "the call " + r.ID + " of " + r.Tool
-		}
-		if r.Child != nil {
-			return "the sub-agent of call " + r.ID + " is " + string(r.State)
-		}
-		return "the call " + r.ID + " of " + r.Tool + " is " + string(r.State)
-	case audit.KindStep:
-		return "the model step " + r.ID + " is " + string(r.State)
-	case audit.KindHook:
-		return "the hook " + r.ID + " is " + string(r.State)
-	case audit.KindInstance:
-		return "the request for the conversation's instance of " + r.ID + " is " + string(r.State)
+	text := "the " + kindNames[r.Kind] + r.ID
+	switch {
+	case r.Child != nil:
+		text = "the sub-agent of call " + r.ID
+	case r.Kind == audit.KindCall:
+		text += " of " + r.Tool
 	}
-	return "the run's next decision is " + string(r.State)
+	if r.State == audit.StateAwaitingAnswer {
+		return text
+	}
+	return text + " is " + string(r.State)
 }
 
-func (s shownRun) writeEnd(w io.Writer, p cli.Palette) {
+func (s *shownRun) writeEnd(w io.Writer, p cli.Palette) {
 	if s.Failure != "" {
 		what := cli.NonEmpty([]string{p.Bold("failure"), p.Bad(string(s.FailureType))})
 		fmt.Fprintf(w, "\n%s\n%s\n", strings.Join(what, " "), cli.Visible(s.Failure))

@@ -32,16 +32,16 @@ below the run.`,
 			return cli.CheckPage(cmd, "--file",
 				file)
 		},
-		RunE: a.OnRun(func(ctx context.Context, c client.Client, run *cli.RunRef) error {
+		RunE: a.OnRun(func(ctx context.Context, c client.Client,
+			run *cli.RunRef) error {
 			t, err := html.ReadTimeline(ctx, c, run.WorkflowID, run.RunID, tree)
 			if err != nil {
 				return a.LookupError(run.WorkflowID, run.RunID, err)
 			}
-			shown := shownRun{Summary: t.Run()}
-			if err := evaluateShown(ctx, a, c, &shown); err != nil {
+			if t.Person, err = readEvaluation(ctx, a, c, t.Run()); err != nil {
 				return err
 			}
-			if t.Person = shown.Person; t.Incomplete {
+			if t.Incomplete {
 				fmt.Fprintln(a.Err,
 					"the server no longer has the first histories; the rest is shown")
 			}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -22,9 +21,8 @@ import (
 const (
 	// readyTimeout bounds the wait for a child's ready line.
 	readyTimeout = 60 * time.Second
-	// tailLines is how much of a failed child's log is searched for the reason. shownLines is how
-	// much is shown if none is found.
-	tailLines, shownLines = 60, 15
+	// shownLines is how much of the log of a failed child is shown.
+	shownLines = 15
 )
 
 // child is a subprocess that must not outlive this one.
@@ -43,19 +41,9 @@ type child struct {
 // launch starts a program with standard error in a new log file and keeps the first line of its
 // standard output. tell, unless nil, gets the further ones.
 func launch(name, path, logDir string, tell func([]byte), args ...string) (*child, error) {
-	c := &child{name: name, log: filepath.Join(logDir, name+".log"), tell: tell}
-	return c.launchInto(os.O_TRUNC, path, args)
-}
-
-// relaunch restarts the program with the same arguments and appends to its log.
-func (c *child) relaunch() (*child, error) {
-	again := &child{name: c.name, log: c.log, tell: c.tell}
-	return again.launchInto(os.O_APPEND, c.cmd.Path, c.cmd.Args[1:])
-}
-
-func (c *child) launchInto(how int, path string, args []string) (*child, error) {
-	c.first, c.ended = make(chan []byte, 1), make(chan struct{})
-	log, err := os.OpenFile(c.log, os.O_WRONLY|os.O_CREATE|how, 0o600)
+	c := &child{name: name, log: filepath.Join(logDir, name+".log"), tell: tell,
+		first: make(chan []byte, 1), ended: make(chan struct{})}
+	log, err := os.Create(c.log)
 	if err != nil {
 		return nil, err
 	}
@@ -140,16 +128,11 @@ func (c *child) failure(what string) error {
 	if exit, ok := errors.AsType[*exec.ExitError](c.exit()); ok {
 		text += " (" + exit.ProcessState.String() + ")"
 	}
-	switch tail := readTail(c.log); {
-	case len(tail) == 0:
-		text += "; it wrote nothing"
-	case c.exit() != nil: // it exited unexpectedly; the reason is in the last lines
-		text += ": " + strings.Join(c.lastText(tail), "\n") + "\nIts log: " + c.log
-	default:
-		text += "; its last lines, from " + c.log + ":\n  " +
-			strings.Join(tail[max(len(tail)-shownLines, 0):], "\n  ")
+	if lines := readTail(c.log); len(lines) > 0 {
+		return cli.Errorf(cli.ExitFailed, "%s; its last lines, from %s:\n  %s", text, c.log,
+			strings.Join(lines, "\n  "))
 	}
-	return cli.Errorf(cli.ExitFailed, "%s", text)
+	return cli.Errorf(cli.ExitFailed, "%s; it wrote nothing", text)
 }
 
 // exit returns how the process ended, or nil while it runs.
@@ -162,27 +145,14 @@ func (c *child) exit() error {
 	}
 }
 
-// lastText returns the lines of the tail that explain the exit: from the last line with the child's
-// name as prefix, or else the last line.
-func (c *child) lastText(tail []string) []string {
-	for i, line := range slices.Backward(tail) {
-		if strings.HasPrefix(line, c.name+": ") {
-			return tail[i:]
-		}
-	}
-	return tail[len(tail)-1:]
-}
-
+// readTail returns the last lines of a log.
 func readTail(path string) []string {
 	data, err := os.ReadFile(path)
-	if err != nil {
+	if err != nil || len(bytes.TrimSpace(data)) == 0 {
 		return nil
 	}
 	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	if lines[0] == "" {
-		return nil
-	}
-	return lines[max(len(lines)-tailLines, 0):]
+	return lines[max(len(lines)-shownLines, 0):]
 }
 
 // stop interrupts the process, kills it after grace, and returns when it has exited.

@@ -10,9 +10,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -122,7 +120,7 @@ func serveCodec(ctx context.Context, a *cli.App, listen string, handler http.Han
 	ready codecReady) error {
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
-		return cli.Errorf(cli.ExitUsage, "--listen %s: %s", listen, cannotListen(listen, err))
+		return cli.Errorf(cli.ExitUsage, "--listen %s: %w", listen, err)
 	}
 	ready.Endpoint = "http://" + listener.Addr().String() + "/" + ready.Endpoint
 	server := httpserver.New(handler, httpserver.Limits{Read: codecRead, Write: codecWrite,
@@ -139,23 +137,6 @@ func serveCodec(ctx context.Context, a *cli.App, listen string, handler http.Han
 		return cli.Errorf(cli.ExitFailed, "the codec server: %w", err)
 	}
 	return nil
-}
-
-// cannotListen explains why listening on an address fails and what to do.
-func cannotListen(address string, err error) string {
-	_, port, split := net.SplitHostPort(address)
-	if _, number := strconv.ParseUint(port, 10, 16); split != nil || number != nil {
-		return "write host:port, with a port from 0 to 65535, such as 127.0.0.1:8081"
-	}
-	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return "another program uses this port; choose another one, or 0 for a free one"
-	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return "this machine does not have this address; use 127.0.0.1 for this machine only, 0.0.0.0 for all addresses"
-	case errors.Is(err, syscall.EACCES):
-		return "the system denies it; use a port from 1024 on"
-	}
-	return err.Error()
 }
 
 func tellCodec(a *cli.App, ready codecReady) error {

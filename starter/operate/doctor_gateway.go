@@ -26,38 +26,26 @@ const (
 	clientKeyVariable = "SWITCHYARD_API_KEY"
 )
 
-// gatewayRevisions are the revisions of MCP with a handshake that gateways serve.
-var gatewayRevisions = []string{"2025-06-18", "2025-11-25"}
+// gatewayRevision is the revision of MCP that the check speaks.
+const gatewayRevision = "2025-11-25"
 
 // gatewayCheck examines gateways from outside, as a client.
 type gatewayCheck struct {
-	// addresses are those of the endpoint, or of each replica.
-	addresses []string
-	key       string
-	web       *http.Client
+	key string
+	web *http.Client
 }
 
 // checkGateways examines gateways and prints findings as they arrive.
 func checkGateways(ctx context.Context, a *cli.App, addresses []string) error {
 	d := &doctor{app: a}
-	g := &gatewayCheck{addresses: addresses, key: os.Getenv(clientKeyVariable),
+	g := &gatewayCheck{key: os.Getenv(clientKeyVariable),
 		web: &http.Client{Timeout: gatewayAnswers}}
 	for _, address := range addresses {
-		for _, f := range g.examine(ctx, address) {
-			if err := d.print(f); err != nil {
-				return err
-			}
-		}
-	}
-	if f, ok := g.replicas(ctx); ok {
-		if err := d.print(f); err != nil {
+		if err := d.print(g.examine(ctx, address)...); err != nil {
 			return err
 		}
 	}
-	if d.failed {
-		return cli.Exit(cli.ExitFailed)
-	}
-	return nil
+	return d.result()
 }
 
 // examine checks one gateway. After a finding that makes others meaningless it stops.
@@ -77,7 +65,7 @@ func (g *gatewayCheck) examine(ctx context.Context, address string) []finding {
 	if open.Mark == markBad || g.key == "" && open.Text != openText(address) {
 		return found
 	}
-	return append(found, g.tools(ctx, address)...)
+	return append(found, g.tools(ctx, address))
 }
 
 // ready asks the gateway for its readiness.
@@ -92,8 +80,8 @@ func (g *gatewayCheck) ready(ctx context.Context, target *url.URL) finding {
 		return finding{markBad, at + " is not a gateway of Switchyard: it has no /readyz",
 			"check host and port"}
 	case got.status != http.StatusOK:
-		return finding{markBad, fmt.Sprintf("the gateway at %s answers %d: %s", at, got.status,
-			display.Shorten(strings.TrimSpace(string(got.body)), 200)), "check its Temporal server"}
+		return finding{markBad, fmt.Sprintf("the gateway at %s is not ready: %v", at, got.failure()),
+			"check its Temporal server"}
 	}
 	return finding{markGood, "the gateway at " + at + " is ready", ""}
 }
@@ -115,7 +103,7 @@ func isLoopback(host string) bool {
 // origin checks that requests of foreign web pages are refused.
 func (g *gatewayCheck) origin(ctx context.Context, address string) finding {
 	got, err := g.send(ctx, http.MethodPost, address, "https://example.invalid",
-		initialize(gatewayRevisions[0]))
+		initialize())
 	switch {
 	case err != nil:
 		return finding{markBad, fmt.Sprintf("%s: %v", address, err), ""}
@@ -135,7 +123,7 @@ func (g *gatewayCheck) access(ctx context.Context, target *url.URL) finding {
 	bare := *g
 	bare.key = ""
 	got, err := bare.send(ctx, http.MethodPost, target.String(), "",
-		initialize(gatewayRevisions[0]))
+		initialize())
 	switch {
 	case err != nil:
 		return finding{markBad, fmt.Sprintf("%s: %v", target, err), ""}
@@ -175,70 +163,32 @@ func (g *gatewayCheck) metadata(ctx context.Context, target *url.URL, refusal st
 		described.Resource, cmp.Or(strings.Join(described.Servers, ", "), "no issuer")), ""}
 }
 
-// tools connects in every revision and lists the tools.
-func (g *gatewayCheck) tools(ctx context.Context, address string) (found []finding) {
-	for _, revision := range gatewayRevisions {
-		got, err := g.send(ctx, http.MethodPost, address, "", initialize(revision))
-		if err == nil && got.status != http.StatusOK {
-			err = fmt.Errorf("it answers %d: %s", got.status,
-				display.Shorten(strings.TrimSpace(string(got.body)), 200))
-		}
-		if err != nil {
-			return append(found, finding{markBad, fmt.Sprintf("a client of revision %s cannot "+
-				"connect to %s: %v", revision, address, err), "check the key in " +
-				clientKeyVariable})
-		}
-		n, err := g.list(ctx, address, got.header.Get("Mcp-Session-Id"), revision)
-		if err != nil {
-			return append(found, finding{markBad, fmt.Sprintf("%s does not list its tools: %v",
-				address, err), ""})
-		}
-		found = append(found, finding{markGood, fmt.Sprintf("a client of revision %s gets %s",
-			revision, display.Plural(n, "tool")), ""})
+// tools connects and lists the tools.
+func (g *gatewayCheck) tools(ctx context.Context, address string) finding {
+	got, err := g.send(ctx, http.MethodPost, address, "", initialize())
+	if err == nil && got.status != http.StatusOK {
+		err = got.failure()
 	}
-	return found
-}
-
-// replicas checks that the second address continues a session of the first.
-func (g *gatewayCheck) replicas(ctx context.Context) (finding, bool) {
-	if len(g.addresses) < 2 {
-		return finding{}, false
-	}
-	first, second := g.addresses[0], g.addresses[1]
-	got, err := g.send(ctx, http.MethodPost, first, "", initialize(gatewayRevisions[0]))
-	if err != nil || got.status != http.StatusOK {
-		return finding{}, false // reported before
-	}
-	_, err = g.list(ctx, second, got.header.Get("Mcp-Session-Id"), gatewayRevisions[0])
 	if err != nil {
-		return finding{markBad, fmt.Sprintf("%s does not continue a session of %s: %v", second,
-			first, err), "give both the same tools, namespace and access"}, true
+		return finding{markBad, fmt.Sprintf("a client cannot connect to %s: %v", address, err),
+			"check the key in " + clientKeyVariable}
 	}
-	return finding{markGood, second + " continues the sessions of " + first, ""}, true
-}
-
-// list returns the number of tools that a session is offered.
-func (g *gatewayCheck) list(ctx context.Context, address, session, revision string) (int, error) {
-	got, err := g.send(ctx, http.MethodPost, address, "",
-		rpc("tools/list", `{}`), "Mcp-Session-Id", session, "Mcp-Protocol-Version", revision)
-	if err != nil {
-		return 0, err
-	}
+	got, err = g.send(ctx, http.MethodPost, address, "", rpc("tools/list", `{}`), "Mcp-Session-Id",
+		got.header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version", gatewayRevision)
 	var answer struct {
 		Result struct {
 			Tools []json.RawMessage `json:"tools"`
 		} `json:"result"`
-		Error *struct{ Message string } `json:"error"`
+		Error json.RawMessage `json:"error"`
 	}
-	if err := json.Unmarshal(extractMessage(got.body), &answer); err != nil ||
-		got.status != http.StatusOK {
-		return 0, fmt.Errorf("it answers %d: %s", got.status,
-			display.Shorten(strings.TrimSpace(string(got.body)), 200))
+	if err == nil && (json.Unmarshal(extractMessage(got.body), &answer) != nil ||
+		got.status != http.StatusOK || answer.Error != nil) {
+		err = got.failure()
 	}
-	if answer.Error != nil {
-		return 0, fmt.Errorf("%s", display.Shorten(answer.Error.Message, 200))
+	if err != nil {
+		return finding{markBad, fmt.Sprintf("%s does not list its tools: %v", address, err), ""}
 	}
-	return len(answer.Result.Tools), nil
+	return finding{markGood, "a client gets " + display.Plural(len(answer.Result.Tools), "tool"), ""}
 }
 
 // gatewayAnswer is the answer to a request.
@@ -246,6 +196,11 @@ type gatewayAnswer struct {
 	status int
 	header http.Header
 	body   []byte
+}
+
+func (g *gatewayAnswer) failure() error {
+	return fmt.Errorf("it answers %d: %s", g.status,
+		display.Shorten(strings.TrimSpace(string(g.body)), 200))
 }
 
 // send sends a request, with the key if there is one. headers are further names and values.
@@ -287,9 +242,9 @@ func extractMessage(body []byte) []byte {
 	return body
 }
 
-func initialize(revision string) []byte {
-	return rpc("initialize", fmt.Sprintf(`{"protocolVersion":%q,"capabilities":{},`+
-		`"clientInfo":{"name":"switchyard-doctor","version":"1"}}`, revision))
+func initialize() []byte {
+	return rpc("initialize", `{"protocolVersion":"`+gatewayRevision+`","capabilities":{},`+
+		`"clientInfo":{"name":"switchyard-doctor","version":"1"}}`)
 }
 
 func rpc(method, params string) []byte {

@@ -2,23 +2,95 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit/history"
+	"github.com/switchyard/switchyard/audit/lanestate"
 	"github.com/switchyard/switchyard/internal/core/workerreport"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"github.com/switchyard/switchyard/starter/cli"
-	"github.com/switchyard/switchyard/starter/internal/specfiles"
+	enumspb "go.temporal.io/api/enums/v1"
 )
 
-// files reports faults in the files that define the expected lanes.
-func (d *doctor) files(context.Context) ([]finding, error) {
-	if len(d.wrong) == 0 {
-		return nil, nil
+func (d *doctor) workers(ctx context.Context) ([]finding, error) {
+	workers, err := lanestate.Pollers(ctx, d.client, d.namespace, d.queue,
+		enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil {
+		return nil, err
 	}
-	return []finding{{markWarn, specfiles.WhereFaults(d.wrong) +
-		": only the lanes that can be read are checked",
-		"show all: " + d.catalog.LintCommand(d.app.Connection.Program())}}, nil
+	return []finding{reportServed(len(workers), "runs on the task queue "+d.queue,
+		d.app.Connection.Invocation().WorkerCommand(d.queue, api.LaneGeneral))}, nil
+}
+
+func reportServed(n int, what, command string) finding {
+	if n == 0 {
+		return finding{markBad, "no worker serves " + what, "start one: " + command}
+	}
+	return finding{markGood, fmt.Sprintf("%s: %s", what, display.Plural(n, "worker")), ""}
+}
+
+// laneNames returns the names of the lanes with task queues.
+func (d *doctor) laneNames() []string {
+	return slices.DeleteFunc(d.lanes.Names(), func(name string) bool {
+		return name == api.LaneInline
+	})
+}
+
+// laneStates reports the workers of the lanes, and lanes whose task queues do not keep the order of
+// calls.
+func (d *doctor) laneStates(ctx context.Context) (findings []finding, err error) {
+	var read []api.Lane
+	for _, name := range d.laneNames() {
+		lane, _ := d.lanes.Lane(name)
+		read = append(read, lane)
+	}
+	states, err := lanestate.NewReader(d.client, d.namespace, d.queue).Read(ctx, read...)
+	if errors.Is(err, history.ErrUnreadable) {
+		return []finding{{markBad, "the holders of the lanes' slots cannot be read: " + cli.UnreadReason(err),
+			"pass the --payload-keys and --payload-store of the workers"}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var divided []string
+	for _, s := range states {
+		findings = append(findings, d.lane(s))
+		if s.Partitions > 1 {
+			divided = append(divided, fmt.Sprintf("%s (%d)", s.Lane.Name, s.Partitions))
+		}
+	}
+	if len(divided) > 0 {
+		findings = append(findings, finding{markWarn, "task queues of lanes have several " +
+			"partitions: " + strings.Join(divided, ", ") + "; order, priorities, fairness and " +
+			"rates are exact only within a partition", "set in the server's dynamic configuration " +
+			"matching.numTaskqueueReadPartitions and matching.numTaskqueueWritePartitions to 1"})
+	}
+	return findings, nil
+}
+
+// lane reports the workers of a lane, and for a lane with a limit the groups of slots that they
+// hold.
+func (d *doctor) lane(s lanestate.State) finding {
+	what := "the lane " + s.Lane.Name
+	command := d.files.WorkerCommand(d.app.Connection.Invocation(), d.queue, s.Lane.Name)
+	hosted, groups := s.ServedGroups(), len(s.Holders)
+	if !s.Lane.HasLimit() || hosted == 0 && len(s.Workers) == 0 {
+		return reportServed(len(s.Workers), what, command)
+	}
+	f := finding{markGood, fmt.Sprintf("%s: %s, %d of %d groups of its slots are held", what,
+		display.Plural(len(s.Workers), "worker"), hosted, groups), ""}
+	if hosted == 0 || hosted < groups {
+		f.Mark, f.Remedy = markWarn, "check again in a few seconds, because another worker takes "+
+			"over from a lost one; or start one more: "+command
+	}
+	if hosted == 0 {
+		f.Mark = markBad
+	}
+	return f
 }
 
 // catalogs queries the workers' catalogs: whether they agree, their folders' faults, and their
@@ -26,7 +98,7 @@ func (d *doctor) files(context.Context) ([]finding, error) {
 func (d *doctor) catalogs(ctx context.Context) ([]finding, error) {
 	ctx, cancel := context.WithTimeout(ctx, cli.ReportTimeout)
 	defer cancel()
-	workers, err := cli.FindWorkers(ctx, d.client, d.namespace, d.queue, d.lanes)
+	workers, err := cli.FindWorkers(ctx, d.client, d.namespace, d.queue, d.laneNames())
 	if err != nil || len(workers) == 0 {
 		return nil, nil // other checks report missing workers
 	}

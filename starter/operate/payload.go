@@ -6,19 +6,14 @@ import (
 )
 
 func payloadCommand(a *cli.App) *cobra.Command {
-	cmd := &cobra.Command{Use: "payload", GroupID: cli.GroupServer,
-		Short:   "Read values from the payload store",
-		Long:    `Large values can be kept in a payload store beside the server. This command reads them there.`,
-		Example: "  starter payload get sha256:0f3a… --payload-store file:///var/lib/switchyard/payloads",
-		Args:    a.UnknownCommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	get := &cobra.Command{
-		Use: "get REFERENCE", Short: "Print a truncated result in full",
+	return &cobra.Command{
+		Use: "payload REFERENCE", GroupID: cli.GroupServer,
+		Short: "Print a truncated result in full",
 		Long: `Prints the full value of a result that was truncated in its run. The note of the call names the
 reference. The value is read from the payload store and verified against the reference; no
 server is contacted. Text is printed as it is, other values as JSON.`,
-		Example: `  starter payload get sha256:0f3a… --payload-store file:///var/lib/switchyard/payloads
-  starter payload get sha256:0f3a… --output json | jq .`,
+		Example: `  starter payload sha256:0f3a… --payload-store file:///var/lib/switchyard/payloads
+  starter payload sha256:0f3a… --output json | jq .`,
 		Args: cli.Arguments(1, "REFERENCE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			storage, err := a.Connection.Storage()
@@ -35,6 +30,4 @@ server is contacted. Text is printed as it is, other values as JSON.`,
 			return a.Println(cli.ReadableJSON(value))
 		},
 	}
-	cmd.AddCommand(get)
-	return cmd
 }

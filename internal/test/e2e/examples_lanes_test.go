@@ -67,7 +67,7 @@ func TestLanesExample_DoesWhatItsREADMESays(t *testing.T) {
 			switch {
 			case strings.HasPrefix(command, "bin/starter dev "):
 				testserver.Start(t, &server, nil, "sh", "-c", "cd "+dir+" && exec "+command+
-					" --port 0 --headless --output json")
+					" --port 0 --output json")
 			case strings.HasPrefix(command, "bin/worker "):
 				testserver.Start(t, &struct{}{}, nil, "sh", "-c", "cd "+dir+" && exec "+command+
 					" --address "+server.Address)

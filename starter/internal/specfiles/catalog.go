@@ -37,14 +37,24 @@ type Flags struct {
 }
 
 func (c *Flags) Add(f *pflag.FlagSet, purpose string) {
-	f.StringVar(&c.Dir, "tools", "", "`folder` of toolspecs "+purpose)
-	c.AddLanes(f)
+	c.AddFiles(f, purpose)
+	c.addLanes(f)
 }
 
-func (c *Flags) AddLanes(f *pflag.FlagSet) {
+func (c *Flags) addLanes(f *pflag.FlagSet) {
 	f.StringSliceVar(&c.Lanes, "lanes", nil,
 		"additional `lanes`, separated by commas, besides general, serial and those of the lanes file")
+}
+
+// AddLanesFile adds the flag of the lanes file alone.
+func (c *Flags) AddLanesFile(f *pflag.FlagSet) {
 	f.StringVar(&c.LanesFile, "lanes-file", "", "lanes `file` (default ./lanes.yaml if it exists)")
+}
+
+// AddFiles adds the flags of the folder and of the lanes file.
+func (c *Flags) AddFiles(f *pflag.FlagSet, purpose string) {
+	f.StringVar(&c.Dir, "tools", "", "`folder` of toolspecs "+purpose)
+	c.AddLanesFile(f)
 }
 
 // LanesPath returns the lanes file, named or default; empty for none.

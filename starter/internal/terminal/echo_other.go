@@ -4,4 +4,4 @@ package terminal
 
 import "os"
 
-func HideControlEcho(*os.File) (undo func()) { return func() {} }
+func hideControlEcho(*os.File) (undo func()) { return func() {} }

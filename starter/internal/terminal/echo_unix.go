@@ -8,10 +8,10 @@ import (
 	"github.com/charmbracelet/x/termios"
 )
 
-// HideControlEcho disables the terminal's echo of ^C, which would corrupt the drawing, and returns
+// hideControlEcho disables the terminal's echo of ^C, which would corrupt the drawing, and returns
 // a function that restores it. It changes no other mode, so a killed process leaves the terminal
 // usable.
-func HideControlEcho(terminal *os.File) (undo func()) {
+func hideControlEcho(terminal *os.File) (undo func()) {
 	set := func(on bool) error {
 		mode, err := termios.GetTermios(int(terminal.Fd()))
 		if err != nil {

@@ -21,9 +21,9 @@ var spinnerFrames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
 const spinnerPace = 100 * time.Millisecond
 
-// LastFrame is the time to draw once more before the end, because the library does not erase what
+// lastFrame is the time to draw once more before the end, because the library does not erase what
 // it draws while it ends.
-const LastFrame = 50 * time.Millisecond
+const lastFrame = 50 * time.Millisecond
 
 // defaultWidth is the assumed width of a terminal that does not report its own.
 const defaultWidth = 80
@@ -56,7 +56,7 @@ func NewLiveView(w io.Writer, p cli.Palette, r cli.Invocation) *liveView {
 	out, _ := cli.OutputFile(w)
 	v := &liveView{out: out, tracker: &Tracker{Palette: p, invocation: r},
 		ended: make(chan struct{})}
-	v.restore = HideControlEcho(v.out)
+	v.restore = hideControlEcho(v.out)
 	return v
 }
 
@@ -64,7 +64,7 @@ func NewLiveView(w io.Writer, p cli.Palette, r cli.Invocation) *liveView {
 func (v *liveView) start(first frame) {
 	screen := &drawingOutput{File: v.out, started: make(chan struct{})}
 	width, height := v.size()
-	v.program = QuietProgram(&liveModel{frame: first, width: width, height: height}, screen, width,
+	v.program = quietProgram(&liveModel{frame: first, width: width, height: height}, screen, width,
 		height)
 	go func() {
 		defer close(v.ended)
@@ -77,9 +77,9 @@ func (v *liveView) start(first frame) {
 	}
 }
 
-// Drawable reports whether a terminal is large enough to draw on. Some, as in CI systems and
+// drawable reports whether a terminal is large enough to draw on. Some, as in CI systems and
 // containers, have no columns or rows. Files without a size count as large enough.
-func Drawable(out io.Writer) bool {
+func drawable(out io.Writer) bool {
 	f, ok := cli.OutputFile(out)
 	if !ok {
 		return false
@@ -88,18 +88,18 @@ func Drawable(out io.Writer) bool {
 	return err != nil || width >= minWidth && height >= minHeight
 }
 
-// AwaitEnd waits until a program has ended that was told to. It gives up if the terminal takes no
+// awaitEnd waits until a program has ended that was told to. It gives up if the terminal takes no
 // more output.
-func AwaitEnd(ended <-chan struct{}) {
+func awaitEnd(ended <-chan struct{}) {
 	select {
 	case <-ended:
 	case <-time.After(drawWithin):
 	}
 }
 
-// QuietProgram returns a program that draws a model and does not read from the terminal. Ctrl-C and
+// quietProgram returns a program that draws a model and does not read from the terminal. Ctrl-C and
 // Ctrl-Z keep their meaning, and the terminal mode does not change.
-func QuietProgram(m tea.Model, out io.Writer, width, height int) *tea.Program {
+func quietProgram(m tea.Model, out io.Writer, width, height int) *tea.Program {
 	return tea.NewProgram(m, tea.WithOutput(out), tea.WithInput(nil), tea.WithoutSignalHandler(),
 		tea.WithEnvironment(quietEnvironment()), tea.WithFilter(usableSize),
 		tea.WithWindowSize(width, height))
@@ -160,7 +160,7 @@ func (v *liveView) Close() {
 	if v.program != nil {
 		v.draw()
 		v.send(frame{})
-		AwaitEnd(v.ended)
+		awaitEnd(v.ended)
 	}
 	v.restore()
 }
@@ -172,12 +172,12 @@ func (v *liveView) send(msg tea.Msg) {
 		defer close(sent)
 		v.program.Send(msg)
 	}()
-	AwaitEnd(sent)
+	awaitEnd(sent)
 }
 
-func (v *liveView) size() (width, height int) { return TerminalSize(v.out) }
+func (v *liveView) size() (width, height int) { return terminalSize(v.out) }
 
-func TerminalSize(f *os.File) (width, height int) {
+func terminalSize(f *os.File) (width, height int) {
 	width, height, err := term.GetSize(f.Fd())
 	if err != nil || width <= 0 || height <= 0 {
 		return defaultWidth, defaultHeight
@@ -223,7 +223,7 @@ func (v *liveView) draw() {
 	case v.program != nil:
 		v.send(next)
 	case t.header != "" || len(t.calls)+len(t.others)+len(t.paused) > 0:
-		if Drawable(v.out) {
+		if drawable(v.out) {
 			v.start(next)
 		}
 	}
@@ -250,7 +250,7 @@ func (m *liveModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case frame:
 		m.frame = msg
 		if msg.tracker == nil {
-			return m, tea.Tick(LastFrame, func(time.Time) tea.Msg { return tea.Quit() })
+			return m, tea.Tick(lastFrame, func(time.Time) tea.Msg { return tea.Quit() })
 		}
 	case spin:
 		m.turn = (m.turn + 1) % len(spinnerFrames)

@@ -22,30 +22,12 @@ func TestTokensPerSuccessfulRun_AreUnknownWithoutSuccessfulRuns(t *testing.T) {
 			{Name: "free", Runs: stats.RunCounts{All: 1, Successful: 1}},
 		}}
 	w := &strings.Builder{}
-	writeAnalysis(w, cli.Palette{}, r)
+	writeReport(w, cli.Palette{}, r)
 	text := strings.Join(strings.Fields(w.String()), " ")
 	for _, want := range []string{"1 successful, 1 failed, 1 running; 1 mistyped call not counted",
 		"50 in, 0 out, in 1 model step success 50 tokens per successful run", "lost 1 0 1 30 - $0.0000", "free 1 1 0 0 0 $0.0000"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report does not say %q:\n%s", want, w)
-		}
-	}
-}
-
-// Runs of a conversation have one id, so the table adds the ids of their executions.
-func TestEvaluationTable_NamesExecutionsOfOneConversation(t *testing.T) {
-	t.Parallel()
-	one := &api.EvaluatedResult{WorkflowID: "talk", RunID: "r1", Evaluation: "solved",
-		EvaluatedBy: "end"}
-	two := &api.EvaluatedResult{WorkflowID: "talk", RunID: "r2", Evaluation: "open",
-		EvaluatedBy: "end"}
-	for want, evaluated := range map[string][]*api.EvaluatedResult{
-		"run evaluation talk solved (from its outcome)":                           {one},
-		"run run id evaluation talk r1 solved (from its outcome) talk r2 running": {one, two},
-	} {
-		if got := strings.Join(strings.Fields(evaluationTable(evaluated).Text(cli.Palette{})),
-			" "); got != want {
-			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestReadyHint_NamesTheServer(t *testing.T) {
 func TestReady_NamesAFewTools(t *testing.T) {
 	for n, want := range map[int]string{0: "", 2: "a, b", 6: "a, b, c, d, e, f",
 		8: "a, b, c, d, e, f and 2 more"} {
-		if got := fewOf(strings.Split("abcdefgh", "")[:n]); got != want {
+		if got := nameSome(strings.Split("abcdefgh", "")[:n]); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}

@@ -23,7 +23,7 @@ import (
 // more.
 func (d *Document) Decode(into any) {
 	v := reflect.ValueOf(into).Elem()
-	value := d.value(d.root, v, nil)
+	value := d.value(d.root, v, &field{})
 	rules := loadSchema(v.Type())
 	for _, violation := range rules.compiled.Violations(value) {
 		d.report(rules, violation, value)
@@ -170,10 +170,10 @@ var (
 
 // value decodes n into v as far as it can, and returns what is validated: n as JSON, with durations
 // in nanoseconds, sizes in bytes and short forms written out. f is the struct field that v belongs
-// to, nil for the document itself.
+// to.
 func (d *Document) value(n *yaml.Node, v reflect.Value, f *field) any {
 	n = deref(n)
-	d.secret[n] = f != nil && f.rule.secret
+	d.secret[n] = f.rule.secret
 	switch {
 	case v.Type() == rawType:
 		var b bytes.Buffer
@@ -209,7 +209,7 @@ func (d *Document) mapping(n *yaml.Node, v reflect.Value, f *field) any {
 	switch {
 	case v.Kind() == reflect.Struct:
 		return d.fields(list, v)
-	case v.Kind() == reflect.Slice && f != nil && f.rule.keyed != "":
+	case v.Kind() == reflect.Slice && f.rule.keyed != "":
 		return d.keyed(list, v, f)
 	case v.Kind() != reflect.Map:
 		return map[string]any{}
@@ -264,12 +264,8 @@ func (d *Document) list(n *yaml.Node, v reflect.Value, f *field) any {
 		return values
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
-	var element *field
-	if f != nil {
-		element = f.element()
-	}
 	for i, c := range n.Content {
-		values[i] = d.value(c, v.Index(i), element)
+		values[i] = d.value(c, v.Index(i), f.element())
 	}
 	return values
 }
@@ -277,25 +273,29 @@ func (d *Document) list(n *yaml.Node, v reflect.Value, f *field) any {
 func (d *Document) scalar(n *yaml.Node, v reflect.Value, f *field) any {
 	tag := n.ShortTag()
 	switch {
-	case f != nil && f.rule.short != "" && v.Kind() == reflect.Struct:
+	case f.rule.short != "" && v.Kind() == reflect.Struct:
 		short := loadFields(v.Type()).byName[f.rule.short]
 		return map[string]any{short.name: d.value(n, v.FieldByIndex(short.index), short)}
 	case v.Type() == durationType:
 		return d.duration(n, v)
-	case f != nil && f.rule.size && tag == tagString:
+	case f.rule.size && tag == tagString:
 		return d.size(n, v)
-	case tag == tagBool:
-		on := strings.EqualFold(n.Value, "true")
-		if v.Kind() == reflect.Bool {
-			v.SetBool(on)
-		}
-		return on
 	case tag == tagInt || tag == tagFloat:
 		return d.number(n, v)
-	case v.Kind() == reflect.String && v.Type() != numberType:
-		v.SetString(n.Value)
 	}
-	return n.Value
+	return setText(n, v)
+}
+
+// setText sets v to a text or boolean, and returns that.
+func setText(n *yaml.Node, v reflect.Value) any {
+	var value any = n.Value
+	if n.ShortTag() == tagBool {
+		value = strings.EqualFold(n.Value, "true")
+	}
+	if scalar := reflect.ValueOf(value); scalar.Kind() == v.Kind() && v.Type() != numberType {
+		v.Set(scalar.Convert(v.Type()))
+	}
+	return value
 }
 
 func (d *Document) duration(n *yaml.Node, v reflect.Value) any {

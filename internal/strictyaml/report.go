@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"gopkg.in/yaml.v3"
 
@@ -21,16 +22,7 @@ import (
 
 // report adds the faults of a violation. value is the document as validated.
 func (d *Document) report(of *fileSchema, v validator.Violation, value any) {
-	n := d.root
-	for _, s := range steps(v.At, value) {
-		next := child(n, s)
-		if next == nil { // a short form
-			break
-		}
-		n = next
-	}
-	n = deref(n)
-	s, known := of.subjects[v.Schema], d.faulty[[2]int{n.Line, n.Column}]
+	n, s := d.follow(steps(v.At, value)), of.subjects[v.Schema]
 	switch k := v.Kind.(type) {
 	case *kind.Required:
 		for _, name := range k.Missing {
@@ -40,19 +32,36 @@ func (d *Document) report(of *fileSchema, v validator.Violation, value any) {
 		for _, name := range k.Properties {
 			d.unknown(n, name, s.of)
 		}
-	case *kind.Type:
-		if !known {
-			d.wrongType(n, s.of)
-		}
 	case *kind.UniqueItems:
-		second := child(n, jsonpath.Step{Index: k.Duplicates[1]})
-		d.fault(second, fmt.Sprintf("%q is given twice", deref(second).Value), "remove one")
+		second := deref(child(n, jsonpath.Step{Index: k.Duplicates[1]}))
+		d.fault(second, fmt.Sprintf("%q is given twice", second.Value), "remove one")
 	default:
-		if !known {
-			message, hint := s.explain(v)
-			d.fault(n, message, hint)
+		d.reportValue(n, s, v)
+	}
+}
+
+// reportValue adds the fault of a value, unless there is one already.
+func (d *Document) reportValue(n *yaml.Node, s subject, v validator.Violation) {
+	if d.faulty[[2]int{n.Line, n.Column}] {
+		return
+	}
+	if _, ok := v.Kind.(*kind.Type); ok {
+		d.wrongType(n, s.of)
+		return
+	}
+	message, hint := s.explain(v)
+	d.fault(n, message, hint)
+}
+
+// follow returns the node that a path leads to, or what is written for it in a short form.
+func (d *Document) follow(path []jsonpath.Step) *yaml.Node {
+	n := d.root
+	for _, s := range path {
+		if next := child(n, s); next != nil {
+			n = next
 		}
 	}
+	return deref(n)
 }
 
 // unknown reports a field that a mapping does not have, unless a fault says where it belongs.
@@ -83,38 +92,46 @@ func (s subject) remedy(name string) string {
 // explain returns what is wrong with a value of the right type, and the remedy.
 func (s subject) explain(v validator.Violation) (message, hint string) {
 	name, r := s.field.name, s.field.rule
-	if k, ok := v.Kind.(*kind.Pattern); ok {
-		value := fmt.Sprintf("%.80q", k.Got)
-		return strings.Replace(r.complaint, "%q", value, 1), s.field.remedy
-	}
 	if name == "" {
 		name = v.At[len(v.At)-1]
 	}
 	hint = s.field.remedy
 	switch k := v.Kind.(type) {
+	case *kind.Pattern:
+		return strings.Replace(r.complaint, "%q", fmt.Sprintf("%.80q", k.Got), 1), hint
 	case *kind.Enum:
 		given := fmt.Sprint(k.Got)
 		if near := spelling.Near(given, r.enum, 1); len(near) > 0 {
 			hint = spelling.Hint(given, r.enum)
 		}
 		message = fmt.Sprintf("is %q; it must be one of %s", given, strings.Join(r.enum, ", "))
-	case *kind.MinItems:
-		message = fmt.Sprintf("is %d long; the minimum is %s", k.Got, r.min.text)
-		if k.Got == 0 {
-			message = "is empty"
-		}
-	case *kind.MaxItems:
-		message = fmt.Sprintf("is %d long; the maximum is %s", k.Got, r.max.text)
-	case *kind.Minimum:
-		message = fmt.Sprintf("is %s; the minimum is %s", s.show(k.Got), r.min.text)
-	case *kind.Maximum:
-		message = fmt.Sprintf("is %s; the maximum is %s", s.show(k.Got), r.max.text)
-	case *kind.ExclusiveMinimum:
-		message = fmt.Sprintf("is %s; it must be more than %s", s.show(k.Got), r.above.text)
-	default: // of texts
+	case *kind.MinLength:
 		message, hint = "is empty", ""
+	default:
+		message = s.explainBound(k)
 	}
 	return name + " " + message, hint
+}
+
+// explainBound says which bound a number or the length of a list violates.
+func (s subject) explainBound(k jsonschema.ErrorKind) string {
+	r := s.field.rule
+	switch k := k.(type) {
+	case *kind.MinItems:
+		if k.Got == 0 {
+			return "is empty"
+		}
+		return fmt.Sprintf("is %d long; the minimum is %s", k.Got, r.min.text)
+	case *kind.MaxItems:
+		return fmt.Sprintf("is %d long; the maximum is %s", k.Got, r.max.text)
+	case *kind.Minimum:
+		return fmt.Sprintf("is %s; the minimum is %s", s.show(k.Got), r.min.text)
+	case *kind.Maximum:
+		return fmt.Sprintf("is %s; the maximum is %s", s.show(k.Got), r.max.text)
+	case *kind.ExclusiveMinimum:
+		return fmt.Sprintf("is %s; it must be more than %s", s.show(k.Got), r.above.text)
+	}
+	return fmt.Sprintf("violates the rule %v", k.KeywordPath())
 }
 
 // show returns a number as people write it.
@@ -166,44 +183,55 @@ func Check(value any) []Finding {
 
 // plainValue returns a value in the form that Document.value returns.
 func plainValue(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Pointer:
+		return plainValue(v.Elem())
+	case reflect.Struct:
+		return plainFields(v)
+	case reflect.Slice:
+		return plainList(v)
+	case reflect.Map:
+		values := map[string]any{}
+		for _, key := range v.MapKeys() {
+			values[key.String()] = plainValue(v.MapIndex(key))
+		}
+		return values
+	case reflect.Int, reflect.Int64:
+		return json.Number(strconv.FormatInt(v.Int(), 10))
+	case reflect.String:
+		return plainText(v)
+	}
+	return v.Interface()
+}
+
+func plainText(v reflect.Value) any {
+	if v.Type() == numberType {
+		return v.Interface()
+	}
+	return v.String()
+}
+
+func plainList(v reflect.Value) any {
+	if v.Type() == rawType {
+		return true
+	}
+	list := make([]any, v.Len())
+	for i := range list {
+		list[i] = plainValue(v.Index(i))
+	}
+	return list
+}
+
+func plainFields(v reflect.Value) map[string]any {
+	values := map[string]any{}
 	if c, ok := v.Interface().(Chosen); ok {
 		name, fields := c.Chosen()
-		values := map[string]any{}
 		if fields != nil {
 			values = plainFields(reflect.ValueOf(fields))
 		}
 		values[variantKey] = name
 		return values
 	}
-	switch {
-	case v.Type() == rawType:
-		return true
-	case v.Kind() == reflect.Pointer:
-		return plainValue(v.Elem())
-	case v.Kind() == reflect.Struct:
-		return plainFields(v)
-	case v.Kind() == reflect.Slice:
-		list := make([]any, v.Len())
-		for i := range list {
-			list[i] = plainValue(v.Index(i))
-		}
-		return list
-	case v.Kind() == reflect.Map:
-		values := map[string]any{}
-		for _, key := range v.MapKeys() {
-			values[key.String()] = plainValue(v.MapIndex(key))
-		}
-		return values
-	case v.CanInt():
-		return json.Number(strconv.FormatInt(v.Int(), 10))
-	case v.Kind() == reflect.String && v.Type() != numberType:
-		return v.String()
-	}
-	return v.Interface()
-}
-
-func plainFields(v reflect.Value) map[string]any {
-	values := map[string]any{}
 	for name, f := range loadFields(v.Type()).byName {
 		if value := v.FieldByIndex(f.index); !value.IsZero() {
 			values[name] = plainValue(value)

@@ -17,8 +17,8 @@ import (
 // whose keys set the field name. A number with `rule:"size"` may have a unit of bytes, as bounds
 // may. A list with `rule:"unique"` has no equal texts.
 //
-// A pattern tag is a regular expression that texts, or the texts of a list, match, and after a blank
-// what faults say of others: `pattern:"^[a-z]+$ %q is not a word"`.
+// A pattern tag is a regular expression that texts, or the texts of a list, match, and after a
+// blank what faults say of others, with %q for the text: `pattern:"^[a-z]+$ %q is not a word"`.
 type rule struct {
 	required bool
 	secret   bool

@@ -19,7 +19,7 @@ type fileSchema struct {
 	subjects map[string]subject
 }
 
-// subject is what a schema is about: values of a type, of a field if it is not nil.
+// subject is what a schema is about: values of a type, of a field.
 type subject struct {
 	of    reflect.Type
 	field *field
@@ -70,7 +70,7 @@ func newGenerator() *generator {
 }
 
 func (g *generator) document(t reflect.Type) *jsonschema.Schema {
-	s := g.value(t, nil, "")
+	s := g.value(t, &field{}, "")
 	s.Defs = g.defs
 	return s
 }
@@ -80,51 +80,49 @@ var (
 	nothing     = &jsonschema.Schema{Not: &jsonschema.Schema{}}
 )
 
-// value returns the schema of values of a type; f is the field that has them, or nil. at is the
-// JSON Pointer of the schema.
+// value returns the schema of values of a type, of a field. at is the JSON Pointer of the schema.
 func (g *generator) value(t reflect.Type, f *field, at string) *jsonschema.Schema {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	g.subjects[at] = subject{t, f}
-	if f == nil {
-		f = &field{}
-	}
-	written := g.describe != nil
-	s := &jsonschema.Schema{Type: "string"}
-	switch kind := t.Kind(); {
-	case t == rawType:
-		return &jsonschema.Schema{}
-	case t == durationType && written:
-		s.Pattern = `^([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$`
-		return s
-	case kind >= reflect.Int && kind <= reflect.Int64:
-		s.Type = "integer"
-	case kind == reflect.Float64 || t == numberType:
-		s.Type = "number"
-	case kind == reflect.Bool:
-		s.Type = "boolean"
-	case kind == reflect.Map:
-		element := *f
-		element.name, element.rule.required = "", false
-		return &jsonschema.Schema{Type: "object",
-			AdditionalProperties: g.value(t.Elem(), &element, at+"/additionalProperties")}
-	case kind == reflect.Slice:
-		s.Type = "array"
-		s.Items = g.value(t.Elem(), f.element(), at+"/items")
-	case kind == reflect.Struct:
-		s = g.reference(t)
-	}
+	s := g.plain(t, f, at)
 	f.rule.restrict(s)
-	if written {
+	if g.describe != nil {
 		return g.shortForms(s, t, f)
 	}
 	return s
 }
 
+// jsonTypes are the types of JSON of kinds of scalars.
+var jsonTypes = map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean",
+	reflect.Int: "integer", reflect.Int64: "integer", reflect.Float64: "number"}
+
+// plain is value without the rules of the field.
+func (g *generator) plain(t reflect.Type, f *field, at string) *jsonschema.Schema {
+	switch {
+	case t == rawType:
+		return &jsonschema.Schema{}
+	case t == numberType:
+		return &jsonschema.Schema{Type: "number"}
+	case t.Kind() == reflect.Map:
+		element := *f
+		element.name, element.rule.required = "", false
+		return &jsonschema.Schema{Type: "object",
+			AdditionalProperties: g.value(t.Elem(), &element, at+"/additionalProperties")}
+	case t.Kind() == reflect.Slice:
+		return &jsonschema.Schema{Type: "array", Items: g.value(t.Elem(), f.element(), at+"/items")}
+	case t.Kind() == reflect.Struct:
+		return g.reference(t)
+	}
+	return &jsonschema.Schema{Type: jsonTypes[t.Kind()]}
+}
+
 // shortForms adds the other forms in which people may write a value.
 func (g *generator) shortForms(s *jsonschema.Schema, t reflect.Type, f *field) *jsonschema.Schema {
 	switch {
+	case t == durationType:
+		return &jsonschema.Schema{Type: "string", Pattern: `^([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$`}
 	case f.rule.size:
 		s.Type, s.Types, s.Pattern = "", []string{"integer", "string"}, `^[0-9]+ *([KMG]i?|k)?B$`
 	case t.Kind() == reflect.Struct && f.rule.short != "":
@@ -154,7 +152,7 @@ func (g *generator) reference(t reflect.Type) *jsonschema.Schema {
 		} else {
 			g.defs[name] = g.object(t, ref)
 		}
-		g.subjects[ref] = subject{t, nil}
+		g.subjects[ref] = subject{t, &field{}}
 	}
 	return &jsonschema.Schema{Ref: "#" + ref}
 }

@@ -40,7 +40,7 @@ func (d *Document) variant(n *yaml.Node, list []entry, v Variant) any {
 	name, values := "", map[string]any{}
 	i := slices.IndexFunc(list, func(e entry) bool { return deref(e.key).Value == variantKey })
 	if i >= 0 {
-		values[variantKey] = d.value(list[i].value, reflect.ValueOf(&name).Elem(), nil)
+		values[variantKey] = d.value(list[i].value, reflect.ValueOf(&name).Elem(), &field{})
 		list = slices.Delete(list, i, i+1)
 	}
 	fields := v.Choose(name)

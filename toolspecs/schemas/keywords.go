@@ -136,27 +136,33 @@ var values = []string{"default", "const", "enum", "examples"}
 // parts checks the schemas within a schema.
 func (k keywordChecker) parts(path string, schema *jsontext.Object) {
 	for _, name := range schema.Keys {
+		if slices.Contains(values, name) || strings.HasPrefix(name, extension) {
+			continue
+		}
 		at := jsonpath.Key(path, name)
 		switch value := schema.Members[name].(type) {
 		case []any:
 			for i, e := range value {
-				if !slices.Contains(values, name) {
-					k.schema(jsonpath.Index(at, i), e)
-				}
+				k.schema(jsonpath.Index(at, i), e)
 			}
 		case *jsontext.Object:
-			switch {
-			case slices.Contains(named, name):
-				for _, key := range value.Keys {
-					if name == "patternProperties" {
-						k.regex(jsonpath.Key(at, key), key, k.AddKey)
-					}
-					k.schema(jsonpath.Key(at, key), value.Members[key])
-				}
-			case !slices.Contains(values, name) && !strings.HasPrefix(name, extension):
+			if slices.Contains(named, name) {
+				k.named(at, name, value)
+			} else {
 				k.schema(at, value)
 			}
 		}
+	}
+}
+
+// named checks the schemas of a keyword by name, or by pattern.
+func (k keywordChecker) named(path, keyword string, schemas *jsontext.Object) {
+	for _, key := range schemas.Keys {
+		at := jsonpath.Key(path, key)
+		if keyword == "patternProperties" {
+			k.regex(at, key, k.AddKey)
+		}
+		k.schema(at, schemas.Members[key])
 	}
 }
 

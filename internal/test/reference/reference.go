@@ -24,6 +24,7 @@ import (
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/internal/outbound"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/internal/test/golden"
 	"github.com/switchyard/switchyard/internal/validator"
@@ -278,60 +279,65 @@ func (d *Docs) TableOf(of reflect.Type, names map[string]string) string {
 
 // ValueForm returns the values of a field, with their bounds.
 func ValueForm(f reflect.StructField) string {
-	form, required := typeForm(f.Type), ""
+	rules := map[string]string{}
 	for part := range strings.SplitSeq(f.Tag.Get("rule"), ",") {
 		key, value, _ := strings.Cut(part, "=")
-		switch key {
-		case "required":
-			required = ", required"
-		case "enum":
-			form = "`" + strings.Join(strings.Split(value, "|"), "`, `") + "`"
-			if f.Type.Kind() == reflect.Slice {
-				form = "list of " + form
-			}
-		case "size":
-			form = "size"
-		case "secret":
-			form += " of references"
-		case "above":
-			form += ", above " + value
-		case "min":
-			form += ", at least " + value
-		case "max":
-			if before, least, both := strings.Cut(form, ", at least "); both {
-				form = before + ", " + least + " to " + value
-			} else {
-				form += ", at most " + value
-			}
-		}
+		rules[key] = cmp.Or(value, key)
 	}
-	form = strings.Replace(form, "authentication of references", "authentication", 1)
-	return form + required
+	form := typeForm(f.Type)
+	if rules["size"] != "" {
+		form = "size"
+	}
+	if rules["secret"] != "" && form != "authentication" {
+		form += " of references"
+	}
+	if list := rules["enum"]; list != "" {
+		form = strings.TrimSuffix(form, "strings")
+		form = strings.TrimPrefix(form, "string") + "`" + strings.ReplaceAll(list, "|", "`, `") + "`"
+	}
+	return form + bounds(rules)
+}
+
+// bounds returns the bounds of a field, and whether it is required.
+func bounds(rules map[string]string) (text string) {
+	switch least, most := rules["min"], rules["max"]; {
+	case least != "" && most != "":
+		text = ", " + least + " to " + most
+	case least != "":
+		text = ", at least " + least
+	case most != "":
+		text = ", at most " + most
+	}
+	if rules["above"] != "" {
+		text = ", above " + rules["above"] + text
+	}
+	if rules["required"] != "" {
+		text += ", required"
+	}
+	return text
+}
+
+// typeNames are the names of types in tables.
+var typeNames = map[reflect.Type]string{
+	reflect.TypeFor[api.Duration]():    "duration",
+	reflect.TypeFor[json.RawMessage](): "any",
+	reflect.TypeFor[bool]():            "boolean",
+	reflect.TypeFor[int]():             "integer",
+	reflect.TypeFor[float64]():         "number",
+	reflect.TypeFor[outbound.Auth]():   "authentication",
+	reflect.TypeFor[map[string]int]():  "mapping to integers",
 }
 
 func typeForm(of reflect.Type) string {
-	names := map[reflect.Type]string{
-		reflect.TypeFor[api.Duration]():    "duration",
-		reflect.TypeFor[json.RawMessage](): "any",
-		reflect.TypeFor[bool]():            "boolean",
-		reflect.TypeFor[int]():             "integer",
-		reflect.TypeFor[float64]():         "number",
-	}
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
 	switch {
-	case names[of] != "":
-		return names[of]
-	case of.Kind() == reflect.Map && of.Elem().Kind() == reflect.Int:
-		return "mapping to integers"
-	case of.Kind() == reflect.Map:
-		return "mapping"
+	case typeNames[of] != "":
+		return typeNames[of]
 	case of.Kind() == reflect.Slice:
 		return "list of " + plural(typeForm(of.Elem()))
-	case of.Kind() == reflect.Struct && of.Name() == "Auth":
-		return "authentication"
-	case of.Kind() == reflect.Struct:
+	case of.Kind() == reflect.Map || of.Kind() == reflect.Struct:
 		return "mapping"
 	}
 	return "string"

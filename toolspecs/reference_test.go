@@ -8,7 +8,8 @@ import (
 	"github.com/switchyard/switchyard/internal/test/reference"
 )
 
-// Editors complete and check toolspecs with the published schema, which has the rules of their types.
+// Editors complete and check toolspecs with the published schema, which has the rules of their
+// types.
 func TestSchemas_AreFresh(t *testing.T) {
 	reference.CheckSchema(t, "toolspec", "Switchyard toolspec", reflect.TypeFor[specFile](),
 		"testdata/specs/*_good.yaml", "../examples/*/tools/*.yaml")

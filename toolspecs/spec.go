@@ -41,8 +41,8 @@ type Spec struct {
 	// Verify declares how to determine the outcome of a call whose outcome is unknown; only for
 	// tools with the effect once.
 	Verify *api.Verify `json:"verify,omitempty" yaml:"verify"`
-	// ExecutionPlan says whether calls carry an execution plan. Models see the plan in the schema if
-	// it is required or optional. By default calls may carry one, and models are not told.
+	// ExecutionPlan says whether calls carry an execution plan. Models see the plan in the schema
+	// if it is required or optional. By default calls may carry one, and models are not told.
 	ExecutionPlan string `json:"execution_plan,omitempty" yaml:"execution_plan" rule:"enum=required|optional|none"`
 	// Batch declares how calls of a turn are batched; default not at all.
 	Batch *api.Batch `json:"batch,omitempty" yaml:"batch"`
@@ -122,8 +122,9 @@ type Dependency struct {
 // ExecutionSpec declares where and how calls run. In YAML, parallelizable: true or false is
 // an alias of access: shared or exclusive.
 type ExecutionSpec struct {
-	// Lane is general, serial, inline, a lane of lanes.yaml, or one that workers serve with --lanes;
-	// by default that of the category, else serial for exclusive calls and general for others.
+	// Lane is general, serial, inline, a lane of lanes.yaml, or one that workers serve with
+	// --lanes; by default that of the category, else serial for exclusive calls and general for
+	// others.
 	Lane string `json:"lane" yaml:"lane"`
 	// laneless is set if the spec named no lane, so that the lane of its category takes precedence
 	// over Lane.

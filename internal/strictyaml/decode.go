@@ -17,9 +17,9 @@ import (
 )
 
 // Decode fills the struct that into points to. A field's name is its yaml tag, else its json tag. A
-// rule tag sets its rules (see rule), and a hint tag the remedy for violations. The tags make a JSON
-// Schema, by which the document is validated: unknown fields, wrong types and violated rules are
-// faults. Valid parts are decoded even if others have faults, so that further checks can report
+// rule tag sets its rules (see rule), and a hint tag the remedy for violations. The tags make a
+// JSON Schema, by which the document is validated: unknown fields, wrong types and violated rules
+// are faults. Valid parts are decoded even if others have faults, so that further checks can report
 // more.
 func (d *Document) Decode(into any) {
 	v := reflect.ValueOf(into).Elem()

@@ -107,6 +107,8 @@ func (s subject) explain(v validator.Violation) (message, hint string) {
 		message = fmt.Sprintf("is %q; it must be one of %s", given, strings.Join(r.enum, ", "))
 	case *kind.MinLength:
 		message, hint = "is empty", ""
+	case *kind.UniqueItems:
+		message = "has an element twice"
 	default:
 		message = s.explainBound(k)
 	}

@@ -24,12 +24,12 @@ type Schema struct {
 // address is the URL by which the compiler knows a schema.
 const address = "toolspec:///schema"
 
-// ErrRemote is returned for references to other documents, which are never fetched.
-var ErrRemote = errors.New("a schema refers only to itself; copy what it refers to into $defs")
+// errRemote is returned for references to other documents, which are never fetched.
+var errRemote = errors.New("a schema refers only to itself; copy what it refers to into $defs")
 
 type noLoader struct{}
 
-func (noLoader) Load(string) (any, error) { return nil, ErrRemote }
+func (noLoader) Load(string) (any, error) { return nil, errRemote }
 
 // Compile compiles a JSON Schema, by default of draft 2020-12. Patterns are Go's regular
 // expressions, formats are annotations in every draft, and nothing is read from files or networks.
@@ -127,7 +127,7 @@ func Broken(err error) []Violation {
 // Explain returns the compiler's own words, without the address by which it knows the schema.
 func Explain(err error) string {
 	if _, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
-		return ErrRemote.Error()
+		return errRemote.Error()
 	}
 	return "this schema cannot be used: " + strings.ReplaceAll(err.Error(), address, "")
 }

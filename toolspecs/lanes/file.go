@@ -19,8 +19,8 @@ type lanesFile struct {
 	// Lanes are the lanes by name; {} is a lane without rules. A name has letters, digits, _ and -,
 	// at most 64 characters; bypass, host_instance, instance, slots and worker are reserved.
 	Lanes map[string]laneFile `yaml:"lanes"`
-	// Buckets are limits by category. Each entry declares a lane that has the category's name and is
-	// the default of its tools.
+	// Buckets are limits by category. Each entry declares a lane that has the category's name and
+	// is the default of its tools.
 	Buckets map[string]int `yaml:"buckets" rule:"min=1,max=100000" hint:"leave the bucket away for no limit"`
 }
 
@@ -32,15 +32,15 @@ type laneFile struct {
 	// 16 task queues, and a number is appended to each name.
 	Queue string `yaml:"queue"`
 	// Limit is the number of calls that run at a time, over all workers; with a Key, for each key.
-	// Without it, each worker runs as many calls as it can; default 1 for a lane with a Key, and for
-	// serial.
+	// Without it, each worker runs as many calls as it can; default 1 for a lane with a Key, and
+	// for serial.
 	Limit int `yaml:"limit" rule:"min=1,max=100000" hint:"omit limit for no limit"`
 	// Holders is the number of groups into which the slots or keys are divided: at most the Limit,
-	// or 16 with a Key. One worker at a time holds a group. Default 4, also with a Key; the Limit if
-	// that is less and there is no Key; 1 with QueueSize or reject.
+	// or 16 with a Key. One worker at a time holds a group. Default 4, also with a Key; the Limit
+	// if that is less and there is no Key; 1 with QueueSize or reject.
 	Holders int `yaml:"holders" rule:"min=1,max=64"`
-	// Key is a template over the arguments of a call, with at least one {{args.name}}. Every tool of
-	// the lane declares these arguments, and none of them is sensitive.
+	// Key is a template over the arguments of a call, with at least one {{args.name}}. Every tool
+	// of the lane declares these arguments, and none of them is sensitive.
 	Key string `yaml:"key"`
 	// QueueSize is the number of calls that may wait; with a Key, for each key. Further calls fail
 	// at once as queue_full. Default no bound.
@@ -61,8 +61,8 @@ type laneFile struct {
 	Categories []string `yaml:"categories" rule:"unique,enum=http|database|file|ai|notification|custom"`
 	// Fairness is what shares the slots equally: conversations, the default, callers, or neither.
 	Fairness api.Fairness `yaml:"fairness" rule:"enum=conversation|caller|none"`
-	// OnLostLease is what a worker does when its lease expires and a call does not stop: end its own
-	// process, the default, or wait for the call.
+	// OnLostLease is what a worker does when its lease expires and a call does not stop: end its
+	// own process, the default, or wait for the call.
 	OnLostLease api.OnLostLease `yaml:"on_lost_lease" rule:"enum=exit|wait"`
 	// Lease is how long a worker may use its slots after its last confirmed heartbeat; default 15s.
 	Lease api.Duration `yaml:"lease" rule:"min=2s,max=10m"`

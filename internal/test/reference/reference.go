@@ -32,8 +32,8 @@ import (
 
 const module = "github.com/switchyard/switchyard"
 
-// Root returns the folder of the repository.
-func Root(t testing.TB) string {
+// root returns the folder of the repository.
+func root(t testing.TB) string {
 	t.Helper()
 	for dir := "."; len(dir) < 40; dir = filepath.Join("..", dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
@@ -44,7 +44,8 @@ func Root(t testing.TB) string {
 	return ""
 }
 
-// CheckSchema holds schemas/NAME.json to the type of a file, and files that are valid to the schema.
+// CheckSchema holds schemas/NAME.json to the type of a file, and files that are valid to the
+// schema.
 func CheckSchema(t *testing.T, name, title string, of reflect.Type, valid ...string) {
 	t.Helper()
 	docs := NewDocs(t)
@@ -54,7 +55,7 @@ func CheckSchema(t *testing.T, name, title string, of reflect.Type, valid ...str
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Compare(t, filepath.Join(Root(t), "schemas", name+".json"), string(data)+"\n")
+	golden.Compare(t, filepath.Join(root(t), "schemas", name+".json"), string(data)+"\n")
 	schema, err := validator.Compile(data)
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +107,7 @@ func checkFile(t *testing.T, schema *validator.Schema, file string) {
 func CheckTables(t *testing.T, page string, types map[string]reflect.Type) {
 	t.Helper()
 	docs := NewDocs(t)
-	file := filepath.Join(Root(t), "docs", page)
+	file := filepath.Join(root(t), "docs", page)
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +140,7 @@ type Struct struct {
 
 // NewDocs returns the comments of the repository.
 func NewDocs(t testing.TB) *Docs {
-	return &Docs{t: t, root: Root(t), packages: map[string]map[string]Struct{}}
+	return &Docs{t: t, root: root(t), packages: map[string]map[string]Struct{}}
 }
 
 // Struct returns the comments of a struct.
@@ -258,13 +259,13 @@ func (d *Docs) TableOf(of reflect.Type, names map[string]string) string {
 		case text != "":
 			text = strings.ReplaceAll(Rename(text, names), "|", `\|`)
 			text = strings.TrimPrefix(strings.TrimPrefix(text, name+" is "), name+" are ")
-			rows = append(rows, [3]string{name, ValueForm(f), text})
+			rows = append(rows, [3]string{name, valueForm(f), text})
 		case len(rows) == 0:
 			d.t.Fatalf("%s.%s has no comment", of.Name(), f.Name)
 		default:
 			last := &rows[len(rows)-1]
 			last[0] += ", " + name
-			if form := ValueForm(f); !strings.Contains(last[1], form) {
+			if form := valueForm(f); !strings.Contains(last[1], form) {
 				last[1] += "; " + form
 			}
 		}
@@ -277,8 +278,8 @@ func (d *Docs) TableOf(of reflect.Type, names map[string]string) string {
 	return b.String()
 }
 
-// ValueForm returns the values of a field, with their bounds.
-func ValueForm(f reflect.StructField) string {
+// valueForm returns the values of a field, with their bounds.
+func valueForm(f reflect.StructField) string {
 	rules := map[string]string{}
 	for part := range strings.SplitSeq(f.Tag.Get("rule"), ",") {
 		key, value, _ := strings.Cut(part, "=")

@@ -2,6 +2,7 @@ package strictyaml
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,8 +11,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
+	"github.com/switchyard/switchyard/internal/validator"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"gopkg.in/yaml.v3"
 )
@@ -25,9 +29,22 @@ func (d *Document) Decode(into any) {
 	v := reflect.ValueOf(into).Elem()
 	value := d.value(d.root, v, &field{})
 	rules := loadSchema(v.Type())
-	for _, violation := range rules.compiled.Violations(value) {
+	violations := rules.compiled.Violations(value)
+	// A mapping is at the place of its first key, and the fault of that is the more precise one.
+	slices.SortStableFunc(violations, func(a, b validator.Violation) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), slices.Compare(a.At, b.At))
+	})
+	for _, violation := range violations {
 		d.report(rules, violation, value)
 	}
+}
+
+// rank orders violations: unknown fields come first.
+func rank(v validator.Violation) int {
+	if _, unknown := v.Kind.(*kind.AdditionalProperties); unknown {
+		return 0
+	}
+	return 1
 }
 
 // Faults returns the faults so far: at most 1000, and a last one that counts the rest.

@@ -156,9 +156,10 @@ var packageRules = []packageRule{
 	{folder: "internal/value", std: slices.Concat(pure, []string{"compress/gzip", "io", "net/url"})},
 	{folder: "internal", ours: []string{"api", "internal/core", "internal/value"}, std: anything, others: []string{
 		"github.com/fsnotify/fsnotify", "github.com/go-json-experiment/json",
-		"github.com/gofrs/flock",
+		"github.com/gofrs/flock", "github.com/google/jsonschema-go",
 		"github.com/jmespath-community/go-jmespath",
-		"github.com/modelcontextprotocol/go-sdk", "github.com/spf13/pflag",
+		"github.com/modelcontextprotocol/go-sdk", "github.com/santhosh-tekuri/jsonschema/v6",
+		"github.com/spf13/pflag",
 		"golang.org/x/oauth2", "golang.org/x/sys", "gopkg.in/yaml.v3",
 	}},
 	{folder: "bench", ours: anything, std: anything, others: anything},

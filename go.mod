@@ -35,8 +35,8 @@ require (
 	// Locks of files across processes: the common choice; the same on Unix and Windows, and ends with
 	// the process.
 	github.com/gofrs/flock v0.13.2
-	// A JSON Schema from the Go types of a function tool: supports the tags of encoding/json; the
-	// MCP SDK uses it too.
+	// JSON Schemas of function tools, from their Go types, and of the files that people write: the
+	// MCP SDK uses it too. It validates too, but reports the first fault alone.
 	github.com/google/jsonschema-go v0.4.3
 	// The stream of records in PostgreSQL: maintained, with a reading of PG* variables and
 	// connection strings as libpq; `lib/pq` recommends it; through database/sql a batch would take a
@@ -67,8 +67,8 @@ require (
 	github.com/rclone/gofakes3 v0.0.12
 	// Testscript: tests of the command line as script files: the Go command's own tests use it.
 	github.com/rogpeppe/go-internal v1.16.0
-	// Validation of arguments and outputs against JSON Schema: passes every required test of drafts
-	// 2020-12 and 07; reports every fault with its path.
+	// Validation of arguments, outputs and files against JSON Schema: passes every required test of
+	// drafts 2020-12 and 07; reports every fault with its path.
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	// Starter's commands, help and completion: the Temporal CLI uses it: names, help and flags
 	// behave alike.

@@ -211,9 +211,9 @@ type ValueSources struct {
 
 // Clearing removes a label from a run, or replaces it.
 type Clearing struct {
-	Label string `json:"label" yaml:"label" rule:"required"`
+	Label string `json:"label" yaml:"label" rule:"required" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$ %q cannot be a label" hint:"use up to 64 letters, digits, _, - and .; the first one a letter or digit"`
 	// To is the label that the run gets instead; empty for none.
-	To string `json:"to,omitempty" yaml:"to"`
+	To string `json:"to,omitempty" yaml:"to" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$ %q cannot be a label" hint:"use up to 64 letters, digits, _, - and .; the first one a letter or digit"`
 	// Rule is the policy rule whose approval clears the label; empty for a tool.
 	Rule string `json:"rule,omitempty" yaml:"-"`
 }

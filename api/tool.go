@@ -254,9 +254,9 @@ const FairnessAll = "all"
 // with one element for each.
 type Batch struct {
 	// Argument is the parameter that holds the list.
-	Argument string `json:"argument"`
+	Argument string `json:"argument" rule:"required" hint:"write argument: and the name of the parameter that holds the list"`
 	// Max bounds the elements of one batch; default 50.
-	Max int `json:"max"`
+	Max int `json:"max" rule:"min=2,max=1000"`
 }
 
 // DefaultBatch is the default bound of a batch.

@@ -47,16 +47,21 @@ const MaxUndo = 512 << 10
 // placeholders of an Undo except the result, and where its answer says whether the call took
 // effect.
 type Verify struct {
-	Tool      string          `json:"tool"`
+	// Tool looks for the effect of the call.
+	Tool string `json:"tool"`
+	// Arguments are its arguments, with {{args.name}} and {{call.key}}.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Done is the path in the tool's result of a boolean: whether the call has taken effect.
 	Done string `json:"done"`
-	// Result is the path in the tool's result of the call's own result; empty is the whole result.
+	// Result is the path in the tool's result of the call's own result; default the whole result.
 	Result string `json:"result,omitempty"`
 	// AbsentAfter is the wait between the tool's first answer that the call had no effect and the
-	// second one, which counts. The default is the longest time that an attempt can run.
+	// second one, which counts, at most 24h. The target must finish or drop the call within this
+	// time. Default timeout and answer_within plus 5 s.
 	AbsentAfter Duration `json:"settle_after,omitzero"`
-	// OnAbsent says what follows if the call had no effect; empty is AbsentReport.
+	// OnAbsent says what follows if the call had no effect: report that it was not done, the
+	// default, or repeat it once with the same key. With repeat, AbsentAfter cannot be shorter than
+	// its default.
 	OnAbsent OnAbsent `json:"on_absent,omitempty"`
 }
 

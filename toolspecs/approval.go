@@ -160,8 +160,6 @@ func (c *Compiled) ApprovalText(args json.RawMessage) (text string, partial bool
 // the
 // workers.
 func (c *checker) checkPolicies(s Spec) {
-	c.wordList("$.policies", s.Policies, "cannot name a rule")
-	c.wordList("$.effects", s.Effects, "cannot name a capability of a tool")
 	policies.CheckEmissions(&c.Findings, "$.emits", s.Emits)
 	policies.CheckClearings(&c.Findings, "$.clears", s.Clears)
 	for i, effect := range s.Effects {
@@ -169,19 +167,6 @@ func (c *checker) checkPolicies(s Spec) {
 			c.Add(jsonpath.Index("$.effects", i), "write execution: {effect: "+
 				strings.ToLower(effect)+"}; effects are capabilities such as external_write",
 				"%q is an effect of the execution, not a capability of the tool", effect)
-		}
-	}
-}
-
-func (c *checker) wordList(path string, words []string, complaint string) {
-	for i, word := range words {
-		switch {
-		case !policies.IsName(word):
-			c.Add(jsonpath.Index(path, i),
-				"use up to 64 letters, digits, _, - and .; the first one a letter or digit",
-				"%.80q %s", word, complaint)
-		case slices.Contains(words[:i], word):
-			c.Add(jsonpath.Index(path, i), "remove one", "%q is given twice", word)
 		}
 	}
 }

@@ -27,10 +27,10 @@ func TestCheckBatch_ReportsWhatPreventsBatching(t *testing.T) {
 			s *Spec) {
 			s.Output = &Parameter{Type: schemas.TypeArray}
 		},
-		`toolspec "stat": $.batch: batch names no argument (write argument: and the name of the parameter that holds the list)`: func(s *Spec) { s.Batch.Argument = "" },
-		`toolspec "stat": $.batch.argument: the tool has no parameter "path" (did you mean "paths"?)`:                           func(s *Spec) { s.Batch.Argument = "path" },
-		`toolspec "stat": $.batch.argument: unit is no list (name a parameter of the type array)`:                               func(s *Spec) { s.Batch.Argument = "unit" },
-		`toolspec "stat": $.batch.max: max 1 is not between 2 and 1000`:                                                         func(s *Spec) { s.Batch.Max = 1 },
+		`toolspec "stat": $.batch.argument: argument is missing (write argument: and the name of the parameter that holds the list)`: func(s *Spec) { s.Batch.Argument = "" },
+		`toolspec "stat": $.batch.argument: the tool has no parameter "path" (did you mean "paths"?)`:                                func(s *Spec) { s.Batch.Argument = "path" },
+		`toolspec "stat": $.batch.argument: unit is no list (name a parameter of the type array)`:                                    func(s *Spec) { s.Batch.Argument = "unit" },
+		`toolspec "stat": $.batch.max: max is 1; the minimum is 2`:                                                                   func(s *Spec) { s.Batch.Max = 1 },
 		`toolspec "stat": $.batch: the output is declared as string, but a batched call returns an array (declare the output as an array with one element for each)`: func(
 			s *Spec) {
 			s.Output = &Parameter{Type: schemas.TypeString}

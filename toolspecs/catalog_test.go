@@ -136,14 +136,14 @@ func TestCompile_ChecksSpecsMadeInGo(t *testing.T) {
 	if !ok {
 		t.Fatalf("got %v", err)
 	}
-	want := `toolspec "bad": $.description: description is missing
-toolspec "bad": $.category: category is "htpp"; it must be one of http, database, file, ai, notification, custom
+	want := `toolspec "bad": $.category: category is "htpp"; it must be one of http, database, file, ai, notification, custom (did you mean "http"?)
+toolspec "bad": $.description: description is missing
+toolspec "bad": $.execution.timeout: timeout is 48h0m0s; the maximum is 24h
 toolspec "bad": $.parameters[0].type: type is "text"; it must be one of string, number, integer, boolean, array, object, any
 toolspec "bad": $.parameters[1].validation.min_length: min_length is -1; the minimum is 0
 toolspec "bad": $.requires.dependencies[0].check: check is missing
-toolspec "bad": $.execution.timeout: timeout is 48h0m0s; the maximum is 24h
-toolspec "bad": $.execution.retry.max_attempts: max_attempts is -1; the minimum is 1
-toolspec "bad": $.version: version "1" is not a semantic version (write three numbers, such as 1.0.0)`
+toolspec "bad": $.version: version "1" is not a semantic version (write three numbers, such as 1.0.0)
+toolspec "bad": $.execution.retry.max_attempts: max_attempts is -1; the minimum is 1`
 	if faults.Error() != want {
 		t.Errorf("got\n%s\nwant\n%s", faults.Error(), want)
 	}
@@ -236,7 +236,7 @@ func TestCatalogMerge_RefusesDifferentToolsOfOneName(t *testing.T) {
 	}
 	if _, err := NewCatalog([]Spec{complete(Spec{Name: "a"}), complete(Spec{Name: "a"}),
 		{Name: "c"}}); err == nil ||
-		err.Error() != "toolspec \"a\": there is another tool of this name (rename or remove one of them)\ntoolspec \"c\": $.version: version is missing\ntoolspec \"c\": $.description: description is missing\ntoolspec \"c\": $.entry: entry is missing" {
+		err.Error() != "toolspec \"a\": there is another tool of this name (rename or remove one of them)\ntoolspec \"c\": $.description: description is missing\ntoolspec \"c\": $.entry: entry is missing\ntoolspec \"c\": $.version: version is missing" {
 		t.Errorf("got %v", err)
 	}
 }

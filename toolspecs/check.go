@@ -1,11 +1,9 @@
 package toolspecs
 
 import (
-	"regexp"
 	"strings"
 
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/strictyaml"
 	"github.com/switchyard/switchyard/toolspecs/schemas"
@@ -28,25 +26,11 @@ type checker struct {
 // with a toolspec.
 type checkedSchemas struct{ input, output *schemas.Form }
 
-// semver is semantic versioning 2.0: three numbers without leading zeros, then optional pre-release
-// and build parts.
-var semver = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)` +
-	`(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
-
 // spec checks a spec with defaults filled in.
 func (c *checker) spec(s Spec) {
 	if s.Name != "" {
 		if err := api.CheckToolName(s.Name); err != nil {
 			c.Add("$.name", "", "%v", err)
-		}
-	}
-	if s.Version != "" && !semver.MatchString(s.Version) {
-		c.Add("$.version", "write three numbers, such as 1.0.0",
-			"version %q is not a semantic version", s.Version)
-	}
-	for i, tag := range s.Tags {
-		if strings.TrimSpace(tag) == "" {
-			c.Add(jsonpath.Index("$.tags", i), "remove it", "the tag is empty")
 		}
 	}
 	c.approval(s)
@@ -59,7 +43,6 @@ func (c *checker) spec(s Spec) {
 	c.inline(s)
 	c.byRun(s)
 	c.batch(s)
-	c.requires(s.Requires)
 }
 
 func (c *checker) arguments(s Spec) {
@@ -110,27 +93,13 @@ func (c *checker) execution(e ExecutionSpec) {
 	}
 }
 
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
-
-func (c *checker) requires(r Requires) {
-	for i, v := range r.Variables {
-		if !variableName.MatchString(v) {
-			c.Add(jsonpath.Index("$.requires.variables", i), "use letters, digits, _, - and .",
-				"%q cannot name a run variable", v)
-		}
-	}
-}
-
 // surroundings checks what depends on more than the spec: existing lanes and handlers.
 func (c *checker) surroundings(s Spec, o Options) {
 	c.lane(s, o.KnownLanes())
 	c.handler(s.Entry, o)
 }
 
-const (
-	batchPath = "$.batch"
-	maxBatch  = 1000
-)
+const batchPath = "$.batch"
 
 // batch checks the batch section of a spec.
 func (c *checker) batch(s Spec) {
@@ -138,9 +107,6 @@ func (c *checker) batch(s Spec) {
 		return
 	}
 	c.batchedCalls(s)
-	if s.Batch.Max < 2 || s.Batch.Max > maxBatch {
-		c.Add(batchPath+".max", "", "max %d is not between 2 and %d", s.Batch.Max, maxBatch)
-	}
 	c.batchArgument(s)
 	if s.Output != nil && s.Output.Type != schemas.TypeArray {
 		c.Add(batchPath, "declare the output as an array with one element for each",
@@ -176,8 +142,6 @@ func (c *checker) batchArgument(s Spec) {
 	name := s.Batch.Argument
 	switch argument := declared.Property(name); {
 	case name == "":
-		c.Add(batchPath, "write argument: and the name of the parameter that holds the list",
-			"batch names no argument")
 	case !declared.Has(name):
 		c.Add(batchPath+".argument", spelling.Hint(name, declared.PropertyNames()),
 			"the tool has no parameter %q", name)

@@ -28,16 +28,6 @@ func (c *checker) entry(s Spec) {
 	}
 }
 
-func (c *checker) env(names []string) {
-	for i, name := range names {
-		if !envName.MatchString(name) {
-			c.Add(jsonpath.Index("$.entry.env", i),
-				"list names, not values; the values come from the worker's environment",
-				"%q cannot name an environment variable", name)
-		}
-	}
-}
-
 // dir checks a program's working folder.
 func (c *checker) dir(dir string) {
 	switch {

@@ -14,9 +14,6 @@ import (
 	"github.com/switchyard/switchyard/toolspecs/schemas"
 )
 
-// parameterName matches the property names that all model providers accept.
-var parameterName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
-
 // parameters checks a list of named parameters.
 func (c *checker) parameters(path string, list []Parameter) {
 	first := map[string]string{}
@@ -26,10 +23,6 @@ func (c *checker) parameters(path string, list []Parameter) {
 		switch other, taken := first[key]; {
 		case p.Name == "":
 			c.Add(at, "write name: …", "the parameter has no name")
-		case !parameterName.MatchString(p.Name):
-			c.Add(at+".name", "",
-				"%s cannot name a parameter; models accept 1 to 64 letters, digits, _, - and .",
-				jsontext.Shorten(p.Name))
 		case taken && other == p.Name:
 			c.Add(at+".name", "rename or remove one", "there is another parameter %q in this list",
 				p.Name)

@@ -85,10 +85,10 @@ func (s Spec) faults() (Faults, checkedSchemas) {
 			hint))
 	}
 	for _, p := range strictyaml.Check(s) {
-		add(p.Path, p.Message, "")
+		add(p.Path, p.Message, p.Hint)
 	}
 	for _, p := range strictyaml.Check(retryFile(s.Execution.Retry)) {
-		add("$.execution.retry"+p.Path[len(jsonpath.Root):], p.Message, "")
+		add("$.execution.retry"+p.Path[len(jsonpath.Root):], p.Message, p.Hint)
 	}
 	c := checker{}
 	c.spec(s)

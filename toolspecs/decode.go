@@ -16,8 +16,12 @@ type specFile struct {
 
 type executionFile struct {
 	ExecutionSpec
-	Parallelizable *bool     `yaml:"parallelizable"`
-	Retry          retryFile `yaml:"retry"`
+	// Parallelizable is another form of Access: true is shared, false exclusive.
+	Parallelizable *bool `yaml:"parallelizable"`
+	// Retry has max_attempts, initial_interval, backoff and max_interval; default 3, 200ms, 2 and
+	// 10s. Calls with the effect once have one attempt, and reads of REST and MCP tools are spread
+	// over 30 s.
+	Retry retryFile `yaml:"retry"`
 }
 
 // retryFile is api.Retry with the validation rules of files.

@@ -58,7 +58,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 }
 
 // Chosen implements strictyaml.Chosen.
-func (e Entry) Chosen() any { return e.Kind }
+func (e Entry) Chosen() (name string, fields any) { return e.Type(), e.Kind }
 
 // takesSlots reports whether calls of a tool take slots of a lane.
 func (e Entry) takesSlots() bool { return e.Kind != nil && e.Kind.dispatch().TakesSlots() }

@@ -2,6 +2,7 @@ package toolspecs
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -27,69 +28,19 @@ const (
 // planPath is the path of an execution plan in a call's arguments.
 const planPath = jsonpath.Root + "." + api.PlanArgument
 
-// Bounds of an execution plan's texts, in characters, and of its lists.
-const (
-	maxPlanText  = 2000
-	maxPlanTexts = 20
-)
+// planJSON is the JSON Schema of an execution plan.
+//
+//go:embed executionplan.json
+var planJSON json.RawMessage
 
-func planText(name, description string) Parameter {
-	most := maxPlanText
-	return Parameter{Name: name, Type: schemas.TypeString, Description: description,
-		Validation: &Validation{MaxLength: &most}}
-}
-
-func planTexts(name, description string) Parameter {
-	most, text := maxPlanTexts, planText("", "")
-	return Parameter{Name: name, Type: schemas.TypeArray, Description: description,
-		Validation: &Validation{Items: &text, MaxItems: &most}}
-}
-
-// planLimit declares a bound with its least value.
-func planLimit(name, kind, least, description string) Parameter {
-	number := json.Number(least)
-	return Parameter{Name: name, Type: kind, Description: description,
-		Validation: &Validation{Min: &number}}
-}
-
-// planParameter declares an execution plan as if it were an argument.
-func planParameter() Parameter {
-	intent := planText("intent", "What this call is for, in a sentence.")
-	one := 1
-	intent.Required, intent.Validation.MinLength = true, &one
-	limits := []Parameter{
-		planText("timeout", "Timeout of an attempt, such as 5s or 2m; a shorter timeout of the tool takes precedence."),
-		planLimit("max_attempts", schemas.TypeInteger, "1", "Maximum number of attempts."),
-		planLimit("max_turns", schemas.TypeInteger, "1", "Of an agent: its model steps."),
-		planLimit("max_calls", schemas.TypeInteger, "1", "Of an agent: its tool calls."),
-		planLimit("max_tokens", schemas.TypeInteger, "1", "Of an agent: its model's tokens."),
-		planLimit("max_cost", schemas.TypeNumber, "0.000001",
-			"Of an agent: its model's cost in US dollars."),
-	}
-	return Parameter{Name: api.PlanArgument, Type: schemas.TypeObject,
-		Description: "What the call does and its bounds. It is recorded and not passed to the tool.",
-		Validation: &Validation{Properties: []Parameter{
-			intent,
-			{Name: "dry_run", Type: schemas.TypeBoolean,
-				Description: "If true, the call reports what it would do and does nothing."},
-			{Name: "limits", Type: schemas.TypeObject,
-				Description: "Bounds tighter than those of the tool.",
-				Validation:  &Validation{Properties: limits}},
-			planText("rollback", "How to undo the call."),
-			planTexts("preconditions", "Conditions before the call."),
-			planTexts("expected_outcomes", "Conditions after the call."),
-		}}}
-}
-
-// planForm is a compiled tool whose only argument is an execution plan; it validates plans.
-var planForm = sync.OnceValue(func() *Compiled {
-	s := Spec{Name: api.PlanArgument, Version: "1.0.0", Description: "Takes an execution plan.",
-		Entry: Entry{Kind: FunctionEntry{}}, Parameters: []Parameter{planParameter()}}
-	compiled, err := s.Compile()
+// planForm validates objects with an execution plan.
+var planForm = sync.OnceValue(func() *schemas.Form {
+	form, _, err := schemas.Compile(fmt.Appendf(nil, `{"type": "object", "properties": {"%s": %s}}`,
+		api.PlanArgument, planJSON), nil, nil)
 	if err != nil {
-		panic("the form of execution plans: " + err.Error()) // a test compiles it
+		panic("the schema of execution plans: " + err.Error()) // a test compiles it
 	}
-	return compiled
+	return form
 })
 
 // TakePlan removes the execution plan from a call's arguments and returns the remaining text as
@@ -133,8 +84,7 @@ func (c *Compiled) NeedsPlan() bool { return c.Spec.ExecutionPlan == PlanRequire
 func readPlan(given any) (*api.ExecutionPlan, []api.Problem) {
 	arguments := jsontext.NewObject()
 	arguments.Set(api.PlanArgument, given)
-	checked, _, problems := planForm().Arguments(string(jsontext.Encode(arguments, nil)),
-		api.ModeStrict)
+	checked, _, problems := planForm().Arguments(string(jsontext.Encode(arguments, nil)), false)
 	if len(problems) > 0 {
 		return nil, problems
 	}
@@ -222,7 +172,7 @@ func (c *Compiled) compilePlan() error {
 		properties = jsontext.NewObject()
 		schema.Set("properties", properties)
 	}
-	properties.Set(api.PlanArgument, schemaOfParameter(planParameter()))
+	properties.Set(api.PlanArgument, schemas.Decode(planJSON))
 	if c.NeedsPlan() {
 		require(schema, api.PlanArgument)
 	}

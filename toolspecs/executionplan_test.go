@@ -89,7 +89,7 @@ func TestTakePlan_ReportsEveryFaultWithItsPath(t *testing.T) {
 			"$.execution_plan.limits.max_calls: max_calls bounds agents, but book is not one; remove it\n$.execution_plan.limits.max_cost: max_cost bounds agents, but book is not one; remove it"},
 		{agent, `{"intent":"a","limits":{"max_attempts":3}}`,
 			"$.execution_plan.limits.max_attempts: max_attempts does not bound agents, and book is one; remove it"},
-		{tool, `{"intent":"` + strings.Repeat("x", maxPlanText+1) + `"}`,
+		{tool, `{"intent":"` + strings.Repeat("x", 2000+1) + `"}`,
 			"$.execution_plan.intent: \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx… has 2001 of at most 2000 characters"},
 	} {
 		_, plan, problems := test.tool.TakePlan(`{"room":"7","execution_plan":` + test.plan + `}`)

@@ -29,13 +29,13 @@ const (
 type CommandEntry struct {
 	// Argv is the program and its arguments, without a shell; each element stays one argument. Its
 	// elements may contain {{args.name}}; one that is only the placeholder of an absent argument is
-	// omitted. It is required.
-	Argv []string `json:"argv,omitempty" yaml:"argv" rule:"min=1"`
+	// omitted.
+	Argv []string `json:"argv,omitempty" yaml:"argv" rule:"required,min=1" hint:"write argv: [program, argument, …]"`
 	// Dir is the working folder, relative to the worker's --dir, which is the default.
 	Dir string `json:"dir,omitempty" yaml:"dir"`
 	// Env lists the environment variables that the program gets besides PATH, HOME, LANG and
 	// TMPDIR.
-	Env []string `json:"env,omitempty" yaml:"env"`
+	Env []string `json:"env,omitempty" yaml:"env" pattern:"^[A-Za-z_][A-Za-z0-9_]*$ %q cannot name an environment variable" hint:"list names, not values; the values come from the worker's environment"`
 	// SetEnv maps further environment variables of the program to values that are not secret.
 	SetEnv map[string]string `json:"set_env,omitempty" yaml:"set_env"`
 	// Secrets maps environment variables of the program to references, env:NAME or file:/path.
@@ -86,11 +86,7 @@ func (CommandEntry) describeOutside(s Spec) (writes, reads string) {
 
 func (e CommandEntry) check(c *checker, s Spec) {
 	c.environment(e.Env, e.SetEnv, e.Secrets)
-	if len(e.Argv) == 0 {
-		c.Add("$.entry.argv", "write argv: [program, argument, …]", "a command needs argv")
-	}
 	c.argv(e.Argv, s.argumentNames())
-	c.env(e.Env)
 	c.dir(e.Dir)
 	c.exitCodes(e)
 	if o := s.Output; o != nil && e.Stdout == stdoutText && o.Type != "" && o.Type != "string" &&

@@ -49,7 +49,7 @@ type MCPEntry struct {
 	Argv []string `json:"argv,omitempty" yaml:"argv" rule:"min=1"`
 	// Dir, Env, SetEnv and Secrets are those of a CommandEntry, for the server's program.
 	Dir     string            `json:"dir,omitempty" yaml:"dir"`
-	Env     []string          `json:"env,omitempty" yaml:"env"`
+	Env     []string          `json:"env,omitempty" yaml:"env" pattern:"^[A-Za-z_][A-Za-z0-9_]*$ %q cannot name an environment variable" hint:"list names, not values; the values come from the worker's environment"`
 	SetEnv  map[string]string `json:"set_env,omitempty" yaml:"set_env"`
 	Secrets map[string]string `json:"secrets,omitempty" yaml:"secrets" rule:"secret"`
 	// OnLoss, IdleTimeout, Scope and Closes are those of a StatefulEntry, for the session.
@@ -218,7 +218,6 @@ func (c mcpChecker) mcpProgram(e MCPEntry) {
 		}
 		c.noPlaceholder(path, element)
 	}
-	c.env(e.Env)
 	c.dir(e.Dir)
 	c.notWith(e.Auth != nil, "auth", "url", "name it in secrets")
 	c.notWith(e.Headers != nil, "headers", "url", "remove it")

@@ -14,7 +14,6 @@ import (
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/outbound"
-	"github.com/switchyard/switchyard/internal/spelling"
 	"github.com/switchyard/switchyard/internal/templates"
 )
 
@@ -44,10 +43,10 @@ const defaultMaxResponse = 1 << 20
 // other 5xx, and network errors, are transient failures, all other statuses than 2xx plain ones.
 type RESTEntry struct {
 	// BaseURL is the address of the API, http or https, without placeholder, user, query or
-	// fragment; env:NAME reads it from the worker's environment. It is required.
-	BaseURL string `json:"base_url,omitempty" yaml:"base_url"`
+	// fragment; env:NAME reads it from the worker's environment.
+	BaseURL string `json:"base_url,omitempty" yaml:"base_url" rule:"required" hint:"write base_url: https://api.example.com"`
 	// Method is GET (the default), HEAD, POST, PUT, PATCH, DELETE or OPTIONS.
-	Method string `json:"method,omitempty" yaml:"method"`
+	Method string `json:"method,omitempty" yaml:"method" rule:"enum=GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS"`
 	// Path is appended to BaseURL. An argument {{args.name}} stays within its segment: a slash is
 	// escaped; an empty argument, . and .. are rejected.
 	Path string `json:"path,omitempty" yaml:"path"`
@@ -83,7 +82,7 @@ type RESTEntry struct {
 // StatusRule sets the meaning of responses with some statuses.
 type StatusRule struct {
 	// Status is a number such as 404, or 4xx.
-	Status string `json:"status" yaml:"status" rule:"required"`
+	Status string `json:"status" yaml:"status" rule:"required" pattern:"^[2-5](xx|[0-9][0-9])$ %q is not a response status" hint:"write a number such as 404 in quotes, or 4xx for all of its class"`
 	// Means is answer, retry or fail.
 	Means string `json:"means" yaml:"means" rule:"required,enum=answer|retry|fail"`
 	// Message is the first text that the model gets about a failure.
@@ -128,7 +127,6 @@ type restChecker struct{ requestChecker }
 
 func (c restChecker) rest(e RESTEntry, s Spec) {
 	declared := s.argumentNames()
-	c.method(e.Method)
 	c.baseURL(e.BaseURL)
 	c.path(e.Path, s, declared)
 	for _, q := range c.templates("$.entry.query", e.Query, declared) {
@@ -145,23 +143,8 @@ func (c restChecker) rest(e RESTEntry, s Spec) {
 	c.statuses(e.Statuses)
 }
 
-// methods are the HTTP methods of requests.
-var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut,
-	http.MethodPatch, http.MethodDelete, http.MethodOptions}
-
-func (c restChecker) method(name string) {
-	if !slices.Contains(methods, name) {
-		c.Add("$.entry.method", spelling.Hint(name, methods), "method is %q; it must be one of %s",
-			name, strings.Join(methods, ", "))
-	}
-}
-
 func (c restChecker) baseURL(text string) {
 	const path = "$.entry.base_url"
-	if text == "" {
-		c.Add(path, "write base_url: https://api.example.com", "a REST tool needs a base_url")
-		return
-	}
 	c.address(path, text)
 	if strings.ContainsAny(text, "?#") {
 		c.Add(path, "put parameters under query, and a secret under auth",
@@ -295,19 +278,12 @@ func (c restChecker) extract(e RESTEntry) {
 	}
 }
 
-var statusRule = regexp.MustCompile(`^[2-5](xx|[0-9][0-9])$`)
-
 func (c restChecker) statuses(rules []StatusRule) {
 	seen := map[string]bool{}
 	for i, r := range rules {
-		path := jsonpath.Index("$.entry.statuses", i) + ".status"
-		switch {
-		case r.Status == "":
-		case !statusRule.MatchString(r.Status):
-			c.Add(path, "write a number such as 404 in quotes, or 4xx for all of its class",
-				"%q is not a response status", r.Status)
-		case seen[r.Status]:
-			c.Add(path, "keep one of them", "there is another rule for %s", r.Status)
+		if seen[r.Status] && r.Status != "" {
+			c.Add(jsonpath.Index("$.entry.statuses", i)+".status", "keep one of them",
+				"there is another rule for %s", r.Status)
 		}
 		seen[r.Status] = true
 	}

@@ -77,6 +77,11 @@ func (e *Entry) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// Types implements strictyaml.Variant.
+func (*Entry) Types() []string {
+	return slices.Concat(kindNames(), slices.Sorted(maps.Keys(olderKinds)))
+}
+
 // Choose implements strictyaml.Variant.
 func (e *Entry) Choose(name string) any {
 	if present, older := olderKinds[name]; older {

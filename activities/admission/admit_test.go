@@ -187,7 +187,7 @@ func TestAdmit_ReportsUnusablePinnedSpecs(t *testing.T) {
 		Spec: json.RawMessage(`{"name":"broken","of":"the future"}`)}}
 	r.Calls = []api.Call{{ID: "1", Tool: "broken", Arguments: "{}"}}
 	if e := b.admit(t, r)[0].Error; e == nil || e.Type != api.ErrExecutorNotFound ||
-		e.Message != "the pinned toolspec of \"broken\" cannot be used here: the pinned spec of tool \"broken\": toolspec \"broken\": $.version: version is missing\ntoolspec \"broken\": $.description: description is missing\ntoolspec \"broken\": $.entry: entry is missing" {
+		e.Message != "the pinned toolspec of \"broken\" cannot be used here: the pinned spec of tool \"broken\": toolspec \"broken\": $.description: description is missing\ntoolspec \"broken\": $.entry: entry is missing\ntoolspec \"broken\": $.version: version is missing" {
 		t.Errorf("got %v", e)
 	}
 }

@@ -24,7 +24,7 @@ type loginFile struct {
 	Issuer       string   `yaml:"issuer" rule:"required"`
 	ClientID     string   `yaml:"client_id" rule:"required"`
 	ClientSecret string   `yaml:"client_secret"`
-	Scopes       []string `yaml:"scopes"`
+	Scopes       []string `yaml:"scopes" pattern:"^[!#-\\x5b\\x5d-~]+$ %q is not a scope" hint:"write one word"`
 }
 
 // defaultSession is how long a login lasts by default, and MaxSession at most.
@@ -170,9 +170,6 @@ func (c *checker) console() {
 	if u := c.settings.publicURL; u != nil && u.Path != "" {
 		c.Add(jsonpath.Root+".public_url", "serve the gateway under a name of its own",
 			"the console cannot be served below a path")
-	}
-	for i, s := range l.Scopes {
-		c.scope(jsonpath.Index(at+".login.scopes", i), s)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"regexp"
 	"slices"
 	"time"
 
@@ -31,18 +30,12 @@ const (
 	keyPrincipal = "key:"
 )
 
-// keyName is what the name of an API key may be, keyHash what its hash is.
-var (
-	keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$`)
-	keyHash = regexp.MustCompile(`^[0-9a-f]{64}$`)
-)
-
 // Key is an API key as the file of keys has it.
 type Key struct {
-	Name string `yaml:"name" json:"name" rule:"required"`
+	Name string `yaml:"name" json:"name" rule:"required" pattern:"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$ this is no name of a key" hint:"use letters, digits and . _ @ -"`
 	// Hash is the SHA-256 of the key, in hexadecimal digits. Keys are random, so that a fast hash
 	// is enough.
-	Hash string `yaml:"hash" json:"hash" rule:"required,secret"`
+	Hash string `yaml:"hash" json:"hash" rule:"required,secret" pattern:"^[0-9a-f]{64}$ this is not a hash of 64 hexadecimal digits in lower case" hint:"make keys with starter gateway keys add"`
 	// Created and Expires are times of RFC 3339. A key without Expires does not expire.
 	Created string `yaml:"created" json:"created,omitempty"`
 	Expires string `yaml:"expires" json:"expires,omitempty"`
@@ -118,15 +111,8 @@ func decodeKeys(path string, data []byte) (*keys, error) {
 
 // decode fills what is derived from the fields, and reports their faults.
 func (k *Key) decode(found *strictyaml.Findings, at string) {
-	if k.Name != "" && !keyName.MatchString(k.Name) {
-		found.Add(at+".name", "use letters, digits and . _ @ -", "this is no name of a key")
-	}
 	var err error
-	if k.hash, err = hex.DecodeString(k.Hash); k.Hash != "" && (err != nil ||
-		!keyHash.MatchString(k.Hash)) {
-		found.Add(at+".hash", "make keys with starter gateway keys add",
-			"this is not a hash of 64 hexadecimal digits in lower case")
-	}
+	k.hash, _ = hex.DecodeString(k.Hash) // whose form the schema of the file has checked
 	if k.expires, err = time.Parse(time.RFC3339, k.Expires); k.Expires != "" && err != nil {
 		found.Add(at+".expires", "write it as 2026-12-31T00:00:00Z", "this is not a time")
 	}

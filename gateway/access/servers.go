@@ -23,7 +23,7 @@ var serverName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // serverFile is a virtual server as written.
 type serverFile struct {
-	Scopes []string            `yaml:"scopes"`
+	Scopes []string            `yaml:"scopes" pattern:"^[!#-\\x5b\\x5d-~]+$ %q is not a scope" hint:"write one word"`
 	Claims map[string][]string `yaml:"claims"`
 	Tools  []selectorFile      `yaml:"tools" rule:"required,min=1,short=name"`
 }

@@ -36,11 +36,11 @@ type settingsFile struct {
 type accessFile struct {
 	Issuers       []issuerFile `yaml:"issuers" rule:"min=1"`
 	APIKeys       string       `yaml:"api_keys"`
-	Scopes        []string     `yaml:"scopes"`
-	OperatorScope string       `yaml:"operator_scope"`
+	Scopes        []string     `yaml:"scopes" pattern:"^[!#-\\x5b\\x5d-~]+$ %q is not a scope" hint:"write one word"`
+	OperatorScope string       `yaml:"operator_scope" pattern:"^[!#-\\x5b\\x5d-~]+$ %q is not a scope" hint:"write one word"`
 	Claims        []string     `yaml:"claims"`
 	Roles         rolesFile    `yaml:"roles"`
-	Hosts         []string     `yaml:"hosts"`
+	Hosts         []string     `yaml:"hosts" pattern:"^[^/\\s*]+$ %q is not the name of a host" hint:"write a name without scheme and path"`
 }
 
 // issuerFile describes one authorization server.
@@ -195,7 +195,6 @@ type checker struct {
 func (c *checker) check(doc *strictyaml.Document) {
 	c.url()
 	c.issuers()
-	c.names()
 	c.roles()
 	c.console()
 	for _, name := range slices.Sorted(maps.Keys(c.file.Servers)) {
@@ -250,40 +249,12 @@ func (c *checker) issuers() {
 	}
 }
 
-// names checks names of scopes and hosts.
-func (c *checker) names() {
-	const root = jsonpath.Root + ".access"
-	for i, h := range c.file.Access.Hosts {
-		if h == "" || strings.ContainsAny(h, "/ *") {
-			c.Add(jsonpath.Index(root+".hosts", i), "write a name without scheme and path",
-				"%q is not the name of a host", h)
-		}
-	}
-	for i, s := range c.file.Access.Scopes {
-		c.scope(jsonpath.Index(root+".scopes", i), s)
-	}
-	if s := c.file.Access.OperatorScope; s != "" {
-		c.scope(root+".operator_scope", s)
-	}
-}
-
-func (c *checker) scope(at, scope string) {
-	if scope == "" || strings.ContainsFunc(scope, func(r rune) bool {
-		return r <= ' ' || r > '~' || r == '"' || r == '\\'
-	}) {
-		c.Add(at, "write one word", "%q is not a scope", scope)
-	}
-}
-
 // server checks a virtual server.
 func (c *checker) server(name string, f serverFile) {
 	at := jsonpath.Key(jsonpath.Root+".servers", name)
 	if !serverName.MatchString(name) {
 		c.AddKey(at, "use letters, digits, - and _",
 			"%q cannot be a part of an address", name)
-	}
-	for i, s := range f.Scopes {
-		c.scope(jsonpath.Index(at+".scopes", i), s)
 	}
 	c.claims(at+".claims", f.Claims)
 	for i, t := range f.Tools {

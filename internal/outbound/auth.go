@@ -40,8 +40,8 @@ type Auth struct {
 	// ClientMetadataURL is the https address of a document that describes this client, for servers
 	// that take it in place of a client id.
 	ClientMetadataURL string `json:"client_metadata_url,omitempty" yaml:"client_metadata_url"`
-	// RedirectURL is where the browser is sent in the end; default defaultRedirectURL. Nothing need
-	// be there.
+	// RedirectURL is where the browser is sent in the end; default http://127.0.0.1:8976/callback.
+	// Nothing need be there.
 	RedirectURL string `json:"redirect_url,omitempty" yaml:"redirect_url"`
 	// Scopes are asked for in place of those that the server names.
 	Scopes []string `json:"scopes,omitempty" yaml:"scopes" rule:"min=1"`

@@ -3,26 +3,48 @@ package strictyaml
 import (
 	"bytes"
 	"cmp"
-	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
-	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/internal/validator"
 	"github.com/switchyard/switchyard/internal/value/display"
 	"gopkg.in/yaml.v3"
 )
 
 // Decode fills the struct that into points to. A field's name is its yaml tag, else its json tag. A
-// rule tag sets its rules (see rule), and a hint tag the remedy for violations. Everything else in
-// the document is a fault: unknown fields, wrong types, violated rules. Valid parts are decoded
-// even if others have faults, so that further checks can report more.
+// rule tag sets its rules (see rule), and a hint tag the remedy for violations. The tags make a
+// JSON Schema, by which the document is validated: unknown fields, wrong types and violated rules
+// are faults. Valid parts are decoded even if others have faults, so that further checks can report
+// more.
 func (d *Document) Decode(into any) {
-	d.value(d.root, reflect.ValueOf(into).Elem(), nil)
+	v := reflect.ValueOf(into).Elem()
+	value := d.value(d.root, v, &field{})
+	rules := loadSchema(v.Type())
+	violations := rules.compiled.Violations(value)
+	// A mapping is at the place of its first key, and the fault of that is the more precise one.
+	slices.SortStableFunc(violations, func(a, b validator.Violation) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), slices.Compare(a.At, b.At))
+	})
+	for _, violation := range violations {
+		d.report(rules, violation, value)
+	}
+}
+
+// rank orders violations: unknown fields come first.
+func rank(v validator.Violation) int {
+	if _, unknown := v.Kind.(*kind.AdditionalProperties); unknown {
+		return 0
+	}
+	return 1
 }
 
 // Faults returns the faults so far: at most 1000, and a last one that counts the rest.
@@ -158,50 +180,36 @@ func (d *Document) fault(n *yaml.Node, message, hint string) {
 }
 
 var (
-	rawType    = reflect.TypeFor[json.RawMessage]()
-	numberType = reflect.TypeFor[json.Number]()
+	rawType      = reflect.TypeFor[json.RawMessage]()
+	numberType   = reflect.TypeFor[json.Number]()
+	durationType = reflect.TypeFor[api.Duration]()
 )
 
-// value decodes n into v. f is the struct field that v belongs to, nil for the document itself.
-func (d *Document) value(n *yaml.Node, v reflect.Value, f *field) {
+// value decodes n into v as far as it can, and returns what is validated: n as JSON, with durations
+// in nanoseconds, sizes in bytes and short forms written out. f is the struct field that v belongs
+// to.
+func (d *Document) value(n *yaml.Node, v reflect.Value, f *field) any {
 	n = deref(n)
-	d.secret[n] = f != nil && f.rule.secret
-	if v.Type() == rawType {
-		d.raw(n, v)
-		return
+	d.secret[n] = f.rule.secret
+	switch {
+	case v.Type() == rawType:
+		var b bytes.Buffer
+		d.writeJSON(&b, n)
+		v.SetBytes(b.Bytes())
+		return true
+	case !slices.Contains(tags[n.Kind], n.ShortTag()): // which has been reported
+		return nil
+	case n.Kind == yaml.ScalarNode && n.ShortTag() == tagNull:
+		return nil
+	case v.Kind() == reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return d.value(n, v.Elem(), f)
+	case n.Kind == yaml.MappingNode:
+		return d.mapping(n, v, f)
+	case n.Kind == yaml.SequenceNode:
+		return d.list(n, v, f)
 	}
-	if !slices.Contains(tags[n.Kind], n.ShortTag()) {
-		// The tag has been reported.
-		return
-	}
-	if n.Kind == yaml.ScalarNode && n.ShortTag() == tagNull {
-		d.fault(n, "a value is missing here; "+describeType(v.Type()),
-			"remove the key, or give it a value")
-		return
-	}
-	d.decodeTagged(n, v, f)
-	if f != nil && !d.faultAt(n) {
-		if message := f.rule.check(v); message != "" {
-			d.fault(n, fmt.Sprintf("%s %s", f.name, message), cmp.Or(f.rule.hint(v), f.remedy))
-		}
-	}
-}
-
-func (d *Document) raw(n *yaml.Node, v reflect.Value) {
-	var b bytes.Buffer
-	d.writeJSON(&b, n)
-	v.SetBytes(b.Bytes())
-}
-
-// decodeTagged decodes a node that is not null and has a tag that is supported.
-func (d *Document) decodeTagged(n *yaml.Node, v reflect.Value, f *field) {
-	if u, ok := v.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		d.text(n, u)
-	} else if u, ok := v.Addr().Interface().(Variant); ok {
-		d.variant(n, u)
-	} else if !d.composite(n, v, f) && !decodeSize(d, n, v, f) {
-		d.scalar(n, v)
-	}
+	return d.scalar(n, v, f)
 }
 
 // faultAt reports whether n already has a fault, or the document is full.
@@ -209,173 +217,148 @@ func (d *Document) faultAt(n *yaml.Node) bool {
 	return d.more > 0 || d.faulty[[2]int{n.Line, n.Column}]
 }
 
-// composite decodes pointers, structs, maps and slices, and reports whether v is one of them.
-func (d *Document) composite(n *yaml.Node, v reflect.Value, f *field) bool {
-	switch v.Kind() {
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		d.value(n, v.Elem(), f)
-	case reflect.Struct:
-		if f != nil && f.rule.short != "" && n.Kind == yaml.ScalarNode {
-			short := loadFields(v.Type()).byName[f.rule.short]
-			d.value(n, v.FieldByIndex(short.index), short)
-			return true
-		}
-		d.object(n, v)
-	case reflect.Map:
-		d.mapping(n, v, f)
-	case reflect.Slice:
-		d.list(n, v, f)
-	default:
-		return false
-	}
-	return true
-}
-
-func (d *Document) object(n *yaml.Node, v reflect.Value) {
-	if n.Kind != yaml.MappingNode {
-		d.wrongType(n, v.Type())
-		return
-	}
+func (d *Document) mapping(n *yaml.Node, v reflect.Value, f *field) any {
 	list, misplaced := entries(n)
 	d.reportMisplaced(misplaced)
-	d.fields(n, list, v, func(name string) (message, hint string) {
-		return fmt.Sprintf("unknown field %q", name),
-			spelling.Hint(name, loadFields(v.Type()).names)
-	})
-}
-
-// fields decodes the entries of the mapping n into a struct. refuse says what is wrong with an
-// entry that the struct does not have.
-func (d *Document) fields(n *yaml.Node, list []entry, v reflect.Value,
-	refuse func(name string) (message, hint string)) {
-	fields := loadFields(v.Type())
-	given := map[string]bool{}
-	for _, e := range list {
-		name := deref(e.key).Value
-		f, ok := fields.byName[name]
-		if ok {
-			given[name] = true
-			d.value(e.value, v.FieldByIndex(f.index), f)
-		} else if !d.faultAt(e.key) { // a fault that says where the field belongs
-			if message, hint := refuse(name); message != "" {
-				d.fault(e.key, message, hint)
-			}
-		}
+	if u, ok := v.Addr().Interface().(Variant); ok {
+		return d.variant(n, list, u)
 	}
-	for _, name := range fields.names {
-		if fields.byName[name].rule.required && !given[name] {
-			d.fault(n, fmt.Sprintf("%s is missing", name), "")
-		}
+	switch {
+	case v.Kind() == reflect.Struct:
+		return d.fields(list, v)
+	case v.Kind() == reflect.Slice && f.rule.keyed != "":
+		return d.keyed(list, v, f)
+	case v.Kind() != reflect.Map:
+		return map[string]any{}
 	}
-}
-
-// mapping decodes a mapping with free keys. The rules of the field apply to each value.
-func (d *Document) mapping(n *yaml.Node, v reflect.Value, f *field) {
-	if n.Kind != yaml.MappingNode {
-		d.wrongType(n, v.Type())
-		return
-	}
-	list, misplaced := entries(n)
-	d.reportMisplaced(misplaced)
+	values := map[string]any{}
 	v.Set(reflect.MakeMap(v.Type()))
-	rule := f.rule
-	rule.required = false
 	for _, e := range list {
 		name := deref(e.key).Value
 		value := reflect.New(v.Type().Elem()).Elem()
-		d.value(e.value, value, &field{name: name, rule: rule, remedy: f.remedy})
+		values[name] = d.value(e.value, value, f)
 		v.SetMapIndex(reflect.ValueOf(name), value)
 	}
+	return values
 }
 
-func (d *Document) list(n *yaml.Node, v reflect.Value, f *field) {
-	if n.Kind == yaml.MappingNode && f != nil && f.rule.keyed != "" {
-		d.decodeKeyed(n, v, f)
-		return
+// fields decodes the entries of a mapping into a struct.
+func (d *Document) fields(list []entry, v reflect.Value) map[string]any {
+	values := map[string]any{}
+	fields := loadFields(v.Type())
+	for _, e := range list {
+		name := deref(e.key).Value
+		values[name] = true
+		if f, ok := fields.byName[name]; ok {
+			values[name] = d.value(e.value, v.FieldByIndex(f.index), f)
+		}
 	}
-	if n.Kind != yaml.SequenceNode {
-		d.wrongType(n, v.Type())
-		return
+	return values
+}
+
+// keyed decodes a mapping into a list of structs, whose field rule.keyed gets the key.
+func (d *Document) keyed(list []entry, v reflect.Value, f *field) any {
+	values := make([]any, len(list))
+	v.Set(reflect.MakeSlice(v.Type(), len(list), len(list)))
+	name := loadFields(v.Type().Elem()).byName[f.rule.keyed]
+	for i, e := range list {
+		if twice := findKey(e.value, name.name); twice != nil {
+			d.fault(twice, fmt.Sprintf("%s is given twice: %q is the key of this mapping", name.name,
+				deref(e.key).Value), "remove it")
+		}
+		values[i] = d.value(e.value, v.Index(i), f.element())
+		v.Index(i).FieldByIndex(name.index).SetString(deref(e.key).Value)
+		if fields, ok := values[i].(map[string]any); ok {
+			fields[name.name] = deref(e.key).Value
+		}
+	}
+	return values
+}
+
+func (d *Document) list(n *yaml.Node, v reflect.Value, f *field) any {
+	values := make([]any, len(n.Content))
+	if v.Kind() != reflect.Slice {
+		return values
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
-	var element *field
-	if f != nil {
-		element = f.element()
-	}
 	for i, c := range n.Content {
-		d.value(c, v.Index(i), element)
+		values[i] = d.value(c, v.Index(i), f.element())
 	}
+	return values
 }
 
-func (d *Document) text(n *yaml.Node, u encoding.TextUnmarshaler) {
-	if n.Kind != yaml.ScalarNode {
-		d.wrongType(n, reflect.TypeOf(u).Elem())
-		return
-	}
-	if err := u.UnmarshalText([]byte(n.Value)); err != nil {
-		d.fault(n, err.Error(), "")
-	}
-}
-
-func (d *Document) scalar(n *yaml.Node, v reflect.Value) {
-	if n.Kind != yaml.ScalarNode {
-		d.wrongType(n, v.Type())
-		return
-	}
+func (d *Document) scalar(n *yaml.Node, v reflect.Value, f *field) any {
 	tag := n.ShortTag()
-	if v.Type() == numberType {
-		d.number(n, v)
-		return
+	switch {
+	case f.rule.short != "" && v.Kind() == reflect.Struct:
+		short := loadFields(v.Type()).byName[f.rule.short]
+		return map[string]any{short.name: d.value(n, v.FieldByIndex(short.index), short)}
+	case v.Type() == durationType:
+		return d.duration(n, v)
+	case f.rule.size && tag == tagString:
+		return d.size(n, v)
+	case tag == tagInt || tag == tagFloat:
+		return d.number(n, v)
 	}
-	switch kind := v.Kind(); {
-	case kind == reflect.String && slices.Contains(textTags, tag):
-		v.SetString(n.Value)
-	case kind == reflect.Bool && tag == tagBool:
-		v.SetBool(strings.EqualFold(n.Value, "true"))
-	case v.CanInt() || kind == reflect.Float64:
-		d.number(n, v)
-	default:
-		d.wrongType(n, v.Type())
-	}
+	return setText(n, v)
 }
 
-// textTags are the tags of scalars that are text; a date is text that looks like one.
-var textTags = []string{tagString, tagTimestamp, tagMerge}
-
-// numberTag is the tag of a scalar whose number is text. YAML reads a whole number with many digits
-// as a fraction.
-func numberTag(n *yaml.Node, text string) string {
-	if tag := n.ShortTag(); tag != tagFloat || !wholeNumber.MatchString(text) {
-		return tag
+// setText sets v to a text or boolean, and returns that.
+func setText(n *yaml.Node, v reflect.Value) any {
+	var value any = n.Value
+	if n.ShortTag() == tagBool {
+		value = strings.EqualFold(n.Value, "true")
 	}
-	return tagInt
+	if scalar := reflect.ValueOf(value); scalar.Kind() == v.Kind() && v.Type() != numberType {
+		v.Set(scalar.Convert(v.Type()))
+	}
+	return value
 }
 
-func (d *Document) number(n *yaml.Node, v reflect.Value) {
+func (d *Document) duration(n *yaml.Node, v reflect.Value) any {
+	var duration api.Duration
+	if err := duration.UnmarshalText([]byte(n.Value)); err != nil {
+		d.fault(n, err.Error(), "")
+		return nil
+	}
+	v.SetInt(int64(duration))
+	return json.Number(strconv.FormatInt(v.Int(), 10))
+}
+
+// size decodes a number of bytes with a unit.
+func (d *Document) size(n *yaml.Node, v reflect.Value) any {
+	bytes, ok := parseSize(n.Value)
+	if !ok {
+		d.fault(n, fmt.Sprintf("%s is not a size", strconv.Quote(display.Shorten(n.Value, 40))),
+			"write bytes, or a whole number and a unit such as 512KiB or 4MiB")
+		return nil
+	}
+	v.SetInt(int64(bytes))
+	return json.Number(strconv.Itoa(bytes))
+}
+
+func (d *Document) number(n *yaml.Node, v reflect.Value) any {
 	text, hint := numberText(n.Value)
-	if tag := numberTag(n, text); tag != tagInt && (tag != tagFloat || v.CanInt()) {
-		d.wrongType(n, v.Type())
-		return
-	}
 	if hint != "" {
 		d.fault(n, fmt.Sprintf("%s is not a JSON number", n.Value), hint)
-		return
+		return nil
 	}
-	var err error
-	switch v.Kind() {
-	case reflect.String:
+	f, err := strconv.ParseFloat(text, 64)
+	switch {
+	case v.Type() == numberType:
 		v.SetString(text)
-	case reflect.Int, reflect.Int64:
+	case v.CanInt():
 		var i int64
-		i, err = strconv.ParseInt(text, 10, 64)
+		if i, err = strconv.ParseInt(text, 10, 64); errors.Is(err, strconv.ErrSyntax) {
+			return text // 5.0, which is a whole number in JSON Schema, but not in Go
+		}
 		v.SetInt(i)
-	default:
-		var f float64
-		f, err = strconv.ParseFloat(text, 64)
+	case v.Kind() == reflect.Float64:
 		v.SetFloat(f)
 	}
 	if err != nil {
 		d.fault(n, fmt.Sprintf("%s is too large", display.Shorten(n.Value, 40)), "")
+		return nil
 	}
+	return json.Number(strconv.FormatFloat(f, 'g', -1, 64))
 }

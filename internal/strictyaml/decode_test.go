@@ -175,14 +175,14 @@ func TestCheck_AppliesTheRulesToGoValues(t *testing.T) {
 		Inner: []inner{{Count: 1}, {Count: -1}}, Raw: json.RawMessage("[]")})
 	var got []string
 	for _, p := range problems {
-		got = append(got, p.String())
+		got = append(got, p.Path+": "+p.Message)
 	}
 	want := `$.count: count is 10; the maximum is 9
-$.label: label is missing
+$.inner[1].count: count is -1; the minimum is 1
 $.kind: kind is "green"; it must be one of red, blue
+$.label: label is missing
 $.wait: wait is 1ns; the minimum is 1s
-$.words[1]: words is "x"; it must be one of a, b
-$.inner[1].count: count is -1; the minimum is 1`
+$.words[1]: words is "x"; it must be one of a, b`
 	if strings.Join(got, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
 	}
@@ -193,7 +193,7 @@ func TestManyFaults_AreBounded(t *testing.T) {
 	_, doc := decodeText(t, "label: x\nwords: ["+strings.Repeat("1, ", 1499)+"1]")
 	faults := doc.Faults()
 	if !doc.Full() || len(faults) != maxFaults+1 ||
-		faults[maxFaults].Message != "there are 500 more faults" {
+		faults[maxFaults].Message != "there are 501 more faults" {
 		t.Errorf("%d faults, the last %v", len(faults), faults[len(faults)-1])
 	}
 }

@@ -1,7 +1,6 @@
 package strictyaml
 
 import (
-	"encoding"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -13,6 +12,10 @@ func (d *Document) wrongType(n *yaml.Node, t reflect.Type) {
 	hint := ""
 	is := got(n)
 	switch {
+	case n.Kind == yaml.ScalarNode && n.ShortTag() == tagNull:
+		d.fault(n, "a value is missing here; "+describeType(t),
+			"remove the key, or give it a value")
+		return
 	case n.Kind != yaml.ScalarNode:
 	case d.secret[n]:
 		is = "what is written here"
@@ -30,7 +33,7 @@ func describeType(t reflect.Type) string {
 	switch {
 	case t == numberType:
 		word = wantedWords[reflect.Float64]
-	case !ok || reflect.PointerTo(t).Implements(textUnmarshaler):
+	case !ok || t == durationType:
 		word = "text"
 	}
 	return "this must be " + word
@@ -41,8 +44,6 @@ var wantedWords = map[reflect.Kind]string{
 	reflect.Bool: "true or false", reflect.Int: "a whole number",
 	reflect.Int64: "a whole number", reflect.Float64: "a number",
 }
-
-var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 
 func got(n *yaml.Node) string {
 	switch n.Kind {

@@ -105,7 +105,6 @@ func writeString(b *bytes.Buffer, s string) {
 
 var (
 	jsonNumber  = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
-	wholeNumber = regexp.MustCompile(`^-?[0-9]+$`)
 	leadingZero = regexp.MustCompile(`^[-+]?0[0-9_]`)
 )
 

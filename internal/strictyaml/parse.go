@@ -19,6 +19,8 @@ type Document struct {
 	faulty map[[2]int]bool
 	// secret has the nodes whose text must not appear in faults.
 	secret map[*yaml.Node]bool
+	// variants has the values of the nodes whose fields depend on their type.
+	variants map[*yaml.Node]Variant
 	// more counts the faults beyond maxFaults.
 	more int
 }
@@ -65,7 +67,7 @@ func Parse(file string, data []byte, maxBytes int) ([]*Document, Faults) {
 
 func newDocument(file string, root *yaml.Node) *Document {
 	return &Document{file: file, root: root, faulty: map[[2]int]bool{},
-		secret: map[*yaml.Node]bool{}}
+		secret: map[*yaml.Node]bool{}, variants: map[*yaml.Node]Variant{}}
 }
 
 // ParseOne is Parse for files that hold exactly one document.

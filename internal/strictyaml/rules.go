@@ -1,18 +1,12 @@
 package strictyaml
 
 import (
-	"fmt"
 	"math"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/jsonpath"
-	"github.com/switchyard/switchyard/internal/spelling"
 )
 
 // rule is the parsed rule tag of a field: `rule:"required"`, `rule:"enum=a|b"`,
@@ -21,7 +15,10 @@ import (
 // quote the value of a field with `rule:"secret"`. In a list of structs with `rule:"short=name"`, a
 // scalar sets only the field name. A list of structs with `rule:"keyed=name"` may be a mapping,
 // whose keys set the field name. A number with `rule:"size"` may have a unit of bytes, as bounds
-// may.
+// may. A list with `rule:"unique"` has no equal texts.
+//
+// A pattern tag is a regular expression that texts, or the texts of a list, match, and after a
+// blank what faults say of others, with %q for the text: `pattern:"^[a-z]+$ %q is not a word"`.
 type rule struct {
 	required bool
 	secret   bool
@@ -34,6 +31,10 @@ type rule struct {
 	keyed string
 	// size is set for numbers of bytes, which may have a unit, such as 4MiB.
 	size bool
+	// unique is set for lists without equal elements.
+	unique bool
+	// pattern is that of texts, and complaint what faults say of others.
+	pattern, complaint string
 }
 
 // bound is a limit for numbers, or for durations in nanoseconds; text is as written in the tag.
@@ -54,7 +55,8 @@ func parseRule(tag string) rule {
 
 // set sets one part of a rule.
 func (r *rule) set(key, value string) {
-	flags := map[string]*bool{"required": &r.required, "secret": &r.secret, "size": &r.size}
+	flags := map[string]*bool{"required": &r.required, "secret": &r.secret, "size": &r.size,
+		"unique": &r.unique}
 	bounds := map[string]*bound{"min": &r.min, "max": &r.max, "above": &r.above}
 	texts := map[string]*string{"short": &r.short, "keyed": &r.keyed}
 	switch {
@@ -103,55 +105,6 @@ func parseSize(text string) (bytes int, ok bool) {
 	return 0, false
 }
 
-// check returns the fault of v; "" if it is valid.
-func (r rule) check(v reflect.Value) string {
-	if v.Kind() == reflect.String && r.enum != nil && !slices.Contains(r.enum, v.String()) {
-		return fmt.Sprintf("is %q; it must be one of %s", v.String(), strings.Join(r.enum, ", "))
-	}
-	if v.Kind() == reflect.Slice && v.Len() == 0 && r.min.value > 0 || r.required && v.IsZero() {
-		return "is empty"
-	}
-	return r.checkBounds(v)
-}
-
-func (r rule) checkBounds(v reflect.Value) string {
-	value, shown, ok := measure(v)
-	switch {
-	case !ok:
-		return ""
-	case r.min.set && value < r.min.value:
-		return fmt.Sprintf("is %s; the minimum is %s", shown, r.min.text)
-	case r.max.set && value > r.max.value:
-		return fmt.Sprintf("is %s; the maximum is %s", shown, r.max.text)
-	case r.above.set && value <= r.above.value:
-		return fmt.Sprintf("is %s; it must be more than %s", shown, r.above.text)
-	}
-	return ""
-}
-
-func (r rule) hint(v reflect.Value) string {
-	if v.Kind() != reflect.String || len(r.enum) == 0 {
-		return ""
-	}
-	if near := spelling.Near(v.String(), r.enum, 1); len(near) > 0 {
-		return spelling.Hint(v.String(), r.enum)
-	}
-	return ""
-}
-
-// measure returns the number that bounds apply to.
-func measure(v reflect.Value) (value float64, shown string, ok bool) {
-	switch v.Kind() {
-	case reflect.Int, reflect.Int64:
-		return float64(v.Int()), fmt.Sprint(v.Interface()), true
-	case reflect.Float64:
-		return v.Float(), strconv.FormatFloat(v.Float(), 'f', -1, 64), true
-	case reflect.Slice:
-		return float64(v.Len()), fmt.Sprintf("%d long", v.Len()), true
-	}
-	return 0, "", false
-}
-
 // field is one field of a struct as YAML sees it.
 type field struct {
 	name  string
@@ -163,8 +116,8 @@ type field struct {
 
 // element returns the field that describes the elements of a list.
 func (f *field) element() *field {
-	return &field{name: f.name, rule: rule{enum: f.rule.enum, short: f.rule.short},
-		remedy: f.remedy}
+	return &field{name: f.name, remedy: f.remedy, rule: rule{enum: f.rule.enum,
+		short: f.rule.short, pattern: f.rule.pattern, complaint: f.rule.complaint}}
 }
 
 type fieldSet struct {
@@ -194,8 +147,10 @@ func loadFields(t reflect.Type) *fieldSet {
 		if set.byName[name] == nil {
 			set.names = append(set.names, name)
 		}
-		set.byName[name] = &field{name: name, index: sf.Index, rule: parseRule(sf.Tag.Get("rule")),
+		f := &field{name: name, index: sf.Index, rule: parseRule(sf.Tag.Get("rule")),
 			remedy: sf.Tag.Get("hint")}
+		f.rule.pattern, f.rule.complaint, _ = strings.Cut(sf.Tag.Get("pattern"), " ")
+		set.byName[name] = f
 	}
 	fieldSets.Store(t, set)
 	return set
@@ -214,69 +169,4 @@ func fieldName(sf reflect.StructField) string {
 		return ""
 	}
 	return name
-}
-
-// Check holds a struct that was not decoded from YAML to the same rules. A field that is zero
-// counts as not given.
-func Check(value any) []api.Problem {
-	v := reflect.ValueOf(value)
-	return checkValue(v, jsonpath.Root, nil)
-}
-
-func checkValue(v reflect.Value, path string, f *field) []api.Problem {
-	if v.Kind() == reflect.Pointer {
-		return checkValue(v.Elem(), path, f)
-	}
-	var problems []api.Problem
-	if f != nil {
-		if message := f.rule.check(v); message != "" {
-			problems = append(problems, api.Problem{Path: path, Rule: "value", Message: f.name +
-				" " + message})
-		}
-	}
-	switch v.Kind() {
-	case reflect.Struct:
-		if c, ok := v.Interface().(Chosen); ok {
-			v = reflect.ValueOf(c.Chosen())
-		}
-		if v.IsValid() {
-			problems = append(problems, checkStruct(v, path)...)
-		}
-	case reflect.Slice:
-		problems = append(problems, checkElements(v, path, f)...)
-	}
-	return problems
-}
-
-func checkElements(v reflect.Value, path string, f *field) []api.Problem {
-	if v.Type() == rawType {
-		return nil
-	}
-	var problems []api.Problem
-	var element *field
-	if f != nil {
-		element = f.element()
-	}
-	for i := range v.Len() {
-		problems = append(problems, checkValue(v.Index(i), jsonpath.Index(path, i), element)...)
-	}
-	return problems
-}
-
-func checkStruct(v reflect.Value, path string) []api.Problem {
-	var problems []api.Problem
-	fields := loadFields(v.Type())
-	for _, name := range fields.names {
-		f := fields.byName[name]
-		at := jsonpath.Key(path, name)
-		value := v.FieldByIndex(f.index)
-		switch {
-		case !value.IsZero():
-			problems = append(problems, checkValue(value, at, f)...)
-		case f.rule.required:
-			problems = append(problems, api.Problem{Path: at, Rule: api.RuleRequired,
-				Message: name + " is missing"})
-		}
-	}
-	return problems
 }

@@ -10,6 +10,8 @@ import (
 // Variant is implemented by pointers to values that are written as a mapping whose field type
 // decides which other fields it has.
 type Variant interface {
+	// Types returns the values of the field type.
+	Types() []string
 	// Choose returns a pointer to the struct of the other fields; nil if there is no such type,
 	// which a later check reports.
 	Choose(name string) any
@@ -23,8 +25,8 @@ type Variant interface {
 
 // Chosen is implemented by values whose pointer is a Variant.
 type Chosen interface {
-	// Chosen returns the struct of the fields besides type; nil for none.
-	Chosen() any
+	// Chosen returns the type, and the struct of the fields besides type; nil for none.
+	Chosen() (name string, fields any)
 }
 
 // variantKey is the field that decides which other fields a variant has.
@@ -33,24 +35,13 @@ const variantKey = "type"
 // FieldNames returns the names of the fields that a struct has in YAML.
 func FieldNames(of any) []string { return loadFields(reflect.TypeOf(of)).names }
 
-func (d *Document) variant(n *yaml.Node, v Variant) {
-	if n.Kind != yaml.MappingNode {
-		d.wrongType(n, reflect.TypeOf(v).Elem())
-		return
-	}
-	list, misplaced := entries(n)
-	d.reportMisplaced(misplaced)
-	name := ""
+func (d *Document) variant(n *yaml.Node, list []entry, v Variant) any {
+	d.variants[n] = v
+	name, values := "", map[string]any{}
 	i := slices.IndexFunc(list, func(e entry) bool { return deref(e.key).Value == variantKey })
-	if i < 0 {
-		d.fault(n, variantKey+" is missing", "")
-	} else {
-		d.value(list[i].value, reflect.ValueOf(&name).Elem(),
-			&field{name: variantKey, rule: rule{required: true}})
+	if i >= 0 {
+		values[variantKey] = d.value(list[i].value, reflect.ValueOf(&name).Elem(), &field{})
 		list = slices.Delete(list, i, i+1)
-		if name == "" { // The fault of the type is enough.
-			d.faulty[[2]int{n.Line, n.Column}] = true
-		}
 	}
 	fields := v.Choose(name)
 	if fields == nil {
@@ -59,5 +50,8 @@ func (d *Document) variant(n *yaml.Node, v Variant) {
 		v.Take(fields)
 		defer v.Take(fields)
 	}
-	d.fields(n, list, reflect.ValueOf(fields).Elem(), v.Refuse)
+	for name, value := range d.fields(list, reflect.ValueOf(fields).Elem()) {
+		values[name] = value
+	}
+	return values
 }

@@ -3,6 +3,7 @@ package strictyaml
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -21,6 +22,8 @@ type shape struct {
 	unknown string
 }
 
+func (s *shape) Types() []string { return []string{"circle", "square"} }
+
 func (s *shape) Choose(name string) any {
 	s.unknown = name
 	return map[string]any{"circle": &circle{}, "square": &square{}}[name]
@@ -35,7 +38,9 @@ func (s *shape) Refuse(field string) (message, hint string) {
 	return fmt.Sprintf("%T has no %s", s.fields, field), "remove it"
 }
 
-func (s shape) Chosen() any { return s.fields }
+func (s shape) Chosen() (name string, fields any) {
+	return strings.TrimPrefix(fmt.Sprintf("%T", s.fields), "strictyaml."), s.fields
+}
 
 type drawing struct {
 	Shape  shape   `yaml:"shape" rule:"required"`
@@ -79,7 +84,8 @@ func TestVariant_IsDecodedByItsType(t *testing.T) {
 func TestCheck_AppliesTheRulesOfTheChosenStruct(t *testing.T) {
 	problems := Check(drawing{Shape: shape{fields: circle{-1}},
 		Shapes: []shape{{fields: square{}}, {}}})
-	if len(problems) != 1 || problems[0].String() != "$.shape.radius: radius is -1; the minimum is 1" {
+	if len(problems) != 1 || problems[0].Path != "$.shape.radius" ||
+		problems[0].Message != "radius is -1; the minimum is 1" {
 		t.Errorf("got %v", problems)
 	}
 }

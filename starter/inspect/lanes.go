@@ -16,6 +16,7 @@ import (
 	"github.com/switchyard/switchyard/starter/cli"
 	"github.com/switchyard/switchyard/starter/internal/specfiles"
 	"github.com/switchyard/switchyard/toolspecs/lanes"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 )
 
@@ -178,7 +179,12 @@ func (v *lanesView) shows(lane string) bool {
 // note says why.
 func (v *lanesView) askCounts(ctx context.Context,
 	states []lanestate.State) (counts map[string]lanerules.Counts, note string, err error) {
-	var workers []string
+	// Those that serve runs count the calls of the lane inline.
+	workers, err := lanestate.Pollers(ctx, v.client, v.namespace(), v.queue,
+		enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil {
+		return nil, "", err
+	}
 	for _, s := range states {
 		if !s.Lane.HasLimit() {
 			workers = append(workers, s.Workers...)

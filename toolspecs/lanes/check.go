@@ -35,8 +35,6 @@ func (c *checker) check() {
 		c.key(l)
 		c.slots(l)
 		c.checkStrategy(l)
-		reportRepeated(c, fieldPath(l, "bypass"), l.Bypass)
-		reportRepeated(c, fieldPath(l, "categories"), l.Categories)
 		c.queueName(l)
 	}
 	c.categories()
@@ -154,16 +152,6 @@ func (c *checker) checkStrategy(l api.Lane) {
 	}
 }
 
-// reportRepeated reports repeated entries of a list.
-func reportRepeated[T ~string](c *checker, path string, list []T) {
-	for i, word := range list {
-		if slices.Contains(list[:i], word) {
-			c.doc.Report(jsonpath.Index(path, i), fmt.Sprintf("%q is given twice", string(word)),
-				"remove one")
-		}
-	}
-}
-
 // categories checks that every category has one default lane at most.
 func (c *checker) categories() {
 	claimed := map[string]string{}
@@ -171,10 +159,7 @@ func (c *checker) categories() {
 		for i, category := range l.Categories {
 			at := jsonpath.Index(fieldPath(l, "categories"), i)
 			other, taken := claimed[category]
-			switch {
-			case !slices.Contains(Categories, category):
-				c.doc.Report(at, unknownCategory(category), spelling.Hint(category, Categories))
-			case taken && other != l.Name:
+			if taken && other != l.Name {
 				c.doc.Report(at, fmt.Sprintf("the category %s has the lane %q already", category,
 					other), "keep one of them")
 			}
@@ -186,17 +171,13 @@ func (c *checker) categories() {
 	}
 }
 
-func unknownCategory(category string) string {
-	return fmt.Sprintf("there is no category %q",
-		category)
-}
-
 func (c *checker) bucket(category string, claimed map[string]string) {
 	at := jsonpath.Key(bucketsPath, category)
 	other, taken := claimed[category]
 	switch {
 	case !slices.Contains(Categories, category):
-		c.doc.ReportKey(at, unknownCategory(category), spelling.Hint(category, Categories))
+		c.doc.ReportKey(at, fmt.Sprintf("there is no category %q", category),
+			spelling.Hint(category, Categories))
 	case taken:
 		c.doc.ReportKey(at, fmt.Sprintf("the category %s has the lane %q already", category, other),
 			"remove the bucket, and give that lane the limit")

@@ -41,8 +41,8 @@ type tableFile struct {
 }
 
 type modelFile struct {
-	Input       float64 `yaml:"input" rule:"min=0"`
-	Output      float64 `yaml:"output" rule:"min=0"`
+	Input       float64 `yaml:"input" rule:"required,min=0" hint:"prices are in US dollars per million tokens; 0 is allowed"`
+	Output      float64 `yaml:"output" rule:"required,min=0" hint:"prices are in US dollars per million tokens; 0 is allowed"`
 	CachedInput float64 `yaml:"cached_input" rule:"min=0"`
 	CacheWrite  float64 `yaml:"cache_write" rule:"min=0"`
 	Window      int     `yaml:"window" rule:"min=1" hint:"omit window where it is not known"`
@@ -69,12 +69,6 @@ func Decode(file string, data []byte) (*Table, error) {
 		if name == "" {
 			doc.ReportKey(at, "the model has no name",
 				"write the provider's name of the model")
-		}
-		for _, field := range []string{"input", "output"} {
-			if !doc.Has(at + "." + field) {
-				doc.ReportKey(at, field+" is missing",
-					"prices are in US dollars per million tokens; 0 is allowed")
-			}
 		}
 		t.byName[name] = Model{Price: api.Price{Input: m.Input, Output: m.Output,
 			CachedInput: m.CachedInput, CacheWrite: m.CacheWrite},

@@ -61,7 +61,7 @@ func TestDecode_ReportsEveryFaultWithItsPlace(t *testing.T) {
 		{"not a day", "as_of: June\nmodels: {a: {input: 1, output: 2}}",
 			"m.yaml:1:8: this must be the date of the prices, such as 2026-06-21"},
 		{"prices", "as_of: 2026-06-21\nmodels:\n  a: {input: -1, window: 0}\n  b: {input: much, output: 1, price: 3}",
-			"m.yaml:3:3: output is missing (prices are in US dollars per million tokens; 0 is allowed)\nm.yaml:3:14: input is -1; the minimum is 0\nm.yaml:3:26: window is 0; the minimum is 1 (omit window where it is not known)\nm.yaml:4:14: this must be a number, not the text \"much\"\nm.yaml:4:31: unknown field \"price\" (known: input, output, cached_input, cache_write, window, images)"},
+			"m.yaml:3:6: output is missing (prices are in US dollars per million tokens; 0 is allowed)\nm.yaml:3:14: input is -1; the minimum is 0 (prices are in US dollars per million tokens; 0 is allowed)\nm.yaml:3:26: window is 0; the minimum is 1 (omit window where it is not known)\nm.yaml:4:14: this must be a number, not the text \"much\"\nm.yaml:4:31: unknown field \"price\" (known: input, output, cached_input, cache_write, window, images)"},
 		{"no name", "as_of: 2026-06-21\nmodels: {'': {input: 1, output: 2}}",
 			"m.yaml:2:10: the model has no name (write the provider's name of the model)"},
 		{"twice", "as_of: 2026-06-21\nmodels:\n  a: {input: 1, output: 2}\n  a: {input: 1, output: 2}",

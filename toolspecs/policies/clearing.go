@@ -59,10 +59,6 @@ func CheckClearings(found *strictyaml.Findings, at string, list []api.Clearing) 
 	checkCount(found, at, len(list))
 	for i, one := range list {
 		path := jsonpath.Index(at, i)
-		checkWord(found, path, one.Label, "cannot be a label")
-		if one.To != "" {
-			checkWord(found, path+".to", one.To, "cannot be a label")
-		}
 		switch {
 		case one.Rule != "":
 			found.Add(path+".rule", "remove it", "records have the rule")

@@ -15,7 +15,7 @@ import (
 
 // Emission is a label of a tool's results.
 type Emission struct {
-	Label string `json:"label" yaml:"label" rule:"required"`
+	Label string `json:"label" yaml:"label" rule:"required" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$ %q cannot be a label" hint:"use up to 64 letters, digits, _, - and .; the first one a letter or digit"`
 	// When is a CEL expression over args and result; empty for all results. The label also counts
 	// if the expression cannot be evaluated.
 	When string `json:"when,omitempty" yaml:"when"`
@@ -145,7 +145,6 @@ func CheckEmissions(found *strictyaml.Findings, at string, list []Emission) {
 	checkCount(found, at, len(list))
 	for i, one := range list {
 		path := jsonpath.Index(at, i)
-		checkWord(found, path, one.Label, "cannot be a label")
 		if slices.Contains(list[:i], one) {
 			found.Add(path, "remove one", "%q is given twice", one.Label)
 		}
@@ -166,12 +165,5 @@ func checkCount(found *strictyaml.Findings, at string, n int) {
 	if n > maxEmissions {
 		found.Add(at, "use fewer labels, for a source or a degree of trust", "there are %d labels; "+
 			"a tool may have %d", n, maxEmissions)
-	}
-}
-
-func checkWord(found *strictyaml.Findings, at, word, complaint string) {
-	if !IsName(word) && word != "" { // a missing word has been reported
-		found.Add(at, "use up to 64 letters, digits, _, - and .; the first one a letter or digit",
-			"%.80q %s", word, complaint)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"time"
 
@@ -47,7 +46,7 @@ type rulesFile struct {
 
 // ruleFile is api.PolicyRule as written, with the rules that files are held to.
 type ruleFile struct {
-	Name    string           `yaml:"name" rule:"required"`
+	Name    string           `yaml:"name" rule:"required" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$ %q cannot name a rule" hint:"a name has up to 64 letters, digits, _, - and .; the first one is a letter or digit"`
 	When    string           `yaml:"when" rule:"required"`
 	Unless  string           `yaml:"unless"`
 	Then    api.PolicyEffect `yaml:"then" rule:"required,enum=deny|ask|warn|allow"`
@@ -119,20 +118,10 @@ func (f rulesFile) rules(doc *strictyaml.Document, defined *defines) []api.Polic
 	return rules
 }
 
-var legalName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
-
-// IsName reports whether a rule, a label or a capability of a tool may have that
-// name.
-func IsName(name string) bool { return legalName.MatchString(name) }
-
 // check reports faults of a rule beyond types and bounds. Missing fields are already reported.
 // defined are the names of lists and shared expressions.
 func (s *Set) check(doc *strictyaml.Document, i int, defined []string) {
 	r, at := s.rules[i], jsonpath.Index(rulesPath, i)
-	if r.Name != "" && !IsName(r.Name) {
-		doc.Report(at+".name", fmt.Sprintf("%.80q cannot name a rule", r.Name),
-			"a name has up to 64 letters, digits, _, - and .; the first one is a letter or digit")
-	}
 	if slices.ContainsFunc(s.rules[:i], func(other rule) bool { return other.Name == r.Name }) &&
 		r.Name != "" {
 		doc.Report(at+".name", fmt.Sprintf("there is a rule %q already", r.Name),
@@ -235,11 +224,16 @@ const budgetsPath = jsonpath.Root + ".budgets"
 
 // periodFile is ledgerrules.Budget as written.
 type periodFile struct {
-	Name   string             `yaml:"name" rule:"required"`
+	// Name has up to 64 letters, digits, _, - and .; the first one is a letter or digit.
+	Name string `yaml:"name" rule:"required" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$ %q cannot name a budget" hint:"a name has up to 64 letters, digits, _, - and .; the first one is a letter or digit"`
+	// Period is in UTC; weeks begin on Monday.
 	Period ledgerrules.Period `yaml:"period" rule:"required,enum=hour|day|week|month"`
-	Tokens int                `yaml:"tokens" rule:"min=1"`
-	Cost   float64            `yaml:"cost" rule:"above=0"`
+	// Tokens and Cost are the limits, at least one: input and output tokens, and US dollars by the
+	// model's price.
+	Tokens int     `yaml:"tokens" rule:"min=1"`
+	Cost   float64 `yaml:"cost" rule:"above=0"`
 
+	// Principals and Except are the identities that it is for, or not for; default everyone.
 	Principals []string `yaml:"principals" rule:"min=1" hint:"omit principals for a budget that is for everyone"`
 	Except     []string `yaml:"except" rule:"min=1" hint:"omit except for a budget that is for everyone"`
 }
@@ -253,10 +247,6 @@ func readBudgets(doc *strictyaml.Document, files []periodFile) (all []ledgerrule
 	}
 	for i, f := range files {
 		at := jsonpath.Index(budgetsPath, i)
-		if f.Name != "" && !IsName(f.Name) {
-			doc.Report(at+".name", fmt.Sprintf("%.80q cannot name a budget", f.Name),
-				"a name has up to 64 letters, digits, _, - and .; the first one is a letter or digit")
-		}
 		same := func(other periodFile) bool { return other.Name == f.Name && f.Name != "" }
 		if slices.ContainsFunc(files[:i], same) {
 			doc.Report(at+".name", fmt.Sprintf("there is a budget %q already", f.Name),

@@ -23,7 +23,7 @@ type labelFile struct {
 	// Tools are names, name patterns, and selections such as tag:web, as in an agent's list.
 	Tools   []string       `yaml:"tools" rule:"required,min=1"`
 	Emits   []Emission     `yaml:"emits" rule:"min=1,short=label"`
-	Effects []string       `yaml:"effects" rule:"min=1"`
+	Effects []string       `yaml:"effects" rule:"min=1" pattern:"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$ %q cannot name a capability of a tool" hint:"use up to 64 letters, digits, _, - and .; the first one a letter or digit"`
 	Clears  []api.Clearing `yaml:"clears" rule:"min=1,short=label"`
 }
 
@@ -100,10 +100,6 @@ func checkLabels(doc *strictyaml.Document, table []labelFile, tools Tools) {
 		}
 		CheckEmissions(&found, at+".emits", entry.Emits)
 		CheckClearings(&found, at+".clears", entry.Clears)
-		for n, effect := range entry.Effects {
-			checkWord(&found, jsonpath.Index(at+".effects", n), effect,
-				"cannot name a capability of a tool")
-		}
 		if len(entry.Emits)+len(entry.Effects)+len(entry.Clears) == 0 {
 			found.Add(at, "add emits, effects or clears", "the entry gives its tools nothing")
 		}

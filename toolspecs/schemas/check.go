@@ -2,15 +2,13 @@ package schemas
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/strictyaml"
+	"github.com/switchyard/switchyard/internal/validator"
 )
 
 // schemaChecker finds faults of a JSON Schema.
@@ -40,12 +38,12 @@ func Check(findings *strictyaml.Findings, path string, raw json.RawMessage,
 	before := len(c.All)
 	if c.keywords(path, o); len(c.All) == before {
 		// Otherwise the compiler would find some of it again.
-		schema, err := compileSchema(raw)
+		schema, err := validator.Compile(raw)
 		if err != nil {
 			c.schemaError(path, raw, err)
 			return nil
 		}
-		at, form = schema.at, &Form{schema: schema.root}
+		at, form = schema.At, &Form{schema: schema}
 	}
 	if arguments {
 		c.schemaDefaults(path, at, ShapeFromSchema(tree, ""))
@@ -54,57 +52,35 @@ func Check(findings *strictyaml.Findings, path string, raw json.RawMessage,
 }
 
 // subschemas has the compiled subschemas by JSON Pointer; nil for unusable ones.
-type subschemas func(pointer string) (*jsonschema.Schema, error)
+type subschemas func(pointer string) (*validator.Schema, error)
 
 // newPartCompiler compiles the parts of a schema that can be compiled, if the whole cannot.
 func newPartCompiler(tree any) subschemas {
-	return func(pointer string) (*jsonschema.Schema, error) {
+	return func(pointer string) (*validator.Schema, error) {
 		value, _ := jsontext.At(tree, pointer)
-		part, err := compileSchema(Encode(value))
+		part, err := validator.Compile(Encode(value))
 		if err != nil {
 			// Its faults are already reported.
 			return nil, nil
 		}
-		return part.root, nil
+		return part, nil
 	}
 }
 
 // schemaError reports why a schema did not compile, each cause at its place.
 func (c schemaChecker) schemaError(path string, raw json.RawMessage, err error) {
-	if invalid, ok := brokenRules(err); ok {
-		t := translator{root: decodedPlain(raw)}
-		t.error(invalid)
-		for _, p := range sortProblems(t.problems) {
-			hint := "see JSON Schema 2020-12"
-			if p.Rule == "format" || p.Rule == "propertyNames" {
-				hint = HintRegex
-			}
-			c.Add(path+strings.TrimPrefix(p.Path, jsonpath.Root), hint,
-				"this is not a JSON Schema: %s", p.Message)
+	problems := sortProblems(translate(validator.Broken(err), decodedPlain(raw), nil))
+	for _, p := range problems {
+		hint := "see JSON Schema 2020-12"
+		if p.Rule == "format" || p.Rule == "propertyNames" {
+			hint = HintRegex
 		}
-		return
+		c.Add(path+strings.TrimPrefix(p.Path, jsonpath.Root), hint,
+			"this is not a JSON Schema: %s", p.Message)
 	}
-	if _, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
-		c.Add(path, "", "%v", errRemoteSchema)
-		return
+	if len(problems) == 0 {
+		c.Add(path, "", "%s", validator.Explain(err))
 	}
-	c.unusable(path, err)
-}
-
-// unusable reports the compiler's own words, without the address by which it knows the schema.
-func (c schemaChecker) unusable(path string, err error) {
-	c.Add(path, "", "this schema cannot be used: %s", strings.ReplaceAll(err.Error(), schemaURL,
-		""))
-}
-
-// brokenRules returns where a schema breaks the rules of its draft. The library's error does not
-// unwrap to it.
-func brokenRules(err error) (*jsonschema.ValidationError, bool) {
-	outer, ok := errors.AsType[*jsonschema.SchemaValidationError](err)
-	if !ok {
-		return nil, false
-	}
-	return errors.AsType[*jsonschema.ValidationError](outer.Err)
 }
 
 // schemaDefaults checks that each default satisfies its schema.
@@ -127,7 +103,7 @@ func (c schemaChecker) schemaDefault(path string, at subschemas, s *Shape) {
 		return
 	}
 	if err != nil {
-		c.unusable(path, err)
+		c.Add(path, "", "%s", validator.Explain(err))
 		return
 	}
 	for _, p := range checkShaped(decodedPlain(s.value), sub, s) {

@@ -5,16 +5,15 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
+	"github.com/switchyard/switchyard/internal/validator"
 )
 
 // Form validates a person's answer or a tool's result.
 type Form struct {
-	schema *jsonschema.Schema
+	schema *validator.Schema
 	shape  *Shape
 }
 
@@ -24,11 +23,11 @@ func NewForm(schema json.RawMessage) (*Form, error) {
 	if len(schema) == 0 {
 		return &Form{}, nil
 	}
-	compiled, err := compileSchema(schema)
+	compiled, err := validator.Compile(schema)
 	if err != nil {
 		return nil, fmt.Errorf("this is not a usable JSON Schema: %w", err)
 	}
-	return &Form{schema: compiled.root}, nil
+	return &Form{schema: compiled}, nil
 }
 
 // Check returns everything that is wrong with a value.
@@ -60,11 +59,11 @@ func Compile(schema json.RawMessage, s *Shape, checked *Form) (*Form, json.RawMe
 	if checked != nil {
 		return &Form{schema: checked.schema, shape: s}, tidy, nil
 	}
-	compiled, err := compileSchema(tidy)
+	compiled, err := validator.Compile(tidy)
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Form{schema: compiled.root, shape: s}, tidy, nil
+	return &Form{schema: compiled, shape: s}, tidy, nil
 }
 
 // Values returns the problems of a decoded value, including undeclared properties.
@@ -103,4 +102,18 @@ func (f *Form) Arguments(text string, lenient bool) (args json.RawMessage, notes
 		return nil, p.notes, sortProblems(problems)
 	}
 	return render(value, f.shape), p.notes, nil
+}
+
+// Decode returns a raw JSON value as the parser makes it; nil where it is broken, which checks
+// have reported.
+func Decode(raw json.RawMessage) any {
+	v, err := jsontext.ParseOrdered(raw)
+	if err != nil {
+		return nil
+	}
+	return v
+}
+
+func Encode(v any) json.RawMessage {
+	return render(v, nil)
 }

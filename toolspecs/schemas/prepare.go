@@ -151,7 +151,7 @@ func (p *preparer) coerce(text string, s *Shape) any {
 }
 
 func readAs(text string, s *Shape) (any, bool) {
-	if s.allows(TypeBoolean) && (strings.EqualFold(text, "true") || strings.EqualFold(text,
+	if s.allows(typeBoolean) && (strings.EqualFold(text, "true") || strings.EqualFold(text,
 		"false")) {
 		return strings.EqualFold(text, "true"), true
 	}

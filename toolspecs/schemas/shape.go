@@ -15,14 +15,14 @@ const (
 	TypeString  = "string"
 	TypeNumber  = "number"
 	TypeInteger = "integer"
-	TypeBoolean = "boolean"
+	typeBoolean = "boolean"
 	TypeArray   = "array"
 	TypeObject  = "object"
 	typeNull    = "null"
 )
 
 // Types are the types that parameters have.
-var Types = []string{TypeString, TypeNumber, TypeInteger, TypeBoolean, TypeArray, TypeObject}
+var Types = []string{TypeString, TypeNumber, TypeInteger, typeBoolean, TypeArray, TypeObject}
 
 // Shape is the outline of a declared value: enough to find unknown arguments, fill in defaults,
 // convert strings to numbers, order keys and redact sensitive values. Rules are checked by the

@@ -2,7 +2,6 @@ package schemas
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -16,6 +15,7 @@ import (
 	"github.com/switchyard/switchyard/internal/jsonpath"
 	"github.com/switchyard/switchyard/internal/jsontext"
 	"github.com/switchyard/switchyard/internal/spelling"
+	"github.com/switchyard/switchyard/internal/validator"
 )
 
 // Rules that problems name, besides those of toolspecs themselves (pattern, min_length, enum, …)
@@ -30,24 +30,22 @@ const (
 const maxProblems = 100
 
 // checkShaped returns the problems of a value, including unknown properties. It fills in nothing.
-func checkShaped(value any, schema *jsonschema.Schema, s *Shape) []api.Problem {
+func checkShaped(value any, schema *validator.Schema, s *Shape) []api.Problem {
 	p := preparer{bare: true}
 	value = p.value(value, s)
 	return sortProblems(append(p.problems, validate(value, schema, s)...))
 }
 
 // validate returns the problems of a value under a schema.
-func validate(value any, schema *jsonschema.Schema, s *Shape) []api.Problem {
-	err := schema.Validate(value)
-	if err == nil {
-		return nil
-	}
-	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
-	if !ok {
-		return []api.Problem{{Path: jsonpath.Root, Rule: api.RuleType, Message: err.Error()}}
-	}
+func validate(value any, schema *validator.Schema, s *Shape) []api.Problem {
+	return translate(schema.Violations(value), value, s)
+}
+
+func translate(violations []validator.Violation, value any, s *Shape) []api.Problem {
 	t := translator{root: value, shape: s}
-	t.error(invalid)
+	for _, v := range violations {
+		t.add(v)
+	}
 	return t.problems
 }
 
@@ -65,101 +63,71 @@ func sortProblems(problems []api.Problem) []api.Problem {
 	return problems
 }
 
-// translator turns the library's errors into problems.
+// translator puts violations into the words of problems.
 type translator struct {
 	root     any
 	shape    *Shape
 	problems []api.Problem
 }
 
-func (t *translator) error(e *jsonschema.ValidationError) {
-	switch k := e.ErrorKind.(type) {
+func (t *translator) add(v validator.Violation) {
+	at := t.locate(v.At)
+	switch k := v.Kind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
-		t.alternatives(e)
+		t.alternatives(v, at)
 	case *kind.Required:
-		t.reportMissing(e, k.Missing, "is required")
+		t.reportMissing(at, k.Missing, "is required")
 	case *kind.Dependency:
-		t.reportMissing(e, k.Missing, "is required because "+jsontext.Shorten(k.Prop)+" is given")
+		t.reportMissing(at, k.Missing, "is required because "+jsontext.Shorten(k.Prop)+" is given")
 	case *kind.DependentRequired:
-		t.reportMissing(e, k.Missing, "is required because "+jsontext.Shorten(k.Prop)+" is given")
+		t.reportMissing(at, k.Missing, "is required because "+jsontext.Shorten(k.Prop)+" is given")
 	case *kind.AdditionalProperties:
-		at := t.locate(e.InstanceLocation)
 		for _, name := range k.Properties {
-			t.add(jsonpath.Key(at.path, name), ruleUnknown, "there is no property "+
+			t.problem(jsonpath.Key(at.path, name), ruleUnknown, "there is no property "+
 				jsontext.Shorten(name))
 		}
 	case *kind.PropertyNames:
 		// The library overwrites the location of this error with that of a later one.
-		t.add(jsonpath.Root, "propertyNames", "the property name "+jsontext.Shorten(k.Property)+
-			" is not allowed where it stands: "+explainFirst(e, k.Property))
-	case *kind.Contains, *kind.MinContains, *kind.MaxContains:
-		t.leaf(e)
+		_, why := explain(v.Causes[0].Kind, place{value: k.Property})
+		t.problem(jsonpath.Root, "propertyNames", "the property name "+
+			jsontext.Shorten(k.Property)+" is not allowed where it stands: "+why)
 	default:
-		t.other(e)
+		rule, message := explain(v.Kind, at)
+		t.problem(at.path, rule, message)
 	}
 }
 
-// explainFirst explains the first error at the end of the causes, for a single value.
-func explainFirst(e *jsonschema.ValidationError, value any) string {
-	for len(e.Causes) > 0 {
-		e = e.Causes[0]
-	}
-	_, text := explain(e.ErrorKind, place{value: value})
-	return text
-}
-
-func (t *translator) other(e *jsonschema.ValidationError) {
-	if len(e.Causes) > 0 {
-		for _, cause := range e.Causes {
-			t.error(cause)
-		}
-		return
-	}
-	t.leaf(e)
-}
-
-func (t *translator) leaf(e *jsonschema.ValidationError) {
-	at := t.locate(e.InstanceLocation)
-	rule, message := explain(e.ErrorKind, at)
-	t.add(at.path, rule, message)
-}
-
-func (t *translator) add(path, rule, message string) {
+func (t *translator) problem(path, rule, message string) {
 	t.problems = append(t.problems, api.Problem{Path: path, Rule: rule, Message: message})
 }
 
-func (t *translator) reportMissing(e *jsonschema.ValidationError, names []string, why string) {
-	at := t.locate(e.InstanceLocation)
+func (t *translator) reportMissing(at place, names []string, why string) {
 	for _, name := range names {
 		what := ""
 		if s := at.shape.Property(name); s != nil && len(s.types) > 0 {
 			what = " (" + strings.Join(s.types, " or ") + ")"
 		}
-		t.add(jsonpath.Key(at.path, name), api.RuleRequired, jsontext.Shorten(name)+" "+why+what)
+		t.problem(jsonpath.Key(at.path, name), api.RuleRequired,
+			jsontext.Shorten(name)+" "+why+what)
 	}
 }
 
 // alternatives makes one problem of a value that fits none, or too many, of several schemas.
-func (t *translator) alternatives(e *jsonschema.ValidationError) {
-	at := t.locate(e.InstanceLocation)
-	rule := e.ErrorKind.KeywordPath()[0]
-	if len(e.Causes) == 0 {
-		t.add(at.path, rule, "the value fits more than one of the allowed forms")
+func (t *translator) alternatives(v validator.Violation, at place) {
+	rule := v.Kind.KeywordPath()[0]
+	if len(v.Causes) == 0 {
+		t.problem(at.path, rule, "the value fits more than one of the allowed forms")
 		return
 	}
-	inner := translator{root: t.root, shape: t.shape}
-	for _, cause := range e.Causes {
-		inner.error(cause)
-	}
 	var reasons []string
-	for _, p := range sortProblems(inner.problems) {
+	for _, p := range sortProblems(translate(v.Causes, t.root, t.shape)) {
 		reasons = append(reasons, p.String())
 	}
 	const most = 5
 	if len(reasons) > most {
 		reasons = append(reasons[:most], "…")
 	}
-	t.add(at.path, rule, "the value fits none of the allowed forms: "+
+	t.problem(at.path, rule, "the value fits none of the allowed forms: "+
 		strings.Join(reasons, "; or "))
 }
 

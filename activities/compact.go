@@ -35,13 +35,11 @@ func (a *Activities) prompt(setup *api.Setup, messages []api.Message, r api.Mode
 	}
 	p = models.Prompt{Agent: setup.Agent, Turn: r.Turn, Before: r.Before, Messages: messages,
 		Limit: r.Limit, Live: say}
-	if r.Limit == "" {
-		if p.Tools, err = a.offered.of(a.specs, setup.Pinned.Value.Catalog); err != nil {
-			return p, compacted, &models.Error{Message: err.Error(), Permanent: true}
-		}
-		if toolsearch.In(setup.Pinned.Value.Catalog) {
-			p.Tools = toolsearch.SelectOffers(p.Tools, messages, setup.Agent.Model.ToolChoice)
-		}
+	if p.Tools, err = a.offered.of(a.specs, setup.Pinned.Value.Catalog); err != nil {
+		return p, compacted, &models.Error{Message: err.Error(), Permanent: true}
+	}
+	if toolsearch.In(setup.Pinned.Value.Catalog) {
+		p.Tools = toolsearch.SelectOffers(p.Tools, messages, setup.Agent.Model.ToolChoice)
 	}
 	return p, compacted, nil
 }

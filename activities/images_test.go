@@ -17,7 +17,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/switchyard/switchyard/activities/executor/mcp"
 	"github.com/switchyard/switchyard/activities/models"
-	"github.com/switchyard/switchyard/activities/models/anthropic"
+	"github.com/switchyard/switchyard/activities/models/chat"
+	"github.com/switchyard/switchyard/activities/models/messages"
 	"github.com/switchyard/switchyard/activities/models/openai"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/modelserver"
@@ -202,28 +203,28 @@ func TestImages_FollowTheProtocol(t *testing.T) {
 	}
 	messages = server.Body["messages"].([]any)
 	want := modelserver.Decode(t, `{"role":"user","content":[
-		{"type":"tool_result","tool_use_id":"1_1","content":[{"type":"text","text":"one"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":`+string(encoded)+`}}]},
-		{"type":"tool_result","tool_use_id":"1_2","content":[{"type":"text","text":"two"}],"cache_control":{"type":"ephemeral"}}]}`)
+		{"type":"tool_result","tool_use_id":"wbpcir3cw","content":[{"type":"text","text":"one"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":`+string(encoded)+`}}]},
+		{"type":"tool_result","tool_use_id":"o6wddg76d","content":[{"type":"text","text":"two"}],"cache_control":{"type":"ephemeral"}}]}`)
 	if len(messages) != 3 || !reflect.DeepEqual(messages[2], want) {
 		t.Errorf("anthropic was sent %v", messages)
 	}
 }
 
 // openAIModel returns a model of the provider OpenAI that reaches handle.
-func openAIModel(t testing.TB, handle http.HandlerFunc) (*modelserver.Server, *openai.Provider) {
+func openAIModel(t testing.TB, handle http.HandlerFunc) (*modelserver.Server, chat.Provider) {
 	t.Helper()
 	s := modelserver.New(t, handle)
 	t.Setenv("OPENAI_BASE_URL", s.URL+"/v1")
 	t.Setenv("OPENAI_API_KEY", modelserver.Key)
-	return s, openai.New()
+	return s, chat.New(openai.NewServer())
 }
 
 // anthropicModel returns a model of the provider Anthropic that reaches handle.
 func anthropicModel(t testing.TB, handle http.HandlerFunc) (*modelserver.Server,
-	*anthropic.Provider) {
+	*messages.Provider) {
 	t.Helper()
 	s := modelserver.New(t, handle)
 	t.Setenv("ANTHROPIC_BASE_URL", s.URL)
 	t.Setenv("ANTHROPIC_API_KEY", modelserver.Key)
-	return s, anthropic.New()
+	return s, messages.New()
 }

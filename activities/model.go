@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/switchyard/switchyard/activities/executor"
@@ -48,7 +49,9 @@ func (a *Activities) ModelStep(ctx context.Context, r api.ModelRequest) (api.Mod
 		response.Message.Role = api.RoleAssistant
 	}
 	if r.Inline != nil {
-		response.Decisions = a.admitStep(ctx, r.Inline.Admit, response)
+		if response.Stop != api.StopLength { // its calls are refused
+			response.Decisions = a.admitStep(ctx, r.Inline.Admit, response)
+		}
 		return response, nil
 	}
 	if response.Compacted != nil {
@@ -95,6 +98,9 @@ func (a *Activities) answer(ctx context.Context, r api.ModelRequest,
 		return api.ModelResponse{}, err
 	}
 	p.Images = a.images(setup, p.Messages)
+	if activity.IsActivity(ctx) {
+		p.Key = api.Digest([]byte(activity.GetInfo(ctx).WorkflowExecution.ID))
+	}
 	hider := sensitiveIn(setup.Pinned.Value.Catalog, messages)
 	p.Live = hiddenLive(hider, p.Live)
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(setup.Agent.Model.Timeout,
@@ -104,11 +110,23 @@ func (a *Activities) answer(ctx context.Context, r api.ModelRequest,
 	if err != nil {
 		return api.ModelResponse{}, hiddenFailure(hider, a.overflown(err, setup, p))
 	}
+	restoreKeys(p.Tools, response.Message.Calls)
 	known := a.known(setup, response.Model)
 	response.Window, response.Usage.Cost = known.Window, known.Price.Cost(response.Usage)
 	budgets.Count(ctx, response.Usage)
 	err = finalizeStep(&response, r, compacted)
 	return response, err
+}
+
+// restoreKeys gives the arguments of calls the names that their tools know.
+func restoreKeys(offered []models.Offer, calls []api.Call) {
+	for i := range calls {
+		for _, o := range offered {
+			if o.Name == calls[i].Tool {
+				calls[i].Arguments = o.Keys.Restore(models.UnwrapArguments(calls[i].Arguments))
+			}
+		}
+	}
 }
 
 // exhaustedBy says which budget forbids a step; empty if none does. Steps that end a run or shorten
@@ -134,12 +152,29 @@ func finalizeAnswer(m *api.Message, last bool) error {
 	return nil
 }
 
-// maxAnswer bounds the text of one answer, in bytes.
-const maxAnswer = 128 << 10
+// Bounds of one answer, in bytes: of its text, and of its native form.
+const (
+	maxAnswer = 128 << 10
+	maxNative = 512 << 10
+	// maxThought bounds the reasoning that people may read.
+	maxThought = 32 << 10
+)
 
 // bound fits an answer into history: it truncates the text and replaces the longest arguments by
 // text that admission rejects and the model sees.
+//
+// The native form of an answer that had to be changed is left out.
 func bound(m *api.Message) {
+	text, calls := m.Text, slices.Clone(m.Calls)
+	if m.Native != nil && len(m.Native.Items) > maxNative {
+		m.Native = nil
+	}
+	defer func() {
+		if m.Text != text || !slices.Equal(m.Calls, calls) {
+			m.Native = nil
+		}
+	}()
+	m.Thought = m.Thought[:executor.FittingPrefix(m.Thought, maxThought)]
 	m.Text = executor.ValidText(m.Text)
 	if len(m.Text) > maxAnswer {
 		m.Text = fmt.Sprintf("%s… [cut to %d of %d bytes]",
@@ -232,8 +267,9 @@ func (o *offers) of(s *specs.Cache, catalog api.Catalog) ([]models.Offer, error)
 		if err != nil {
 			return nil, err
 		}
-		made = append(made, models.Offer{Name: tool.Name, Description: compiled.Spec.Description,
-			Schema: compiled.ModelSchema()})
+		d := models.Declare(compiled.ModelSchema())
+		made = append(made, models.Offer{Name: tool.Name,
+			Description: d.Describe(compiled.Spec.Description), Schema: d.Schema, Keys: d.Keys})
 	}
 	if len(o.byCatalog) >= maxOffers {
 		clear(o.byCatalog)

@@ -157,7 +157,7 @@ func TestModelStep_ShowsConversationAndTools(t *testing.T) {
 		t.Error("the answer is not remembered")
 	}
 	if _, err := b.step(t, api.ModelRequest{Turn: 4, Limit: "turns"}, nil); err != nil ||
-		prompt.Tools != nil || prompt.Limit != "turns" {
+		len(prompt.Tools) != 1 || prompt.Limit != "turns" {
 		t.Errorf("at a limit the model was asked %+v, %v", prompt, err)
 	}
 	if b.run.Queries.Load() != 0 {

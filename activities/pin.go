@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ func (a *Activities) Pin(ctx context.Context, r api.PinRequest) (api.Packed[api.
 	if r.Agent != nil {
 		p.Provider, p.Problems = a.provider(r.Agent.Model, p.Problems)
 		p.model(r.Agent.Model)
+		p.Problems = a.checkPrice(r.Agent, p.Provider, p.Problems)
 		p.boundOffers(ctx, r.Agent)
 		p.Problems = append(p.Problems, a.config.Hooks.ListMissing(r.Agent)...)
 	}
@@ -353,6 +355,22 @@ func (p *pinning) model(m api.Model) {
 			p.Model.Lease = lane.Lease
 		}
 	}
+}
+
+// checkPrice adds a problem if the agent limits its cost and its model has no price: the limit
+// would
+// never be reached.
+func (a *Activities) checkPrice(agent *api.Agent, by api.Provider,
+	problems []api.Problem) []api.Problem {
+	known, _ := a.config.ModelTable.Find(agent.Model.Name)
+	if agent.Limits.Cost == 0 || by == api.ProviderScripted ||
+		cmp.Or(agent.Model.Price, known.Price) != (api.Price{}) {
+		return problems
+	}
+	return append(problems, api.Problem{Path: "$.limits.cost", Rule: "price",
+		Message: fmt.Sprintf("the worker knows no price of the model %q, so a limit of the cost would "+
+			"have no effect; set model.price in the agent, or --models-file of the worker to a "+
+			"table with the model", agent.Model.Name)})
 }
 
 // provider chooses how to reach the model: as declared, or with the agent's script if this process

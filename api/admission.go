@@ -21,11 +21,9 @@ type AdmissionRequest struct {
 	Variables []string `json:"variables,omitempty"`
 	// Allow is how many more calls the run's budget allows; nil is no limit.
 	Allow *int `json:"allow,omitempty"`
-	// Full, if set, says why the run's history cannot take the calls, which are all refused.
-	Full string `json:"full,omitempty"`
-	// Unpinned, if set, says why the run could not pin the tools of the calls, which are all
-	// refused.
-	Unpinned string `json:"unpinned,omitempty"`
+	// Refuse, if set, is why all of the calls are refused, which the run knows: its history cannot
+	// take them, their tools could not be pinned, or the answer with them was cut off.
+	Refuse *Error `json:"refuse,omitempty"`
 	// Depth is the run's depth; sub-agents are one deeper.
 	Depth int `json:"depth,omitempty"`
 	// Spent names the limit, tokens or cost, of which nothing is left for sub-agents; empty if

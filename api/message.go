@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -27,7 +28,40 @@ type Message struct {
 	CallID string `json:"call_id,omitempty"`
 	// Failed marks a tool's message about a failure.
 	Failed bool `json:"failed,omitempty"`
+	// Thought is what a model shows of its reasoning, for people only.
+	Thought string `json:"thought,omitempty"`
+	// Native is a model's message in the form of its provider; nil in other messages.
+	Native *Native `json:"native,omitempty"`
 }
+
+// Native is a model's message exactly as its provider sent it, with reasoning and signatures that
+// only the provider can read. It goes back to the same model at the same endpoint in place of the
+// other fields, which are what people, policies and other models read.
+type Native struct {
+	Dialect  Dialect `json:"dialect"`
+	Endpoint string  `json:"endpoint"`
+	Model    string  `json:"model"`
+	// Prefix is the digest of the request before this message, where the dialect binds reasoning to
+	// it. The reasoning is void once the request before the message is another one.
+	Prefix string `json:"prefix,omitempty"`
+	// Alone is set if the messages before it were sent without their reasoning.
+	Alone bool `json:"alone,omitempty"`
+	// Items are JSON in the form of the dialect. No workflow reads them.
+	Items json.RawMessage `json:"items"`
+}
+
+// Dialect is the protocol of a model's server.
+type Dialect string
+
+// The dialects.
+const (
+	// DialectChat: OpenAI chat completions.
+	DialectChat Dialect = "chat"
+	// DialectResponses: OpenAI responses.
+	DialectResponses Dialect = "responses"
+	// DialectMessages: Anthropic messages.
+	DialectMessages Dialect = "messages"
+)
 
 // Digest identifies the content of the message: 16 characters, equal in every process.
 func (m Message) Digest() string {
@@ -42,6 +76,13 @@ func (m Message) Digest() string {
 		b = appendField(b, c.ID)
 		b = appendField(b, c.Tool)
 		b = appendField(b, c.Arguments)
+	}
+	if n := m.Native; n != nil {
+		b = appendField(b, string(n.Dialect))
+		b = appendField(b, n.Endpoint)
+		b = appendField(b, n.Model)
+		b = appendField(b, n.Prefix)
+		b = appendField(b, string(n.Items))
 	}
 	return Digest(b)
 }
@@ -91,6 +132,15 @@ func NewPage(messages []Message, from int) Page {
 
 // Size is the approximate size of the message in bytes.
 func (m Message) Size() int {
+	n := m.TextSize() + len(m.Thought)
+	if m.Native != nil {
+		n += len(m.Native.Items)
+	}
+	return n
+}
+
+// TextSize is the approximate size of what any model reads of the message, in bytes.
+func (m Message) TextSize() int {
 	n := len(m.Text)
 	for _, c := range m.Calls {
 		n += len(c.Arguments)

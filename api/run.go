@@ -257,6 +257,9 @@ type ModelResponse struct {
 	Compacted *Compacted `json:"compacted,omitempty"`
 	// Exhausted says which budget of the run's principal is used up. The model was then not asked.
 	Exhausted string `json:"exhausted,omitempty"`
+	// ReasoningLost is set if the provider refused the reasoning in earlier messages, so that the
+	// model answered without it.
+	ReasoningLost bool `json:"reasoning_lost,omitempty"`
 	// Decisions are about the first calls of the message, if an inline step has admitted them.
 	Decisions []AdmissionDecision `json:"decisions,omitempty"`
 }

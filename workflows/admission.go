@@ -177,6 +177,8 @@ func (f *flow) admit(calls []api.Call, used int, last bool,
 	if calls[0].OfRun() {
 		// Allow does not restrict calls that the run itself makes, such as verify and undo.
 		request.Allow = nil
+	} else {
+		request.Refuse = p.cut
 	}
 	var decisions []api.AdmissionDecision
 	var err error

@@ -248,6 +248,9 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunRes
 		f.Answer(response.Message)
 	}
 	if calls := response.Message.Calls; len(calls) > 0 && response.Stop != api.StopRefusal {
+		if err := r.noticeCut(response); err != nil {
+			return false, nil, err
+		}
 		return false, result, r.makeTurn(ctx, calls)
 	}
 	if more, err := r.mustGoOn(ctx, response.Stop); more || err != nil {
@@ -256,6 +259,29 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunRes
 	result, err = r.complete(&api.RunResult{Outcome: api.OutcomeAnswered,
 		Answer: response.Message.Text}, response.Stop)
 	return true, result, err
+}
+
+// noticeCut has the calls of an answer refused that was cut off: the last one may lack arguments,
+// and
+// nobody knows what was to follow. A second such answer in a row ends the run.
+func (r *agentRun) noticeCut(response *api.ModelResponse) error {
+	before := r.pipeline.cut
+	if r.pipeline.cut = nil; response.Stop != api.StopLength {
+		return nil
+	}
+	limit := "the limit of the model"
+	if n := r.agent.Model.MaxTokens; n > 0 {
+		limit = fmt.Sprintf("max_tokens, which is %d", n)
+	}
+	if before != nil {
+		return runError(api.RunModelFailed, fmt.Sprintf(
+			"the model's answer of turn %d was cut off within its calls, as the one before; it ended at %s: raise it",
+			r.turn, limit), nil, r.pipeline.usage)
+	}
+	r.pipeline.cut = api.Errorf(api.ErrValidation,
+		"your answer was cut off after %d tokens, at %s, so none of its calls was made; write less in one answer",
+		response.Usage.OutputTokens, limit)
+	return nil
 }
 
 // beforeTurn does what precedes the model step of a turn. It reports whether it used something of

@@ -33,6 +33,8 @@ type pipeline struct {
 	priority  turn.Priority
 	control   *control
 	questions *questions
+	// cut is why the calls of the turn are refused if the answer with them was cut off.
+	cut       *api.Error
 	instances *instances
 	// sizes counts what the run hands to the server. passed is the origin as activities get it, and
 	// passedSize its size with that of the hooks after calls, in bytes.

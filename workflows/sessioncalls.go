@@ -629,7 +629,7 @@ func (c *sessionCall) refuse(ctx workflow.Context, why string) {
 	s := c.run
 	p, call := s.pipeline, c.Request()
 	request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Calls: []api.Call{call},
-		Unpinned: why}
+		Refuse: api.Errorf(api.ErrPreconditionFailed, "%s", why)}
 	var decisions []api.AdmissionDecision
 	var err error
 	cancelled := p.sizes.Task.Record(ctx, rejectionSize+len(why), func() int {

@@ -94,7 +94,7 @@ func (p *pipeline) noHistoryLeft(ctx workflow.Context, calls []*Call) error {
 	for rest := expandBatches(calls); len(rest) > 0; {
 		n := p.portion(rest)
 		request := api.AdmissionRequest{Run: p.origin.Run, Base: p.queue, Calls: rest[:n],
-			Full: why}
+			Refuse: api.Errorf(api.ErrBudgetExceeded, "%s", why)}
 		var part []api.AdmissionDecision
 		var err error
 		options := withSummary(withAdmitOptions(ctx, nil), "no history left for "+nameCalls(request.Calls))

@@ -42,11 +42,8 @@ const (
 // decided.
 func (a *Admitter) Admit(ctx context.Context, r api.AdmissionRequest) ([]api.AdmissionDecision,
 	error) {
-	switch {
-	case r.Full != "":
-		return refuseAll(r, api.ErrBudgetExceeded, r.Full), nil
-	case r.Unpinned != "":
-		return refuseAll(r, api.ErrPreconditionFailed, r.Unpinned), nil
+	if r.Refuse != nil {
+		return refuseAll(r), nil
 	}
 	all := &turnAdmission{AdmissionRequest: r}
 	for _, pass := range turnGates {
@@ -75,12 +72,12 @@ func (a *Admitter) passAlone(_ context.Context, all *turnAdmission) error {
 }
 
 // refuseAll rejects all calls of a request for a reason that the run knows.
-func refuseAll(r api.AdmissionRequest, t api.ErrorType, why string) []api.AdmissionDecision {
+func refuseAll(r api.AdmissionRequest) []api.AdmissionDecision {
 	decisions := make([]api.AdmissionDecision, len(r.Calls))
 	for i, c := range r.Calls {
-		e := api.Errorf(t, "%s", why)
+		e := *r.Refuse
 		e.Phase = api.PhasePreExecution
-		decisions[i] = api.AdmissionDecision{ID: c.ID, Error: e}
+		decisions[i] = api.AdmissionDecision{ID: c.ID, Error: &e}
 	}
 	return decisions
 }

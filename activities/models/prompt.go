@@ -1,6 +1,8 @@
 package models
 
 import (
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -15,6 +17,9 @@ import (
 // a tool could never answer.
 func (p Prompt) Choice() string {
 	choice := p.Agent.Model.ToolChoice
+	if p.Limit != "" || len(p.Tools) == 0 {
+		return api.ChoiceNone
+	}
 	switch choice {
 	case "", api.ChoiceAuto:
 		return api.ChoiceAuto
@@ -29,6 +34,26 @@ func (p Prompt) Choice() string {
 		return api.ChoiceAuto
 	}
 	return choice
+}
+
+// Declared returns the tools that a request declares: those that the model may call, else those
+// that
+// the conversation has calls of, because some providers refuse calls of undeclared tools.
+func (p Prompt) Declared() []Offer {
+	if len(p.Tools) > 0 {
+		return p.Tools
+	}
+	var called []Offer
+	for _, m := range p.Messages {
+		for _, c := range m.Calls {
+			name := LegalName(c.Tool)
+			if !slices.ContainsFunc(called, func(o Offer) bool { return o.Name == name }) {
+				called = append(called, Offer{Name: name,
+					Schema: json.RawMessage(`{"type":"object","properties":{}}`)})
+			}
+		}
+	}
+	return called
 }
 
 // met reports whether the model has made the required call. Summarized messages count as having met
@@ -127,6 +152,28 @@ func LegalName(name string) string {
 	return legal[:min(len(legal), api.MaxToolName)] + strings.Repeat("_", max(0, 1-len(legal)))
 }
 
+// CallID returns the id of a call by which providers know it that did not give it one: nine letters
+// and digits, because Mistral's models take no others.
+func CallID(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:]))[:9]
+}
+
+// UnwrapArguments returns the arguments of a call that a server has encoded twice, as a text that
+// has the object (Granite and GLM behind vLLM); others unchanged.
+func UnwrapArguments(text string) string {
+	var inner string
+	if json.Unmarshal([]byte(text), &inner) != nil {
+		return text
+	}
+	if trimmed := strings.TrimSpace(inner); strings.HasPrefix(trimmed, "{") &&
+		json.Valid([]byte(trimmed)) {
+		return trimmed
+	}
+	return text
+}
+
+// LegalArguments replaces arguments that are not JSON by an object that quotes them.
 func LegalArguments(text string) string {
 	if strings.TrimSpace(text) == "" {
 		return "{}" // as admission reads it

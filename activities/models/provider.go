@@ -9,6 +9,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -87,6 +88,16 @@ func DecodeAnswer[T any](body io.Reader) (*T, error) {
 	}
 	answer := new(T)
 	return answer, json.Unmarshal(data, answer)
+}
+
+// EndpointFrom returns the name of the endpoint whose URL is in an environment variable, without
+// credentials and query; provider if the variable is not set.
+func EndpointFrom(variable, provider string) string {
+	u, err := url.Parse(os.Getenv(variable))
+	if err != nil || u.Host == "" {
+		return provider
+	}
+	return strings.TrimRight(u.Scheme+"://"+u.Host+u.Path, "/")
 }
 
 // Secret is a provider's key. It is hidden in all reported texts.

@@ -14,8 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/switchyard/switchyard/activities"
 	"github.com/switchyard/switchyard/activities/models"
-	"github.com/switchyard/switchyard/activities/models/anthropic"
+	"github.com/switchyard/switchyard/activities/models/chat"
+	"github.com/switchyard/switchyard/activities/models/messages"
 	"github.com/switchyard/switchyard/activities/models/openai"
+	"github.com/switchyard/switchyard/activities/models/responses"
 	"github.com/switchyard/switchyard/activities/models/scripted"
 	"github.com/switchyard/switchyard/activities/slots"
 	"github.com/switchyard/switchyard/api"
@@ -212,11 +214,20 @@ func (c Config) tellReady(catalog *toolspecs.Catalog, lanes []string, metrics st
 	}
 }
 
+// newOpenAI returns the models at OPENAI_BASE_URL, by the protocol that the server there speaks.
+func newOpenAI() models.Model {
+	server := openai.NewServer()
+	if server.SpeaksResponses() {
+		return responses.New(server)
+	}
+	return chat.New(server)
+}
+
 func (c Config) activities(tools *folder.Watcher, own registered, queues *queueServer,
 	keep wholeKeeper) (*activities.Activities, error) {
 	providers := map[api.Provider]models.Model{
-		api.ProviderOpenAI:    openai.New(),
-		api.ProviderAnthropic: anthropic.New(),
+		api.ProviderOpenAI:    newOpenAI(),
+		api.ProviderAnthropic: messages.New(),
 		api.ProviderScripted:  scripted.Provider{},
 	}
 	maps.Copy(providers, c.Models)

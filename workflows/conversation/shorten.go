@@ -121,7 +121,7 @@ func cutTexts(messages []api.Message, limit int) []api.Message {
 	}
 	cut := make([]api.Message, len(messages))
 	for i, m := range messages {
-		m.Text, m.Calls = CutWithin(m.Text, most, cutInTurn), slices.Clone(m.Calls)
+		m.Text, m.Calls, m.Native = CutWithin(m.Text, most, cutInTurn), slices.Clone(m.Calls), nil
 		for n, c := range m.Calls {
 			if len(c.Arguments) > most {
 				m.Calls[n].Arguments = `{"left_out":"these arguments would not fit into your window"}`
@@ -145,7 +145,7 @@ const perMessage = 16
 // Weigh is about how many bytes messages take in a model's window.
 func Weigh(messages []api.Message) (bytes int) {
 	for _, m := range messages {
-		bytes += m.Size() + perMessage*(1+len(m.Calls))
+		bytes += m.TextSize() + perMessage*(1+len(m.Calls))
 	}
 	return bytes
 }

@@ -1,178 +1,225 @@
+// Package openai reaches servers that speak OpenAI's protocols: chat completions and responses.
 package openai
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/switchyard/switchyard/activities/models"
-	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
-// Provider calls models with OpenAI chat completions, at OpenAI or a compatible server. Use New to
-// make one.
-type Provider struct {
+// Server is a server of models. Use NewServer to make one.
+type Server struct {
 	models.Secret
-	client openai.Client
-	// unstreamed are the names of the models that do not stream.
-	unstreamed sync.Map
+	// Endpoint names the server in messages that came from it.
+	Endpoint string
+	client   openai.Client
+	// quirks are the known ones, by the name of the model.
+	quirks sync.Map
 }
 
-// New returns the provider configured by the environment: OPENAI_API_KEY, or OPENAI_API_KEY_FILE
-// that names a file with the key, OPENAI_BASE_URL and the official client's other variables. The
-// client's own retries are off, because Temporal owns retries.
-func New() *Provider {
+// provider is the endpoint of OpenAI itself.
+const provider = "openai"
+
+// NewServer returns the server configured by the environment: OPENAI_API_KEY, or
+// OPENAI_API_KEY_FILE that names a file with the key, OPENAI_BASE_URL and the official client's
+// other variables. The client's own retries are off, because Temporal owns retries.
+func NewServer() *Server {
 	key := models.SecretFrom("OPENAI_API_KEY")
-	return &Provider{Secret: key, client: openai.NewClient(option.WithMaxRetries(0),
-		option.WithMiddleware(key.In("Authorization", "Bearer "), models.Readable))}
+	return &Server{Secret: key, Endpoint: models.EndpointFrom("OPENAI_BASE_URL", provider),
+		client: openai.NewClient(option.WithMaxRetries(0),
+			option.WithMiddleware(key.In("Authorization", "Bearer "), models.Readable))}
 }
 
-// Answer makes one request, and a second one if the server refuses to stream. It counts tokens that
-// the server does not report.
-func (o *Provider) Answer(ctx context.Context, p models.Prompt) (api.ModelResponse, error) {
-	if err := o.Ready(); err != nil {
-		return api.ModelResponse{}, &models.Error{Message: err.Error()}
+// SpeaksResponses reports whether the server is OpenAI itself or Azure's of its second form, which
+// serve current models by responses only. Other servers know chat completions.
+func (s *Server) SpeaksResponses() bool {
+	u, err := url.Parse(s.Endpoint)
+	return s.Endpoint == provider || err == nil && (u.Hostname() == "api.openai.com" ||
+		strings.HasSuffix(u.Hostname(), ".openai.azure.com") && u.Path == "/openai/v1")
+}
+
+// Request is the body of a request.
+type Request map[string]any
+
+// Exchange is one step of a model with a server.
+type Exchange struct {
+	// Path is that of the protocol below the base URL.
+	Path, Model string
+	// Request returns the body for a server with these quirks.
+	Request func(*models.Quirks) Request
+	// Read reads an answer, of which it forgets what it read before.
+	Read func(*http.Response) error
+	// Parameters are the names that a request goes without if the server refuses them. Named
+	// returns
+	// other quirks that a refusal names.
+	Parameters []string
+	Named      func(r Request, refusal string) []string
+}
+
+// QuirkStream is the quirk of a server that does not say what is wrong with a request that asks for
+// a stream.
+const QuirkStream = "stream"
+
+// maxQuirks bounds how many requests one step makes until the server takes one.
+const maxQuirks = 6
+
+// Do makes a request, and again without what the server refuses by name. Its error is a
+// *models.Error.
+func (s *Server) Do(ctx context.Context, x Exchange) error {
+	if err := s.Ready(); err != nil {
+		return &models.Error{Message: err.Error()}
 	}
-	completion, err := o.complete(ctx, p)
+	known, _ := s.quirks.Load(x.Model)
+	q, _ := known.(*models.Quirks)
+	r := x.Request(q)
+	err := s.send(ctx, x, r)
+	for range maxQuirks {
+		next := x.learn(q, err, r)
+		if next == nil {
+			break
+		}
+		q, r = next, x.Request(next)
+		if err = s.send(ctx, x, r); err == nil {
+			s.quirks.Store(x.Model, q)
+		}
+	}
 	if err != nil {
-		return api.ModelResponse{}, o.failure(err)
+		return s.failure(err)
 	}
-	if len(completion.Choices) == 0 {
-		return api.ModelResponse{}, &models.Error{Message: "the model's answer has no choices"}
-	}
-	response := openAIResponse(completion)
-	models.FinalizeUsage(p, &response)
-	return response, nil
+	return nil
 }
 
-func openAIParams(p models.Prompt) openai.ChatCompletionNewParams {
-	model := p.Agent.Model
-	params := openai.ChatCompletionNewParams{Model: model.Name}
-	if model.Temperature != nil {
-		params.Temperature = openai.Float(*model.Temperature)
+// send makes one request.
+func (s *Server) send(ctx context.Context, x Exchange, r Request) error {
+	body, err := jsonvalue.Encode(r)
+	if err != nil {
+		return err
 	}
-	if model.MaxTokens > 0 {
-		params.MaxCompletionTokens = openai.Int(int64(model.MaxTokens))
+	var response *http.Response
+	if err := s.client.Post(ctx, x.Path, nil, &response,
+		option.WithRequestBody("application/json", body)); err != nil {
+		return err
 	}
-	params.Messages = openAIMessages(p)
-	if p.Limit != "" {
-		params.Messages = append(params.Messages, openai.UserMessage(fmt.Sprintf(models.LimitPrompt,
-			p.Limit)))
-	}
-	for _, t := range p.Tools {
-		var schema openai.FunctionParameters
-		if json.Unmarshal(t.Schema, &schema) != nil {
-			continue // a compiled toolspec's schema is an object
-		}
-		params.Tools = append(params.Tools,
-			openai.ChatCompletionFunctionTool(openai.FunctionDefinitionParam{
-				Name: t.Name, Description: openai.String(t.Description), Parameters: schema,
-			}))
-	}
-	openAIChoice(&params, p)
-	return params
+	defer func() { _ = response.Body.Close() }() // what was read is whole without it
+	return x.Read(response)
 }
 
-// openAIChoice says how the model is to choose among the tools; nothing where that is the
-// provider's own default.
-func openAIChoice(params *openai.ChatCompletionNewParams, p models.Prompt) {
-	if len(params.Tools) == 0 {
-		return
+// learn returns the quirks that explain why the server refused a request with err, beside those of
+// q; nil if nothing does. A server that names nothing may not know how to stream.
+func (x Exchange) learn(q *models.Quirks, err error, r Request) *models.Quirks {
+	apiErr, ok := errors.AsType[*openai.Error](err)
+	if !ok || apiErr.Code == codeOverflow || !slices.Contains([]int{http.StatusBadRequest,
+		http.StatusUnprocessableEntity, http.StatusNotImplemented}, apiErr.StatusCode) {
+		return nil
 	}
-	switch choice := p.Choice(); choice {
-	case api.ChoiceAuto:
-	case api.ChoiceRequired, api.ChoiceNone:
-		params.ToolChoice.OfAuto = openai.String(choice)
-	default:
-		params.ToolChoice = openai.ToolChoiceOptionFunctionToolChoice(
-			openai.ChatCompletionNamedToolChoiceFunctionParam{Name: choice})
+	text := apiErr.Message + " " + apiErr.RawJSON()
+	names := x.Named(r, text)
+	for _, name := range x.Parameters {
+		if _, sent := r[name]; sent && models.Mentions(text, name) {
+			names = append(names, name)
+		}
 	}
-	if p.Single() {
-		params.ParallelToolCalls = openai.Bool(false)
+	next := q.With(names...)
+	if _, streams := r["stream"]; next == nil && streams && apiErr.Code != codeThoughts {
+		return q.With(QuirkStream)
 	}
+	return next
 }
 
-// openAIMessages returns the conversation. The images of a turn's results follow them in a message
-// of the user: the protocol takes none in results.
-func openAIMessages(p models.Prompt) []openai.ChatCompletionMessageParamUnion {
-	var messages []openai.ChatCompletionMessageParamUnion
-	var shown []openai.ChatCompletionContentPartUnionParam
-	show := func() {
-		if len(shown) > 0 {
-			messages, shown = append(messages, openai.UserMessage(shown)), nil
-		}
+// Codes of refusals.
+const (
+	// codeOverflow: the conversation is longer than the model's window.
+	codeOverflow = "context_length_exceeded"
+	// codeBroke: the account has no funds.
+	codeBroke = "insufficient_quota"
+	// codeThoughts: the reasoning in an earlier message cannot be read.
+	codeThoughts = "invalid_encrypted_content"
+)
+
+// failure converts an error, with whether and when to retry.
+func (s *Server) failure(err error) error {
+	if e, ok := errors.AsType[*models.Error](err); ok {
+		return e
 	}
-	for _, m := range models.PairResults(p.Messages) {
-		if m.Role != api.RoleTool {
-			show()
-		}
-		messages = append(messages, openAIMessage(m))
-		for _, i := range p.Images[m.CallID] {
-			shown = append(shown, openai.TextContentPart("An image in the result of call "+m.CallID+
-				":"),
-				openai.ImageContentPart(
-					openai.ChatCompletionContentPartImageImageURLParam{URL: "data:" + i.MIMEType +
-						";base64," + base64.StdEncoding.EncodeToString(i.Data)}))
-		}
+	if refused, ok := errors.AsType[*refusal](err); ok {
+		return s.Failure(refused.ServerRefusal)
 	}
-	show()
-	return messages
+	apiErr, ok := errors.AsType[*openai.Error](err)
+	if !ok {
+		return &models.Error{Message: s.Shown(err.Error())}
+	}
+	r := models.ServerRefusal{Status: apiErr.StatusCode, Message: apiErr.Message,
+		Overflow: apiErr.Code == codeOverflow, Broke: apiErr.Code == codeBroke}
+	if apiErr.Response != nil {
+		r.Header = apiErr.Response.Header
+	}
+	e := s.Failure(r)
+	e.Thoughts = apiErr.Code == codeThoughts
+	return e
 }
 
-func openAIMessage(m api.Message) openai.ChatCompletionMessageParamUnion {
-	switch m.Role {
-	case api.RoleSystem:
-		return openai.SystemMessage(m.Text)
-	case api.RoleTool:
-		return openai.ToolMessage(m.Text, m.CallID)
-	case api.RoleAssistant:
-		message := openai.ChatCompletionAssistantMessageParam{}
-		if m.Text != "" {
-			message.Content.OfString = openai.String(m.Text)
-		}
-		for _, c := range m.Calls {
-			call := openai.ChatCompletionMessageFunctionToolCallParam{ID: c.ID}
-			call.Function.Name = models.LegalName(c.Tool)
-			call.Function.Arguments = models.LegalArguments(c.Arguments)
-			message.ToolCalls = append(message.ToolCalls,
-				openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &call})
-		}
-		return openai.ChatCompletionMessageParamUnion{OfAssistant: &message}
-	default:
-		return openai.UserMessage(m.Text)
+// refusal is an error that a successful response has in place of an answer.
+type refusal struct{ models.ServerRefusal }
+
+func (r *refusal) Error() string { return r.Message }
+
+// passing are the codes of errors that a later attempt may not have.
+var passing = []string{"server_error", "rate_limit_exceeded"}
+
+// BodyError returns the error in the body of a successful response, or in an event of its stream;
+// nil if it has none. OpenRouter and other proxies answer so when the provider behind them refuses:
+// its status is the code, and its own words are in metadata.raw.
+func BodyError(data []byte) error {
+	var body struct {
+		Error json.RawMessage
 	}
+	if json.Unmarshal(data, &body) != nil || len(body.Error) == 0 || string(body.Error) == "null" {
+		return nil
+	}
+	return DecodeError(body.Error)
 }
 
-func openAIResponse(c *openai.ChatCompletion) api.ModelResponse {
-	choice := c.Choices[0]
-	response := api.ModelResponse{
-		Message: api.Message{Text: choice.Message.Content},
-		Stop:    api.StopAnswer,
-		Model:   c.Model,
-		Usage: api.Usage{InputTokens: int(c.Usage.PromptTokens),
-			OutputTokens: int(c.Usage.CompletionTokens),
-			CachedTokens: int(c.Usage.PromptTokensDetails.CachedTokens)},
+// DecodeError returns the error that a server describes.
+func DecodeError(data json.RawMessage) error {
+	var reason struct {
+		Message  string
+		Code     any
+		Metadata struct{ Raw json.RawMessage }
 	}
-	for _, call := range choice.Message.ToolCalls {
-		response.Message.Calls = append(response.Message.Calls, api.Call{Tool: call.Function.Name,
-			Arguments: call.Function.Arguments})
+	if json.Unmarshal(data, &reason) != nil {
+		reason.Message = jsonvalue.Plain(data)
 	}
-	switch {
-	case choice.Message.Refusal != "":
-		response.Message.Text, response.Stop = choice.Message.Refusal, api.StopRefusal
-	case choice.FinishReason == "content_filter":
-		response.Stop = api.StopRefusal
-		if response.Message.Text == "" {
-			response.Message.Text = "the provider's content filter withheld the answer"
-		}
-	case len(response.Message.Calls) > 0:
-		response.Stop = api.StopCalls
-	case choice.FinishReason == "length":
-		response.Stop = api.StopLength
+	code := fmt.Sprint(reason.Code)
+	r := models.ServerRefusal{Status: http.StatusBadGateway, Message: reason.Message,
+		Overflow: code == codeOverflow, Broke: code == codeBroke,
+		Passing: slices.Contains(passing, code)}
+	if raw := reason.Metadata.Raw; len(raw) > 0 {
+		r.Message += ": " + jsonvalue.Plain(raw)
 	}
-	return response
+	status, err := strconv.Atoi(code)
+	if err == nil && status >= http.StatusBadRequest && status < 600 {
+		r.Status = status
+	}
+	return &refusal{r}
+}
+
+// Encode encodes a value that has a JSON form.
+func Encode(value any) json.RawMessage {
+	data, err := jsonvalue.Encode(value)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return data
 }

@@ -1,6 +1,7 @@
 package modelserver
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,10 +37,25 @@ func New(t testing.TB, handle http.HandlerFunc) *Server {
 		if err := json.NewDecoder(r.Body).Decode(&s.Body); err != nil {
 			t.Error(err)
 		}
-		handle(w, r)
+		handle(w, r.WithContext(context.WithValue(r.Context(), bodyKey{}, s.Body)))
 	}))
 	t.Cleanup(s.Close)
 	return s
+}
+
+type bodyKey struct{}
+
+// Strict refuses requests with the status 422 and what check says of their body, and answers others
+// by a completion.
+func Strict(check func(map[string]any) string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, _ := r.Context().Value(bodyKey{}).(map[string]any)
+		if refusal := check(body); refusal != "" {
+			Status(http.StatusUnprocessableEntity, refusal)(w, r)
+			return
+		}
+		Completion(`{"role":"assistant","content":"ok"}`, "stop")(w, r)
+	}
 }
 
 // Completion answers with one choice.

@@ -1,4 +1,4 @@
-package anthropic
+package messages
 
 import (
 	"encoding/json"
@@ -64,7 +64,7 @@ func TestAnthropicRequest_FollowsTheProtocol(t *testing.T) {
 	p.Agent.Model.Temperature, p.Agent.Model.MaxTokens = &temperature, 99
 	p.Tools = []models.Offer{{Name: "count", Description: "Counts.",
 		Schema: json.RawMessage(
-			`{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false,"anyOf":[{"required":["n"]}]}`)}}
+			`{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}`)}}
 	if _, err := model.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
@@ -73,17 +73,17 @@ func TestAnthropicRequest_FollowsTheProtocol(t *testing.T) {
 		"messages":[
 			{"role":"user","content":[{"type":"text","text":"count"},{"type":"text","text":"now"}]},
 			{"role":"assistant","content":[{"type":"text","text":"calling"},
-				{"type":"tool_use","id":"1_1","name":"count","input":{"n":12345678901234567890}},
-				{"type":"tool_use","id":"1_2","name":"fs_read","input":{"not_json":"{\"n\": 1"}},
-				{"type":"tool_use","id":"1_3","name":"count","input":{"not_an_object":[1]}}]},
+				{"type":"tool_use","id":"wbpcir3cw","name":"count","input":{"n":12345678901234567890}},
+				{"type":"tool_use","id":"o6wddg76d","name":"fs_read","input":{"not_json":"{\"n\": 1"}},
+				{"type":"tool_use","id":"tqmtyyck2","name":"count","input":{"not_an_object":[1]}}]},
 			{"role":"user","content":[
-				{"type":"tool_result","tool_use_id":"1_1","content":[{"type":"text","text":"5"}]},
-				{"type":"tool_result","tool_use_id":"1_2","is_error":true,"content":[{"type":"text","text":"no such tool"}]},
-				{"type":"tool_result","tool_use_id":"1_3","is_error":true,"content":[{"type":"text","text":"This call has no result."}]},
+				{"type":"tool_result","tool_use_id":"wbpcir3cw","content":[{"type":"text","text":"5"}]},
+				{"type":"tool_result","tool_use_id":"o6wddg76d","is_error":true,"content":[{"type":"text","text":"no such tool"}]},
+				{"type":"tool_result","tool_use_id":"tqmtyyck2","is_error":true,"content":[{"type":"text","text":"This call has no result."}]},
 				{"type":"text","text":"The result of call 9.9: of nothing"},{"type":"text","text":"hurry"}]},
-			{"role":"assistant","content":[{"type":"tool_use","id":"2_1","name":"count","input":{}}]},
-			{"role":"user","content":[{"type":"tool_result","tool_use_id":"2_1","cache_control":{"type":"ephemeral"}}]}],
-		"tools":[{"name":"count","description":"Counts.\nThe arguments must also fit this JSON Schema: {\"anyOf\":[{\"required\":[\"n\"]}]}",
+			{"role":"assistant","content":[{"type":"tool_use","id":"vv4m7ihk2","name":"count","input":{}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"vv4m7ihk2","cache_control":{"type":"ephemeral"}}]}],
+		"tools":[{"name":"count","description":"Counts.",
 			"input_schema":{"type":"object","properties":{"n":{"type":"integer"}},"additionalProperties":false}}]}`)
 	if !reflect.DeepEqual(any(server.Body), want) {
 		got, _ := json.MarshalIndent(server.Body, "", " ")
@@ -93,17 +93,16 @@ func TestAnthropicRequest_FollowsTheProtocol(t *testing.T) {
 		server.Header.Get("Anthropic-Version") == "" {
 		t.Errorf("%s with %v", server.Path, server.Header)
 	}
-	// At a limit no tool may be called, although the tools of the conversation must be listed, and
-	// the model gets the reason.
-	p.Tools, p.Limit, p.Agent.Model = nil, "turns", api.Model{Name: "gpt-x"}
+	// At a limit the tools stay, none may be called, and the model gets the reason.
+	p.Limit, p.Agent.Model = "turns", api.Model{Name: "gpt-x"}
 	if _, err := model.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	tools, _ := server.Body["tools"].([]any)
-	if text := fmt.Sprint(server.Body["messages"]); len(tools) != 2 ||
+	if text := fmt.Sprint(server.Body["messages"]); len(tools) != 1 ||
 		!expect.Contains(fmt.Sprint(server.Body["tool_choice"]), "none") ||
 		!expect.Contains(text, "limit of this run", "turns") ||
-		server.Body["max_tokens"] != 8192.0 {
+		server.Body["max_tokens"] != 32000.0 {
 		t.Errorf("got %v", server.Body)
 	}
 }
@@ -157,7 +156,7 @@ var anthropicAnswers = []struct {
 			{Tool: "two", Arguments: `{}`}}}, api.StopCalls},
 	{"cut at max_tokens in the middle of a call", "", "max_tokens", []string{callStart(0, "one"),
 		argumentDelta(0, `{"x": "aaaa`), blockStop(0)},
-		api.Message{Calls: []api.Call{{Tool: "one", Arguments: `{"x": "aaaa`}}}, api.StopCalls},
+		api.Message{Calls: []api.Call{{Tool: "one", Arguments: `{"x": "aaaa`}}}, api.StopLength},
 	{"length", `[{"type":"text","text":"and so on and"}]`, "max_tokens",
 		[]string{textStart(), textDelta("and so on and"), blockStop(0)},
 		api.Message{Text: "and so on and"}, api.StopLength},
@@ -171,7 +170,7 @@ var anthropicAnswers = []struct {
 		[]string{textStart(), textDelta("half"), blockStop(0), callStart(1, "one")},
 		api.Message{Text: "half"}, api.StopRefusal},
 	{"thinking", `[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"x"}]`,
-		"end_turn", nil, api.Message{Text: "x"}, api.StopAnswer},
+		"end_turn", nil, api.Message{Text: "x", Thought: "hm"}, api.StopAnswer},
 }
 
 func textStart() string {
@@ -215,6 +214,7 @@ func TestAnthropicAnswers_AreReadWholeOrStreamed(t *testing.T) {
 			p := modelserver.NewPrompt(api.Message{Role: api.RoleUser, Text: "go"})
 			p.Live = live
 			r, err := model.Answer(t.Context(), p)
+			r.Message.Native = nil
 			if err != nil || !reflect.DeepEqual(r.Message, c.want) || r.Stop != c.means ||
 				r.Model != "served-model" {
 				t.Errorf("got %+v, %v", r, err)
@@ -287,7 +287,7 @@ func TestAnthropicPauses_AreContinued(t *testing.T) {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	if last := server.Body["messages"].([]any); len(last) != 2 ||
-		!expect.Contains(fmt.Sprint(last[1]), "assistant", "part 1, part 2,") {
+		!expect.Contains(fmt.Sprint(last[1]), "assistant", "part 1, ", "part 2, ") {
 		t.Errorf("the last request has %v", last)
 	}
 	server, model = serveMessages(t, modelserver.Message(`[{"type":"text","text":"on "}]`,
@@ -432,7 +432,88 @@ func TestAnswer_IsBounded(t *testing.T) {
 	t.Setenv("ANTHROPIC_API_KEY", modelserver.Key)
 	_, err := New().Answer(t.Context(), modelserver.NewPrompt(api.Message{Role: api.RoleUser,
 		Text: "go"}))
-	if e, ok := errors.AsType[*models.Error](err); !ok || e.Message != "error reading response body: http: request body too large" {
+	if e, ok := errors.AsType[*models.Error](err); !ok || e.Message != "http: request body too large" {
 		t.Errorf("got %v", err)
+	}
+}
+
+// An assistant's turn goes back as it came, with its reasoning as long as all before it is the
+// same.
+func TestMessages_GoBackAsTheProviderSentThem(t *testing.T) {
+	const blocks = `[{"type":"thinking","thinking":"","signature":"sig"},{"type":"redacted_thinking","data":"r"},{"type":"text","text":"I call."},{"type":"server_block","x":[1]},{"type":"tool_use","id":"toolu_a","name":"count","input":{"n":1}}]`
+	streamed := stream("tool_use",
+		`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"sig"}}`,
+		`{"type":"content_block_start","index":1,"content_block":{"type":"redacted_thinking","data":"r"}}`,
+		`{"type":"content_block_start","index":2,"content_block":{"type":"text","text":""}}`,
+		`{"type":"content_block_delta","index":2,"delta":{"type":"text_delta","text":"I call."}}`,
+		`{"type":"content_block_start","index":3,"content_block":{"type":"server_block","x":[1]}}`,
+		`{"type":"content_block_start","index":4,"content_block":{"type":"tool_use","id":"toolu_a","name":"count","input":{}}}`,
+		argumentDelta(4, `{"n":1}`), blockStop(4))
+	for name, handle := range map[string]http.HandlerFunc{
+		"whole": modelserver.Message(blocks, "tool_use"), "streamed": streamed} {
+		t.Run(name, func(t *testing.T) {
+			server, model := serveMessages(t, handle)
+			p := modelserver.NewPrompt(api.Message{Role: api.RoleSystem, Text: "be brief"},
+				api.Message{Role: api.RoleUser, Text: "go"})
+			p.Tools = []models.Offer{{Name: "count", Schema: json.RawMessage(`{"type":"object"}`)}}
+			r, err := model.Answer(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Message.Role, r.Message.Calls[0].ID = api.RoleAssistant, "1.1"
+			p.Messages = append(p.Messages, r.Message,
+				api.Message{Role: api.RoleTool, CallID: "1.1", Text: "5"})
+			sent := func() (turn, result any) {
+				t.Helper()
+				if _, err := model.Answer(t.Context(), p); err != nil {
+					t.Fatal(err)
+				}
+				list := server.Body["messages"].([]any)
+				return list[1].(map[string]any)["content"], list[2].(map[string]any)["content"]
+			}
+			turn, result := sent()
+			if !reflect.DeepEqual(turn, modelserver.Decode(t, blocks)) ||
+				!expect.Contains(fmt.Sprint(result), "toolu_a") {
+				t.Errorf("got %v and %v", turn, result)
+			}
+			p.Messages[0].Text = "be long"
+			if turn, _ := sent(); len(turn.([]any)) != 3 {
+				t.Errorf("after a change of the instructions got %v", turn)
+			}
+		})
+	}
+}
+
+// A model that refuses the temperature or a forced choice by name gets requests without, and
+// reasoning that the provider refuses is left out, once.
+func TestRequests_LeaveOutWhatTheModelRefuses(t *testing.T) {
+	refusal := func(words string) http.HandlerFunc {
+		return modelserver.Status(400, `{"type":"error","error":{"type":"invalid_request_error","message":"`+words+`"}}`)
+	}
+	var server *modelserver.Server
+	server, model := serveMessages(t, func(w http.ResponseWriter, r *http.Request) {
+		switch body := server.Body; {
+		case body["temperature"] != nil:
+			refusal("temperature is deprecated for this model")(w, r)
+		case body["tool_choice"] != nil:
+			refusal("tool_choice: this model does not support a forced tool choice")(w, r)
+		case expect.Contains(fmt.Sprint(body["messages"]), "signature"):
+			refusal("messages.1.content.0: Invalid signature in thinking block")(w, r)
+		default:
+			modelserver.Message(`[{"type":"text","text":"hi"}]`, "end_turn")(w, r)
+		}
+	})
+	p := modelserver.NewPrompt(api.Message{Role: api.RoleUser, Text: "go"},
+		api.Message{Role: api.RoleAssistant, Text: "a", Native: &api.Native{
+			Dialect: api.DialectMessages, Endpoint: model.endpoint, Model: "gpt-x",
+			Items: json.RawMessage(`[{"type":"thinking","thinking":"","signature":"s"},{"type":"text","text":"a"}]`)}},
+		api.Message{Role: api.RoleUser, Text: "on"})
+	p.Tools = []models.Offer{{Name: "count", Schema: json.RawMessage(`{"type":"object"}`)}}
+	temperature := 0.5
+	p.Agent.Model.Temperature, p.Agent.Model.ToolChoice = &temperature, api.ChoiceRequired
+	r, err := model.Answer(t.Context(), p)
+	if err != nil || !r.ReasoningLost || r.Message.Text != "hi" || server.Requests.Load() != 4 {
+		t.Errorf("got %+v, %v after %d requests", r, err, server.Requests.Load())
 	}
 }

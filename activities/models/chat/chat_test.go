@@ -1,4 +1,4 @@
-package openai
+package chat
 
 import (
 	"context"
@@ -17,18 +17,19 @@ import (
 	"time"
 
 	"github.com/switchyard/switchyard/activities/models"
-	"github.com/switchyard/switchyard/activities/models/anthropic"
+	"github.com/switchyard/switchyard/activities/models/messages"
+	"github.com/switchyard/switchyard/activities/models/openai"
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/test/expect"
 	"github.com/switchyard/switchyard/internal/test/modelserver"
 )
 
-func serveChat(t testing.TB, handle http.HandlerFunc) (*modelserver.Server, *Provider) {
+func serveChat(t testing.TB, handle http.HandlerFunc) (*modelserver.Server, Provider) {
 	t.Helper()
 	s := modelserver.New(t, handle)
 	t.Setenv("OPENAI_BASE_URL", s.URL+"/v1")
 	t.Setenv("OPENAI_API_KEY", modelserver.Key)
-	return s, New()
+	return s, New(openai.NewServer())
 }
 
 // Every role is covered. Calls and results have our ids, and tools have their JSON Schema. Invalid
@@ -58,11 +59,11 @@ func TestOpenAIRequest_FollowsTheProtocol(t *testing.T) {
 		t.Fatal(err)
 	}
 	call := func(id, name, arguments string) map[string]any {
-		return map[string]any{"id": id, "type": "function", "function": map[string]any{"name": name,
+		return map[string]any{"id": models.CallID(id), "type": "function", "function": map[string]any{"name": name,
 			"arguments": arguments}}
 	}
 	lost := func(id string) map[string]any {
-		return map[string]any{"role": "tool", "tool_call_id": id,
+		return map[string]any{"role": "tool", "tool_call_id": models.CallID(id),
 			"content": "This call has no result."}
 	}
 	want := map[string]any{
@@ -76,7 +77,7 @@ func TestOpenAIRequest_FollowsTheProtocol(t *testing.T) {
 				call("1.3", strings.Repeat("x", 64), `{}`),
 				call("1.4", "_", "{}"),
 			}},
-			map[string]any{"role": "tool", "tool_call_id": "1.1", "content": "5"}, lost("1.2"),
+			map[string]any{"role": "tool", "tool_call_id": models.CallID("1.1"), "content": "5"}, lost("1.2"),
 			lost("1.3"), lost("1.4"),
 			map[string]any{"role": "assistant", "tool_calls": []any{call("2.1", "count", "{}")}},
 			lost("2.1"),
@@ -93,16 +94,16 @@ func TestOpenAIRequest_FollowsTheProtocol(t *testing.T) {
 		modelserver.Key {
 		t.Errorf("%s with %v", server.Path, server.Header)
 	}
-	// At a limit there are no tools, and the model gets the reason.
-	p.Tools, p.Limit, p.Agent.Model = nil, "turns", api.Model{Name: "gpt-x"}
+	// At a limit the tools stay, none may be called, and the model gets the reason.
+	p.Limit, p.Agent.Model = "turns", api.Model{Name: "gpt-x"}
 	if _, err := model.Answer(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	messages := server.Body["messages"].([]any)
-	last := messages[len(messages)-1].(map[string]any)
-	if server.Body["tools"] != nil || server.Body["temperature"] != nil ||
-		server.Body["max_completion_tokens"] != nil || last["role"] != "user" ||
-		!expect.Contains(last["content"].(string), "limit", "turns") {
+	list := server.Body["messages"].([]any)
+	last := list[len(list)-1].(map[string]any)
+	if server.Body["tools"] == nil || server.Body["tool_choice"] != "none" ||
+		server.Body["temperature"] != nil || server.Body["max_completion_tokens"] != nil ||
+		last["role"] != "user" || !expect.Contains(last["content"].(string), "limit", "turns") {
 		t.Errorf("got %v", server.Body)
 	}
 }
@@ -140,6 +141,7 @@ func TestOpenAIAnswers_AreReadUnchanged(t *testing.T) {
 			r, err := model.Answer(t.Context(),
 				modelserver.NewPrompt(api.Message{Role: api.RoleUser,
 					Text: "go"}))
+			r.Message.Native = nil
 			if err != nil || !reflect.DeepEqual(r.Message, c.want) || r.Stop != c.stop {
 				t.Errorf("got %+v, %v", r, err)
 			}
@@ -237,7 +239,7 @@ func TestOpenAIUnreachable_IsTransient(t *testing.T) {
 	}
 	listener.Close()
 	t.Setenv("OPENAI_BASE_URL", "http://"+listener.Addr().String()+"/v1")
-	_, err = New().Answer(t.Context(), modelserver.NewPrompt())
+	_, err = New(openai.NewServer()).Answer(t.Context(), modelserver.NewPrompt())
 	if e, ok := errors.AsType[*models.Error](err); !ok || e.Permanent || e.Message != fmt.Sprintf(
 		`Post "http://%[1]s/v1/chat/completions": dial tcp %[1]s: connect: connection refused`,
 		listener.Addr()) {
@@ -248,7 +250,7 @@ func TestOpenAIUnreachable_IsTransient(t *testing.T) {
 func TestOpenAIWithoutKey_SendsNothing(t *testing.T) {
 	server, _ := serveChat(t, modelserver.Status(200, ""))
 	t.Setenv("OPENAI_API_KEY", "")
-	model := New()
+	model := New(openai.NewServer())
 	_, err := model.Answer(t.Context(), modelserver.NewPrompt())
 	if model.Ready() == nil || err == nil || err.Error() != "the worker has no OPENAI_API_KEY in its environment, and no OPENAI_API_KEY_FILE that names a file with it" ||
 		server.Requests.Load() != 0 {
@@ -275,7 +277,7 @@ func TestModelKeyFile_IsReadForEachRequest(t *testing.T) {
 		t.Setenv(name, "")
 		t.Setenv(name+"_FILE", file)
 	}
-	for _, model := range []models.Model{New(), anthropic.New()} {
+	for _, model := range []models.Model{New(openai.NewServer()), messages.New()} {
 		for _, key := range []string{"first-planted", "second-planted"} {
 			if err := os.WriteFile(file, []byte(key+"\n"), 0o600); err != nil {
 				t.Fatal(err)

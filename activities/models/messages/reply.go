@@ -1,15 +1,19 @@
-package anthropic
+package messages
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/packages/ssestream"
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // anthropicReply is what a model has answered so far: whole messages, or the events of streamed
@@ -17,7 +21,7 @@ import (
 // is to be told of those.
 type anthropicReply struct {
 	text   strings.Builder
-	blocks []*callBlock
+	blocks []*block
 	model  string
 	stop   anthropic.StopReason
 	// why is what the provider says of a refusal.
@@ -33,12 +37,63 @@ func (t tokenCounts) plus(o tokenCounts) tokenCounts {
 		o.output}
 }
 
-// callBlock is a block of the message that is being streamed: a call, or anything else, which has
-// no name.
-type callBlock struct {
-	index     int64
-	name      string
-	arguments strings.Builder
+// block is a block of an answer.
+type block struct {
+	index int64
+	kind  string
+	// fields are the members as the block began, the rest what was added to them since.
+	fields                               map[string]json.RawMessage
+	text, thinking, signature, arguments strings.Builder
+	citations                            []json.RawMessage
+}
+
+// newBlock returns a block from its JSON.
+func newBlock(index int64, data string) *block {
+	b := &block{index: index}
+	_ = json.Unmarshal([]byte(data), &b.fields) // another form has no members
+	b.kind = jsonvalue.Plain(b.fields["type"])
+	for name, to := range map[string]*strings.Builder{"text": &b.text, "thinking": &b.thinking,
+		"signature": &b.signature} {
+		to.WriteString(jsonvalue.Plain(b.fields[name]))
+	}
+	return b
+}
+
+// argumentText returns the arguments of a call: those that came in pieces, else those that the
+// block began with.
+func (b *block) argumentText() string {
+	if b.arguments.Len() > 0 {
+		return b.arguments.String()
+	}
+	return string(b.fields["input"])
+}
+
+// native returns the block as the provider wants it back.
+func (b *block) native() json.RawMessage {
+	fields := maps.Clone(b.fields)
+	switch b.kind {
+	case "text":
+		fields["text"] = encode(b.text.String())
+		if len(b.citations) > 0 {
+			fields["citations"] = encode(b.citations)
+		}
+	case "thinking":
+		fields["thinking"], fields["signature"] = encode(b.thinking.String()),
+			encode(b.signature.String())
+	case "tool_use":
+		fields["name"] = encode(models.LegalName(jsonvalue.Plain(fields["name"])))
+		fields["input"] = legalObject(b.argumentText())
+	}
+	return encode(fields)
+}
+
+// encode encodes a value that has a JSON form.
+func encode(value any) json.RawMessage {
+	data, err := jsonvalue.Encode(value)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return data
 }
 
 // begin starts a message.
@@ -61,15 +116,21 @@ func (r *anthropicReply) add(m *anthropic.Message) {
 	r.begin(m)
 	r.end(m.StopReason, m.StopDetails)
 	for _, b := range m.Content {
-		switch b.Type {
-		case "text":
-			r.text.WriteString(b.Text)
-		case "tool_use":
-			call := &callBlock{name: b.Name}
-			call.arguments.Write(b.Input)
-			r.blocks = append(r.blocks, call)
+		r.blocks = append(r.blocks, newBlock(-1, b.RawJSON()))
+		r.text.WriteString(b.Text)
+	}
+}
+
+// natives returns the blocks so far as the provider wants them back. Those without text are left
+// out, because it refuses them.
+func (r *anthropicReply) natives() []json.RawMessage {
+	natives := []json.RawMessage{}
+	for _, b := range r.blocks {
+		if b.kind != "text" || !blank(b.text.String()) {
+			natives = append(natives, b.native())
 		}
 	}
+	return natives
 }
 
 // follow takes the events of a streamed message; live, if any, takes its text as it comes.
@@ -102,28 +163,31 @@ func (r *anthropicReply) event(e anthropic.MessageStreamEventUnion) {
 		r.begin(&e.Message)
 		r.end(e.Message.StopReason, e.Message.StopDetails)
 	case "content_block_start":
-		if e.ContentBlock.Type == "tool_use" {
-			r.blocks = append(r.blocks, &callBlock{index: e.Index, name: e.ContentBlock.Name})
-		}
+		r.blocks = append(r.blocks, newBlock(e.Index, e.ContentBlock.RawJSON()))
 		r.text.WriteString(e.ContentBlock.Text)
 	case "content_block_delta":
 		r.text.WriteString(e.Delta.Text)
-		r.argument(e.Index, e.Delta.PartialJSON)
+		r.extend(e.Index, e.Delta)
 	case "message_delta":
 		r.end(e.Delta.StopReason, e.Delta.StopDetails)
 		r.count(e.Usage)
 	}
 }
 
-// argument adds to the arguments of the call that is the block of that index.
-func (r *anthropicReply) argument(index int64, piece string) {
-	if n := len(r.blocks); piece != "" && n > 0 {
-		for i := n - 1; i >= 0; i-- {
-			if r.blocks[i].index == index {
-				r.blocks[i].arguments.WriteString(piece)
-				return
-			}
+// extend adds a piece to the last block of that index.
+func (r *anthropicReply) extend(index int64, d anthropic.MessageStreamEventUnionDelta) {
+	for _, b := range slices.Backward(r.blocks) {
+		if b.index != index {
+			continue
 		}
+		b.text.WriteString(d.Text)
+		b.thinking.WriteString(d.Thinking)
+		b.signature.WriteString(d.Signature)
+		b.arguments.WriteString(d.PartialJSON)
+		if citation := d.Citation.RawJSON(); citation != "" && citation != "null" {
+			b.citations = append(b.citations, json.RawMessage(citation))
+		}
+		return
 	}
 }
 
@@ -148,9 +212,23 @@ func (r *anthropicReply) count(u anthropic.MessageDeltaUsage) {
 func (r *anthropicReply) calls() []api.Call {
 	var calls []api.Call
 	for _, b := range r.blocks {
-		calls = append(calls, api.Call{Tool: b.name, Arguments: b.arguments.String()})
+		if b.kind == "tool_use" {
+			calls = append(calls, api.Call{Tool: jsonvalue.Plain(b.fields["name"]),
+				Arguments: b.argumentText()})
+		}
 	}
 	return calls
+}
+
+// thought returns the reasoning that people may read.
+func (r *anthropicReply) thought() string {
+	var thoughts []string
+	for _, b := range r.blocks {
+		if text := b.thinking.String(); !blank(text) {
+			thoughts = append(thoughts, text)
+		}
+	}
+	return strings.Join(thoughts, "\n\n")
 }
 
 func (r *anthropicReply) usage() api.Usage {
@@ -161,7 +239,8 @@ func (r *anthropicReply) usage() api.Usage {
 
 // response returns what the model answered.
 func (r *anthropicReply) response() (api.ModelResponse, error) {
-	response := api.ModelResponse{Message: api.Message{Text: r.text.String(), Calls: r.calls()},
+	response := api.ModelResponse{Message: api.Message{Text: r.text.String(), Calls: r.calls(),
+		Thought: r.thought()},
 		Stop: api.StopAnswer, Model: r.model, Usage: r.usage()}
 	m := &response.Message
 	switch r.stop {
@@ -178,6 +257,7 @@ func (r *anthropicReply) response() (api.ModelResponse, error) {
 		return response, nil
 	case anthropic.StopReasonMaxTokens, anthropic.StopReasonPauseTurn:
 		response.Stop = api.StopLength
+		return response, nil
 	}
 	if len(m.Calls) > 0 {
 		response.Stop = api.StopCalls

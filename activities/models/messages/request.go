@@ -1,4 +1,4 @@
-package anthropic
+package messages
 
 import (
 	"encoding/base64"
@@ -16,10 +16,16 @@ import (
 
 // anthropicParams returns the request for a prompt. Its beginning and its end are marked for the
 // provider's cache: the next step sends all of it again, and a little more.
-func anthropicParams(p models.Prompt) anthropic.MessageNewParams {
+//
+// prefix is the digest of the prompt for Native.Prefix.
+func anthropicParams(p models.Prompt, endpoint string) (params anthropic.MessageNewParams,
+	prefix string) {
 	model := p.Agent.Model
-	params := anthropic.MessageNewParams{Model: model.Name, MaxTokens: anthropicAnswer,
-		Messages: anthropicMessages(p)}
+	params = anthropic.MessageNewParams{Model: model.Name, MaxTokens: anthropicAnswer}
+	params.Messages, prefix = anthropicMessages(p, endpoint)
+	if strings.HasPrefix(model.Name, "claude-3-") {
+		params.MaxTokens = oldAnswer
+	}
 	if model.MaxTokens > 0 {
 		params.MaxTokens = int64(model.MaxTokens)
 	}
@@ -33,9 +39,18 @@ func anthropicParams(p models.Prompt) anthropic.MessageNewParams {
 	}
 	anthropicTools(&params, p)
 	markCached(&params)
-	return params
+	return params, prefix
 }
 
+// The protocol allows four marks, and looks for what it has in its cache at most 20 blocks before
+// each. A turn of many calls has more blocks, so that it gets marks within.
+const (
+	maxMarks    = 4
+	blocksApart = 18
+)
+
+// markCached marks the end of the instructions or tools and, from the end of the conversation on,
+// blocks that are close enough for the next step to find one.
 func markCached(params *anthropic.MessageNewParams) {
 	cache := anthropic.NewCacheControlEphemeralParam()
 	if n := len(params.System); n > 0 {
@@ -43,41 +58,38 @@ func markCached(params *anthropic.MessageNewParams) {
 	} else if n := len(params.Tools); n > 0 {
 		params.Tools[n-1].OfTool.CacheControl = cache
 	}
-	last := params.Messages[len(params.Messages)-1].Content
-	if marked := last[len(last)-1].GetCacheControl(); marked != nil {
-		*marked = cache
+	marks, since := 1, blocksApart
+	for _, m := range slices.Backward(params.Messages) {
+		for _, block := range slices.Backward(m.Content) {
+			marked := block.GetCacheControl()
+			if since >= blocksApart && marked != nil && marks < maxMarks {
+				*marked = cache
+				marks, since = marks+1, 0
+			}
+			since++
+		}
 	}
 }
 
 // anthropicTools adds the tools and how the model chooses among them.
 func anthropicTools(params *anthropic.MessageNewParams, p models.Prompt) {
-	if len(p.Tools) == 0 {
-		// Where a conversation has calls the protocol wants tools, also where none may be called
-		// any more.
-		for _, name := range calledTools(p.Messages) {
-			params.Tools = append(params.Tools,
-				anthropicTool(models.Offer{Name: name,
-					Schema: json.RawMessage(`{"type":"object"}`)}))
-			params.ToolChoice.OfNone = &anthropic.ToolChoiceNoneParam{}
-		}
-		return
-	}
-	for _, o := range p.Tools {
+	for _, o := range p.Declared() {
 		params.Tools = append(params.Tools, anthropicTool(o))
 	}
 	var single param.Opt[bool]
 	if p.Single() {
 		single = anthropic.Bool(true)
 	}
-	switch choice := p.Choice(); choice {
-	case api.ChoiceAuto:
+	switch choice := p.Choice(); {
+	case len(params.Tools) == 0:
+	case choice == api.ChoiceAuto:
 		if p.Single() {
 			params.ToolChoice.OfAuto = &anthropic.ToolChoiceAutoParam{
 				DisableParallelToolUse: single}
 		}
-	case api.ChoiceNone:
+	case choice == api.ChoiceNone:
 		params.ToolChoice.OfNone = &anthropic.ToolChoiceNoneParam{}
-	case api.ChoiceRequired:
+	case choice == api.ChoiceRequired:
 		params.ToolChoice.OfAny = &anthropic.ToolChoiceAnyParam{DisableParallelToolUse: single}
 	default:
 		params.ToolChoice.OfTool = &anthropic.ToolChoiceToolParam{Name: choice,
@@ -85,43 +97,13 @@ func anthropicTools(params *anthropic.MessageNewParams, p models.Prompt) {
 	}
 }
 
-// calledTools returns the names of the tools that a conversation has calls of.
-func calledTools(messages []api.Message) []string {
-	var names []string
-	for _, m := range messages {
-		for _, c := range m.Calls {
-			names = append(names, models.LegalName(c.Tool))
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// combining are the keywords of a schema that the protocol does not take at its top.
-var combining = []string{"oneOf", "anyOf", "allOf"}
-
-// anthropicTool offers a tool. It describes schema keywords that the protocol does not support in
-// words; admission checks all of them.
+// anthropicTool offers a tool.
 func anthropicTool(o models.Offer) anthropic.ToolUnionParam {
-	tool := anthropic.ToolParam{Name: o.Name}
-	var schema map[string]json.RawMessage
-	if json.Unmarshal(o.Schema, &schema) == nil {
-		also := map[string]json.RawMessage{}
-		for _, keyword := range combining {
-			if rule, ok := schema[keyword]; ok {
-				also[keyword] = rule
-				delete(schema, keyword)
-			}
-		}
-		data, err := jsonvalue.Encode(also)
-		if len(also) > 0 && err == nil {
-			o.Description += "\nThe arguments must also fit this JSON Schema: " + string(data)
-		}
-	}
+	tool := anthropic.ToolParam{Name: o.Name,
+		InputSchema: param.Override[anthropic.ToolInputSchemaParam](o.Schema)}
 	if o.Description != "" {
 		tool.Description = anthropic.String(o.Description)
 	}
-	tool.InputSchema = param.Override[anthropic.ToolInputSchemaParam](schema)
 	return anthropic.ToolUnionParam{OfTool: &tool}
 }
 
@@ -136,24 +118,32 @@ func systemPart(messages []api.Message) int {
 
 // anthropicMessages returns a conversation without the instructions that it begins with: user and
 // assistant in turn, the user first and last.
-func anthropicMessages(p models.Prompt) []anthropic.MessageParam {
-	var t turns
-	for _, m := range models.PairResults(p.Messages[systemPart(p.Messages):]) {
+func anthropicMessages(p models.Prompt, endpoint string) ([]anthropic.MessageParam, string) {
+	t := turns{ids: map[string]string{}}
+	paired := models.PairResults(p.Messages)
+	forms, prefix := p.Fidelities(paired, api.Native{Dialect: api.DialectMessages,
+		Endpoint: endpoint, Model: p.Agent.Model.Name})
+	from := systemPart(paired)
+	for i, m := range paired[from:] {
 		if m.Role == api.RoleAssistant {
 			t.user("Begin.", len(t.messages) == 0)
-			t.add(anthropic.MessageParamRoleAssistant, assistantBlocks(m)...)
+			t.add(anthropic.MessageParamRoleAssistant, t.assistant(m, forms[from+i])...)
 		} else {
-			t.add(anthropic.MessageParamRoleUser, userBlocks(m, p.Images[m.CallID])...)
+			t.add(anthropic.MessageParamRoleUser, t.userBlocks(m, p.Images[m.CallID])...)
 		}
 	}
 	t.user(fmt.Sprintf(models.LimitPrompt, p.Limit), p.Limit != "")
 	t.user("Go on.", len(t.messages) == 0 ||
 		t.messages[len(t.messages)-1].Role != anthropic.MessageParamRoleUser)
-	return t.messages
+	return t.messages, prefix
 }
 
 // turns are the messages of a request. What one side says in several messages becomes one.
-type turns struct{ messages []anthropic.MessageParam }
+type turns struct {
+	messages []anthropic.MessageParam
+	// ids are the provider's ids of calls by ours.
+	ids map[string]string
+}
 
 func (t *turns) add(role anthropic.MessageParamRole, blocks ...anthropic.ContentBlockParamUnion) {
 	n := len(t.messages)
@@ -175,23 +165,71 @@ func (t *turns) user(text string, wanted bool) {
 // blank reports whether a text says nothing: the protocol refuses such blocks.
 func blank(text string) bool { return strings.TrimSpace(text) == "" }
 
-func assistantBlocks(m api.Message) []anthropic.ContentBlockParamUnion {
+// assistant returns a model's message: as the provider sent it, if it comes from there, else in the
+// words that any model reads.
+func (t *turns) assistant(m api.Message, form models.Fidelity) []anthropic.ContentBlockParamUnion {
+	if blocks, ok := t.native(m); form != models.Projected && ok {
+		return toParams(blocks, form == models.Verbatim)
+	}
 	var blocks []anthropic.ContentBlockParamUnion
 	if !blank(m.Text) {
 		blocks = append(blocks, anthropic.NewTextBlock(m.Text))
 	}
 	for _, c := range m.Calls {
-		blocks = append(blocks, anthropic.NewToolUseBlock(legalID(c.ID), legalObject(c.Arguments),
+		t.ids[c.ID] = models.CallID(c.ID)
+		blocks = append(blocks, anthropic.NewToolUseBlock(t.ids[c.ID], legalObject(c.Arguments),
 			models.LegalName(c.Tool)))
 	}
 	return blocks
 }
 
+// native returns the blocks of a message as the provider sent it, and takes over the ids of its
+// calls.
+func (t *turns) native(m api.Message) (blocks []json.RawMessage, ok bool) {
+	if m.Native == nil || json.Unmarshal(m.Native.Items, &blocks) != nil {
+		return nil, false
+	}
+	var ids []string
+	for _, b := range blocks {
+		if head := readHead(b); head.Type == "tool_use" {
+			ids = append(ids, head.ID)
+		}
+	}
+	if len(ids) != len(m.Calls) {
+		return nil, false // calls were left out, because the answer was too long
+	}
+	for i, c := range m.Calls {
+		t.ids[c.ID] = ids[i]
+	}
+	return blocks, true
+}
+
+// blockHead is what this package reads of a block.
+type blockHead struct{ Type, ID string }
+
+func readHead(block json.RawMessage) (head blockHead) {
+	_ = json.Unmarshal(block, &head) // a block of another form has no type
+	return head
+}
+
+// toParams returns blocks for a request, with or without reasoning.
+func toParams(blocks []json.RawMessage, thoughts bool) []anthropic.ContentBlockParamUnion {
+	var params []anthropic.ContentBlockParamUnion
+	for _, b := range blocks {
+		if kind := readHead(b).Type; !thoughts && (kind == "thinking" || kind == "redacted_thinking") {
+			continue
+		}
+		params = append(params, param.Override[anthropic.ContentBlockParamUnion](b))
+	}
+	return params
+}
+
 // userBlocks returns what a message of the user or of a tool says. images are those of a tool's
 // result.
-func userBlocks(m api.Message, images []models.Image) []anthropic.ContentBlockParamUnion {
+func (t *turns) userBlocks(m api.Message,
+	images []models.Image) []anthropic.ContentBlockParamUnion {
 	if m.Role == api.RoleTool {
-		result := anthropic.ToolResultBlockParam{ToolUseID: legalID(m.CallID)}
+		result := anthropic.ToolResultBlockParam{ToolUseID: t.ids[m.CallID]}
 		if m.Failed {
 			result.IsError = anthropic.Bool(true)
 		}
@@ -211,16 +249,6 @@ func userBlocks(m api.Message, images []models.Image) []anthropic.ContentBlockPa
 		return nil
 	}
 	return []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock(m.Text)}
-}
-
-// legalID spells a call's id without the dots and slashes that the protocol does not take in ids.
-func legalID(id string) string {
-	return strings.Map(func(r rune) rune {
-		if api.CheckToolName(string(r)) == nil {
-			return r
-		}
-		return '_'
-	}, id)
 }
 
 // legalObject returns arguments as the object that the protocol wants, whatever the model made of

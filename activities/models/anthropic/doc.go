@@ -1,2 +1,0 @@
-// Package anthropic calls models by Anthropic messages.
-package anthropic

@@ -1,0 +1,2 @@
+// Package messages calls models by Anthropic messages.
+package messages

@@ -1,0 +1,54 @@
+package models
+
+import (
+	"github.com/switchyard/switchyard/api"
+)
+
+// Fidelity is the form in which a message goes back to a model.
+type Fidelity int
+
+const (
+	// Projected: in words that any model reads.
+	Projected Fidelity = iota
+	// Thoughtless: as its provider sent it, without the reasoning, which is void.
+	Thoughtless
+	// Verbatim: as its provider sent it.
+	Verbatim
+)
+
+// Fidelities returns the form in which each message of a conversation goes to the model of origin,
+// and the digest of the whole prompt, which the answer keeps as Native.Prefix. A provider binds the
+// reasoning of a message to all that was before it, tools included. Messages are the prompt's, as
+// PairResults returns them.
+func (p Prompt) Fidelities(messages []api.Message, origin api.Native) (forms []Fidelity,
+	prefix string) {
+	for _, t := range p.Declared() {
+		for _, text := range []string{t.Name, t.Description, string(t.Schema)} {
+			prefix = api.NextChain(prefix, text)
+		}
+	}
+	forms = make([]Fidelity, len(messages))
+	for i, m := range messages {
+		if n := m.Native; n != nil && n.Dialect == origin.Dialect &&
+			n.Endpoint == origin.Endpoint && n.Model == origin.Model {
+			forms[i] = Thoughtless
+			if !p.Thoughtless && (n.Prefix == "" || n.Prefix == prefix) {
+				forms[i] = Verbatim
+			}
+			if n.Alone {
+				stripThoughts(forms[:i])
+			}
+		}
+		prefix = api.NextChain(prefix, m.Digest())
+	}
+	if p.Limit != "" {
+		prefix = api.NextChain(prefix, p.Limit)
+	}
+	return forms, prefix
+}
+
+func stripThoughts(forms []Fidelity) {
+	for i := range forms {
+		forms[i] = min(forms[i], Thoughtless)
+	}
+}

@@ -1,2 +1,0 @@
-// Package openai calls models by OpenAI chat completions.
-package openai

@@ -1,0 +1,187 @@
+package responses
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/openai/openai-go/v3/packages/ssestream"
+	"github.com/switchyard/switchyard/activities/models"
+	"github.com/switchyard/switchyard/activities/models/openai"
+	"github.com/switchyard/switchyard/api"
+)
+
+// answer is a response, whole or from its events.
+type answer struct {
+	Model             string
+	Status            string
+	Output            []json.RawMessage
+	Error             json.RawMessage
+	IncompleteDetails struct{ Reason string } `json:"incomplete_details"`
+	Usage             struct {
+		InputTokens        int `json:"input_tokens"`
+		OutputTokens       int `json:"output_tokens"`
+		InputTokensDetails struct {
+			CachedTokens     int `json:"cached_tokens"`
+			CacheWriteTokens int `json:"cache_write_tokens"`
+		} `json:"input_tokens_details"`
+	}
+	// InputTransformations lists what the server took out of the request, such as reasoning that is
+	// bound to another prefix.
+	InputTransformations []struct{ Type string } `json:"input_transformations"`
+}
+
+// maxItems bounds the items of a streamed answer.
+const maxItems = 10_000
+
+// event is an event of a streamed response.
+type event struct {
+	Type        string
+	Delta       string
+	OutputIndex int `json:"output_index"`
+	Item        json.RawMessage
+	Response    json.RawMessage
+}
+
+// decode reads a response that is not streamed.
+func (a *answer) decode(body io.Reader) error {
+	data, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, a); err != nil {
+		return err
+	}
+	return a.check()
+}
+
+// check returns the error that a response has in place of an answer; nil for an answer.
+func (a *answer) check() error {
+	if len(a.Error) > 0 && string(a.Error) != "null" {
+		return openai.DecodeError(a.Error)
+	}
+	if a.Status == "failed" || a.Status == "cancelled" {
+		return &models.Error{Message: "the model's server answered that the response is " + a.Status}
+	}
+	return nil
+}
+
+// follow reads a streamed response to its end; say takes the pieces of its text.
+func (a *answer) follow(response *http.Response, say func(string)) error {
+	events := ssestream.NewDecoder(response)
+	var items []json.RawMessage
+	for events.Next() {
+		data := bytes.TrimSpace(events.Event().Data)
+		if len(data) == 0 || bytes.HasPrefix(data, []byte("[DONE]")) {
+			continue
+		}
+		var e event
+		if err := json.Unmarshal(data, &e); err != nil {
+			return &models.Error{Message: "the model's server sent an event that is no JSON: " +
+				err.Error()}
+		}
+		switch e.Type {
+		case "response.output_text.delta", "response.refusal.delta":
+			say(e.Delta)
+		case "response.output_item.done":
+			if e.OutputIndex < 0 || e.OutputIndex >= maxItems {
+				return &models.Error{Message: "the model's server sent an item at an impossible place"}
+			}
+			items = append(items, slices.Repeat([]json.RawMessage{nil},
+				max(0, e.OutputIndex+1-len(items)))...)
+			items[e.OutputIndex] = e.Item
+		case "error":
+			return cmp.Or(openai.BodyError(data), openai.DecodeError(data))
+		case "response.completed", "response.incomplete", "response.failed":
+			if err := json.Unmarshal(e.Response, a); err != nil {
+				return err
+			}
+			if len(a.Output) == 0 {
+				a.Output = slices.DeleteFunc(items,
+					func(i json.RawMessage) bool { return i == nil })
+			}
+			return a.check()
+		}
+	}
+	return cmp.Or(events.Err(), error(models.ErrCutStream))
+}
+
+// outputItem is what this package reads of an item of a response.
+type outputItem struct {
+	Type, Name, Arguments string
+	CallID                string `json:"call_id"`
+	Content               []struct{ Type, Text, Refusal string }
+	Summary               []struct{ Text string }
+}
+
+// response returns what the model answered.
+func (a *answer) response(endpoint string, p models.Prompt) (api.ModelResponse, error) {
+	r := api.ModelResponse{Model: a.Model, Stop: api.StopAnswer,
+		Usage: api.Usage{InputTokens: a.Usage.InputTokens, OutputTokens: a.Usage.OutputTokens,
+			CachedTokens:  a.Usage.InputTokensDetails.CachedTokens,
+			WrittenTokens: a.Usage.InputTokensDetails.CacheWriteTokens},
+		ReasoningLost: slices.ContainsFunc(a.InputTransformations,
+			func(t struct{ Type string }) bool { return t.Type == "reasoning" })}
+	m, refusal := &r.Message, ""
+	var thoughts []string
+	for _, data := range a.Output {
+		var i outputItem
+		if err := json.Unmarshal(data, &i); err != nil {
+			return r, &models.Error{Message: "the model's server sent an item that is none: " + err.Error()}
+		}
+		for _, part := range i.Content {
+			if i.Type == "message" {
+				m.Text += part.Text
+				refusal += part.Refusal
+			}
+		}
+		for _, s := range i.Summary {
+			thoughts = append(thoughts, s.Text)
+		}
+		if i.Type == "function_call" {
+			m.Calls = append(m.Calls, api.Call{Tool: i.Name, Arguments: i.Arguments})
+		}
+	}
+	m.Thought = strings.Join(thoughts, "\n\n")
+	switch {
+	case refusal != "", a.IncompleteDetails.Reason == "content_filter":
+		m.Text = cmp.Or(refusal, m.Text, "the provider's content filter withheld the answer")
+		m.Calls, r.Stop = nil, api.StopRefusal
+		return r, nil
+	case a.Status == "incomplete":
+		r.Stop = api.StopLength
+	case len(m.Calls) > 0:
+		r.Stop = api.StopCalls
+	}
+	_, prefix := newItems(p, endpoint)
+	m.Native = &api.Native{Dialect: api.DialectResponses, Endpoint: endpoint,
+		Model: p.Agent.Model.Name, Prefix: prefix, Alone: p.Thoughtless,
+		Items: openai.Encode(legalItems(a.Output))}
+	return r, nil
+}
+
+// legalItems returns items that the server takes back: it refuses calls of its own models whose
+// names or arguments are not legal.
+func legalItems(items []json.RawMessage) []json.RawMessage {
+	legal := slices.Clone(items)
+	for n, data := range items {
+		var i outputItem
+		if json.Unmarshal(data, &i) != nil || i.Type != "function_call" ||
+			models.LegalName(i.Name) == i.Name &&
+				models.LegalArguments(i.Arguments) == i.Arguments {
+			continue
+		}
+		var members map[string]json.RawMessage
+		if json.Unmarshal(data, &members) != nil {
+			continue
+		}
+		members["name"] = openai.Encode(models.LegalName(i.Name))
+		members["arguments"] = openai.Encode(models.LegalArguments(i.Arguments))
+		legal[n] = openai.Encode(members)
+	}
+	return legal
+}

@@ -160,20 +160,23 @@ const (
 	maxThought = 32 << 10
 )
 
-// bound fits an answer into history: it truncates the text and replaces the longest arguments by
-// text that admission rejects and the model sees.
-//
-// The native form of an answer that had to be changed is left out.
+// bound fits an answer into history. The native form of an answer that had to be changed is left
+// out.
 func bound(m *api.Message) {
-	text, calls := m.Text, slices.Clone(m.Calls)
 	if m.Native != nil && len(m.Native.Items) > maxNative {
 		m.Native = nil
 	}
-	defer func() {
-		if m.Text != text || !slices.Equal(m.Calls, calls) {
-			m.Native = nil
-		}
-	}()
+	text, calls := m.Text, slices.Clone(m.Calls)
+	boundTexts(m)
+	if m.Text != text || !slices.Equal(m.Calls, calls) {
+		m.Native = nil
+	}
+}
+
+// boundTexts truncates the text of an answer and replaces the longest arguments by text that
+// admission rejects and the model sees.
+func boundTexts(m *api.Message) {
+	m.Thought = executor.ValidText(m.Thought)
 	m.Thought = m.Thought[:executor.FittingPrefix(m.Thought, maxThought)]
 	m.Text = executor.ValidText(m.Text)
 	if len(m.Text) > maxAnswer {
@@ -184,6 +187,11 @@ func bound(m *api.Message) {
 		m.Calls[i].Tool, m.Calls[i].Arguments = executor.ValidText(m.Calls[i].Tool),
 			executor.ValidText(m.Calls[i].Arguments)
 	}
+	fitCalls(m)
+}
+
+// fitCalls drops the longest arguments of calls until the message fits into history.
+func fitCalls(m *api.Message) {
 	for len(m.Calls) > 0 && !answerFits(m) {
 		longest := &m.Calls[0]
 		for i := range m.Calls {

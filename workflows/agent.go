@@ -248,10 +248,7 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunRes
 		f.Answer(response.Message)
 	}
 	if calls := response.Message.Calls; len(calls) > 0 && response.Stop != api.StopRefusal {
-		if err := r.noticeCut(response); err != nil {
-			return false, nil, err
-		}
-		return false, result, r.makeTurn(ctx, calls)
+		return false, result, r.makeAsked(ctx, response)
 	}
 	if more, err := r.mustGoOn(ctx, response.Stop); more || err != nil {
 		return false, result, err
@@ -261,9 +258,16 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunRes
 	return true, result, err
 }
 
+// makeAsked makes the calls of an answer.
+func (r *agentRun) makeAsked(ctx workflow.Context, response *api.ModelResponse) error {
+	if err := r.noticeCut(response); err != nil {
+		return err
+	}
+	return r.makeTurn(ctx, response.Message.Calls)
+}
+
 // noticeCut has the calls of an answer refused that was cut off: the last one may lack arguments,
-// and
-// nobody knows what was to follow. A second such answer in a row ends the run.
+// and nobody knows what was to follow. A second such answer in a row ends the run.
 func (r *agentRun) noticeCut(response *api.ModelResponse) error {
 	before := r.pipeline.cut
 	if r.pipeline.cut = nil; response.Stop != api.StopLength {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -296,13 +297,7 @@ func (w *declarer) object(part *jsontext.Object, path string, seen []string) (*j
 			out.Set(name, part.Get(name))
 		}
 	}
-	if list, ok := out.Get("type").([]any); ok {
-		out.Delete("type")
-		list = slices.DeleteFunc(slices.Clone(list), func(t any) bool { return t == "null" })
-		if len(list) == 1 {
-			out.Set("type", list[0])
-		}
-	}
+	setType(out)
 	if kind := out.Get("type"); kind == "object" || out.Has("properties") {
 		out.Set("type", "object")
 		w.members(out, path, seen, keys)
@@ -315,6 +310,19 @@ func (w *declarer) object(part *jsontext.Object, path string, seen []string) (*j
 		return out, nil
 	}
 	return out, keys
+}
+
+// setType replaces a list of types by its only one, if null aside there is one.
+func setType(part *jsontext.Object) {
+	list, ok := part.Get("type").([]any)
+	if !ok {
+		return
+	}
+	part.Delete("type")
+	list = slices.DeleteFunc(slices.Clone(list), func(t any) bool { return t == "null" })
+	if len(list) == 1 {
+		part.Set("type", list[0])
+	}
 }
 
 // members declares the members of an object under names that every provider takes.
@@ -336,12 +344,18 @@ func (w *declarer) members(out *jsontext.Object, path string, seen []string, key
 		}
 	}
 	out.Set("properties", declared)
+	setRequired(out, legal)
+}
+
+// setRequired gives an object the required members by the names that they are declared under.
+func setRequired(out *jsontext.Object, legal map[string]string) {
 	required, _ := out.Get("required").([]any)
 	out.Delete("required")
 	var kept []any
 	for _, name := range required {
-		if text, ok := name.(string); ok && legal[text] != "" && !slices.Contains(kept, any(legal[text])) {
-			kept = append(kept, legal[text])
+		text, _ := name.(string)
+		if known := legal[text]; known != "" && !slices.Contains(kept, any(known)) {
+			kept = append(kept, known)
 		}
 	}
 	if kept != nil {
@@ -352,28 +366,21 @@ func (w *declarer) members(out *jsontext.Object, path string, seen []string, key
 // maxKey bounds the names of members, in bytes.
 const maxKey = 64
 
+// illegalInKeys matches what some provider refuses in the name of a member.
+var illegalInKeys = regexp.MustCompile(`[^a-zA-Z0-9_.-]`)
+
 // legalKey returns a name for a member that every provider takes, and that no other member has.
 func legalKey(name string, all, taken *jsontext.Object) string {
-	legal := strings.Map(func(r rune) rune {
-		if r < 128 && (r == '_' || r == '.' || r == '-' || '0' <= r && r <= '9' ||
-			'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
-			return r
-		}
-		return '_'
-	}, name)
+	legal := illegalInKeys.ReplaceAllString(name, "_")
 	if legal == name && len(name) <= maxKey && name != "" {
 		return name
 	}
-	legal = legal[:min(len(legal), maxKey-4)]
-	for n := 1; ; n++ {
-		candidate := cmp.Or(legal, "_")
-		if n > 1 {
-			candidate = fmt.Sprint(candidate, "_", n)
-		}
-		if !all.Has(candidate) && !taken.Has(candidate) {
-			return candidate
-		}
+	legal = cmp.Or(legal[:min(len(legal), maxKey-4)], "_")
+	free := legal
+	for n := 2; all.Has(free) || taken.Has(free); n++ {
+		free = fmt.Sprint(legal, "_", n)
 	}
+	return free
 }
 
 // Describe returns the description of a tool with what its declaration leaves out.

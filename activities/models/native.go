@@ -29,15 +29,9 @@ func (p Prompt) Fidelities(messages []api.Message, origin api.Native) (forms []F
 	}
 	forms = make([]Fidelity, len(messages))
 	for i, m := range messages {
-		if n := m.Native; n != nil && n.Dialect == origin.Dialect &&
-			n.Endpoint == origin.Endpoint && n.Model == origin.Model {
-			forms[i] = Thoughtless
-			if !p.Thoughtless && (n.Prefix == "" || n.Prefix == prefix) {
-				forms[i] = Verbatim
-			}
-			if n.Alone {
-				stripThoughts(forms[:i])
-			}
+		forms[i] = p.fidelity(m.Native, origin, prefix)
+		if forms[i] != Projected && m.Native.Alone {
+			stripThoughts(forms[:i])
 		}
 		prefix = api.NextChain(prefix, m.Digest())
 	}
@@ -45,6 +39,18 @@ func (p Prompt) Fidelities(messages []api.Message, origin api.Native) (forms []F
 		prefix = api.NextChain(prefix, p.Limit)
 	}
 	return forms, prefix
+}
+
+// fidelity returns the form of one message, before which the prompt has the digest prefix.
+func (p Prompt) fidelity(n *api.Native, origin api.Native, prefix string) Fidelity {
+	switch {
+	case n == nil, n.Dialect != origin.Dialect, n.Endpoint != origin.Endpoint,
+		n.Model != origin.Model:
+		return Projected
+	case p.Thoughtless, n.Prefix != "" && n.Prefix != prefix:
+		return Thoughtless
+	}
+	return Verbatim
 }
 
 func stripThoughts(forms []Fidelity) {

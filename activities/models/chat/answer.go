@@ -123,18 +123,8 @@ func (a *answer) follow(response *http.Response, say func(string)) error {
 			a.ended = true
 			break
 		}
-		var c completion
-		if err := json.Unmarshal(data, &c); err != nil {
-			return &models.Error{Message: "the model's server sent a piece of an answer that is no JSON: " +
-				err.Error()}
-		}
-		if err := openai.BodyError(data); err != nil {
+		if err := a.take(data, say); err != nil {
 			return err
-		}
-		before := len(a.content.text) + len(a.refusal)
-		a.add(&c)
-		if text := a.content.text + a.refusal; len(text) > before {
-			say(text[before:])
 		}
 	}
 	if err := events.Err(); err != nil {
@@ -142,6 +132,24 @@ func (a *answer) follow(response *http.Response, say func(string)) error {
 	}
 	if !a.ended && a.finish == "" {
 		return models.ErrCutStream
+	}
+	return nil
+}
+
+// take takes an event of a stream.
+func (a *answer) take(data []byte, say func(string)) error {
+	var c completion
+	if err := json.Unmarshal(data, &c); err != nil {
+		return &models.Error{Message: "the model's server sent a piece of an answer that is no JSON: " +
+			err.Error()}
+	}
+	if err := openai.BodyError(data); err != nil {
+		return err
+	}
+	before := len(a.content.text) + len(a.refusal)
+	a.add(&c)
+	if text := a.content.text + a.refusal; len(text) > before {
+		say(text[before:])
 	}
 	return nil
 }
@@ -278,15 +286,20 @@ func (c *content) add(value json.RawMessage) {
 	}
 	for _, p := range parts {
 		c.parts = append(c.parts, p)
-		switch kind := jsonvalue.Plain(p["type"]); kind {
-		case "text", "output_text":
-			c.text += jsonvalue.Plain(p["text"])
-		case "thinking":
-			var inner []members
-			_ = json.Unmarshal(p["thinking"], &inner) // another form is not shown
-			for _, t := range inner {
-				c.thought += jsonvalue.Plain(t["text"])
-			}
+		c.show(p)
+	}
+}
+
+// show adds the texts of a part to those that people and other models read.
+func (c *content) show(p members) {
+	switch kind := jsonvalue.Plain(p["type"]); kind {
+	case "text", "output_text":
+		c.text += jsonvalue.Plain(p["text"])
+	case "thinking":
+		var inner []members
+		_ = json.Unmarshal(p["thinking"], &inner) // another form is not shown
+		for _, t := range inner {
+			c.thought += jsonvalue.Plain(t["text"])
 		}
 	}
 }
@@ -315,15 +328,19 @@ func join(before, piece json.RawMessage) json.RawMessage {
 		return piece
 	}
 	for _, m := range more {
-		if last := len(list) - 1; last >= 0 && m["index"] != nil &&
-			bytes.Equal(m["index"], list[last]["index"]) &&
-			bytes.Equal(m["type"], list[last]["type"]) {
+		if last := len(list) - 1; last >= 0 && continues(list[last], m) {
 			list[last] = joinMembers(list[last], m)
-			continue
+		} else {
+			list = append(list, m)
 		}
-		list = append(list, m)
 	}
 	return openai.Encode(list)
+}
+
+// continues reports whether a part continues the one before it.
+func continues(before, part members) bool {
+	return part["index"] != nil && bytes.Equal(part["index"], before["index"]) &&
+		bytes.Equal(part["type"], before["type"])
 }
 
 // joinMembers adds a piece of a part to the pieces before it: its texts follow each other, except

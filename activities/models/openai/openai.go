@@ -116,26 +116,33 @@ func (s *Server) send(ctx context.Context, x Exchange, r Request) error {
 	return x.Read(response)
 }
 
+// unreadable are the statuses of requests that a server does not take as they are.
+var unreadable = []int{http.StatusBadRequest, http.StatusUnprocessableEntity,
+	http.StatusNotImplemented}
+
 // learn returns the quirks that explain why the server refused a request with err, beside those of
 // q; nil if nothing does. A server that names nothing may not know how to stream.
 func (x Exchange) learn(q *models.Quirks, err error, r Request) *models.Quirks {
 	apiErr, ok := errors.AsType[*openai.Error](err)
-	if !ok || apiErr.Code == codeOverflow || !slices.Contains([]int{http.StatusBadRequest,
-		http.StatusUnprocessableEntity, http.StatusNotImplemented}, apiErr.StatusCode) {
+	if !ok || apiErr.Code == codeOverflow || !slices.Contains(unreadable, apiErr.StatusCode) {
 		return nil
 	}
 	text := apiErr.Message + " " + apiErr.RawJSON()
-	names := x.Named(r, text)
-	for _, name := range x.Parameters {
-		if _, sent := r[name]; sent && models.Mentions(text, name) {
-			names = append(names, name)
-		}
-	}
-	next := q.With(names...)
+	next := q.With(append(x.Named(r, text), r.findParameters(text, x.Parameters)...)...)
 	if _, streams := r["stream"]; next == nil && streams && apiErr.Code != codeThoughts {
 		return q.With(QuirkStream)
 	}
 	return next
+}
+
+// findParameters returns those of the parameters that a request has and a refusal names.
+func (r Request) findParameters(refusal string, parameters []string) (names []string) {
+	for _, name := range parameters {
+		if _, sent := r[name]; sent && models.Mentions(refusal, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Codes of refusals.

@@ -33,6 +33,8 @@ type answer struct {
 	// InputTransformations lists what the server took out of the request, such as reasoning that is
 	// bound to another prefix.
 	InputTransformations []struct{ Type string } `json:"input_transformations"`
+	// items are those of a stream so far, by their places.
+	items []json.RawMessage
 }
 
 // maxItems bounds the items of a streamed answer.
@@ -73,7 +75,6 @@ func (a *answer) check() error {
 // follow reads a streamed response to its end; say takes the pieces of its text.
 func (a *answer) follow(response *http.Response, say func(string)) error {
 	events := ssestream.NewDecoder(response)
-	var items []json.RawMessage
 	for events.Next() {
 		data := bytes.TrimSpace(events.Event().Data)
 		if len(data) == 0 || bytes.HasPrefix(data, []byte("[DONE]")) {
@@ -84,30 +85,43 @@ func (a *answer) follow(response *http.Response, say func(string)) error {
 			return &models.Error{Message: "the model's server sent an event that is no JSON: " +
 				err.Error()}
 		}
-		switch e.Type {
-		case "response.output_text.delta", "response.refusal.delta":
-			say(e.Delta)
-		case "response.output_item.done":
-			if e.OutputIndex < 0 || e.OutputIndex >= maxItems {
-				return &models.Error{Message: "the model's server sent an item at an impossible place"}
-			}
-			items = append(items, slices.Repeat([]json.RawMessage{nil},
-				max(0, e.OutputIndex+1-len(items)))...)
-			items[e.OutputIndex] = e.Item
-		case "error":
-			return cmp.Or(openai.BodyError(data), openai.DecodeError(data))
-		case "response.completed", "response.incomplete", "response.failed":
-			if err := json.Unmarshal(e.Response, a); err != nil {
-				return err
-			}
-			if len(a.Output) == 0 {
-				a.Output = slices.DeleteFunc(items,
-					func(i json.RawMessage) bool { return i == nil })
-			}
-			return a.check()
+		if ended, err := a.take(e, data, say); ended || err != nil {
+			return err
 		}
 	}
 	return cmp.Or(events.Err(), error(models.ErrCutStream))
+}
+
+// take takes an event, whose JSON is data, and reports whether it is the last one.
+func (a *answer) take(e event, data []byte, say func(string)) (ended bool, err error) {
+	switch e.Type {
+	case "response.output_text.delta", "response.refusal.delta":
+		say(e.Delta)
+	case "response.output_item.done":
+		return false, a.place(e)
+	case "error":
+		return true, cmp.Or(openai.BodyError(data), openai.DecodeError(data))
+	case "response.completed", "response.incomplete", "response.failed":
+		if err := json.Unmarshal(e.Response, a); err != nil {
+			return true, err
+		}
+		if len(a.Output) == 0 {
+			a.Output = slices.DeleteFunc(a.items, func(i json.RawMessage) bool { return i == nil })
+		}
+		return true, a.check()
+	}
+	return false, nil
+}
+
+// place puts an item where it belongs.
+func (a *answer) place(e event) error {
+	if e.OutputIndex < 0 || e.OutputIndex >= maxItems {
+		return &models.Error{Message: "the model's server sent an item at an impossible place"}
+	}
+	a.items = append(a.items, slices.Repeat([]json.RawMessage{nil},
+		max(0, e.OutputIndex+1-len(a.items)))...)
+	a.items[e.OutputIndex] = e.Item
+	return nil
 }
 
 // outputItem is what this package reads of an item of a response.
@@ -126,27 +140,11 @@ func (a *answer) response(endpoint string, p models.Prompt) (api.ModelResponse, 
 			WrittenTokens: a.Usage.InputTokensDetails.CacheWriteTokens},
 		ReasoningLost: slices.ContainsFunc(a.InputTransformations,
 			func(t struct{ Type string }) bool { return t.Type == "reasoning" })}
-	m, refusal := &r.Message, ""
-	var thoughts []string
-	for _, data := range a.Output {
-		var i outputItem
-		if err := json.Unmarshal(data, &i); err != nil {
-			return r, &models.Error{Message: "the model's server sent an item that is none: " + err.Error()}
-		}
-		for _, part := range i.Content {
-			if i.Type == "message" {
-				m.Text += part.Text
-				refusal += part.Refusal
-			}
-		}
-		for _, s := range i.Summary {
-			thoughts = append(thoughts, s.Text)
-		}
-		if i.Type == "function_call" {
-			m.Calls = append(m.Calls, api.Call{Tool: i.Name, Arguments: i.Arguments})
-		}
+	m := &r.Message
+	refusal, err := a.read(m)
+	if err != nil {
+		return r, err
 	}
-	m.Thought = strings.Join(thoughts, "\n\n")
 	switch {
 	case refusal != "", a.IncompleteDetails.Reason == "content_filter":
 		m.Text = cmp.Or(refusal, m.Text, "the provider's content filter withheld the answer")
@@ -162,6 +160,32 @@ func (a *answer) response(endpoint string, p models.Prompt) (api.ModelResponse, 
 		Model: p.Agent.Model.Name, Prefix: prefix, Alone: p.Thoughtless,
 		Items: openai.Encode(legalItems(a.Output))}
 	return r, nil
+}
+
+// read reads the items into a message, and returns the words of a refusal.
+func (a *answer) read(m *api.Message) (refusal string, err error) {
+	var thoughts []string
+	for _, data := range a.Output {
+		var i outputItem
+		if err := json.Unmarshal(data, &i); err != nil {
+			return "", &models.Error{Message: "the model's server sent an item that is none: " +
+				err.Error()}
+		}
+		for _, part := range i.Content {
+			if i.Type == "message" {
+				m.Text += part.Text
+				refusal += part.Refusal
+			}
+		}
+		for _, s := range i.Summary {
+			thoughts = append(thoughts, s.Text)
+		}
+		if i.Type == "function_call" {
+			m.Calls = append(m.Calls, api.Call{Tool: i.Name, Arguments: i.Arguments})
+		}
+	}
+	m.Thought = strings.Join(thoughts, "\n\n")
+	return refusal, nil
 }
 
 // legalItems returns items that the server takes back: it refuses calls of its own models whose

@@ -247,7 +247,7 @@ func TestModelStep_OfUnknownProviderIsRetried(t *testing.T) {
 	b.Conversations.Begin("r", &setup, nil)
 	_, err = b.step(t, api.ModelRequest{Turn: 1}, nil)
 	if app, ok := errors.AsType[*temporal.ApplicationError](err); !ok || !app.NonRetryable() ||
-		app.Message() != "the pinned spec of tool \"broken\": toolspec \"\": $.name: name is missing\ntoolspec \"\": $.version: version is missing\ntoolspec \"\": $.description: description is missing\ntoolspec \"\": $.entry: entry is missing" {
+		app.Message() != "the pinned spec of tool \"broken\": toolspec \"\": $.description: description is missing\ntoolspec \"\": $.entry: entry is missing\ntoolspec \"\": $.name: name is missing\ntoolspec \"\": $.version: version is missing" {
 		t.Errorf("got %v", err)
 	}
 	_, err = b.step(t, api.ModelRequest{Turn: 1, Seen: 1, Chain: "x"}, nil)

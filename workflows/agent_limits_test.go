@@ -52,7 +52,7 @@ func TestAgentLimits_EndWithASummary(t *testing.T) {
 			expect(t, "activities", l.ids(), test.ids)
 			expect(t, "executed", l.executed, test.executed)
 			last := l.prompts[len(l.prompts)-1]
-			if last.Limit != test.limit || len(last.Tools) != 0 {
+			if last.Limit != test.limit || len(last.Tools) != 9 {
 				t.Errorf("the summary step was asked with limit %q and %d tools", last.Limit,
 					len(last.Tools))
 			}

@@ -290,24 +290,25 @@ func (w *declarer) choices(part *jsontext.Object, path string, seen []string) (c
 // object returns the plain keywords of a part, with its members and elements declared.
 func (w *declarer) object(part *jsontext.Object, path string, seen []string) (*jsontext.Object,
 	*Keys) {
-	out, keys := jsontext.NewObject(), &Keys{names: map[string]string{},
-		members: map[string]*Keys{}}
+	out := jsontext.NewObject()
+	keys := &Keys{names: map[string]string{}, members: map[string]*Keys{}}
 	for _, name := range plainKeywords {
 		if part.Has(name) {
 			out.Set(name, part.Get(name))
 		}
 	}
 	setType(out)
-	if kind := out.Get("type"); kind == "object" || out.Has("properties") {
+	switch kind := out.Get("type"); {
+	case kind == "object", out.Has("properties"):
 		out.Set("type", "object")
 		w.members(out, path, seen, keys)
-	} else if kind == "array" || out.Has("items") {
+	case kind == "array", out.Has("items"):
 		items, below := w.declare(out.Get("items"), path+"[]", seen)
 		out.Set("items", items)
 		keys.elements = below
 	}
-	if len(keys.names) == 0 && len(keys.members) == 0 && keys.elements == nil {
-		return out, nil
+	if len(keys.names)+len(keys.members) == 0 && keys.elements == nil {
+		keys = nil
 	}
 	return out, keys
 }

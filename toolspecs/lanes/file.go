@@ -43,7 +43,7 @@ type laneFile struct {
 	// of the lane declares these arguments, and none of them is sensitive.
 	Key string `yaml:"key"`
 	// QueueSize is the number of calls that may wait; with a Key, for each key. Further calls fail
-	// at once as queue_full. Default no bound.
+	// at once as queue_full. Default no bound; 1,000 with a Key.
 	QueueSize *int `yaml:"queue_size" rule:"min=0,max=100000"`
 	// Strategy is the order of waiting calls. priority, the default: urgent calls overtake others.
 	// fifo: order of arrival. reject: calls do not wait.

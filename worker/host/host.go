@@ -215,18 +215,23 @@ func (c Config) tellReady(catalog *toolspecs.Catalog, lanes []string, metrics st
 }
 
 // newOpenAI returns the models at OPENAI_BASE_URL, by the protocol that the server there speaks.
-func newOpenAI() models.Model {
+func newOpenAI() (models.Model, error) {
 	server := openai.NewServer()
-	if server.SpeaksResponses() {
-		return responses.New(server)
+	modern, err := server.SpeaksResponses()
+	if err == nil && modern {
+		return responses.New(server), nil
 	}
-	return chat.New(server)
+	return chat.New(server), err
 }
 
 func (c Config) activities(tools *folder.Watcher, own registered, queues *queueServer,
 	keep wholeKeeper) (*activities.Activities, error) {
+	overOpenAI, err := newOpenAI()
+	if err != nil {
+		return nil, err
+	}
 	providers := map[api.Provider]models.Model{
-		api.ProviderOpenAI:    newOpenAI(),
+		api.ProviderOpenAI:    overOpenAI,
 		api.ProviderAnthropic: messages.New(),
 		api.ProviderScripted:  scripted.Provider{},
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -42,12 +43,23 @@ func NewServer() *Server {
 			option.WithMiddleware(key.In("Authorization", "Bearer "), models.Readable))}
 }
 
-// SpeaksResponses reports whether the server is OpenAI itself or Azure's of its second form, which
-// serve current models by responses only. Other servers know chat completions.
-func (s *Server) SpeaksResponses() bool {
-	u, err := url.Parse(s.Endpoint)
-	return s.Endpoint == provider || err == nil && (u.Hostname() == "api.openai.com" ||
-		strings.HasSuffix(u.Hostname(), ".openai.azure.com") && u.Path == "/openai/v1")
+// SpeaksResponses reports whether the models of the server are called by responses: if OPENAI_API is
+// responses, or if it is not set and the server is OpenAI itself or Azure's of its second form,
+// which serve current models by nothing else. Other servers know chat completions. It fails if
+// OPENAI_API is neither responses nor chat.
+func (s *Server) SpeaksResponses() (bool, error) {
+	switch protocol := os.Getenv("OPENAI_API"); protocol {
+	case "responses":
+		return true, nil
+	case "chat":
+		return false, nil
+	case "":
+		u, err := url.Parse(s.Endpoint)
+		return s.Endpoint == provider || err == nil && (u.Hostname() == "api.openai.com" ||
+			strings.HasSuffix(u.Hostname(), ".openai.azure.com") && u.Path == "/openai/v1"), nil
+	default:
+		return false, fmt.Errorf("OPENAI_API is %q; set it to responses or chat, or unset it", protocol)
+	}
 }
 
 // Request is the body of a request.

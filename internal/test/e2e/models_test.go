@@ -18,8 +18,9 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// protocol is one of the two protocols of models.
+// protocol is one of the protocols of models.
 type protocol struct {
+	name     string
 	provider api.Provider
 	path     string
 	// answer returns a complete answer with a text and calls of tools, with unchanged arguments.
@@ -29,10 +30,14 @@ type protocol struct {
 }
 
 var protocols = []protocol{
-	{api.ProviderOpenAI, "/v1/chat/completions", chatAnswer, func(url string) []string {
+	{"chat", api.ProviderOpenAI, "/v1/chat/completions", chatAnswer, func(url string) []string {
 		return []string{"OPENAI_BASE_URL=" + url + "/v1", "OPENAI_API_KEY=" + secretKey}
 	}},
-	{api.ProviderAnthropic, "/v1/messages", messagesAnswer, func(url string) []string {
+	{"responses", api.ProviderOpenAI, "/v1/responses", responsesAnswer, func(url string) []string {
+		return []string{"OPENAI_BASE_URL=" + url + "/v1", "OPENAI_API_KEY=" + secretKey,
+			"OPENAI_API=responses"}
+	}},
+	{"messages", api.ProviderAnthropic, "/v1/messages", messagesAnswer, func(url string) []string {
 		return []string{"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_API_KEY=" + secretKey}
 	}},
 }
@@ -50,6 +55,19 @@ func chatAnswer(text string, calls ...[2]string) string {
 	return fmt.Sprintf(`{"id":"x","object":"chat.completion","created":1,"model":"local-1","choices":[{"index":0,"finish_reason":%q,"message":
 		{"role":"assistant","content":%q,"tool_calls":[%s]}}],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,
 		"prompt_tokens_details":{"cached_tokens":60}}}`, finish, text, strings.Join(list, ","))
+}
+
+func responsesAnswer(text string, calls ...[2]string) string {
+	list := []string{`{"id":"rs_1","type":"reasoning","summary":[],"encrypted_content":"e"}`}
+	if text != "" {
+		list = append(list, fmt.Sprintf(`{"id":"m_1","type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}`, text))
+	}
+	for i, c := range calls {
+		list = append(list, fmt.Sprintf(
+			`{"id":"fc_%d","type":"function_call","call_id":"p%d","name":%q,"arguments":%q}`, i, i, c[0], c[1]))
+	}
+	return fmt.Sprintf(`{"id":"r","object":"response","model":"local-1","status":"completed","output":[%s],
+		"usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":60},"output_tokens":20}}`, strings.Join(list, ","))
 }
 
 func messagesAnswer(text string, calls ...[2]string) string {
@@ -181,7 +199,7 @@ var modelFaults = map[string]struct {
 			t.Errorf("got %+v", r)
 		}
 		// The provider would refuse a conversation in another form.
-		if text := fmt.Sprint(s.journal("confused")[1]["messages"]); !strings.Contains(text,
+		if text := fmt.Sprint(s.journal("confused")[1]); !strings.Contains(text,
 			"a_b_c__") || !strings.Contains(text, "Did you mean: echo") {
 			t.Errorf("it reads %s", text)
 		}
@@ -209,51 +227,43 @@ var modelFaults = map[string]struct {
 		}},
 }
 
-// For both protocols, a run continues or ends with the reason, whatever a model or its server does
+// For each protocol, a run continues or ends with the reason, whatever a model or its server does
 // wrong. No request is repeated more often than the agent allows.
 func TestModelFaults_AreSurvivedOrReported(t *testing.T) {
-	l := newLab(t)
-	var env []string
-	servers := map[api.Provider]*faultyServer{}
 	for _, p := range protocols {
-		servers[p.provider] = newFaultyServer(t, p)
-		env = append(env, p.env(servers[p.provider].URL)...)
-	}
-	worker := l.program(testserver.Bin(t, "worker"), env)
-	runs := map[string]client.WorkflowRun{}
-	for _, p := range protocols {
-		for name := range modelFaults {
-			id := string(p.provider) + "-" + name
-			runs[id] = l.runAgent(id, &api.Agent{Name: "bold", Tools: []string{"echo"},
-				Limits: api.Limits{Turns: 4, Calls: 5},
-				Model: api.Model{Provider: p.provider, Name: name, MaxAttempts: 2,
-					Timeout: api.Duration(30 * time.Second)}})
-		}
-	}
-	for _, p := range protocols {
-		for name, fault := range modelFaults {
-			t.Run(string(p.provider)+"/"+name, func(t *testing.T) {
-				l := *l
-				l.t = t
-				run, s := runs[string(p.provider)+"-"+name], servers[p.provider]
-				if fault.fails != "" {
-					want := "the model step of turn 1 failed: " + strings.ReplaceAll(fault.says,
-						"PROVIDER", strings.ToUpper(string(p.provider)))
-					if app := l.failure(run, fault.fails); app.Message() != want {
-						t.Errorf("the run failed with %q, want %q", app.Message(), want)
+		t.Run(p.name, func(t *testing.T) {
+			l, s := newLab(t), newFaultyServer(t, p)
+			worker := l.program(testserver.Bin(t, "worker"), p.env(s.URL))
+			runs := map[string]client.WorkflowRun{}
+			for name := range modelFaults {
+				runs[name] = l.runAgent(name, &api.Agent{Name: "bold", Tools: []string{"echo"},
+					Limits: api.Limits{Turns: 4, Calls: 5},
+					Model: api.Model{Provider: p.provider, Name: name, MaxAttempts: 2,
+						Timeout: api.Duration(30 * time.Second)}})
+			}
+			for name, fault := range modelFaults {
+				t.Run(name, func(t *testing.T) {
+					l := *l
+					l.t = t
+					if fault.fails != "" {
+						want := "the model step of turn 1 failed: " + strings.ReplaceAll(fault.says,
+							"PROVIDER", strings.ToUpper(string(p.provider)))
+						if app := l.failure(runs[name], fault.fails); app.Message() != want {
+							t.Errorf("the run failed with %q, want %q", app.Message(), want)
+						}
+					} else {
+						fault.check(t, s, l.result(runs[name]))
 					}
-				} else {
-					fault.check(t, s, l.result(run))
-				}
-				if n := len(s.journal(name)); n > 3 {
-					t.Errorf("%d requests", n)
-				}
-			})
-		}
-	}
-	log, err := os.ReadFile(worker.Log)
-	if err != nil || strings.Contains(string(log), secretKey) {
-		t.Errorf("the worker's log contains the key, or %v", err)
+					if n := len(s.journal(name)); n > 3 {
+						t.Errorf("%d requests", n)
+					}
+				})
+			}
+			log, err := os.ReadFile(worker.Log)
+			if err != nil || strings.Contains(string(log), secretKey) {
+				t.Errorf("the worker's log contains the key, or %v", err)
+			}
+		})
 	}
 }
 
@@ -269,7 +279,7 @@ func TestModels_OfEachProtocolRunAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range protocols {
-		t.Run(string(p.provider), func(t *testing.T) {
+		t.Run(p.name, func(t *testing.T) {
 			l := *l
 			l.t = t
 			var requests []map[string]any
@@ -296,7 +306,7 @@ func TestModels_OfEachProtocolRunAgents(t *testing.T) {
 				"echo"},
 				Model: api.Model{Provider: p.provider, Name: "local",
 					ToolChoice: api.ChoiceRequired}}
-			run := l.run(api.AgentWorkflow, string(p.provider), api.RunInput{Agent: a,
+			run := l.run(api.AgentWorkflow, p.name, api.RunInput{Agent: a,
 				Prompt: livePrompt})
 			r := l.result(run)
 			// 2 steps of 40 tokens at 10, 60 at 5 and 20 at 100 dollars per million.
@@ -308,7 +318,7 @@ func TestModels_OfEachProtocolRunAgents(t *testing.T) {
 				requests[1]["tool_choice"] != nil {
 				t.Fatalf("requests: %v", requests)
 			}
-			if text := fmt.Sprint(requests[1]["messages"]); !strings.Contains(text, "42") ||
+			if text := fmt.Sprint(requests[1]); !strings.Contains(text, "42") ||
 				!strings.Contains(text, "loud") {
 				t.Errorf("the results came back as %s", text)
 			}

@@ -108,6 +108,7 @@ func (h *hidden) step(step *api.ModelResponse) *api.ModelResponse {
 	}
 	shown := *step
 	shown.Message.Text = h.hider.Text(step.Message.Text)
+	shown.Message.Thought = h.hider.Text(step.Message.Thought)
 	shown.Message.Calls = slices.Clone(step.Message.Calls)
 	for i, c := range shown.Message.Calls {
 		if arguments, had := h.hider.JSON(json.RawMessage(c.Arguments)); had {

@@ -87,6 +87,8 @@ func (s *steps) complete(e *historypb.HistoryEvent, a *activity, response api.Mo
 	if a.id != api.SummaryStepID {
 		s.run.admission.wanted.add(response.Message.Calls...)
 	}
+	// The native form has what the masks hide, and only the provider can read the rest of it.
+	response.Message.Native = nil
 	response.Message.Calls = slices.Clone(response.Message.Calls)
 	for i, c := range response.Message.Calls {
 		if len(s.run.tools[c.Tool].Sensitive) > 0 {

@@ -190,6 +190,9 @@ func (v *lanesView) askCounts(ctx context.Context,
 			workers = append(workers, s.Workers...)
 		}
 	}
+	if len(workers) == 0 {
+		return nil, "", nil
+	}
 	slices.Sort(workers)
 	reports, err := cli.AskLanes(ctx, v.client, v.queue, slices.Compact(workers))
 	counts = map[string]lanerules.Counts{}

@@ -88,8 +88,8 @@ func observe(o *run.Observer) (map[string]any, error) {
 func checkForkable(a *cli.App, s history.Summary) error {
 	switch {
 	case s.Kind != history.RunAgent:
-		return cli.Errorf(cli.ExitUsage, "%s is not the run of an agent, but of a %s; only agents' "+
-			"runs can be forked", s.WorkflowID, s.Kind)
+		return cli.Errorf(cli.ExitUsage, "%s is not the run of an agent (its kind is %s); only "+
+			"agents' runs can be forked", s.WorkflowID, s.Kind)
 	case s.Parent != nil:
 		return cli.Errorf(cli.ExitUsage, "%s is the run of a sub-agent; fork the run above it: %s",
 			s.WorkflowID, a.Connection.Invocation().Command("fork", s.Parent.WorkflowID)+" --at "+

@@ -212,7 +212,7 @@ func TestFork_StartsFromOpenAndFailedRuns(t *testing.T) {
 		"model: {provider: scripted, script: script.yaml}\ntools: [append]\n"), 0o600))
 	l.must(os.WriteFile(filepath.Join(dir, "script.yaml"), []byte("steps:\n"+
 		"  - calls: [{tool: append, arguments: {text: a}}]\n  - answer: mended\n"), 0o600))
-	mended := l.forkOf("failed", "--at", "2", "--edit", "agent="+file, "--tools", "testdata/tools")
+	mended := l.forkOf("failed", "--at", "2", "--edit", "agent="+file)
 	if r := l.result(mended); r.Answer != "mended" || len(l.madeBy(mended)) > 0 {
 		t.Errorf("the fork of a failed run answers %q and made %q", r.Answer, l.madeBy(mended))
 	}
@@ -386,7 +386,7 @@ func TestFork_RefusesWhatItCannotFork(t *testing.T) {
 			[]string{"--at", "1.2"}},
 		{"source", "source cannot be forked at 1: the result of call 1.1 is not taken over at this point",
 			[]string{"--at", "1", "--edit", "1.1=2"}},
-		{"direct", "direct is not the run of an agent, but of a call; only agents' runs can be forked",
+		{"direct", "direct is not the run of an agent (its kind is direct); only agents' runs can be forked",
 			[]string{"--at", "1"}},
 	} {
 		if got := l.notForked(c.run, c.args...); got != "starter: "+c.want+"\n" {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/switchyard/switchyard/api"
+	"github.com/switchyard/switchyard/audit"
 	"github.com/switchyard/switchyard/internal/test/cases"
 	"github.com/switchyard/switchyard/internal/test/testserver"
 	"github.com/switchyard/switchyard/toolspecs/agents"
@@ -101,8 +102,15 @@ func TestModelQuirks_AreUnderstood(t *testing.T) {
 				return
 			}
 			r := l.result(run)
-			if !strings.HasPrefix(r.Answer, want.end) || r.Usage.Calls != want.calls || r.Usage.Failed != 0 {
+			if !strings.HasPrefix(r.Answer, want.end) || r.Usage.Calls != want.calls ||
+				r.Usage.Failed != 0 {
 				t.Errorf("the answer is %q after %+v", r.Answer, r.Usage)
+			}
+			// What only the provider reads is not shown: it repeats what masks hide.
+			for e, err := range audit.Events(l.ctx, l.Client, name, "") {
+				if err != nil || e.Step != nil && e.Step.Message.Native != nil {
+					t.Errorf("the event %+v, %v", e, err)
+				}
 			}
 		})
 	}

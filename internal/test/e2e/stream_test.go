@@ -137,7 +137,7 @@ func (l *lab) complete(address string, s switchyard.Start) bool {
 func (s *streamLab) follow(stopped <-chan struct{}) {
 	for {
 		cmd := exec.Command(testserver.Bin(s.t, "starter"), append([]string{"records", "--follow",
-			"--address", s.address, "--overlap", "15s"}, s.flags...)...)
+			"--address", s.address}, s.flags...)...)
 		cmd.Env = append(os.Environ(), s.env...)
 		if err := cmd.Start(); err != nil {
 			s.t.Error(err)
@@ -168,7 +168,7 @@ func (s *streamLab) awaitAll(want []string) {
 	s.t.Helper()
 	var messages bytes.Buffer
 	cmd := exec.Command(testserver.Bin(s.t, "starter"), append([]string{"records",
-		"--follow", "--address", s.address, "--overlap", "15s"}, s.flags...)...)
+		"--follow", "--address", s.address}, s.flags...)...)
 	cmd.Env, cmd.Stderr = append(os.Environ(), s.env...), &messages
 	if err := cmd.Start(); err != nil {
 		s.t.Fatal(err)

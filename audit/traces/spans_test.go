@@ -208,7 +208,7 @@ func TestSpans_CoverEveryKindOfRun(t *testing.T) {
 		},
 	)
 	expect(t, find(t, spansOf(t, "direct", Options{}), "call login", ""),
-		map[string]string{"gen_ai.operation.name": "", "switchyard.kind": "call"})
+		map[string]string{"gen_ai.operation.name": "", "switchyard.kind": "direct"})
 	expect(t, find(t, spansOf(t, "model_failed", Options{}), "invoke_agent tester", ""),
 		map[string]string{"error.type": "model_failed"})
 	expect(t, find(t, spansOf(t, "terminated", Options{}), "invoke_agent tester", ""),

@@ -30,7 +30,7 @@ func (o *observer) InterceptWorkflow(ctx workflow.Context,
 
 // runKinds maps workflows to kinds of runs.
 var runKinds = map[string]string{api.AgentWorkflow: "agent", api.PlanWorkflow: "plan",
-	api.CallWorkflow: "call", api.SessionWorkflow: "session"}
+	api.CallWorkflow: "direct", api.SessionWorkflow: "session"}
 
 // runLabels are the labels of a run, and when it began.
 type runLabels struct {

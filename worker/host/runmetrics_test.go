@@ -87,7 +87,7 @@ func TestRunMetrics_CountStartsEndsLimitsAndDecisions(t *testing.T) {
 		`switchyard_runs_ended_total{agent="clerk",kind="sub_agent",outcome="failed"} 1`,
 		`switchyard_run_failures_total{kind="sub_agent",type="model_failed"} 1`,
 		`switchyard_runs_ended_total{agent="",kind="plan",outcome="cancelled"} 1`,
-		`switchyard_runs_ended_total{agent="",kind="call",outcome="completed"} 1`,
+		`switchyard_runs_ended_total{agent="",kind="direct",outcome="completed"} 1`,
 		`switchyard_limits_reached_total{action="ended",limit="turns"} 1`,
 		`switchyard_run_duration_seconds_count{kind="agent"} 3`,
 		`switchyard_approvals_decided_total{decision="deny"} 1`,

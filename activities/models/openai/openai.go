@@ -43,8 +43,8 @@ func NewServer() *Server {
 			option.WithMiddleware(key.In("Authorization", "Bearer "), models.Readable))}
 }
 
-// SpeaksResponses reports whether the models of the server are called by responses: if OPENAI_API is
-// responses, or if it is not set and the server is OpenAI itself or Azure's of its second form,
+// SpeaksResponses reports whether the models of the server are called by responses: if OPENAI_API
+// is responses, or if it is not set and the server is OpenAI itself or Azure's of its second form,
 // which serve current models by nothing else. Other servers know chat completions. It fails if
 // OPENAI_API is neither responses nor chat.
 func (s *Server) SpeaksResponses() (bool, error) {

@@ -96,7 +96,8 @@ func TestModelQuirks_AreUnderstood(t *testing.T) {
 			run := l.run(api.AgentWorkflow, name, api.RunInput{Agent: agent,
 				Prompt: "Weather in Oslo and Rome?"})
 			if reason, fails := strings.CutPrefix(want.end, "!"); fails {
-				if app := l.failure(run, api.RunModelFailed); !strings.Contains(app.Message(), reason) {
+				if app := l.failure(run, api.RunModelFailed); !strings.Contains(app.Message(),
+					reason) {
 					t.Errorf("the run failed with %q, want %q", app.Message(), reason)
 				}
 				return

@@ -25,8 +25,8 @@ func shownCommands(c *cobra.Command) []*cobra.Command {
 
 // The bounds of the command line. Lower them with each command or flag that goes.
 const (
-	maxCommands = 56
-	maxFlags    = 364
+	maxCommands = 50
+	maxFlags    = 209
 )
 
 // The command line stays small enough to learn. A command with subcommands counts if it has flags

@@ -40,7 +40,7 @@ var jsonLinks = map[reflect.Type]string{
 	reflect.TypeFor[api.Error]():       "[error](failures.md#error-types)",
 	reflect.TypeFor[api.Approval]():    "as `approvals` prints it",
 	reflect.TypeFor[api.Decided]():     "[decision](approvals.md#records)",
-	reflect.TypeFor[api.Question]():    "as `questions` prints it",
+	reflect.TypeFor[api.Question]():    "as `approvals` prints it",
 	reflect.TypeFor[stats.CallStats](): "[counts](#counts-of-calls)",
 }
 

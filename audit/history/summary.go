@@ -14,7 +14,7 @@ const (
 	RunAgent RunKind = "agent"
 	RunPlan  RunKind = "plan"
 	// RunCall is spelled like the type of its caller.
-	RunCall RunKind = RunKind(api.CallerDirect)
+	RunCall RunKind = "direct"
 	// RunSession makes the calls that a client submits one by one.
 	RunSession RunKind = "session"
 )

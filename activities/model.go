@@ -142,6 +142,9 @@ func exhaustedBy(ctx context.Context, r api.ModelRequest, budgets ledgers.Budget
 // model was offered no tools.
 func finalizeAnswer(m *api.Message, last bool) error {
 	if last {
+		if len(m.Calls) > 0 || m.Text == "" {
+			m.Native = nil
+		}
 		m.Calls = nil
 		m.Text = cmp.Or(m.Text, "The model gave no summary.")
 	}
@@ -163,14 +166,28 @@ const (
 // bound fits an answer into history. The native form of an answer that had to be changed is left
 // out.
 func bound(m *api.Message) {
-	if m.Native != nil && len(m.Native.Items) > maxNative {
-		m.Native = nil
-	}
+	m.Native = boundNative(m.Native)
 	text, calls := m.Text, slices.Clone(m.Calls)
 	boundTexts(m)
 	if m.Text != text || !slices.Equal(m.Calls, calls) {
 		m.Native = nil
 	}
+}
+
+// boundNative returns the native form as history has it, where it is encoded by json.Marshal:
+// worker
+// and run compute the same digest. A form that is too long is left out.
+func boundNative(n *api.Native) *api.Native {
+	if n == nil {
+		return nil
+	}
+	items, err := json.Marshal(n.Items)
+	if err != nil || len(items) > maxNative {
+		return nil
+	}
+	same := *n
+	same.Items = items
+	return &same
 }
 
 // boundTexts truncates the text of an answer and replaces the longest arguments by text that
@@ -186,6 +203,9 @@ func boundTexts(m *api.Message) {
 	for i := range m.Calls {
 		m.Calls[i].Tool, m.Calls[i].Arguments = executor.ValidText(m.Calls[i].Tool),
 			executor.ValidText(m.Calls[i].Arguments)
+	}
+	if !answerFits(m) {
+		m.Native = nil
 	}
 	fitCalls(m)
 }

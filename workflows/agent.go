@@ -250,6 +250,7 @@ func (r *agentRun) takeTurn(ctx workflow.Context) (done bool, result *api.RunRes
 	if calls := response.Message.Calls; len(calls) > 0 && response.Stop != api.StopRefusal {
 		return false, result, r.makeAsked(ctx, response)
 	}
+	r.pipeline.cut = nil
 	if more, err := r.mustGoOn(ctx, response.Stop); more || err != nil {
 		return false, result, err
 	}

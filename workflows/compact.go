@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/codec"
@@ -325,7 +326,20 @@ func (r *agentRun) shorten(ctx workflow.Context, limit int) ([]byte, error) {
 	return r.compactToContinue(ctx, limit) // also a conversation that cannot be encoded
 }
 
+// compactToContinue shortens the conversation. The native forms of messages go first: they are
+// long,
+// and models read the words in their place.
 func (r *agentRun) compactToContinue(ctx workflow.Context, limit int) ([]byte, error) {
+	bare := slices.Clone(r.conversation.Messages)
+	for i := range bare {
+		bare[i].Native = nil
+	}
+	r.conversation.Replace(bare)
+	if r.conversation.Size() <= maxConversation {
+		if earlier, err := r.readAll(ctx); err == nil && len(earlier) <= limit {
+			return earlier, nil
+		}
+	}
 	frame := min(r.frame(), limit)
 	if err := r.compact(ctx, conversation.Shorten(r.conversation.Messages, r.window.Task, frame),
 		frame); err != nil {

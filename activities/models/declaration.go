@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -54,7 +55,11 @@ func (k *Keys) restore(value any) any {
 		}
 		out := jsontext.NewObject()
 		for _, name := range v.Names() {
-			out.Set(cmp.Or(k.names[name], name), k.members[name].restore(v.Get(name)))
+			known, renamed := k.names[name]
+			if !renamed {
+				known = name
+			}
+			out.Set(known, k.members[name].restore(v.Get(name)))
 		}
 		return out
 	case []any:
@@ -68,11 +73,30 @@ func (k *Keys) restore(value any) any {
 	return value
 }
 
+// merge returns the keys of both, of which either may be nil.
+func (k *Keys) merge(other *Keys) *Keys {
+	switch {
+	case k == nil:
+		return other
+	case other == nil:
+		return k
+	}
+	both := &Keys{names: maps.Clone(k.names), members: maps.Clone(k.members),
+		elements: k.elements.merge(other.elements)}
+	maps.Copy(both.names, other.names)
+	for name, below := range other.members {
+		both.members[name] = both.members[name].merge(below)
+	}
+	return both
+}
+
 // Bounds of a declaration: how deep references are followed, and how many parts it has. Beyond, a
 // part takes any value.
 const (
 	maxDeclaredDepth = 16
 	maxDeclaredParts = 4000
+	// maxDeclared bounds the schema in bytes: it is a part of every request.
+	maxDeclared = 256 << 10
 )
 
 // Declare returns the declaration of a schema, which must be an object's. References are replaced
@@ -90,6 +114,10 @@ func Declare(schema json.RawMessage) Declaration {
 	rest := w.takeRest(joined, "$", slices.Concat(alternatives, otherKeywords))
 	joined.Set("type", "object")
 	out, keys := w.object(joined, "$", nil)
+	if data := jsontext.Encode(out, nil); len(data) > maxDeclared {
+		return Declaration{Schema: json.RawMessage(`{"type":"object","properties":{}}`),
+			Rest: shorten(string(schema)), Unseen: []string{"$: properties"}}
+	}
 	return Declaration{Schema: jsontext.Encode(out, nil), Rest: rest, Keys: keys, Unseen: w.unseen}
 }
 
@@ -118,6 +146,9 @@ var (
 // references that led there.
 func (w *declarer) join(part *jsontext.Object, seen []string) *jsontext.Object {
 	out := jsontext.NewObject()
+	if w.parts++; w.parts > maxDeclaredParts {
+		return out
+	}
 	for _, name := range part.Names() {
 		if name != "$ref" && name != "allOf" {
 			out.Set(name, part.Get(name))
@@ -228,8 +259,9 @@ func (w *declarer) declare(value any, path string, seen []string) (*jsontext.Obj
 	}
 	words := w.words(part, path)
 	out, keys := w.object(part, path, seen)
-	if choices := w.choices(part, path, seen); choices != nil {
+	if choices, more := w.choices(part, path, seen); choices != nil {
 		out.Set("anyOf", choices)
+		keys = keys.merge(more)
 	}
 	if words != "" {
 		description, _ := out.Get("description").(string)
@@ -266,13 +298,14 @@ func (w *declarer) words(part *jsontext.Object, path string) string {
 	return strings.Join(words, " ")
 }
 
-// choices returns the alternatives of a part; nil for none.
-func (w *declarer) choices(part *jsontext.Object, path string, seen []string) (choices []any) {
+// choices returns the alternatives of a part, nil for none, and their keys.
+func (w *declarer) choices(part *jsontext.Object, path string, seen []string) (choices []any,
+	keys *Keys) {
 	for _, name := range alternatives {
 		list, _ := part.Get(name).([]any)
 		for i, each := range list {
-			declared, _ := w.declare(each, fmt.Sprintf("%s.%s[%d]", path, name, i), seen)
-			choices = append(choices, declared)
+			declared, more := w.declare(each, fmt.Sprintf("%s.%s[%d]", path, name, i), seen)
+			choices, keys = append(choices, declared), keys.merge(more)
 		}
 	}
 	types, _ := part.Get("type").([]any)
@@ -284,7 +317,7 @@ func (w *declarer) choices(part *jsontext.Object, path string, seen []string) (c
 			choices = append(choices, choice)
 		}
 	}
-	return choices
+	return choices, keys
 }
 
 // object returns the plain keywords of a part, with its members and elements declared.
@@ -334,6 +367,9 @@ func (w *declarer) members(out *jsontext.Object, path string, seen []string, key
 		members = jsontext.NewObject()
 	}
 	for _, name := range members.Names() {
+		if w.parts > maxDeclaredParts {
+			break
+		}
 		known := legalKey(name, members, declared)
 		part, below := w.declare(members.Get(name), path+"."+name, seen)
 		declared.Set(known, part)

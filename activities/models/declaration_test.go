@@ -2,6 +2,8 @@ package models
 
 import (
 	"encoding/json"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -61,6 +63,11 @@ func TestDeclare_RestoresTheNamesOfMembers(t *testing.T) {
 	if got != want {
 		t.Errorf("got %s of %s", got, d.Schema)
 	}
+	d = Declare(json.RawMessage(
+		`{"properties":{"q":{"anyOf":[{"type":"object","properties":{"$f":{}}},{"type":"null"}]},"":{}}}`))
+	if got := d.Keys.Restore(`{"q":{"_f":1},"_":2}`); got != `{"q":{"$f":1},"":2}` {
+		t.Errorf("got %s of %s", got, d.Schema)
+	}
 	for _, text := range []string{`{"_filter_2": `, ""} {
 		if got := d.Keys.Restore(text); got != text {
 			t.Errorf("Restore(%q) = %q", text, got)
@@ -70,16 +77,24 @@ func TestDeclare_RestoresTheNamesOfMembers(t *testing.T) {
 
 // Schemas of any size and depth give a declaration of bounded size at once.
 func TestDeclare_IsBounded(t *testing.T) {
-	var wide strings.Builder
-	wide.WriteString(`{"$defs":{"n0":{"type":"string"}`)
-	for i := 1; i < 40; i++ {
-		ref := `{"$ref":"#/$defs/n` + string(rune('0'+(i-1)/10)) + `"}`
-		wide.WriteString(`,"n` + string(rune('0'+i/10)) + string(rune('0'+i%10)) + `":{"type":"object","properties":{"a":` + ref + `,"b":` + ref + `}}`)
+	var wide, all strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&wide, `"n%d":{"type":"object","properties":{"a":{"$ref":"#/$defs/n%d"},"b":{"$ref":"#/$defs/n%d"}}},`, i, i+1, i+1)
+		refs := strings.TrimSuffix(strings.Repeat(fmt.Sprintf(`{"$ref":"#/$defs/n%d"},`, i+1), 20), ",")
+		fmt.Fprintf(&all, `"n%d":{"allOf":[%s]},`, i, refs)
 	}
-	wide.WriteString(`},"properties":{"x":{"$ref":"#/$defs/n39"}}}`)
+	defs := func(of string) string {
+		return `{"$defs":{` + of + `"n40":{"type":"string"}},"properties":{"x":{"$ref":"#/$defs/n0"}}}`
+	}
+	var many strings.Builder
+	for i := range 25_000 {
+		fmt.Fprintf(&many, `"%s":{"$ref":"#/$defs/d"},`, strings.Repeat("é", i%7+1)+strconv.Itoa(i))
+	}
+	members := `{"properties":{` + strings.TrimSuffix(many.String(), ",") + `},"$defs":{"d":{"description":"` +
+		strings.Repeat("long ", 40_000) + `"}}}`
 	deep := strings.Repeat(`{"properties":{"a":`, 900) + `{}` + strings.Repeat(`}}`, 900)
 	cycle := `{"allOf":[{"$ref":"#"}],"properties":{"a":{"$ref":"#"},"b":{"$ref":"#/properties/b"}}}`
-	for _, schema := range []string{wide.String(), deep, cycle} {
+	for _, schema := range []string{defs(wide.String()), defs(all.String()), members, deep, cycle} {
 		if d := Declare(json.RawMessage(schema)); len(d.Schema) > 1<<20 || !json.Valid(d.Schema) {
 			t.Errorf("%d bytes", len(d.Schema))
 		}

@@ -34,6 +34,9 @@ func (p Prompt) Fidelities(messages []api.Message, origin api.Native) (forms []F
 			stripThoughts(forms[:i])
 		}
 		prefix = api.NextChain(prefix, m.Digest())
+		for _, image := range p.Images[m.CallID] {
+			prefix = api.NextChain(prefix, api.Digest(image.Data))
+		}
 	}
 	if p.Limit != "" {
 		prefix = api.NextChain(prefix, p.Limit)

@@ -27,6 +27,15 @@ func (q *Quirks) With(names ...string) *Quirks {
 	return more
 }
 
+// aboutValue matches a refusal of the value of a bound, rather than of the bound itself.
+var aboutValue = regexp.MustCompile(`(?i)too (large|long|high|small|low)|maximum|minimum|at (most|least)|less than|greater than|exceed|range`)
+
+// Refuses reports whether a refusal names a parameter as one that the server does not take. It does
+// not if it complains about the value: the person who set it has to know.
+func Refuses(refusal, name string) bool {
+	return Mentions(refusal, name) && !aboutValue.MatchString(refusal)
+}
+
 // Mentions reports whether a refusal has a name as a whole word.
 func Mentions(refusal, name string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`).MatchString(refusal)

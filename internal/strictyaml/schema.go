@@ -75,10 +75,7 @@ func (g *generator) document(t reflect.Type) *jsonschema.Schema {
 	return s
 }
 
-var (
-	variantType = reflect.TypeFor[Variant]()
-	nothing     = &jsonschema.Schema{Not: &jsonschema.Schema{}}
-)
+var nothing = &jsonschema.Schema{Not: &jsonschema.Schema{}}
 
 // value returns the schema of values of a type, of a field. at is the JSON Pointer of the schema.
 func (g *generator) value(t reflect.Type, f *field, at string) *jsonschema.Schema {

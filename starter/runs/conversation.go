@@ -16,23 +16,23 @@ const (
 )
 
 // goOn makes an agent's run continue the conversation that the flags name, if any.
-func (f *startFlags) goOn(cmd *cobra.Command, s *start) error {
+func (s *startFlags) goOn(cmd *cobra.Command, to *start) error {
 	switch {
-	case f.ifBusy != busyRefuse && f.ifBusy != busyWait && f.ifBusy != "":
-		return cli.UsageError(cmd, "--if-busy %q is not one of refuse, wait", f.ifBusy)
-	case f.conversation == "":
+	case s.ifBusy != busyRefuse && s.ifBusy != busyWait && s.ifBusy != "":
+		return cli.UsageError(cmd, "--if-busy %q is not one of refuse, wait", s.ifBusy)
+	case s.conversation == "":
 		return nil
-	case !display.Sendable(f.conversation):
+	case !display.Sendable(s.conversation):
 		return cli.UsageError(cmd,
 			"--conversation %q is not valid for an agent, because its runs use it as their ID: use letters, digits and _ - . : /",
-			f.conversation)
-	case f.id != "" && f.id != f.conversation:
+			s.conversation)
+	case s.id != "" && s.id != s.conversation:
 		return cli.UsageError(cmd,
-			"--id %q and --conversation %q: runs of a conversation have its ID; remove --id", f.id,
-			f.conversation)
+			"--id %q and --conversation %q: runs of a conversation have its ID; remove --id", s.id,
+			s.conversation)
 	}
-	s.id, s.exclusive, s.wait = f.conversation, true, f.ifBusy == busyWait
-	s.input.Continue = true
+	to.id, to.exclusive, to.wait = s.conversation, true, s.ifBusy == busyWait
+	to.input.Continue = true
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -50,6 +51,12 @@ func (m members) take(name string) json.RawMessage {
 	return value
 }
 
+// text returns a member that is a text; empty if it is none.
+func (m members) text(name string) (text string) {
+	_ = json.Unmarshal(m[name], &text) // another value is no text
+	return text
+}
+
 // takeText is take for a text; empty if the member is none.
 func (m members) takeText(name string) (text string) {
 	_ = json.Unmarshal(m.take(name), &text) // another value is no text
@@ -62,7 +69,7 @@ type answer struct {
 	content                content
 	calls                  calls
 	// attached is what else the message has, such as reasoning, which the server wants back.
-	attached members
+	attached pieces
 	usage    api.Usage
 	// ended is set once the server said that the answer is complete.
 	ended bool
@@ -71,7 +78,7 @@ type answer struct {
 }
 
 func newAnswer(tools []models.Offer) *answer {
-	a := &answer{attached: members{}}
+	a := &answer{}
 	for _, t := range tools {
 		a.calls.tools = append(a.calls.tools, t.Name)
 	}
@@ -172,7 +179,9 @@ func (a *answer) add(c *completion) {
 			a.finish = choice.FinishReason
 		}
 		a.addMembers(choice.Delta, false)
-		a.addMembers(choice.Message, true)
+		if a.content.text == "" && len(a.calls.list) == 0 { // else it repeats the deltas
+			a.addMembers(choice.Message, true)
+		}
 	}
 }
 
@@ -192,17 +201,23 @@ func (a *answer) addMembers(m members, whole bool) {
 			a.calls.add(call, whole)
 		}
 	}
-	for name, value := range m {
-		if string(value) != "null" {
-			a.attached[name] = join(a.attached[name], value)
-		}
-	}
+	a.attached.add(m)
 }
+
+// Why an answer ended before its end: at a length, or because the server gave it up.
+var (
+	cutReasons    = []string{"length", "model_length", "max_tokens", "MAX_TOKENS"}
+	brokenReasons = []string{"error", "abort", "insufficient_system_resource"}
+)
 
 // response returns what the model answered.
 func (a *answer) response(endpoint, model string) (api.ModelResponse, error) {
 	if !a.choices {
 		return api.ModelResponse{}, &models.Error{Message: "the model's answer has no choices"}
+	}
+	if slices.Contains(brokenReasons, a.finish) {
+		return api.ModelResponse{}, &models.Error{Message: models.ErrCutStream.Error() + ": " +
+			a.finish}
 	}
 	a.calls.finish()
 	r := api.ModelResponse{Model: a.model, Usage: a.usage, Stop: api.StopAnswer,
@@ -220,7 +235,7 @@ func (a *answer) response(endpoint, model string) (api.ModelResponse, error) {
 			r.Message.Text = "the provider's content filter withheld the answer"
 		}
 		return r, nil
-	case a.finish == "length":
+	case slices.Contains(cutReasons, a.finish):
 		r.Stop = api.StopLength
 	case len(r.Message.Calls) > 0:
 		r.Stop = api.StopCalls
@@ -233,7 +248,7 @@ func (a *answer) response(endpoint, model string) (api.ModelResponse, error) {
 // native returns the message as the server wants it back.
 func (a *answer) native() json.RawMessage {
 	out := message{"role": "assistant"}
-	for name, value := range a.attached {
+	for name, value := range a.attached.whole() {
 		out[name] = value
 	}
 	if content := a.content.native(); content != nil || len(a.calls.list) == 0 {
@@ -252,9 +267,8 @@ func (a *answer) native() json.RawMessage {
 // thought returns the reasoning that people may read.
 func (a *answer) thought() string {
 	for _, name := range []string{"reasoning_content", "reasoning"} {
-		var text string
-		if json.Unmarshal(a.attached[name], &text) == nil && text != "" {
-			return text
+		if text := a.attached.texts[name]; text != nil && text.Len() > 0 {
+			return text.String()
 		}
 	}
 	return a.content.thought
@@ -294,12 +308,12 @@ func (c *content) add(value json.RawMessage) {
 func (c *content) show(p members) {
 	switch kind := jsonvalue.Plain(p["type"]); kind {
 	case "text", "output_text":
-		c.text += jsonvalue.Plain(p["text"])
+		c.text += p.text("text")
 	case "thinking":
 		var inner []members
 		_ = json.Unmarshal(p["thinking"], &inner) // another form is not shown
 		for _, t := range inner {
-			c.thought += jsonvalue.Plain(t["text"])
+			c.thought += t.text("text")
 		}
 	}
 }
@@ -315,44 +329,83 @@ func (c *content) native() any {
 	return c.text
 }
 
-// join adds a piece of a member to the pieces before it. Texts follow each other. So do lists, in
-// which an object continues the last one if both have the same index and type (OpenRouter's
-// reasoning_details). Of other values the last one holds.
-func join(before, piece json.RawMessage) json.RawMessage {
-	var head, tail string
-	if json.Unmarshal(before, &head) == nil && json.Unmarshal(piece, &tail) == nil {
-		return openai.Encode(head + tail)
-	}
-	var list, more []members
-	if json.Unmarshal(before, &list) != nil || json.Unmarshal(piece, &more) != nil {
-		return piece
-	}
-	for _, m := range more {
-		if last := len(list) - 1; last >= 0 && continues(list[last], m) {
-			list[last] = joinMembers(list[last], m)
-		} else {
-			list = append(list, m)
-		}
-	}
-	return openai.Encode(list)
+// pieces puts the members of an object together that come in pieces. Texts follow each other. So do
+// lists, in which an object continues the last one if both have the same index and type
+// (OpenRouter's reasoning_details). Of other values the last one holds.
+type pieces struct {
+	values members
+	texts  map[string]*strings.Builder
+	lists  map[string][]*pieces
 }
 
-// continues reports whether a part continues the one before it.
-func continues(before, part members) bool {
-	return part["index"] != nil && bytes.Equal(part["index"], before["index"]) &&
-		bytes.Equal(part["type"], before["type"])
+// add adds a piece of the object.
+func (p *pieces) add(m members) {
+	if p.values == nil {
+		*p = pieces{members{}, map[string]*strings.Builder{}, map[string][]*pieces{}}
+	}
+	for name, value := range m {
+		var text string
+		var list []members
+		switch {
+		case string(value) == "null":
+		case p.lists[name] == nil && json.Unmarshal(value, &text) == nil:
+			p.addText(name, text)
+		case json.Unmarshal(value, &list) == nil:
+			p.addList(name, list)
+		default:
+			p.values[name] = value
+		}
+	}
 }
 
-// joinMembers adds a piece of a part to the pieces before it: its texts follow each other, except
-// those that name the part.
-func joinMembers(before, piece members) members {
-	for name, value := range piece {
-		if string(value) == "null" || slices.Contains([]string{"type", "format", "id", "index"}, name) {
-			continue
-		}
-		before[name] = join(before[name], value)
+// naming are the texts of a part that name it: the last one holds.
+var naming = []string{"type", "format", "id"}
+
+func (p *pieces) addText(name, text string) {
+	if p.texts[name] == nil || slices.Contains(naming, name) {
+		p.texts[name] = &strings.Builder{}
 	}
-	return before
+	p.texts[name].WriteString(text)
+}
+
+func (p *pieces) addList(name string, list []members) {
+	for _, m := range list {
+		parts := p.lists[name]
+		if n := len(parts); n == 0 || !parts[n-1].continues(m) {
+			p.lists[name] = append(parts, &pieces{})
+		}
+		p.lists[name][len(p.lists[name])-1].add(m)
+	}
+	if len(list) == 0 && p.lists[name] == nil {
+		p.values[name] = json.RawMessage("[]")
+	}
+}
+
+// continues reports whether m continues the object.
+func (p *pieces) continues(m members) bool {
+	kind := ""
+	if t := p.texts["type"]; t != nil {
+		kind = t.String()
+	}
+	return m["index"] != nil && bytes.Equal(m["index"], p.values["index"]) &&
+		jsonvalue.Plain(m["type"]) == kind
+}
+
+// whole returns the object.
+func (p *pieces) whole() members {
+	all := members{}
+	maps.Copy(all, p.values)
+	for name, text := range p.texts {
+		all[name] = openai.Encode(text.String())
+	}
+	for name, list := range p.lists {
+		parts := make([]members, len(list))
+		for i, part := range list {
+			parts[i] = part.whole()
+		}
+		all[name] = openai.Encode(parts)
+	}
+	return all
 }
 
 // isBlank reports whether a text has nothing to read.

@@ -24,7 +24,7 @@ type call struct {
 	index, id       string
 	name, arguments string
 	// attached is what else the call has, such as a signature, which the server wants back.
-	attached members
+	attached pieces
 }
 
 // add adds a piece of a call; whole says that it is all of it.
@@ -37,15 +37,11 @@ func (s *calls) add(m members, whole bool) {
 	delete(m, "type")
 	c := s.find(piece)
 	if whole || c == nil || s.begins(c, piece) {
-		c = &call{index: index, id: id, attached: members{}}
+		c = &call{index: index, id: id}
 		s.list = append(s.list, c)
 	}
 	c.extend(piece)
-	for name, value := range m {
-		if string(value) != "null" {
-			c.attached[name] = join(c.attached[name], value)
-		}
-	}
+	c.attached.add(m)
 }
 
 // argumentText returns a piece of arguments, which some servers send as an object.
@@ -77,12 +73,17 @@ func (s *calls) begins(c *call, piece call) bool {
 	switch {
 	case piece.id != "" && c.id != "" && piece.id != c.id:
 		return true
-	case piece.name == "":
+	case piece.name == "", piece.repeats(c):
 		return false
 	case c.isComplete():
 		return true
 	}
 	return c.name != "" && piece.name != c.name && !s.continuesName(c.name, piece.name)
+}
+
+// repeats reports whether a piece says no more than which call it belongs to.
+func (c *call) repeats(other *call) bool {
+	return c.id != "" && c.name == other.name && isBlank(c.arguments)
 }
 
 // continuesName reports whether a piece of a name continues the one before it, because both
@@ -129,7 +130,7 @@ func (s *calls) finish() {
 		if twice {
 			continue
 		}
-		if isBlank(c.id) {
+		if isBlank(c.id) || slices.ContainsFunc(kept, func(k *call) bool { return k.id == c.id }) {
 			c.id = models.CallID(strconv.Itoa(i) + c.name + c.arguments)
 		}
 		kept = append(kept, c)
@@ -141,7 +142,7 @@ func (s *calls) finish() {
 func (c *call) native() map[string]any {
 	out := map[string]any{"id": c.id, "type": "function", "function": map[string]string{
 		"name": models.LegalName(c.name), "arguments": models.LegalArguments(c.arguments)}}
-	for name, value := range c.attached {
+	for name, value := range c.attached.whole() {
 		out[name] = value
 	}
 	return out

@@ -77,6 +77,10 @@ func TestCalls_AreToldApartHoweverServersSendThem(t *testing.T) {
 			`{"index":0,"id":"a","function":{"name":"get_time","arguments":"{\"a\":"}}`,
 			`{"index":0,"function":{"arguments":"{\"a\":1}}"}}`},
 			[]api.Call{{Tool: "get_time", Arguments: `{"a":{"a":1}}`}}},
+		"an empty piece at the end": {[]string{
+			`{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"city\":\"Oslo\"}"}}`,
+			`{"index":0,"id":"a","function":{"name":"get_weather","arguments":""}}`},
+			[]api.Call{oslo}},
 		"null for a name that was given": {[]string{
 			`{"index":0,"id":"a","type":"function","function":{"name":"get_time","arguments":""}}`,
 			`{"index":0,"id":null,"function":{"name":null,"arguments":"{}"}}`},

@@ -132,7 +132,7 @@ func learn(q *models.Quirks, err error, params anthropic.MessageNewParams) *mode
 		"tool_choice": params.ToolChoice.GetType() != nil}
 	var named []string
 	for _, name := range optional {
-		if sent[name] && models.Mentions(apiErr.RawJSON(), name) {
+		if sent[name] && models.Refuses(apiErr.RawJSON(), name) {
 			named = append(named, name)
 		}
 	}

@@ -54,7 +54,9 @@ func newBlock(index int64, data string) *block {
 	b.kind = jsonvalue.Plain(b.fields["type"])
 	for name, to := range map[string]*strings.Builder{"text": &b.text, "thinking": &b.thinking,
 		"signature": &b.signature} {
-		to.WriteString(jsonvalue.Plain(b.fields[name]))
+		var text string
+		_ = json.Unmarshal(b.fields[name], &text) // null is none
+		to.WriteString(text)
 	}
 	return b
 }

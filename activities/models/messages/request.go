@@ -192,6 +192,9 @@ func (t *turns) native(m api.Message) (blocks []json.RawMessage, ok bool) {
 	var ids []string
 	for _, b := range blocks {
 		if head := readHead(b); head.Type == "tool_use" {
+			if head.ID == "" || slices.Contains(ids, head.ID) {
+				return nil, false // results could not be told apart
+			}
 			ids = append(ids, head.ID)
 		}
 	}

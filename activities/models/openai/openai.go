@@ -97,7 +97,7 @@ func (s *Server) Do(ctx context.Context, x Exchange) error {
 	q, _ := known.(*models.Quirks)
 	r := x.Request(q)
 	err := s.send(ctx, x, r)
-	for range maxQuirks {
+	for range maxQuirks - 1 {
 		next := x.learn(q, err, r)
 		if next == nil {
 			break
@@ -150,7 +150,7 @@ func (x Exchange) learn(q *models.Quirks, err error, r Request) *models.Quirks {
 // findParameters returns those of the parameters that a request has and a refusal names.
 func (r Request) findParameters(refusal string, parameters []string) (names []string) {
 	for _, name := range parameters {
-		if _, sent := r[name]; sent && models.Mentions(refusal, name) {
+		if _, sent := r[name]; sent && models.Refuses(refusal, name) {
 			names = append(names, name)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/activities/models/openai"
@@ -118,12 +119,7 @@ func output(m api.Message, images []models.Image) any {
 // words that any model reads. It adds the server's ids of its calls to ids.
 func assistant(m api.Message, form models.Fidelity, ids map[string]string) (items []any) {
 	if native, ok := readNative(m, ids); form != models.Projected && ok {
-		for _, i := range native {
-			if i.isSent(form) {
-				items = append(items, i.data)
-			}
-		}
-		return items
+		return sendNative(native, form)
 	}
 	if m.Text != "" {
 		items = append(items, item{"role": "assistant", "content": m.Text})
@@ -134,6 +130,36 @@ func assistant(m api.Message, form models.Fidelity, ids map[string]string) (item
 			"name": models.LegalName(c.Tool), "arguments": models.LegalArguments(c.Arguments)})
 	}
 	return items
+}
+
+// callsAnew reports whether the item is a call with an id that is not among others.
+func (i nativeItem) callsAnew(others []string) bool {
+	return i.Type == "function_call" && i.CallID != "" && !slices.Contains(others, i.CallID)
+}
+
+// sendNative returns the items of a message that are sent again. Without its reasoning, an item has
+// no id: the server would look for the reasoning that it kept with it.
+func sendNative(native []nativeItem, form models.Fidelity) (items []any) {
+	whole := !slices.ContainsFunc(native, func(i nativeItem) bool { return !i.isSent(form) })
+	for _, i := range native {
+		switch {
+		case whole:
+			items = append(items, i.data)
+		case i.isSent(form):
+			items = append(items, i.withoutID())
+		}
+	}
+	return items
+}
+
+// withoutID returns the item without its id.
+func (i nativeItem) withoutID() json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(i.data, &members) != nil {
+		return i.data
+	}
+	delete(members, "id")
+	return openai.Encode(members)
 }
 
 // nativeItem is an item as the server sent it, and what this package reads of it.
@@ -156,16 +182,16 @@ func readNative(m api.Message, ids map[string]string) (items []nativeItem, ok bo
 	if m.Native == nil || json.Unmarshal(m.Native.Items, &list) != nil {
 		return nil, false
 	}
-	var calls []string
+	var calls []string // none twice, so that results can be told apart
 	for _, data := range list {
 		i := nativeItem{data: data}
 		if json.Unmarshal(data, &i) != nil {
 			return nil, false
 		}
-		if i.Type == "function_call" {
+		items = append(items, i)
+		if i.callsAnew(calls) {
 			calls = append(calls, i.CallID)
 		}
-		items = append(items, i)
 	}
 	if len(calls) != len(m.Calls) {
 		return nil, false // calls were left out, because the answer was too long

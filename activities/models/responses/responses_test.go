@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/switchyard/switchyard/activities/models"
@@ -79,7 +80,8 @@ func TestAnswers_GoBackAsTheServerSentThem(t *testing.T) {
 	changed := p
 	changed.Messages = append([]api.Message{{Role: api.RoleSystem, Text: "be long"}}, p.Messages[1:]...)
 	step(changed)
-	if got := input(); len(got) != 4 || !reflect.DeepEqual(got[2], modelserver.Decode(t, call)) {
+	if got := input(); len(got) != 4 || !reflect.DeepEqual(got[2], modelserver.Decode(t,
+		strings.Replace(call, `"id":"fc_1",`, "", 1))) {
 		t.Errorf("after a change got %v", got)
 	}
 	p.Agent.Model.Name = "other"

@@ -229,3 +229,24 @@ func TestWrite_RefusesWhatItCannotWrite(t *testing.T) {
 	}
 	check(t, path, "")
 }
+
+// A position for another target is read as it was written, and a file that is none is refused.
+func TestPosition_IsReadAsWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "position")
+	if _, found, err := ReadPosition(path); found || err != nil {
+		t.Errorf("without a file: %v, %v", found, err)
+	}
+	want := audit.StreamPosition{Closed: time.Date(2026, 11, 29, 1, 2, 3, 4, time.UTC)}
+	if err := WritePosition(path, want); err != nil {
+		t.Fatal(err)
+	}
+	if at, found, err := ReadPosition(path); err != nil || !found || !at.Closed.Equal(want.Closed) {
+		t.Errorf("got %+v, %v, %v", at, found, err)
+	}
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, found, err := ReadPosition(path); found || err == nil {
+		t.Errorf("a broken file: %v, %v", found, err)
+	}
+}

@@ -177,3 +177,64 @@ func TestReasoning_IsLeftOutIfTheServerRefusesIt(t *testing.T) {
 		t.Errorf("got %+v, %v after %d requests", r, err, server.Requests.Load())
 	}
 }
+
+// Settings of the agent, images, limits and calls of other models have their places in a request.
+func TestRequests_SayWhatTheAgentWants(t *testing.T) {
+	server, model := serve(t, modelserver.JSONAnswer(response("["+words+"]")))
+	temperature, parallel := 0.5, false
+	p := modelserver.NewPrompt(api.Message{Role: api.RoleUser, Text: "go"},
+		api.Message{Role: api.RoleAssistant, Text: "I look.",
+			Calls: []api.Call{{ID: "1.1", Tool: "count", Arguments: "{}"}}},
+		api.Message{Role: api.RoleTool, CallID: "1.1", Text: "5"})
+	p.Agent.Model.Temperature, p.Agent.Model.MaxTokens = &temperature, 99
+	p.Agent.Model.ParallelCalls, p.Agent.Model.ToolChoice = &parallel, "count"
+	p.Tools = []models.Offer{{Name: "count", Schema: json.RawMessage(`{"type":"object"}`)}}
+	p.Images = map[string][]models.Image{"1.1": {{MIMEType: "image/png", Data: []byte("png")}}}
+	send := func() map[string]any {
+		t.Helper()
+		if _, err := model.Answer(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		return server.Body
+	}
+	body := send()
+	id := models.CallID("1.1")
+	want := modelserver.Decode(t, `[{"role":"user","content":"go"},{"role":"assistant","content":"I look."},
+		{"type":"function_call","call_id":"`+id+`","name":"count","arguments":"{}"},
+		{"type":"function_call_output","call_id":"`+id+`","output":[{"type":"input_text","text":"5"},
+			{"type":"input_image","image_url":"data:image/png;base64,cG5n"}]}]`)
+	if !reflect.DeepEqual(body["input"], want) || body["temperature"] != 0.5 ||
+		body["max_output_tokens"] != 99.0 || body["parallel_tool_calls"] != false {
+		t.Errorf("got %v", body)
+	}
+	p.Messages = p.Messages[:1]
+	if choice := send()["tool_choice"]; !reflect.DeepEqual(choice,
+		map[string]any{"type": "function", "name": "count"}) {
+		t.Errorf("the choice is %v", choice)
+	}
+	p.Limit = "turns"
+	if body := send(); body["tool_choice"] != "none" || len(body["input"].([]any)) != 2 {
+		t.Errorf("at a limit got %v", body)
+	}
+}
+
+// A server that refuses parameters, or does not know streams, gets requests without them.
+func TestRequests_LeaveOutWhatServersRefuse(t *testing.T) {
+	var server *modelserver.Server
+	server, model := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch body := server.Body; {
+		case body["include"] != nil:
+			modelserver.Status(400, `{"error":{"message":"Unknown parameter: include"}}`)(w, r)
+		case body["stream"] != nil:
+			modelserver.Status(400, `{"error":{"message":"no"}}`)(w, r)
+		default:
+			modelserver.JSONAnswer(response("["+words+"]"))(w, r)
+		}
+	})
+	p := modelserver.NewPrompt(api.Message{Role: api.RoleUser, Text: "go"})
+	p.Live = func(string) {}
+	if r, err := model.Answer(t.Context(), p); err != nil || r.Message.Text != "five" ||
+		server.Requests.Load() != 3 {
+		t.Errorf("got %+v, %v after %d requests", r, err, server.Requests.Load())
+	}
+}

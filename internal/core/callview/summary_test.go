@@ -27,8 +27,8 @@ func checkLine(t *testing.T, text string, limit int) {
 	}
 }
 
-// No string breaks a summary, defeats redaction, or changes between a tool and the model. A secret that
-// is the name of a member is hidden there, too, so none of them is.
+// No string breaks a summary, defeats redaction, or changes between a tool and the model. A secret
+// that is the name of a member is hidden there, too, so none of them is.
 func TestNaughtyStrings_StayIntact(t *testing.T) {
 	for _, s := range cases.NaughtyStrings(t) {
 		arguments, err := json.Marshal(map[string]string{"value": s, "secret": "sec-" + s + "-ret"})

@@ -281,7 +281,7 @@ func TestConversation_CanBeScheduled(t *testing.T) {
 		t.Errorf("result: %+v", r)
 	}
 	transcript := l.transcript(l.Client.GetWorkflow(l.ctx, "talk", ""))
-	// The tool's heartbeats are a second apart: a busy machine may miss one before the cancellation.
+	// Heartbeats are a second apart: a busy machine may miss one before the cancellation.
 	transcript[3] = strings.Replace(transcript[3], "worker_lost", "cancelled", 1)
 	expect(t, "conversation", transcript, []string{"system Test.",
 		"user Hold.", "assistant 1.1", "tool 1.1 cancelled", "user Go.", "assistant done"})

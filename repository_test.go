@@ -299,5 +299,5 @@ func tableRows(document string, header ...string) []row {
 	return rows
 }
 
-// quoted finds what stands in backticks.
+// quoted matches text in backticks.
 var quoted = regexp.MustCompile("`([^`]+)`")

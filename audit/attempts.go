@@ -6,16 +6,16 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Attempts tells of failed attempts of open calls and model steps, of which history knows nothing
-// before the last one ends. The zero value is ready for one reader, who passes it the result of
+// Attempts reports failed attempts of open calls and model steps. History has none of them before
+// the last one ends. The zero value is ready for one reader, who passes it the result of
 // Pending repeatedly.
 type Attempts struct {
-	// failed has the failed attempts that were told of, by kind and ID.
+	// failed counts the failed attempts that were reported, by kind and ID.
 	failed map[string]int
 }
 
 // Next returns an attempt_failed event for each call and model step with a new failed attempt,
-// without the IDs of the run. Of several since the last one it tells of the last.
+// without the IDs of the run. Of several since the last one it reports the last.
 func (t *Attempts) Next(running []Running, now time.Time) []api.Event {
 	var events []api.Event
 	open := map[string]int{}

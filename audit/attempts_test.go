@@ -8,7 +8,7 @@ import (
 	"github.com/switchyard/switchyard/api"
 )
 
-// Each failed attempt is told of once, whatever else is open.
+// Each failed attempt is reported once, whatever else is open.
 func TestAttempts_TellsOfEachFailureOnce(t *testing.T) {
 	t.Parallel()
 	call := func(attempt int, failure string) Running {

@@ -220,7 +220,7 @@ func (d jsonDocs) describe(row []jsonField, names map[string]string) string {
 		}
 	}
 	for _, f := range row {
-		switch parts := d.consistsOf(f.Type); {
+		switch parts := d.listParts(f.Type); {
 		case parts != "" && len(row) > 1:
 			kept = append(kept, "`"+f.name+"`: "+parts)
 		case parts != "":
@@ -230,8 +230,8 @@ func (d jsonDocs) describe(row []jsonField, names map[string]string) string {
 	return absent.ReplaceAllString(strings.Join(kept, "; "), "absent")
 }
 
-// consistsOf returns the values of a text type, or the fields of an object.
-func (d jsonDocs) consistsOf(of reflect.Type) string {
+// listParts returns the values of a text type, or the fields of an object.
+func (d jsonDocs) listParts(of reflect.Type) string {
 	for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}, of.Kind()) {
 		if of.Elem().Kind() == reflect.Uint8 {
 			return ""

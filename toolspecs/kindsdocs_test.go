@@ -72,7 +72,7 @@ func yes(is bool) string {
 
 // kindTable returns the table of the fields of a struct, in which kinds have their names.
 func kindTable(docs *reference.Docs, of reflect.Type) string {
-	return strings.ReplaceAll(docs.TableOf(of, kindFieldNames(of)), "a `", "`")
+	return strings.ReplaceAll(docs.RenderTable(of, kindFieldNames(of)), "a `", "`")
 }
 
 // kindFieldNames maps the names of fields and of entries to those that users write.

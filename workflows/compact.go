@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/core/codec"
@@ -330,11 +329,7 @@ func (r *agentRun) shorten(ctx workflow.Context, limit int) ([]byte, error) {
 // long,
 // and models read the words in their place.
 func (r *agentRun) compactToContinue(ctx workflow.Context, limit int) ([]byte, error) {
-	bare := slices.Clone(r.conversation.Messages)
-	for i := range bare {
-		bare[i].Native = nil
-	}
-	r.conversation.Replace(bare)
+	r.conversation.Replace(codec.WithoutNatives(r.conversation.Messages))
 	if r.conversation.Size() <= maxConversation {
 		if earlier, err := r.readAll(ctx); err == nil && len(earlier) <= limit {
 			return earlier, nil

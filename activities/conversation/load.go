@@ -250,6 +250,9 @@ func (t pastConversation) toLoaded(
 	}
 	var err error
 	r.Messages, r.Dropped, err = encodeLatest(messages, maxLoaded)
+	if err == nil && r.Dropped > 0 {
+		r.Messages, r.Dropped, err = encodeLatest(codec.WithoutNatives(messages), maxLoaded)
+	}
 	return r, err
 }
 

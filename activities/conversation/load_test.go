@@ -2,6 +2,7 @@ package conversation
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -326,5 +327,30 @@ func TestContinued_FitsLimit(t *testing.T) {
 			t.Errorf("%s: %d messages, the first is %q", name, len(got), display.Shorten(got[0].Text,
 				100))
 		}
+	}
+}
+
+// Where a conversation is too long, the native forms of its messages go before any message does.
+func TestLoad_DropsNativesBeforeMessages(t *testing.T) {
+	noise := make([]byte, maxLoaded/2)
+	for i := range noise {
+		noise[i] = byte(rand.IntN(256))
+	}
+	items, err := json.Marshal(noise)
+	if err != nil {
+		t.Fatal(err)
+	}
+	past := pastConversation{messages: []api.Message{{Role: api.RoleUser, Text: "first"}}}
+	for range 3 {
+		past.messages = append(past.messages, api.Message{Role: api.RoleAssistant, Text: "a",
+			Native: &api.Native{Items: items}}, api.Message{Role: api.RoleUser, Text: "on"})
+	}
+	loaded, err := past.toLoaded(&workflowpb.WorkflowExecutionInfo{})
+	if err != nil || loaded.Dropped != 0 {
+		t.Fatalf("%d messages dropped, %v", loaded.Dropped, err)
+	}
+	got, err := codec.DecodeMessages(loaded.Messages)
+	if err != nil || len(got) != 7 || got[0].Text != "first" || got[1].Native != nil {
+		t.Errorf("got %d messages, %v", len(got), err)
 	}
 }

@@ -129,7 +129,7 @@ type declarer struct {
 }
 
 // Keywords of a schema. Models see the plain ones as they are, and alternatives within a value as
-// anyOf. All others are told in words.
+// anyOf. All others become words in descriptions.
 var (
 	plainKeywords = []string{"type", "description", "default", "minimum", "maximum", "minLength",
 		"maxLength", "minItems", "maxItems", "pattern", "required", "properties", "items", "enum"}

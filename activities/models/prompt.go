@@ -173,6 +173,15 @@ func UnwrapArguments(text string) string {
 	return text
 }
 
+// Encode encodes a value that has a JSON form.
+func Encode(value any) json.RawMessage {
+	data, err := jsonvalue.Encode(value)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return data
+}
+
 // LegalArguments replaces arguments that are not JSON by an object that quotes them.
 func LegalArguments(text string) string {
 	if strings.TrimSpace(text) == "" {

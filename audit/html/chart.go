@@ -87,7 +87,7 @@ func newChart(all []row) chart {
 	c.Bottom = topHeight + rowHeight*len(rows)
 	c.Height = c.Bottom + 16
 	c.Label = fmt.Sprintf("%s from %s to %s. The page has the same as text.",
-		display.Plural(len(rows), "row"), elapsed(c.from), elapsed(c.from+c.whole))
+		display.Plural(len(rows), "row"), formatElapsed(c.from), formatElapsed(c.from+c.whole))
 	used := map[class]bool{}
 	for i, r := range rows {
 		c.Rows = append(c.Rows, c.row(topHeight+i*rowHeight, r))
@@ -148,7 +148,7 @@ func (c *chart) setTimes(rows []row) {
 	step := chooseStep(c.whole, 8)
 	for n := range time.Duration(10) {
 		if at := c.from.Truncate(step) + n*step; at >= c.from && at <= to {
-			c.Ticks = append(c.Ticks, tick{c.x(at), elapsed(at)})
+			c.Ticks = append(c.Ticks, tick{c.x(at), formatElapsed(at)})
 		}
 	}
 }
@@ -163,8 +163,8 @@ func (c *chart) row(y int, r row) chartRow {
 		Note: display.Shorten(r.Note, 90), Bad: r.Bad}
 	for _, s := range r.spans {
 		x := c.x(s.from)
-		title := fmt.Sprintf("%s: %s, %s to %s", r.Label, s.class.text(), elapsed(s.from),
-			elapsed(s.to))
+		title := fmt.Sprintf("%s: %s, %s to %s", r.Label, s.class.text(), formatElapsed(s.from),
+			formatElapsed(s.to))
 		out.Bars = append(out.Bars, bar{s.class, x, max(2, c.x(s.to)-x), title})
 	}
 	first, last := c.x(r.from()), c.x(r.to())

@@ -242,5 +242,5 @@ func evenDuration(d time.Duration) string {
 	return zeros.Replace(shortDuration(d))
 }
 
-// elapsed formats a time since the start of the first run.
-func elapsed(d time.Duration) string { return "+" + evenDuration(d) }
+// formatElapsed formats a time since the start of the first run.
+func formatElapsed(d time.Duration) string { return "+" + evenDuration(d) }

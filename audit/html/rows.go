@@ -36,7 +36,7 @@ type row struct {
 }
 
 // At is when the row begins.
-func (r row) At() string { return elapsed(r.from()) }
+func (r row) At() string { return formatElapsed(r.from()) }
 
 func (r row) from() time.Duration {
 	if len(r.spans) == 0 {

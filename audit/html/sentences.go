@@ -11,9 +11,10 @@ import (
 	"github.com/switchyard/switchyard/internal/value/display"
 )
 
-// ending returns the status of a run for people, and whether it is good, bad or neither. awaited is
+// describeEnd returns the status of a run for people, and whether it is good, bad or neither.
+// awaited is
 // what the run waits for people to do.
-func ending(s history.Summary, person *api.RunEvaluation, awaited []audit.Awaited) (text,
+func describeEnd(s history.Summary, person *api.RunEvaluation, awaited []audit.Awaited) (text,
 	tone string) {
 	status := strings.ReplaceAll(audit.StatusText(s.Status, awaited), "_", " ")
 	switch {

@@ -45,7 +45,7 @@ func (t *Timeline) Write(w io.Writer) error {
 		Rows:    rows,
 		Runs:    t.runRows(),
 	}
-	p.Status, p.Tone = ending(s, t.Person, t.awaited(0))
+	p.Status, p.Tone = describeEnd(s, t.Person, t.awaited(0))
 	if s.Failure != "" {
 		p.Failure = joined(string(s.FailureType), cut(s.Failure))
 	}
@@ -72,9 +72,9 @@ func (t *Timeline) runRows() []runRow {
 	}
 	var rows []runRow
 	for i, r := range t.runs {
-		status, _ := ending(r.summary, nil, t.awaited(i))
+		status, _ := describeEnd(r.summary, nil, t.awaited(i))
 		rows = append(rows, runRow{Path: r.path, Name: runName(r.summary),
-			ID: r.summary.WorkflowID, Status: status, At: elapsed(r.from),
+			ID: r.summary.WorkflowID, Status: status, At: formatElapsed(r.from),
 			Took: shortDuration(r.to - r.from), Used: usedText(r.summary.Usage)})
 	}
 	return rows

@@ -32,8 +32,8 @@ type importer struct {
 	app *cli.App
 	// kind is what the source is; empty until it is detected.
 	kind string
-	// detected is set if nobody said the kind. A document that only turned out to name programs
-	// does not start them unless it is a client's own file.
+	// detected is set if the kind was not given. Programs that a document names start only if it is
+	// a client's own file.
 	detected          bool
 	out, prefix, auth string
 	logins            string
@@ -57,7 +57,7 @@ or - for standard input. The command detects what it is and says so; --kind over
   functions   function definitions of OpenAI, Anthropic or Google: function tools
   registry    a TOML registry with one [[tool]] per tool
 
-Importing again updates the files that nobody edited. A file that people wrote or edited stays as
+Importing again updates the files that were not edited. A file that people wrote or edited stays as
 it is, and the new version is written beside it as NAME.new.yaml, which is not loaded. Everything
 that cannot be imported is listed with the reason. Edit the files for what you know of the tools,
 such as effects and labels, and check them with 'starter tools lint'.

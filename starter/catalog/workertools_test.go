@@ -11,9 +11,9 @@ import (
 	"github.com/switchyard/switchyard/starter/cli"
 )
 
-// reportOf returns a report of workers with tools, given as name@version. A worker without tools
+// newReport returns a report of workers with tools, given as name@version. A worker without tools
 // did not answer.
-func reportOf(workers map[string]string, order ...string) workerreport.Report {
+func newReport(workers map[string]string, order ...string) workerreport.Report {
 	r := workerreport.Report{Catalogs: map[string][]workerreport.ToolVersion{}}
 	for _, worker := range order {
 		w := workerreport.Catalog{Worker: worker, Digest: workers[worker]}
@@ -36,7 +36,7 @@ func reportOf(workers map[string]string, order ...string) workerreport.Report {
 
 // Tools that differ between workers are listed with the version of each worker.
 func TestToolsOfWorkers_DifferencesAreFound(t *testing.T) {
-	report := reportOf(map[string]string{"1@a": "echo@1.0.0 greet@1.0.0",
+	report := newReport(map[string]string{"1@a": "echo@1.0.0 greet@1.0.0",
 		"2@b": "echo@1.0.0 greet@2.0.0 own@1.0.0", "3@c": "", "4@d": "echo@1.0.0 greet@1.0.0"},
 		"1@a", "2@b", "3@c", "4@d")
 	report.Workers[1].Error = "wrong.yaml:1:1: it is wrong"

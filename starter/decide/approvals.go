@@ -31,7 +31,7 @@ connected. The digest identifies exactly this call, and a decision is bound to i
 					return listAll(ctx, a, c)
 				}
 				run := cli.ParseRun(args[0])
-				w, err := waitsOf(ctx, a.Handle(c, run))
+				w, err := readWaits(ctx, a.Handle(c, run))
 				if err != nil {
 					return a.LookupError(run.WorkflowID, run.RunID, err)
 				}
@@ -47,8 +47,8 @@ type waits struct {
 	questions []switchyard.Question
 }
 
-// waitsOf returns what a run and the sub-agents below it wait for.
-func waitsOf(ctx context.Context, run *switchyard.Run) (w waits, err error) {
+// readWaits returns what a run and the sub-agents below it wait for.
+func readWaits(ctx context.Context, run *switchyard.Run) (w waits, err error) {
 	if w.approvals, err = run.Approvals(ctx); err != nil {
 		return w, err
 	}

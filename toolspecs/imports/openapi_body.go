@@ -107,11 +107,11 @@ func (c *call) placeBody(m media, description string, required bool) {
 		c.placeMembers(m, members)
 		return
 	}
-	c.body = c.argument("body", "request", described(c.schema(schema), description), required)
+	c.body = c.argument("body", "request", withDescription(c.schema(schema), description), required)
 }
 
-// described gives a schema a description unless it has one.
-func described(schema any, description string) any {
+// withDescription gives a schema a description unless it has one.
+func withDescription(schema any, description string) any {
 	if o, ok := schema.(*jsontext.Object); ok && description != "" && !o.Has(keyDescription) {
 		o.Set(keyDescription, description)
 	}

@@ -261,7 +261,7 @@ func (a *answer) native() json.RawMessage {
 		}
 		out["tool_calls"] = list
 	}
-	return openai.Encode(out)
+	return models.Encode(out)
 }
 
 // thought returns the reasoning that people may read.
@@ -287,7 +287,7 @@ func (c *content) add(value json.RawMessage) {
 	if json.Unmarshal(value, &text) == nil {
 		c.text += text
 		if c.parts != nil && text != "" {
-			c.parts = append(c.parts, members{"type": openai.Encode("text"), "text": openai.Encode(text)})
+			c.parts = append(c.parts, members{"type": models.Encode("text"), "text": models.Encode(text)})
 		}
 		return
 	}
@@ -296,7 +296,7 @@ func (c *content) add(value json.RawMessage) {
 		return
 	}
 	if c.parts == nil && c.text != "" {
-		c.parts = []members{{"type": openai.Encode("text"), "text": openai.Encode(c.text)}}
+		c.parts = []members{{"type": models.Encode("text"), "text": models.Encode(c.text)}}
 	}
 	for _, p := range parts {
 		c.parts = append(c.parts, p)
@@ -396,14 +396,14 @@ func (p *pieces) whole() members {
 	all := members{}
 	maps.Copy(all, p.values)
 	for name, text := range p.texts {
-		all[name] = openai.Encode(text.String())
+		all[name] = models.Encode(text.String())
 	}
 	for name, list := range p.lists {
 		parts := make([]members, len(list))
 		for i, part := range list {
 			parts[i] = part.whole()
 		}
-		all[name] = openai.Encode(parts)
+		all[name] = models.Encode(parts)
 	}
 	return all
 }

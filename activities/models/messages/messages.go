@@ -12,7 +12,6 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/switchyard/switchyard/activities/models"
 	"github.com/switchyard/switchyard/api"
-	"github.com/switchyard/switchyard/internal/value/jsonvalue"
 )
 
 // Provider calls models with the Anthropic messages protocol, at Anthropic or a compatible server.
@@ -85,12 +84,9 @@ func (a *Provider) answer(ctx context.Context, p models.Prompt) (api.ModelRespon
 	}
 	response, err := whole.response()
 	if err == nil && response.Stop != api.StopRefusal {
-		items, err := jsonvalue.Encode(whole.natives())
-		if err != nil {
-			return response, err
-		}
 		response.Message.Native = &api.Native{Dialect: api.DialectMessages, Endpoint: a.endpoint,
-			Model: p.Agent.Model.Name, Prefix: prefix, Alone: p.Thoughtless, Items: items}
+			Model: p.Agent.Model.Name, Prefix: prefix, Alone: p.Thoughtless,
+			Items: models.Encode(whole.natives())}
 	}
 	return response, err
 }

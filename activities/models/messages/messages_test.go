@@ -517,3 +517,14 @@ func TestRequests_LeaveOutWhatTheModelRefuses(t *testing.T) {
 		t.Errorf("got %+v, %v after %d requests", r, err, server.Requests.Load())
 	}
 }
+
+// Reasoning that was cut off has no signature, and does not go back.
+func TestCutReasoning_DoesNotGoBack(t *testing.T) {
+	_, model := serveMessages(t, modelserver.Message(
+		`[{"type":"text","text":"a"},{"type":"thinking","thinking":"hm","signature":""}]`, "max_tokens"))
+	r, err := model.Answer(t.Context(), modelserver.NewPrompt(api.Message{Role: api.RoleUser,
+		Text: "go"}))
+	if err != nil || string(r.Message.Native.Items) != `[{"text":"a","type":"text"}]` {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}

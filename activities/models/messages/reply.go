@@ -75,27 +75,18 @@ func (b *block) native() json.RawMessage {
 	fields := maps.Clone(b.fields)
 	switch b.kind {
 	case "text":
-		fields["text"] = encode(b.text.String())
+		fields["text"] = models.Encode(b.text.String())
 		if len(b.citations) > 0 {
-			fields["citations"] = encode(b.citations)
+			fields["citations"] = models.Encode(b.citations)
 		}
 	case "thinking":
-		fields["thinking"], fields["signature"] = encode(b.thinking.String()),
-			encode(b.signature.String())
+		fields["thinking"], fields["signature"] = models.Encode(b.thinking.String()),
+			models.Encode(b.signature.String())
 	case "tool_use":
-		fields["name"] = encode(models.LegalName(jsonvalue.Plain(fields["name"])))
+		fields["name"] = models.Encode(models.LegalName(jsonvalue.Plain(fields["name"])))
 		fields["input"] = legalObject(b.argumentText())
 	}
-	return encode(fields)
-}
-
-// encode encodes a value that has a JSON form.
-func encode(value any) json.RawMessage {
-	data, err := jsonvalue.Encode(value)
-	if err != nil {
-		return json.RawMessage("null")
-	}
-	return data
+	return models.Encode(fields)
 }
 
 // begin starts a message.
@@ -123,11 +114,14 @@ func (r *anthropicReply) add(m *anthropic.Message) {
 	}
 }
 
-// natives returns the blocks so far as the provider wants them back. Those without text are left
-// out, because it refuses them.
+// natives returns the blocks so far as the provider wants them back. It refuses those without text,
+// and reasoning that was cut off, which has no signature.
 func (r *anthropicReply) natives() []json.RawMessage {
 	natives := []json.RawMessage{}
-	for _, b := range r.blocks {
+	for i, b := range r.blocks {
+		if cut := b.kind == "thinking" && b.signature.Len() == 0; cut && i == len(r.blocks)-1 {
+			continue
+		}
 		if b.kind != "text" || !blank(b.text.String()) {
 			natives = append(natives, b.native())
 		}

@@ -73,11 +73,10 @@ type Exchange struct {
 	Request func(*models.Quirks) Request
 	// Read reads an answer, of which it forgets what it read before.
 	Read func(*http.Response) error
-	// Parameters are the names that a request goes without if the server refuses them. Named
-	// returns
-	// other quirks that a refusal names.
+	// Parameters are the names that a request goes without if the server refuses them.
 	Parameters []string
-	Named      func(r Request, refusal string) []string
+	// Named returns other quirks that a refusal names; nil for none.
+	Named func(r Request, refusal string) []string
 }
 
 // QuirkStream is the quirk of a server that does not say what is wrong with a request that asks for
@@ -140,7 +139,11 @@ func (x Exchange) learn(q *models.Quirks, err error, r Request) *models.Quirks {
 		return nil
 	}
 	text := apiErr.Message + " " + apiErr.RawJSON()
-	next := q.With(append(x.Named(r, text), r.findParameters(text, x.Parameters)...)...)
+	names := r.findParameters(text, x.Parameters)
+	if x.Named != nil {
+		names = append(names, x.Named(r, text)...)
+	}
+	next := q.With(names...)
 	if _, streams := r["stream"]; next == nil && streams && apiErr.Code != codeThoughts {
 		return q.With(QuirkStream)
 	}
@@ -232,13 +235,4 @@ func DecodeError(data json.RawMessage) error {
 		r.Status = status
 	}
 	return &refusal{r}
-}
-
-// Encode encodes a value that has a JSON form.
-func Encode(value any) json.RawMessage {
-	data, err := jsonvalue.Encode(value)
-	if err != nil {
-		return json.RawMessage("null")
-	}
-	return data
 }

@@ -133,7 +133,7 @@ type outputItem struct {
 }
 
 // response returns what the model answered.
-func (a *answer) response(endpoint string, p models.Prompt) (api.ModelResponse, error) {
+func (a *answer) response() (api.ModelResponse, error) {
 	r := api.ModelResponse{Model: a.Model, Stop: api.StopAnswer,
 		Usage: api.Usage{InputTokens: a.Usage.InputTokens, OutputTokens: a.Usage.OutputTokens,
 			CachedTokens:  a.Usage.InputTokensDetails.CachedTokens,
@@ -155,10 +155,6 @@ func (a *answer) response(endpoint string, p models.Prompt) (api.ModelResponse, 
 	case len(m.Calls) > 0:
 		r.Stop = api.StopCalls
 	}
-	_, prefix := newItems(p, endpoint)
-	m.Native = &api.Native{Dialect: api.DialectResponses, Endpoint: endpoint,
-		Model: p.Agent.Model.Name, Prefix: prefix, Alone: p.Thoughtless,
-		Items: openai.Encode(legalItems(a.Output))}
 	return r, nil
 }
 
@@ -189,23 +185,35 @@ func (a *answer) read(m *api.Message) (refusal string, err error) {
 }
 
 // legalItems returns items that the server takes back: it refuses calls of its own models whose
-// names or arguments are not legal.
-func legalItems(items []json.RawMessage) []json.RawMessage {
-	legal := slices.Clone(items)
+// names or arguments are not legal, and, of an answer that was cut off, reasoning that nothing
+// follows.
+func legalItems(items []json.RawMessage, cut bool) []json.RawMessage {
+	for cut && len(items) > 0 && isReasoning(items[len(items)-1]) {
+		items = items[:len(items)-1]
+	}
+	legal := make([]json.RawMessage, len(items))
 	for n, data := range items {
-		var i outputItem
-		if json.Unmarshal(data, &i) != nil || i.Type != "function_call" ||
-			models.LegalName(i.Name) == i.Name &&
-				models.LegalArguments(i.Arguments) == i.Arguments {
-			continue
-		}
-		var members map[string]json.RawMessage
-		if json.Unmarshal(data, &members) != nil {
-			continue
-		}
-		members["name"] = openai.Encode(models.LegalName(i.Name))
-		members["arguments"] = openai.Encode(models.LegalArguments(i.Arguments))
-		legal[n] = openai.Encode(members)
+		legal[n] = legalItem(data)
 	}
 	return legal
+}
+
+func legalItem(data json.RawMessage) json.RawMessage {
+	var i outputItem
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &i) != nil || i.Type != "function_call" ||
+		json.Unmarshal(data, &members) != nil {
+		return data
+	}
+	name, arguments := models.LegalName(i.Name), models.LegalArguments(i.Arguments)
+	if name == i.Name && arguments == i.Arguments {
+		return data // byte for byte
+	}
+	members["name"], members["arguments"] = models.Encode(name), models.Encode(arguments)
+	return models.Encode(members)
+}
+
+func isReasoning(data json.RawMessage) bool {
+	var i outputItem
+	return json.Unmarshal(data, &i) == nil && i.Type == "reasoning"
 }

@@ -16,12 +16,12 @@ import (
 var optional = []string{"include", "max_output_tokens", "parallel_tool_calls", "prompt_cache_key",
 	"store", "stream_options", "temperature", "tool_choice"}
 
-// newRequest returns the request for a prompt to a server with these quirks. The instructions are
+// newRequest returns the request for a prompt, whose conversation is items, to a server with these
+// quirks. The instructions are
 // the first item: the field instructions would be put behind the conversation and never come from
 // the cache.
-func newRequest(p models.Prompt, endpoint string, q *models.Quirks) openai.Request {
+func newRequest(p models.Prompt, items []any, q *models.Quirks) openai.Request {
 	model := p.Agent.Model
-	items, _ := newItems(p, endpoint)
 	r := openai.Request{"model": model.Name, "input": items, "store": false,
 		"include": []string{"reasoning.encrypted_content"}}
 	if p.Key != "" {
@@ -159,7 +159,7 @@ func (i nativeItem) withoutID() json.RawMessage {
 		return i.data
 	}
 	delete(members, "id")
-	return openai.Encode(members)
+	return models.Encode(members)
 }
 
 // nativeItem is an item as the server sent it, and what this package reads of it.

@@ -33,8 +33,9 @@ func (o Provider) Answer(ctx context.Context, p models.Prompt) (api.ModelRespons
 
 func (o Provider) answer(ctx context.Context, p models.Prompt) (api.ModelResponse, error) {
 	var a *answer
+	items, prefix := newItems(p, o.Endpoint)
 	err := o.Do(ctx, openai.Exchange{Path: "responses", Model: p.Agent.Model.Name,
-		Request: func(q *models.Quirks) openai.Request { return newRequest(p, o.Endpoint, q) },
+		Request: func(q *models.Quirks) openai.Request { return newRequest(p, items, q) },
 		Read: func(r *http.Response) error {
 			a = &answer{}
 			if models.NotStreamed(r) {
@@ -42,10 +43,15 @@ func (o Provider) answer(ctx context.Context, p models.Prompt) (api.ModelRespons
 			}
 			return a.follow(r, p.Say)
 		},
-		Parameters: optional,
-		Named:      func(openai.Request, string) []string { return nil }})
+		Parameters: optional})
 	if err != nil {
 		return api.ModelResponse{}, err
 	}
-	return a.response(o.Endpoint, p)
+	response, err := a.response()
+	if err == nil && response.Stop != api.StopRefusal {
+		response.Message.Native = &api.Native{Dialect: api.DialectResponses, Endpoint: o.Endpoint,
+			Model: p.Agent.Model.Name, Prefix: prefix, Alone: p.Thoughtless,
+			Items: models.Encode(legalItems(a.Output, response.Stop == api.StopLength))}
+	}
+	return response, err
 }

@@ -238,3 +238,12 @@ func TestRequests_LeaveOutWhatServersRefuse(t *testing.T) {
 		t.Errorf("got %+v, %v after %d requests", r, err, server.Requests.Load())
 	}
 }
+
+// An answer that was cut off in its reasoning goes back without it: nothing follows it.
+func TestCutReasoning_DoesNotGoBack(t *testing.T) {
+	_, model := serve(t, modelserver.JSONAnswer(`{"status":"incomplete","output":[`+words+`,`+reasoning+`]}`))
+	r, err := model.Answer(t.Context(), modelserver.NewPrompt(api.Message{Role: api.RoleUser, Text: "go"}))
+	if err != nil || r.Stop != api.StopLength || string(r.Message.Native.Items) != "["+words+"]" {
+		t.Errorf("got %+v with %s, %v", r, r.Message.Native.Items, err)
+	}
+}

@@ -4,6 +4,7 @@ package codec
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/switchyard/switchyard/api"
 	"github.com/switchyard/switchyard/internal/value/compression"
@@ -26,6 +27,16 @@ func EncodeMessages(messages []api.Message) ([]byte, error) {
 			"shorten its messages or leave out the oldest ones")
 	}
 	return compression.Gzip(plain)
+}
+
+// WithoutNatives returns messages without their native forms, which are the first to go where a
+// conversation is too long to be carried over: models read the words in their place.
+func WithoutNatives(messages []api.Message) []api.Message {
+	bare := slices.Clone(messages)
+	for i := range bare {
+		bare[i].Native = nil
+	}
+	return bare
 }
 
 // DecodeMessages is the inverse of EncodeMessages; nil gives no messages.

@@ -239,11 +239,11 @@ func Rename(text string, names map[string]string) string {
 // before it.
 func (d *Docs) Table(of reflect.Type) string {
 	d.t.Helper()
-	return d.TableOf(of, Names(of))
+	return d.RenderTable(of, Names(of))
 }
 
-// TableOf is Table with the names that comments have for others.
-func (d *Docs) TableOf(of reflect.Type, names map[string]string) string {
+// RenderTable is Table with the names that comments have for others.
+func (d *Docs) RenderTable(of reflect.Type, names map[string]string) string {
 	d.t.Helper()
 	var rows [][3]string
 	for _, f := range reflect.VisibleFields(of) {
